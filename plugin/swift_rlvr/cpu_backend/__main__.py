@@ -1,0 +1,85 @@
+"""The launcher: ms-swift's own command line, on a machine without an accelerator.
+
+    python -m swift_rlvr.cpu_backend rollout --model ... --host 127.0.0.1 --vllm_enforce_eager true
+    NPROC_PER_NODE=2 python -m swift_rlvr.cpu_backend rlhf --rlhf_type grpo --deepspeed scripts/configs/zero3_cpu.json ...
+
+Commands, flags, messages and exit codes are ms-swift's. The environment settings below are defaults: what is set stays.
+"""
+
+import os
+import runpy
+import socket
+import sys
+from importlib.metadata import entry_points
+
+from swift_rlvr.cpu_backend import accelerator_visible
+
+PLUGIN = "swift_rlvr_cpu"
+
+ENVIRONMENT = {
+    "DS_ACCELERATOR": "cpu",
+    "GLOO_SOCKET_IFNAME": "lo",
+    "MASTER_ADDR": "127.0.0.1",
+    # Server and ranks share the cores: one thread each, and no thread that spins while it waits.
+    "OMP_NUM_THREADS": "1",
+    "OMP_WAIT_POLICY": "PASSIVE",
+    "TOKENIZERS_PARALLELISM": "false",
+    "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "VLLM_HOST_IP": "127.0.0.1",
+    # One process less, and its hand-over at every token.
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    # ms-swift's own vLLM plugin needs torchvision, which does not go with a CPU build of torch here.
+    "VLLM_PLUGINS": PLUGIN,
+    "VLLM_NO_USAGE_STATS": "1",
+}
+
+
+def main() -> None:
+    """Run ``swift`` with the arguments of this process."""
+    from swift.cli.main import ROUTE_MAPPING, cli_main, get_torchrun_args, parse_yaml_args
+
+    method = sys.argv[1].replace("_", "-") if len(sys.argv) > 1 else ""
+    if accelerator_visible() or method not in ROUTE_MAPPING:
+        cli_main()
+        return
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+
+    launched = "LOCAL_RANK" in os.environ
+    argv = sys.argv[2:]
+    if not launched:
+        parse_yaml_args(argv)
+        torchrun_args = get_torchrun_args()
+        if torchrun_args is not None and method in {"pt", "sft", "rlhf", "infer"}:
+            if "MASTER_PORT" not in os.environ:
+                torchrun_args += ["--master_port", str(free_port())]
+            command = [sys.executable, "-m", "torch.distributed.run", *torchrun_args]
+            # exec, so that a signal to this process reaches the one that stops the ranks.
+            os.execv(sys.executable, [*command, "-m", "swift_rlvr.cpu_backend", method, *argv])
+    run(ROUTE_MAPPING[method], argv)
+
+
+def run(module: str, argv: list[str]) -> None:
+    """Run one of ms-swift's command modules in this process, patched."""
+    from swift_rlvr.cpu_backend.patches import SERVER, TRAINER, apply_patches
+    from swift_rlvr.cpu_backend.replacements import end_with_parent
+
+    if "LOCAL_RANK" in os.environ:
+        end_with_parent()  # torchrun's ranks; a command started by hand may outlive its shell
+    server = module.endswith(".rollout")
+    if server and not any(entry.name == PLUGIN for entry in entry_points(group="vllm.general_plugins")):
+        raise SystemExit("swift-rlvr is not installed, so vLLM cannot find its plugin: run `pip install -e . --no-deps`")
+    apply_patches(SERVER if server else TRAINER)
+    sys.argv[1:] = argv
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+def free_port() -> int:
+    """A TCP port that is free on the loopback interface now."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+if __name__ == "__main__":
+    main()

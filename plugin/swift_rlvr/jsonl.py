@@ -1,0 +1,83 @@
+"""Reading and writing JSON files, with errors that name the file and the line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+
+class InputError(ValueError):
+    """Something the user gave cannot be used; the message names it and the accepted form."""
+
+
+def read_jsonl(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield `(line number from 1, object)` for every line that is not blank.
+
+    A line that is no JSON object raises InputError. So does a file that cannot be read.
+    """
+    for number, line in enumerate(_read(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise InputError(f"{path}, line {number}: not JSON ({error})") from error
+        if not isinstance(row, dict):
+            raise InputError(f"{path}, line {number}: expected an object such as {{...}}, got {line.strip()[:40]}")
+        yield number, row
+
+
+def read_json(path: str | Path) -> dict[str, Any]:
+    """The JSON object that a file holds; InputError if it holds anything else."""
+    try:
+        value = json.loads(_read(path))
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}, line {error.lineno}: not JSON ({error.msg})") from error
+    if not isinstance(value, dict):
+        raise InputError(f"{path}: expected an object such as {{...}}, got a {type(value).__name__}")
+    return value
+
+
+def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> int:
+    """Write one object a line, making the folder if need be; returns the number of rows.
+
+    The rows go to a file beside `path` first, so that a failure on the way leaves no half-written file behind.
+    """
+    count = 0
+    with _replacing(Path(path)) as file:
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            count += 1
+    return count
+
+
+def write_json(path: str | Path, value: Mapping[str, Any]) -> None:
+    """Write one object, indented, making the folder if need be."""
+    with _replacing(Path(path)) as file:
+        file.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[TextIO]:
+    part = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("w", encoding="utf-8") as file:
+            yield file
+        part.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _read(path: str | Path) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error

@@ -1,0 +1,85 @@
+r"""Typographic and LaTeX notation of ``+ - * /`` expressions -> plain ASCII.
+
+Characters are mapped one by one and commands are read from a short list; Unicode normalisation is not used, because it
+turns the exponent of ``2³`` into the digit of ``23``. Whatever drops out leaves a space behind, so that nothing joins
+two digits into one number. What is not on the lists is left as it is, for the parser to refuse.
+"""
+
+import re
+
+_PLAIN = str.maketrans(
+    {char: plain for plain, chars in {
+        "*": "×·⋅∙∗✕✖＊",
+        "/": "÷∕⁄／",
+        "-": "−–‐‑－﹣",
+        "+": "＋﹢",
+        "=": "＝",
+        "(": "（﹙",
+        ")": "）﹚",
+        # Dollar signs and backticks delimit; the rest are the white space characters of typesetting.
+        " ": "$`\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000",
+    }.items() for char in chars}
+    | {chr(0xFF10 + digit): str(digit) for digit in range(10)}
+)  # fmt: skip
+_TOKEN = re.compile(r"\\[A-Za-z]+|\\.|[{}]|\s+|[^\\{}\s]+|\\", re.DOTALL)
+_COMMANDS = {r"\times": "*", r"\cdot": "*", r"\ast": "*", r"\div": "/"}
+_COMMANDS |= dict.fromkeys((r"\left", r"\right", r"\,", r"\;", r"\:", r"\!", r"\ ", r"\(", r"\)", r"\[", r"\]"), " ")
+_FRACTIONS = (r"\frac", r"\dfrac", r"\tfrac")
+
+
+def to_plain(text: str) -> str | None:
+    r"""Rewrite the lenient notation as plain ASCII; None where braces or LaTeX commands cannot be read.
+
+    ``\frac{a}{b}`` becomes ``((a)/(b))``. ``\boxed{...}`` may hold the whole text or one side of an equation, and
+    nothing may stand beside it there: a box is not a parenthesis.
+
+    >>> to_plain(r"$(3 − 1) \times \frac{4}{2} = \boxed{4}$")
+    ' (3 - 1) * ((4)/(2)) =   4  '
+    >>> to_plain(r"\sqrt{4}") is None
+    True
+    """
+    text = text.translate(_PLAIN)
+    if "\\" not in text and "{" not in text:
+        return text
+    out: list[str] = []
+    last = "="  # the last character written that is not white space: "=" where a side begins, "]" where a box ended
+    braces: list[str] = []  # what each open brace belongs to
+    awaited = ""  # what the next token must open a brace for
+    for token in _TOKEN.findall(text):
+        if token.isspace():
+            out.append(token)
+            continue
+        if awaited or token == "{":
+            if not awaited or token != "{":
+                return None
+            piece = " " if awaited == "box" else "("
+            braces.append(awaited)
+            awaited = ""
+        elif token == "}":
+            kind = braces.pop() if braces else None
+            if kind == "numerator":
+                piece, awaited = ")/", "denominator"
+            elif kind == "denominator":
+                piece = "))"
+            elif kind == "box":
+                piece, last = " ", "]"
+            else:
+                return None
+        elif token in _FRACTIONS:
+            piece, awaited = "(", "numerator"
+        elif token == r"\boxed":
+            if last != "=":
+                return None
+            piece, awaited = " ", "box"
+        elif token[0] == "\\":
+            if token not in _COMMANDS:
+                return None
+            piece = _COMMANDS[token]
+        else:
+            piece = token
+        if piece != " ":
+            if last == "]" and piece[0] != "=":
+                return None
+            last = piece[-1]
+        out.append(piece)
+    return None if braces or awaited else "".join(out)

@@ -1,0 +1,199 @@
+"""What a training run has left behind -> a picture of its curves and a page of its completions.
+
+Reads files only: ms-swift's `logging.jsonl` (one object a logging step), with `--log_completions true` its
+`completions.jsonl` (one table a logging step), and the summaries that the evaluation writes.
+
+    swift-rlvr report output/countdown_tiny/v0-20260101-120000 --out report/
+
+leaves `report/curves.png` and `report/report.md`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from swift_rlvr.jsonl import InputError, read_jsonl
+from swift_rlvr.summary import comparison_table
+
+LOG, COMPLETIONS = "logging.jsonl", "completions.jsonl"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One set of axes: the logged values `keys`, each with its legend, over the training step."""
+
+    title: str
+    unit: str
+    keys: dict[str, str]
+    top: float | None = None
+
+
+def find_run(path: str | Path) -> Path:
+    """The folder with `logging.jsonl`: `path` itself, or the newest `v<N>-<time>` folder in it.
+
+    InputError where there is none.
+    """
+    path = Path(path)
+    if (path / LOG).is_file():
+        return path
+    runs = sorted(path.glob(f"v*-*/{LOG}"), key=lambda log: log.stat().st_mtime)
+    if not runs:
+        raise InputError(f"{path}: expected a training run, a folder with {LOG} in it or in a folder v<N>-<time> below")
+    return runs[-1].parent
+
+
+def read_steps(run: str | Path) -> list[dict[str, Any]]:
+    """The training steps of a run in order, each with `step` (from 1); of a step logged twice, the last.
+
+    A resumed run logs some steps again, and evaluation and closing lines stand in between; those are left out.
+    """
+    steps = {}
+    for number, row in read_jsonl(Path(run) / LOG):
+        if "reward" not in row:
+            continue
+        step, separator, _ = str(row.get("global_step/max_steps", "")).partition("/")
+        if not separator or not step.isdigit():
+            raise InputError(f'{Path(run) / LOG}, line {number}: expected "global_step/max_steps" such as "7/100"')
+        steps[int(step)] = {"step": int(step), **row}
+    if not steps:
+        raise InputError(f'{Path(run) / LOG}: no training step is logged, no line has "reward"')
+    return [steps[step] for step in sorted(steps)]
+
+
+def smoothed(values: Sequence[float], window: int) -> list[float]:
+    """Centred moving average; at the ends over as many values as there are.
+
+    >>> smoothed([0, 3, 6, 9], window=3)
+    [1.5, 3.0, 6.0, 7.5]
+    """
+    half = window // 2
+    parts = [values[max(0, i - half) : i + half + 1] for i in range(len(values))]
+    return [sum(part) / len(part) for part in parts]
+
+
+def panels(steps: Sequence[dict[str, Any]]) -> list[Panel]:
+    """The panels that the logged values allow. Rewards other than the format are drawn together."""
+    logged = {key for step in steps for key in step}
+    means = sorted(key for key in logged if key.startswith("rewards/") and key.endswith("/mean"))
+    rewards = {key: key.split("/")[1] for key in means if key != "rewards/Format/mean"}
+    lengths = {"completions/mean_length": "mean", "completions/max_length": "longest"}
+    wanted = [
+        Panel("Reward", f"mean {', '.join(rewards.values())}" if rewards else "mean", rewards or {"reward": "reward"}),
+        Panel("Format", "share in the format", {"rewards/Format/mean": "Format"}, 1.05),
+        Panel("Completion length", "tokens", lengths),
+        Panel("Spread of the reward within a group", "standard deviation", {"reward_std": "all rewards, weighted"}),
+        Panel("KL to the reference policy", "nats per token (k3)", {"kl": "KL"}),
+        Panel("Groups without spread (no gradient)", "share", {"frac_reward_zero_std": "groups"}, 1.05),
+    ]
+    return [panel for panel in wanted if logged & panel.keys.keys()]
+
+
+def read_completions(run: str | Path) -> list[dict[str, Any]]:
+    """The logged tables of completions in order, each a dict of equally long lists; none where nothing was logged."""
+    path = Path(run) / COMPLETIONS
+    if not path.is_file():
+        return []
+    tables = []
+    for number, table in read_jsonl(path):
+        if not {"step", "prompt", "completion"} <= table.keys():
+            raise InputError(f"{path}, line {number}: expected the lists step, prompt and completion")
+        if table["completion"]:
+            tables.append(table)
+    return tables
+
+
+def write_report(
+    run: str | Path, out: str | Path, comparison: Mapping[str, Any] | None = None, examples: int = 3
+) -> tuple[Path, Path]:
+    """Write `curves.png` and `report.md` into the folder `out`; returns their paths.
+
+    comparison: what `swift_rlvr.summary.compare` made of the evaluations before and after.
+    examples: completions to show of the first, the middle and the last logged step.
+    """
+    run, out = find_run(run), Path(out)
+    steps, tables = read_steps(run), read_completions(run)
+    curves, page = out / "curves.png", out / "report.md"
+    draw(steps, curves, title=f"GRPO, {len(steps)} steps")
+    first, last = steps[0], steps[-1]
+    lines = [f"# {run.name}", "", f"![curves]({curves.name})", ""]
+    lines += ["| logged in training | first step | last step |", "|---|---|---|"]
+    lines += [
+        f"| {panel.title}: {label} | {_figure(first.get(key))} | {_figure(last.get(key))} |"
+        for panel in panels(steps)
+        for key, label in panel.keys.items()
+    ]
+    if comparison is not None:
+        lines += ["", "| held-out tasks | before | after |", "|---|---|---|"]
+        lines += [f"| {' | '.join(row)} |" for row in comparison_table(comparison)]
+    for table in {id(tables[i]): tables[i] for i in (0, len(tables) // 2, -1)}.values() if tables else ():
+        lines += ["", f"## Completions of step {table['step'][0]}", ""]
+        lines += [f"{examples} of {len(table['completion'])}, evenly spaced, not selected."]
+        for i in range(0, len(table["completion"]), max(1, -(-len(table["completion"]) // examples))):
+            lines += _example(table, i)
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return curves, page
+
+
+def draw(steps: Sequence[dict[str, Any]], path: str | Path, title: str = "") -> None:
+    """Write one PNG: a panel for each kind of value, raw values faint, their moving average as a line."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    shown = panels(steps)
+    rows = (len(shown) + 1) // 2
+    figure, axes = pyplot.subplots(rows, 2, figsize=(11, 3.1 * rows + 0.4), squeeze=False, layout="constrained")
+    window = max(1, len(steps) // 20) | 1
+    for axis, panel in zip(axes.flat, shown, strict=False):
+        for key, label in panel.keys.items():
+            points = [(step["step"], step[key]) for step in steps if _finite(step.get(key))]
+            if not points:
+                continue
+            x, y = zip(*points, strict=True)
+            (line,) = axis.plot(x, smoothed(y, window), linewidth=2, label=label)
+            axis.plot(x, y, linewidth=1, alpha=0.3, color=line.get_color())
+        axis.set(title=panel.title, xlabel="training step", ylabel=panel.unit)
+        axis.set_ylim(bottom=min(0, axis.get_ylim()[0]) if axis.dataLim.y0 < 0 else 0, top=panel.top)
+        axis.grid(alpha=0.3)
+        if len(panel.keys) > 1:
+            axis.legend(frameon=False)
+    for axis in axes.flat[len(shown) :]:
+        axis.set_visible(False)
+    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1)
+    averaged = f"lines: mean over {window} steps" if window > 1 else ""
+    figure.suptitle(" · ".join(part for part in (title, averaged) if part))
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
+
+
+def _finite(value: Any) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def _figure(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, (int, float)) else "-"
+
+
+def _example(table: Mapping[str, Any], i: int, longest: int = 2000) -> list[str]:
+    """Markdown of one logged completion: its prompt's user turn, its rewards, its text."""
+    names = [name for name in table if name not in ("step", "prompt", "completion") and len(table[name]) > i]
+    values = ", ".join(f"{name} {_figure(table[name][i])}" for name in names)
+    text = str(table["completion"][i])
+    if len(text) > longest:
+        text = f"{text[:longest]} ... ({len(text) - longest} more characters)"
+    # A fence longer than any run of backticks in the text, so that no completion can end it.
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return ["", f"**{_question(str(table['prompt'][i]))}** {values}", "", fence, text, fence]
+
+
+def _question(prompt: str) -> str:
+    """The first line of the last user turn of a rendered prompt; the first 100 characters of what has no such turn."""
+    turn = prompt.rpartition("<|im_start|>user\n")[2] or prompt
+    return turn.strip().splitlines()[0][:100] if turn.strip() else ""

@@ -1,0 +1,129 @@
+"""Evaluation records -> figures: success with its interval, pass@k, format, length, reasons; before and after.
+
+A record is one graded completion: `index` (its task), `reward` (None where it could not be graded), `format`, `reason`,
+`tokens` and `finish` ("stop" or "length"), beside the texts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+MEASURES = {
+    "success": "success",
+    "format": "format",
+    "mean_tokens": "mean length in tokens",
+    "cut_off": "cut off at the longest length",
+}
+
+
+def wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
+    """Wilson's score interval for a share seen in n trials, 95% for z = 1.96 (Wilson 1927; Brown et al. 2001, eq. 4).
+
+    >>> [round(bound, 3) for bound in wilson(0.5, 100)]
+    [0.404, 0.596]
+    >>> [round(bound, 3) for bound in wilson(0.0, 20)]
+    [0.0, 0.161]
+    """
+    if n < 1 or not 0 <= share <= 1:
+        raise ValueError(f"expected a share from 0 to 1 of at least 1 trial, got {share} of {n}")
+    centre = share + z * z / (2 * n)
+    spread = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return max(0.0, (centre - spread) / (1 + z * z / n)), min(1.0, (centre + spread) / (1 + z * z / n))
+
+
+def pass_at_k(n: int, correct: int, k: int) -> float:
+    """Unbiased estimate of the chance that one of k samples is right, from n samples (Chen et al. 2021, eq. 1).
+
+    >>> pass_at_k(n=4, correct=1, k=2)
+    0.5
+    """
+    if not 0 <= correct <= n or not 1 <= k <= n:
+        raise ValueError(f"expected 0 <= correct <= n and 1 <= k <= n, got n={n}, correct={correct}, k={k}")
+    return 1 - math.comb(n - correct, k) / math.comb(n, k)
+
+
+def summarize(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The figures of one evaluation.
+
+    `success` is the mean reward of 1.0 over the graded tasks, each task counting once however many samples it has, and
+    its interval counts tasks, not samples: samples of one task are not independent.
+
+    >>> record = {"index": 0, "reward": 1.0, "format": True, "reason": "correct", "tokens": 7, "finish": "stop"}
+    >>> summarize([record])["success"]
+    1.0
+    """
+    if not records:
+        raise ValueError("expected at least one record")
+    by_task: dict[int, list[bool]] = defaultdict(list)
+    for record in records:
+        if record["reward"] is not None:
+            by_task[record["index"]].append(record["reward"] == 1.0)
+    samples = min(map(len, by_task.values()), default=0)
+    ks = [k for k in (2**power for power in range(20)) if k <= samples]
+    success = _mean([_mean(right) for right in by_task.values()]) if by_task else None
+    return {
+        "tasks": len(by_task),
+        "completions": len(records),
+        "ungraded": sum(record["reward"] is None for record in records),
+        "success": success,
+        "success_interval": list(wilson(success, len(by_task))) if by_task else None,
+        "pass_at_k": {str(k): _mean([pass_at_k(len(right), sum(right), k) for right in by_task.values()]) for k in ks},
+        "format": _mean([record["format"] for record in records]),
+        "mean_tokens": _mean([record["tokens"] for record in records]),
+        "cut_off": _mean([record["finish"] == "length" for record in records]),
+        "reasons": {
+            reason: count / len(records) for reason, count in Counter(r["reason"] for r in records).most_common()
+        },
+    }
+
+
+def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Two summaries side by side, with the settings in which they differ apart from the model."""
+    settings = [before.get("settings", {}), after.get("settings", {})]
+    names = sorted((settings[0].keys() | settings[1].keys()) - {"model"})
+    return {
+        "before": dict(before),
+        "after": dict(after),
+        "different_settings": {
+            name: [side.get(name) for side in settings]
+            for name in names
+            if settings[0].get(name) != settings[1].get(name)
+        },
+    }
+
+
+def comparison_table(comparison: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Rows (measure, before, after) for people; reasons that make up at least 1% on either side come last."""
+    sides = comparison["before"], comparison["after"]
+    rows = [("tasks", *(f"{side['tasks']}" for side in sides))]
+    rows += [(label, *(_shown(side, name) for side in sides)) for name, label in MEASURES.items()]
+    for k in sides[0]["pass_at_k"].keys() & sides[1]["pass_at_k"].keys() - {"1"}:
+        rows.append((f"pass@{k}", *(f"{side['pass_at_k'][k]:.3f}" for side in sides)))
+    reasons = sorted(
+        sides[0]["reasons"].keys() | sides[1]["reasons"].keys(),
+        key=lambda reason: -max(side["reasons"].get(reason, 0) for side in sides),
+    )
+    for reason in reasons:
+        shares = [side["reasons"].get(reason, 0) for side in sides]
+        if max(shares) >= 0.01:
+            rows.append((f"reason: {reason}", *(f"{share:.1%}" for share in shares)))
+    return rows
+
+
+def _shown(summary: Mapping[str, Any], name: str) -> str:
+    value = summary[name]
+    if value is None:
+        return "nothing graded"
+    if name == "mean_tokens":
+        return f"{value:.0f}"
+    if name != "success":
+        return f"{value:.3f}"
+    low, high = summary["success_interval"]
+    return f"{value:.3f} ({low:.3f} to {high:.3f})"
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

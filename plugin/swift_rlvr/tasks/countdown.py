@@ -1,0 +1,102 @@
+"""Countdown: from the given numbers, each used exactly once, write an equation that equals the target.
+
+Rows have `nums` (list of int) and `target` (int), as in zouxuhong/Countdown-Tasks-3to4 (ModelScope) and
+Jiayi-Pan/Countdown-Tasks-3to4 (Hugging Face). Both columns stay in the row for the reward `external_countdown`.
+
+The user turn is word for word the one that ms-swift has for the ModelScope id, so that it makes no difference to a run
+whether ms-swift's entry or ours answers. The system turn is not part of a row: ms-swift takes it from `--system`,
+and a row that brought its own would make that flag silently void.
+
+    swift rlhf --external_plugins plugin/rlvr_plugin.py --dataset countdown:datasets/countdown/train.jsonl ...
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from swift_rlvr.countdown import read_gold, verify
+
+from .task import RowError, Task
+
+SYSTEM_PROMPT = (
+    "You are a helpful assistant. You first think about the reasoning process in the mind "
+    "and then provide the user with the answer."
+)
+
+PROMPT = (
+    "Using the numbers {nums}, create an equation that equals {target}.\n"
+    "You can use basic arithmetic operations (+, -, *, /) and each number can only be used once.\n"
+    "Show your work in <think> </think> tags. And return the final equation and answer "
+    "in <answer> </answer> tags, for example <answer> (1 + 2) / 3 * 4 = 4 </answer>."
+)
+
+
+def to_messages(nums: Sequence[int], target: int, system: str | None = SYSTEM_PROMPT) -> list[dict[str, str]]:
+    """The chat messages that ask for one task; without the system turn where `system` is None or empty.
+
+    >>> [message["role"] for message in to_messages([3, 5, 7], 22)]
+    ['system', 'user']
+    >>> to_messages([3, 5, 7], 22, system=None)[0]["content"].splitlines()[0]
+    'Using the numbers [3, 5, 7], create an equation that equals 22.'
+    """
+    user = {"role": "user", "content": PROMPT.format(nums=list(nums), target=target)}
+    return [{"role": "system", "content": system}, user] if system else [user]
+
+
+def parse_row(row: Mapping[str, Any]) -> tuple[list[int], int]:
+    """The numbers, in their order, and the target of a raw row, as ints.
+
+    Accepts the forms that the verifier accepts: lists, tuples, arrays or strings such as "[3, 5, 7]" for `nums`; ints,
+    integral floats or strings such as "22" for both. Anything else raises RowError, naming the column.
+
+    >>> parse_row({"nums": "[7, 3, 5]", "target": 22.0})
+    ([7, 3, 5], 22)
+    >>> parse_row({"nums": [3, 5, None], "target": 22})
+    Traceback (most recent call last):
+    swift_rlvr.tasks.task.RowError: column 'nums': expected whole numbers such as [3, 5, 7], got [3, 5, None]
+    """
+    nums, target = row.get("nums"), row.get("target")
+    if read_gold(nums, 0) is None:
+        raise RowError("nums", f"expected whole numbers such as [3, 5, 7], got {_shown(nums)}")
+    gold = read_gold([0], target)
+    if gold is None:
+        raise RowError("target", f"expected a whole number such as 22, got {_shown(target)}")
+    # read_gold sorts, and the order of the numbers belongs to the prompt: read them one by one.
+    parts = re.findall(r"[^][(),\s]+", nums) if isinstance(nums, str) else nums
+    return [read_gold([part], 0)[0][0] for part in parts], gold[1]
+
+
+def preprocess(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Raw row -> row for training: `messages` (user turn), `nums` and `target` as ints, other columns as they were.
+
+    >>> row = preprocess({"nums": [3, 5, 7], "target": 22})
+    >>> row["nums"], row["target"], len(row["messages"])
+    ([3, 5, 7], 22, 1)
+    """
+    nums, target = parse_row(row)
+    return {**row, "nums": nums, "target": target, "messages": to_messages(nums, target, system=None)}
+
+
+def grade(completion: str, row: Mapping[str, Any]) -> tuple[float | None, str]:
+    """(reward, reason) of one completion for a row, as the reward `external_countdown` gives it."""
+    verdict = verify(completion, row["nums"], row["target"])
+    return verdict.reward, str(verdict.reason)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+TASK = Task(
+    name="countdown",
+    columns=("nums", "target"),
+    preprocess=preprocess,
+    grade=grade,
+    system=SYSTEM_PROMPT,
+    ms_dataset_id="zouxuhong/Countdown-Tasks-3to4",
+    hf_dataset_id="Jiayi-Pan/Countdown-Tasks-3to4",
+    prompt=PROMPT,
+)

@@ -1,0 +1,189 @@
+"""Builds the tiny Countdown model: a Qwen2 of about 1M parameters, its tokenizer, and a supervised warm start.
+
+    python -m swift_rlvr.tiny_model.build --out plugin/swift_rlvr/tiny_model/weights
+
+Plain torch, about half an hour on two cores. Two phases: long searches first, in which most tokens teach arithmetic and
+the copying of numbers; then short ones that set the probability of giving up, and with it the success before
+reinforcement learning. Leaves out: mixed precision, several devices, resuming.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from transformers import Qwen2Config, Qwen2ForCausalLM
+
+from swift_rlvr.countdown import verify
+from swift_rlvr.tasks.countdown import to_messages
+from swift_rlvr.tasks.countdown_generator import TINY, make_tasks
+from swift_rlvr.tiny_model import WEIGHTS
+from swift_rlvr.tiny_model.tokenizer import build_tokenizer
+from swift_rlvr.tiny_model.traces import compare, trace, trials
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of supervised training.
+
+    Attributes:
+        steps: optimizer steps.
+        give_up: probability of stopping after a failed trial in the traces of this phase.
+        lr: peak learning rate, reached after `warmup` steps and followed by a cosine to a tenth.
+    """
+
+    steps: int
+    give_up: float
+    lr: float
+    warmup: int = 50
+
+    def lr_at(self, step: int) -> float:
+        if step < self.warmup:
+            return self.lr * (step + 1) / self.warmup
+        progress = (step - self.warmup) / max(1, self.steps - self.warmup)
+        return self.lr * (0.1 + 0.45 * (1 + math.cos(math.pi * progress)))
+
+
+PHASES = (Phase(2200, give_up=0.06, lr=3e-3), Phase(200, give_up=0.25, lr=4e-4))
+
+
+def model_config(vocab_size: int, eos: int, pad: int) -> Qwen2Config:
+    return Qwen2Config(
+        vocab_size=vocab_size,
+        hidden_size=128,
+        intermediate_size=384,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=1024,
+        rope_theta=10000.0,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=eos,
+        pad_token_id=pad,
+    )
+
+
+def chat_prompt(tokenizer, nums: list[int], target: int) -> list[int]:
+    """Token ids of the prompt, as ms-swift's template renders it."""
+    messages = to_messages(nums, target)
+    return tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
+
+
+def batches(tokenizer, rows: list[dict], phase: Phase, size: int, rng: random.Random) -> Iterator[tuple]:
+    """Yields (input_ids, labels, tokens): [size, length] twice, -100 in labels on the prompt and on padding.
+
+    Rows are drawn at random and sorted by length within blocks of 16 batches, so that little is padding. `tokens` is
+    the mean number of labels in a batch of the block: divided by a batch's own number, the loss would weigh the tokens
+    of short completions more, and the model would learn to give up more often than the traces do.
+    """
+    pad, end = tokenizer.pad_token_id, tokenizer.convert_tokens_to_ids("<|im_end|>")
+    while True:
+        block = []
+        for row in rng.choices(rows, k=16 * size):
+            nums = rng.sample(row["nums"], len(row["nums"]))
+            prompt = chat_prompt(tokenizer, nums, row["target"])
+            completion = tokenizer.encode(trace(rng, nums, row["target"], phase.give_up)) + [end]
+            block.append((prompt + completion, len(prompt)))
+        tokens = sum(len(ids) - n for ids, n in block) / 16
+        block.sort(key=lambda item: len(item[0]))
+        chunks = [block[i : i + size] for i in range(0, len(block), size)]
+        rng.shuffle(chunks)
+        for chunk in chunks:
+            length = max(len(ids) for ids, _ in chunk)
+            ids = torch.tensor([ids + [pad] * (length - len(ids)) for ids, _ in chunk])
+            labels = torch.tensor([[-100] * n + ids[n:] + [-100] * (length - len(ids)) for ids, n in chunk])
+            yield ids, labels, tokens
+
+
+@torch.no_grad()
+def quality(model: Qwen2ForCausalLM, tokenizer, rows: list[dict], seed: int = 0) -> dict[str, float]:
+    """Samples one completion per row at temperature 1.0 and measures what the warm start has learned.
+
+    Returns:
+        success: share of right answers; valid: share of trials that use the given numbers once each, calculate and
+        compare right; repeats: share of trials that stood before in the same completion; trials, tokens: means per
+        completion.
+    """
+    torch.manual_seed(seed)
+    prompts = [chat_prompt(tokenizer, row["nums"], row["target"]) for row in rows]
+    width = max(map(len, prompts))
+    pad = tokenizer.pad_token_id
+    output = model.generate(
+        torch.tensor([[pad] * (width - len(ids)) + ids for ids in prompts]),
+        attention_mask=torch.tensor([[0] * (width - len(ids)) + [1] * len(ids) for ids in prompts]),
+        do_sample=True,
+        top_k=0,
+        max_new_tokens=300,
+    )
+    completions = tokenizer.batch_decode(output[:, width:], skip_special_tokens=True)
+    success = valid = repeats = total = 0
+    for row, completion in zip(rows, completions, strict=True):
+        success += verify(completion, row["nums"], row["target"]).reward == 1.0
+        known = {line + compare(value, row["target"]) for line, _, value in trials(tuple(sorted(row["nums"])))}
+        lines = completion.partition("\n</think>")[0].split("\n")[1:]
+        total += len(lines)
+        repeats += len(lines) - len(set(lines))
+        valid += sum(line in known for line in lines)
+    return {
+        "success": success / len(rows),
+        "valid": valid / max(1, total),
+        "repeats": repeats / max(1, total),
+        "trials": total / len(rows),
+        "tokens": (output[:, width:] != pad).sum().item() / len(rows),
+    }
+
+
+def train(out: Path, phases: tuple[Phase, ...] = PHASES, batch_size: int = 32, seed: int = 0) -> None:
+    """Trains the tokenizer and the model and writes both to `out`; prints a line every 25 steps."""
+    torch.manual_seed(seed)
+    rng = random.Random(seed)
+    rows = list(make_tasks(TINY, "train", seed=0, rows=None))
+    held_out = rng.sample(list(make_tasks(TINY, "test", seed=0, rows=None)), 200)
+    texts = ["\n".join(m["content"] for m in to_messages(row["nums"], row["target"])) for row in rows[:200]]
+    tokenizer = build_tokenizer(texts + ["system\n", "user\n", "assistant\n", " low high yes"] * 200)
+    ends = tokenizer.eos_token_id, tokenizer.pad_token_id
+    model = Qwen2ForCausalLM(model_config(len(tokenizer), *ends))
+    print(f"{model.num_parameters():,} parameters, {len(tokenizer)} tokens, {len(rows)} tasks to train on", flush=True)
+    optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=0.01)
+    for phase in phases:
+        data = batches(tokenizer, rows, phase, batch_size, rng)
+        start = time.time()
+        for step in range(phase.steps):
+            for group in optimizer.param_groups:
+                group["lr"] = phase.lr_at(step)
+            ids, labels, tokens = next(data)
+            with torch.autocast("cpu", torch.bfloat16):
+                loss = model(ids, labels=labels, num_items_in_batch=tokens).loss
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            optimizer.zero_grad()
+            if (step + 1) % 25 == 0:
+                print(f"step {step + 1}/{phase.steps} loss {loss.item():.4f} {time.time() - start:.0f} s", flush=True)
+            if (step + 1) % 250 == 0 or step + 1 == phase.steps:
+                scores = quality(model.eval(), tokenizer, held_out)
+                model.train()
+                print("held out:", "  ".join(f"{name} {value:.3f}" for name, value in scores.items()), flush=True)
+                model.save_pretrained(out)
+                tokenizer.save_pretrained(out)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument(
+        "--out", type=Path, default=WEIGHTS, help="folder to write (default: the package's own weights)"
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    train(args.out, seed=args.seed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""The tiny model's tokenizer: Qwen2's own class and pre-tokenizer, a byte-level BPE trained on the Countdown prompt.
+
+Qwen2 splits digits one by one; here 10 to 99 are tokens of their own, as are the think and answer tags, so that a
+trial costs 12 tokens and arithmetic is a look-up. Everything else still encodes, byte by byte.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from tokenizers import AddedToken, trainers
+from tokenizers.pre_tokenizers import ByteLevel
+from transformers import Qwen2Tokenizer
+
+TAGS = ("<think>", "</think>", "<answer>", "</answer>")
+CHAT_TEMPLATE = (
+    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+def build_tokenizer(texts: Iterable[str], vocab_size: int = 640) -> Qwen2Tokenizer:
+    """Trains the merges on `texts` and adds the tags and the two-digit numbers.
+
+    Args:
+        texts: prompts whose words should become single tokens.
+        vocab_size: upper bound on the BPE vocabulary, added tokens not counted; at least 256.
+    """
+    specials = {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>", "unk_token": "<|endoftext|>"}
+    blank = Qwen2Tokenizer(**specials)
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        special_tokens=["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
+        initial_alphabet=sorted(ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    bpe = blank.backend_tokenizer
+    bpe.train_from_iterator(texts, trainer)
+    model = json.loads(bpe.to_str())["model"]
+    merges = [tuple(merge) for merge in model["merges"]]
+    tokenizer = Qwen2Tokenizer(vocab=model["vocab"], merges=merges, **specials)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>"]})
+    tokenizer.add_tokens([AddedToken(tag, special=False, normalized=False) for tag in TAGS])
+    tokenizer.add_tokens(
+        [AddedToken(str(n), special=False, single_word=True, normalized=False) for n in range(10, 100)]
+    )
+    tokenizer.chat_template = CHAT_TEMPLATE
+    return tokenizer

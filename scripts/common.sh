@@ -1,0 +1,107 @@
+# Sourced by every script here: the virtual environment, what hardware there is, ports, and the end of child processes.
+# Settings: PYTHON (interpreter that makes the environment, 3.10 to 3.12), VENV (default: .venv in the repository).
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+PYTHON=${PYTHON:-python3}
+VENV=${VENV:-$ROOT/.venv}
+TINY_MODEL=$ROOT/plugin/swift_rlvr/tiny_model/weights
+
+say() { printf '\033[1m== %s\033[0m\n' "$*"; }
+die() { printf 'error: %s\n' "$*" >&2; exit 2; }
+
+# help_and_exit "$@": with --help or -h among the arguments, prints the calling script's header and ends.
+help_and_exit() {
+  local argument
+  for argument in "$@"; do
+    case $argument in -h | --help) sed -n '2,/^$/s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+  done
+}
+
+# GPUs that this process may use, as a comma-separated list of ids; empty where there are none.
+visible_gpus() {
+  local ids
+  ids=$(nvidia-smi --query-gpu=index --format=csv,noheader 2>/dev/null | paste -sd, -) || ids=
+  [ -z "$ids" ] || echo "${CUDA_VISIBLE_DEVICES-$ids}"
+}
+have_gpu() { [ -n "$(visible_gpus)" ]; }
+
+# Makes the environment and installs the lock file for this machine, once per content of that file.
+ensure_environment() {
+  local kind=cpu lock stamp
+  if have_gpu; then kind=gpu; fi
+  lock=$ROOT/scripts/requirements/$kind.lock
+  stamp=$VENV/.installed-$(cat "$lock" "$ROOT/setup.cfg" | sha256sum | cut -c1-16)
+  if [ ! -e "$stamp" ]; then
+    command -v "$PYTHON" >/dev/null || die "no interpreter '$PYTHON': set PYTHON to Python 3.10, 3.11 or 3.12"
+    "$PYTHON" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 13))' ||
+      die "$("$PYTHON" --version) does not fit: set PYTHON to Python 3.10, 3.11 or 3.12"
+    say "installing $(grep -c == "$lock") pinned packages into $VENV (two to three minutes)"
+    [ -x "$VENV/bin/python" ] || "$PYTHON" -m venv "$VENV" || die "could not make $VENV (on Debian: apt install python3-venv)"
+    # Everything is pinned, so nothing is resolved; torchvision and its kin would come for CUDA and break a CPU torch.
+    "$VENV/bin/python" -m pip install --no-deps --no-compile --disable-pip-version-check -r "$lock" |
+      awk '/^(Collecting|Requirement already)/ { if (++n % 20 == 0) print "   " n " packages found"; fflush() }
+           /^Installing/ { print "   unpacking"; fflush() }'
+    "$VENV/bin/python" -m pip install -q --no-deps --no-build-isolation --disable-pip-version-check -e "$ROOT"
+    rm -f "$VENV"/.installed-*
+    touch "$stamp"
+  fi
+  export PATH=$VENV/bin:$PATH
+  # swift's command line; without a GPU through the CPU backend, which takes the same commands and flags.
+  SWIFT=(python -m swift_rlvr.cpu_backend)
+  if have_gpu; then SWIFT=(swift); fi
+}
+
+# port_is_free HOST PORT
+port_is_free() {
+  python - "$1" "$2" <<'PY'
+import socket, sys
+with socket.socket() as s:
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        s.bind((sys.argv[1], int(sys.argv[2])))
+    except OSError:
+        sys.exit(1)
+PY
+}
+
+# wait_for_server HOST PORT PID LOG: until the rollout server answers; PID and LOG are empty for one started elsewhere.
+wait_for_server() {
+  local start=$SECONDS limit=${SERVER_TIMEOUT:-1800}
+  until python -c "import urllib.request as r; r.urlopen('http://$1:$2/health/', timeout=2)" 2>/dev/null; do
+    if [ -n "$3" ] && ! kill -0 "$3" 2>/dev/null; then
+      tail -n 25 "$4" >&2
+      die "the rollout server ended before it was ready; its log is $4"
+    fi
+    [ $((SECONDS - start)) -lt "$limit" ] || die "no rollout server at $1:$2 after $limit s (SERVER_TIMEOUT)"
+    [ $(((SECONDS - start) % 10)) -ne 0 ] || echo "   waiting for the server: $((SECONDS - start)) s"
+    sleep 1
+  done
+  echo "   the server is ready after $((SECONDS - start)) s"
+}
+
+# stop_group PID SECONDS: ends the process group that PID leads, politely first, and waits until it is gone.
+stop_group() {
+  kill -TERM -- "-$1" 2>/dev/null || return 0
+  local i
+  for ((i = 0; i < $2 * 10; i++)); do
+    kill -0 -- "-$1" 2>/dev/null || return 0
+    sleep 0.1
+  done
+  kill -KILL -- "-$1" 2>/dev/null || true
+}
+
+# start_group COMMAND...: runs it in the background as the leader of its own process group, whose id is in $GROUP;
+# every group started here is ended when the script ends, is interrupted or terminated.
+GROUPS_STARTED=()
+start_group() {
+  setsid "$@" &
+  GROUP=$!
+  GROUPS_STARTED+=("$GROUP")
+}
+stop_started_groups() {
+  local i
+  for ((i = ${#GROUPS_STARTED[@]} - 1; i >= 0; i--)); do stop_group "${GROUPS_STARTED[i]}" "${STOP_SECONDS:-20}"; done
+}
+trap stop_started_groups EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# The main job, from a fresh clone to a result: installs, evaluates a model on held-out Countdown tasks, trains it with
+# GRPO (rollout server + ZeRO-3), evaluates it again, and writes a table, the curves and some completions.
+#
+#   bash scripts/quickstart.sh
+#
+# Hardware: without a GPU, two CPU cores and 8 GiB: the real programs with a tiny model, about 13 minutes in all.
+# With GPUs it says how the real run is started; QUICKSTART=tiny runs the tiny one on the CPU all the same.
+# Settings (environment): OUT (output/quickstart), PORT (8000), MAX_STEPS and the others of train_countdown.sh.
+
+set -euo pipefail
+source "$(dirname "$0")/common.sh"
+help_and_exit "$@"
+
+if have_gpu && [ "${QUICKSTART:-}" != tiny ]; then
+  cat <<TEXT
+This machine has GPUs ($(visible_gpus)). Two ways on:
+  bash scripts/train_countdown.sh             the real run: Qwen2.5-3B-Instruct, two or more GPUs of 80 GB, hours to days;
+                                              downloads the model and 50,000 tasks
+  QUICKSTART=tiny bash scripts/quickstart.sh  the tiny run on the CPU, a quarter of an hour
+TEXT
+  exit 0
+fi
+if have_gpu; then export CUDA_VISIBLE_DEVICES= VENV=$ROOT/.venv-cpu; fi
+
+OUT=${OUT:-output/quickstart}
+RUN=$OUT/run
+[ ! -e "$RUN" ] || die "$RUN exists: move it away, or set OUT to another folder"
+ensure_environment
+port_is_free 127.0.0.1 "${PORT:-8000}" || die "port ${PORT:-8000} on 127.0.0.1 is in use: set PORT to a free one"
+# Every step in a process group of its own and waited for, so that Ctrl-C or kill ends all of it.
+step() { start_group "$@"; wait "$GROUP"; }
+
+say "1/4 before training: $TINY_MODEL on held-out tasks"
+step bash "$ROOT/scripts/evaluate.sh" "$TINY_MODEL" "$OUT/before"
+say "2/4 GRPO"
+step env OUTPUT="$RUN" STOP_SECONDS=20 bash "$ROOT/scripts/train_countdown.sh" --add_version false
+CHECKPOINT=$(ls -d "$RUN"/checkpoint-* | sort -V | tail -n 1)
+say "3/4 after training: $CHECKPOINT on the same tasks"
+step bash "$ROOT/scripts/evaluate.sh" "$CHECKPOINT" "$OUT/after"
+say "4/4 results"
+swift-rlvr compare "$OUT/before" "$OUT/after" --out "$OUT/comparison.json"
+swift-rlvr report "$RUN" --out "$OUT" --comparison "$OUT/comparison.json"
+cat <<TEXT
+The curves:               $OUT/curves.png
+Early and late texts:     $OUT/report.md
+Trained model:            $CHECKPOINT
+All training completions: $RUN/completions.jsonl
+Took $((SECONDS / 60)) min $((SECONDS % 60)) s.
+TEXT

@@ -1,0 +1,242 @@
+"""How fast the Countdown reward is beside the tutorial's method, and how slow the nastiest completions can make it.
+
+Speed: 2,000 completions of 200 to 1,500 characters, 250 tasks with 8 completions each, once with single-line answers
+and once with half of the answers on lines of their own. The scorers are timed in turns and the medians compared, in
+processor time, so that other work on the machine disturbs them less. Nothing about a completion is kept from call to
+call, only the shapes of expressions: "warm" is the state of a training run, in which about 99% of the shapes have been
+seen after ten such batches; "cold" empties that cache before each timing.
+Worst cases: the longest of five timings for each 1 MB completion.
+
+Usage: PYTHONPATH=plugin python tests/benchmarks/bench_countdown.py [--rounds 21]
+Prints a table and, last, one line of JSON. Exits 1 where a figure is missed.
+"""
+
+import argparse
+import json
+import random
+import re
+import statistics
+import sys
+import time
+from fractions import Fraction
+
+from swift_rlvr import arithmetic
+from swift_rlvr.rewards.countdown import CountdownReward
+
+FIGURES = {"single-line": 3.0, "half multi-line": 1.5}  # times the tutorial's method, at least
+WORST_MS = 50.0
+OPERATIONS = {"+": Fraction.__add__, "-": Fraction.__sub__, "*": Fraction.__mul__, "/": Fraction.__truediv__}
+
+
+def tutorial_reward(completions, target, nums, **_):
+    """The tutorial's method (CountdownORM of ms-swift's GRPO examples), rewritten; here for comparison only.
+
+    The first answer tag by regex, the part left of "=", its digits compared with nums, a character filter, then eval
+    with a tolerance. It credits ``7 // 2``, hangs on ``9**9**9`` and misses answers that contain a line break.
+    """
+    rewards = []
+    for completion, goal, given in zip(completions, target, nums):
+        try:
+            match = re.search(r"<answer>(.*?)<\/answer>", completion)
+            if match is None:
+                rewards.append(0.0)
+                continue
+            equation = match.group(1).strip()
+            if "=" in equation:
+                equation = equation.split("=")[0]
+            if sorted(int(number) for number in re.findall(r"\d+", equation)) != sorted(given):
+                rewards.append(0.0)
+                continue
+            if not re.match(r"^[\d+\-*/().\s]+$", equation):
+                rewards.append(0.0)
+                continue
+            result = eval(equation, {"__builtins__": None}, {})
+            rewards.append(1.0 if abs(float(result) - float(goal)) < 1e-5 else 0.0)
+        except Exception:
+            rewards.append(0.0)
+    return rewards
+
+
+def random_expression(rng: random.Random, numbers: list[int]) -> tuple[str, Fraction, str]:
+    """Return an expression over the numbers in a random order, its exact value and its last operator, if any."""
+    if len(numbers) == 1:
+        return str(numbers[0]), Fraction(numbers[0]), ""
+    numbers = rng.sample(numbers, len(numbers))
+    cut = rng.randrange(1, len(numbers))
+    left, a, left_operator = random_expression(rng, numbers[:cut])
+    right, b, right_operator = random_expression(rng, numbers[cut:])
+    even = b != 0 and (a % b == 0 or rng.random() < 0.05)
+    operator = rng.choice("+-*/" if even else "+-*")
+    if left_operator in ("+", "-") and operator in "*/":
+        left = f"({left})"
+    if right_operator and (operator in "*/" or (operator == "-" and right_operator in "+-")):
+        right = f"({right})"
+    return f"{left} {operator} {right}", OPERATIONS[operator](a, b), operator
+
+
+def make_corpus(seed: int, multi_line_share: float, tasks: int = 250, group: int = 8):
+    """Return completions, nums, target and the right rewards. 55% are right; most others are slips in arithmetic."""
+    rng = random.Random(seed)
+    completions, nums, target, gold = [], [], [], []
+    for _ in range(tasks):
+        given = [rng.randint(1, 99) for _ in range(rng.choice((3, 4)))]
+        answer, value, _ = random_expression(rng, given)
+        while value.denominator != 1 or not 1 <= value <= 200:
+            answer, value, _ = random_expression(rng, given)
+        goal = int(value)
+        for _ in range(group):
+            kind = rng.choices(("right", "value", "numbers", "none"), (55, 30, 10, 5))[0]
+            written, reward = answer, 1.0
+            if kind == "value":
+                written, other, _ = random_expression(rng, given)
+                reward = float(other == goal)
+            elif kind == "numbers":
+                written, _, _ = random_expression(rng, [*given[:-1], given[-1] + rng.randint(1, 9)])
+                reward = 0.0
+            if rng.random() < 0.3:
+                written = written.replace(" ", "")
+            if rng.random() < 0.7:
+                written += f" = {goal}"
+                # With "=" a wrong value is a false equation as well; the reward is the same.
+            multi_line = rng.random() < multi_line_share
+            written = f"\n{written}\n" if multi_line else rng.choice(("{}", " {} ")).format(written)
+            lines, length = ["<think>"], rng.randint(200, 1500) - len(written) - 60
+            while sum(map(len, lines)) + len(lines) < length:
+                trial, result, _ = random_expression(rng, given)
+                lines.append(
+                    f"Let me try {trial} = {float(result):.4g}, which is {'too low' if result < goal else 'not it'}."
+                )
+            thought = "\n".join(lines)[: max(length, 100)] + "\n</think>\n"
+            completions.append(
+                thought + ("So the answer is clear." if kind == "none" else f"<answer>{written}</answer>")
+            )
+            nums.append(given)
+            target.append(goal)
+            gold.append(0.0 if kind == "none" else reward)
+    return completions, nums, target, gold
+
+
+def seconds(score, corpus) -> float:
+    completions, nums, target, _ = corpus
+    start = time.process_time()
+    score(completions, nums=nums, target=target)
+    return time.process_time() - start
+
+
+def compare(multi_line_share: float, rounds: int) -> dict:
+    """Time both scorers in turns on one corpus; count how often each differs from the right rewards."""
+    corpus = make_corpus(1, multi_line_share)
+    reward = CountdownReward()
+    times = {"tutorial": [], "warm": [], "cold": []}
+    for _ in range(rounds):
+        times["tutorial"].append(seconds(tutorial_reward, corpus))
+        arithmetic._parse_shape.cache_clear()
+        times["cold"].append(seconds(reward, corpus))
+        times["warm"].append(seconds(reward, corpus))
+    completions, nums, target, gold = corpus
+    per_second = {name: len(gold) / statistics.median(values) for name, values in times.items()}
+    lengths = [len(completion) for completion in completions]
+    return {
+        "per_second": {name: round(value) for name, value in per_second.items()},
+        "ratio": round(per_second["warm"] / per_second["tutorial"], 2),
+        "ratio_cold": round(per_second["cold"] / per_second["tutorial"], 2),
+        "wrong": sum(a != b for a, b in zip(reward(completions, nums=nums, target=target), gold)),
+        "wrong_tutorial": sum(a != b for a, b in zip(tutorial_reward(completions, target, nums), gold)),
+        "characters": [min(lengths), max(lengths)],
+    }
+
+
+def nasty_completions(size: int = 1_000_000) -> dict[str, str]:
+    """Completions of `size` characters that are built to be slow to search, to match or to evaluate."""
+
+    def fill(unit: str, prefix: str = "", suffix: str = "") -> str:
+        return prefix + unit * ((size - len(prefix) - len(suffix)) // len(unit)) + suffix
+
+    def inside(unit: str) -> str:
+        return fill(unit, "<answer>", "</answer>")
+
+    fractions = "+".join(f"1/{n}" for n in range(800, 935))
+    return {
+        "(": fill("("),
+        "<answer>": fill("<answer>"),
+        "</answer>": fill("</answer>"),
+        "<answer></answer>": fill("<answer></answer>"),
+        "</answer><answer>": fill("</answer><answer>"),
+        "<answer": fill("<answer"),
+        "</answer": fill("</answer"),
+        "<think>": fill("<think>"),
+        "</think>": fill("</think>"),
+        "</think": fill("</think", suffix="<answer>1+2+3</answer>"),
+        "<": fill("<"),
+        "answer>": fill("answer>", suffix="</answer>"),
+        "no tag at all": fill("we try 1 + 2 = 3, "),
+        "answer first": fill("x", "<answer>1+2+3</answer>"),
+        "block of (": inside("("),
+        "block of 1+": inside("1+"),
+        "block of digits": inside("9"),
+        "block of 9**": inside("9**"),
+        "block of spaces": inside(" "),
+        "block of newlines, right": "<answer>" + "\n" * (size - 30) + "1 + 2 + 3</answer>",
+        "block of <answer>": inside("<answer>"),
+        "block of \\frac{": inside("\\frac{"),
+        "block of ×": inside("×"),
+        "block of 😀": inside("😀"),
+        "block of lone surrogates": inside("\ud800"),
+        "block of full-width digits": inside("１"),
+        "block of NUL": inside("\0"),
+        "longest block: fractions": fill("x", suffix=f"<answer>1+2+3={fractions}</answer>"),
+        "longest block: product": fill("x", suffix=f"<answer>1+2+3={'*'.join(['99999'] * 165)}</answer>"),
+        "longest block: depth": fill("x", suffix=f"<answer>{'(' * 509}1+2+3{')' * 509}</answer>"),
+        "longest block: signs": fill("x", suffix=f"<answer>1+2+3{'--3' * 300}</answer>"),
+        "longest block: \\frac": fill("x", suffix="<answer>" + "\\frac{" * 170 + "</answer>"),
+        "longest block: = =": fill("x", suffix=f"<answer>1+2+3{'=6' * 500}</answer>"),
+    }
+
+
+def worst_cases() -> dict[str, float]:
+    """Return the longest of five timings in milliseconds for each nasty completion, the shape cache being empty."""
+    reward, result = CountdownReward(), {}
+    for name, text in nasty_completions().items():
+        times = []
+        for _ in range(5):
+            arithmetic._parse_shape.cache_clear()
+            start = time.process_time()
+            reward([text], nums=[[1, 2, 3]], target=[6])
+            times.append(time.process_time() - start)
+        result[name] = round(max(times) * 1000, 2)
+    return result
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=21, help="timings of each scorer on each corpus (default: 21)")
+    rounds = parser.parse_args().rounds
+    speed = {"single-line": compare(0.0, rounds), "half multi-line": compare(0.5, rounds)}
+    worst = worst_cases()
+
+    heads = ("tutorial/s", "warm/s", "ratio", "cold/s", "ratio", "wrong: tutorial", "ours")
+    widths = (12, 12, 8, 12, 8, 17, 6)
+    print(f"{'2,000 completions':<18}" + "".join(f"{head:>{width}}" for head, width in zip(heads, widths)))
+    for name, row in speed.items():
+        rates = row["per_second"]
+        print(
+            f"{name:<18}{rates['tutorial']:>12,}{rates['warm']:>12,}{row['ratio']:>8}{rates['cold']:>12,}"
+            f"{row['ratio_cold']:>8}{row['wrong_tutorial']:>17}{row['wrong']:>6}"
+        )
+    print(f"\n{'1 MB of':<32}{'ms':>8}")
+    for name, milliseconds in sorted(worst.items(), key=lambda item: -item[1]):
+        print(f"{name:<32}{milliseconds:>8.2f}")
+    missed = [
+        f"{name}: ratio {row['ratio']} < {FIGURES[name]}" for name, row in speed.items() if row["ratio"] < FIGURES[name]
+    ]
+    missed += [f"{name}: {row['wrong']} wrong rewards" for name, row in speed.items() if row["wrong"]]
+    missed += [f"{name}: {value} ms >= {WORST_MS} ms" for name, value in worst.items() if value >= WORST_MS]
+    print()
+    print(
+        json.dumps({"benchmark": "countdown", "speed": speed, "worst_ms": worst, "missed": missed}, ensure_ascii=True)
+    )
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

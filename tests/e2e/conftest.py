@@ -1,0 +1,226 @@
+"""The real rollout server and the real trainers, on this machine's CPU, for the end-to-end tests.
+
+One server serves all of them (it takes half a minute to start); a test that breaks it leaves it to `rollout_server` to
+start another. Every process is started in a session of its own, and after each the tests look for what it left behind.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import pytest
+import requests
+
+ROOT = Path(__file__).resolve().parents[2]
+LAUNCHER = [sys.executable, "-m", "swift_rlvr.cpu_backend"]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def is_listening(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@dataclass
+class Run:
+    """A launched command, its log, and every process that it started."""
+
+    arguments: list[str]
+    log: Path
+    env: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self):
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [*LAUNCHER, *self.arguments],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=ROOT,
+                env=os.environ | self.env,
+                start_new_session=True,
+            )
+
+    def text(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def family(self) -> list[psutil.Process]:
+        """This command's processes that are alive: it leads their session, so none can be missed."""
+        members = []
+        for process in psutil.process_iter():
+            try:
+                if os.getsid(process.pid) == self.process.pid and process.status() != psutil.STATUS_ZOMBIE:
+                    members.append(process)
+            except (psutil.NoSuchProcess, ProcessLookupError):
+                continue
+        return members
+
+    def wait_for(self, condition, seconds: float, what: str):
+        """Poll until ``condition()`` is true; fail when time is up or the command ended before."""
+        end = time.monotonic() + seconds
+        while not condition():
+            if self.process.poll() is not None or time.monotonic() > end:
+                pytest.fail(f"waited for {what}; exit code {self.process.poll()}\n{self.text()[-4000:]}")
+            time.sleep(0.2)
+
+    def finish(self, seconds: float) -> int:
+        """The exit code; fails when the command does not end in time or leaves a process behind."""
+        try:
+            code = self.process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            pytest.fail(f"still running after {seconds} s\n{self.text()[-4000:]}")
+        end = time.monotonic() + 10
+        while (left := self.family()) and time.monotonic() < end:
+            time.sleep(0.2)
+        assert not left, f"left behind: {left}"
+        return code
+
+    def interrupt(self, seconds: float = 30) -> int:
+        """Ctrl-C, which a terminal sends to every process of the command."""
+        os.killpg(self.process.pid, signal.SIGINT)
+        return self.finish(seconds)
+
+    def kill_if_alive(self) -> None:
+        for process in self.family():
+            process.kill()
+        self.process.wait(timeout=10)
+
+
+class RolloutServer:
+    """`swift rollout` on free loopback ports, with a plugin that breaks the next update while a file exists."""
+
+    def __init__(self, model: Path, folder: Path):
+        self.model, self.port, self.group_port = model, free_port(), free_port()
+        self.fault = folder / "fail_updates"
+        plugin = folder / "faulty_updates.py"
+        plugin.write_text(FAULT_PLUGIN.format(flag=str(self.fault)))
+        self.run = Run(
+            f"rollout --model {model} --model_type qwen2 --template qwen2_5 --torch_dtype float32 --host 127.0.0.1 "
+            f"--port {self.port} --vllm_enforce_eager true --vllm_max_model_len 256 --log_level warning "
+            f"--external_plugins {plugin}".split(),
+            folder / "server.log",
+        )
+        self.run.wait_for(self.is_healthy, 180, "the rollout server")
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def is_healthy(self) -> bool:
+        try:
+            return requests.get(f"{self.url}/health/", timeout=2).ok
+        except requests.ConnectionError:
+            return False
+
+    def trainer(self, folder: Path, **flags) -> Run:
+        """`swift rlhf` with two ZeRO-3 ranks on this server; ``flags`` are added to the common ones or replace them."""
+        flags = {
+            "rlhf_type": "grpo", "model": self.model, "model_type": "qwen2", "template": "qwen2_5",
+            "check_model": "false", "torch_dtype": "float32", "fp16": "false", "bf16": "false", "tuner_type": "full",
+            "use_vllm": "true", "vllm_mode": "server", "vllm_server_host": "127.0.0.1",
+            "vllm_server_port": self.port, "vllm_server_group_port": self.group_port,
+            "external_plugins": ROOT / "plugin" / "rlvr_plugin.py",
+            "dataset": f"countdown:{ROOT / 'datasets' / 'countdown' / 'tiny_train.jsonl'}",
+            "reward_funcs": "external_countdown format", "load_from_cache_file": "false", "split_dataset_ratio": 0,
+            "max_length": 128, "max_completion_length": 32, "per_device_train_batch_size": 8,
+            "gradient_accumulation_steps": 1, "num_generations": 4, "learning_rate": 1e-3, "beta": 0.001,
+            "temperature": 1.0, "logging_steps": 1, "save_strategy": "no", "report_to": "none",
+            "gradient_checkpointing": "false", "dataloader_num_workers": 0, "dataset_num_proc": 1,
+            "deepspeed": ROOT / "scripts" / "configs" / "zero3_cpu.json", "output_dir": folder / "output",
+            "add_version": "false",
+        } | flags  # fmt: skip
+        arguments = ["rlhf"]
+        for name, value in flags.items():
+            arguments += [f"--{name}", *str(value).split()]
+        return Run(arguments, folder / "train.log", {"NPROC_PER_NODE": "2", "SWIFT_RLVR_SYNC_TIMEOUT": "20"})
+
+    def stop(self) -> None:
+        """Ends the server and checks that it took everything with it."""
+        if self.run.process.poll() is None:
+            self.run.process.terminate()
+        self.run.finish(30)
+        assert not is_listening(self.port) and not is_listening(self.group_port)
+
+
+FAULT_PLUGIN = """
+import pathlib
+
+from swift.pipelines.infer.rollout import WeightSyncWorkerExtension as Worker
+
+_original = Worker.__mro__[1].update_flattened_params
+
+
+def update_flattened_params(self, metadatas):
+    if pathlib.Path({flag!r}).exists():
+        raise MemoryError("no room for the new weights")
+    _original(self, metadatas)
+
+
+Worker.__mro__[1].update_flattened_params = update_flattened_params
+"""
+
+
+@pytest.fixture(scope="session")
+def start_model(tmp_path_factory) -> Path:
+    """The committed tiny model; where it has not been built yet, one with random weights and the same tokenizer."""
+    from swift_rlvr.tiny_model import WEIGHTS
+
+    if (WEIGHTS / "config.json").is_file():
+        return WEIGHTS
+    from transformers import Qwen2ForCausalLM
+
+    from swift_rlvr.tasks.countdown import to_messages
+    from swift_rlvr.tiny_model.build import model_config
+    from swift_rlvr.tiny_model.tokenizer import build_tokenizer
+
+    folder = tmp_path_factory.mktemp("model")
+    tokenizer = build_tokenizer([message["content"] for message in to_messages([1, 2, 3], 6)])
+    tokenizer.save_pretrained(folder)
+    config = model_config(len(tokenizer), tokenizer.eos_token_id, tokenizer.pad_token_id)
+    Qwen2ForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def _servers(start_model, tmp_path_factory):
+    started: list[RolloutServer] = []
+
+    def running() -> RolloutServer:
+        if not started or started[-1].run.process.poll() is not None:
+            started.append(RolloutServer(start_model, tmp_path_factory.mktemp("server")))
+        return started[-1]
+
+    yield running
+    for server in started:
+        try:
+            server.stop()
+        finally:
+            server.run.kill_if_alive()
+
+
+@pytest.fixture
+def rollout_server(_servers) -> RolloutServer:
+    return _servers()
+
+
+@pytest.fixture
+def trainers(rollout_server, tmp_path):
+    """Starts trainers and makes sure that none outlives its test."""
+    started: list[Run] = []
+
+    def start(**flags) -> Run:
+        started.append(rollout_server.trainer(tmp_path, **flags))
+        return started[-1]
+
+    yield start
+    for run in started:
+        run.kill_if_alive()

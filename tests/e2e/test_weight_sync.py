@@ -1,0 +1,119 @@
+"""The trainer's weights reach the server, all of them, and an update that fails stops the run."""
+
+import time
+
+import pytest
+import requests
+import torch
+from transformers import AutoModelForCausalLM
+
+from swift_rlvr.cpu_backend.patches import TRAINER, apply_patches
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+PROMPTS = ["[3, 5, 7] 22", "[1, 2, 9] 18", "[4, 4, 6] 10"]
+
+
+@pytest.fixture
+def client(rollout_server):
+    """ms-swift's own client to the server, as `swift rlhf` has it on this machine."""
+    apply_patches(TRAINER)
+    from swift.rlhf_trainers.vllm_client import VLLMClient
+
+    client = VLLMClient(base_urls=[rollout_server.url], group_ports=rollout_server.group_port)
+    client.close_communicator()
+    client.init_communicator()
+    yield client
+    client.close_communicator()
+
+
+def send(client, named_tensors) -> None:
+    """One full update, in the steps and with the functions of ms-swift's trainer."""
+    from swift.rlhf_trainers.utils import FlattenedTensorBucket
+
+    bucket = FlattenedTensorBucket(named_tensors=[(name, tensor.data) for name, tensor in named_tensors])
+    client.update_flattened_params(bucket.get_metadata(), bucket.get_flattened_tensor())
+    client.process_weights_after_loading()
+    client.reset_prefix_cache()
+
+
+@torch.no_grad()
+def largest_difference(server, model) -> float:
+    """Samples on the server and compares its log-probabilities of the sampled tokens with the model's."""
+    request = {"max_tokens": 24, "temperature": 1.0, "logprobs": True, "return_details": True, "seed": 1}
+    requests_ = [{"messages": [{"role": "user", "content": prompt}]} for prompt in PROMPTS]
+    answer = requests.post(
+        f"{server.url}/infer/", json={"infer_requests": requests_, "request_config": request}, timeout=60
+    )
+    answer.raise_for_status()
+    worst = 0.0
+    for output in answer.json():
+        choice = output["response"]["choices"][0]
+        prompt, sampled = output["response"]["prompt_token_ids"], choice["token_ids"]
+        theirs = torch.tensor([token["logprob"] for token in choice["logprobs"]["content"]])
+        logits = model(torch.tensor([prompt + sampled])).logits[0, len(prompt) - 1 : -1]
+        ours = logits.log_softmax(-1).gather(1, torch.tensor(sampled)[:, None])[:, 0]
+        worst = max(worst, (ours - theirs).abs().max().item())
+    return worst
+
+
+@pytest.fixture
+def changed_model(start_model):
+    """The start model with every parameter moved."""
+    model = AutoModelForCausalLM.from_pretrained(start_model, dtype=torch.float32)
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.05 * torch.randn(parameter.shape, generator=generator)
+    return model
+
+
+def test_the_server_has_the_trainers_weights_after_a_sync_and_not_before(rollout_server, client, changed_model):
+    assert largest_difference(rollout_server, changed_model) > 0.1
+    send(client, changed_model.named_parameters())
+    assert largest_difference(rollout_server, changed_model) < 1e-3
+
+
+@pytest.mark.parametrize("left_out", ["model.embed_tokens.weight", "model.layers.1.mlp.up_proj.weight", "model.norm.weight"])
+def test_an_update_that_leaves_a_parameter_out_is_an_error(client, changed_model, left_out):
+    """A fused parameter counts as loaded when any of its parts is, so the update leaves out the other part as well."""
+    also = left_out.replace("up_proj", "gate_up_proj").replace("gate_up_proj", "gate_proj")
+    kept = [(name, tensor) for name, tensor in changed_model.named_parameters() if name not in (left_out, also)]
+    with pytest.raises(RuntimeError, match="left out 1 parameters"):
+        send(client, kept)
+
+
+def test_a_tensor_that_the_server_cannot_load_is_an_error(client):
+    with pytest.raises(RuntimeError, match="could not load the new weights"):
+        client.update_named_param("model.layers.0.no_such.weight", torch.zeros(4, 4))
+
+
+def test_training_stops_when_the_server_fails_to_load_an_update(rollout_server, trainers):
+    run = trainers(max_steps=500)
+    run.wait_for(lambda: "'global_step/max_steps': '2/500'" in run.text(), 120, "the second step")
+    rollout_server.fault.touch()
+    try:
+        assert run.finish(60) != 0
+    finally:
+        rollout_server.fault.unlink()
+    assert "the rollout server could not load the new weights" in run.text()
+    assert "no room for the new weights" in run.text()
+    assert rollout_server.is_healthy()
+
+
+def test_interrupted_training_leaves_nothing_and_the_server_serves_the_next_run(rollout_server, trainers, client):
+    """Also shows that a server whose update failed before takes the next trainer's weights."""
+    client.close_communicator()
+    run = trainers(max_steps=500)
+    run.wait_for(lambda: "'global_step/max_steps': '1/500'" in run.text(), 120, "the first step")
+    assert run.interrupt() != 0
+
+
+def test_training_stops_when_the_server_is_killed(rollout_server, trainers):
+    run = trainers(max_steps=500)
+    run.wait_for(lambda: "'global_step/max_steps': '1/500'" in run.text(), 120, "the first step")
+    start = time.monotonic()
+    rollout_server.run.process.kill()
+    assert run.finish(60) != 0
+    assert time.monotonic() - start < 60
+    assert "WeightSyncError" in run.text() or "ConnectionError" in run.text()
+    rollout_server.run.finish(30)

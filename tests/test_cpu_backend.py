@@ -1,0 +1,184 @@
+"""The CPU backend's parts: the weight carrier between two real peers, the table of patches, the launcher.
+
+The whole of it, with the real server and trainers, is in tests/e2e.
+"""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+import torch
+
+from swift_rlvr import cpu_backend
+from swift_rlvr.cpu_backend import __main__ as launcher
+from swift_rlvr.cpu_backend import replacements
+from swift_rlvr.cpu_backend.patches import SERVER, TRAINER, Patch, PatchError, apply_patches
+from swift_rlvr.cpu_backend.weight_sync import SyncCommunicator, SyncGroup, WeightSyncError, seconds
+
+
+@pytest.fixture
+def peers(monkeypatch):
+    """Makes a connected group: the workers' communicators, then the trainer's."""
+    monkeypatch.setenv("SWIFT_RLVR_SYNC_TIMEOUT", "2")
+    pool = ThreadPoolExecutor(8)
+
+    def connect(workers: int = 1) -> list[SyncCommunicator]:
+        port, size = launcher.free_port(), workers + 1
+        groups = pool.map(lambda rank: SyncGroup.create("0.0.0.0", port, rank, size), range(size))
+        return [SyncCommunicator(group) for group in groups]
+
+    yield connect
+    pool.shutdown()
+
+
+TENSORS = [
+    torch.tensor([[1.5, -2.0], [3.0, float("inf")]]),
+    torch.arange(6, dtype=torch.bfloat16).view(2, 3).t(),  # not contiguous
+    torch.tensor(7, dtype=torch.int64),
+    torch.empty(0, 4),
+    torch.randn(1000, 1000),
+]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("tensor", TENSORS, ids=lambda tensor: f"{tensor.dtype}-{tuple(tensor.shape)}")
+def test_every_worker_receives_the_exact_tensor(peers, tensor, workers):
+    *workers, trainer = peers(workers)
+    trainer.broadcast(tensor, src=trainer.rank)
+    for worker in workers:
+        received = torch.zeros(tensor.shape, dtype=tensor.dtype)
+        worker.broadcast(received, src=trainer.rank)
+        assert torch.equal(received, tensor)
+
+
+def test_the_store_does_not_grow_with_the_number_of_updates(peers):
+    worker, trainer = peers()
+    keys = []
+    for _ in range(5):
+        trainer.broadcast(torch.ones(3), src=trainer.rank)
+        worker.broadcast(torch.empty(3), src=trainer.rank)
+        worker.group.report()
+        trainer.group.barrier()
+        keys.append(trainer.group.store.num_keys())
+    assert len(set(keys)) == 1
+
+
+def test_a_reported_failure_raises_in_the_trainer_with_the_workers_words(peers):
+    first, second, trainer = peers(2)
+    first.group.report()
+    second.group.report("KeyError: no parameter 'x'")
+    with pytest.raises(WeightSyncError, match="could not load the new weights:\nKeyError: no parameter 'x'"):
+        trainer.group.barrier()
+
+
+def test_a_worker_that_never_reports_is_an_error_within_the_limit(peers):
+    _, trainer = peers()
+    with pytest.raises(WeightSyncError, match="rollout server is gone or stuck.*report/0/0"):
+        trainer.group.barrier()
+
+
+def test_a_trainer_that_never_sends_is_an_error_within_the_limit(peers):
+    worker, _ = peers()
+    with pytest.raises(WeightSyncError, match="trainer is gone or stuck"):
+        worker.broadcast(torch.empty(3), src=1)
+
+
+def test_a_tensor_of_another_size_is_an_error(peers):
+    worker, trainer = peers()
+    trainer.broadcast(torch.ones(3), src=trainer.rank)
+    with pytest.raises(WeightSyncError, match=r"expected 16 bytes for a tensor of \(4,\), got 12"):
+        worker.broadcast(torch.empty(4), src=trainer.rank)
+
+
+def test_the_store_listens_on_the_loopback_interface_only(peers):
+    worker, _ = peers()
+    port = worker.group.store.port
+    listening = [line.split()[1] for line in Path("/proc/net/tcp").read_text().splitlines() if " 0A " in line]
+    assert [address for address in listening if address.endswith(f":{port:04X}")] == [f"0100007F:{port:04X}"]
+    six = [line.split()[1] for line in Path("/proc/net/tcp6").read_text().splitlines() if " 0A " in line]
+    assert not [address for address in six if address.endswith(f":{port:04X}")]
+
+
+def test_a_port_that_somebody_else_holds_is_an_error_on_both_sides(monkeypatch):
+    monkeypatch.setenv("SWIFT_RLVR_SYNC_TIMEOUT", "1")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        for rank in (0, 1):
+            with pytest.raises(WeightSyncError, match=f"port {port} within 1 s"):
+                SyncGroup.create("127.0.0.1", port, rank, 2)
+
+
+def test_another_runs_group_behind_the_port_is_not_taken_for_this_runs(peers):
+    worker, _ = peers()
+    with pytest.raises(WeightSyncError, match="no weight-sync connection"):
+        SyncGroup.create("127.0.0.1", worker.group.store.port, 1, 2)
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "soon", "nan", "inf"])
+def test_a_time_limit_that_is_none_is_an_error(monkeypatch, text):
+    monkeypatch.setenv("SWIFT_RLVR_SYNC_TIMEOUT", text)
+    with pytest.raises(ValueError, match=re.escape(f"must be a number of seconds above 0, got {text!r}")):
+        seconds("SWIFT_RLVR_SYNC_TIMEOUT", 120)
+
+
+def test_a_linear_layer_follows_its_weight():
+    layer = torch.nn.Linear(3, 2)
+    replacements.keep_weights(None)(layer, remove_weight=True)
+    x = torch.ones(1, 3)
+    with torch.no_grad():
+        layer.weight.fill_(2.0)
+    assert torch.equal(layer.cpu_linear(x, layer.weight, None), torch.full((1, 2), 6.0))
+
+
+@pytest.mark.parametrize("patch", SERVER + TRAINER, ids=lambda patch: patch.target)
+def test_every_patch_was_checked_with_the_installed_version(patch):
+    assert version(patch.package) == patch.checked
+
+
+def test_an_unknown_version_is_an_error_that_names_what_is_missing():
+    gone = Patch("torch", "1.0", "torch.nn:Linear.no_such_method", lambda original: original, "why it is needed")
+    expected = f"torch {version('torch')} has no torch.nn:Linear.no_such_method"
+    with pytest.raises(PatchError, match=re.escape(expected) + r".*\(why it is needed\).*checked with torch 1\.0"):
+        apply_patches((gone,))
+
+
+def test_patching_twice_is_patching_once(monkeypatch):
+    monkeypatch.setattr(replacements, "example", lambda: 1, raising=False)
+
+    def make(original):
+        return lambda: original() + 1
+
+    patch = Patch("pip", "1.0", "swift_rlvr.cpu_backend.replacements:example", make, "example")
+    apply_patches((patch,))
+    apply_patches((patch,))
+    assert replacements.example() == 2
+
+
+def test_with_an_accelerator_nothing_is_patched_and_swift_runs_as_it_is(monkeypatch):
+    swift_main = pytest.importorskip("swift.cli.main")
+    started = []
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(swift_main, "cli_main", lambda: started.append(sys.argv))
+    monkeypatch.setattr(sys, "argv", ["swift", "rlhf", "--model", "x"])
+    before = dict(os.environ)
+    launcher.main()
+    cpu_backend.register_vllm_plugin()
+    assert started == [["swift", "rlhf", "--model", "x"]]
+    assert dict(os.environ) == before
+    code = "import vllm.model_executor.layers.utils as u; assert not hasattr(u.dispatch_cpu_unquantized_gemm, '_swift_rlvr_patch')"
+    assert "vllm" not in sys.modules or exec(code) is None
+
+
+def test_flags_errors_and_exit_codes_are_ms_swifts(tmp_path):
+    """A wrong flag: the same last line and exit code from `swift rollout` and from the launcher."""
+    flags = ["rollout", "--model", str(tmp_path), "--no_such_flag", "1"]
+    swift = subprocess.run([sys.executable, "-m", "swift.cli.main", *flags], capture_output=True, text=True)
+    ours = subprocess.run([sys.executable, "-m", "swift_rlvr.cpu_backend", *flags], capture_output=True, text=True)
+    assert ours.returncode == swift.returncode != 0
+    assert ours.stderr.splitlines()[-1] == swift.stderr.splitlines()[-1]

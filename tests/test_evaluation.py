@@ -1,0 +1,172 @@
+"""Evaluation with a real, small, untrained model: sampling, grading, the files, and the errors in what a user gives."""
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from swift_rlvr.evaluation import EvalSettings, evaluate, grade, has_format, read_rows, training_system
+from swift_rlvr.jsonl import InputError, read_jsonl
+from swift_rlvr.sampling import Completion, SamplingSettings, sample
+from swift_rlvr.tasks import TASKS
+
+TASK = TASKS["countdown"]
+QUIET = Console(quiet=True)
+FORMAT = re.compile(r"^<think>.*?</think>\s*<answer>.*?</answer>(?![\s\S])", re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A Qwen2 with random weights and a tokenizer of single characters; one token in 100 ends a completion."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+
+    pytest.importorskip("torch")
+    folder = tmp_path_factory.mktemp("model")
+    characters = [chr(code) for code in range(32, 127)] + ["\n"]
+    vocabulary = {token: i for i, token in enumerate(["<pad>", "<end>", "<unk>", *characters])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    template = "{% for m in messages %}{{ m['role'] + ':' + m['content'] + '\n' }}{% endfor %}assistant:"
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="<end>", unk_token="<unk>", chat_template=template
+    ).save_pretrained(folder)
+    torch.manual_seed(0)
+    small = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = Qwen2Config(
+        vocab_size=len(vocabulary), num_key_value_heads=1, eos_token_id=1, max_position_embeddings=1024, **small
+    )
+    untrained = Qwen2ForCausalLM(config)
+    # What published models bring along, and what would make sampling greedy if it were used.
+    untrained.generation_config = GenerationConfig(
+        do_sample=True, top_k=1, top_p=0.5, repetition_penalty=1.2, eos_token_id=1
+    )
+    untrained.save_pretrained(folder)
+    return str(folder)
+
+
+def conversation(text):
+    return [{"role": "user", "content": text}]
+
+
+def test_padding_and_batching_do_not_change_what_a_model_writes(model):
+    prompts = [
+        conversation(text) for text in ("a", "some longer prompt", "a rather long prompt, longer than all others")
+    ]
+    together = sample(SamplingSettings(model, temperature=0, max_new_tokens=12), prompts, QUIET)
+    alone = [sample(SamplingSettings(model, temperature=0, max_new_tokens=12), [one], QUIET)[0] for one in prompts]
+    small_batches = sample(SamplingSettings(model, temperature=0, max_new_tokens=12, batch_size=2), prompts, QUIET)
+    assert together == alone == small_batches
+    assert len({group[0].text for group in together}) > 1
+
+
+def test_samples_are_drawn_from_the_whole_policy_and_repeat_with_the_seed(model):
+    settings = SamplingSettings(model, samples=60, max_new_tokens=40, seed=5)
+    (group,) = sample(settings, [conversation("hello")], QUIET)
+    assert len({completion.text for completion in group}) == 60  # top_k=1 of the model's generation_config is not used
+    assert sample(settings, [conversation("hello")], QUIET) == [group]
+    finishes = {finish: [c for c in group if c.finish == finish] for finish in ("stop", "length")}
+    assert all(c.tokens == 40 for c in finishes["length"]) and finishes["length"]
+    assert all(c.tokens == len(c.text) + 1 <= 40 for c in finishes["stop"]) and finishes["stop"]
+    assert not any("<end>" in c.text or "<pad>" in c.text for c in group)
+
+
+def test_evaluation_writes_records_and_summary(model, tmp_path):
+    data = tmp_path / "test.jsonl"
+    data.write_text('{"nums": [1, 2], "target": 3}\n\n{"nums": "[4, 4, 9]", "target": 25.0}\n')
+    sampling = SamplingSettings(model, samples=2, max_new_tokens=8)
+    summary = evaluate(EvalSettings(sampling, str(data), system="think"), tmp_path / "out", QUIET)
+    records = [row for _, row in read_jsonl(tmp_path / "out" / "records.jsonl")]
+    assert [(r["index"], r["sample"], r["nums"], r["target"]) for r in records] == [
+        (0, 0, [1, 2], 3),
+        (0, 1, [1, 2], 3),
+        (1, 0, [4, 4, 9], 25),
+        (1, 1, [4, 4, 9], 25),
+    ]
+    assert json.loads((tmp_path / "out" / "summary.json").read_text()) == summary
+    assert summary["settings"]["backend"] == "transformers" and summary["settings"]["system"] == "think"
+    assert (summary["tasks"], summary["completions"], summary["success"]) == (2, 4, 0.0)
+
+
+def test_grade():
+    rows = [{"nums": [1, 2], "target": 3}]
+    right = Completion("<think>1 + 2 = 3</think> <answer>1 + 2</answer>", 9, "stop")
+    cut = Completion("<think>1 + 1", 4, "length")
+    first, second = grade(TASK, rows, [[right, cut]])
+    assert (first["reward"], first["reason"], first["format"], first["tokens"]) == (1.0, "correct", True, 9)
+    assert (second["reward"], second["reason"], second["format"], second["finish"]) == (
+        0.0,
+        "no answer",
+        False,
+        "length",
+    )
+
+
+pieces = st.sampled_from(["<think>", "</think>", "<answer>", "</answer>", " ", "\n", "x", "<think></think>"])
+
+
+@given(st.lists(pieces, max_size=9).map("".join))
+def test_format_is_ms_swifts(text):
+    assert has_format(text) == bool(FORMAT.match(text))
+
+
+def test_system_prompt_is_the_one_of_the_training(tmp_path):
+    checkpoint = tmp_path / "v0-x" / "checkpoint-10"
+    checkpoint.mkdir(parents=True)
+    assert training_system(str(checkpoint), TASK) == TASK.system
+    (checkpoint.parent / "args.json").write_text('{"system": "of the run"}')
+    assert training_system(str(checkpoint), TASK) == "of the run"
+    (checkpoint / "args.json").write_text('{"system": null}')
+    assert training_system(str(checkpoint), TASK) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            '{"nums": [1, 2], "target": 3}\n{"nums": [1, 2]}\n',
+            r"line 2: column 'target': expected a whole number such as",
+        ),
+        ('{"nums": [1, 2], "target": 3}\nnums\n', r"line 2: not JSON"),
+        ("\n", r"no rows; expected columns nums, target"),
+    ],
+)
+def test_bad_data_is_refused_with_file_and_line(tmp_path, content, message):
+    path = tmp_path / "test.jsonl"
+    path.write_text(content)
+    with pytest.raises(InputError, match=f"test.jsonl.*{message}"):
+        read_rows(TASK, path)
+    with pytest.raises(InputError, match="cannot read .*missing.jsonl: No such file"):
+        read_rows(TASK, tmp_path / "missing.jsonl")
+
+
+def test_only_the_first_rows(tmp_path):
+    path = tmp_path / "test.jsonl"
+    path.write_text('{"nums": [1, 2], "target": 3}\n' * 3)
+    assert len(read_rows(TASK, path, limit=2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"samples": 0}, "samples must be at least 1, got 0"),
+        ({"temperature": -1.0}, "temperature must be at least 0, got -1.0"),
+        ({"temperature": 0.0, "samples": 2}, "samples must be 1 at temperature 0"),
+        ({"backend": "tgi"}, "backend must be one of auto, transformers, vllm, got 'tgi'"),
+    ],
+)
+def test_bad_settings_name_the_field_and_the_range(change, message):
+    with pytest.raises(InputError, match=message):
+        SamplingSettings("model", **change)
+
+
+def test_unusable_models_are_refused(model, tmp_path):
+    with pytest.raises(InputError, match="model .*nothing: cannot be loaded, expected a folder or a hub id"):
+        sample(SamplingSettings(str(tmp_path / "nothing")), [conversation("a")], QUIET)
+    with pytest.raises(InputError, match="max_new_tokens must be at most 1007, got 2000: the model reads 1024 tokens"):
+        sample(SamplingSettings(model, max_new_tokens=2000), [conversation("a")], QUIET)
+    with pytest.raises(InputError, match="task must be one of countdown, got 'chess'"):
+        EvalSettings(SamplingSettings(model), "data.jsonl", task="chess")

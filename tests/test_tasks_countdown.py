@@ -1,0 +1,121 @@
+"""Rows of Countdown datasets: what is read, what is refused and in which words; the samples; the registry."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from swift_rlvr.rewards import REWARDS
+from swift_rlvr.tasks import TASKS, RowError, add_task
+from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, parse_row, preprocess, to_messages
+from swift_rlvr.tasks.countdown_generator import PRESETS, make_task, split_of
+from swift_rlvr.tasks.countdown_solver import solve
+from swift_rlvr.tasks.task import check_columns, check_rows
+
+SAMPLES = Path(__file__).parents[1] / "datasets" / "countdown"
+TASK = TASKS["countdown"]
+
+
+def rows_of(name):
+    return [json.loads(line) for line in (SAMPLES / name).read_text().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("nums", "target"),
+    [
+        ([44, 19, 35], 98),
+        ((44, 19, 35), "98"),
+        (np.array([44, 19, 35]), np.int64(98)),
+        (np.array([44.0, 19.0, 35.0]), 98.0),
+        ("[44, 19, 35]", " 98 "),
+        ("44 19 35", "98.0"),
+        (["44", "19", "35"], np.float32(98)),
+    ],
+)
+def test_accepted_forms_give_ints_in_their_order(nums, target):
+    row = preprocess({"nums": nums, "target": target, "note": "kept"})
+    assert (row["nums"], row["target"], row["note"]) == ([44, 19, 35], 98, "kept")
+    assert all(type(number) is int for number in [*row["nums"], row["target"]])
+    assert row["messages"][0]["content"].startswith(
+        "Using the numbers [44, 19, 35], create an equation that equals 98."
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "column"),
+    [
+        ({"nums": [1, 2]}, "target"),
+        ({"target": 3}, "nums"),
+        ({"nums": [], "target": 3}, "nums"),
+        ({"nums": [1, 2.5], "target": 3}, "nums"),
+        ({"nums": [1, True], "target": 3}, "nums"),
+        ({"nums": [1, -2], "target": 3}, "nums"),
+        ({"nums": [[1, 2]], "target": 3}, "nums"),
+        ({"nums": "1, two", "target": 3}, "nums"),
+        ({"nums": "__import__('os')", "target": 3}, "nums"),
+        ({"nums": 5, "target": 3}, "nums"),
+        ({"nums": [1, 2], "target": 3.5}, "target"),
+        ({"nums": [1, 2], "target": float("nan")}, "target"),
+        ({"nums": [1, 2], "target": "many"}, "target"),
+        ({"nums": [1, 2], "target": True}, "target"),
+        ({"nums": [1, 2], "target": None}, "target"),
+    ],
+)
+def test_refused_rows_name_the_column_and_the_accepted_form(row, column):
+    with pytest.raises(RowError, match=f"column '{column}': expected .* such as") as error:
+        preprocess(row)
+    assert error.value.column == column
+
+
+@given(
+    st.dictionaries(st.sampled_from(["nums", "target"]), st.recursive(st.none() | st.text() | st.floats(), st.lists))
+)
+def test_any_row_is_read_or_refused(row):
+    try:
+        nums, target = parse_row(row)
+    except RowError:
+        return
+    assert TASK.grade("<answer>1</answer>", {"nums": nums, "target": target})[0] is not None
+
+
+def test_check_rows_counts_what_it_refuses():
+    rows = [{"nums": [1, 2], "target": 3}, {"nums": [1, 2], "target": None}, {"nums": "?", "target": 3}] * 6
+    result = check_rows(TASK, rows)
+    assert result.usable == [0, 3, 6, 9, 12, 15]
+    lines = result.describe("countdown").splitlines()
+    assert lines[0] == "countdown: 12 of 18 rows cannot be used (target: 6, nums: 6)"
+    assert lines[1] == "  row 1: column 'target': expected a whole number such as 22, got None"
+    assert len(lines) == 12 and lines[-1] == "  ... and 2 more"
+
+
+def test_missing_column_is_named_with_those_present():
+    with pytest.raises(ValueError, match="countdown: column target missing; the dataset has nums, answer"):
+        check_columns(TASK, ["nums", "answer"])
+
+
+def test_messages():
+    assert to_messages([1, 2], 3)[0] == {"role": "system", "content": SYSTEM_PROMPT}
+    assert [message["role"] for message in preprocess({"nums": [1, 2], "target": 3})["messages"]] == ["user"]
+
+
+def test_registry_refuses_a_name_that_is_taken():
+    with pytest.raises(ValueError, match="'countdown' exists"):
+        add_task(TASK)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_committed_samples_are_what_the_generator_makes_and_their_gold_scores_one(preset, split):
+    rows = rows_of(f"{split}.jsonl" if preset == "tutorial" else f"tiny_{split}.jsonl")
+    assert rows == [make_task(PRESETS[preset], split, 0, index) for index in range(len(rows))]
+    if preset == "tiny":  # all there are
+        with pytest.raises(IndexError):
+            make_task(PRESETS[preset], split, 0, len(rows))
+    assert f"| {len(rows):,} |" in (SAMPLES / "README.md").read_text()
+    completions = [f"<think></think><answer>{solve(row['nums'], row['target'])}</answer>" for row in rows]
+    columns = {name: [row[name] for row in rows] for name in TASK.columns}
+    assert REWARDS["external_countdown"]()(completions, **columns) == [1.0] * len(rows)
+    assert all(TASK.grade(text, row) == (1.0, "correct") for text, row in zip(completions, rows, strict=True))
+    assert all(split_of(row["nums"], row["target"]) == split for row in rows)

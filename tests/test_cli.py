@@ -1,4 +1,4 @@
-"""The command line: what its commands leave behind, and that a user's mistakes end with code 2, a flag and no traceback."""
+"""The command line: what its commands leave behind; a user's mistakes end with code 2, a flag and no traceback."""
 
 import json
 import sys

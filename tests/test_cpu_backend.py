@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 import torch
-
 from swift_rlvr import cpu_backend
 from swift_rlvr.cpu_backend import __main__ as launcher
 from swift_rlvr.cpu_backend import replacements
@@ -92,7 +91,7 @@ def test_a_trainer_that_never_sends_is_an_error_within_the_limit(peers):
 def test_a_tensor_of_another_size_is_an_error(peers):
     worker, trainer = peers()
     trainer.broadcast(torch.ones(3), src=trainer.rank)
-    with pytest.raises(WeightSyncError, match=r"expected 16 bytes for a tensor of \(4,\), got 12"):
+    with pytest.raises(WeightSyncError, match=r"expected 16 bytes for shape \(4,\), got 12"):
         worker.broadcast(torch.empty(4), src=trainer.rank)
 
 
@@ -171,14 +170,16 @@ def test_with_an_accelerator_nothing_is_patched_and_swift_runs_as_it_is(monkeypa
     cpu_backend.register_vllm_plugin()
     assert started == [["swift", "rlhf", "--model", "x"]]
     assert dict(os.environ) == before
-    code = "import vllm.model_executor.layers.utils as u; assert not hasattr(u.dispatch_cpu_unquantized_gemm, '_swift_rlvr_patch')"
-    assert "vllm" not in sys.modules or exec(code) is None
+    layers = sys.modules.get("vllm.model_executor.layers.utils")
+    assert not hasattr(getattr(layers, "dispatch_cpu_unquantized_gemm", None), "_swift_rlvr_patch")
 
 
-def test_flags_errors_and_exit_codes_are_ms_swifts(tmp_path):
+@pytest.mark.timeout(120)
+def test_flags_errors_and_exit_codes_are_ms_swifts():
     """A wrong flag: the same last line and exit code from `swift rollout` and from the launcher."""
-    flags = ["rollout", "--model", str(tmp_path), "--no_such_flag", "1"]
-    swift = subprocess.run([sys.executable, "-m", "swift.cli.main", *flags], capture_output=True, text=True)
-    ours = subprocess.run([sys.executable, "-m", "swift_rlvr.cpu_backend", *flags], capture_output=True, text=True)
-    assert ours.returncode == swift.returncode != 0
-    assert ours.stderr.splitlines()[-1] == swift.stderr.splitlines()[-1]
+    outcomes = []
+    for module in ("swift.cli.main", "swift_rlvr.cpu_backend"):
+        command = [sys.executable, "-m", module, "rollout", "--port", "eight"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        outcomes.append((done.returncode, done.stderr.splitlines()[-1].partition("error: ")[2]))
+    assert outcomes[0] == outcomes[1] == (2, "argument --port: invalid int value: 'eight'")

@@ -45,6 +45,7 @@ def values_by_brute_force(nums):
 
 
 @given(st.lists(st.integers(0, 30), min_size=3, max_size=3))
+@settings(deadline=None)
 def test_solver_finds_every_value_that_brute_force_finds(nums):
     assert {Fraction(*value) for value in all_values(nums)} == values_by_brute_force(nums)
 
@@ -121,7 +122,8 @@ def test_rows_are_the_same_on_every_machine_and_in_every_version():
     assert make_task(TUTORIAL, "train", 0, 1) == {"nums": [79, 14, 48, 61], "target": 44}
 
 
-@given(st.integers(1, 3000), seeds)
+@given(st.integers(1, 2000), seeds)
+@settings(deadline=None, max_examples=50)
 def test_permutation_is_one(size, seed):
     assert sorted(_permuted(index, size, seed) for index in range(size)) == list(range(size))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, RowError, add_task
@@ -72,6 +72,7 @@ def test_refused_rows_name_the_column_and_the_accepted_form(row, column):
 @given(
     st.dictionaries(st.sampled_from(["nums", "target"]), st.recursive(st.none() | st.text() | st.floats(), st.lists))
 )
+@settings(deadline=None)
 def test_any_row_is_read_or_refused(row):
     try:
         nums, target = parse_row(row)

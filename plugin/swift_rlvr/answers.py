@@ -6,6 +6,7 @@ is done with ``str.find`` and ``str.rfind``, so that a text of 100,000 unclosed 
 """
 
 OPEN, CLOSE, THINK_END = "<answer>", "</answer>", "</think>"
+_OPEN_LENGTH = len(OPEN)
 
 
 def completion_text(completion: object) -> str | None:
@@ -44,13 +45,13 @@ def last_answer(text: str) -> str | None:
     start = text.rfind(OPEN)  # not rpartition, which copies all that stands before
     if start < 0:
         return None
-    tail = text[start + len(OPEN) :]
+    tail = text[start + _OPEN_LENGTH :]
     end = tail.find(CLOSE)
     if end < 0:  # the last tag is never closed: the last one before a closing tag counts
         start = text.rfind(OPEN, 0, max(text.rfind(CLOSE), 0))
         if start < 0:
             return None
-        tail = text[start + len(OPEN) :]
+        tail = text[start + _OPEN_LENGTH :]
         end = tail.find(CLOSE)
     return None if THINK_END in tail else tail[:end]
 

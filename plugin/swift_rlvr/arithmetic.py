@@ -65,6 +65,8 @@ def solve_all(texts: list[str]) -> list[Solved | None]:
     >>> values[shape.roots[0]], solve_all(["1 / (2 - 2)"])[0][1]
     (Fraction(4, 3), [1, 2, 2, None, None])
     """
+    if not texts:
+        return []
     solved: dict[str, Solved | None] = dict.fromkeys(texts)
     joined = _SEPARATOR.join(solved)
     if joined.count(_SEPARATOR) >= len(solved):  # one of them holds a separator, which no expression does
@@ -72,12 +74,13 @@ def solve_all(texts: list[str]) -> list[Solved | None]:
     data = joined.encode("utf-8", "replace")  # a lone surrogate becomes "?"
     # Runs of digits shrink to "0" where they are short, which most are; the parser reads any run as one number.
     skeletons = data.translate(_SHAPE_BYTES, _SPACE).replace(b"00", b"0").replace(b"00", b"0").split(b"\0")
-    for text, skeleton, digits in zip(solved, skeletons, data.translate(_NUMBER_BYTES).split(b"\0")):
+    for text, skeleton, digits in zip(solved, skeletons, data.translate(_NUMBER_BYTES).split(b"\0"), strict=True):
         shape = _parse_shape(skeleton) if len(skeleton) <= _CACHED_CHARS else _parse_long(skeleton, digits)
         if shape is None:
             continue
+        count, steps, _, _ = shape
         digits = digits.split()
-        if len(digits) != shape.count:  # white space inside a number: "1 2" is "0" in the skeleton
+        if len(digits) != count:  # white space inside a number: "1 2" is "0" in the skeleton
             continue
         try:
             values = list(map(_small_int, digits))
@@ -87,12 +90,12 @@ def solve_all(texts: list[str]) -> list[Solved | None]:
             values = list(map(int, digits))
         append = values.append
         try:
-            for function, i, j in shape.steps:
+            for function, i, j in steps:
                 append(function(values[i], values[j]))
         except _UnevenDivision:
-            values = _evaluate_fractions(shape, values[: shape.count])
+            values = _evaluate_fractions(shape, values[:count])
         except ZeroDivisionError:
-            values = values[: shape.count] + [None] * len(shape.steps)
+            values = values[:count] + [None] * len(steps)
         solved[text] = (shape, values)
     return list(map(solved.__getitem__, texts))
 
@@ -143,7 +146,7 @@ def _parse_long(skeleton: bytes, digits: bytes) -> Shape | None:
 def _parse_shape(skeleton: bytes) -> Shape | None:
     """Parse a text in which every digit is written ``0``, by operator precedence with two explicit stacks."""
     text = skeleton.decode("latin-1")
-    count = sum(char == "0" != before for before, char in zip(" " + text, text))
+    count = len(skeleton.translate(_NUMBER_BYTES).split())
     steps: list[tuple[Callable, int, int]] = []
     sides: list[tuple[int, int]] = []
     roots: list[int] = []

@@ -71,7 +71,8 @@ def _replacing(path: Path) -> Iterator[TextIO]:
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
     finally:
-        part.unlink(missing_ok=True)
+        if part.exists():
+            part.unlink()
 
 
 def _read(path: str | Path) -> str:

@@ -35,7 +35,7 @@ def tutorial_reward(completions, target, nums, **_):
     with a tolerance. It credits ``7 // 2``, hangs on ``9**9**9`` and misses answers that contain a line break.
     """
     rewards = []
-    for completion, goal, given in zip(completions, target, nums):
+    for completion, goal, given in zip(completions, target, nums, strict=True):
         try:
             match = re.search(r"<answer>(.*?)<\/answer>", completion)
             if match is None:
@@ -85,7 +85,7 @@ def make_corpus(seed: int, multi_line_share: float, tasks: int = 250, group: int
             answer, value, _ = random_expression(rng, given)
         goal = int(value)
         for _ in range(group):
-            kind = rng.choices(("right", "value", "numbers", "none"), (55, 30, 10, 5))[0]
+            kind = rng.choices(("right", "value", "numbers", "none"), (55, 34, 8, 3))[0]
             written, reward = answer, 1.0
             if kind == "value":
                 written, other, _ = random_expression(rng, given)
@@ -100,13 +100,13 @@ def make_corpus(seed: int, multi_line_share: float, tasks: int = 250, group: int
                 # With "=" a wrong value is a false equation as well; the reward is the same.
             multi_line = rng.random() < multi_line_share
             written = f"\n{written}\n" if multi_line else rng.choice(("{}", " {} ")).format(written)
-            lines, length = ["<think>"], rng.randint(200, 1500) - len(written) - 60
+            lines, length = ["<think>"], max(rng.randint(200, 1500) - len(written) - 30, 170)
             while sum(map(len, lines)) + len(lines) < length:
                 trial, result, _ = random_expression(rng, given)
                 lines.append(
                     f"Let me try {trial} = {float(result):.4g}, which is {'too low' if result < goal else 'not it'}."
                 )
-            thought = "\n".join(lines)[: max(length, 100)] + "\n</think>\n"
+            thought = "\n".join(lines)[:length] + "\n</think>\n"
             completions.append(
                 thought + ("So the answer is clear." if kind == "none" else f"<answer>{written}</answer>")
             )
@@ -140,8 +140,8 @@ def compare(multi_line_share: float, rounds: int) -> dict:
         "per_second": {name: round(value) for name, value in per_second.items()},
         "ratio": round(per_second["warm"] / per_second["tutorial"], 2),
         "ratio_cold": round(per_second["cold"] / per_second["tutorial"], 2),
-        "wrong": sum(a != b for a, b in zip(reward(completions, nums=nums, target=target), gold)),
-        "wrong_tutorial": sum(a != b for a, b in zip(tutorial_reward(completions, target, nums), gold)),
+        "wrong": sum(a != b for a, b in zip(reward(completions, nums=nums, target=target), gold, strict=True)),
+        "wrong_tutorial": sum(a != b for a, b in zip(tutorial_reward(completions, target, nums), gold, strict=True)),
         "characters": [min(lengths), max(lengths)],
     }
 
@@ -216,7 +216,7 @@ def main() -> int:
 
     heads = ("tutorial/s", "warm/s", "ratio", "cold/s", "ratio", "wrong: tutorial", "ours")
     widths = (12, 12, 8, 12, 8, 17, 6)
-    print(f"{'2,000 completions':<18}" + "".join(f"{head:>{width}}" for head, width in zip(heads, widths)))
+    print(f"{'2,000 completions':<18}" + "".join(f"{head:>{width}}" for head, width in zip(heads, widths, strict=True)))
     for name, row in speed.items():
         rates = row["per_second"]
         print(

@@ -1,15 +1,17 @@
 """The real rollout server and the real trainers, on this machine's CPU, for the end-to-end tests.
 
 One server serves all of them (it takes half a minute to start); a test that breaks it leaves it to `rollout_server` to
-start another. Every process is started in a session of its own, and after each the tests look for what it left behind.
+start another. After every command the tests look for processes that it left behind.
 """
 
+import contextlib
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,13 +42,14 @@ class Run:
     env: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self):
+        self.mark = uuid.uuid4().hex
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [*LAUNCHER, *self.arguments],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=ROOT,
-                env=os.environ | self.env,
+                env=os.environ | self.env | {"SWIFT_RLVR_TEST_RUN": self.mark},
                 start_new_session=True,
             )
 
@@ -54,14 +57,12 @@ class Run:
         return self.log.read_text(errors="replace")
 
     def family(self) -> list[psutil.Process]:
-        """This command's processes that are alive: it leads their session, so none can be missed."""
+        """This command's processes that are alive, found by their environment: torchrun's ranks change the session."""
         members = []
         for process in psutil.process_iter():
-            try:
-                if os.getsid(process.pid) == self.process.pid and process.status() != psutil.STATUS_ZOMBIE:
+            with contextlib.suppress(psutil.Error):
+                if process.environ().get("SWIFT_RLVR_TEST_RUN") == self.mark:
                     members.append(process)
-            except (psutil.NoSuchProcess, ProcessLookupError):
-                continue
         return members
 
     def wait_for(self, condition, seconds: float, what: str):
@@ -103,13 +104,19 @@ class RolloutServer:
         self.fault = folder / "fail_updates"
         plugin = folder / "faulty_updates.py"
         plugin.write_text(FAULT_PLUGIN.format(flag=str(self.fault)))
+        self.reward = folder / "share_of_digits.py"
+        self.reward.write_text(REWARD_PLUGIN)
         self.run = Run(
             f"rollout --model {model} --model_type qwen2 --template qwen2_5 --torch_dtype float32 --host 127.0.0.1 "
             f"--port {self.port} --vllm_enforce_eager true --vllm_max_model_len 256 --log_level warning "
             f"--external_plugins {plugin}".split(),
             folder / "server.log",
         )
-        self.run.wait_for(self.is_healthy, 180, "the rollout server")
+        try:
+            self.run.wait_for(self.is_healthy, 240, "the rollout server")
+        except BaseException:
+            self.run.kill_if_alive()
+            raise
 
     @property
     def url(self) -> str:
@@ -118,30 +125,25 @@ class RolloutServer:
     def is_healthy(self) -> bool:
         try:
             return requests.get(f"{self.url}/health/", timeout=2).ok
-        except requests.ConnectionError:
+        except requests.RequestException:
             return False
 
-    def trainer(self, folder: Path, **flags) -> Run:
-        """`swift rlhf` with two ZeRO-3 ranks on this server; ``flags`` are added to the common ones or replace them."""
-        flags = {
-            "rlhf_type": "grpo", "model": self.model, "model_type": "qwen2", "template": "qwen2_5",
-            "check_model": "false", "torch_dtype": "float32", "fp16": "false", "bf16": "false", "tuner_type": "full",
-            "use_vllm": "true", "vllm_mode": "server", "vllm_server_host": "127.0.0.1",
-            "vllm_server_port": self.port, "vllm_server_group_port": self.group_port,
-            "external_plugins": ROOT / "plugin" / "rlvr_plugin.py",
-            "dataset": f"countdown:{ROOT / 'datasets' / 'countdown' / 'tiny_train.jsonl'}",
-            "reward_funcs": "external_countdown format", "load_from_cache_file": "false", "split_dataset_ratio": 0,
-            "max_length": 128, "max_completion_length": 32, "per_device_train_batch_size": 8,
-            "gradient_accumulation_steps": 1, "num_generations": 4, "learning_rate": 1e-3, "beta": 0.001,
-            "temperature": 1.0, "logging_steps": 1, "save_strategy": "no", "report_to": "none",
-            "gradient_checkpointing": "false", "dataloader_num_workers": 0, "dataset_num_proc": 1,
-            "deepspeed": ROOT / "scripts" / "configs" / "zero3_cpu.json", "output_dir": folder / "output",
-            "add_version": "false",
-        } | flags  # fmt: skip
-        arguments = ["rlhf"]
-        for name, value in flags.items():
-            arguments += [f"--{name}", *str(value).split()]
-        return Run(arguments, folder / "train.log", {"NPROC_PER_NODE": "2", "SWIFT_RLVR_SYNC_TIMEOUT": "20"})
+    def trainer(self, folder: Path, *flags: str) -> Run:
+        """`swift rlhf` with two ZeRO-3 ranks on this server; ``flags`` come last, so they replace those here."""
+        arguments = f"""
+            rlhf --rlhf_type grpo --model {self.model} --model_type qwen2 --template qwen2_5 --check_model false
+            --torch_dtype float32 --fp16 false --bf16 false --tuner_type full --use_vllm true --vllm_mode server
+            --vllm_server_host 127.0.0.1 --vllm_server_port {self.port} --vllm_server_group_port {self.group_port}
+            --external_plugins {ROOT}/plugin/rlvr_plugin.py {self.reward}
+            --reward_funcs external_countdown format external_share_of_digits
+            --dataset countdown:{ROOT}/datasets/countdown/tiny_train.jsonl --load_from_cache_file false
+            --split_dataset_ratio 0 --max_length 128 --max_completion_length 32 --per_device_train_batch_size 8
+            --gradient_accumulation_steps 1 --num_generations 4 --learning_rate 1e-3 --lr_scheduler_type constant
+            --beta 0.001 --temperature 1.0 --logging_steps 1 --save_strategy no --report_to none
+            --gradient_checkpointing false --dataloader_num_workers 0 --dataset_num_proc 1
+            --deepspeed {ROOT}/scripts/configs/zero3_cpu.json --output_dir {folder}/output --add_version false
+        """.split()
+        return Run([*arguments, *flags], folder / "train.log", {"NPROC_PER_NODE": "2", "SWIFT_RLVR_SYNC_TIMEOUT": "20"})
 
     def stop(self) -> None:
         """Ends the server and checks that it took everything with it."""
@@ -169,6 +171,20 @@ Worker.__mro__[1].update_flattened_params = update_flattened_params
 """
 
 
+# Any model's completions differ in this one, so that there is something to learn from the first step on.
+REWARD_PLUGIN = """
+from swift.rewards import ORM, orms
+
+
+class ShareOfDigits(ORM):
+    def __call__(self, completions, **columns):
+        return [sum(letter.isdigit() for letter in text) / max(1, len(text)) for text in completions]
+
+
+orms["external_share_of_digits"] = ShareOfDigits
+"""
+
+
 @pytest.fixture(scope="session")
 def start_model(tmp_path_factory) -> Path:
     """The committed tiny model; where it has not been built yet, one with random weights and the same tokenizer."""
@@ -176,11 +192,10 @@ def start_model(tmp_path_factory) -> Path:
 
     if (WEIGHTS / "config.json").is_file():
         return WEIGHTS
-    from transformers import Qwen2ForCausalLM
-
     from swift_rlvr.tasks.countdown import to_messages
     from swift_rlvr.tiny_model.build import model_config
     from swift_rlvr.tiny_model.tokenizer import build_tokenizer
+    from transformers import Qwen2ForCausalLM
 
     folder = tmp_path_factory.mktemp("model")
     tokenizer = build_tokenizer([message["content"] for message in to_messages([1, 2, 3], 6)])
@@ -217,8 +232,8 @@ def trainers(rollout_server, tmp_path):
     """Starts trainers and makes sure that none outlives its test."""
     started: list[Run] = []
 
-    def start(**flags) -> Run:
-        started.append(rollout_server.trainer(tmp_path, **flags))
+    def start(*flags: str) -> Run:
+        started.append(rollout_server.trainer(tmp_path, *flags))
         return started[-1]
 
     yield start

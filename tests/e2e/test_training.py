@@ -15,10 +15,9 @@ STEPS = 3
 def finished(_servers, tmp_path_factory) -> tuple[list[dict], Path]:
     """The logged steps and the checkpoint of one short run."""
     folder = tmp_path_factory.mktemp("training")
-    run = _servers().trainer(
-        folder, max_steps=STEPS, save_strategy="steps", save_steps=STEPS, save_only_model="true",
-        log_rollout_offpolicy_metrics="true", log_completions="true",
-    )  # fmt: skip
+    flags = f"--max_steps {STEPS} --save_strategy steps --save_steps {STEPS} --save_only_model true"
+    flags += " --log_rollout_offpolicy_metrics true --log_completions true"
+    run = _servers().trainer(folder, *flags.split())
     try:
         assert run.finish(200) == 0, run.text()[-4000:]
     finally:
@@ -33,8 +32,9 @@ def test_every_step_logs_the_rewards_under_their_class_names(finished):
     for step in steps:
         assert 0 <= step["rewards/CountdownReward/mean"] <= 1
         assert 0 <= step["rewards/Format/mean"] <= 1
-        total = step["rewards/CountdownReward/mean"] + step["rewards/Format/mean"]
-        assert step["reward"] == pytest.approx(total, abs=1e-4)
+        assert 0 < step["rewards/ShareOfDigits/mean"] < 1
+        means = [step[f"rewards/{name}/mean"] for name in ("CountdownReward", "Format", "ShareOfDigits")]
+        assert step["reward"] == pytest.approx(sum(means), abs=1e-4)
 
 
 def test_two_ranks_share_each_batch(finished):
@@ -48,12 +48,12 @@ def test_two_ranks_share_each_batch(finished):
 def test_the_server_samples_from_the_weights_of_the_step(finished):
     """The trainer's and the server's log-probabilities of the sampled tokens agree at every step, updates included.
 
-    At a learning rate of 1e-3, weights that are one step old differ by far more.
+    At this learning rate weights that are one step old show in the second step's value.
     """
     steps, _ = finished
     for step in steps:
-        assert abs(step["rollout_correction/kl"]) < 1e-3
         assert step["grad_norm"] > 0
+        assert step["rollout_correction/k3_kl"] < 1e-5
 
 
 def test_the_checkpoint_loads_and_has_learned_something(finished, start_model):

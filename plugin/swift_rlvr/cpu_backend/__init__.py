@@ -15,7 +15,7 @@ The files: `__main__.py` the launcher, `patches.py` the table of patches, `repla
 
 
 def accelerator_visible() -> bool:
-    """Whether torch sees any accelerator (CUDA, ROCm, XPU, NPU, MPS ...); where it does, this package changes nothing."""
+    """Whether torch sees an accelerator (CUDA, ROCm, XPU, NPU, MPS ...); where it does, nothing here is active."""
     import torch
 
     return torch.accelerator.is_available()

@@ -1,7 +1,7 @@
 """The launcher: ms-swift's own command line, on a machine without an accelerator.
 
     python -m swift_rlvr.cpu_backend rollout --model ... --host 127.0.0.1 --vllm_enforce_eager true
-    NPROC_PER_NODE=2 python -m swift_rlvr.cpu_backend rlhf --rlhf_type grpo --deepspeed scripts/configs/zero3_cpu.json ...
+    NPROC_PER_NODE=2 python -m swift_rlvr.cpu_backend rlhf --deepspeed scripts/configs/zero3_cpu.json ...
 
 Commands, flags, messages and exit codes are ms-swift's. The environment settings below are defaults: what is set stays.
 """
@@ -69,7 +69,9 @@ def run(module: str, argv: list[str]) -> None:
         end_with_parent()  # torchrun's ranks; a command started by hand may outlive its shell
     server = module.endswith(".rollout")
     if server and not any(entry.name == PLUGIN for entry in entry_points(group="vllm.general_plugins")):
-        raise SystemExit("swift-rlvr is not installed, so vLLM cannot find its plugin: run `pip install -e . --no-deps`")
+        raise SystemExit(
+            "swift-rlvr is not installed, and vLLM looks for its plugin: `pip install -e . --no-deps`"
+        )
     apply_patches(SERVER if server else TRAINER)
     sys.argv[1:] = argv
     runpy.run_module(module, run_name="__main__", alter_sys=True)

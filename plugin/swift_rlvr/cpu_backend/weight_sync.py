@@ -10,8 +10,11 @@ Only torch is needed here. ``SWIFT_RLVR_SYNC_TIMEOUT`` (seconds, 120 unless set)
 
 import os
 import socket
+import threading
 import time
 import uuid
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from datetime import timedelta
 
 import torch
@@ -77,8 +80,7 @@ class SyncGroup:
                     master_listen_fd=listener.detach(),
                 )  # fmt: skip
             else:
-                host = LOOPBACK if host == "0.0.0.0" else host
-                store = TCPStore(host, port, is_master=False, timeout=limit, wait_for_workers=False, use_libuv=False)
+                store = _connect(LOOPBACK if host == "0.0.0.0" else host, port, limit)
             group = cls(store, rank, world_size)
             if group.is_trainer:
                 token = uuid.uuid4().hex
@@ -88,9 +90,9 @@ class SyncGroup:
                 store.set(f"{store.get('run').decode()}/{rank}", _DONE)
         except (DistError, OSError) as error:
             raise WeightSyncError(
-                f"no weight-sync connection between trainer and rollout server on port {port} within {limit.total_seconds():g} s: "
-                f"{error}. The rollout server's log has its side; another process may hold the port "
-                "(--vllm_server_group_port sets it)."
+                f"no weight-sync connection between trainer and rollout server on port {port} within "
+                f"{limit.total_seconds():g} s: {error}. The rollout server's log has its side; another "
+                "process may hold the port (--vllm_server_group_port sets it)."
             ) from error
         return group
 
@@ -109,7 +111,7 @@ class SyncGroup:
         data = self._guard(self.store.get, f"tensor/{self._tensors}")
         self._tensors += 1
         if len(data) != tensor.nbytes:
-            raise WeightSyncError(f"expected {tensor.nbytes} bytes for a tensor of {tuple(tensor.shape)}, got {len(data)}")
+            raise WeightSyncError(f"expected {tensor.nbytes} bytes for shape {tuple(tensor.shape)}, got {len(data)}")
         if data:
             tensor.copy_(torch.frombuffer(bytearray(data), dtype=tensor.dtype).view(tensor.shape))
 
@@ -146,6 +148,24 @@ class SyncGroup:
                 f"SWIFT_RLVR_SYNC_TIMEOUT): the {'rollout server' if self.is_trainer else 'trainer'} is gone or stuck; "
                 f"waiting for {key!r}: {error}"
             ) from error
+
+
+def _connect(host: str, port: int, limit: timedelta) -> TCPStore:
+    """A client of the store; in a thread, because torch's own time limit does not cover a peer that never answers."""
+    connected: Future[TCPStore] = Future()
+
+    def connect() -> None:
+        try:
+            store = TCPStore(host, port, is_master=False, timeout=limit, wait_for_workers=False, use_libuv=False)
+            connected.set_result(store)
+        except BaseException as error:
+            connected.set_exception(error)
+
+    threading.Thread(target=connect, daemon=True).start()
+    try:
+        return connected.result(timeout=limit.total_seconds() + 1)
+    except FutureTimeout:
+        raise TimeoutError("what listens there does not answer") from None
 
 
 class SyncCommunicator:

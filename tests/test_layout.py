@@ -1,0 +1,75 @@
+"""Imports point one way, and the plain modules need neither ms-swift nor torch."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "plugin" / "swift_rlvr"
+LAYERS = [
+    {"answers", "arithmetic", "notation", "jsonl", "summary"},
+    {"countdown", "math_answers"},
+    {"rewards"},
+    {"tasks"},
+    {"sampling"},
+    {"grpo", "evaluation"},
+    {"cli"},
+]
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+HEAVY = {"grpo", "tiny_model", "cpu_backend", "sampling", "evaluation"}  # may import the packages below
+HEAVY_PACKAGES = {"torch", "swift", "vllm", "deepspeed", "transformers", "trl", "accelerate", "numpy"}
+
+
+def imports(file: Path) -> set[str]:
+    """Dotted names of all modules that a file imports, wherever in the file."""
+    package = ["swift_rlvr", *file.relative_to(PACKAGE).parent.parts]
+    names = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *filter(None, [node.module])])
+            names |= {module} | {f"{module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def unit(dotted: str) -> str:
+    """``swift_rlvr.rewards.base`` -> ``rewards``."""
+    return (dotted.split(".") + [""])[1]
+
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_imports_point_one_way(file):
+    own = file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    inside = {unit(name) for name in imports(file) if name.startswith("swift_rlvr.")}
+    if own == "report":
+        assert inside <= {"report", "jsonl", "summary"}, "report reads files only"
+    if own in LEVEL:
+        upward = {name for name in inside if LEVEL.get(name, -1) > LEVEL[own]}
+        assert not upward, f"{own} must not import {sorted(upward)}"
+    assert "rlvr_plugin" not in {name.split(".")[0] for name in imports(file)}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_plain_modules_are_plain(file):
+    if file.relative_to(PACKAGE).parts[0].removesuffix(".py") not in HEAVY:
+        assert not {name.split(".")[0] for name in imports(file)} & HEAVY_PACKAGES
+
+
+def test_rewards_load_no_heavy_package():
+    """The same, of what really gets loaded."""
+    code = "import swift_rlvr.rewards, sys; print(*{name.split('.')[0] for name in sys.modules})"
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=PACKAGE.parent, capture_output=True, text=True, check=True
+    )
+    assert not set(result.stdout.split()) & HEAVY_PACKAGES
+
+
+def test_the_source_folder_is_no_package():
+    assert not (PACKAGE.parent / "__init__.py").exists()

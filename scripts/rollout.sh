@@ -10,7 +10,6 @@
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 help_and_exit "$@"
-ensure_environment
 
 HOST=${HOST:-127.0.0.1}
 PORT=${PORT:-8000}
@@ -26,6 +25,10 @@ else
 fi
 args+=(--host "$HOST" --port "$PORT" "$@")
 
-if [ -n "${DRY_RUN:-}" ]; then echo "swift rollout ${args[*]}"; exit 0; fi
+if [ -n "${DRY_RUN:-}" ]; then
+  echo "${CUDA_VISIBLE_DEVICES:+CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES }swift rollout $(printf '%q ' "${args[@]}")"
+  exit 0
+fi
+ensure_environment
 port_is_free "$HOST" "$PORT" || die "port $PORT on $HOST is in use: set PORT to a free one"
 exec "${SWIFT[@]}" rollout "${args[@]}"

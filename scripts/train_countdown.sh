@@ -12,7 +12,6 @@
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 help_and_exit "$@"
-ensure_environment
 
 HOST=${HOST:-127.0.0.1}
 PORT=${PORT:-8000}
@@ -77,19 +76,25 @@ args+=(
 )
 if [ -n "${WANDB_API_KEY:-}" ]; then args+=(--report_to wandb); else args+=(--report_to tensorboard); fi
 args+=("$@")
+SERVER_COMMAND=(
+  env MODEL="$MODEL" HOST="$HOST" PORT="$PORT" ROLLOUT_GPU="${ROLLOUT_GPU:-}" CUDA_VISIBLE_DEVICES="${ROLLOUT_GPU:-}"
+  bash "$ROOT/scripts/rollout.sh"
+)
 
 if [ -n "${DRY_RUN:-}" ]; then
-  [ "${START_SERVER:-1}" = 0 ] || MODEL=$MODEL HOST=$HOST PORT=$PORT ROLLOUT_GPU=${ROLLOUT_GPU:-} bash "$ROOT/scripts/rollout.sh"
-  echo "NPROC_PER_NODE=$PROCESSES swift rlhf ${args[*]}"
+  [ "${START_SERVER:-1}" = 0 ] || "${SERVER_COMMAND[@]}"
+  gpus=${CUDA_VISIBLE_DEVICES:-}
+  echo "${gpus:+CUDA_VISIBLE_DEVICES=$gpus }NPROC_PER_NODE=$PROCESSES swift rlhf $(printf '%q ' "${args[@]}")"
   exit 0
 fi
+ensure_environment
 
 mkdir -p "$OUTPUT"
 SERVER=
 if [ "${START_SERVER:-1}" = 1 ]; then
   SERVER_LOG=${SERVER_LOG:-$OUTPUT/server.log}
   say "starting the rollout server for $MODEL on $HOST:$PORT (log: $SERVER_LOG)"
-  MODEL=$MODEL HOST=$HOST PORT=$PORT ROLLOUT_GPU=${ROLLOUT_GPU:-} start_group bash "$ROOT/scripts/rollout.sh" >"$SERVER_LOG" 2>&1
+  start_group "${SERVER_COMMAND[@]}" >"$SERVER_LOG" 2>&1
   SERVER=$GROUP
 fi
 wait_for_server "$HOST" "$PORT" "$SERVER" "${SERVER_LOG:-}"

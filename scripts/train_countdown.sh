@@ -46,14 +46,14 @@ else
   MODEL=${MODEL:-$TINY_MODEL}
   DATASET=${DATASET:-countdown:$ROOT/datasets/countdown/tiny_train.jsonl}
   OUTPUT=${OUTPUT:-output/countdown_tiny}
-  MAX_COMPLETION=${MAX_COMPLETION:-256}
+  MAX_COMPLETION=${MAX_COMPLETION:-320}
   args=(
     --model_type qwen2 --template qwen2_5 --check_model false
     --torch_dtype float32 --bf16 false --fp16 false --deepspeed "$ROOT/scripts/configs/zero3_cpu.json"
     --max_length 512
     --per_device_train_batch_size "${BATCH:-32}" --per_device_eval_batch_size "${BATCH:-32}"
     --gradient_accumulation_steps "${ACCUMULATION:-1}"
-    --learning_rate "${LEARNING_RATE:-5e-4}" --lr_scheduler_type constant --beta "${BETA:-0.001}"
+    --learning_rate "${LEARNING_RATE:-3e-4}" --lr_scheduler_type cosine --beta "${BETA:-0.001}"
     --save_steps "${SAVE_STEPS:-1000}" --save_total_limit 2 --split_dataset_ratio 0
     --dataloader_num_workers 0
   )

@@ -1,5 +1,6 @@
 """The trainer's weights reach the server, all of them, and an update that fails stops the run."""
 
+import atexit
 import time
 
 import pytest
@@ -8,7 +9,7 @@ import torch
 from swift_rlvr.cpu_backend.patches import TRAINER, apply_patches
 from transformers import AutoModelForCausalLM
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 PROMPTS = ["[3, 5, 7] 22", "[1, 2, 9] 18", "[4, 4, 6] 10"]
 
 
@@ -23,6 +24,7 @@ def client(rollout_server):
     client.init_communicator()
     yield client
     client.close_communicator()
+    atexit.unregister(client.close_communicator)
 
 
 def send(client, named_tensors) -> None:
@@ -94,7 +96,7 @@ def test_a_tensor_that_the_server_cannot_load_is_an_error(client):
 
 def test_training_stops_when_the_server_fails_to_load_an_update(rollout_server, trainers):
     run = trainers("--max_steps", "500")
-    run.wait_for(lambda: "'global_step/max_steps': '2/500'" in run.text(), 200, "the second step")
+    run.wait_for(lambda: "'global_step/max_steps': '2/500'" in run.text(), 300, "the second step")
     rollout_server.fault.touch()
     try:
         assert run.finish(60) != 0
@@ -109,13 +111,13 @@ def test_interrupted_training_leaves_nothing_and_the_server_serves_the_next_run(
     """Also shows that a server whose update failed before takes the next trainer's weights."""
     client.close_communicator()
     run = trainers("--max_steps", "500")
-    run.wait_for(lambda: "'global_step/max_steps': '1/500'" in run.text(), 200, "the first step")
+    run.wait_for(lambda: "'global_step/max_steps': '1/500'" in run.text(), 300, "the first step")
     assert run.interrupt() != 0
 
 
 def test_training_stops_when_the_server_is_killed(rollout_server, trainers):
     run = trainers("--max_steps", "500")
-    run.wait_for(lambda: "'global_step/max_steps': '1/500'" in run.text(), 200, "the first step")
+    run.wait_for(lambda: "'global_step/max_steps': '1/500'" in run.text(), 300, "the first step")
     start = time.monotonic()
     rollout_server.run.process.kill()
     assert run.finish(60) != 0

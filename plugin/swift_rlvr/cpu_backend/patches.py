@@ -62,10 +62,18 @@ SERVER = (
           "packs the linear weights and throws the originals away, so they cannot be updated"),
 )  # fmt: skip
 
+# The process that starts the ranks.
+TORCHRUN = (
+    Patch("torch", "2.13.0", "torch.distributed.elastic.rendezvous.static_tcp_rendezvous:TCPStore", to.loopback_store,
+          "listens on every interface"),
+)  # fmt: skip
+
 # Every rank of the trainer.
 TRAINER = (
     Patch("accelerate", "1.15.0", "accelerate.state:PartialState._prepare_backend", to.gloo_backend,
           "finds no backend for DeepSpeed on a CPU and falls back to one process"),
+    Patch("deepspeed", "0.19.8", "deepspeed.comm.torch:build_shm_op", to.nothing,
+          "compiles C++ at every first start; a build that was interrupted leaves a lock on which all later runs hang"),
     Patch("ms-swift", "4.6.0", f"{_CLIENT_FILE}:StatelessProcessGroup", to.sync_group,
           "waits 300 s for a lost server"),
     Patch("ms-swift", "4.6.0", f"{_CLIENT_FILE}:PyNcclCommunicator", to.sync_communicator,

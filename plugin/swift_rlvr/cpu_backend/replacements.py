@@ -4,10 +4,11 @@ import ctypes
 import functools
 import os
 import signal
+import socket
 import traceback
 from contextlib import asynccontextmanager
 
-from .weight_sync import SyncCommunicator, SyncGroup, WeightSyncError, seconds
+from .weight_sync import LOOPBACK, SyncCommunicator, SyncGroup, WeightSyncError, seconds
 
 _UPDATES = ("update_named_param", "update_flattened_params", "update_adapter_param", "update_adapter_flattened_param")
 
@@ -18,7 +19,7 @@ def cores_as_devices(_):
 
 
 def nothing(_):
-    """A CPU has no queue to wait for."""
+    """Does nothing, returns None."""
     return lambda *args, **kwargs: None
 
 
@@ -36,6 +37,17 @@ def broadcast_from_cpu(_):
             communicator.broadcast(tensor, src=communicator.rank)
 
     return broadcast
+
+
+def loopback_store(store_class):
+    """The store in which torchrun's ranks meet listens where they are."""
+
+    def store(host, port, world_size, is_master, timeout, **options):
+        if is_master and host == LOOPBACK:
+            options["master_listen_fd"] = socket.create_server((host, port)).detach()
+        return store_class(host, port, world_size, is_master, timeout, **options)
+
+    return store
 
 
 def gloo_backend(prepare_backend):
@@ -119,7 +131,8 @@ def reporting_worker(extension):
 
             def remember(weights):
                 loaded = load_weights(model, weights)
-                self._loaded_parameters |= loaded or set()
+                # A model that does not say what it loaded is taken to have loaded all.
+                self._loaded_parameters |= set(dict(model.named_parameters())) if loaded is None else loaded
                 return loaded
 
             model.load_weights = remember

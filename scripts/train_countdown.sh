@@ -47,6 +47,7 @@ else
   DATASET=${DATASET:-countdown:$ROOT/datasets/countdown/tiny_train.jsonl}
   OUTPUT=${OUTPUT:-output/countdown_tiny}
   MAX_COMPLETION=${MAX_COMPLETION:-320}
+  MAX_STEPS=${MAX_STEPS:-60}
   args=(
     --model_type qwen2 --template qwen2_5 --check_model false
     --torch_dtype float32 --bf16 false --fp16 false --deepspeed "$ROOT/scripts/configs/zero3_cpu.json"

@@ -6,7 +6,7 @@
 #
 # Hardware: without a GPU, two CPU cores and 8 GiB: the real programs with a tiny model, about 13 minutes in all.
 # With GPUs it says how the real run is started; QUICKSTART=tiny runs the tiny one on the CPU all the same.
-# Settings (environment): OUT (output/quickstart), PORT (8000), MAX_STEPS and the others of train_countdown.sh.
+# Settings (environment): OUT (output/quickstart), PORT (8000), SYNC_PORT (51216), MAX_STEPS and the others of train_countdown.sh.
 
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
@@ -28,6 +28,7 @@ RUN=$OUT/run
 [ ! -e "$RUN" ] || die "$RUN exists: move it away, or set OUT to another folder"
 ensure_environment
 port_is_free 127.0.0.1 "${PORT:-8000}" || die "port ${PORT:-8000} on 127.0.0.1 is in use: set PORT to a free one"
+port_is_free 127.0.0.1 "${SYNC_PORT:-51216}" || die "port ${SYNC_PORT:-51216} on 127.0.0.1 is in use: set SYNC_PORT"
 # Every step in a process group of its own and waited for, so that Ctrl-C or kill ends all of it.
 step() { start_group "$@"; wait "$GROUP"; }
 

@@ -6,8 +6,9 @@
 # Hardware: with GPUs, the tutorial's run: Qwen2.5-3B-Instruct, the server on the last visible GPU, training on the
 # others (made for 3 GPUs of 80 GB). Without a GPU, the same two programs on two CPU cores with the tiny model.
 # Settings (environment): MODEL, DATASET, OUTPUT, REWARDS, LEARNING_RATE, BETA, BATCH (per device), ACCUMULATION,
-# GENERATIONS (per prompt), MAX_COMPLETION, EPOCHS, MAX_STEPS (-1: all), SAVE_STEPS, HOST, PORT, SERVER_LOG,
-# START_SERVER=0 (use a server that already runs on HOST:PORT), PROCESSES (without a GPU), DRY_RUN=1 (print the commands).
+# GENERATIONS (per prompt), MAX_COMPLETION, EPOCHS, MAX_STEPS (-1: all), SAVE_STEPS, HOST, PORT, SYNC_PORT (51216, for
+# the weights on their way to the server), SERVER_LOG, START_SERVER=0 (use a server that already runs on HOST:PORT),
+# PROCESSES (without a GPU), DRY_RUN=1 (print the commands).
 
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
@@ -15,6 +16,7 @@ help_and_exit "$@"
 
 HOST=${HOST:-127.0.0.1}
 PORT=${PORT:-8000}
+SYNC_PORT=${SYNC_PORT:-51216}
 REWARDS=${REWARDS:-external_countdown format}
 SYSTEM="You are a helpful assistant. You first think about the reasoning process in the mind and then provide the user \
 with the answer."
@@ -68,6 +70,7 @@ args+=(
   --system "$SYSTEM"
   --dataset "$DATASET"
   --use_vllm true --vllm_mode server --vllm_server_host "$HOST" --vllm_server_port "$PORT"
+  --vllm_server_group_port "$SYNC_PORT"
   --tuner_type full
   --num_train_epochs "${EPOCHS:-1}" --max_steps "${MAX_STEPS:--1}"
   --max_completion_length "$MAX_COMPLETION"
@@ -93,6 +96,9 @@ ensure_environment
 mkdir -p "$OUTPUT"
 SERVER=
 if [ "${START_SERVER:-1}" = 1 ]; then
+  for port in "$PORT" "$SYNC_PORT"; do
+    port_is_free "$HOST" "$port" || die "port $port on $HOST is in use: set PORT and SYNC_PORT to free ones"
+  done
   SERVER_LOG=${SERVER_LOG:-$OUTPUT/server.log}
   say "starting the rollout server for $MODEL on $HOST:$PORT (log: $SERVER_LOG)"
   start_group "${SERVER_COMMAND[@]}" >"$SERVER_LOG" 2>&1

@@ -25,6 +25,7 @@ TUTORIAL = {
     "vllm_mode": "server",
     "vllm_server_host": "127.0.0.1",
     "vllm_server_port": "8000",
+    "vllm_server_group_port": "51216",  # ms-swift's default
     "tuner_type": "full",
     "torch_dtype": "bfloat16",
     "dataset": "zouxuhong/Countdown-Tasks-3to4#50000",
@@ -139,11 +140,13 @@ def test_quickstart_keeps_earlier_results(tmp_path):
     assert "out/run exists" in shown.stderr
 
 
-@pytest.mark.parametrize("script", ["rollout.sh", "quickstart.sh"])
-def test_a_port_in_use_is_named(script, tmp_path):
+@pytest.mark.parametrize(
+    ("script", "setting"), [("rollout.sh", "PORT"), ("quickstart.sh", "PORT"), ("train_countdown.sh", "SYNC_PORT")]
+)
+def test_a_port_in_use_is_named(script, setting, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
-        shown = run(script, folder=tmp_path, PORT=port)
+        shown = run(script, folder=tmp_path, **{setting: port})
     assert shown.returncode == 2
     assert f"port {port} on 127.0.0.1 is in use" in shown.stderr
 

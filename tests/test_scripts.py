@@ -144,9 +144,11 @@ def test_quickstart_keeps_earlier_results(tmp_path):
     ("script", "setting"), [("rollout.sh", "PORT"), ("quickstart.sh", "PORT"), ("train_countdown.sh", "SYNC_PORT")]
 )
 def test_a_port_in_use_is_named(script, setting, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        free = str(other.getsockname()[1])
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
-        shown = run(script, folder=tmp_path, **{setting: port})
+        shown = run(script, folder=tmp_path, **{"PORT": free, setting: port})
     assert shown.returncode == 2
     assert f"port {port} on 127.0.0.1 is in use" in shown.stderr
 

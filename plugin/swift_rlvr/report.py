@@ -149,7 +149,7 @@ def draw(steps: Sequence[dict[str, Any]], path: str | Path, title: str = "") -> 
     shown = panels(steps)
     rows = (len(shown) + 1) // 2
     figure, axes = pyplot.subplots(rows, 2, figsize=(11, 3.1 * rows + 0.4), squeeze=False, layout="constrained")
-    window = max(1, len(steps) // 20) | 1
+    window = max(1, len(steps) // 8) | 1
     for axis, panel in zip(axes.flat, shown, strict=False):
         for key, label in panel.keys.items():
             points = [(step["step"], step[key]) for step in steps if _finite(step.get(key))]

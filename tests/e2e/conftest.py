@@ -186,23 +186,11 @@ orms["external_share_of_digits"] = ShareOfDigits
 
 
 @pytest.fixture(scope="session")
-def start_model(tmp_path_factory) -> Path:
-    """The committed tiny model; where it has not been built yet, one with random weights and the same tokenizer."""
+def start_model() -> Path:
+    """The committed tiny model."""
     from swift_rlvr.tiny_model import WEIGHTS
 
-    if (WEIGHTS / "config.json").is_file():
-        return WEIGHTS
-    from swift_rlvr.tasks.countdown import to_messages
-    from swift_rlvr.tiny_model.build import model_config
-    from swift_rlvr.tiny_model.tokenizer import build_tokenizer
-    from transformers import Qwen2ForCausalLM
-
-    folder = tmp_path_factory.mktemp("model")
-    tokenizer = build_tokenizer([message["content"] for message in to_messages([1, 2, 3], 6)])
-    tokenizer.save_pretrained(folder)
-    config = model_config(len(tokenizer), tokenizer.eos_token_id, tokenizer.pad_token_id)
-    Qwen2ForCausalLM(config).save_pretrained(folder)
-    return folder
+    return WEIGHTS
 
 
 @pytest.fixture(scope="session")

@@ -7,11 +7,16 @@ with the patches listed in `patches.py`, and nothing else: the server, the train
     NPROC_PER_NODE=2 python -m swift_rlvr.cpu_backend rlhf <flags of swift rlhf>
 
 Where an accelerator is visible nothing is patched and both commands are `swift rollout` and `swift rlhf`.
-Everything runs on one machine and listens on the loopback interface.
+Everything runs on one machine and listens on its loopback interface; for the server itself say `--host 127.0.0.1`.
 
-The files: `__main__.py` the launcher, `patches.py` the table of patches, `replacements.py` what they put in place,
-`weight_sync.py` the carrier of weights from trainer to server and of the server's answer back.
+The files: `__main__.py` launches, `patches.py` is the table of patches, `replacements.py` and `processes.py` what they
+put in place, `weight_sync.py` the carrier of weights from trainer to server and of the server's answer back.
 """
+
+import multiprocessing
+import os
+
+LAUNCHED = "SWIFT_RLVR_CPU_BACKEND"  # set by the launcher for all processes of a command
 
 
 def accelerator_visible() -> bool:
@@ -22,13 +27,18 @@ def accelerator_visible() -> bool:
 
 
 def register_vllm_plugin() -> None:
-    """Patch vLLM's worker processes; vLLM calls it in each of its processes (entry point ``vllm.general_plugins``).
+    """Patch vLLM's processes and tie them to the server; for other uses of vLLM in this environment it does nothing.
+
+    vLLM calls it in each of its processes (entry point ``vllm.general_plugins``).
 
     Raises:
         PatchError: an installed version lacks what a patch replaces.
     """
-    if accelerator_visible():
+    if LAUNCHED not in os.environ or accelerator_visible():
         return
     from .patches import SERVER, apply_patches
+    from .processes import end_with_parent
 
+    if multiprocessing.parent_process() is not None:
+        end_with_parent()
     apply_patches(SERVER)

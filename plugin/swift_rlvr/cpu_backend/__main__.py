@@ -12,13 +12,14 @@ import socket
 import sys
 from importlib.metadata import entry_points
 
-from swift_rlvr.cpu_backend import accelerator_visible
+from swift_rlvr.cpu_backend import LAUNCHED, accelerator_visible
 from swift_rlvr.cpu_backend.patches import SERVER, TORCHRUN, TRAINER, Patch, apply_patches
-from swift_rlvr.cpu_backend.replacements import end_with_parent
+from swift_rlvr.cpu_backend.processes import end_with_parent
 
 PLUGIN = "swift_rlvr_cpu"
 
 ENVIRONMENT = {
+    LAUNCHED: "1",
     "DS_ACCELERATOR": "cpu",
     "GLOO_SOCKET_IFNAME": "lo",
     "MASTER_ADDR": "127.0.0.1",

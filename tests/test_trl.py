@@ -1,21 +1,28 @@
-"""The rewards under TRL's own GRPOTrainer, as the README shows: message-list completions, columns, the logged name."""
+"""The rewards under TRL's own GRPOTrainer, as the README shows: message-list completions, columns, the logged name.
 
-import torch
+In a process of its own: importing ms-swift, as other tests do, replaces transformers' callbacks for good.
+"""
+
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
 from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks.countdown import to_messages
 from swift_rlvr.tiny_model import WEIGHTS
-from trl import GRPOConfig, GRPOTrainer
-
-from datasets import Dataset
 
 
-def test_two_steps_of_trl_train_the_tiny_model_with_our_reward(tmp_path, request):
-    samples = request.config.rootpath / "datasets" / "countdown" / "tiny_train.jsonl"
-    rows = [row for _, row in read_jsonl(samples)][:8]
+def train(rows: list[dict], folder: Path) -> tuple[list[float], bool]:
+    """Two GRPO steps; returns the logged mean rewards and whether any weight changed."""
+    import torch
+    from trl import GRPOConfig, GRPOTrainer
+
+    from datasets import Dataset
+
     dataset = Dataset.from_list([{"prompt": to_messages(**row), **row} for row in rows])
     config = GRPOConfig(
-        output_dir=str(tmp_path),
+        output_dir=str(folder),
         per_device_train_batch_size=8,
         num_generations=8,
         max_completion_length=128,
@@ -33,8 +40,17 @@ def test_two_steps_of_trl_train_the_tiny_model_with_our_reward(tmp_path, request
     before = [parameter.detach().clone() for parameter in trainer.model.parameters()]
     trainer.train()
     logged = [entry["rewards/CountdownReward/mean"] for entry in trainer.state.log_history if "reward" in entry]
+    changed = any(not torch.equal(a, b) for a, b in zip(before, trainer.model.parameters(), strict=True))
+    return logged, changed
+
+
+def test_two_steps_of_trl_train_the_tiny_model_with_our_reward(tmp_path, request):
+    samples = request.config.rootpath / "datasets" / "countdown" / "tiny_train.jsonl"
+    rows = [row for _, row in read_jsonl(samples)][:8]
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        logged, changed = pool.submit(train, rows, tmp_path).result(timeout=300)
     assert len(logged) == 2
     # A quarter of the tiny model's completions are right: 16 of them without a single one would mean that the columns
     # or the text did not arrive (chance about 0.01, and the seed is fixed).
     assert 0 < sum(logged) <= 2
-    assert any(not torch.equal(a, b) for a, b in zip(before, trainer.model.parameters(), strict=True))
+    assert changed

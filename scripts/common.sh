@@ -1,5 +1,5 @@
 # Sourced by every script here: the virtual environment, what hardware there is, ports, and the end of child processes.
-# Settings: PYTHON (interpreter that makes the environment, 3.10 to 3.12), VENV (default: .venv in the repository).
+# Settings: PYTHON (interpreter that makes the environment, 3.11 or 3.12), VENV (default: .venv in the repository).
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 PYTHON=${PYTHON:-python3}
@@ -25,6 +25,17 @@ visible_gpus() {
 }
 have_gpu() { [ -n "$(visible_gpus)" ]; }
 
+# Everything is pinned, so nothing is resolved; torchvision and its kin would come for CUDA and break a CPU torch.
+install_packages() {
+  set -euo pipefail
+  "$1" -m pip install --no-deps --no-compile --disable-pip-version-check -r "$2" |
+    awk '/^(Collecting|Requirement already)/ { if (++n % 20 == 0) print "   " n " packages found"; fflush() }
+         /^Installing/ { print "   unpacking"; fflush() }'
+  "$1" -m pip install -q --no-deps --no-build-isolation --disable-pip-version-check -e "$ROOT"
+}
+export -f install_packages
+export ROOT
+
 # Makes the environment and installs the lock file for this machine, once per content of that file.
 ensure_environment() {
   local kind=cpu lock stamp
@@ -32,16 +43,12 @@ ensure_environment() {
   lock=$ROOT/scripts/requirements/$kind.lock
   stamp=$VENV/.installed-$(cat "$lock" "$ROOT/setup.cfg" | sha256sum | cut -c1-16)
   if [ ! -e "$stamp" ]; then
-    command -v "$PYTHON" >/dev/null || die "no interpreter '$PYTHON': set PYTHON to Python 3.10, 3.11 or 3.12"
-    "$PYTHON" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 13))' ||
-      die "$("$PYTHON" --version) does not fit: set PYTHON to Python 3.10, 3.11 or 3.12"
+    command -v "$PYTHON" >/dev/null || die "no interpreter '$PYTHON': set PYTHON to Python 3.11 or 3.12"
+    "$PYTHON" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' ||
+      die "$("$PYTHON" --version) does not fit: set PYTHON to Python 3.11 or 3.12"
     say "installing $(grep -c == "$lock") pinned packages into $VENV (two to three minutes)"
     [ -x "$VENV/bin/python" ] || "$PYTHON" -m venv "$VENV" || die "could not make $VENV (on Debian: apt install python3-venv)"
-    # Everything is pinned, so nothing is resolved; torchvision and its kin would come for CUDA and break a CPU torch.
-    "$VENV/bin/python" -m pip install --no-deps --no-compile --disable-pip-version-check -r "$lock" |
-      awk '/^(Collecting|Requirement already)/ { if (++n % 20 == 0) print "   " n " packages found"; fflush() }
-           /^Installing/ { print "   unpacking"; fflush() }'
-    "$VENV/bin/python" -m pip install -q --no-deps --no-build-isolation --disable-pip-version-check -e "$ROOT"
+    run_group install_packages "$VENV/bin/python" "$lock" || die "the installation failed; what it said stands above"
     rm -f "$VENV"/.installed-*
     touch "$stamp"
   fi
@@ -97,6 +104,11 @@ start_group() {
   setsid "$@" &
   GROUP=$!
   GROUPS_STARTED+=("$GROUP")
+}
+# run_group FUNCTION|COMMAND...: the same, and waits for it, so that an interrupt ends it at once; returns its status.
+run_group() {
+  start_group bash -c '"$@"' run_group "$@"
+  wait "$GROUP"
 }
 stop_started_groups() {
   local i

@@ -29,16 +29,14 @@ RUN=$OUT/run
 ensure_environment
 port_is_free 127.0.0.1 "${PORT:-8000}" || die "port ${PORT:-8000} on 127.0.0.1 is in use: set PORT to a free one"
 port_is_free 127.0.0.1 "${SYNC_PORT:-51216}" || die "port ${SYNC_PORT:-51216} on 127.0.0.1 is in use: set SYNC_PORT"
-# Every step in a process group of its own and waited for, so that Ctrl-C or kill ends all of it.
-step() { start_group "$@"; wait "$GROUP"; }
 
 say "1/4 before training: $TINY_MODEL on held-out tasks"
-step bash "$ROOT/scripts/evaluate.sh" "$TINY_MODEL" "$OUT/before"
+run_group bash "$ROOT/scripts/evaluate.sh" "$TINY_MODEL" "$OUT/before"
 say "2/4 GRPO"
-step env OUTPUT="$RUN" STOP_SECONDS=20 bash "$ROOT/scripts/train_countdown.sh" --add_version false
+run_group env OUTPUT="$RUN" STOP_SECONDS=20 bash "$ROOT/scripts/train_countdown.sh" --add_version false
 CHECKPOINT=$(ls -d "$RUN"/checkpoint-* | sort -V | tail -n 1)
 say "3/4 after training: $CHECKPOINT on the same tasks"
-step bash "$ROOT/scripts/evaluate.sh" "$CHECKPOINT" "$OUT/after"
+run_group bash "$ROOT/scripts/evaluate.sh" "$CHECKPOINT" "$OUT/after"
 say "4/4 results"
 swift-rlvr compare "$OUT/before" "$OUT/after" --out "$OUT/comparison.json"
 swift-rlvr report "$RUN" --out "$OUT" --comparison "$OUT/comparison.json"

@@ -8,6 +8,7 @@ import shlex
 import socket
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,15 @@ def test_defaults_on_three_gpus_are_the_tutorials(tmp_path):
     assert {name: actual.get(name) for name in TUTORIAL} == TUTORIAL
     assert Path(actual["external_plugins"]) == ROOT / "plugin" / "rlvr_plugin.py"
     assert actual.keys() - TUTORIAL.keys() == {"external_plugins", "max_steps"}
+
+
+@pytest.mark.parametrize("gpus", [0, 3])
+def test_ms_swift_knows_every_flag(gpus, tmp_path):
+    from swift.arguments import RLHFArguments, RolloutArguments
+
+    shown = run("train_countdown.sh", gpus=gpus, folder=tmp_path, DRY_RUN="1")
+    for command, arguments in zip(shown.stdout.splitlines(), (RolloutArguments, RLHFArguments), strict=True):
+        assert flags(command).keys() <= {field.name for field in fields(arguments)}
 
 
 def test_settings_and_further_flags_reach_swift(tmp_path):

@@ -107,8 +107,13 @@ start_group() {
 }
 # run_group FUNCTION|COMMAND...: the same, and waits for it, so that an interrupt ends it at once; returns its status.
 run_group() {
+  local status=0
   start_group bash -c '"$@"' run_group "$@"
-  wait "$GROUP"
+  wait "$GROUP" || status=$?
+  # What it left behind goes now: later its id may be another's.
+  stop_group "$GROUP" 5
+  unset 'GROUPS_STARTED[-1]'
+  return "$status"
 }
 stop_started_groups() {
   local i

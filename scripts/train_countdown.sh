@@ -85,6 +85,12 @@ SERVER_COMMAND=(
   bash "$ROOT/scripts/rollout.sh"
 )
 
+# A wrong path would show only after the server's start.
+if [[ $DATASET == countdown:* ]]; then
+  file=${DATASET#countdown:}
+  [ -f "${file%#*}" ] || die "DATASET names ${file%#*}: no such file; give countdown:FILE, countdown or a hub id"
+fi
+
 if [ -n "${DRY_RUN:-}" ]; then
   [ "${START_SERVER:-1}" = 0 ] || "${SERVER_COMMAND[@]}"
   gpus=${CUDA_VISIBLE_DEVICES:-}

@@ -100,8 +100,8 @@ def test_unusable_rows_are_left_out_and_reported_or_end_the_run(args, tmp_path, 
     with caplog.at_level("WARNING", logger="swift"):
         swift_logger_propagates(caplog)
         assert len(load(args, name)) == 2
-    assert "countdown: 1 of 3 rows cannot be used (target: 1)\n  row 1: column 'target': expected" in caplog.text
-    with pytest.raises(ValueError, match="row 1: column 'target'"):
+    assert "countdown: 1 of 3 rows cannot be used (target: 1)\n  row 2: column 'target': expected" in caplog.text
+    with pytest.raises(ValueError, match="row 2: column 'target'"):
         load(args, name, strict=True)
     with pytest.raises(ValueError, match="2 of 2 rows cannot be used"):
         load(args, write(tmp_path / "all_bad.jsonl", [bad, bad]))

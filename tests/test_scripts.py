@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT
+from swift_rlvr.tiny_model import WEIGHTS
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted(path for path in (ROOT / "scripts").glob("*.sh") if path.name != "common.sh")
@@ -117,6 +118,22 @@ def test_settings_and_further_flags_reach_swift(tmp_path):
     expected = {"learning_rate": "1e-6", "beta": "0.04", "vllm_server_port": "8123", "report_to": "wandb", "seed": "7"}
     assert {name: trainer[name] for name in expected} == expected
     assert server["port"] == "8123"
+
+
+def test_a_dataset_file_that_is_not_there_is_named_before_anything_starts(tmp_path):
+    (tmp_path / "there.jsonl").touch()
+    settings = {"DRY_RUN": "1", "DATASET": "countdown:there.jsonl#5"}
+    assert run("train_countdown.sh", folder=tmp_path, **settings).returncode == 0
+    shown = run("train_countdown.sh", folder=tmp_path, **settings | {"DATASET": "countdown:gone.jsonl#5"})
+    assert shown.returncode == 2
+    assert "DATASET names gone.jsonl: no such file" in shown.stderr
+
+
+def test_further_flags_of_evaluate_win_over_the_scripts_own(tmp_path):
+    arguments = (str(WEIGHTS), "out", "--rows", "3", "--max-new-tokens", "8")
+    shown = run("evaluate.sh", *arguments, folder=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert len((tmp_path / "out" / "records.jsonl").read_text().splitlines()) == 3
 
 
 def test_one_gpu_is_too_few(tmp_path):

@@ -87,7 +87,7 @@ def test_check_rows_counts_what_it_refuses():
     assert result.usable == [0, 3, 6, 9, 12, 15]
     lines = result.describe("countdown").splitlines()
     assert lines[0] == "countdown: 12 of 18 rows cannot be used (target: 6, nums: 6)"
-    assert lines[1] == "  row 1: column 'target': expected a whole number such as 22, got None"
+    assert lines[1] == "  row 2: column 'target': expected a whole number such as 22, got None"
     assert len(lines) == 12 and lines[-1] == "  ... and 2 more"
 
 

@@ -60,15 +60,15 @@ class RowCheck:
     by_column: Mapping[str, int]
 
     def describe(self, name: str, shown: int = 10) -> str:
-        """Say which rows are unusable, the first `shown` of them one by one.
+        """Say which rows are unusable, the first `shown` of them one by one, counted from 1 as lines of a file are.
 
         >>> RowCheck([0], [(1, "column 'target': missing")], {"target": 1}).describe("countdown")
-        "countdown: 1 of 2 rows cannot be used (target: 1)\\n  row 1: column 'target': missing"
+        "countdown: 1 of 2 rows cannot be used (target: 1)\\n  row 2: column 'target': missing"
         """
         total = len(self.usable) + len(self.errors)
         columns = ", ".join(f"{column}: {count}" for column, count in self.by_column.items())
         lines = [f"{name}: {len(self.errors)} of {total} rows cannot be used ({columns})"]
-        lines += [f"  row {index}: {message}" for index, message in self.errors[:shown]]
+        lines += [f"  row {index + 1}: {message}" for index, message in self.errors[:shown]]
         if len(self.errors) > shown:
             lines.append(f"  ... and {len(self.errors) - shown} more")
         return "\n".join(lines)

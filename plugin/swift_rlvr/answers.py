@@ -3,10 +3,19 @@ r"""Completion -> the text of its answer.
 The answer is the last ``<answer>...</answer>`` block after the last ``</think>``; without a ``</think>`` it is the last
 block of the completion. Tags are exactly these, in lower case and without attributes, as the prompt asks for. Searching
 is done with ``str.find`` and ``str.rfind``, so that a text of 100,000 unclosed tags costs no more than any other.
+
+Mathematics has two more customs: ``\boxed{...}`` and, in GSM8K, ``#### ...``. `marked_answer` knows all three.
 """
+
+import re
 
 OPEN, CLOSE, THINK_END = "<answer>", "</answer>", "</think>"
 _OPEN_LENGTH = len(OPEN)
+_BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{")
+_BRACE = re.compile(r"\\[\\{}]|[{}]")
+_BOXED_OR_BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|\\[\\{}]|[{}]")
+_SPECIAL_TOKEN = re.compile(r"<\|[\w.-]{1,32}\|>|</s>|<eos>|<end_of_turn>")
+_LONGEST_SPECIAL_TOKEN = 36
 
 
 def completion_text(completion: object) -> str | None:
@@ -63,3 +72,93 @@ def has_unclosed_answer(text: str) -> bool:
     (True, False)
     """
     return text.find(OPEN, text.rfind(THINK_END) + 1) >= 0
+
+
+def without_end_tokens(text: str) -> str:
+    r"""Return the text without special tokens such as ``<|im_end|>`` and white space at its end.
+
+    Some trainers decode them along with the text; they are no part of what the policy was asked to write.
+
+    >>> without_end_tokens("<answer>7</answer><|im_end|>\n<|endoftext|>")
+    '<answer>7</answer>'
+    """
+    end = len(text.rstrip())
+    while end and text[end - 1] == ">":
+        start = text.rfind("<", max(0, end - _LONGEST_SPECIAL_TOKEN), end)
+        if start < 0 or not _SPECIAL_TOKEN.fullmatch(text, start, end):
+            break
+        end = start
+        while end and text[end - 1].isspace():
+            end -= 1
+    return text[:end]
+
+
+def last_boxed(text: str) -> str | None:
+    r"""Return what stands in the last complete ``\boxed{...}`` or ``\fbox{...}``, or None; of nested ones the inner.
+
+    >>> print(last_boxed(r"\boxed{1}, so \boxed{\frac{1}{2}} and \boxed{3"), last_boxed("no box"))
+    \frac{1}{2} None
+    """
+    start = max(text.rfind("\\boxed"), text.rfind("\\fbox"))
+    if start < 0:
+        return None
+    opening = _BOXED.match(text, start)
+    if opening is not None:
+        depth = 1
+        for brace in _BRACE.finditer(text, opening.end()):
+            depth += {"{": 1, "}": -1}.get(brace.group(), 0)
+            if depth == 0:
+                return text[opening.end() : brace.start()]
+    return _last_closed_box(text)
+
+
+def _last_closed_box(text: str) -> str | None:
+    """The same in one pass over the whole text, for one whose last box is never closed."""
+    found, opened = None, []
+    for token in _BOXED_OR_BRACE.finditer(text):
+        mark = token.group()
+        if mark == "{":
+            opened.append(None)
+        elif len(mark) > 2:
+            opened.append(token.end())
+        elif mark == "}" and opened:
+            start = opened.pop()
+            if start is not None:
+                found = start, token.start()
+    return None if found is None else text[found[0] : found[1]]
+
+
+def marked_answer(text: str) -> tuple[str, str] | None:
+    r"""Return how the final answer of a mathematical text is marked and what it is, or None where nothing marks it.
+
+    Only what follows the last ``</think>`` counts. The last complete answer block decides, and in it the last
+    ``\boxed{...}`` if there is one; without a block the last ``\boxed{...}`` of the text, and without that what follows
+    the last ``####`` on its line, as in GSM8K.
+
+    >>> marked_answer(r"<think>\boxed{1}</think> It is \boxed{2}."), marked_answer("3 + 4 = 7\n#### 7")
+    (('boxed', '2'), ('####', '7'))
+    >>> marked_answer(r"<answer>so $\boxed{2}$</answer>"), marked_answer("<answer> 2 cm </answer>")
+    (('boxed', '2'), ('answer tag', '2 cm'))
+    """
+    answer = last_answer(text)
+    if answer is not None:
+        boxed = last_boxed(answer)
+        return ("answer tag", answer.strip()) if boxed is None else ("boxed", boxed.strip())
+    text = after_think(text)
+    boxed = last_boxed(text)
+    if boxed is not None:
+        return "boxed", boxed.strip()
+    hashes = text.rfind("####")
+    if hashes < 0:
+        return None
+    return "####", text[hashes + 4 :].strip().partition("\n")[0].strip()
+
+
+def after_think(text: str) -> str:
+    """Return what follows the last ``</think>``; the whole text where there is none.
+
+    >>> after_think("<think>1+1</think> 2"), after_think("2")
+    (' 2', '2')
+    """
+    thought = text.rfind(THINK_END)
+    return text if thought < 0 else text[thought + len(THINK_END) :]

@@ -1,25 +1,10 @@
-"""The rewards, by the name under which the plugin registers them with ms-swift."""
+"""All rewards. What each computes, from which source and with which parameters, stands in README.md beside this file."""
 
-from swift_rlvr.rewards.base import Reward
+from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
 from swift_rlvr.rewards.countdown import CountdownReward
+from swift_rlvr.rewards.registry import REWARDS, add_reward
 
-REWARDS: dict[str, type[Reward]] = {}
+__all__ = ["REWARDS", "Explanation", "Grade", "Reward", "Rule", "add_reward"]
 
-
-def add_reward(name: str, reward: type[Reward]) -> None:
-    """Add a reward class to `REWARDS`.
-
-    Raises:
-        ValueError: for a name without the prefix ``external_`` (the others are ms-swift's), for a name that is taken,
-            and for a class name that is taken: trainers log rewards under their class's name.
-    """
-    if not name.startswith("external_"):
-        raise ValueError(f"the name of a reward must begin with 'external_', and {name!r} does not")
-    if name in REWARDS:
-        raise ValueError(f"the reward name {name!r} is taken by {REWARDS[name].__name__}")
-    if reward.__name__ in {taken.__name__ for taken in REWARDS.values()}:
-        raise ValueError(f"the class name {reward.__name__!r} is taken, and two rewards would be logged as one")
-    REWARDS[name] = reward
-
-
-add_reward("external_countdown", CountdownReward)
+for reward in (CountdownReward,):
+    add_reward(reward)

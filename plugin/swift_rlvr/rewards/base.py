@@ -1,57 +1,156 @@
-"""What every reward has in common: both completion shapes, columns checked by name, one grade for each completion."""
+"""What every reward has in common: both completion shapes, columns, parameters, routing by task, and the answer to why."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
 
 from swift_rlvr.answers import completion_text
+from swift_rlvr.rewards.parameters import Parameters, read_parameters
+from swift_rlvr.rewards.registry import REWARDS
+
+OTHER_TASK = "other task"  # the reason of every reward for a row whose column `task` is not one of its own
+
+
+class Grade(NamedTuple):
+    """What a reward says about one completion."""
+
+    reward: float | None
+    """None where the row cannot be graded; such a row counts for nothing."""
+    reason: str
+    """One of the reward's `reasons`."""
+
+
+class Rule(NamedTuple):
+    """One thing that a reward looks at, for people who ask why."""
+
+    name: str
+    passed: bool | None
+    """None where it was not looked at, or where it is a measurement that can neither pass nor fail."""
+    detail: str = ""
+
+
+class Explanation(NamedTuple):
+    """Why a completion got its reward."""
+
+    reward: float | None
+    reason: str
+    extracted: str | None
+    """The part of the completion that was judged, or None where nothing was found."""
+    rules: list[Rule]
 
 
 class Reward:
     """A reward that ms-swift and TRL can call: ``reward(completions, **columns) -> list[float | None]``.
 
-    A subclass names the dataset columns it needs in `columns` and implements `grade`, which gets the completion's text
-    (None where there is none) and that row's columns, and returns the reward, or None where the row cannot be graded.
-    `grade` must not raise because of what a policy wrote.
+    A subclass says its `name` in the registry, the dataset `columns` it needs, those it uses where they are present
+    (`optional_columns`) and every reason it gives (`reasons`), and implements `grade`. That gets the completion's text
+    (None where there is none) and the row's values in the order of columns and optional columns, None for an optional
+    one that is absent. `grade` must not raise because of what a policy wrote. `self.parameters` holds the parameters,
+    see `swift_rlvr.rewards.parameters`.
 
     >>> class Shorter(Reward):
-    ...     columns = ("limit",)
+    ...     name, columns, reasons = "external_shorter", ("limit",), ("short", "too long")
     ...     def grade(self, text, limit):
-    ...         return float(text is not None and len(text) < limit)
+    ...         return Grade(1.0, "short") if text is not None and len(text) < limit else Grade(0.0, "too long")
     >>> Shorter()(["abc", [{"role": "assistant", "content": "abcdef"}]], limit=[5, 5])
     [1.0, 0.0]
+    >>> Shorter().explain("abcdef", limit=5).reason
+    'too long'
     """
 
-    columns: tuple[str, ...] = ()
+    name: ClassVar[str]
+    columns: ClassVar[tuple[str, ...]] = ()
+    optional_columns: ClassVar[tuple[str, ...]] = ()
+    reasons: ClassVar[tuple[str, ...]] = ()
+    Parameters: ClassVar[type[Parameters]] = Parameters
 
-    def __init__(self, args: object = None):
-        """Take what ms-swift hands to every reward, its training arguments; they are not kept: they do not pickle."""
+    def __init__(self, args: object = None, **parameters: Any):
+        """Take ms-swift's training arguments, which are not kept because they do not pickle, or parameters by name."""
+        self.parameters = read_parameters(self.Parameters, self.name, args, parameters, other_names=REWARDS)
+        self.log = None
+        """A `swift_rlvr.reason_log.ReasonLog` that is told every grade, or None."""
 
     @property
     def __name__(self) -> str:
         """TRL logs a reward under this name; ms-swift takes the class's, which is the same."""
         return type(self).__name__
 
-    def grade(self, text: str | None, *row: object) -> float | None:
+    def grade(self, text: str | None, *row: object) -> Grade:
         raise NotImplementedError(f"{type(self).__name__} does not implement grade")
 
-    def grade_all(self, texts: list[str | None], *columns: list) -> list[float | None]:
+    def grade_all(self, texts: list[str | None], *columns: list) -> list[Grade]:
         """Grade each text with its row; to be overridden where many at once are cheaper than one by one."""
         return list(map(self.grade, texts, *columns))
 
+    def rewards(self, texts: list[str | None], *columns: list) -> list[float | None]:
+        """The rewards of `grade_all` alone; to be overridden where they are cheaper to have without the reasons."""
+        return [grade.reward for grade in self.grade_all(texts, *columns)]
+
+    def rules(self, text: str | None, *row: object) -> tuple[str | None, list[Rule]]:
+        """The part of the text that was judged, and every rule with its outcome, in the order they are looked at."""
+        reward, reason = self.grade(text, *row)
+        return text, [Rule(reason, None if reward is None else reward > 0)]
+
     def __call__(self, completions: list, **columns: list) -> list[float | None]:
-        """Grade each completion, in order. Columns that are not needed are ignored.
+        """Reward each completion, in order. Columns that are not needed are ignored.
 
         Raises:
             ValueError: where a column is missing or is not as long as completions; this is a mistake in the dataset or
                 its preprocessor, and training on would only hide it.
         """
+        texts = [text if type(text) is str else completion_text(text) for text in completions]
+        values = self._columns(len(texts), columns)
+        if self.log is None:
+            return self._routed(self.rewards, None, texts, values, columns.get("task"))
+        grades = self._routed(self.grade_all, Grade(None, OTHER_TASK), texts, values, columns.get("task"))
+        self.log.add(self.name, texts, grades)
+        return [grade.reward for grade in grades]
+
+    def grades(self, completions: list, **columns: list) -> list[Grade]:
+        """As calling the reward, with the reasons."""
+        texts = [text if type(text) is str else completion_text(text) for text in completions]
+        values = self._columns(len(texts), columns)
+        return self._routed(self.grade_all, Grade(None, OTHER_TASK), texts, values, columns.get("task"))
+
+    def explain(self, completion: object, **row: object) -> Explanation:
+        """Say why one completion of one row gets its reward; `row` holds the columns' values, not lists of them."""
+        columns = {name: [value] for name, value in row.items()}
+        (grade,) = self.grades([completion], **columns)
+        if grade.reason == OTHER_TASK:
+            own = ", ".join(self.parameters.tasks)
+            return Explanation(*grade, None, [Rule("task", False, f"{row['task']!r} is none of: {own}")])
+        text = completion if type(completion) is str else completion_text(completion)
+        return Explanation(*grade, *self.rules(text, *(value for (value,) in self._columns(1, columns))))
+
+    def _columns(self, count: int, columns: dict[str, list]) -> list[list]:
+        """The values of needed and optional columns, one list each."""
         for name in self.columns:
             if name not in columns:
                 raise ValueError(
                     f"{type(self).__name__} needs the dataset column {name!r}; "
                     f"the columns present are {', '.join(map(repr, sorted(columns))) or 'none'}"
                 )
-            if len(columns[name]) != len(completions):
+        names = [*self.columns, *(name for name in self.optional_columns if columns.get(name) is not None)]
+        for name in names:
+            if len(columns[name]) != count:
                 raise ValueError(
                     f"{type(self).__name__}: column {name!r} must hold one value per completion: "
-                    f"it holds {len(columns[name])} for {len(completions)} completions"
+                    f"it holds {len(columns[name])} for {count} completions"
                 )
-        texts = [text if type(text) is str else completion_text(text) for text in completions]
-        return self.grade_all(texts, *(columns[name] for name in self.columns))
+        return [
+            columns[name] if name in names else [None] * count for name in (*self.columns, *self.optional_columns)
+        ]
+
+    def _routed(self, judge, other, texts: list, values: list[list], task: list | None) -> list:
+        """Judge the rows of the reward's own tasks; all others, known by their column `task`, get `other`."""
+        own = self.parameters.tasks
+        if not own or task is None:
+            return judge(texts, *values)
+        mine = [index for index, name in enumerate(task) if name is None or name in own]
+        if len(mine) == len(texts):
+            return judge(texts, *values)
+        result = [other] * len(texts)
+        judged = judge(*([column[index] for index in mine] for column in (texts, *values)))
+        for index, value in zip(mine, judged, strict=True):
+            result[index] = value
+        return result

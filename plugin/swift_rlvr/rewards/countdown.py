@@ -1,7 +1,28 @@
 """The Countdown reward: 1.0 for an answer that makes the target from the numbers, each used exactly once."""
 
-from swift_rlvr.countdown import check_notation, grade_all
-from swift_rlvr.rewards.base import Reward
+from dataclasses import dataclass
+
+from swift_rlvr import countdown
+from swift_rlvr.arithmetic import MAX_CHARS
+from swift_rlvr.countdown import Reason, check_notation, verify
+from swift_rlvr.rewards.base import Grade, Reward, Rule
+from swift_rlvr.rewards.parameters import Parameters, parameter
+
+RULES = {  # in the order in which `verify` looks at them
+    Reason.BAD_GOLD: "nums and target can be read",
+    Reason.NO_ANSWER: "there is an <answer> block after the thinking",
+    Reason.UNCLOSED_ANSWER: "the block is closed by </answer>",
+    Reason.EMPTY_ANSWER: "the block is not empty",
+    Reason.TOO_LONG: f"it has at most {MAX_CHARS} characters",
+    Reason.FORBIDDEN_OPERATOR: "its operators are + - * / and =",
+    Reason.NOT_AN_EXPRESSION: "it is an expression of whole numbers, operators and parentheses",
+    Reason.EXTRA_NUMBER: "every number in it is among the given ones",
+    Reason.REUSED_NUMBER: "no number is used more often than it is given",
+    Reason.MISSING_NUMBER: "every given number is used",
+    Reason.DIVISION_BY_ZERO: "nothing is divided by zero",
+    Reason.FALSE_EQUATION: "all sides of = are equal",
+    Reason.WRONG_VALUE: "the value is the target",
+}
 
 
 class CountdownReward(Reward):
@@ -9,20 +30,37 @@ class CountdownReward(Reward):
 
     What counts as right is said in `swift_rlvr.countdown`, and so are the accepted forms of the two columns.
 
-    Args:
-        args: ms-swift's training arguments; not used.
-        notation: ``"lenient"`` or ``"strict"``, see `swift_rlvr.countdown.verify`.
-
     >>> reward = CountdownReward()
     >>> reward(["<answer>1 + 2 * 3</answer>", "<answer>1 + 2 + 4</answer>"], nums=[[1, 2, 3]] * 2, target=[7, 7])
     [1.0, 0.0]
     """
 
+    name = "external_countdown"
     columns = ("nums", "target")
+    reasons = tuple(map(str, Reason))
 
-    def __init__(self, args: object = None, notation: str = "lenient"):
-        super().__init__(args)
-        self.notation = check_notation(notation)
+    @dataclass(frozen=True)
+    class Parameters(Parameters):
+        tasks: tuple[str, ...] = parameter(("countdown",), "values of the column `task` to which the reward applies")
+        notation: str = parameter("lenient", "`strict` reads plain ASCII only, `lenient` typographic and LaTeX forms too")
 
-    def grade_all(self, texts: list[str | None], nums: list, target: list) -> list[float | None]:
-        return grade_all(texts, nums, target, notation=self.notation)
+        def __post_init__(self):
+            check_notation(self.notation)
+
+    def grade(self, text: str | None, nums: object, target: object) -> Grade:
+        verdict = verify(text, nums, target, notation=self.parameters.notation)
+        return Grade(verdict.reward, str(verdict.reason))
+
+    def rewards(self, texts: list[str | None], nums: list, target: list) -> list[float | None]:
+        return countdown.grade_all(texts, nums, target, notation=self.parameters.notation)
+
+    def rules(self, text: str | None, nums: object, target: object) -> tuple[str | None, list[Rule]]:
+        verdict = verify(text, nums, target, notation=self.parameters.notation)
+        rules, passed = [], True
+        for reason, rule in RULES.items():
+            failed = reason is verdict.reason
+            rules.append(Rule(rule, None if not passed else not failed))
+            passed = passed and not failed
+        value = "" if verdict.value is None else f"the value is {verdict.value}"
+        rules[-1] = rules[-1]._replace(detail=f"{value}, the target {target}" if value else "")
+        return verdict.expression, rules

@@ -32,6 +32,12 @@ PROMPT = (
     "in <answer> </answer> tags, for example <answer> (1 + 2) / 3 * 4 = 4 </answer>."
 )
 
+_QUESTION = re.compile(
+    re.escape(PROMPT.partition("\n")[0])
+    .replace(r"\{nums\}", r"(\[[0-9, ]+\])")
+    .replace(r"\{target\}", r"(-?[0-9]+)")
+)
+
 
 def to_messages(nums: Sequence[int], target: int, system: str | None = SYSTEM_PROMPT) -> list[dict[str, str]]:
     """The chat messages that ask for one task; without the system turn where `system` is None or empty.
@@ -66,6 +72,25 @@ def parse_row(row: Mapping[str, Any]) -> tuple[list[int], int]:
     # read_gold sorts, and the order of the numbers belongs to the prompt: read them one by one.
     parts = re.findall(r"[^][(),\s]+", nums) if isinstance(nums, str) else nums
     return [read_gold([part], 0)[0][0] for part in parts], gold[1]
+
+
+def read_prompt(prompt: str) -> tuple[list[int], int] | None:
+    """The numbers and the target that a prompt made of `PROMPT` asks for, or None where it is another prompt.
+
+    For completions that were logged with their prompt but without the columns. The prompt may be rendered with a chat
+    template. One that asks for two different tasks gives None: the second question may be the policy's own words.
+
+    >>> read_prompt(f"<|im_start|>user\\n{to_messages([7, 3, 5], 22)[1]['content']}<|im_end|>\\n")
+    ([7, 3, 5], 22)
+    """
+    asked = set(_QUESTION.findall(prompt))
+    if len(asked) != 1:
+        return None
+    ((nums, target),) = asked
+    try:
+        return parse_row({"nums": nums, "target": target})
+    except RowError:
+        return None
 
 
 def preprocess(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,176 @@
+r"""Whether two mathematical answers are equal, by math_verify and sympy. Runs in worker processes, which may be killed.
+
+    python -m swift_rlvr.math_judge      # as `swift_rlvr.math_workers` starts it, with a socket as its standard input
+
+math_verify (https://github.com/huggingface/Math-Verify) stays the judge. Three things are done around it:
+
+- The text of the answer is known already, so that its search for an answer, by long regular expressions, is left out
+  where the text is one formula; its grammar, its clean-up of LaTeX and its comparison are used as they are.
+- The formula is parsed in ANTLR's SLL mode first, and in the slower full LL mode only where that fails. Where SLL finds
+  a parse it is the one that LL finds (see PredictionMode in ANTLR's documentation); it is ten times as fast on `(1, 2)`.
+- Two closed expressions whose values are clearly apart are not handed to sympy's `simplify`, which would only find out
+  the same in a hundred times the time.
+
+Nothing here has a time limit: the parent process kills a worker that takes too long.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import logging
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+from functools import lru_cache
+from multiprocessing.connection import Connection
+from typing import Any
+
+from antlr4.atn.PredictionMode import PredictionMode
+from latex2sympy2_extended.latex2sympy2 import NormalizationConfig, _Latex2Sympy, normalize_latex
+from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
+from math_verify.grader import get_pct_val, should_treat_as_complex
+from math_verify.parser import get_last_eq
+from sympy import Expr, Symbol
+
+MEMORY_BYTES = 3 << 30  # address space of a worker: sympy needs 0.3 GiB, a power tower would take all there is
+NORMALIZATION = NormalizationConfig(
+    basic_latex=True, units=True, malformed_operators=True, nits=True, boxed="all", equations=False
+)
+ANCHORED = LatexExtractionConfig(boxed_match_priority=0, try_extract_without_anchor=False)
+ANYWHERE = (LatexExtractionConfig(boxed_match_priority=0), ExprExtractionConfig())
+_PR_SET_PDEATHSIG = 1
+
+
+class _Parser(_Latex2Sympy):
+    """latex2sympy with a choice of ANTLR's prediction mode."""
+
+    mode = PredictionMode.SLL
+
+    def create_parser(self, latex_str: str):
+        parser = super().create_parser(latex_str)
+        parser._interp.predictionMode = self.mode
+        return parser
+
+
+class _ThoroughParser(_Parser):
+    mode = PredictionMode.LL
+
+
+def parse_formula(text: str) -> list[Any]:
+    """A text that is one formula, LaTeX or plain -> [sympy object], or [] where it is none.
+
+    >>> parse_formula("\\\\frac{x}{2}"), parse_formula("\\\\frac{")
+    ([x/2], [])
+    """
+    latex = normalize_latex(text, NORMALIZATION)
+    for formula in dict.fromkeys((latex, get_last_eq(latex))):
+        for parser in (_Parser, _ThoroughParser):
+            try:
+                return [parser(is_real=not should_treat_as_complex(formula)).parse(formula)]
+            except Exception:  # the grammar, the conversion and sympy raise whatever they please: no parse
+                continue
+    return []
+
+
+def parse_text(text: str, anchored: bool) -> list[Any]:
+    """A text with words around its answer -> what math_verify finds in it; `anchored`: only behind "answer is"."""
+    return parse(text, (ANCHORED,) if anchored else ANYWHERE, parsing_timeout=None)
+
+
+@lru_cache(maxsize=4096)
+def parse_answer(text: str, how: str) -> tuple[Any, ...]:
+    """Parse an answer; `how` is "formula", "text" (words around it) or "anchored" (a whole completion)."""
+    found = parse_formula(text) if how == "formula" else []
+    return tuple(found or parse_text(text, anchored=how == "anchored"))
+
+
+def clearly_apart(gold: Any, answer: Any) -> bool:
+    """Whether two closed expressions have values so far apart that no rounding in the comparison makes them equal."""
+    for side in (gold, answer):
+        if not isinstance(side, Expr) or isinstance(side, Symbol) or side.free_symbols or get_pct_val(side) is not None:
+            return False
+    try:
+        first, second = complex(gold.evalf(20)), complex(answer.evalf(20))
+    except (TypeError, ValueError, OverflowError, ArithmeticError):
+        return False
+    return abs(first - second) > 1e-4 * max(1.0, abs(first))  # nan compares as False
+
+
+def equal(golds: tuple[Any, ...], answers: tuple[Any, ...]) -> bool:
+    """Whether any reading of the answer equals any reading of the gold."""
+    if golds and answers and clearly_apart(golds[0], answers[0]) and len(answers) == 1:
+        return False
+    return verify(list(golds), list(answers), timeout_seconds=None, allow_set_relation_comp=True)
+
+
+# The protocol of `serve`. A job is (gold, gold_how, [(answer, how), ...]); the replies, one after another, are whether the gold
+# could be parsed, then for each answer True, False, or None where it could not be parsed.
+def serve(connection: Connection) -> None:
+    """Judge jobs for ever, or until the other side hangs up, which raises EOFError or OSError."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    while True:
+        gold, gold_how, answers = connection.recv()
+        golds = _guarded(parse_answer, gold, gold_how) or ()
+        connection.send(bool(golds))
+        for answer, how in answers if golds else ():
+            parsed = _guarded(parse_answer, answer, how)
+            connection.send(bool(_guarded(equal, golds, parsed)) if parsed else None)
+
+
+def _guarded(function, *arguments):
+    """The function's result, or None where it raises: a formula may bring down sympy, and must not bring down us."""
+    try:
+        return function(*arguments)
+    except Exception:
+        return None
+
+
+def nursery(control: socket.socket) -> None:
+    """Fork a worker for every message, and end with the parent process.
+
+    A message is the id of a worker to kill first (8 bytes, 0 for none) and the new worker's socket; the reply is the
+    new worker's id. Forking here, where sympy is loaded and no thread runs, takes milliseconds; a process started
+    afresh would take a second.
+    """
+    parent, children = os.getppid(), set()
+    library = ctypes.CDLL(None)
+    for formula in (r"\frac{\sqrt{3}}{2}x^2", "(1, 2)", r"x \in [1,\infty)", r"\{1,2\}"):
+        equal(tuple(parse_formula(formula)), tuple(parse_formula(formula)))  # fills ANTLR's tables for all workers
+    control.sendall(b"ready")
+    while os.getppid() == parent:
+        if not select.select([control], [], [], 1.0)[0]:
+            continue
+        message, fds, _, _ = socket.recv_fds(control, 8, 1)
+        if not message:
+            break
+        old = int.from_bytes(message, "big")
+        if old in children:
+            _kill(old)
+            children.remove(old)
+        pid = os.fork()
+        if pid == 0:
+            control.close()
+            library.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # should the nursery itself be killed
+            with contextlib.suppress(EOFError, OSError):
+                serve(Connection(fds[0]))
+            os._exit(0)
+        os.close(fds[0])
+        children.add(pid)
+        control.sendall(pid.to_bytes(8, "big"))
+    for pid in children:
+        _kill(pid)
+
+
+def _kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)  # a child that has ended is still there, until it is waited for
+    os.waitpid(pid, 0)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the parent decides
+    logging.getLogger("math_verify").setLevel(logging.ERROR)  # it warns that its time limits are off
+    nursery(socket.socket(fileno=os.dup(0)))

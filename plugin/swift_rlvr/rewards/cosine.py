@@ -1,0 +1,121 @@
+"""The cosine reward: a right answer earns more the shorter it is, a wrong one loses less the longer it is."""
+
+import math
+from dataclasses import dataclass, replace
+
+from swift_rlvr.rewards.base import Grade, Reward, Rule
+from swift_rlvr.rewards.parameters import Parameters, parameter
+from swift_rlvr.rewards.registry import REWARDS
+from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length, with_unit
+
+
+class CosineReward(Reward):
+    """Reward a right and a wrong answer by its length, on half a cosine wave from length 0 to max_len.
+
+    With progress p = min(length, max_len) / max_len the reward is ::
+
+        value at max_len + 0.5 * (value at length 0 - value at max_len) * (1 + cos(pi * p))
+
+    with one pair of values for right answers and one for wrong ones, see "Demystifying Long Chain-of-Thought Reasoning
+    in LLMs" (arXiv 2502.03373), open-r1 and the R1-Zero recipe, whose values are the defaults. The values are named by
+    length, as ms-swift names them, and not by size, as the recipe does: its min_value_wrong is `min_len_value_wrong`,
+    max_value_wrong is `max_len_value_wrong`, max_value_correct is `min_len_value_correct` and min_value_correct is
+    `max_len_value_correct`. Beyond max_len the value stays, where the cosine would come back up.
+
+    Whether an answer is right is asked of another reward, `accuracy`, which reads its own parameters from the
+    environment and whose columns are needed: right is a reward of 1.0 or more; None stays None. Unless `tasks` is
+    given, the tasks are that reward's. The length is in tokens where the trainer hands them over, as in the paper; with
+    ``unit="characters"``, as in the recipe, it is always in characters.
+
+    >>> reward = CosineReward(accuracy="external_countdown", max_len=100)
+    >>> right, wrong = "<answer>1+2</answer>", "<answer>1-2</answer>"
+    >>> reward([right, right.rjust(100), wrong, wrong.rjust(100)], nums=[[1, 2]] * 4, target=[3] * 4)
+    [0.9809016994374947, 0.8, -0.46180339887498956, -0.1]
+    """
+
+    name = "external_cosine"
+    reasons = ("right", "wrong", "not graded")
+
+    @dataclass(frozen=True)
+    class Parameters(Parameters):
+        tasks: tuple[str, ...] = parameter((), "values of the column `task` to which it applies; none: as `accuracy`")
+        accuracy: str = parameter("external_accuracy", "the reward that says whether an answer is right")
+        min_len_value_wrong: float = parameter(
+            -0.5, "for a wrong answer of length 0", flag="cosine_min_len_value_wrong"
+        )
+        max_len_value_wrong: float = parameter(
+            -0.1, "for a wrong answer of max_len and more", flag="cosine_max_len_value_wrong"
+        )
+        min_len_value_correct: float = parameter(
+            1.0, "for a right answer of length 0", flag="cosine_min_len_value_correct"
+        )
+        max_len_value_correct: float = parameter(
+            0.8, "for a right answer of max_len and more", flag="cosine_max_len_value_correct"
+        )
+        max_len: int = parameter(1000, "the length from which on the value stays", flag="cosine_max_len")
+        unit: str = parameter("tokens", "`tokens` or `characters`; characters where the row has no token ids")
+
+        def __post_init__(self):
+            names = sorted(REWARDS.keys() - {CosineReward.name})
+            self.require(self.accuracy in names, "accuracy", f"one of {', '.join(names)}")
+            self.require(self.max_len >= 1, "max_len", "1 or more")
+            self.require(self.unit in ("characters", "tokens"), "unit", "'characters' or 'tokens'")
+            least = min(self.min_len_value_correct, self.max_len_value_correct)
+            for name in ("min_len_value_wrong", "max_len_value_wrong"):
+                self.require(getattr(self, name) < least, name, f"less than what a right answer earns, {least}")
+
+    def __init__(self, args: object = None, **parameters):
+        super().__init__(args, **parameters)
+        self.accuracy = REWARDS[self.parameters.accuracy](args=args)
+        self.parameters = replace(self.parameters, tasks=self.parameters.tasks or self.accuracy.parameters.tasks)
+        self.columns = self.accuracy.columns
+        others = (*self.accuracy.optional_columns, *TOKEN_COLUMNS)
+        self.optional_columns = tuple(name for name in dict.fromkeys(others) if name not in self.columns)
+
+    def grade(self, text: str | None, *row: object) -> Grade:
+        return self.grade_all([text], *([value] for value in row))[0]
+
+    def grade_all(self, texts: list[str | None], *columns: list) -> list[Grade]:
+        accuracies = self.accuracy.rewards(texts, *self._accuracy_columns(columns))
+        lengths = map(completion_length, texts, *self._token_columns(columns))
+        return list(map(self._grade, accuracies, lengths))
+
+    def rules(self, text: str | None, *row: object) -> tuple[str | None, list[Rule]]:
+        reward, reason = self.grade(text, *row)
+        extracted, rules = self.accuracy.rules(text, *self._accuracy_columns(row))
+        judge = self.parameters.accuracy
+        if reward is None:
+            return extracted, [*rules, Rule("the row can be graded", False, f"{judge} cannot grade it")]
+        start, end = self._values(reason == "right")
+        length, longest = with_unit(text, *self._token_columns(row)), self.parameters.max_len
+        return extracted, [
+            *rules,
+            Rule("the answer is right", reason == "right", f"{judge} says so"),
+            Rule("length", None, f"{length}, max_len {longest}"),
+            Rule("reward", None, f"{reward:.4g}, between {start:g} at length 0 and {end:g} at max_len"),
+        ]
+
+    def _grade(self, accuracy: float | None, length: int) -> Grade:
+        if accuracy is None:
+            return Grade(None, "not graded")
+        start, end = self._values(accuracy >= 1.0)
+        progress = min(length / self.parameters.max_len, 1.0)
+        value = end + 0.5 * (start - end) * (1.0 + math.cos(math.pi * progress))
+        return Grade(value, "right" if accuracy >= 1.0 else "wrong")
+
+    def _values(self, right: bool) -> tuple[float, float]:
+        """The values at length 0 and at max_len."""
+        given = self.parameters
+        if right:
+            return given.min_len_value_correct, given.max_len_value_correct
+        return given.min_len_value_wrong, given.max_len_value_wrong
+
+    def _accuracy_columns(self, columns: tuple) -> tuple:
+        """Those of the values that the accuracy reward takes, which come first."""
+        return columns[: len(self.accuracy.columns) + len(self.accuracy.optional_columns)]
+
+    def _token_columns(self, columns: tuple) -> list:
+        if self.parameters.unit == "characters":
+            return []
+        names = (*self.columns, *self.optional_columns)
+        return [columns[names.index(name)] for name in TOKEN_COLUMNS]

@@ -1,0 +1,153 @@
+"""The format rewards: 1.0 for a think part followed by an answer part and nothing else, 0.0 for all other texts.
+
+Where a prompt has opened the think part already, the completion has no ``<think>`` of its own. ms-swift puts what it
+has added to the prompt in front of the completion before a reward sees it (`--response_prefix` and the prefix of a
+thinking model's template alike: `Template.decode_generate_ids`), so nothing needs to be told there. TRL does not: the
+reward looks at the end of the prompts that TRL hands over, and what a chat template adds to them is told with the
+parameter `think_opened`. A prompt written out in the dataset needs it under ms-swift too.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from swift_rlvr.answers import completion_text, without_end_tokens
+from swift_rlvr.rewards.base import Grade, Reward, Rule
+from swift_rlvr.rewards.parameters import Parameters, parameter
+
+TAGS = ("<think>", "</think>", "<answer>", "</answer>")
+OK = "ok"
+MISSING = dict(
+    zip(TAGS, ("no think part", "think part not closed", "no answer part", "answer part not closed"), strict=True)
+)
+RULES = {  # reason -> rule, in the order in which `fault` looks at them
+    "no text": "there is a text",
+    "no think part": "there is a <think>",
+    "think part not closed": "there is a </think>",
+    "no answer part": "there is an <answer>",
+    "answer part not closed": "there is an </answer>",
+    "repeated tag": "no tag is repeated",
+    "wrong order": "the tags come in the order <think> </think> <answer> </answer>",
+    "text outside the tags": "nothing but white space stands outside the two parts",
+    "empty think part": "the think part is not empty",
+    "empty answer": "the answer is not empty",
+}
+STRICT_RULES = RULES | {
+    "tag not on its own line": "each tag is on a line of its own",
+    "white space outside the tags": "no space or blank line stands before or between the two parts",
+}
+
+
+def opens_think(prompt: object) -> bool:
+    r"""Whether a prompt, a string or a list of messages, ends with ``<think>``.
+
+    >>> opens_think("1 + 1 = ? <think>\n"), opens_think([{"role": "user", "content": "Use <think> tags."}])
+    (True, False)
+    """
+    text = completion_text(prompt)
+    return text is not None and text.rstrip().endswith("<think>")
+
+
+def with_opening(text: str, opened: bool) -> str:
+    r"""The text with the ``<think>`` that its prompt has opened, unless it begins with one of its own.
+
+    >>> with_opening("1 + 1</think>", True), with_opening("<think>1 + 1</think>", True)
+    ('<think>\n1 + 1</think>', '<think>1 + 1</think>')
+    """
+    return "<think>\n" + text if opened and not text.lstrip().startswith("<think>") else text
+
+
+def fault(text: str | None, opened: bool = False, strict: bool = False) -> tuple[str, str]:
+    """The first rule that the text breaks, as a reason, and what was found; the reason is `OK` where it keeps all.
+
+    >>> fault("<think>1 + 1</think><answer>2"), fault("<think>1 + 1</think> So: <answer>2</answer>")
+    (('answer part not closed', ''), ('text outside the tags', "'So:'"))
+    """
+    text = without_end_tokens(text or "")
+    if not text:
+        return "no text", ""
+    text = with_opening(text, opened)
+    for tag in TAGS:
+        if tag not in text:
+            return MISSING[tag], ""
+    for tag in TAGS:
+        if text.count(tag) > 1:
+            return "repeated tag", f"{tag} stands {text.count(tag)} times"
+    starts = [text.find(tag) for tag in TAGS]
+    if starts != sorted(starts):
+        return "wrong order", " ".join(tag for _, tag in sorted(zip(starts, TAGS, strict=True)))
+    ends = [start + len(tag) for start, tag in zip(starts, TAGS, strict=True)]
+    before, think, between, answer, after = (
+        text[start:end] for start, end in zip([0, *ends], [*starts, len(text)], strict=True)
+    )
+    for part in (before, between, after):
+        if part.strip():
+            return "text outside the tags", repr(part.strip()[:40])
+    if not think.strip():
+        return "empty think part", ""
+    if not answer.strip():
+        return "empty answer", ""
+    if strict:
+        lines = text.split("\n")
+        for tag in TAGS:
+            if tag not in map(str.strip, lines):
+                return "tag not on its own line", tag
+        if before or between != "\n" or think[0] != "\n":
+            return "white space outside the tags", f"{before!r} before, {between!r} between"
+    return OK, ""
+
+
+class FormatReward(Reward):
+    """Reward 1.0 for ``<think>...</think>`` and ``<answer>...</answer>`` in this order, neither empty, and only that.
+
+    Each of the four tags stands exactly once, and nothing but white space stands before, between and after the parts;
+    special tokens at the end do no harm. This is the format reward of the R1-Zero recipe (DeepSeek-R1, arXiv
+    2501.12948, section 2.2.2). ms-swift's own `format` accepts further tags inside the parts, and empty parts.
+
+    >>> reward = FormatReward()
+    >>> reward(["<think>1 + 1</think> <answer>2</answer>", "<think></think><answer>2</answer>", "2"])
+    [1.0, 0.0, 0.0]
+    >>> reward(["1 + 1</think><answer>2</answer>"] * 2, prompts=["1 + 1 = ? <think>", "1 + 1 = ?"])
+    [1.0, 0.0]
+    """
+
+    name = "external_format"
+    optional_columns = ("prompts",)
+    reasons = (*RULES, OK)
+    strict: ClassVar[bool] = False
+
+    @dataclass(frozen=True)
+    class Parameters(Parameters):
+        think_opened: bool = parameter(False, "the prompt ends with <think>, which the completion does not show")
+
+    def _fault(self, text: str | None, prompt: object) -> tuple[str, str]:
+        return fault(text, self.parameters.think_opened or opens_think(prompt), self.strict)
+
+    def grade(self, text: str | None, prompt: object) -> Grade:
+        reason, _ = self._fault(text, prompt)
+        return Grade(float(reason == OK), reason)
+
+    def rules(self, text: str | None, prompt: object) -> tuple[str | None, list[Rule]]:
+        reason, detail = self._fault(text, prompt)
+        rules, passed = [], True
+        for broken, rule in (STRICT_RULES if self.strict else RULES).items():
+            if broken == reason:
+                rules.append(Rule(rule, False, detail))
+                passed = None  # what comes later was not looked at
+            else:
+                rules.append(Rule(rule, passed))
+        return text, rules
+
+
+class FormatStrictReward(FormatReward):
+    r"""Reward 1.0 for ``<think>\n...\n</think>\n<answer>\n...\n</answer>``, the whole completion, 0.0 otherwise.
+
+    The GSM8K recipe's format: as `FormatReward`, with each tag on a line of its own, and no space or blank line before
+    and between the parts. White space and special tokens at the end do no harm.
+
+    >>> FormatStrictReward()(["<think>\n1 + 1\n</think>\n<answer>\n2\n</answer>", "<think>1</think><answer>2</answer>"])
+    [1.0, 0.0]
+    """
+
+    name = "external_format_strict"
+    reasons = (*STRICT_RULES, OK)
+    strict = True

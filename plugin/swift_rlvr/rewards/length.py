@@ -1,0 +1,56 @@
+"""The length reward: as many points as the completion is long."""
+
+from dataclasses import dataclass
+
+from swift_rlvr.rewards.base import Grade, Reward, Rule
+from swift_rlvr.rewards.parameters import Parameters, parameter
+from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length, token_ids, with_unit
+
+
+class LengthReward(Reward):
+    """Reward scale * length, for looking at how training behaves with a reward that is easily understood.
+
+    The first reward of a GRPO written by hand (the fourth experiment): the length in characters. A model soon learns to
+    write without end, so set `max_length`, or a negative scale, which rewards short completions, for anything else.
+
+    >>> LengthReward()([" blue.", " in the sky."])
+    [6.0, 12.0]
+    >>> LengthReward(unit="tokens", scale=-0.5)([" in the sky."], response_token_ids=[[304, 279, 12884, 13]])
+    [-2.0]
+    """
+
+    name = "external_length"
+    optional_columns = TOKEN_COLUMNS
+    reasons = ("length", "no text")
+
+    @dataclass(frozen=True)
+    class Parameters(Parameters):
+        unit: str = parameter("characters", "`characters` or `tokens`; characters where the row has no token ids")
+        scale: float = parameter(1.0, "what the length is multiplied by")
+        max_length: int = parameter(0, "longer completions count as this long; 0: no limit")
+
+        def __post_init__(self):
+            self.require(self.unit in ("characters", "tokens"), "unit", "'characters' or 'tokens'")
+            self.require(self.max_length >= 0, "max_length", "0 or more")
+
+    def grade(self, text: str | None, *tokens: object) -> Grade:
+        tokens = self._counted(tokens)
+        if text is None and token_ids(*tokens) is None:
+            return Grade(0.0, "no text")
+        length = completion_length(text, *tokens)
+        if self.parameters.max_length:
+            length = min(length, self.parameters.max_length)
+        return Grade(self.parameters.scale * length + 0.0, "length")  # + 0.0 turns -0.0 into 0.0
+
+    def rules(self, text: str | None, *tokens: object) -> tuple[str | None, list[Rule]]:
+        reward, reason = self.grade(text, *tokens)
+        limit = self.parameters.max_length
+        detail = with_unit(text, *self._counted(tokens)) + (f", of which at most {limit} count" if limit else "")
+        return text, [
+            Rule("there is a text to measure", reason != "no text"),
+            Rule("length", None, detail),
+            Rule("reward", None, f"the length times {self.parameters.scale:g} is {reward:g}"),
+        ]
+
+    def _counted(self, tokens: tuple) -> tuple:
+        return tokens if self.parameters.unit == "tokens" else ()

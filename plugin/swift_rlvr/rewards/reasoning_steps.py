@@ -1,0 +1,106 @@
+r"""The reasoning steps reward: reasoning that is written in steps.
+
+Source: the R1-Zero recipe, min(1, count / 3), where count is that of ``Step n:``, ``n.`` at the beginning of a line,
+``\n-``, ``\n*`` and ``First,`` ``Second,`` ``Next,`` ``Finally,`` (open-r1's `reasoning_steps_reward`). Differences:
+
+- It looks at the reasoning only, see `reasoning`, so that an answer need not be a list.
+- A marker with nothing behind it counts for nothing, and steps with the same text count once; the recipe's formula pays
+  1.0 for three empty bullets. A bullet's or number's text is the rest of its line, that of all others ends at the next
+  marker. So ``- Step 1: add`` and ``**Step 1:** add`` are one step, where the recipe counts two.
+- ``n.`` and bullets are found on every line, indented ones too; a decimal number such as ``1.5`` is none.
+- Chinese markers count as well.
+"""
+
+import re
+from dataclasses import dataclass
+
+from swift_rlvr.answers import without_end_tokens
+from swift_rlvr.rewards.base import Grade, Reward, Rule
+from swift_rlvr.rewards.parameters import Parameters, parameter
+
+_MARKER = re.compile(
+    r"""
+    ^[ \t]*(?P<line> [-*] | [0-9]{1,4} (?: \. (?![0-9]) | 、 ) )
+    | \bStep[ ][0-9]{1,4}:
+    | \b(?: First | Second | Next | Finally ) [,，]
+    | 步骤[ ]?[0-9一二三四五六七八九十]{1,4}[ ]?[:：]
+    | 第[0-9一二三四五六七八九十]{1,4}(?: 步 | [，,：:] )
+    | (?<! [^\s。！？；，.!?;,] ) (?: 首先 | 其次 | 然后 | 接着 | 最后 )  # at the beginning of a clause
+    """,
+    re.MULTILINE | re.VERBOSE,
+)
+_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
+
+
+def reasoning(text: str) -> str:
+    """The part of a text that holds its reasoning.
+
+    That is the think part, from the first ``<think>`` or, where a prompt has opened it, from the beginning, to the last
+    ``</think>``; where no think part is closed, what stands before the last ``<answer>``; else the whole text.
+
+    >>> reasoning("<think>a</think> b <answer>c</answer>"), reasoning("a</think> b"), reasoning("a <answer>c")
+    ('a', 'a', 'a ')
+    """
+    end = text.rfind("</think>")
+    if end < 0:
+        end = text.rfind("<answer>")
+    text = without_end_tokens(text) if end < 0 else text[:end]
+    start = text.find("<think>")
+    return text if start < 0 else text[start + len("<think>") :]
+
+
+def steps(text: str) -> list[str]:
+    r"""The different steps of a reasoning, each without its marker and in lower case.
+
+    >>> steps("Step 1: Add 3 and 4. Step 2: Double it.\n- \n- \n- double it.")
+    ['add 3 and 4.', 'double it.']
+    """
+    found = {}  # as a set that keeps the order
+    markers = list(_MARKER.finditer(text))
+    for number, marker in enumerate(markers):
+        end = markers[number + 1].start() if number + 1 < len(markers) else len(text)
+        if marker["line"]:
+            line_end = text.find("\n", marker.end(), end)
+            end = end if line_end < 0 else line_end
+        step = text[marker.end() : end]
+        if _LETTER_OR_DIGIT.search(step):
+            found[" ".join(step.lower().split())] = None
+    return list(found)
+
+
+class ReasoningStepsReward(Reward):
+    """Reward min(1, count / 3) for the number of marked steps in the reasoning; what is counted is said above.
+
+    >>> reward = ReasoningStepsReward()
+    >>> reward(["First, add. Second, double. Finally, halve.", "Step 1: Add. Step 2: Add.", "It is 7."])
+    [1.0, 0.3333333333333333, 0.0]
+    """
+
+    name = "external_reasoning_steps"
+    reasons = ("enough steps", "few steps", "no steps", "no text")
+
+    @dataclass(frozen=True)
+    class Parameters(Parameters):
+        steps: int = parameter(3, "the number of steps that earns the whole reward")
+
+        def __post_init__(self):
+            self.require(self.steps >= 1, "steps", "a whole number of at least 1")
+
+    def grade(self, text: str | None) -> Grade:
+        if text is None or not text.strip():
+            return Grade(0.0, "no text")
+        return self._grade(len(steps(reasoning(text))))
+
+    def _grade(self, count: int) -> Grade:
+        if count >= self.parameters.steps:
+            return Grade(1.0, "enough steps")
+        return Grade(count / self.parameters.steps, "few steps" if count else "no steps")
+
+    def rules(self, text: str | None) -> tuple[str | None, list[Rule]]:
+        if text is None or not text.strip():
+            return None, [Rule("there is a text", False)]
+        part = reasoning(text)
+        found = steps(part)
+        enough = self._grade(len(found)).reason == "enough steps"
+        name = f"the reasoning has at least {self.parameters.steps} different steps that are marked and not empty"
+        return part, [Rule("there is a text", True), Rule(name, enough, f"it has {len(found)}")]

@@ -1,0 +1,98 @@
+"""The repetition penalty: the larger the share of n-grams that occurred before, the lower the reward."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from swift_rlvr.rewards.base import Grade, Reward, Rule
+from swift_rlvr.rewards.parameters import Parameters, parameter
+from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, token_ids
+
+# Scripts written without spaces, of which each character is a unit: Thai and Lao, Myanmar, Khmer; CJK punctuation, Kana
+# and Bopomofo; Han; full-width forms and half-width Kana; Han beyond the 16-bit plane.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3001-\u312f\u31a0-\u31ff\u3400-\u9fff\uf900-\ufaff\uff01-\uff9f"
+    "\U00020000-\U0003ffff"
+)
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
+
+
+def words(text: str) -> list[str]:
+    """Split a text into lower-cased words, and into characters where its script has no spaces.
+
+    >>> words("The answer is 42. 答えは42です")
+    ['the', 'answer', 'is', '42.', '答', 'え', 'は', '42', 'で', 'す']
+    """
+    return _WORD.findall(text.lower())
+
+
+def count_ngrams(units: Sequence, n: int) -> tuple[int, int]:
+    """Return how many different n-grams there are, and how many in all.
+
+    >>> count_ngrams("to be or not to be".split(), 2)
+    (4, 5)
+    """
+    return len(set(zip(*(units[start:] for start in range(n)), strict=False))), max(0, len(units) - n + 1)
+
+
+class RepetitionPenaltyReward(Reward):
+    """Reward (1 - different n-grams / all n-grams) * max_penalty, and 0 for a text of fewer than n words.
+
+    The R1-Zero recipe's repetition penalty, after open-r1 and "Demystifying Long Chain-of-Thought Reasoning in LLMs"
+    (arXiv 2502.03373), appendix C.2. Words are lower-cased and end at white space; in Chinese, Japanese, Thai, Lao,
+    Khmer and Burmese each character counts as a word. With ``unit="tokens"`` the trainer's token ids are compared,
+    which also sees repetition inside one long word.
+
+    >>> RepetitionPenaltyReward(n_grams=2)(["wait wait wait wait wait", "every pair of words is new"])
+    [-0.07500000000000001, 0.0]
+    """
+
+    name = "external_repetition_penalty"
+    optional_columns = TOKEN_COLUMNS
+    reasons = ("no repetition", "repetition", "too short", "no text")
+
+    @dataclass(frozen=True)
+    class Parameters(Parameters):
+        n_grams: int = parameter(3, "n, the number of words or tokens compared at once", flag="repetition_n_grams")
+        max_penalty: float = parameter(
+            -0.1, "the reward that endless repetition comes close to", flag="repetition_max_penalty"
+        )
+        unit: str = parameter("words", "`words` or `tokens`; words where the row has no token ids")
+
+        def __post_init__(self):
+            self.require(1 <= self.n_grams <= 100, "n_grams", "a whole number from 1 to 100")
+            self.require(self.max_penalty <= 0, "max_penalty", "0 or less")
+            self.require(self.unit in ("words", "tokens"), "unit", "'words' or 'tokens'")
+
+    def grade(self, text: str | None, *tokens: object) -> Grade:
+        _, units = self._units(text, tokens)
+        if units is None:
+            return Grade(0.0, "no text")
+        different, total = count_ngrams(units, self.parameters.n_grams)
+        if total == 0:
+            return Grade(0.0, "too short")
+        if different == total:
+            return Grade(0.0, "no repetition")
+        return Grade((1 - different / total) * self.parameters.max_penalty + 0.0, "repetition")  # -0.0 becomes 0.0
+
+    def rules(self, text: str | None, *tokens: object) -> tuple[str | None, list[Rule]]:
+        reward, reason = self.grade(text, *tokens)
+        unit, units = self._units(text, tokens)
+        if units is None:
+            return None, [Rule("there is a text to look at", False)]
+        n = self.parameters.n_grams
+        different, total = count_ngrams(units, n)
+        repeated = f"{different} of {total} different" if total else ""
+        return text, [
+            Rule("there is a text to look at", True),
+            Rule(f"it has at least {n} {unit}", total > 0, f"{len(units)} {unit}"),
+            Rule(f"no {n} {unit} in a row occur twice", None if total == 0 else reason == "no repetition", repeated),
+            Rule("reward", None, f"{reward:g}, at worst {self.parameters.max_penalty:g}"),
+        ]
+
+    def _units(self, text: str | None, tokens: tuple) -> tuple[str, Sequence | None]:
+        """What is compared, and its name."""
+        ids = token_ids(*tokens) if self.parameters.unit == "tokens" else None
+        if ids is not None:
+            return "tokens", ids
+        return "words", None if text is None else words(text)

@@ -1,0 +1,79 @@
+"""The soft overlong punishment: nothing for a completion within the limit, less and less for one that comes close."""
+
+from dataclasses import dataclass, replace
+
+from swift_rlvr.rewards.base import Grade, Reward, Rule
+from swift_rlvr.rewards.parameters import Parameters, parameter
+from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length, token_ids, with_unit
+
+DEFAULT_MAX_LENGTH = 1024  # where no trainer says its own; the Countdown experiment's
+
+
+class SoftOverlongReward(Reward):
+    """Reward 0 up to max_length - cache_length, then falling in a straight line to -1 at max_length, and -1 beyond.
+
+    From DAPO (arXiv 2503.14476), equation 13: a completion that is cut off at the limit is punished, and one that comes
+    close is told so before. ms-swift's own `soft_overlong` goes on falling below -1; the equation does not.
+
+    Lengths are in tokens where the trainer hands them over, otherwise in characters.
+
+    >>> reward = SoftOverlongReward(max_length=100, cache_length=20)
+    >>> reward(["..."] * 4, completion_ids=[[7] * 80, [7] * 90, [7] * 100, [7] * 500])
+    [0.0, -0.5, -1.0, -1.0]
+    """
+
+    name = "external_soft_overlong"
+    optional_columns = TOKEN_COLUMNS
+    reasons = ("within the limit", "in the cache", "beyond the limit", "no text")
+
+    @dataclass(frozen=True)
+    class Parameters(Parameters):
+        max_length: int = parameter(
+            0,
+            f"from here on -1; 0: the training's max_completion_length, without a training {DEFAULT_MAX_LENGTH}",
+            flag="soft_max_length",
+        )
+        cache_length: int = parameter(
+            0, "how far before max_length the punishment begins; 0: a fifth of max_length", flag="soft_cache_length"
+        )
+
+        def __post_init__(self):
+            self.require(self.max_length >= 0, "max_length", "0 or more")
+            self.require(self.cache_length >= 0, "cache_length", "0 or more")
+            if self.max_length:
+                accepted = f"at most max_length, {self.max_length}"
+                self.require(self.cache_length <= self.max_length, "cache_length", accepted)
+
+    def __init__(self, args: object = None, **parameters):
+        super().__init__(args, **parameters)
+        longest = self.parameters.max_length or getattr(args, "max_completion_length", None) or DEFAULT_MAX_LENGTH
+        cache = self.parameters.cache_length or max(1, longest // 5)
+        self.parameters = replace(self.parameters, max_length=longest, cache_length=cache)
+
+    def grade(self, text: str | None, *tokens: object) -> Grade:
+        if text is None and token_ids(*tokens) is None:
+            return Grade(0.0, "no text")
+        longest, cache = self.parameters.max_length, self.parameters.cache_length
+        length = completion_length(text, *tokens)
+        if length <= longest - cache:
+            return Grade(0.0, "within the limit")
+        if length <= longest:
+            return Grade((longest - cache - length) / cache, "in the cache")
+        return Grade(-1.0, "beyond the limit")
+
+    def rules(self, text: str | None, *tokens: object) -> tuple[str | None, list[Rule]]:
+        reward, reason = self.grade(text, *tokens)
+        longest, cache = self.parameters.max_length, self.parameters.cache_length
+        if reason == "no text":
+            return None, [Rule("there is a text to measure", False)]
+        length = with_unit(text, *tokens)
+        return text, [
+            Rule("there is a text to measure", True),
+            Rule("the length is at most max_length", reason != "beyond the limit", f"{length}, max_length {longest}"),
+            Rule(
+                "the length is at most max_length - cache_length",
+                reason == "within the limit",
+                f"{length}, max_length - cache_length {longest - cache}",
+            ),
+            Rule("reward", None, f"{reward:g}"),
+        ]

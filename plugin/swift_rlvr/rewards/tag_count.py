@@ -1,0 +1,72 @@
+"""The tag count reward: a quarter for each of the four tags that occurs exactly once."""
+
+from dataclasses import dataclass
+
+from swift_rlvr.answers import without_end_tokens
+from swift_rlvr.rewards.base import Grade, Reward, Rule
+from swift_rlvr.rewards.format import TAGS, opens_think, with_opening
+from swift_rlvr.rewards.parameters import Parameters, parameter
+
+WITH_LINE_BREAKS = ("<think>\n", "\n</think>\n", "\n<answer>\n", "\n</answer>")  # in the order of TAGS
+ONCE, REPEATED, MISSING, INSIDE = "once", "more than once", "missing", "not on a line of its own"
+
+
+class TagCountReward(Reward):
+    r"""Reward 0.25 for each of ``<think>\n``, ``\n</think>\n``, ``\n<answer>\n``, ``\n</answer>`` that occurs exactly once.
+
+    The tag reward of the GSM8K recipe (and open-r1's `tag_count_reward`): a slope towards the strict format for a policy
+    that does not have it yet. Order and content do not count, so it belongs beside a format reward. One difference:
+    ``\n</think>\n</think>\n`` is two occurrences here; counted without overlap, as `str.count` does, it would be one.
+    With `own_line` false the tags count without their line breaks, as `external_format` takes them. A ``<think>`` that
+    the prompt has opened counts as the completion's, see `swift_rlvr.rewards.format`.
+
+    >>> reward = TagCountReward()
+    >>> reward(["<think>\n1 + 1\n</think>\n<answer>\n2\n</answer>", "<think>\n1 + 1\n</think>\n2", "<answer>2</answer>"])
+    [1.0, 0.5, 0.0]
+    >>> TagCountReward(own_line=False)(["<answer>2</answer>"])
+    [0.5]
+    """
+
+    name = "external_tag_count"
+    optional_columns = ("prompts",)
+    reasons = ("all tags", "repeated tag", "missing tag", "tag not on its own line", "no tags", "no text")
+
+    @dataclass(frozen=True)
+    class Parameters(Parameters):
+        own_line: bool = parameter(True, "a tag counts only with the line breaks around it that the recipe asks for")
+        think_opened: bool = parameter(False, "the prompt ends with <think>, which the completion does not show")
+
+    def _outcomes(self, text: str | None, prompt: object) -> list[str]:
+        """How each of TAGS occurs; an empty list where there is no text."""
+        text = without_end_tokens(text or "")
+        if not text:
+            return []
+        text = with_opening(text, self.parameters.think_opened or opens_think(prompt))
+        outcomes = []
+        for tag, mark in zip(TAGS, WITH_LINE_BREAKS if self.parameters.own_line else TAGS, strict=True):
+            first = text.find(mark)
+            if first >= 0:
+                outcomes.append(ONCE if text.find(mark, first + 1) < 0 else REPEATED)
+            else:
+                outcomes.append(INSIDE if tag in text else MISSING)
+        return outcomes
+
+    def grade(self, text: str | None, prompt: object) -> Grade:
+        outcomes = self._outcomes(text, prompt)
+        if not outcomes:
+            return Grade(0.0, "no text")
+        for outcome, reason in ((REPEATED, "repeated tag"), (MISSING, "missing tag"), (INSIDE, self.reasons[3])):
+            if outcome in outcomes:
+                return Grade(outcomes.count(ONCE) / 4, "no tags" if set(outcomes) == {MISSING} else reason)
+        return Grade(1.0, "all tags")
+
+    def rules(self, text: str | None, prompt: object) -> tuple[str | None, list[Rule]]:
+        outcomes = self._outcomes(text, prompt)
+        marks = WITH_LINE_BREAKS if self.parameters.own_line else TAGS
+        return text, [
+            Rule("there is a text", bool(outcomes)),
+            *(
+                Rule(f"{mark!r} occurs exactly once", outcome and outcome == ONCE, outcome or "")
+                for mark, outcome in zip(marks, outcomes or [None] * len(marks), strict=True)
+            ),
+        ]

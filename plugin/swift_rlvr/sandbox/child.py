@@ -1,0 +1,162 @@
+"""The sandboxed child: reads its job from a pipe, locks itself down, and only then runs the completion's code.
+
+`swift_rlvr.sandbox.process` starts it by `main`, outside the package. It is told either to run a program once, with the
+inherited standard input and output, or to load the code as a module and to evaluate tests that arrive one by one.
+Nothing that it says is believed further than `swift_rlvr.sandbox` explains.
+"""
+
+import builtins
+import importlib
+import json
+import os
+import sys
+from fractions import Fraction
+from numbers import Rational
+from types import ModuleType
+
+_LONGEST_DETAIL = 300
+
+
+class Opaque(Exception):
+    """A value that is not made of plain types."""
+
+
+def encode(value: object) -> object:
+    """Write a value of plain types as JSON that keeps them apart; subclasses as their plain ancestor.
+
+    >>> encode((1, [2.5, None], {"a": {3}}))
+    ['tuple', 1, ['list', 2.5, None], ['dict', ['a', ['set', 3]]]]
+    """
+    if value is None or isinstance(value, (bool, str, float)):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) < 1 << 63 else ["int", hex(value)]
+    if isinstance(value, (list, tuple)):
+        return ["list" if isinstance(value, list) else "tuple", *map(encode, value)]
+    if isinstance(value, (set, frozenset)):
+        return ["set", *map(encode, value)]
+    if isinstance(value, dict):
+        return ["dict", *([encode(key), encode(each)] for key, each in value.items())]
+    if isinstance(value, (bytes, bytearray)):
+        return ["bytes", value.hex()]
+    if isinstance(value, complex):
+        return ["complex", value.real, value.imag]
+    if isinstance(value, Rational):
+        return ["fraction", hex(value.numerator), hex(value.denominator)]
+    if type(value).__module__ == "decimal" and value.is_finite() and abs(value.adjusted()) < 1000:
+        return encode(Fraction(value))
+    raise Opaque(type(value).__name__)
+
+
+def _describe(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"[:_LONGEST_DETAIL]
+    except BaseException:  # the exception is foreign code, and so is its text
+        return type(error).__name__[:_LONGEST_DETAIL]
+
+
+def _failure(error: BaseException) -> dict:
+    kinds = {MemoryError: "out of memory", SystemExit: "ended early", AssertionError: "failed"}
+    kind = next((kind for type_, kind in kinds.items() if isinstance(error, type_)), "error")
+    return {"kind": kind, "detail": _describe(error)}
+
+
+def _load(code: str, name: str):
+    """Compile the code and make the module in which it is to run; the code object and the module."""
+    compiled = compile(code, "<completion>", "exec", dont_inherit=True)
+    module = ModuleType(name)
+    sys.modules[name] = module
+    return compiled, module
+
+
+def _run_program(job: dict, say) -> None:
+    compiled, module = _load(job["code"], "__main__")
+    sys.argv = ["completion.py"]
+    try:
+        exec(compiled, module.__dict__)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        say(_failure(error))
+        sys.exit(1)
+
+
+def _run_tests(job: dict, say, hear) -> None:
+    """Load the code as the module `solution`, then do what is asked for until nothing more is."""
+    # taken before the code runs, so that it can't put its own in their place by assigning to a module
+    evaluate, execute, compile_, dumps, isidentifier = eval, exec, compile, json.JSONEncoder().encode, str.startswith
+    standard = {builtins: dict(vars(builtins))}
+    for name in job["imports"]:
+        try:
+            module = importlib.import_module(name)
+        except ImportError:  # the test that asks for it will fail, and say so
+            continue
+        standard[module] = dict(vars(module))
+    compiled, module = _load(job["code"], "solution")
+    try:
+        execute(compiled, module.__dict__)
+    except BaseException as error:
+        say(_failure(error))
+        return
+    names = {name: value for name, value in vars(module).items() if not isidentifier(name, "__")}
+    shadows = {name: names[name] for name in names if name in standard[builtins] and name != job["entry_point"]}
+    space = {"__name__": "tests"} | {name: value for name, value in names.items() if name not in shadows}
+    say({"kind": "loaded"})
+    while (step := hear()) is not None:
+        sys.settrace(None)
+        sys.setprofile(None)
+        for module, saved in standard.items():
+            vars(module).update(saved)
+        try:
+            if step["prepare"]:
+                execute(compile_(step["prepare"], "<tests>", "exec", dont_inherit=True), space)
+            if not step["is_value"]:
+                execute(compile_(step["source"], "<tests>", "exec", dont_inherit=True), space)
+                answer = {"kind": "done"}
+            else:
+                expression = compile_(step["source"], "<tests>", "eval", dont_inherit=True)
+                # where the value is compared outside, a function may well be called `sum` and stand in for it
+                value = evaluate(expression, shadows | space if shadows and step["is_hidden"] else space)
+                answer = {"kind": "value", "value": encode(value if step["is_hidden"] else bool(value))}
+                if len(dumps(answer)) > step["longest"]:
+                    answer = {"kind": "opaque", "detail": "a value too long to be right"}
+        except Opaque as error:
+            answer = {"kind": "opaque", "detail": f"a value of type {error}"[:_LONGEST_DETAIL]}
+        except BaseException as error:
+            answer = _failure(error)
+        answer["nonce"] = step["nonce"]
+        say(answer)
+
+
+def main(lock_down) -> None:
+    """Do the job that is to be read from the pipe argv[1], reporting to the pipe argv[2]."""
+    source, sink = int(sys.argv[1]), int(sys.argv[2])
+    lines = open(source, "rb", closefd=False)
+    read, decode, dumps, write = lines.readline, json.JSONDecoder().decode, json.JSONEncoder().encode, os.write
+
+    def hear() -> dict | None:
+        line = read()
+        return decode(line.decode()) if line else None
+
+    def say(message: dict) -> None:
+        line = dumps(message).encode() + b"\n"
+        while line:
+            line = line[write(sink, line) :]
+
+    job = hear()
+    if job is None:
+        return
+    try:
+        lock_down(**job["lockdown"])
+    except Exception as error:  # whatever it is: the code must not be run
+        say({"kind": "refused", "detail": _describe(error)})
+        return
+    for name in ("child", "lockdown"):
+        sys.modules.pop(name, None)
+    try:
+        if job["imports"] is None:
+            _run_program(job, say)
+        else:
+            _run_tests(job, say, hear)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # only compiling is not guarded inside
+        say({"kind": "syntax error", "detail": _describe(error)})

@@ -14,8 +14,8 @@ LAYERS = [
     {"rewards"},
     {"tasks"},
     {"sampling"},
-    {"grpo", "evaluation"},
-    {"cli"},
+    {"grpo", "evaluation", "scoring", "scoring_lines", "scoring_rewards", "scoring_workers"},
+    {"cli", "cli_rewards", "cli_tables"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 HEAVY = {"grpo", "tiny_model", "cpu_backend", "sampling", "evaluation"}  # may import the packages below

@@ -191,8 +191,6 @@ def test_ngrams_are_counted_as_by_hand(units, n):
 def test_repetition_penalty_stays_between_the_worst_and_nothing(text, n):
     reward = RepetitionPenaltyReward(n_grams=n, max_penalty=-0.3).grade(text).reward
     assert -0.3 < reward <= 0
-    doubled = RepetitionPenaltyReward(n_grams=n, max_penalty=-0.3).grade(f"{text} {text}").reward
-    assert doubled <= reward  # saying all of it again is never better
 
 
 # --- cosine

@@ -10,8 +10,8 @@ Numbers, fractions, choices, words, sequences of them, and answers written like 
 (`swift_rlvr.math_workers`). Within a batch each gold is parsed once and equal answers to it are judged once.
 
 Beyond math_verify: a gold with a unit accepts the bare number; ``50\%`` equals 50 and 1/2; a choice may be written A,
-(A), A. or \text{A}, and may be followed by its text; units that differ are not equal. As there, decimals are equal if
-they agree in six places.
+(A), A. or \text{A}, and may be followed by its text. More strictly than there, decimals must be exact (0.333333 is not
+1/3; against an expression, to twelve places), and units that differ are not equal.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ logger = logging.getLogger(__name__)
 MAX_ANSWER_CHARS = 1000
 """Longer answers are not compared, unless they are written like the gold."""
 _TAIL_CHARS = 1000
-_PROSE = re.compile(r"\\text\w*\s*\{[^{}]*\}|\\[A-Za-z]+|[^A-Za-z\s]+")
+_NUMERAL = re.compile(r"(?<![\w{^.])\d+(?:[.,]\d+)*")
+_NO_PROSE = re.compile(r"\\(?:begin|end|text\w*|mathrm|operatorname)\s*\{[^{}]*\}|\\[A-Za-z]+|[^A-Za-z\s\\]+")
 
 
 class Reason(str, Enum):
@@ -207,7 +208,10 @@ def _compare(gold: _Gold, answer: str, marked: str) -> Reason | None:
             return Reason.CORRECT if equal else Reason.WRONG
     if math_notation.plain(answer) == gold.plain:
         return Reason.CORRECT
-    return Reason.TOO_LONG if len(answer) > MAX_ANSWER_CHARS else None
+    if len(answer) > MAX_ANSWER_CHARS:
+        return Reason.TOO_LONG
+    # A sentence that lists numbers states no answer; math_verify would take the last.
+    return Reason.UNREADABLE if _how(answer, marked) == "text" and len(_NUMERAL.findall(answer)) > 2 else None
 
 
 def _how(text: str, marked: str) -> str:
@@ -219,7 +223,7 @@ def _how(text: str, marked: str) -> str:
 
 def _is_prose(text: str) -> bool:
     """Whether two or more words of two or more letters stand in a text outside LaTeX commands."""
-    return sum(len(word) > 1 for word in _PROSE.sub(" ", text).split()) > 1
+    return sum(len(word) > 1 for word in _NO_PROSE.sub(" ", text).split()) > 1
 
 
 @lru_cache(maxsize=8)

@@ -20,6 +20,7 @@ import contextlib
 import ctypes
 import logging
 import os
+import re
 import resource
 import select
 import signal
@@ -34,14 +35,27 @@ from latex2sympy2_extended.latex2sympy2 import NormalizationConfig, _Latex2Sympy
 from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
 from math_verify.grader import get_pct_val, should_treat_as_complex
 from math_verify.parser import get_last_eq
-from sympy import Expr, Symbol
+from sympy import Expr, I, Symbol
+from swift_rlvr.math_notation import tidy
 
 MEMORY_BYTES = 3 << 30  # address space of a worker: sympy needs 0.3 GiB, a power tower would take all there is
 NORMALIZATION = NormalizationConfig(
     basic_latex=True, units=True, malformed_operators=True, nits=True, boxed="all", equations=False
 )
+DECIMALS = 12  # to which a decimal must agree with an expression; math_verify's own 6 would take 0.333333 for 1/3
 ANCHORED = LatexExtractionConfig(boxed_match_priority=0, try_extract_without_anchor=False)
 ANYWHERE = (LatexExtractionConfig(boxed_match_priority=0), ExprExtractionConfig())
+SIGNS = {"π": r"\pi ", "∞": r"\infty ", "×": r"\times ", "·": r"\cdot ", "÷": r"\div ", "≤": r"\leq ", "≥": r"\geq ",
+         "∪": r"\cup ", "∩": r"\cap ", "∅": r"\emptyset ", r"\varnothing": r"\emptyset ", "∈": r"\in ", "√(": "sqrt(",
+         "²": "^2", "³": "^3", "**": "^", "*": r"\cdot "}  # fmt: skip
+NAMES = {"infinity": "infty", "inf": "infty"}
+_ROOT = re.compile(r"(?<![\\A-Za-z])sqrt\s*\(([^()]*)\)|√\s*(\d+|[a-z])")
+_NAME = re.compile(r"(?<![\\A-Za-z])(?:pi|infinity|inf|sin|cos|tan|log|ln|exp)(?![A-Za-z])")
+_COLOR = re.compile(r"\\(?:text)?color\s*\{\w*\}")
+_GREATER = re.compile(r">|\\geq?(?![A-Za-z])")
+_LESS = re.compile(r"[<=]|\\leq?(?![A-Za-z])|\\in(?![A-Za-z])")
+_TRIGONOMETRY = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![A-Za-z])")
+_HALF_RELATION = re.compile(r"\s*(?:\\(?:neq?|approx|sim|not|leq?|geq?)(?![A-Za-z])|[<>=≈≠~]|!=)")
 _PR_SET_PDEATHSIG = 1
 
 
@@ -60,17 +74,44 @@ class _ThoroughParser(_Parser):
     mode = PredictionMode.LL
 
 
+def prepare(text: str) -> str:
+    r"""Put into LaTeX what people also write, and what the grammar does not know.
+
+    >>> print(prepare("2*sqrt(5) + π"), prepare(r"2 > x > -1"), prepare(r"\varnothing"))
+    2\cdot \sqrt{5} + \pi -1< x <2 \emptyset
+    """
+    text = tidy(text).replace(" degrees", r"^{\circ}")
+    for sign, latex in SIGNS.items():
+        text = text.replace(sign, latex)
+    text = _ROOT.sub(lambda match: rf"\sqrt{{{match[1] or match[2]}}}", text)
+    text = _NAME.sub(lambda match: rf"\{NAMES.get(match[0], match[0])} ", text)
+    text = _COLOR.sub("", text)
+    if len(_GREATER.findall(text)) > 1 and not _LESS.search(text):  # a chain: the grammar knows only rising ones
+        parts, signs = _GREATER.split(text), _GREATER.findall(text)
+        text = parts.pop()
+        for part, sign in zip(reversed(parts), reversed(signs), strict=True):
+            text += (r"<" if sign == ">" else r"\leq ") + part
+    return text.strip()
+
+
 def parse_formula(text: str) -> list[Any]:
     """A text that is one formula, LaTeX or plain -> [sympy object], or [] where it is none.
 
-    >>> parse_formula("\\\\frac{x}{2}"), parse_formula("\\\\frac{")
-    ([x/2], [])
+    >>> parse_formula("\\\\frac{x}{2}"), parse_formula("\\\\frac{"), parse_formula("\\\\neq 5")
+    ([x/2], [], [])
     """
+    text = prepare(text)
+    if _HALF_RELATION.match(text):
+        return []
     latex = normalize_latex(text, NORMALIZATION)
     for formula in dict.fromkeys((latex, get_last_eq(latex))):
+        is_complex = should_treat_as_complex(formula)
+        in_degrees = r"\circ" in formula and _TRIGONOMETRY.search(formula) is not None
         for parser in (_Parser, _ThoroughParser):
             try:
-                return [parser(is_real=not should_treat_as_complex(formula)).parse(formula)]
+                parsed = parser(is_real=not is_complex, convert_degrees=in_degrees).parse(formula)
+                imaginary = {symbol: I for symbol in parsed.free_symbols if symbol.name == "i"} if is_complex else {}
+                return [parsed.subs(imaginary) if imaginary else parsed]
             except Exception:  # the grammar, the conversion and sympy raise whatever they please: no parse
                 continue
     return []
@@ -84,8 +125,7 @@ def parse_text(text: str, anchored: bool) -> list[Any]:
 @lru_cache(maxsize=4096)
 def parse_answer(text: str, how: str) -> tuple[Any, ...]:
     """Parse an answer; `how` is "formula", "text" (words around it) or "anchored" (a whole completion)."""
-    found = parse_formula(text) if how == "formula" else []
-    return tuple(found or parse_text(text, anchored=how == "anchored"))
+    return tuple(parse_formula(text) if how == "formula" else parse_text(text, anchored=how == "anchored"))
 
 
 def clearly_apart(gold: Any, answer: Any) -> bool:
@@ -104,7 +144,7 @@ def equal(golds: tuple[Any, ...], answers: tuple[Any, ...]) -> bool:
     """Whether any reading of the answer equals any reading of the gold."""
     if golds and answers and clearly_apart(golds[0], answers[0]) and len(answers) == 1:
         return False
-    return verify(list(golds), list(answers), timeout_seconds=None, allow_set_relation_comp=True)
+    return verify(list(golds), list(answers), timeout_seconds=None, allow_set_relation_comp=True, float_rounding=DECIMALS)
 
 
 # The protocol of `serve`. A job is (gold, gold_how, [(answer, how), ...]); the replies, one after another, are whether the gold

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import math
 import os
 import socket
 import subprocess
@@ -21,12 +22,17 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from weakref import WeakSet
 
-FIRST_SLICE = 0.1
-"""Seconds that an answer gets while others wait; one that takes longer is done again after them, with the full time."""
+FIRST_SLICE, SHORTEST_SLICE = 0.1, 0.02
+"""Seconds that an answer gets while others wait; one that takes longer is done again after them, with the full time.
+The more of them there are in a batch, the shorter is the slice."""
 SECONDS_PER_ANSWER = 0.01
 """What each answer adds to a batch's deadline, so that a large batch of ordinary answers is not cut off."""
+STARVED = 4.0
+"""On a busy machine a worker waits for a core. Its seconds are those in which it runs, but at most so many times as long
+by the clock."""
 START_SECONDS = 120.0
 PENDING, TIMED_OUT = "pending", "timed out"
+_TICKS = os.sysconf("SC_CLK_TCK")
 _GOLD = -1  # in place of an answer's index
 _open_pools: WeakSet[Pool] = WeakSet()
 
@@ -62,10 +68,11 @@ class _Worker:
     def __init__(self, pid: int, connection: Connection):
         self.pid, self.connection = pid, connection
         self.unit: _Unit | None = None
-        self.now_on, self.deadline, self.dead = _GOLD, 0.0, False
+        self.now_on, self.dead = _GOLD, False
 
-    def begin(self, unit: _Unit, deadline: float) -> None:
-        self.unit, self.now_on, self.deadline = unit, _GOLD, deadline
+    def begin(self, unit: _Unit, seconds: float) -> None:
+        self.unit, self.now_on = unit, _GOLD
+        self._give(seconds)
         job = unit.job
         try:
             self.connection.send((job.gold_text, job.gold_how, [job.answers[index] for index in unit.indexes]))
@@ -85,13 +92,26 @@ class _Worker:
                     self.unit = None
                 else:
                     self.now_on = self.unit.indexes.popleft()
-                    self.deadline = time.monotonic() + seconds
+                    self._give(seconds)
         except (EOFError, OSError):  # it ran out of memory, or sympy overflowed the stack: as bad as too slow
             self.dead = True
 
-    @property
-    def late(self) -> bool:
-        return self.unit is not None and (self.dead or self.deadline <= time.monotonic())
+    def _give(self, seconds: float) -> None:
+        self.seconds, self.since, self.cpu = seconds, time.monotonic(), _cpu_seconds(self.pid)
+        self.deadline = self.since + seconds
+
+    def is_late(self) -> bool:
+        """Whether it has used up its time; where it was kept from running, the deadline moves instead."""
+        if self.unit is None or self.dead:
+            return self.dead
+        now = time.monotonic()
+        if now < self.deadline:
+            return False
+        used = _cpu_seconds(self.pid) - self.cpu  # inf - inf is nan, and the clock alone decides
+        if used < 0.8 * self.seconds and now < self.since + STARVED * self.seconds:
+            self.deadline = now + max(0.01, self.seconds - used)
+            return False
+        return True
 
 
 class Pool:
@@ -120,13 +140,11 @@ class Pool:
         if self._owner != os.getpid():  # forked: the processes are the parent's
             self.__init__(self.workers, self.timeout, self.batch_timeout)
         with self._lock:
-            self._start()
-            count = sum(len(job.answers) for job in jobs)
-            end = time.monotonic() + self.batch_timeout + SECONDS_PER_ANSWER * count
-            slow: deque[_Unit] = deque()
             try:
-                self._work(_in_order(jobs), min(FIRST_SLICE, self.timeout), end, slow)
-                self._work(slow, self.timeout, end, None)
+                self._run(jobs)
+            except (OSError, EOFError):  # the nursery was killed, as by a system short of memory: once more
+                self._stop()
+                self._run(jobs)
             except BaseException:  # Ctrl-C: replies that are still to come must not be read as those of the next batch
                 self._stop()
                 raise
@@ -140,34 +158,49 @@ class Pool:
             with self._lock:
                 self._stop()
 
-    def _work(self, waiting: deque[_Unit], seconds: float, end: float, slow: deque[_Unit] | None) -> None:
-        """Do the units; an answer that takes longer than `seconds` goes to `slow`, or stays PENDING without one."""
-        while waiting or any(worker.unit for worker in self._pool):
+    def _run(self, jobs: list[Job]) -> None:
+        self._start()
+        begin = time.monotonic()
+        budget = self.batch_timeout + SECONDS_PER_ANSWER * sum(len(job.answers) for job in jobs)
+        slow: deque[_Unit] = deque()
+        self._work(_in_order(jobs), slow, begin + STARVED * budget)
+        self._work(slow, None, begin + budget)
+
+    def _work(self, waiting: deque[_Unit], slow: deque[_Unit] | None, end: float) -> None:
+        """Do the units. What takes longer than its slice goes to `slow`; without `slow` it has the full time."""
+        while (waiting or any(worker.unit for worker in self._pool)) and time.monotonic() < end:
+            seconds = self.timeout
+            if slow is not None:
+                seconds = min(seconds, max(SHORTEST_SLICE, FIRST_SLICE / (1 + len(slow) / 16)))
             for worker in self._pool:
                 if worker.unit is None and waiting:
-                    worker.begin(waiting.popleft(), time.monotonic() + seconds)
+                    worker.begin(waiting.popleft(), seconds)
             busy = {worker.connection: worker for worker in self._pool if worker.unit and not worker.dead}
-            until = min([end, *(worker.deadline for worker in busy.values())])
             if busy:
+                until = min([end, *(worker.deadline for worker in busy.values())])
                 for connection in wait(list(busy), max(0.0, until - time.monotonic())):
                     busy[connection].receive(seconds)
-            out_of_time = time.monotonic() >= end
             for worker in self._pool:
-                if worker.late and not worker.dead:
+                if worker.is_late() and not worker.dead:
                     worker.receive(seconds)  # it may have answered while another one was looked after
-                if worker.late or (out_of_time and worker.unit):
-                    unit, index = worker.unit, worker.now_on
-                    self._replace(worker)
-                    if index == _GOLD:
-                        if slow is not None:
-                            slow.append(unit)
-                        continue
-                    if slow is not None:
-                        slow.append(_Unit(unit.job, deque([index])))
-                    if unit.indexes:
-                        waiting.append(unit)
-            if out_of_time:
-                return
+                if worker.is_late():
+                    self._interrupt(worker, waiting, slow)
+        for worker in self._pool:
+            if worker.unit is not None:
+                self._interrupt(worker, deque(), slow)
+
+    def _interrupt(self, worker: _Worker, waiting: deque[_Unit], slow: deque[_Unit] | None) -> None:
+        """Replace a worker. Its answer is put off, if there is a `slow`; those after it wait for the next worker."""
+        unit, index = worker.unit, worker.now_on
+        fresh = self._worker(instead_of=worker.pid)
+        worker.connection.close()
+        worker.__dict__.update(fresh.__dict__)
+        if unit is None:
+            return
+        if slow is not None:
+            slow.append(unit if index == _GOLD else _Unit(unit.job, deque([index])))
+        if unit.indexes and index != _GOLD:
+            waiting.append(unit)
 
     def _start(self) -> None:
         if self._nursery is not None and self._nursery.poll() is None:
@@ -200,12 +233,6 @@ class Pool:
         pid = int.from_bytes(self._control.recv(8), "big")
         return _Worker(pid, Connection(ours.detach()))
 
-    def _replace(self, worker: _Worker) -> None:
-        """Kill a worker and put a fresh one in its place."""
-        fresh = self._worker(instead_of=worker.pid)
-        worker.connection.close()
-        worker.__dict__.update(fresh.__dict__)
-
     def _stop(self) -> None:
         for worker in self._pool:
             worker.connection.close()
@@ -236,6 +263,16 @@ def _in_order(jobs: list[Job]) -> deque[_Unit]:
 
 def _looks_slow(text: str) -> bool:
     return len(text) > 300 or text.count("^") + text.count("**") + text.count("!") > 2 or text.count("(") > 20
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Processor time that a process has used; infinity where the system does not tell."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return math.inf
+    return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 def usable_cores() -> int:

@@ -1,0 +1,256 @@
+"""Where a reward's parameters come from: keyword, environment variable, ms-swift's flag, default, in this order."""
+
+import math
+import pkgutil
+import sys
+from dataclasses import FrozenInstanceError, dataclass, fields
+from importlib import import_module
+
+import pytest
+import swift_rlvr.rewards
+from swift_rlvr.rewards import Reward
+from swift_rlvr.rewards.cosine import CosineReward
+from swift_rlvr.rewards.parameters import Parameters, parameter, read_parameters, variable, was_given
+from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward
+from swift_rlvr.rewards.soft_overlong import SoftOverlongReward
+
+
+@dataclass(frozen=True)
+class Some(Parameters):
+    count: int = parameter(7, "how many", flag="some_count")
+    share: float = parameter(0.5, "how much", flag="some_share")
+    strict: bool = parameter(True, "whether")
+    mode: str = parameter("slow", "how")
+
+    def __post_init__(self):
+        self.require(self.count > 0, "count", "more than 0")
+
+
+@dataclass
+class Arguments:
+    """Flags as ms-swift declares them."""
+
+    some_count: int | None = None
+    some_share: float = -1.0
+    max_completion_length: int = 256
+
+
+@pytest.fixture(autouse=True)
+def command_line(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["swift", "rlhf"])
+    return sys.argv
+
+
+def read(args=None, **given):
+    return read_parameters(Some, "external_some", args, given)
+
+
+def test_the_first_that_has_a_value_wins(monkeypatch):
+    args = Arguments()
+    assert read(args) == Some(count=7)
+    args.some_count = 3
+    assert read(args).count == 3
+    monkeypatch.setenv("EXTERNAL_SOME_COUNT", "4")
+    assert read(args).count == 4
+    assert read(args, count=5).count == 5
+    assert read(None).count == 4
+    monkeypatch.delenv("EXTERNAL_SOME_COUNT")
+    assert read(None).count == 7
+
+
+def test_parameters_do_not_mix_up(monkeypatch):
+    monkeypatch.setenv("EXTERNAL_SOME_SHARE", "0.25")
+    assert read(Arguments(some_count=3), mode="fast") == Some(count=3, share=0.25, mode="fast")
+
+
+VALUES = [  # (parameter, text in the environment, value)
+    ("count", "12", 12),
+    ("count", " 12 ", 12),
+    ("share", "1e-3", 0.001),
+    ("share", "-2", -2.0),
+    ("strict", "true", True),
+    ("strict", "False", False),
+    ("strict", "1", True),
+    ("strict", "0", False),
+    ("strict", "YES", True),
+    ("strict", "no", False),
+    ("mode", " fast ", "fast"),
+    ("mode", "", ""),
+    ("tasks", "math", ("math",)),
+    ("tasks", "math, gsm8k,", ("math", "gsm8k")),
+    ("tasks", "", ()),
+]
+
+
+@pytest.mark.parametrize("name, text, value", VALUES)
+def test_environment_variables_are_read_as_the_parameters_type(name, text, value, monkeypatch):
+    monkeypatch.setenv(variable("external_some", name), text)
+    read_value = getattr(read(), name)
+    assert read_value == value and type(read_value) is type(value)
+
+
+@pytest.mark.parametrize(
+    "name, text, accepted",
+    [
+        ("count", "twelve", "a whole number"),
+        ("count", "1.5", "a whole number"),
+        ("count", "", "a whole number"),
+        ("share", "half", "a finite number"),
+        ("share", "nan", "a finite number"),
+        ("share", "inf", "a finite number"),
+        ("share", "1e999", "a finite number"),
+        ("strict", "maybe", "true or false"),
+        ("strict", "", "true or false"),
+    ],
+)
+def test_a_variable_that_does_not_parse_is_named(name, text, accepted, monkeypatch):
+    monkeypatch.setenv(variable("external_some", name), text)
+    with pytest.raises(ValueError, match=f"^EXTERNAL_SOME_{name.upper()} must be {accepted}, not {text!r}$"):
+        read()
+    assert getattr(read(**{name: getattr(Some(), name)}), name) == getattr(Some(), name)  # it is not looked at
+
+
+@pytest.mark.parametrize(
+    "name, value, accepted",
+    [
+        ("count", "12", "a whole number"),
+        ("count", 1.0, "a whole number"),
+        ("count", True, "a whole number"),
+        ("count", None, "a whole number"),
+        ("share", "0.5", "a finite number"),
+        ("share", False, "a finite number"),
+        ("share", math.nan, "a finite number"),
+        ("share", -math.inf, "a finite number"),
+        ("strict", 1, "true or false"),
+        ("strict", "no", "true or false"),
+        ("mode", 3, "a text"),
+        ("tasks", 3, "names, with commas"),
+        ("tasks", ["math", 3], "names, with commas"),
+        ("count", 0, "more than 0"),
+    ],
+)
+def test_a_keyword_of_another_type_is_named(name, value, accepted):
+    with pytest.raises(ValueError, match=f"^external_some: {name} must be {accepted}, not ") as error:
+        read(**{name: value})
+    assert str(error.value).endswith(repr(value))
+
+
+def test_keywords_become_the_parameters_type():
+    assert type(read(share=1).share) is float
+    assert read(tasks=["math", "gsm8k"]).tasks == read(tasks="math, gsm8k").tasks == ("math", "gsm8k")
+
+
+def test_what_is_unknown_is_refused(monkeypatch):
+    with pytest.raises(TypeError, match="external_some has no parameter 'cuont'; it has tasks, count, share, strict"):
+        read(cuont=3)
+    monkeypatch.setenv("EXTERNAL_SOME_CUONT", "3")
+    with pytest.raises(ValueError, match="EXTERNAL_SOME_CUONT is set, and external_some .* EXTERNAL_SOME_COUNT"):
+        read()
+
+
+def test_variables_of_other_rewards_are_left_alone(monkeypatch):
+    monkeypatch.setenv("EXTERNAL_SOMETHING_CUONT", "3")
+    monkeypatch.setenv("EXTERNAL_SOME_OTHER_SIZE", "3")
+    monkeypatch.setenv("EXTERNAL_SOME_COUNT", "3")
+    names = ["external_some", "external_some_other", "format"]
+    assert read_parameters(Some, "external_some", other_names=names).count == 3
+    with pytest.raises(ValueError, match="EXTERNAL_SOME_OTHER_SIZE is set"):
+        read_parameters(Some, "external_some", other_names=["external_some"])
+
+
+def test_a_flag_is_seen_although_its_value_is_the_default(command_line):
+    assert not was_given(Arguments(), "some_share")
+    assert read(Arguments()).share == 0.5
+    for spelling in (["--some_share", "-1.0"], ["--some_share=-1.0"], ["--some-share", "-1"], ["--some-share=-1"]):
+        command_line[2:] = spelling
+        assert was_given(Arguments(), "some_share")
+        assert read(Arguments()).share == -1.0
+    for other in (["--some_share_of", "-1"], ["some_share"], ["--other", "some_share=-1"]):
+        command_line[2:] = other
+        assert not was_given(Arguments(), "some_share")
+
+
+def test_a_length_that_ms_swift_fills_in_was_not_given(command_line):
+    assert not was_given(Arguments(some_count=256), "some_count")
+    assert was_given(Arguments(some_count=255), "some_count")
+    command_line += ["--some_count", "256"]
+    assert was_given(Arguments(some_count=256), "some_count")
+
+
+@pytest.mark.parametrize("args", [None, object(), type("Other", (), {"some_count": 3})()], ids=["None", "object", "no"])
+def test_arguments_that_declare_no_flags_give_none(args):
+    assert not was_given(args, "some_count")
+    assert read(args) == Some()
+
+
+def test_parameters_are_frozen():
+    with pytest.raises(FrozenInstanceError):
+        read().count = 3
+
+
+# --- every reward of the package, and ms-swift's own arguments
+
+
+def every_reward() -> list[type[Reward]]:
+    names = [each.name for each in pkgutil.iter_modules(swift_rlvr.rewards.__path__)]
+    things = [thing for name in names for thing in vars(import_module(f"swift_rlvr.rewards.{name}")).values()]
+    rewards = {each for each in things if isinstance(each, type) and issubclass(each, Reward) and each is not Reward}
+    return sorted(rewards, key=lambda each: each.__name__)
+
+
+@pytest.mark.parametrize("kind", every_reward(), ids=lambda kind: kind.__name__)
+def test_every_parameter_says_what_it_means_and_has_a_default_of_its_type(kind):
+    known = {"accuracy": "external_countdown"} if kind is CosineReward else {}
+    for each in fields(kind.Parameters):
+        default = known.get(each.name, each.default)
+        given = read_parameters(kind.Parameters, kind.name, None, {**known, each.name: default}, environment={})
+        assert getattr(given, each.name) == default and type(getattr(given, each.name)) is type(default)
+        assert each.metadata["help"]
+
+
+def test_every_flag_is_one_of_ms_swifts():
+    mixin = pytest.importorskip("swift.rlhf_trainers.args_mixin", reason="needs the extra [train]")
+    theirs = {each.name for each in fields(mixin.GRPOArgumentsMixin)}
+    ours = {each.metadata["flag"] for kind in every_reward() for each in fields(kind.Parameters)} - {None}
+    assert len(ours) >= 9
+    assert ours <= theirs
+
+
+@pytest.fixture
+def training(tmp_path):
+    """ms-swift's arguments as its trainer hands them to a reward."""
+    trainers = pytest.importorskip("swift.rlhf_trainers", reason="needs the extra [train]")
+    return lambda **flags: trainers.GRPOConfig(output_dir=str(tmp_path), bf16=False, use_cpu=True, **flags)
+
+
+def test_ms_swifts_defaults_do_not_replace_ours(training):
+    args = training(max_completion_length=300)
+    assert args.cosine_max_len == 300  # filled in
+    assert RepetitionPenaltyReward(args).parameters == RepetitionPenaltyReward().parameters
+    countdown = {"accuracy": "external_countdown"}
+    assert CosineReward(args, **countdown).parameters == CosineReward(**countdown).parameters
+    assert SoftOverlongReward(args).parameters == SoftOverlongReward(max_length=300, cache_length=60).parameters
+
+
+def test_ms_swifts_flags_are_taken(training, command_line):
+    args = training(
+        cosine_min_len_value_wrong=-0.7,
+        cosine_max_len_value_wrong=-0.3,
+        cosine_min_len_value_correct=2.0,
+        cosine_max_len_value_correct=1.5,
+        cosine_max_len=400,
+        repetition_n_grams=5,
+        soft_max_length=200,
+        soft_cache_length=50,
+    )
+    cosine = CosineReward(args, accuracy="external_countdown").parameters
+    assert (cosine.min_len_value_wrong, cosine.max_len_value_wrong) == (-0.7, -0.3)
+    assert (cosine.min_len_value_correct, cosine.max_len_value_correct) == (2.0, 1.5)
+    assert cosine.max_len == 400
+    soft = SoftOverlongReward(args).parameters
+    assert (soft.max_length, soft.cache_length) == (200, 50)
+    assert RepetitionPenaltyReward(args).parameters.n_grams == 5
+    assert RepetitionPenaltyReward(args).parameters.max_penalty == -0.1
+    command_line += ["--repetition_max_penalty", "-1.0"]  # ms-swift's default, said all the same
+    assert RepetitionPenaltyReward(args).parameters.max_penalty == -1.0
+    assert CosineReward(args, accuracy="external_countdown", max_len=9).parameters.max_len == 9

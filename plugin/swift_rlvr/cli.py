@@ -1,4 +1,4 @@
-"""The command `swift-rlvr`: makes datasets, evaluates models, reports on training runs.
+"""The command `swift-rlvr`: makes datasets, evaluates models, grades completions, reports on training runs.
 
 Errors in what the user gave end with exit code 2 and a message that names the flag or the file; everything else is a
 bug and shows its traceback.
@@ -14,7 +14,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from swift_rlvr import cli_rewards
 from swift_rlvr.jsonl import InputError, read_json, write_json, write_jsonl
 from swift_rlvr.summary import compare, comparison_table
 from swift_rlvr.tasks import TASKS
@@ -29,6 +31,8 @@ dataset_app = typer.Typer(help="Make datasets.", no_args_is_help=True)
 make_app = typer.Typer(help="Write a generated dataset to a file.", no_args_is_help=True)
 app.add_typer(dataset_app, name="dataset")
 dataset_app.add_typer(make_app, name="make")
+app.command("explain")(cli_rewards.explain)
+app.command("score")(cli_rewards.score)
 console = Console()
 
 Preset = Enum("Preset", {name: name for name in generator.PRESETS}, type=str)
@@ -136,7 +140,8 @@ def main() -> None:
     try:
         app()
     except InputError as error:
-        Console(stderr=True).print(f"[red]Error:[/red] {error}", highlight=False, soft_wrap=True)
+        said = Text.assemble(("Error:", "red"), f" {error}")  # no markup: the message may quote a file
+        Console(stderr=True).print(said, highlight=False, soft_wrap=True)
         raise SystemExit(2) from None
 
 

@@ -1,4 +1,4 @@
-r"""Answers that can be compared exactly without computer algebra: numbers, choices, words, and sequences of them.
+r"""Answers that can be compared exactly without computer algebra: numbers, choices, words, formulas, sequences of them.
 
 `read` turns the text of an answer, LaTeX or plain, into a value of one of these kinds, or None where it is something
 else; `same` compares two of them with rational arithmetic and says None where only computer algebra can tell. Together
@@ -11,6 +11,8 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
+
+from swift_rlvr.math_exact import Equation, Formula, read_formula, same_formula
 
 MAX_CHARS = 2000
 _MAX_DIGITS = 400
@@ -38,7 +40,6 @@ _SCIENTIFIC = re.compile(
 )
 _INFINITY = re.compile(r"([+-]?)\s*\\infty")
 _CURRENCY = "$€£¥₹"
-_ASSIGNED = re.compile(r"([A-Za-z](?:_\{?\w\}?)?)\s*=\s*(?=[^=\s])")
 _CHOICE = re.compile(r"(\(\s*)?([A-Za-z])(\s*\)|[.:)])?")
 _CHOICE_AND_MORE = re.compile(r"(?:\(([A-Z])\)\s*|([A-Z])[.):]\s+)(?=\S)")
 _WRITTEN = re.compile(
@@ -102,7 +103,7 @@ class Sequence(NamedTuple):
     items: tuple
 
 
-Value = Number | Infinity | Choice | Words | Sequence
+Value = Number | Infinity | Choice | Words | Sequence | Formula | Equation
 
 
 def tidy(text: str) -> str:
@@ -117,18 +118,19 @@ def tidy(text: str) -> str:
     for opening, closing in _DELIMITERS:
         inside = text[len(opening) : -len(closing)]
         if len(text) > len(opening) + len(closing) - 1 and text.startswith(opening) and text.endswith(closing):
-            if opening not in inside and closing not in inside:
+            if opening not in inside.replace(r"\$", "") and closing not in inside.replace(r"\$", ""):
                 text = inside.strip()
             break
     if text.endswith(".") and not text.endswith(".."):
         text = text[:-1].rstrip()
     if "\\" in text:
         text = _NOISE.sub("", text).replace(r"\dfrac", r"\frac").replace(r"\tfrac", r"\frac")
-        text = text.replace(r"\$", "$").replace(r"\%", "%").replace("{,}", ",")
+        text = text.replace(r"\$", "$").replace(r"\%", "%")
         text = _TEXT_COMMAND.sub(r"\1", _DEGREES.sub(" degrees", text))
         text = re.sub(r",\s+", ",", text) if text.startswith(("(", "[", r"\{")) else text
     elif "°" in text:
         text = _DEGREES.sub(" degrees", text)
+    text = text.replace("{,}", ",")
     text = text.replace("−", "-").replace("**", "") if "**" in text[:2] + text[-2:] else text.replace("−", "-")
     return text.strip()
 
@@ -149,7 +151,7 @@ def read(text: str) -> Value | None:
     >>> read(r"\frac{1}{2}").value, read("1,234").value, read("50\\%").percent, read("5 cm").unit
     (Fraction(1, 2), Fraction(1234, 1), True, 'cm')
     >>> read(r"\text{(B)}").letter, read("(1, 2]").closing, read(r"\sqrt{2}") is None
-    ('B', ']', True)
+    ('B', ']', False)
     """
     if len(text) > MAX_CHARS:
         return None
@@ -182,7 +184,8 @@ def _read(text: str, set_as_text: bool, depth: int) -> Value | None:
         words = text.lower().split()
         words = words[1:] if words[0] in ("a", "an", "the") and len(words) > 1 else words
         return Words(" ".join(words), set_as_text or len(text) > 3 or words[0] in _SHORT_WORDS)
-    return _sequence(text, set_as_text, depth)
+    sequence = _sequence(text, set_as_text, depth)
+    return read_formula(text) if sequence is None else sequence
 
 
 def _number(text: str) -> Number | None:
@@ -333,12 +336,25 @@ def same(gold: Value, answer: Value) -> bool | None:
         return _same_sequence(gold, answer)
     if isinstance(gold, Infinity) and isinstance(answer, Infinity):
         return gold == answer
+    if isinstance(gold, (Formula, Equation)) or isinstance(answer, (Formula, Equation)):
+        formulas = [_formula(value) for value in (gold, answer)]
+        return None if None in formulas else same_formula(*formulas)
     if isinstance(gold, Sequence) or isinstance(answer, Sequence):
         sequence = gold if isinstance(gold, Sequence) else answer
         return None if len(sequence.items) < 2 else False
     if isinstance(gold, Number) or isinstance(answer, Number):
         other = answer if isinstance(gold, Number) else gold
         return False if isinstance(other, Infinity) or other.marked else None
+    return None
+
+
+def _formula(value: Value) -> Formula | Equation | None:
+    if isinstance(value, (Formula, Equation)):
+        return value
+    if isinstance(value, Number) and not value.percent:
+        return Formula({(1, ()): value.value} if value.value else {}, {(1, ()): Fraction(1)})
+    if isinstance(value, Choice) and not value.marked:
+        return read_formula(value.letter)
     return None
 
 

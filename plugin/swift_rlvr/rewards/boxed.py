@@ -21,8 +21,8 @@ def gold_text(solution: object) -> str | None:
     Args:
         solution: a number, or a text, of which the part counts that `marked_answer` finds, or else the whole.
 
-    >>> gold_text(72), gold_text(72.0), gold_text("48 + 24 = 72\n#### 72"), gold_text(r"It is $\boxed{72}$."), gold_text("")
-    ('72', '72', '72', '72', None)
+    >>> gold_text(72.0), gold_text("48 + 24 = 72\n#### 72"), gold_text(r"It is $\boxed{72}$."), gold_text("")
+    ('72', '72', '72', None)
     """
     if isinstance(solution, bool) or not isinstance(solution, (str, int, float)):
         return None

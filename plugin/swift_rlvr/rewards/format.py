@@ -1,10 +1,12 @@
 """The format rewards: 1.0 for a think part followed by an answer part and nothing else, 0.0 for all other texts.
 
-Where a prompt has opened the think part already, the completion has no ``<think>`` of its own. ms-swift puts what it
-has added to the prompt in front of the completion before a reward sees it (`--response_prefix` and the prefix of a
-thinking model's template alike: `Template.decode_generate_ids`), so nothing needs to be told there. TRL does not: the
-reward looks at the end of the prompts that TRL hands over, and what a chat template adds to them is told with the
-parameter `think_opened`. A prompt written out in the dataset needs it under ms-swift too.
+Where a prompt has opened the think part already, the completion has no ``<think>`` of its own.
+
+- ms-swift puts what it adds to a prompt, `--response_prefix` or the prefix of a thinking model's template, in front of
+  the completion too before a reward sees it (`Template.decode_generate_ids`): there is nothing to tell.
+- TRL hands over the prompts (column `prompts`), and the reward looks at their end. What a chat template adds to them
+  does not show there, and has to be told with the parameter `think_opened`.
+- A prompt with ``<think>`` written out in the dataset has to be told under ms-swift, which hands over no prompts.
 """
 
 from dataclasses import dataclass
@@ -33,7 +35,7 @@ RULES = {  # reason -> rule, in the order in which `fault` looks at them
 }
 STRICT_RULES = RULES | {
     "tag not on its own line": "each tag is on a line of its own",
-    "white space outside the tags": "no space or blank line stands before or between the two parts",
+    "white space around the tags": "no tag has a space beside it, and no blank line stands before or between the parts",
 }
 
 
@@ -87,12 +89,12 @@ def fault(text: str | None, opened: bool = False, strict: bool = False) -> tuple
     if not answer.strip():
         return "empty answer", ""
     if strict:
-        lines = text.split("\n")
-        for tag in TAGS:
-            if tag not in map(str.strip, lines):
+        for tag, start, end in zip(TAGS, starts, ends, strict=True):
+            line_end = text.find("\n", end)
+            if text[text.rfind("\n", 0, start) + 1 : line_end if line_end >= 0 else None].strip() != tag:
                 return "tag not on its own line", tag
-        if before or between != "\n" or think[0] != "\n":
-            return "white space outside the tags", f"{before!r} before, {between!r} between"
+        if before or between != "\n" or {think[0], think[-1], answer[0], answer[-1]} != {"\n"}:
+            return "white space around the tags", f"{before!r} before, {between!r} between"
     return OK, ""
 
 

@@ -29,13 +29,19 @@ HAN_PER_KANA = 4
 CONSISTENT = 0.99
 _LETTERS_A_WORD = 4
 
-_LATIN = "A-Za-zÀ-ÖØ-öø-\u02af\u1e00-\u1eff\u2c60-\u2c7f\ua722-\ua787\ufb00-\ufb06Ａ-Ｚａ-ｚ"
-_GREEK = "\u0370-\u0373\u0376-\u037d\u037f\u0386\u0388-\u03ff\u1f00-\u1fbc\u1fbe\u1fc2-\u1fcc\u1fd0-\u1fdb\u1fe0-\u1fec\u1ff2-\u1ffc"
+_LATIN = (
+    "A-Za-zÀ-ÖØ-öø-\u02af\u1d00-\u1d25\u1d6b-\u1d9a\u1e00-\u1eff"
+    "\u2c60-\u2c7f\ua722-\ua7ff\uab30-\uab68\ufb00-\ufb06Ａ-Ｚａ-ｚ"
+)
+_GREEK = (
+    "\u0370-\u0373\u0376-\u037d\u037f\u0386\u0388-\u03ff\u1d26-\u1d2a"
+    "\u1f00-\u1fbc\u1fbe\u1fc2-\u1fcc\u1fd0-\u1fdb\u1fe0-\u1fec\u1ff2-\u1ffc"
+)
 _RUNS = {  # characters of scripts whose words are runs of letters
-    "Cyrillic": "\u0400-\u0481\u0483-\u052f\u1c80-\u1c88\u2de0-\u2dff\ua640-\ua66e\ua67f-\ua69f",
+    "Cyrillic": "\u0400-\u0481\u0483-\u052f\u1c80-\u1c88\u1d2b\u2de0-\u2dff\ua640-\ua66e\ua67f-\ua69f",
     "Hangul": "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb\uffa0-\uffdc",
     "Arabic": "\u0610-\u061a\u0620-\u065f\u066e-\u06d3\u06d5-\u06dc\u06df-\u06e8\u06ea-\u06ef\u06fa-\u06ff"
-    "\u0750-\u077f\u08a0-\u08ff\ufb50-\ufdff\ufe70-\ufefc",
+    "\u0750-\u077f\u0870-\u088e\u08a0-\u08ff\ufb50-\ufdff\ufe70-\ufefc",
     "Devanagari": "\u0900-\u0963\u0970-\u097f\ua8e0-\ua8ff",
     "Hebrew": "\u0591-\u05bd\u05d0-\u05f4\ufb1d-\ufb4f",
 }
@@ -44,7 +50,10 @@ _CHARACTERS = {
     "kana": "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f",
 }
 _THAI = "\u0e01-\u0e3a\u0e40-\u0e4e"
-_SIGNS = "ªºµ²³¹¼½¾\u2070-\u209c\u2100-\u218f\u2460-\u24ff\u3220-\u32ff\U0001d400-\U0001d7ff"  # not \d, and no letters
+_SIGNS = (  # of formulas: neither \d nor words
+    "ªºµ²³¹¼½¾\u1d2c-\u1d6a\u1d9b-\u1dbf\u2070-\u209c\u2100-\u218f\u2460-\u24ff\u3220-\u32ff"
+    "\U0001d400-\U0001d7ff\U0001ee00-\U0001eeff"
+)
 _KNOWN = "".join((_LATIN, _GREEK, *_RUNS.values(), *_CHARACTERS.values(), _THAI, _SIGNS))
 _WORDS = {  # a run of at least two letters, or of one
     "Latin": re.compile(f"[{_LATIN}][{_LATIN}'’\u0300-\u036f]*[{_LATIN}]"),
@@ -63,6 +72,7 @@ _LEFT_OUT = re.compile(
     ```.*?(?:```|\Z)
     | `[^`\n]*`
     | \$\$[^$]*\$\$ | \$[^$\n]*\$
+    | \\\\  # a line break in LaTeX; what follows it begins no formula
     | \\\([^\\\n]*(?:\\[^()\n][^\\\n]*)*\\\)
     | \\\[[^\\]*(?:\\[^][][^\\]*)*\\\]
     | \\(?:begin|end)\{[A-Za-z]{1,32}\*?\} | \\[A-Za-z]+

@@ -12,16 +12,16 @@ ONCE, REPEATED, MISSING, INSIDE = "once", "more than once", "missing", "not on a
 
 
 class TagCountReward(Reward):
-    r"""Reward 0.25 for each of ``<think>\n``, ``\n</think>\n``, ``\n<answer>\n``, ``\n</answer>`` that occurs exactly once.
+    r"""Reward 0.25 for each of ``<think>\n``, ``\n</think>\n``, ``\n<answer>\n``, ``\n</answer>`` that occurs once.
 
-    The tag reward of the GSM8K recipe (and open-r1's `tag_count_reward`): a slope towards the strict format for a policy
-    that does not have it yet. Order and content do not count, so it belongs beside a format reward. One difference:
-    ``\n</think>\n</think>\n`` is two occurrences here; counted without overlap, as `str.count` does, it would be one.
+    The tag reward of the GSM8K recipe (and open-r1's `tag_count_reward`): a slope towards the strict format for a
+    policy that does not have it yet. Order and content do not count, so it belongs beside a format reward. One
+    difference: ``\n</think>\n</think>\n`` is two occurrences here; `str.count`, which sees no overlap, finds one.
     With `own_line` false the tags count without their line breaks, as `external_format` takes them. A ``<think>`` that
     the prompt has opened counts as the completion's, see `swift_rlvr.rewards.format`.
 
     >>> reward = TagCountReward()
-    >>> reward(["<think>\n1 + 1\n</think>\n<answer>\n2\n</answer>", "<think>\n1 + 1\n</think>\n2", "<answer>2</answer>"])
+    >>> reward(["<think>\n1 + 1\n</think>\n<answer>\n2\n</answer>", "<think>\n1 + 1\n</think>\n2", "2"])
     [1.0, 0.5, 0.0]
     >>> TagCountReward(own_line=False)(["<answer>2</answer>"])
     [0.5]
@@ -38,8 +38,7 @@ class TagCountReward(Reward):
 
     def _outcomes(self, text: str | None, prompt: object) -> list[str]:
         """How each of TAGS occurs; an empty list where there is no text."""
-        text = without_end_tokens(text or "")
-        if not text:
+        if not without_end_tokens(text or ""):
             return []
         text = with_opening(text, self.parameters.think_opened or opens_think(prompt))
         outcomes = []
@@ -55,7 +54,11 @@ class TagCountReward(Reward):
         outcomes = self._outcomes(text, prompt)
         if not outcomes:
             return Grade(0.0, "no text")
-        for outcome, reason in ((REPEATED, "repeated tag"), (MISSING, "missing tag"), (INSIDE, self.reasons[3])):
+        for outcome, reason in (
+            (REPEATED, "repeated tag"),
+            (MISSING, "missing tag"),
+            (INSIDE, "tag not on its own line"),
+        ):
             if outcome in outcomes:
                 return Grade(outcomes.count(ONCE) / 4, "no tags" if set(outcomes) == {MISSING} else reason)
         return Grade(1.0, "all tags")

@@ -45,7 +45,14 @@ def encode(value: object) -> object:
         return ["fraction", hex(value.numerator), hex(value.denominator)]
     if type(value).__module__ == "decimal" and value.is_finite() and abs(value.adjusted()) < 1000:
         return encode(Fraction(value))
-    raise Opaque(type(value).__name__)
+    raise Opaque(f"of type {type(value).__name__}")
+
+
+def _encode_any(value: object) -> object:
+    try:
+        return encode(value)
+    except RecursionError:
+        raise Opaque("that contains itself or is nested too deep") from None
 
 
 def _describe(error: BaseException) -> str:
@@ -84,7 +91,7 @@ def _run_program(job: dict, say) -> None:
 def _run_tests(job: dict, say, hear) -> None:
     """Load the code as the module `solution`, then do what is asked for until nothing more is."""
     # taken before the code runs, so that it can't put its own in their place by assigning to a module
-    evaluate, execute, compile_, dumps, isidentifier = eval, exec, compile, json.JSONEncoder().encode, str.startswith
+    evaluate, execute, compile_, dumps = eval, exec, compile, json.JSONEncoder().encode
     standard = {builtins: dict(vars(builtins))}
     for name in job["imports"]:
         try:
@@ -98,7 +105,7 @@ def _run_tests(job: dict, say, hear) -> None:
     except BaseException as error:
         say(_failure(error))
         return
-    names = {name: value for name, value in vars(module).items() if not isidentifier(name, "__")}
+    names = {name: value for name, value in vars(module).items() if name[:2] != "__"}
     shadows = {name: names[name] for name in names if name in standard[builtins] and name != job["entry_point"]}
     space = {"__name__": "tests"} | {name: value for name, value in names.items() if name not in shadows}
     say({"kind": "loaded"})
@@ -117,11 +124,11 @@ def _run_tests(job: dict, say, hear) -> None:
                 expression = compile_(step["source"], "<tests>", "eval", dont_inherit=True)
                 # where the value is compared outside, a function may well be called `sum` and stand in for it
                 value = evaluate(expression, shadows | space if shadows and step["is_hidden"] else space)
-                answer = {"kind": "value", "value": encode(value if step["is_hidden"] else bool(value))}
+                answer = {"kind": "value", "value": _encode_any(value if step["is_hidden"] else bool(value))}
                 if len(dumps(answer)) > step["longest"]:
                     answer = {"kind": "opaque", "detail": "a value too long to be right"}
         except Opaque as error:
-            answer = {"kind": "opaque", "detail": f"a value of type {error}"[:_LONGEST_DETAIL]}
+            answer = {"kind": "opaque", "detail": f"a value {error}"[:_LONGEST_DETAIL]}
         except BaseException as error:
             answer = _failure(error)
         answer["nonce"] = step["nonce"]
@@ -131,8 +138,12 @@ def _run_tests(job: dict, say, hear) -> None:
 def main(lock_down) -> None:
     """Do the job that is to be read from the pipe argv[1], reporting to the pipe argv[2]."""
     source, sink = int(sys.argv[1]), int(sys.argv[2])
-    lines = open(source, "rb", closefd=False)
-    read, decode, dumps, write = lines.readline, json.JSONDecoder().decode, json.JSONEncoder().encode, os.write
+    with open(source, "rb") as lines:
+        _converse(lock_down, lines.readline, sink)
+
+
+def _converse(lock_down, read, sink: int) -> None:
+    decode, dumps, write = json.JSONDecoder().decode, json.JSONEncoder().encode, os.write
 
     def hear() -> dict | None:
         line = read()
@@ -143,13 +154,17 @@ def main(lock_down) -> None:
         while line:
             line = line[write(sink, line) :]
 
-    job = hear()
-    if job is None:
+    lockdown = hear()
+    if lockdown is None:
         return
     try:
-        lock_down(**job["lockdown"])
+        lock_down(**lockdown)
     except Exception as error:  # whatever it is: the code must not be run
         say({"kind": "refused", "detail": _describe(error)})
+        return
+    say({"kind": "locked down"})
+    job = hear()
+    if job is None:
         return
     for name in ("child", "lockdown"):
         sys.modules.pop(name, None)

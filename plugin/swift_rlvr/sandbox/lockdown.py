@@ -27,39 +27,46 @@ import struct
 import sys
 
 _AUDIT_ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-_SYSCALLS = {  # name: (x86_64, aarch64), None where there is no such call; from Linux' unistd_64.h and asm-generic
-    **dict(socket=(41, 198), connect=(42, 203), accept=(43, 202), bind=(49, 200), listen=(50, 201), accept4=(288, 242)),
-    **dict(fork=(57, None), vfork=(58, None), execve=(59, 221), execveat=(322, 281), unshare=(272, 97), setns=(308, 268)),
-    **dict(ptrace=(101, 117), process_vm_readv=(310, 270), process_vm_writev=(311, 271), kcmp=(312, 272)),
-    **dict(tkill=(200, 130), rt_sigqueueinfo=(129, 138), rt_tgsigqueueinfo=(297, 240), process_madvise=(440, 440)),
-    **dict(pidfd_send_signal=(424, 424), pidfd_open=(434, 434), pidfd_getfd=(438, 438)),
-    **dict(io_uring_setup=(425, 425), io_uring_enter=(426, 426), io_uring_register=(427, 427)),
-    **dict(setpriority=(141, 140), ioprio_set=(251, 30), migrate_pages=(256, 238), move_pages=(279, 239)),
-    **dict(sched_setparam=(142, 118), sched_setscheduler=(144, 119), sched_setaffinity=(203, 122)),
-    **dict(sched_setattr=(314, 274), shmget=(29, 194), semget=(64, 190), msgget=(68, 186), mq_open=(240, 180)),
-    **dict(memfd_create=(319, 279), memfd_secret=(447, 447), userfaultfd=(323, 282), bpf=(321, 280)),
-    **dict(perf_event_open=(298, 241), add_key=(248, 217), request_key=(249, 218), keyctl=(250, 219)),
-    **dict(mount=(165, 40), umount2=(166, 39), pivot_root=(155, 41), chroot=(161, 51), open_by_handle_at=(304, 265)),
-    **dict(open_tree=(428, 428), move_mount=(429, 429), fsopen=(430, 430), mount_setattr=(442, 442)),
-    **dict(fanotify_init=(300, 262), chmod=(90, None), fchmod=(91, 52), fchmodat=(268, 53), fchmodat2=(452, 452)),
-    **dict(chown=(92, None), fchown=(93, 55), lchown=(94, None), fchownat=(260, 54), truncate=(76, 45)),
-    **dict(setxattr=(188, 5), lsetxattr=(189, 6), fsetxattr=(190, 7), setxattrat=(463, 463), removexattrat=(466, 466)),
-    **dict(removexattr=(197, 14), lremovexattr=(198, 15), fremovexattr=(199, 16), file_setattr=(469, 469)),
-    **dict(utime=(132, None), utimes=(235, None), futimesat=(261, None), utimensat=(280, 88)),
-}
-_WRITING_SYSCALLS = {  # denied as well where there is no Landlock to keep them within the folder
-    **dict(creat=(85, None), rename=(82, None), renameat=(264, 38), renameat2=(316, 276), mkdir=(83, None)),
-    **dict(mkdirat=(258, 34), rmdir=(84, None), link=(86, None), linkat=(265, 37), symlink=(88, None)),
-    **dict(symlinkat=(266, 36), unlink=(87, None), unlinkat=(263, 35), mknod=(133, None), mknodat=(259, 33)),
-}
-_CHECKED_SYSCALLS = {  # allowed for some arguments
-    **dict(clone=(56, 220), clone3=(435, 435), kill=(62, 129), tgkill=(234, 131), prlimit64=(302, 261)),
-    **dict(prctl=(157, 167), open=(2, None), openat=(257, 56), openat2=(437, 437)),
-}
+
+
+def _numbers(table: str) -> dict[str, tuple[int | None, int | None]]:
+    entries = (entry.split() for entry in table.split("|"))
+    return {name: tuple(None if each == "-" else int(each) for each in pair) for name, *pair in entries}
+
+
+# Name, number on x86_64, number on aarch64 ("-": no such call), from Linux' unistd_64.h and asm-generic/unistd.h
+_SYSCALLS = _numbers("""
+    socket 41 198 | connect 42 203 | accept 43 202 | bind 49 200 | listen 50 201 | accept4 288 242 | fork 57 - |
+    vfork 58 - | execve 59 221 | execveat 322 281 | unshare 272 97 | setns 308 268 | ptrace 101 117 |
+    process_vm_readv 310 270 | process_vm_writev 311 271 | kcmp 312 272 | tkill 200 130 | rt_sigqueueinfo 129 138 |
+    rt_tgsigqueueinfo 297 240 | process_madvise 440 440 | pidfd_send_signal 424 424 | pidfd_open 434 434 |
+    pidfd_getfd 438 438 | io_uring_setup 425 425 | io_uring_enter 426 426 | io_uring_register 427 427 |
+    setpriority 141 140 | ioprio_set 251 30 | migrate_pages 256 238 | move_pages 279 239 | sched_setparam 142 118 |
+    sched_setscheduler 144 119 | sched_setaffinity 203 122 | sched_setattr 314 274 | shmget 29 194 | semget 64 190 |
+    msgget 68 186 | mq_open 240 180 | memfd_create 319 279 | memfd_secret 447 447 | userfaultfd 323 282 |
+    bpf 321 280 | perf_event_open 298 241 | add_key 248 217 | request_key 249 218 | keyctl 250 219 | mount 165 40 |
+    umount2 166 39 | pivot_root 155 41 | chroot 161 51 | open_by_handle_at 304 265 | open_tree 428 428 |
+    move_mount 429 429 | fsopen 430 430 | mount_setattr 442 442 | fanotify_init 300 262 | chmod 90 - | fchmod 91 52 |
+    fchmodat 268 53 | fchmodat2 452 452 | chown 92 - | fchown 93 55 | lchown 94 - | fchownat 260 54 | truncate 76 45 |
+    setxattr 188 5 | lsetxattr 189 6 | fsetxattr 190 7 | setxattrat 463 463 | removexattrat 466 466 |
+    removexattr 197 14 | lremovexattr 198 15 | fremovexattr 199 16 | file_setattr 469 469 | utime 132 - |
+    utimes 235 - | futimesat 261 - | utimensat 280 88
+""")
+# denied as well where there is no Landlock to keep them within the folder
+_WRITING_SYSCALLS = _numbers("""
+    creat 85 - | rename 82 - | renameat 264 38 | renameat2 316 276 | mkdir 83 - | mkdirat 258 34 | rmdir 84 - |
+    link 86 - | linkat 265 37 | symlink 88 - | symlinkat 266 36 | unlink 87 - | unlinkat 263 35 | mknod 133 - |
+    mknodat 259 33
+""")
+# allowed for some arguments
+_CHECKED_SYSCALLS = _numbers("""
+    clone 56 220 | clone3 435 435 | kill 62 129 | tgkill 234 131 | prlimit64 302 261 | prctl 157 167 | open 2 - |
+    openat 257 56 | openat2 437 437
+""")
 _LOAD, _EQUAL, _NOT_LESS, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # BPF instructions
 _ALLOW, _KILL, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000
 _CLONE_THREAD = 0x00010000
-_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 22, 38
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
 
 # Landlock's access rights, by bit
 _WRITE_FILE, _READ_FILE, _READ_DIR, _REMOVE_FILE, _MAKE_FILE, _TRUNCATE = (1 << bit for bit in (1, 2, 3, 5, 8, 14))
@@ -98,6 +105,7 @@ def lock_down(parent: int, folder: str, memory: int, cpu_seconds: int, file_size
         hard = resource.getrlimit(limit)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(limit, (value, value))
+    _prctl(libc, _PR_SET_DUMPABLE, 0)  # RLIMIT_CORE does not keep a crash from a core dump handler
     _prctl(libc, _PR_SET_NO_NEW_PRIVS, 1)
     confined = landlock and _confine_files(libc, folder)
     header, nothing = struct.pack("Ii", 0x20080522, 0), bytes(24)
@@ -153,7 +161,12 @@ def _confine_files(libc: ctypes.CDLL, folder: str) -> bool:
 def _filter_syscalls(libc: ctypes.CDLL, read_only: bool) -> None:
     program = _program(os.uname().machine, os.getpid(), read_only)
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *instruction) for instruction in program))
-    _prctl(libc, _PR_SET_SECCOMP, 2, ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))))
+    _prctl(
+        libc,
+        _PR_SET_SECCOMP,
+        2,
+        ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))),
+    )
 
 
 def _program(machine: str, own: int, read_only: bool) -> list[tuple[int, int, int, int]]:

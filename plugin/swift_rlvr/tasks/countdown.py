@@ -33,9 +33,7 @@ PROMPT = (
 )
 
 _QUESTION = re.compile(
-    re.escape(PROMPT.partition("\n")[0])
-    .replace(r"\{nums\}", r"(\[[0-9, ]+\])")
-    .replace(r"\{target\}", r"(-?[0-9]+)")
+    re.escape(PROMPT.partition("\n")[0]).replace(r"\{nums\}", r"(\[[0-9, ]+\])").replace(r"\{target\}", r"(-?[0-9]+)")
 )
 
 

@@ -1,0 +1,120 @@
+"""What `swift-rlvr explain` and `swift-rlvr score` show on the terminal.
+
+What a model wrote, or a file holds, is shown without markup, with invisible characters escaped, and cut to a length
+that can be read: see `visible`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from swift_rlvr.rewards import Explanation
+from swift_rlvr.scoring import SHOWN_PROBLEMS
+
+OUTCOMES = {True: Text("passed", "green"), False: Text("failed", "bold red"), None: Text("not looked at", "dim")}
+LONGEST_EXTRACT, LONGEST_DETAIL = 600, 200
+
+
+def visible(text: str, longest: int, encoding: str = "utf-8") -> Text:
+    r"""A text for the terminal: cut in the middle, and what cannot be seen or shown escaped as in Python.
+
+    >>> print(visible("[bold]1\u200b+\t2\n", longest=20))
+    [bold]1\u200b+\t2\n
+    <BLANKLINE>
+    >>> print(visible("1+" * 1000, longest=8))
+    1+1+1+ ... 1,992 more characters ... 1+
+    """
+    if len(text) <= longest:
+        return _escaped(text, encoding)
+    head, tail = longest - longest // 4, longest // 4
+    gap = Text(f" ... {len(text) - head - tail:,} more characters ... ", "dim")
+    return Text.assemble(_escaped(text[:head], encoding), gap, _escaped(text[-tail:], encoding))
+
+
+def _escaped(text: str, encoding: str) -> Text:
+    shown = Text()
+    for char in text:
+        if char == "\n":
+            shown.append("\\n", "cyan").append("\n")
+        elif not char.isprintable():
+            shown.append(repr(char)[1:-1], "cyan")
+        else:
+            shown.append(char.encode(encoding, "backslashreplace").decode(encoding))
+    return shown
+
+
+def print_explanation(console: Console, name: str, explanation: Explanation) -> None:
+    reward = explanation.reward
+    value = "none, cannot be graded" if reward is None else str(round(reward, 4))
+    style = "yellow" if reward is None else "green" if reward > 0 else "red"
+    console.print(Text.assemble((name, "bold"), ": reward ", (value, f"bold {style}"), f" ({explanation.reason})"))
+    if explanation.extracted is None:
+        console.print("Nothing was found that could be judged.")
+    else:
+        length = len(explanation.extracted)
+        console.print(f"Judged ({length:,} character{'' if length == 1 else 's'}):")
+        extract = visible(explanation.extracted, LONGEST_EXTRACT, console.encoding)
+        console.print(Padding(extract, (0, 0, 0, 2)))
+    console.print()
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("outcome", no_wrap=True)
+    table.add_column("rule")
+    for rule in explanation.rules:
+        text = visible(rule.name, LONGEST_DETAIL, console.encoding)
+        if rule.passed is None:
+            text.stylize("dim")
+        if rule.detail:
+            text = Text.assemble(text, ": ", visible(rule.detail, LONGEST_DETAIL, console.encoding))
+        # One with a detail was measured, and can neither pass nor fail, or the detail says why it was not looked at.
+        table.add_row(Text("-") if rule.passed is None and rule.detail else OUTCOMES[rule.passed], text)
+    console.print(table)
+    console.print()
+
+
+def print_summary(console: Console, summary: dict[str, Any]) -> None:
+    processes = "1 process" if summary["workers"] == 1 else f"{summary['workers']} processes"
+    console.print(
+        f"{summary['completions']:,} completions graded by {processes} in {summary['seconds']:.2f} s, "
+        f"{summary['completions_per_second']:,} a second"
+    )
+    if summary["from_prompt"]:
+        console.print(f"nums and target of {summary['from_prompt']:,} completions were read from their prompts")
+    console.print()
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for number, heading in enumerate(("reward", "mean", "lowest", "highest", "at highest", "not graded")):
+        table.add_column(heading, justify="right" if number else "left", no_wrap=number > 0)
+    for name, figures in summary["rewards"].items():
+        values = [_figure(figures[key]) for key in ("mean", "lowest", "highest")]
+        table.add_row(name, *values, _share(figures["share_at_highest"]), f"{figures['ungraded']:,}")
+    console.print(table)
+    console.print()
+    reasons = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for heading in ("reward", "reason"):
+        reasons.add_column(heading)
+    for heading in ("completions", "share"):
+        reasons.add_column(heading, justify="right", no_wrap=True)
+    for name, figures in summary["rewards"].items():
+        for number, (reason, count) in enumerate(figures["reasons"].items()):
+            reasons.add_row("" if number else name, Text(reason), f"{count:,}", _share(count / summary["completions"]))
+    console.print(reasons)
+    console.print()
+    if summary["unusable"]:
+        console.print(f"{summary['unusable']:,} could not be used:", style="yellow")
+        for problem in summary["problems"]:
+            console.print("  ", visible(problem, LONGEST_DETAIL, console.encoding), sep="", soft_wrap=True)
+        if summary["unusable"] > SHOWN_PROBLEMS:
+            console.print(f"  ... and {summary['unusable'] - SHOWN_PROBLEMS:,} more")
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f}%"

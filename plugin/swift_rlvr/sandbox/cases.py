@@ -1,0 +1,327 @@
+"""Column `tests` -> what is to be run, and what must come out.
+
+Accepted are, each also as a JSON string of it:
+
+1. Python source with asserts, or a list of such sources: MBPP's ``test_list``, AceCode, KodCode's ``test_*`` functions,
+   which import the code as the module ``solution``::
+
+       ["assert add(1, 2) == 3", "assert add(0, 0) == 0"]
+       "from math import isclose\\nassert isclose(half(3), 1.5)"
+
+2. HumanEval's, with the function's name, or ``Solution().name``, in column `entry_point`::
+
+       "def check(candidate):\\n    assert candidate(1, 2) == 3\\n    assert candidate(0, 0) == 0"
+
+3. Cases of a program that reads standard input and writes standard output, also in the form of APPS and TACO. Inputs
+   and outputs are strings, or lists of lines::
+
+       [{"input": "1 2\\n", "output": "3\\n"}, {"input": "0 0\\n", "output": "0\\n"}]
+       {"inputs": ["1 2\\n", "0 0\\n"], "outputs": ["3\\n", "0\\n"]}
+
+Of a source every assert is a test of its own, and so is every other statement that does something (a loop over asserts,
+a call); imports, assignments and definitions prepare the test that follows. ``check(candidate)`` and ``test_*`` are
+taken apart in the same way. An assert is reduced to an expression for the sandbox to evaluate and a result for the
+parent to compare, so that the code is not told what it ought to give::
+
+    assert add(1, 2) == 3               evaluates add(1, 2), compares with 3
+    assert f(2) is None                 evaluates f(2)
+    assert abs(f(2) - 1.5) < 1e-6       evaluates f(2); math.isclose(f(2), 1.5) likewise
+    assert not is_prime(4)              evaluates is_prime(4), whether it is true
+    assert sorted(f(x)) == g(x)         no literal: evaluates all of it, whether it is true
+
+Not accepted: call-based APPS tests (``fn_name``), ``unittest.TestCase``, pytest's fixtures and parameters, and tests
+that import more than the standard library, which is all that there is in the sandbox.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import sys
+from typing import NamedTuple
+
+_PREPARATION = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete, ast.Pass)
+_PREPARATION += (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_COLLECTIONS = {"set": set, "frozenset": frozenset, "list": list, "tuple": tuple, "dict": dict}
+
+
+class BadTests(ValueError):
+    """The column `tests` of a row cannot be used."""
+
+
+class Case(NamedTuple):
+    """One run of a program."""
+
+    input: str
+    output: str
+
+    def __str__(self) -> str:
+        return f"input {self.input!r}"
+
+
+class Step(NamedTuple):
+    """One test of a module."""
+
+    prepare: str
+    """Statements to execute first; may be empty."""
+    source: str
+    """An expression; where kind is "run", statements that must not raise."""
+    kind: str
+    """What must hold for the expression: "equal", "is" or "near" the expected value, "true" as expected, or "run"."""
+    expected: object = None
+    tolerance: dict | None = None
+    """For "near": the keywords of math.isclose, or "below" or "at most" with the greatest difference."""
+
+    def __str__(self) -> str:
+        return self.source
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether the value itself is compared outside the sandbox."""
+        return self.kind in ("equal", "is", "near")
+
+    def holds(self, got: object) -> bool:
+        """Whether a value of plain types is what the test asks for."""
+        if self.kind == "is":
+            return got is self.expected
+        if self.kind == "near":
+            return _is_near(got, self.expected, self.tolerance)
+        return bool(got == self.expected)
+
+
+def read_tests(tests: object, entry_point: object = None) -> list[Case] | list[Step]:
+    """Read the columns `tests` and `entry_point`.
+
+    Raises:
+        BadTests: saying what is wrong with them.
+
+    >>> read_tests(["assert add(1, 2) == 3"])
+    [Step(prepare='', source='add(1, 2)', kind='equal', expected=3, tolerance=None)]
+    >>> read_tests('{"inputs": ["1 2"], "outputs": ["3"]}')
+    [Case(input='1 2', output='3')]
+    """
+    try:
+        candidate = None if entry_point is None else ast.parse(entry_point, mode="eval").body
+    except (SyntaxError, ValueError, TypeError):
+        raise BadTests(f"entry_point must be a name, not {str(entry_point)[:80]!r}") from None
+    if isinstance(tests, str) and tests.lstrip()[:1] in ("[", "{"):
+        try:
+            tests = json.loads(tests)
+        except (ValueError, RecursionError) as error:
+            raise BadTests(f"tests begin like JSON and are none: {error}") from None
+    if isinstance(tests, dict):
+        return _cases(tests)
+    if isinstance(tests, str):
+        tests = [tests]
+    if not isinstance(tests, (list, tuple)) or not tests:
+        raise BadTests("tests must be a source, a list of sources, or cases of input and output, at least one")
+    if all(isinstance(test, dict) for test in tests):
+        columns = [_cases({name: [value] for name, value in test.items()}) for test in tests]
+        return [case for cases in columns for case in cases]
+    if not all(isinstance(test, str) for test in tests):
+        raise BadTests("tests must be all sources or all cases of input and output")
+    try:
+        steps = _steps(ast.parse("\n".join(tests)).body, candidate)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise BadTests(f"tests are no Python: {type(error).__name__}: {error}") from None
+    if not steps:
+        raise BadTests("tests contain no assert and no statement that does anything")
+    foreign = {name.partition(".")[0] for name in imports(steps)} - sys.stdlib_module_names
+    if foreign:
+        raise BadTests(f"tests import {', '.join(sorted(foreign))}, which is not in the standard library")
+    return steps
+
+
+def _cases(columns: dict) -> list[Case]:
+    given = [columns.get(name, columns.get(f"{name}s")) for name in ("input", "output")]
+    if columns.get("fn_name") or not all(isinstance(values, (list, tuple)) for values in given):
+        raise BadTests("cases must have input and output, or inputs and outputs, and no fn_name")
+    if len(given[0]) != len(given[1]) or not given[0]:
+        raise BadTests(f"there are {len(given[0])} inputs and {len(given[1])} outputs")
+    return [Case(*map(_text, pair)) for pair in zip(*given, strict=True)]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, (list, tuple)) and all(isinstance(line, str) for line in value):
+        value = "\n".join(line.removesuffix("\n") for line in value)
+    if not isinstance(value, str):
+        raise BadTests(f"inputs and outputs must be strings or lists of lines, not {value!r:.80}")
+    return value
+
+
+def same_output(got: str, expected: str) -> bool:
+    r"""Whether outputs agree but for white space within and at the end of lines and empty lines at the end.
+
+    >>> same_output("1  2 \n3\n\n", "1 2\n3"), same_output("1\n2", "1 2")
+    (True, False)
+    """
+    return [line.split() for line in got.rstrip().split("\n")] == [
+        line.split() for line in expected.rstrip().split("\n")
+    ]
+
+
+def _steps(body: list[ast.stmt], candidate: ast.expr | None) -> list[Step]:
+    statements = _taken_apart(body, candidate)
+    steps, prepare = [], []
+    for statement in statements:
+        if _does_nothing(statement):
+            continue
+        if isinstance(statement, _PREPARATION):
+            prepare.append(statement)
+            continue
+        before = ast.unparse(ast.Module(prepare, []))
+        prepare = []
+        if isinstance(statement, ast.Assert):
+            expression, *rule = _reduced(statement.test)
+            steps.append(Step(before, ast.unparse(expression), *rule))
+        else:
+            steps.append(Step(before, ast.unparse(statement), "run"))
+    return steps
+
+
+def _taken_apart(body: list[ast.stmt], candidate: ast.expr | None) -> list[ast.stmt]:
+    """Replace a call of ``check`` and functions ``test_*`` that nothing else calls by what stands in them."""
+    functions = {each.name: each for each in body if isinstance(each, ast.FunctionDef)}
+    check, result, called = functions.get("check"), [], False
+    for statement in body:
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if check and isinstance(call, ast.Call) and getattr(call.func, "id", None) == "check":
+            called = True
+            if len(call.args) == 1 and not call.keywords:
+                result += _inside(check, call.args[0]) or [statement]
+                continue
+        result.append(statement)
+    if check and candidate and not called:
+        call = ast.Expr(ast.Call(ast.Name("check", ast.Load()), [candidate], []))
+        result += _inside(check, candidate) or [call]
+    if all(isinstance(each, _PREPARATION) or _does_nothing(each) for each in result):
+        for name, function in functions.items():
+            if name.startswith("test") and not function.args.args:
+                call = ast.Expr(ast.Call(ast.Name(name, ast.Load()), [], []))
+                result += _inside(function, None) or [call]
+    for statement in result:
+        ast.fix_missing_locations(statement)
+    # a function that was taken apart would tell what is expected, so it is left out where nothing else needs it
+    return [
+        each
+        for each in result
+        if each is not functions.get(getattr(each, "name", None))
+        or _is_named(each.name, [other for other in result if other is not each])
+    ]
+
+
+def _is_named(name: str, statements: list[ast.stmt]) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == name for each in statements for node in ast.walk(each))
+
+
+def _inside(function: ast.FunctionDef, argument: ast.expr | None) -> list[ast.stmt]:
+    """The statements of a function as they would stand outside it; none where they can't."""
+    arguments = function.args
+    if (
+        function.decorator_list
+        or len(arguments.args) != (argument is not None)
+        or arguments.vararg
+        or arguments.kwonlyargs
+    ):
+        return []
+    body = list(function.body)
+    if argument is not None:
+        body.insert(0, ast.Assign([ast.Name(arguments.args[0].arg, ast.Store())], argument))
+    module = ast.fix_missing_locations(ast.Module(body, []))
+    try:
+        compile(module, "<tests>", "exec", dont_inherit=True)
+    except SyntaxError:  # a return or a yield
+        return []
+    return body
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    """A docstring, ``assert True``, a print, or what stands under ``if __name__ == "__main__"``."""
+    if isinstance(statement, ast.Assert):
+        return isinstance(statement.test, ast.Constant) and bool(statement.test.value)
+    if isinstance(statement, ast.If):
+        return _is_named("__name__", [ast.Expr(statement.test)])
+    if isinstance(statement, ast.Expr):
+        value = statement.value
+        return isinstance(value, ast.Constant) or getattr(getattr(value, "func", None), "id", None) == "print"
+    return False
+
+
+def _reduced(test: ast.expr) -> tuple:
+    """What to evaluate, and the kind, the expected value and the tolerance with which to compare it."""
+    match test:
+        case ast.Compare(left, [ast.Eq()], [right]):
+            for expression, other in ((left, right), (right, left)):
+                known, expected = _literal(other)
+                if known:
+                    return expression, "equal", expected
+        case ast.Compare(left, [ast.Is()], [ast.Constant(None | True | False as expected)]):
+            return left, "is", expected
+        case ast.Compare(
+            ast.Call(ast.Name("abs"), [ast.BinOp(expression, ast.Sub(), other)], []),
+            [ast.Lt() | ast.LtE() as sign],
+            [most],
+        ):
+            (known, expected), (limited, limit) = _literal(other), _literal(most)
+            if known and limited and _are_numbers(expected, limit):
+                return expression, "near", expected, {"below" if isinstance(sign, ast.Lt) else "at most": limit}
+        case ast.Call(ast.Name("isclose") | ast.Attribute(ast.Name("math"), "isclose"), [expression, other], keywords):
+            known, expected = _literal(other)
+            options = {keyword.arg: _literal(keyword.value) for keyword in keywords}
+            tolerance = {name: value for name, (_, value) in options.items()}
+            if known and {*options} <= {"rel_tol", "abs_tol"} and _are_numbers(expected, *tolerance.values()):
+                return expression, "near", expected, tolerance
+    wanted = True
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, wanted = test.operand, not wanted
+    return test, "true", wanted
+
+
+def _literal(node: ast.expr) -> tuple[bool, object]:
+    """Whether a node is a literal, and its value; ``set([1, 2])``, ``float("inf")`` and ``math.inf`` count as well."""
+    match node:
+        case ast.Call(ast.Name("float"), [ast.Constant("inf" | "-inf" | "nan" as text)], []):
+            return True, float(text)
+        case ast.Attribute(ast.Name("math"), "inf" | "pi" | "e" as name):
+            return True, getattr(math, name)
+        case ast.Call(ast.Name(name), arguments, []) if name in _COLLECTIONS and len(arguments) < 2:
+            values = [_literal(each) for each in arguments]
+            try:
+                return all(known for known, _ in values), _COLLECTIONS[name](*(value for _, value in values))
+            except (TypeError, ValueError):
+                return False, None
+    try:
+        return True, ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False, None
+
+
+def _are_numbers(*values: object) -> bool:
+    return all(isinstance(value, (int, float)) for value in values)
+
+
+def _is_near(got: object, expected: float, tolerance: dict) -> bool:
+    if not isinstance(got, (int, float)):
+        return False
+    try:
+        difference = abs(got - expected)
+        if "below" in tolerance:
+            return difference < tolerance["below"]
+        if "at most" in tolerance:
+            return difference <= tolerance["at most"]
+        return math.isclose(got, expected, **tolerance)
+    except (OverflowError, ValueError):
+        return False
+
+
+def imports(steps: list[Step]) -> list[str]:
+    """The modules that tests import, which the code must not be able to tamper with."""
+    names = set()
+    for step in steps:
+        for node in ast.walk(ast.parse(f"{step.prepare}\n{step.source}")):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names.add(node.module)
+    return sorted(names - {"solution"})

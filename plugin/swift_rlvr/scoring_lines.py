@@ -1,0 +1,125 @@
+"""The lines of a file of completions: what forms they have, and what is wrong with one that cannot be used.
+
+- ``{"completion": ..., "nums": [3, 5, 7], "target": 22}``: one completion, a text or a list of messages, and its
+  columns. `swift-rlvr evaluate` writes such lines. Where there is no `completion`, `response` is taken, as
+  `swift infer` writes it.
+- ``{"step": [...], "prompt": [...], "completion": [...], ...}``: many completions, in lists of equal length, one value
+  for each. ms-swift's completions.jsonl has one such table a logging step. Of the dataset's columns it holds `solution`
+  at most; nums and target are read from the prompt, if that is the one of the Countdown task.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from swift_rlvr.answers import completion_text
+from swift_rlvr.jsonl import InputError
+from swift_rlvr.tasks.countdown import read_prompt
+
+COMPLETION_KEYS = ("completion", "response")
+FROM_PROMPT = frozenset(("nums", "target"))  # the columns that a prompt can stand in for
+
+
+class LineError(ValueError):
+    """A line, or one completion in it, that cannot be graded; the message says why."""
+
+
+class Item(NamedTuple):
+    """One completion."""
+
+    position: int | None
+    """From 1, in a line that holds many; None in a line of its own."""
+    completion: object
+    row: dict[str, Any]
+    """Its columns, and whatever else stands beside it."""
+
+
+def read_items(line: bytes | str) -> list[Item]:
+    """The completions of one line; LineError where it has none or is malformed.
+
+    >>> read_items('{"completion": "<answer>1+2</answer>", "nums": [1, 2], "target": 3}')[0].row["target"]
+    3
+    >>> [(item.position, item.completion) for item in read_items('{"step": ["7", "7"], "completion": ["a", "b"]}')]
+    [(1, 'a'), (2, 'b')]
+    """
+    row = read_object(line)
+    key = next((key for key in COMPLETION_KEYS if key in row), None)
+    if key is None:
+        raise LineError(f"no completion: expected 'completion' or 'response', got {names(row)}")
+    value = row[key]
+    if is_completion(value):
+        return [Item(None, value, row)]
+    lists = {name: values for name, values in row.items() if isinstance(values, list)}
+    if key not in lists or (not value and len(lists) == 1):
+        raise LineError(f"{key}: expected a text, a list of messages or a list of completions, got {brief(value)}")
+    for name, values in lists.items():
+        if len(values) != len(value):
+            raise LineError(f"lists of unequal length: {key} has {len(value)}, {name} has {len(values)}")
+    rows = (dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True))
+    return [Item(number, row[key], row) for number, row in enumerate(rows, start=1)]
+
+
+def read_object(line: bytes | str) -> dict[str, Any]:
+    """The JSON object on a line; LineError for anything else."""
+    try:
+        row = json.loads(line)
+    except UnicodeDecodeError as error:
+        raise LineError(f"not UTF-8 text ({error.reason} at byte {error.start})") from error
+    except RecursionError as error:
+        raise LineError("not JSON that can be read (nested too deeply)") from error
+    except ValueError as error:
+        raise LineError(f"not JSON ({error})") from error
+    if not isinstance(row, dict):
+        raise LineError(f"expected an object such as {{...}}, got {brief(row)}")
+    return row
+
+
+def is_completion(value: object) -> bool:
+    """Whether a value is a text or a list of messages.
+
+    >>> is_completion("7"), is_completion([{"role": "assistant", "content": "7"}]), is_completion(["7"])
+    (True, True, False)
+    """
+    if isinstance(value, str):
+        return True
+    return isinstance(value, list) and bool(value) and isinstance(value[-1], dict) and "content" in value[-1]
+
+
+def with_columns_from_prompt(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with nums and target from its prompt, if it has neither and the prompt asks for them; else the row.
+
+    The prompt is `prompt`, a text or messages, or the last turn of the user in `messages`.
+    """
+    if FROM_PROMPT & row.keys():
+        return row
+    prompt = row.get("prompt")
+    if prompt is None and isinstance(row.get("messages"), list):
+        prompt = [turn for turn in row["messages"] if isinstance(turn, dict) and turn.get("role") == "user"]
+    task = read_prompt(completion_text(prompt) or "")
+    return row if task is None else {**row, "nums": task[0], "target": task[1]}
+
+
+@contextmanager
+def opened(path: str | Path) -> Iterator[BinaryIO]:
+    """The file, opened for reading; InputError where that fails."""
+    try:
+        with Path(path).open("rb") as file:
+            yield file
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+
+
+def brief(value: object) -> str:
+    """A JSON value in at most 40 characters."""
+    text = json.dumps(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def names(row: Mapping[str, Any]) -> str:
+    """The keys of a row in at most 120 characters."""
+    text = ", ".join(map(repr, row)) or "nothing"
+    return text if len(text) <= 120 else f"{text[:117]}..."

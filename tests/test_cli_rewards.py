@@ -1,0 +1,319 @@
+"""`swift-rlvr explain` and `swift-rlvr score`: what they print and write, and what they say to mistakes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from swift_rlvr import cli
+from swift_rlvr.cli_tables import visible
+from swift_rlvr.rewards import REWARDS, Grade, Reward, Rule
+from swift_rlvr.rewards.countdown import CountdownReward
+from swift_rlvr.tasks.countdown import to_messages
+from typer.testing import CliRunner
+
+PLUGIN = Path(__file__).parents[1] / "plugin"
+HEAVY_PACKAGES = {"torch", "swift", "vllm", "deepspeed", "transformers", "trl", "accelerate", "numpy"}
+TASK = ["--nums", "3 5 7", "--target", "22"]
+RIGHT, WRONG = "<answer>3 * 5 + 7 = 22</answer>", "<answer>3 + 5 * 7</answer>"
+
+
+class Accuracy(Reward):
+    """Stands in for a reward with a gold: compares texts."""
+
+    name, columns, reasons = "external_test_gold", ("solution",), ("right", "wrong")
+
+    def grade(self, text, solution):
+        return Grade(1.0, "right") if text == str(solution) else Grade(0.0, "wrong")
+
+    def rules(self, text, solution):
+        return text, [Rule("length", None, str(len(text))), Rule("[red]equal[/red]", text == str(solution), solution)]
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    for name in set(REWARDS) - {"external_countdown"}:
+        monkeypatch.delitem(REWARDS, name)
+    monkeypatch.setitem(REWARDS, Accuracy.name, Accuracy)
+
+
+def printed(*arguments, stdin=None) -> str:
+    result = CliRunner().invoke(cli.app, list(map(str, arguments)), input=stdin, env={"COLUMNS": "80"})
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def explained(*arguments, stdin=None) -> dict:
+    return json.loads(printed("explain", *arguments, "--json", stdin=stdin))["rewards"]
+
+
+def refused(monkeypatch, capsys, *arguments) -> str:
+    """What `swift-rlvr ARGUMENTS` says when it ends with code 2."""
+    monkeypatch.setattr(sys, "argv", ["swift-rlvr", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    said = capsys.readouterr()
+    assert ended.value.code == 2 and "Traceback" not in said.err and not said.out
+    return " ".join(said.err.replace("│", " ").split())
+
+
+def write(path: Path, *rows) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_explain_for_people():
+    said = printed("explain", RIGHT, *TASK)
+    assert "external_countdown: reward 1.0 (correct)" in said
+    assert "Judged (14 characters):\n  3 * 5 + 7 = 22" in said
+    assert "the value is the target: the value is 22, the target 22" in said and "failed" not in said
+    said = printed("explain", "<think>no</think>", *TASK)
+    assert "external_countdown: reward 0.0 (no answer)" in said and "Nothing was found that could be judged." in said
+    outcomes = [line[:12].strip() for line in said.splitlines() if line.startswith(("passed", "failed", "not looked"))]
+    assert outcomes == ["passed", "failed"] + ["not looked at"[:12].strip()] * 11
+    assert max(map(len, said.splitlines())) <= 80
+
+
+def test_explain_for_programs():
+    found = explained(WRONG, *TASK)["external_countdown"]
+    expected = CountdownReward().explain(WRONG, nums=[3, 5, 7], target=22)
+    assert found == {**expected._asdict(), "rules": [rule._asdict() for rule in expected.rules]}
+    assert (found["reward"], found["reason"]) == (0.0, "wrong value")
+
+
+def test_where_the_completion_comes_from(tmp_path):
+    (tmp_path / "c.txt").write_text(RIGHT + "\n")
+    records = write(tmp_path / "r.jsonl", {"a": 1}, {"completion": RIGHT, "nums": [3, 5, 7], "target": 22})
+    turns = to_messages([3, 5, 7], 22, system=None)
+    table = {"step": ["1", "1"], "prompt": [turns[0]["content"]] * 2, "completion": [WRONG, RIGHT]}
+    tables = write(tmp_path / "completions.jsonl", table)
+    for arguments, stdin in (
+        ([RIGHT, *TASK], None),
+        (["--file", tmp_path / "c.txt", *TASK], None),
+        (["-", *TASK], RIGHT + "\n"),
+        ([RIGHT, "--row", '{"nums": "3, 5, 7", "target": 22.0}'], None),
+        (["--row", json.dumps({"completion": [{"content": RIGHT}], "nums": [3, 5, 7], "target": 22})], None),
+        (["--row", f"{records}:2"], None),
+        (["--row", f"{tables}:1:2"], None),
+        ([RIGHT, "--row", f"{records}:1", *TASK], None),
+        ([RIGHT, "--row", f"{records}:2", "--target", "22"], None),
+        ([RIGHT, "--row", f"{tables}:1:1", "--reward", "countdown"], None),
+        ([RIGHT, "--column", "nums=[3, 5, 7]", "--column", "target=22"], None),
+    ):
+        assert explained(*arguments, stdin=stdin)["external_countdown"]["reward"] == 1.0, arguments
+    assert explained("--row", f"{tables}:1:1")["external_countdown"]["reward"] == 0.0
+
+
+def test_only_one_line_break_at_the_end_is_taken_off(tmp_path, registry):
+    (tmp_path / "c.txt").write_text("7\n\n")
+    gold = ["--gold", "7", "--reward", "test_gold"]
+    assert explained("--file", tmp_path / "c.txt", *gold)["external_test_gold"]["extracted"] == "7\n"
+    assert explained("-", *gold, stdin="7\n")["external_test_gold"]["extracted"] == "7"
+
+
+def test_rewards_and_parameters(registry):
+    both = ["--reward", "countdown", "--reward", "external_test_gold", "--gold", "7", *TASK]
+    found = explained("7", *both)
+    assert {name: each["reason"] for name, each in found.items()} == {
+        "external_countdown": "no answer",
+        "external_test_gold": "right",
+    }
+    assert found["external_test_gold"]["rules"][0] == {"name": "length", "passed": None, "detail": "1"}
+    typographic = ["<answer>3 × 5 + 7</answer>", *TASK]
+    assert explained(*typographic)["external_countdown"]["reward"] == 1.0
+    assert explained(*typographic, "--set", "notation=strict")["external_countdown"]["reward"] == 0.0
+    assert explained(RIGHT, *TASK, "--column", "task=math")["external_countdown"]["reason"] == "other task"
+    assert explained(RIGHT, "--column", "task=math", "--reward", "countdown")["external_countdown"]["reward"] is None
+    assert "reward none, cannot be graded (bad gold)" in printed("explain", "7", "--row", '{"nums": 0, "target": 1}')
+
+
+def test_gold_is_for_external_accuracy(registry, monkeypatch):
+    monkeypatch.setitem(REWARDS, "external_accuracy", type("Gold", (Accuracy,), {"name": "external_accuracy"}))
+    assert explained("7", "--gold", "7")["external_accuracy"]["reason"] == "right"
+    assert list(explained("7", "--gold", "7", *TASK)) == ["external_countdown", "external_accuracy"]
+
+
+def test_no_text_reaches_the_terminal_as_it_is(registry):
+    text = "<answer>[bold]3[/bold] [/] \x1b[31m\u202e\u200b\ud800\n7\t</answer>"
+    row = json.dumps({"completion": text, "solution": text})
+    said = printed("explain", "--row", row, "--reward", "test_gold")
+    assert r"<answer>[bold]3[/bold] [/] \x1b[31m\u202e\u200b\ud800\n" in said and r"7\t</answer>" in said
+    assert "[red]equal[/red]: <answer>[bold]3" in said
+    assert not set("\x1b\u202e\u200b\ud800\t") & set(said)
+
+
+def test_long_texts_are_cut(registry):
+    said = printed("explain", "-", "--gold", "1", "--reward", "test_gold", stdin="(" * 999_999 + ")")
+    assert "Judged (1,000,000 characters):" in said
+    assert "(...999,400morecharacters...(" in "".join(said.split())
+    assert said.count("(") < 700 and "()\n" in said.replace(" ", "")
+
+
+def test_what_a_terminal_cannot_show_is_escaped():
+    assert visible("3 × 5", 9, "ascii").plain == r"3 \xd7 5"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (TASK, "COMPLETION: give what the model wrote as an argument, with --file, as - from standard input"),
+        (["x", "--file", "y", *TASK], "--file: give the completion as an argument or with --file, not both"),
+        (["x"], "--reward: name a reward, or give a Countdown task with --nums and --target"),
+        (["x", "--nums", "3"], "--reward: name a reward"),
+        (["x", "--nums", "3", "--reward", "countdown"], "needs the column 'target': give it with --target 22"),
+        (["x", "--target", "3", "--reward", "countdown"], "--nums: external_countdown needs the column 'nums'"),
+        (["x", "--reward", "test_gold"], "--gold: external_test_gold needs the column 'solution'"),
+        (["x", "--reward", "nope"], "there is no reward 'nope'; there are external_countdown, external_test_gold"),
+        (["x", "--nums", "3 x", "--target", "1"], "--nums: expected whole numbers such as [3, 5, 7], got '3 x'"),
+        (["x", "--nums", "3", "--target", "[/red]"], "--target: expected a whole number such as 22, got '[/red]'"),
+        (["x", "--column", "nums"], "--column: expected NAME=VALUE, got 'nums'"),
+        (["x", *TASK, "--set", "notation=loose"], "notation must be 'lenient' or 'strict', not 'loose'"),
+        (["x", "--row", "{"], "--row: the object: not JSON"),
+        (["x", "--row", "rows.jsonl"], "--row: expected '{\"nums\": [3, 5, 7], ...}', FILE.jsonl:LINE or"),
+        (["x", "--row", "no.jsonl:1"], "cannot read no.jsonl: No such file or directory"),
+        (["--row", "table.jsonl:1"], "line 1 of table.jsonl has 2 completions: say which"),
+        (["--row", "table.jsonl:1:3"], "line 1 of table.jsonl has 2 completions, got table.jsonl:1:3"),
+        (["--row", "table.jsonl:1:0"], "line 1 of table.jsonl has 2 completions, got"),
+        (["--row", "table.jsonl:2"], "table.jsonl has no line 2"),
+        (["--row", "table.jsonl:0"], "table.jsonl has no line 0"),
+        (["--file", "latin.txt", *TASK], "--file: not UTF-8 text"),
+        (["--file", "no.txt", *TASK], "cannot read no.txt: No such file or directory"),
+    ],
+)
+def test_mistakes_in_explain(registry, monkeypatch, tmp_path, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "300")
+    write(tmp_path / "table.jsonl", {"prompt": ["p", "p"], "completion": ["a", "b"]})
+    (tmp_path / "latin.txt").write_bytes("3 × 5".encode("latin-1"))
+    assert message in refused(monkeypatch, capsys, "explain", *arguments)
+
+
+ROWS = [{"completion": text, "nums": [3, 5, 7], "target": 22} for text in (RIGHT, WRONG, WRONG, "no")]
+
+
+def test_score(tmp_path, registry):
+    file, out = write(tmp_path / "c.jsonl", *ROWS), tmp_path / "new" / "graded.jsonl"
+    said = printed("score", file, "--out", out)
+    assert "Rewards that fit the first line: external_countdown" in said
+    assert "4 completions graded by 1 process in" in said and f"written: {out}" in said.replace("\n", "")
+    assert max(len(line) for line in said.splitlines() if "written" not in line and "tmp" not in line) <= 80
+    cells = [" ".join(line.split()) for line in said.splitlines()]
+    assert "external_countdown 0.250 0.000 1.000 25.0% 0" in cells
+    assert cells[cells.index("external_countdown wrong value 2 50.0%") :][1:3] == [
+        "correct 1 25.0%",
+        "no answer 1 25.0%",
+    ]
+    assert [json.loads(line) for line in out.read_text().splitlines()] == [
+        {
+            "file": str(file),
+            "line": number,
+            "rewards": {"external_countdown": reward},
+            "reasons": {"external_countdown": reason},
+        }
+        for number, (reward, reason) in enumerate(
+            [(1.0, "correct"), (0.0, "wrong value"), (0.0, "wrong value"), (0.0, "no answer")], start=1
+        )
+    ]
+
+
+def test_score_for_programs(tmp_path):
+    file = write(tmp_path / "c.jsonl", *ROWS, {"completion": RIGHT, "nums": [3, 5], "target": "22"})
+    said = json.loads(printed("score", file, "--reward", "countdown", "--set", "notation=strict", "--json"))
+    assert said["completions"] == 5 and said["unusable"] == 0 and said["files"] == [str(file)]
+    figures = said["rewards"]["external_countdown"]
+    assert figures["reasons"] == {"wrong value": 2, "correct": 1, "no answer": 1, "extra number": 1}
+    assert figures["mean"] == 0.2 and figures["parameters"]["notation"] == "strict"
+
+
+def test_lines_that_cannot_be_used_are_named(tmp_path, monkeypatch, capsys):
+    file, out = write(tmp_path / "c.jsonl", *ROWS, *[{"[/red]": 1}] * 12, *ROWS), tmp_path / "graded.jsonl"
+    said = printed("score", file, "--reward", "countdown", "--out", out)
+    assert "12 could not be used:" in said and "... and 2 more" in said
+    expected = [
+        f"line {number}: no completion: expected 'completion' or 'response', got '[/red]'" for number in range(5, 15)
+    ]
+    assert [line.rpartition(", line")[1:] for line in said.splitlines() if ", line" in line] == [
+        (", line", each.removeprefix("line")) for each in expected
+    ]
+    assert [json.loads(line)["line"] for line in out.read_text().splitlines()] == [1, 2, 3, 4, 17, 18, 19, 20]
+    out.unlink()
+    said = refused(monkeypatch, capsys, "score", file, "--reward", "countdown", "--out", out, "--strict")
+    assert said == f"Error: {file}, {expected[0]}"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no.jsonl"], "cannot read no.jsonl: No such file or directory"),
+        (["empty.jsonl"], "no completions: there are only empty lines"),
+        (["empty.jsonl", "--reward", "countdown"], "empty.jsonl: the file is empty"),
+        (["c.jsonl", "empty.jsonl"], "empty.jsonl: the file is empty"),
+        (["c.jsonl", "--reward", "nope"], "--reward: there is no reward 'nope'"),
+        (["c.jsonl", "--reward", "test_gold"], "line 1: external_test_gold needs the column 'solution', and there is"),
+        (["c.jsonl", "--out", "out.txt"], "--out: expected a name ending in .jsonl, got out.txt"),
+        (["c.jsonl", "--out", "c.jsonl"], "--out c.jsonl: this is a file to be graded"),
+        (["c.jsonl", "--workers", "0"], "Invalid value for --workers"),
+        (["c.jsonl", "--set", "max=1"], "--set max=1: no such parameter"),
+    ],
+)
+def test_mistakes_in_score(registry, monkeypatch, tmp_path, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "300")
+    write(tmp_path / "c.jsonl", *ROWS)
+    write(tmp_path / "empty.jsonl")
+    assert message in refused(monkeypatch, capsys, "score", *arguments).replace("'--workers'", "--workers")
+
+
+def start(*arguments, **options) -> subprocess.Popen:
+    command = [sys.executable, "-m", "swift_rlvr.cli", *map(str, arguments)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, cwd=PLUGIN, **pipes, **options)
+
+
+def test_several_processes_of_the_real_command(tmp_path):
+    file = write(tmp_path / "c.jsonl", *ROWS * 2000)
+    outs = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
+    for workers, out in enumerate(outs, start=1):
+        command = start("score", file, "--reward", "countdown", "--workers", workers, "--out", out, "--json")
+        said, errors = command.communicate(timeout=60)
+        assert command.returncode == 0 and not errors
+        assert json.loads(said)["completions"] == 8000 and json.loads(said)["workers"] == workers
+    assert outs[0].read_bytes() == outs[1].read_bytes()
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for processes in /proc")
+@pytest.mark.parametrize("written", [False, True], ids=["while workers start", "in the middle"])
+def test_interrupt(tmp_path, written):
+    """Ctrl-C, which a terminal sends to all its processes: code 130, no process and no file left, nothing said."""
+    long = {"completion": "<think>" + "1 + 2 is 3. " * 800 + "</think>" + RIGHT, "nums": [3, 5, 7], "target": 22}
+    file, out = write(tmp_path / "c.jsonl", *[long] * 10_000), tmp_path / "out.jsonl"
+    part = tmp_path / "out.jsonl.part"
+    command = start("score", file, "--reward", "countdown", "--workers", 2, "--out", out, start_new_session=True)
+    deadline = time.monotonic() + 30
+    while not (part.exists() and len(children(command.pid)) >= 3 and (part.stat().st_size > 0) >= written):
+        assert time.monotonic() < deadline and command.poll() is None, command.communicate()
+        time.sleep(0.002)
+    workers = children(command.pid)
+    os.killpg(command.pid, signal.SIGINT)
+    said, errors = command.communicate(timeout=30)
+    assert command.returncode == 130 and not said and not errors
+    assert list(tmp_path.iterdir()) == [file]
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{worker}").exists() for worker in workers):  # the one that tracks resources ends by itself
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_nothing_heavy_is_loaded():
+    code = "import swift_rlvr.cli, sys; print(*{name.split('.')[0] for name in sys.modules})"
+    result = subprocess.run([sys.executable, "-c", code], cwd=PLUGIN, capture_output=True, text=True, check=True)
+    assert not set(result.stdout.split()) & HEAVY_PACKAGES

@@ -1,0 +1,364 @@
+"""The code reward: what is taken for code, what it earns, and that nothing but passing the tests earns it."""
+
+import json
+import pickle
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from swift_rlvr.rewards.base import Grade
+from swift_rlvr.rewards.code import CodeReward, find_code
+from swift_rlvr.sandbox import BadTests, read_tests
+from swift_rlvr.sandbox.cases import same_output
+
+ADD = "def add(a, b):\n    return a + b"
+TESTS = ["assert add(1, 2) == 3", "assert add(-1, 1) == 0", "assert add('a', 'b') == 'ab'"]
+CASES = [{"input": "1 2\n", "output": "3\n"}, {"input": "-1 1\n", "output": "0\n"}]
+PROGRAM = "print(sum(map(int, input().split())))"
+
+
+def block(code: str, language: str = "python") -> str:
+    return f"<think>Let's see.</think>Here it is:\n```{language}\n{code}\n```\n"
+
+
+def grade(code: str, tests: object = tuple(TESTS), entry_point: str | None = None, **parameters) -> Grade:
+    (result,) = CodeReward(**parameters).grades([block(code)], tests=[tests], entry_point=[entry_point])
+    return result
+
+
+# --- what is taken for code ---
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("```python\nx\n```", "x"),
+        ("```py\nx\n```", "x"),
+        ("```Python3 title=a.py\nx\n```", "x"),
+        ("```\nx\n```", "x"),
+        ("``` python \nx\ny\n```  ", "x\ny"),
+        ("````python\nx = '''\n```\n'''\n````", "x = '''\n```\n'''"),  # a longer fence holds shorter ones
+        ("```python\nold\n```\n```python\nnew\n```", "new"),
+        ("```python\nx\n```\n```bash\npip\n```", "x"),  # another language is no code
+        ("```python\nx\n```\n```\noutput\n```", "output"),  # no language may be Python
+        ("```python\nx\n```\n```python\ncut off", "x"),  # never closed
+        ("```python\ncut off", None),
+        ("- item\n\n  ```python\n  if x:\n      y\n  ```", "if x:\n    y"),  # indented by a list
+        ("```python\r\nx\r\n```\r\n", "x\r"),
+        ("a ```python x``` b", None),  # within a line
+        ("```python x```\n```python\ny\n```", "y"),
+        ("```python\n```", None),
+        ("x = 1", None),
+        ("", None),
+        ("<think>```python\nx\n```</think>", None),
+        ("<think>```python\nx\n```</think>\n```python\ny\n```", "y"),
+        ("```python\nx\n```\n<answer>\n```python\ny\n```\n</answer>\n```python\nz\n```", "y"),
+        ("<answer>\nprint(1)\n</answer>", "print(1)"),
+        ("<answer>  </answer>", None),
+        ("<answer>```bash\nls\n```</answer>```python\nx\n```", None),
+        ("<answer>```python\nx\n```", "x"),  # the answer is never closed, the fence is
+    ],
+)
+def test_what_is_taken_for_code(text, code):
+    assert find_code(text) == code
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("<think>" * 140_000, "(" * 1_000_000, "- \n" * 300_000, "码" * 1_000_000, "`" * 1_000_000, "```\n" * 250_000),
+        *("```python" * 110_000, "```python\n" * 100_000, " " * 500_000 + "```" * 100_000, "<answer>```\n" * 80_000),
+        *("```python\n" + "x\n" * 500_000 + "```", "<answer>" + "9" * 1_000_000 + "</answer>", "\n" * 1_000_000),
+    ],
+)
+def test_a_hostile_megabyte_takes_little_time(text):
+    start = time.monotonic()
+    assert CodeReward(timeout=0.5)([text], tests=[TESTS]) == [0.0]
+    assert time.monotonic() - start < 1
+
+
+@given(st.text(alphabet="`python\n x<answer>/"))
+def test_any_text_has_code_or_none(text):
+    code = find_code(text)
+    assert code is None or code.replace("\n", "") == "" or code.split("\n")[-1].strip() in text
+
+
+# --- what it earns ---
+
+WRONG_ADD = "def add(a, b):\n    return 3 if a == 1 else 'ab'"
+
+
+@pytest.mark.parametrize(
+    ("code", "tests", "entry_point", "expected", "share"),
+    [
+        (ADD, TESTS, None, (1.0, "all tests passed"), 1.0),
+        (ADD, "\n".join(TESTS), None, (1.0, "all tests passed"), 1.0),
+        (ADD, json.dumps(TESTS), None, (1.0, "all tests passed"), 1.0),
+        (WRONG_ADD, TESTS, None, (0.0, "some tests failed"), 2 / 3),
+        (ADD, "def check(candidate):\n    assert candidate(1, 2) == 3", "add", (1.0, "all tests passed"), 1.0),
+        (WRONG_ADD, "def check(c):\n    assert c(1, 2) == 3\n    assert c(0, 0) == 0", "add", (0.0, "some tests failed"), 0.5),
+        ("class S:\n    def add(self, a, b): return a + b", "def check(f): assert f(a=1, b=2) == 3", "S().add", (1.0, "all tests passed"), 1.0),
+        (ADD, "from solution import add\n\ndef test_add():\n    for n in range(9):\n        assert add(n, n) == 2 * n", None, (1.0, "all tests passed"), 1.0),
+        (ADD, "import math\nassert math.isclose(add(0.1, 0.2), 0.3)\nassert abs(add(0.1, 0.2) - 0.3) < 1e-9", None, (1.0, "all tests passed"), 1.0),
+        (ADD, ["try:\n    add(1, '')\nexcept TypeError:\n    pass\nelse:\n    assert False"], None, (1.0, "all tests passed"), 1.0),
+        ("def is_even(n): return True", "assert is_even(2)\nassert not is_even(3)", None, (0.0, "some tests failed"), 0.5),
+        ("def sum(a, b): return a - b", ["assert sum(5, 2) == 3"], None, (1.0, "all tests passed"), 1.0),  # hides a builtin
+        ("def add(a, b): a += b", ["x = [1]\nadd(x, [2])\nassert x == [1, 2]"], None, (1.0, "all tests passed"), 1.0),
+        (PROGRAM, CASES, None, (1.0, "all tests passed"), 1.0),
+        (PROGRAM, {"inputs": ["1 2", ["3 4", "5"]], "outputs": ["3", ["7"]]}, None, (1.0, "all tests passed"), 1.0),
+        (PROGRAM, {"input": ["1 2"], "output": ["3"]}, None, (1.0, "all tests passed"), 1.0),
+        (PROGRAM, json.dumps({"inputs": ["1 2"], "outputs": ["3"]}), None, (1.0, "all tests passed"), 1.0),
+        ("input(); print(3)", CASES, None, (0.0, "some tests failed"), 0.5),
+        ("print(3); raise ValueError", CASES, None, (0.0, "error"), 0.0),
+        ("print(3); exit(1)", CASES, None, (0.0, "ended early"), 0.0),
+        ("def add(a, b)", TESTS, None, (0.0, "syntax error"), 0.0),
+        ("def f(): pass", TESTS, None, (0.0, "error"), 0.0),
+        ("x = bytearray(1 << 40)", TESTS, None, (0.0, "out of memory"), 0.0),
+        ("x = 1\n" * 30_000, TESTS, None, (0.0, "code too long"), 0.0),
+    ],
+)  # fmt: skip
+def test_what_code_earns(code, tests, entry_point, expected, share):
+    assert grade(code, tests, entry_point) == expected
+    assert grade(code, tests, entry_point, partial=True).reward == pytest.approx(share)
+
+
+def test_text_without_code_and_rows_without_tests():
+    reward = CodeReward()
+    completions = [None, "I can't.", block(ADD), block(ADD), block(ADD), [{"role": "assistant", "content": block(ADD)}]]
+    grades = reward.grades(completions, tests=[TESTS, TESTS, None, [], "assert (", TESTS], task=["code"] * 6)
+    assert grades == [
+        (0.0, "no text"),
+        (0.0, "no code"),
+        (None, "bad tests"),
+        (None, "bad tests"),
+        (None, "bad tests"),
+        (1.0, "all tests passed"),
+    ]
+    assert {reason for _, reason in grades} <= set(reward.reasons)
+    assert reward([block(ADD)] * 2, tests=[None, TESTS], task=["math", "code"]) == [None, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "named"),
+    [({"timeout": 0}, "timeout"), ({"timeout": float("nan")}, "timeout"), ({"memory_mb": 1}, "memory_mb"), ({"max_workers": -1}, "max_workers")],
+)  # fmt: skip
+def test_parameters_are_checked(parameters, named):
+    with pytest.raises(ValueError, match=f"external_code: {named} must be"):
+        CodeReward(**parameters)
+
+
+def test_many_at_once_in_order_and_equal_ones_once():
+    reward = pickle.loads(pickle.dumps(CodeReward(max_workers=2, timeout=1)))
+    code = ["import time\ntime.sleep(9)", ADD, WRONG_ADD]  # the first takes all of its second
+    start = time.monotonic()
+    assert reward([block(each) for each in code * 8], tests=[TESTS] * 24) == [0.0, 1.0, 0.0] * 8
+    assert time.monotonic() - start < 2
+    assert reward([], tests=[]) == []
+
+
+def test_it_is_called_in_threads():
+    reward = CodeReward()
+    with ThreadPoolExecutor(4) as pool:
+        calls = pool.map(lambda _: reward([block(ADD), block(WRONG_ADD)], tests=[TESTS] * 2), range(8))
+        assert list(calls) == [[1.0, 0.0]] * 8
+    assert threading.active_count() < 20
+
+
+def test_it_says_why():
+    why = CodeReward(partial=True).explain(block(WRONG_ADD), tests=TESTS)
+    assert why.reward == pytest.approx(2 / 3)
+    assert why.extracted == WRONG_ADD
+    assert [rule.passed for rule in why.rules] == [True, True, True, True, True, False, True]
+    assert why.rules[5].detail == "add(-1, 1) -> wrong: expected 0, got 'ab'"
+    why = CodeReward().explain(block(WRONG_ADD), tests=TESTS)
+    assert [rule.passed for rule in why.rules[4:]] == [True, False, None]
+    why = CodeReward().explain(block("def add("), tests=TESTS)
+    assert [rule.passed for rule in why.rules] == [True, True, True, False, None, None, None]
+    assert "SyntaxError" in why.rules[3].detail
+    why = CodeReward().explain("nothing", tests=TESTS)
+    assert [rule.passed for rule in why.rules] == [True, False, None, None, None, None, None]
+    why = CodeReward().explain(block(ADD), tests="x = 1")
+    assert (why.reward, why.rules[0].passed) == (None, False)
+    why = CodeReward().explain(block(PROGRAM), tests=[{"input": "1 2", "output": "4"}])
+    assert why.rules[4].detail == "input '1 2' -> wrong: expected '4', got '3\\n'"
+
+
+# --- cheating ---
+
+CHEATS = {
+    "exit": "import sys\nsys.exit(0)",
+    "exit at once": "import os\nos._exit(0)",
+    "SystemExit": "raise SystemExit(0)",
+    "exit when called": "import os\ndef add(a, b): os._exit(0)",
+    "exit while called, in a thread": "import os, threading, time\nthreading.Timer(0.05, os._exit, [0]).start()\ndef add(a, b): time.sleep(1)",
+    "exit at exit": "import atexit, os\natexit.register(os._exit, 0)\nraise SystemExit",
+    "say so": "print('all tests passed')\nprint('OK')\ndef add(a, b): print('passed')",
+    "equal to everything": "class E:\n    def __eq__(self, other): return True\n    __hash__ = None\ndef add(a, b): return E()",
+    "a list equal to everything": "class E(list):\n    def __eq__(self, other): return True\ndef add(a, b): return E()",
+    "a number equal to everything": "class E(int):\n    def __eq__(self, other): return True\ndef add(a, b): return E()",
+    "no assertions": "import builtins\nbuiltins.AssertionError = None\nAssertionError = None\ndef add(a, b): pass",
+    "other builtins": "import builtins\nbuiltins.eval = builtins.exec = builtins.compile = lambda *a, **k: True\ndef add(a, b): pass",
+    "other json": "import json\njson.dumps = json.loads = lambda *a, **k: True\njson.JSONEncoder.encode = lambda *a: 'true'\ndef add(a, b): pass",
+    "tracing": "import sys\nsys.settrace(lambda *a: None)\nsys.setprofile(lambda *a: None)\ndef add(a, b): pass",
+    "own check": "def check(candidate): pass\ndef test_add(): pass\ndef add(a, b): pass",
+    "optimized": "import sys\nsys.flags = None\n__debug__0 = False\ndef add(a, b): pass",
+    "caught": "class A(BaseException): pass\ndef add(a, b): raise A",
+    "the frames": """
+import sys
+def add(a, b):
+    frame, seen = sys._getframe(), ""
+    while frame:
+        seen += repr(frame.f_locals) + repr(frame.f_code.co_consts)
+        frame = frame.f_back
+    return next(number for number in (987654321, 123456789) if str(number) in seen)
+""",
+    "the garbage collector": """
+import gc
+def add(a, b):
+    seen = "".join(repr(each) for each in gc.get_objects() if type(each) in (list, dict, tuple) and len(each) < 50)
+    return next(number for number in (10 * 98765432 + 1, 10 * 12345678 + 9) if str(number) in seen)
+""",
+    "the files": """
+import os
+def add(a, b):
+    for folder in (".", "/tmp", "/proc/self", f"/proc/{os.getppid()}", os.environ["HOME"]):
+        try:
+            for name in os.listdir(folder):
+                if "987654321" in open(os.path.join(folder, name)).read(): return 987654321
+        except OSError: pass
+""",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("cheat", CHEATS)
+def test_cheating_earns_nothing(cheat):
+    hidden = ["assert add(987654320, 1) == 987654321", "assert add(123456780, 9) == 123456789"]
+    for tests in (
+        hidden,
+        "def check(candidate):\n    " + "\n    ".join(hidden),
+        [{"input": "987654320 1", "output": "987654321"}],
+    ):
+        assert grade(CHEATS[cheat], tests, "add", partial=True, timeout=2).reward == 0.0
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import math\nmath.isclose = lambda *a, **k: True\ndef add(a, b): return 0",
+        "import builtins\nbuiltins.abs = builtins.round = lambda *a: 0\ndef add(a, b): return 7",
+        "abs = round = len = lambda *a: 0\ndef add(a, b): return 7",
+        "import os\ndef add(a, b): os._exit(0)",
+        "import sys\nsys.exit(0)",
+        "def add(a, b): raise SystemExit(0)",
+        "print('passed')",
+    ],
+)
+def test_tests_beside_the_code_cannot_be_bent_by_these(code):
+    """These asserts compare with no literal, so they are evaluated where the code is."""
+    tests = [
+        "import math\nfor n in range(3):\n    assert abs(add(n, 1) - (n + 1)) < 1e-6 and math.isclose(add(n, 1), n + 1)"
+    ]
+    assert grade(code, tests, "add", timeout=2).reward == 0.0
+    assert grade(ADD, tests, "add").reward == 1.0
+
+
+def test_a_known_limit():
+    """An object that lies about itself passes where no literal is compared: stated in the documentation."""
+    liar = "class E:\n    def __eq__(self, other): return True\ndef add(a, b): return E()"
+    assert grade(liar, ["x = 3\nassert add(1, 2) == x"]).reward == 1.0
+    assert grade(liar, ["assert add(1, 2) == 3"]).reward == 0.0
+
+
+# --- reading tests ---
+
+
+@pytest.mark.parametrize(
+    ("source", "entry_point", "expected"),  # expected: (source, kind, expected value) of each test
+    [
+        ("assert f(1) == [1, -2]", None, [("f(1)", "equal", [1, -2])]),
+        ("assert f(1) == f(2) == 3", None, [("f(1) == f(2) == 3", "true", True)]),
+        ("assert {1} == f(1), 'message'", None, [("f(1)", "equal", {1})]),
+        ("assert set(f(1)) == set([1, 2])", None, [("set(f(1))", "equal", {1, 2})]),
+        ("assert f(1) == float('-inf')", None, [("f(1)", "equal", float("-inf"))]),
+        ("assert f(1) is None", None, [("f(1)", "is", None)]),
+        ("assert f(1) is not None", None, [("f(1) is not None", "true", True)]),
+        ("assert abs(f(1) - 0.5) < 1e-6", None, [("f(1)", "near", 0.5)]),
+        ("import math\nassert math.isclose(f(1), 0.5, rel_tol=1e-3)", None, [("f(1)", "near", 0.5)]),
+        ("assert abs(f(1) - g(1)) < 1e-6", None, [("abs(f(1) - g(1)) < 1e-06", "true", True)]),
+        ("assert f(1)\nassert not f(2)\nassert not not f(3)", None, [("f(1)", "true", True), ("f(2)", "true", False), ("f(3)", "true", True)]),
+        ("for x in [1, 2]:\n    assert f(x) == x", None, [("for x in [1, 2]:\n    assert f(x) == x", "run", None)]),
+        ('"""Docstring."""\nx = 1\nassert f(x) == 1\nprint("fine")\nassert True, "fine"', None, [("f(x)", "equal", 1)]),
+        ("def check(g):\n    assert g(1) == 2\n    assert g(2) == 3", "f", [("g(1)", "equal", 2), ("g(2)", "equal", 3)]),
+        ("def check(g):\n    assert g(1) == 2\ncheck(f)", None, [("g(1)", "equal", 2)]),
+        ("def check(g):\n    assert g(1) == 2\ncheck(f)", "f", [("g(1)", "equal", 2)]),
+        ("def check(g):\n    if g(1): return\n    assert False", "S().f", [("check(S().f)", "run", None)]),
+        ("from solution import f\ndef test_a():\n    assert f(1) == 2\ndef test_b():\n    assert f(2)", None, [("f(1)", "equal", 2), ("f(2)", "true", True)]),
+        ("def same(a, b): return a == b\nassert same(f(1), 2)", None, [("same(f(1), 2)", "true", True)]),
+    ],
+)  # fmt: skip
+def test_tests_are_taken_apart(source, entry_point, expected):
+    steps = read_tests(source, entry_point)
+    assert [(step.source, step.kind, step.expected) for step in steps] == expected
+
+
+def test_a_function_that_was_taken_apart_is_not_shown_to_the_code():
+    steps = read_tests("def check(g):\n    assert g(1) == 987654321", "f")
+    assert "987654321" not in "".join(step.prepare + step.source for step in steps)
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        *(
+            None,
+            3,
+            [],
+            "",
+            "   ",
+            "x = 1",
+            "def f(:",
+            "# nothing",
+            [None],
+            [3],
+            ["assert f(1)", 3],
+            [{}],
+            {},
+            "[1",
+            "[1]",
+        ),
+        *({"inputs": ["1"], "outputs": []}, {"inputs": [], "outputs": []}, {"inputs": [[1]], "outputs": ["1"]}),
+        *([{"input": "1"}], [{"input": 1, "output": "1"}], [{"input": "1", "output": "1"}, "assert f(1)"]),
+        *({"inputs": ["1"], "outputs": ["2"], "fn_name": "f"}, "import numpy\nassert numpy.all(f(1))", "assert True"),
+        *("def check(f): assert f(1)", "class T: pass", "\0", "(" * 10_000, "[" * 100_000),
+        "import unittest\nclass T(unittest.TestCase): pass\nif __name__ == '__main__': unittest.main()",
+    ],
+)
+def test_tests_that_cannot_be_read_are_refused(tests):
+    with pytest.raises(BadTests):
+        read_tests(tests)
+
+
+@pytest.mark.parametrize("entry_point", [3, "", "f(", "\0", ["f"]])
+def test_an_entry_point_that_is_no_name_is_refused(entry_point):
+    with pytest.raises(BadTests, match="entry_point must be a name"):
+        read_tests("def check(f): assert f(1)", entry_point)
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "same"),
+    [
+        ("1 2\n", "1 2", True),
+        ("1  2 \r\n3\n\n", "1 2\n3\n", True),
+        ("1\n\n2", "1\n2", False),
+        ("1 2", "1\n2", False),
+        ("1.0", "1", False),
+        ("", "\n", True),
+        ("", "0", False),
+        ("YES", "yes", False),
+    ],
+)
+def test_outputs_differ_in_more_than_white_space(got, expected, same):
+    assert same_output(got, expected) is same

@@ -1,0 +1,373 @@
+"""Scoring files: rewards equal to direct grading, in order, whatever the workers; a broken line harms no other."""
+
+import json
+import os
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from swift_rlvr import scoring
+from swift_rlvr.jsonl import InputError
+from swift_rlvr.rewards import REWARDS, Grade, Reward
+from swift_rlvr.rewards.countdown import CountdownReward
+from swift_rlvr.scoring import Scoring, Tally, grade_block
+from swift_rlvr.scoring_lines import LineError, read_items, with_columns_from_prompt
+from swift_rlvr.scoring_rewards import build_rewards, columns_for, default_rewards
+from swift_rlvr.scoring_workers import map_blocks
+from swift_rlvr.tasks.countdown import read_prompt, to_messages
+
+COUNTDOWN = [CountdownReward()]
+ANSWERS = ["1 + 2 * 3 = 7", "1 + 2 + 3", "(1 + 2) * 3", "1 + 2 + 4", "", "seven"]
+
+
+class Length(Reward):
+    name, reasons = "external_test_length", ("measured",)
+
+    def grade(self, text):
+        return Grade(float(len(text)), "measured")
+
+
+class NeedsLimit(Reward):
+    name, columns, reasons = "external_test_limit", ("limit",), ("short", "long")
+
+    def grade(self, text, limit):
+        return Grade(1.0, "short") if len(text) < limit else Grade(0.0, "long")
+
+
+class RunsCode(Length):
+    name, runs_code = "external_test_code", True
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    """The registry with Countdown and the rewards above only."""
+    for name in set(REWARDS) - {"external_countdown"}:
+        monkeypatch.delitem(REWARDS, name)
+    for reward in (Length, NeedsLimit, RunsCode):
+        monkeypatch.setitem(REWARDS, reward.name, reward)
+
+
+def record(index: int) -> dict:
+    thought = f"<think>{index}: " + "1 + 2 is 3. " * (index % 40) + "</think>"
+    answer = f"<answer>{ANSWERS[index % len(ANSWERS)]}</answer>"
+    return {"completion": thought + answer, "nums": [1, 2, 3], "target": 6 + index % 4}
+
+
+def lines_of(rows) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def direct(rows) -> list[Grade]:
+    completions = [row["completion"] for row in rows]
+    return COUNTDOWN[0].grades(completions, **columns_for(COUNTDOWN[0], rows))
+
+
+def graded(records) -> list[Grade]:
+    return [Grade(each["rewards"]["external_countdown"], each["reasons"]["external_countdown"]) for each in records]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_order_and_grades_are_those_of_direct_grading(tmp_path, monkeypatch, workers):
+    monkeypatch.setattr(scoring, "_BLOCK", 5_000)
+    files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    rows = [list(map(record, range(1500))), list(map(record, range(7, 300)))]
+    for file, part in zip(files, rows, strict=True):
+        file.write_bytes(lines_of(part))
+    done = []
+    run = Scoring(files, COUNTDOWN, workers, advance=done.append)
+    records = list(run.records())
+    assert [(each["file"], each["line"]) for each in records] == [
+        (str(file), line) for file, part in zip(files, rows, strict=True) for line in range(1, len(part) + 1)
+    ]
+    expected = direct(rows[0]) + direct(rows[1])
+    assert graded(records) == expected
+    assert run.tallies[0] == Tally.of(expected)
+    assert sum(done) == run.size == sum(file.stat().st_size for file in files) and len(done) > 20
+
+
+good_rows = st.lists(st.integers(0, 50).map(record), min_size=1, max_size=6)
+broken = st.sampled_from(
+    [b"{", b'{"completion": "<answer>', b"[1]", b"\xff\xfe", b"nul", b'{"nums": [1]}', b"[" * 9999, b"\x00", b"", b"  "]
+)
+
+
+@given(rows=good_rows, garbage=st.lists(st.tuples(st.integers(0, 6), broken), max_size=4), size=st.integers(1, 300))
+def test_a_broken_line_never_touches_its_neighbours(tmp_path_factory, rows, garbage, size):
+    lines = [(lines_of([row]).strip(), row) for row in rows]
+    for place, line in garbage:
+        lines.insert(place, (line, None))
+    file = tmp_path_factory.mktemp("broken") / "x.jsonl"
+    file.write_bytes(b"\n".join(line for line, _ in lines))
+    blank = sum(not line.strip() for line, _ in lines)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scoring, "_BLOCK", size)
+        run = Scoring([file], COUNTDOWN, workers=1)
+        records = list(run.records())
+    assert graded(records) == direct(rows)
+    assert [each["line"] for each in records] == [n for n, (_, row) in enumerate(lines, start=1) if row is not None]
+    assert run.unusable == len(lines) - len(rows) - blank == len(run.problems)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "not JSON (Expecting property name"),
+        (b'{"completion": "\xff"}', "not UTF-8 text"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"completion": ' + "9" * 5000 + "}", "not JSON (Exceeds the limit"),
+        ("[1]", "expected an object such as {...}, got [1]"),
+        ('{"nums": [1], "text": "a"}', "no completion: expected 'completion' or 'response', got 'nums', 'text'"),
+        ("{}", "no completion: expected 'completion' or 'response', got nothing"),
+        ('{"completion": null}', "completion: expected a text, a list of messages or a list of completions, got null"),
+        ('{"completion": 3}', "got 3"),
+        ('{"completion": {"role": "assistant"}}', 'got {"role": "assistant"}'),
+        ('{"completion": []}', "got []"),
+        ('{"completion": ["a", "b"], "prompt": ["p"]}', "unequal length: completion has 2, prompt has 1"),
+        # The numbers of one task are no list with a value for each completion.
+        ('{"completion": ["a", "b"], "nums": [1, 2, 3], "target": 6}', "completion has 2, nums has 3"),
+    ],
+)
+def test_malformed_lines(line, message):
+    with pytest.raises(LineError) as raised:
+        read_items(line)
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ({"completion": "a"}, [(None, "a")]),
+        ({"response": "a", "messages": []}, [(None, "a")]),  # swift infer
+        ({"completion": "a", "response": "b"}, [(None, "a")]),
+        ({"completion": [{"role": "assistant", "content": "a"}]}, [(None, [{"role": "assistant", "content": "a"}])]),
+        ({"completion": ["a", "b"], "advantages": [0.1, -0.1]}, [(1, "a"), (2, "b")]),
+        ({"step": [], "prompt": [], "completion": []}, []),  # ms-swift writes one where nothing was logged
+    ],
+)
+def test_forms_of_lines(line, expected):
+    assert [(item.position, item.completion) for item in read_items(json.dumps(line))] == expected
+
+
+def table(rows, **changed) -> dict:
+    """What ms-swift's `log` writes for one step: no columns of the dataset, the prompt rendered."""
+    prompts = [
+        "<|im_start|>system\nYou think.<|im_end|>\n<|im_start|>user\n"
+        f"{to_messages(row['nums'], row['target'])[1]['content']}<|im_end|>\n<|im_start|>assistant\n"
+        for row in rows
+    ]
+    completions = [row["completion"] for row in rows]
+    made = {"step": ["7"] * len(rows), "prompt": prompts, "completion": completions}
+    return {**made, "CountdownReward": [float("nan")] * len(rows), "advantages": [0.0] * len(rows), **changed}
+
+
+def test_tables_of_ms_swift(tmp_path):
+    rows = list(map(record, range(16)))
+    file = tmp_path / "completions.jsonl"
+    file.write_bytes(lines_of([table(rows[:8]), {"oops": 1}, table(rows[8:])]))
+    run = Scoring([file], COUNTDOWN)
+    records = list(run.records())
+    assert graded(records) == direct(rows)
+    assert [(each["line"], each["position"]) for each in records] == [(n, p) for n in (1, 3) for p in range(1, 9)]
+    assert run.from_prompt == 16 and run.unusable == 1
+
+
+def test_one_bad_completion_of_a_table(tmp_path):
+    rows = list(map(record, range(3)))
+    made = table(rows)
+    made["prompt"][1], made["completion"][2] = "What is 1 + 1?", None
+    file = tmp_path / "completions.jsonl"
+    file.write_bytes(lines_of([made]))
+    run = Scoring([file], COUNTDOWN)
+    assert graded(run.records()) == direct(rows[:1])
+    assert [problem.partition("jsonl, ")[2][:90] for problem in run.problems] == [
+        "line 1, completion 2: external_countdown needs the column 'nums', and there is 'step', 'pr",
+        "line 1, completion 3: expected a text or a list of messages, got null",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        (to_messages([7, 3, 5], 22)[1]["content"], ([7, 3, 5], 22)),
+        (to_messages([7], -2)[1]["content"], ([7], -2)),
+        ("Using the numbers [1, 2], create an equation that equals 3.", ([1, 2], 3)),
+        ("Using the numbers [1, 2], create an equation that equals 3." * 2, ([1, 2], 3)),
+        # An earlier turn of the policy must not put another task in place of the one that was asked.
+        ("".join(f"Using the numbers [{n}], create an equation that equals {n}." for n in (1, 2)), None),
+        ("Using the numbers [], create an equation that equals 3.", None),
+        ("Using the numbers [ , ], create an equation that equals 3.", None),
+        (f"Using the numbers [{'9' * 5000}], create an equation that equals 3.", None),
+        ("Using the numbers [" * 50_000, None),
+        ("", None),
+    ],
+)
+def test_task_from_the_prompt(prompt, expected):
+    assert read_prompt(prompt) == expected
+
+
+def test_where_prompts_stand():
+    turns = to_messages([1, 2], 3)
+    for row in ({"prompt": turns}, {"messages": [*turns, {"role": "assistant", "content": "3"}]}):
+        found = with_columns_from_prompt(row)
+        assert (found["nums"], found["target"]) == ([1, 2], 3)
+    for row in ({"prompt": turns, "nums": [5]}, {"prompt": 3}, {"messages": 3}, {"messages": [3]}, {"prompt": None}):
+        assert with_columns_from_prompt(row) is row
+
+
+def test_rows_of_other_tasks_need_no_columns():
+    rows = [record(0), {"completion": "42", "task": "math"}, {"completion": "42"}, {**record(2), "task": "countdown"}]
+    block = grade_block(lines_of(rows), COUNTDOWN, keep_records=True)
+    assert [(line, reasons) for line, _, _, reasons in block.records] == [
+        (1, ["wrong value"]),
+        (2, ["other task"]),
+        (4, ["wrong value"]),
+    ]
+    assert [line for line, _, _ in block.problems] == [3]
+
+
+def test_bad_gold_is_graded_as_none_and_not_refused(tmp_path):
+    file = tmp_path / "x.jsonl"
+    file.write_bytes(lines_of([{**record(0), "nums": None}, record(1)]))
+    figures = Scoring([file], COUNTDOWN).run()["rewards"]["external_countdown"]
+    assert (figures["graded"], figures["ungraded"], figures["reasons"]["bad gold"]) == (1, 1, 1)
+
+
+grades = st.builds(Grade, st.none() | st.integers(-2, 2).map(float), st.sampled_from("abc"))
+
+
+@given(st.lists(grades), st.lists(grades))
+def test_tallies_add_up(first, second):
+    tally = Tally.of(first)
+    tally.add(Tally.of(second))
+    assert tally == Tally.of(first + second)
+
+
+def test_summary_of_several_rewards(tmp_path, registry):
+    file = tmp_path / "x.jsonl"
+    file.write_bytes(lines_of([{"completion": text} for text in ("a", "bbb", "bbb", "")]))
+    rewards = build_rewards(["test_length", "external_test_code", "test_length"])
+    summary = Scoring([file, file], rewards).run(tmp_path / "out.jsonl")
+    assert list(summary["rewards"]) == ["external_test_length", "external_test_code"]
+    figures = summary["rewards"]["external_test_length"]
+    assert [figures[key] for key in ("mean", "lowest", "highest", "share_at_highest")] == [1.75, 0.0, 3.0, 0.5]
+    assert figures["reasons"] == {"measured": 4} and summary["completions"] == 4
+    last = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[-1])
+    assert last["rewards"] == {"external_test_length": 0.0, "external_test_code": 0.0} and last["line"] == 4
+
+
+def test_default_rewards_are_those_whose_columns_are_there(tmp_path, registry):
+    def chosen(*rows):
+        file = tmp_path / "x.jsonl"
+        file.write_bytes(b"garbage\n\n" + lines_of(rows))
+        return [reward.name for reward in default_rewards([file])]
+
+    assert chosen(record(0)) == ["external_countdown", "external_test_length"]
+    assert chosen({"completion": "a", "limit": 3}) == ["external_test_length", "external_test_limit"]
+    assert chosen(table([record(0)])) == ["external_countdown", "external_test_length"]
+    with pytest.raises(InputError, match="no line can be used; .*line 1: not JSON"):
+        chosen()
+
+
+def test_no_reward_fits(tmp_path, registry, monkeypatch):
+    monkeypatch.delitem(REWARDS, "external_test_length")
+    file = tmp_path / "x.jsonl"
+    file.write_bytes(lines_of([{"completion": "a", "gold": 1}]))
+    with pytest.raises(InputError, match="line 1: no reward can do with 'completion', 'gold'; choose one with --rew"):
+        default_rewards([file])
+
+
+def test_settings(monkeypatch, registry):
+    (strict,) = build_rewards(["countdown"], ["external_countdown.notation=strict"])
+    assert strict.parameters == CountdownReward(notation="strict").parameters
+    length, countdown = build_rewards(["test_length", "countdown"], ["tasks=math,countdown", "notation=strict"])
+    assert length.parameters.tasks == countdown.parameters.tasks == ("math", "countdown")
+    monkeypatch.setenv("EXTERNAL_COUNTDOWN_NOTATION", "strict")
+    assert build_rewards(["countdown"])[0].parameters.notation == "strict"
+    assert build_rewards(["countdown"], ["notation=lenient"])[0].parameters.notation == "lenient"
+
+
+@pytest.mark.parametrize(
+    ("names", "setting", "message"),
+    [
+        (["countdwn"], "", "--reward: there is no reward 'countdwn'; there are external_countdown"),
+        (["countdown"], "notation", "--set: expected NAME=VALUE or REWARD.NAME=VALUE, got 'notation'"),
+        (["countdown"], "=strict", "--set: expected NAME=VALUE"),
+        (["countdown"], "notatoin=strict", "no such parameter; external_countdown has tasks, notation"),
+        (["countdown"], "notation=loose", "external_countdown: notation must be 'lenient' or 'strict', not 'loose'"),
+        (["countdown"], "nope.notation=strict", "there is no reward 'nope'"),
+        (["test_length"], "countdown.notation=strict", "no such parameter; external_test_length has tasks"),
+    ],
+)
+def test_mistakes_in_settings(registry, names, setting, message):
+    with pytest.raises(InputError) as raised:
+        build_rewards(names, [setting] if setting else [])
+    assert message in str(raised.value)
+
+
+def test_files_that_cannot_be_graded(tmp_path):
+    empty, blank, bad = (tmp_path / name for name in ("empty.jsonl", "blank.jsonl", "bad.jsonl"))
+    empty.write_text("")
+    blank.write_text("\n \n")
+    bad.write_text("{\n[]\n")
+    for file, message in {
+        empty: "the file is empty",
+        blank: "there are only empty lines",
+        bad: "no line can be used: .*line 1: not JSON.*line 2: expected an object",
+        tmp_path: "expected a file of lines",
+        tmp_path / "no.jsonl": "no such file",
+    }.items():
+        with pytest.raises(InputError, match=message):
+            Scoring([file], COUNTDOWN).run(tmp_path / "out.jsonl")
+    good = tmp_path / "good.jsonl"
+    good.write_bytes(lines_of([record(0)]))
+    with pytest.raises(InputError, match="would be replaced"):
+        Scoring([good], COUNTDOWN).run(tmp_path / "." / "good.jsonl")
+    with pytest.raises(InputError, match="line 2: not JSON"):
+        good.write_bytes(lines_of([record(0)]) + b"{")
+        Scoring([good], COUNTDOWN, strict=True).run(tmp_path / "out.jsonl")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.jsonl", "blank.jsonl", "empty.jsonl", "good.jsonl"]
+
+
+def test_byte_order_mark_and_line_ends_of_windows(tmp_path):
+    file = tmp_path / "x.jsonl"
+    file.write_bytes(b"\xef\xbb\xbf" + lines_of([record(0), record(1)]).replace(b"\n", b"\r\n"))
+    run = Scoring([file], COUNTDOWN)
+    assert graded(run.records()) == direct([record(0), record(1)]) and not run.unusable
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_blocks_are_read_only_as_they_are_needed(workers):
+    """Memory stays small: at most 4 blocks a worker are read ahead of what has been handed on."""
+    read = 0
+
+    def blocks():
+        nonlocal read
+        for read in range(1, 101):
+            yield read, b"x" * read
+
+    for done, (label, size, result) in enumerate(map_blocks(len, blocks(), workers), start=1):
+        assert label == size == result == done
+        assert read <= done + 4 * workers
+    assert read == 100
+
+
+def end(block: bytes) -> None:
+    os._exit(7)
+
+
+def fail(block: bytes) -> None:
+    raise KeyError(block)
+
+
+@pytest.mark.parametrize(("function", "code", "said"), [(end, 7, ""), (fail, 1, "KeyError: b'x'")])
+def test_a_worker_that_ends_early_is_an_error(capfd, function, code, said):
+    with pytest.raises(RuntimeError, match=f"a worker ended early, with exit code {code}"):
+        list(map_blocks(function, [(1, b"x")] * 9, workers=2))
+    assert said in capfd.readouterr().err
+
+
+def test_grading_is_handed_to_workers_by_pickle(tmp_path):
+    grade = partial(grade_block, rewards=COUNTDOWN, keep_records=True)
+    ((_, _, block),) = map_blocks(grade, [(None, lines_of([record(1)]))], workers=2)
+    assert block == grade(lines_of([record(1)]))

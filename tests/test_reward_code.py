@@ -59,7 +59,7 @@ def grade(code: str, tests: object = tuple(TESTS), entry_point: str | None = Non
         ("<answer>\nprint(1)\n</answer>", "print(1)"),
         ("<answer>  </answer>", None),
         ("<answer>```bash\nls\n```</answer>```python\nx\n```", None),
-        ("<answer>```python\nx\n```", "x"),  # the answer is never closed, the fence is
+        ("<answer>\n```python\nx\n```", "x"),  # the answer is never closed, the fence is
     ],
 )
 def test_what_is_taken_for_code(text, code):
@@ -88,38 +88,70 @@ def test_any_text_has_code_or_none(text):
 
 # --- what it earns ---
 
+PASSED = (1.0, "all tests passed")
 WRONG_ADD = "def add(a, b):\n    return 3 if a == 1 else 'ab'"
 
 
 @pytest.mark.parametrize(
     ("code", "tests", "entry_point", "expected", "share"),
     [
-        (ADD, TESTS, None, (1.0, "all tests passed"), 1.0),
-        (ADD, "\n".join(TESTS), None, (1.0, "all tests passed"), 1.0),
-        (ADD, json.dumps(TESTS), None, (1.0, "all tests passed"), 1.0),
+        (ADD, TESTS, None, PASSED, 1.0),
+        (ADD, "\n".join(TESTS), None, PASSED, 1.0),
+        (ADD, json.dumps(TESTS), None, PASSED, 1.0),
         (WRONG_ADD, TESTS, None, (0.0, "some tests failed"), 2 / 3),
-        (ADD, "def check(candidate):\n    assert candidate(1, 2) == 3", "add", (1.0, "all tests passed"), 1.0),
-        (WRONG_ADD, "def check(c):\n    assert c(1, 2) == 3\n    assert c(0, 0) == 0", "add", (0.0, "some tests failed"), 0.5),
-        ("class S:\n    def add(self, a, b): return a + b", "def check(f): assert f(a=1, b=2) == 3", "S().add", (1.0, "all tests passed"), 1.0),
-        (ADD, "from solution import add\n\ndef test_add():\n    for n in range(9):\n        assert add(n, n) == 2 * n", None, (1.0, "all tests passed"), 1.0),
-        (ADD, "import math\nassert math.isclose(add(0.1, 0.2), 0.3)\nassert abs(add(0.1, 0.2) - 0.3) < 1e-9", None, (1.0, "all tests passed"), 1.0),
-        (ADD, ["try:\n    add(1, '')\nexcept TypeError:\n    pass\nelse:\n    assert False"], None, (1.0, "all tests passed"), 1.0),
-        ("def is_even(n): return True", "assert is_even(2)\nassert not is_even(3)", None, (0.0, "some tests failed"), 0.5),
-        ("def sum(a, b): return a - b", ["assert sum(5, 2) == 3"], None, (1.0, "all tests passed"), 1.0),  # hides a builtin
-        ("def add(a, b): a += b", ["x = [1]\nadd(x, [2])\nassert x == [1, 2]"], None, (1.0, "all tests passed"), 1.0),
-        (PROGRAM, CASES, None, (1.0, "all tests passed"), 1.0),
-        (PROGRAM, {"inputs": ["1 2", ["3 4", "5"]], "outputs": ["3", ["7"]]}, None, (1.0, "all tests passed"), 1.0),
-        (PROGRAM, {"input": ["1 2"], "output": ["3"]}, None, (1.0, "all tests passed"), 1.0),
-        (PROGRAM, json.dumps({"inputs": ["1 2"], "outputs": ["3"]}), None, (1.0, "all tests passed"), 1.0),
+        (ADD, "def check(candidate):\n    assert candidate(1, 2) == 3", "add", PASSED, 1.0),
+        (
+            WRONG_ADD,
+            "def check(c):\n    assert c(1, 2) == 3\n    assert c(0, 0) == 0",
+            "add",
+            (0.0, "some tests failed"),
+            0.5,
+        ),
+        (
+            "class S:\n    def add(self, a, b): return a + b",
+            "def check(f): assert f(a=1, b=2) == 3",
+            "S().add",
+            PASSED,
+            1.0,
+        ),
+        (
+            ADD,
+            "from solution import add\ndef test_add():\n    for n in range(9): assert add(n, n) == 2 * n",
+            None,
+            PASSED,
+            1.0,
+        ),
+        (
+            ADD,
+            "import math\nassert math.isclose(add(1, 0.2), 1.2)\nassert abs(add(1, 0.2) - 1.2) < 1e-9",
+            None,
+            PASSED,
+            1.0,
+        ),
+        (ADD, ["try:\n    add(1, '')\nexcept TypeError:\n    pass\nelse:\n    assert False"], None, PASSED, 1.0),
+        (
+            "def is_even(n): return True",
+            "assert is_even(2)\nassert not is_even(3)",
+            None,
+            (0.0, "some tests failed"),
+            0.5,
+        ),
+        ("def sum(a, b): return a - b", ["assert sum(5, 2) == 3"], None, PASSED, 1.0),  # hides a builtin
+        ("def add(a, b): a += b", ["x = [1]\nadd(x, [2])\nassert x == [1, 2]"], None, PASSED, 1.0),
+        (PROGRAM, CASES, None, PASSED, 1.0),
+        (PROGRAM, {"inputs": ["1 2", ["3 4", "5"]], "outputs": ["3", ["7"]]}, None, PASSED, 1.0),
+        (PROGRAM, {"input": ["1 2"], "output": ["3"]}, None, PASSED, 1.0),
+        (PROGRAM, json.dumps({"inputs": ["1 2"], "outputs": ["3"]}), None, PASSED, 1.0),
         ("input(); print(3)", CASES, None, (0.0, "some tests failed"), 0.5),
         ("print(3); raise ValueError", CASES, None, (0.0, "error"), 0.0),
+        ("print(3 if input()[0] == '1' else 0); exit()", CASES, None, PASSED, 1.0),
         ("print(3); exit(1)", CASES, None, (0.0, "ended early"), 0.0),
         ("def add(a, b)", TESTS, None, (0.0, "syntax error"), 0.0),
         ("def f(): pass", TESTS, None, (0.0, "error"), 0.0),
         ("x = bytearray(1 << 40)", TESTS, None, (0.0, "out of memory"), 0.0),
         ("x = 1\n" * 30_000, TESTS, None, (0.0, "code too long"), 0.0),
     ],
-)  # fmt: skip
+)
 def test_what_code_earns(code, tests, entry_point, expected, share):
     assert grade(code, tests, entry_point) == expected
     assert grade(code, tests, entry_point, partial=True).reward == pytest.approx(share)
@@ -127,7 +159,8 @@ def test_what_code_earns(code, tests, entry_point, expected, share):
 
 def test_text_without_code_and_rows_without_tests():
     reward = CodeReward()
-    completions = [None, "I can't.", block(ADD), block(ADD), block(ADD), [{"role": "assistant", "content": block(ADD)}]]
+    message = {"role": "assistant", "content": block(ADD)}
+    completions = [None, "I can't.", block(ADD), block(ADD), block(ADD), [message]]
     grades = reward.grades(completions, tests=[TESTS, TESTS, None, [], "assert (", TESTS], task=["code"] * 6)
     assert grades == [
         (0.0, "no text"),
@@ -143,8 +176,13 @@ def test_text_without_code_and_rows_without_tests():
 
 @pytest.mark.parametrize(
     ("parameters", "named"),
-    [({"timeout": 0}, "timeout"), ({"timeout": float("nan")}, "timeout"), ({"memory_mb": 1}, "memory_mb"), ({"max_workers": -1}, "max_workers")],
-)  # fmt: skip
+    [
+        ({"timeout": 0}, "timeout"),
+        ({"timeout": float("nan")}, "timeout"),
+        ({"memory_mb": 1}, "memory_mb"),
+        ({"max_workers": -1}, "max_workers"),
+    ],
+)
 def test_parameters_are_checked(parameters, named):
     with pytest.raises(ValueError, match=f"external_code: {named} must be"):
         CodeReward(**parameters)
@@ -188,20 +226,22 @@ def test_it_says_why():
 
 # --- cheating ---
 
+EQUAL = "class E({}):\n    def __eq__(self, other): return True\ndef add(a, b): return E()"
 CHEATS = {
     "exit": "import sys\nsys.exit(0)",
     "exit at once": "import os\nos._exit(0)",
     "SystemExit": "raise SystemExit(0)",
     "exit when called": "import os\ndef add(a, b): os._exit(0)",
-    "exit while called, in a thread": "import os, threading, time\nthreading.Timer(0.05, os._exit, [0]).start()\ndef add(a, b): time.sleep(1)",
+    "exit while called, in a thread": "import os, threading, time\nthreading.Timer(0.05, os._exit, [0]).start()\n"
+    "def add(a, b): time.sleep(1)",
     "exit at exit": "import atexit, os\natexit.register(os._exit, 0)\nraise SystemExit",
     "say so": "print('all tests passed')\nprint('OK')\ndef add(a, b): print('passed')",
-    "equal to everything": "class E:\n    def __eq__(self, other): return True\n    __hash__ = None\ndef add(a, b): return E()",
-    "a list equal to everything": "class E(list):\n    def __eq__(self, other): return True\ndef add(a, b): return E()",
-    "a number equal to everything": "class E(int):\n    def __eq__(self, other): return True\ndef add(a, b): return E()",
+    "equal to everything": EQUAL.format("object"),
+    "a list equal to everything": EQUAL.format("list"),
+    "a number equal to everything": EQUAL.format("int"),
     "no assertions": "import builtins\nbuiltins.AssertionError = None\nAssertionError = None\ndef add(a, b): pass",
-    "other builtins": "import builtins\nbuiltins.eval = builtins.exec = builtins.compile = lambda *a, **k: True\ndef add(a, b): pass",
-    "other json": "import json\njson.dumps = json.loads = lambda *a, **k: True\njson.JSONEncoder.encode = lambda *a: 'true'\ndef add(a, b): pass",
+    "other builtins": "import builtins as b\nb.eval = b.exec = b.compile = lambda *a, **k: True\ndef add(a, b): pass",
+    "other json": "import json\njson.dumps = json.JSONEncoder.encode = lambda *a: 'true'\ndef add(a, b): pass",
     "tracing": "import sys\nsys.settrace(lambda *a: None)\nsys.setprofile(lambda *a: None)\ndef add(a, b): pass",
     "own check": "def check(candidate): pass\ndef test_add(): pass\ndef add(a, b): pass",
     "optimized": "import sys\nsys.flags = None\n__debug__0 = False\ndef add(a, b): pass",
@@ -213,13 +253,13 @@ def add(a, b):
     while frame:
         seen += repr(frame.f_locals) + repr(frame.f_code.co_consts)
         frame = frame.f_back
-    return next(number for number in (987654321, 123456789) if str(number) in seen)
+    return next(int(digits) for digits in ("98765" + str(4321), "13579" + str(2468)) if digits in seen)
 """,
     "the garbage collector": """
 import gc
 def add(a, b):
     seen = "".join(repr(each) for each in gc.get_objects() if type(each) in (list, dict, tuple) and len(each) < 50)
-    return next(number for number in (10 * 98765432 + 1, 10 * 12345678 + 9) if str(number) in seen)
+    return next(int(digits) for digits in ("98765" + str(4321), "13579" + str(2468)) if digits in seen)
 """,
     "the files": """
 import os
@@ -230,12 +270,12 @@ def add(a, b):
                 if "987654321" in open(os.path.join(folder, name)).read(): return 987654321
         except OSError: pass
 """,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("cheat", CHEATS)
 def test_cheating_earns_nothing(cheat):
-    hidden = ["assert add(987654320, 1) == 987654321", "assert add(123456780, 9) == 123456789"]
+    hidden = ["assert add(987654320, 1) == 987654321", "assert add(135792460, 8) == 135792468"]
     for tests in (
         hidden,
         "def check(candidate):\n    " + "\n    ".join(hidden),
@@ -267,7 +307,7 @@ def test_tests_beside_the_code_cannot_be_bent_by_these(code):
 
 def test_a_known_limit():
     """An object that lies about itself passes where no literal is compared: stated in the documentation."""
-    liar = "class E:\n    def __eq__(self, other): return True\ndef add(a, b): return E()"
+    liar = EQUAL.format("object")
     assert grade(liar, ["x = 3\nassert add(1, 2) == x"]).reward == 1.0
     assert grade(liar, ["assert add(1, 2) == 3"]).reward == 0.0
 
@@ -288,17 +328,25 @@ def test_a_known_limit():
         ("assert abs(f(1) - 0.5) < 1e-6", None, [("f(1)", "near", 0.5)]),
         ("import math\nassert math.isclose(f(1), 0.5, rel_tol=1e-3)", None, [("f(1)", "near", 0.5)]),
         ("assert abs(f(1) - g(1)) < 1e-6", None, [("abs(f(1) - g(1)) < 1e-06", "true", True)]),
-        ("assert f(1)\nassert not f(2)\nassert not not f(3)", None, [("f(1)", "true", True), ("f(2)", "true", False), ("f(3)", "true", True)]),
+        ("assert f(1)\nassert not f(2)", None, [("f(1)", "true", True), ("f(2)", "true", False)]),
         ("for x in [1, 2]:\n    assert f(x) == x", None, [("for x in [1, 2]:\n    assert f(x) == x", "run", None)]),
         ('"""Docstring."""\nx = 1\nassert f(x) == 1\nprint("fine")\nassert True, "fine"', None, [("f(x)", "equal", 1)]),
-        ("def check(g):\n    assert g(1) == 2\n    assert g(2) == 3", "f", [("g(1)", "equal", 2), ("g(2)", "equal", 3)]),
+        (
+            "def check(g):\n    assert g(1) == 2\n    assert g(2) == 3",
+            "f",
+            [("g(1)", "equal", 2), ("g(2)", "equal", 3)],
+        ),
         ("def check(g):\n    assert g(1) == 2\ncheck(f)", None, [("g(1)", "equal", 2)]),
         ("def check(g):\n    assert g(1) == 2\ncheck(f)", "f", [("g(1)", "equal", 2)]),
         ("def check(g):\n    if g(1): return\n    assert False", "S().f", [("check(S().f)", "run", None)]),
-        ("from solution import f\ndef test_a():\n    assert f(1) == 2\ndef test_b():\n    assert f(2)", None, [("f(1)", "equal", 2), ("f(2)", "true", True)]),
+        (
+            "def test_a():\n    assert f(1) == 2\ndef test_b():\n    assert f(2)",
+            None,
+            [("f(1)", "equal", 2), ("f(2)", "true", True)],
+        ),
         ("def same(a, b): return a == b\nassert same(f(1), 2)", None, [("same(f(1), 2)", "true", True)]),
     ],
-)  # fmt: skip
+)
 def test_tests_are_taken_apart(source, entry_point, expected):
     steps = read_tests(source, entry_point)
     assert [(step.source, step.kind, step.expected) for step in steps] == expected

@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
@@ -71,7 +71,7 @@ class Verdict(NamedTuple):
 class _Gold:
     text: str
     how: str
-    value: math_notation.Value | None
+    value: math_notation.Value | None = field(compare=False)
     plain: str
 
 

@@ -28,6 +28,7 @@ _COMMAND = re.compile(r"\\([A-Za-z]+)")
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+")
 _SUBSCRIPT = re.compile(r"_(?:(\w)|\{(\w+)\})")
 _FUNCTION_NAMES = frozenset("fghFGHPQ")  # before a parenthesis, more likely a function than a factor
+_WORD = re.compile(r"(?:[A-Za-z]{3,}|pi|ln)(?![A-Za-z])")
 _SPACE = re.compile(r"\s*")
 
 
@@ -349,7 +350,14 @@ class _Reader:
         if self.take("π"):
             return self.symbol("pi")
         letter = self.peek()
-        if not (letter.isascii() and letter.isalpha()):
+        word = _WORD.match(self.text, self.place)
+        if not (letter.isascii() and letter.isalpha()) or word:  # sin, or a word
+            if word and word[0] == "sqrt":
+                self.place = word.end()
+                return _square_root(self.argument())
+            if word and word[0] == "pi":
+                self.place = word.end()
+                return self.symbol("pi")
             raise _NoFormula
         self.place += 1
         if letter == "i":

@@ -117,6 +117,10 @@ def _work(pipe: Connection, function: Callable) -> None:
     while True:
         try:
             block = pipe.recv_bytes()
-        except EOFError:  # the other end is closed, or its process gone
+        except (EOFError, ConnectionError):  # the other end is closed, or its process gone
             return
-        pipe.send(function(block))
+        result = function(block)
+        try:
+            pipe.send(result)
+        except ConnectionError:
+            return

@@ -103,9 +103,7 @@ class CodeReward(Reward):
 
     def grade_all(self, texts: list[str | None], *columns: list) -> list[Grade]:
         """Grade several at a time; code that occurs more than once with the same tests is run once."""
-        keys = [
-            (text if text is None else find_code(text), repr(row)) for text, *row in zip(texts, *columns, strict=True)
-        ]
+        keys = [(text is None, text and find_code(text), repr(row)) for text, *row in zip(texts, *columns, strict=True)]
         first = {}
         for index, key in enumerate(keys):
             first.setdefault(key, index)

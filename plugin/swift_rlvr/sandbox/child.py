@@ -166,6 +166,7 @@ def _converse(lock_down, read, sink: int) -> None:
     job = hear()
     if job is None:
         return
+    builtins.exit = builtins.quit = sys.exit  # as the module `site` has them, which is not loaded
     for name in ("child", "lockdown"):
         sys.modules.pop(name, None)
     try:

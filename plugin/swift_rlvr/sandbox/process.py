@@ -62,7 +62,7 @@ class Child:
         self.job, self.limits, self.deadline = job, limits, deadline
         self.stdin, self.most_output = stdin, most_output
         self.stopped = ""
-        """Why it was stopped: "timeout", "too much output", "too many files", "ended early" for false reports, or nothing."""
+        """Why it was stopped: timeout, too much output, too many files, ended early for a false report; or nothing."""
 
     def __enter__(self) -> Child:
         with contextlib.ExitStack() as stack:

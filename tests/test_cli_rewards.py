@@ -202,7 +202,7 @@ def test_score(tmp_path, registry):
     assert "4 completions graded by 1 process in" in said and f"written: {out}" in said.replace("\n", "")
     assert max(len(line) for line in said.splitlines() if "written" not in line and "tmp" not in line) <= 80
     cells = [" ".join(line.split()) for line in said.splitlines()]
-    assert "external_countdown 0.250 0.000 1.000 25.0% 0" in cells
+    assert "external_countdown 0.250 1.000 25.0% 0" in cells
     assert cells[cells.index("external_countdown wrong value 2 50.0%") :][1:3] == [
         "correct 1 25.0%",
         "no answer 1 25.0%",

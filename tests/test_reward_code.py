@@ -138,6 +138,8 @@ WRONG_ADD = "def add(a, b):\n    return 3 if a == 1 else 'ab'"
         ),
         ("def sum(a, b): return a - b", ["assert sum(5, 2) == 3"], None, PASSED, 1.0),  # hides a builtin
         ("def add(a, b): a += b", ["x = [1]\nadd(x, [2])\nassert x == [1, 2]"], None, PASSED, 1.0),
+        ("def keys(n): return dict.fromkeys(range(n)).keys()", "assert keys(2) == {0, 1}", None, PASSED, 1.0),
+        ("def half(n): return complex(n / 2)", "assert abs(half(3) - 1.5) <= 0.01", None, PASSED, 1.0),
         (PROGRAM, CASES, None, PASSED, 1.0),
         (PROGRAM, {"inputs": ["1 2", ["3 4", "5"]], "outputs": ["3", ["7"]]}, None, PASSED, 1.0),
         (PROGRAM, {"input": ["1 2"], "output": ["3"]}, None, PASSED, 1.0),
@@ -344,6 +346,9 @@ def test_a_known_limit():
             None,
             [("f(1)", "equal", 2), ("f(2)", "true", True)],
         ),
+        ("def test_a():\n    assert f(1) == 2\nif __name__ == '__main__':\n    test_a()", None, [("f(1)", "equal", 2)]),
+        ("def test_a():\n    assert f(1) == 2\ntest_a()", None, [("test_a()", "run", None)]),
+        ("assert f(1)\ndef test_a():\n    assert f(2)", None, [("f(1)", "true", True), ("f(2)", "true", True)]),
         ("def same(a, b): return a == b\nassert same(f(1), 2)", None, [("same(f(1), 2)", "true", True)]),
     ],
 )
@@ -381,6 +386,7 @@ def test_a_function_that_was_taken_apart_is_not_shown_to_the_code():
         *([{"input": "1"}], [{"input": 1, "output": "1"}], [{"input": "1", "output": "1"}, "assert f(1)"]),
         *({"inputs": ["1"], "outputs": ["2"], "fn_name": "f"}, "import numpy\nassert numpy.all(f(1))", "assert True"),
         *("def check(f): assert f(1)", "class T: pass", "\0", "(" * 10_000, "[" * 100_000),
+        *("def test_a(x): assert f(x)", "assert f(1)\nclass TestF:\n    def test_a(self): assert f(2)"),
         "import unittest\nclass T(unittest.TestCase): pass\nif __name__ == '__main__': unittest.main()",
     ],
 )

@@ -97,7 +97,9 @@ def explain(
         typer.echo(json.dumps({"rewards": rewards}))
         return
     console = Console(highlight=False)
-    for name, explanation in explanations.items():
+    for number, (name, explanation) in enumerate(explanations.items()):
+        if number:
+            console.print()
         print_explanation(console, name, explanation)
 
 

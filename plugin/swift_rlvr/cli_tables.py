@@ -58,9 +58,10 @@ def print_explanation(console: Console, name: str, explanation: Explanation) -> 
         console.print("Nothing was found that could be judged.")
     else:
         length = len(explanation.extracted)
-        console.print(f"Judged ({length:,} character{'' if length == 1 else 's'}):")
+        console.print(f"Judged ({length:,} character{'' if length == 1 else 's'}){':' * bool(length)}")
         extract = visible(explanation.extracted, LONGEST_EXTRACT, console.encoding)
-        console.print(Padding(extract, (0, 0, 0, 2)))
+        if extract:
+            console.print(Padding(extract, (0, 0, 0, 2), expand=False))
     console.print()
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("outcome", no_wrap=True)
@@ -74,7 +75,6 @@ def print_explanation(console: Console, name: str, explanation: Explanation) -> 
         # One with a detail was measured, and can neither pass nor fail, or the detail says why it was not looked at.
         table.add_row(Text("-") if rule.passed is None and rule.detail else OUTCOMES[rule.passed], text)
     console.print(table)
-    console.print()
 
 
 def print_summary(console: Console, summary: dict[str, Any]) -> None:
@@ -87,10 +87,10 @@ def print_summary(console: Console, summary: dict[str, Any]) -> None:
         console.print(f"nums and target of {summary['from_prompt']:,} completions were read from their prompts")
     console.print()
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for number, heading in enumerate(("reward", "mean", "lowest", "highest", "at highest", "not graded")):
+    for number, heading in enumerate(("reward", "mean", "highest", "at highest", "not graded")):
         table.add_column(heading, justify="right" if number else "left", no_wrap=number > 0)
     for name, figures in summary["rewards"].items():
-        values = [_figure(figures[key]) for key in ("mean", "lowest", "highest")]
+        values = [_figure(figures[key]) for key in ("mean", "highest")]
         table.add_row(name, *values, _share(figures["share_at_highest"]), f"{figures['ungraded']:,}")
     console.print(table)
     console.print()
@@ -103,8 +103,8 @@ def print_summary(console: Console, summary: dict[str, Any]) -> None:
         for number, (reason, count) in enumerate(figures["reasons"].items()):
             reasons.add_row("" if number else name, Text(reason), f"{count:,}", _share(count / summary["completions"]))
     console.print(reasons)
-    console.print()
     if summary["unusable"]:
+        console.print()
         console.print(f"{summary['unusable']:,} could not be used:", style="yellow")
         for problem in summary["problems"]:
             console.print("  ", visible(problem, LONGEST_DETAIL, console.encoding), sep="", soft_wrap=True)

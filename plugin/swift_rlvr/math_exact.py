@@ -23,7 +23,10 @@ _LARGEST_RADICAND = 10**6
 # {(square-free integer under the root, ((symbol, exponent), ...)): coefficient}, without zeros
 Terms = dict[tuple[int, tuple[tuple[str, int], ...]], Fraction]
 _ONE = (1, ())
-_GREEK = "alpha beta gamma delta epsilon theta lambda mu rho sigma tau phi varphi omega pi".split()
+_GREEK = (
+    "alpha", "beta", "gamma", "delta", "epsilon", "theta", "lambda", "mu", "rho", "sigma", "tau", "phi", "varphi",
+    "omega", "pi",
+)  # fmt: skip
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+")
 _SUBSCRIPT = re.compile(r"_(?:(\w)|\{(\w+)\})")
@@ -65,8 +68,8 @@ def read_formula(text: str) -> Formula | Equation | None:
 
     >>> read_formula(r"\frac{6\pi}{11}").equals(read_formula(r"\frac{6}{11}\pi"))
     True
-    >>> read_formula(r"\sqrt{72}").equals(read_formula(r"6\sqrt{2}")), read_formula("(x+1)^2").equals(read_formula("x^2"))
-    (True, False)
+    >>> read_formula(r"\sqrt{72}").equals(read_formula(r"6\sqrt{2}"))
+    True
     >>> read_formula("y = 2x + 1").variable, read_formula("1/2x"), read_formula(r"\sin x")
     ('y', None, None)
     """

@@ -17,7 +17,7 @@ from swift_rlvr.math_exact import Equation, Formula, read_formula, same_formula
 MAX_CHARS = 2000
 _MAX_DIGITS = 400
 _DELIMITERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
-_NOISE = re.compile(r"\\(?:left|right|big|Big|bigg|Bigg|displaystyle)(?![A-Za-z])|(?<!\\)\\[,!;: ]|\\q?quad(?![A-Za-z])|~")
+_NOISE = re.compile(r"\\(?:left|right|[bB]igg?|displaystyle)(?![A-Za-z])|(?<!\\)\\[,!;: ]|\\q?quad(?![A-Za-z])|~")
 _TEXT_COMMAND = re.compile(
     r"\\(?:text|textbf|textit|textrm|textsf|mathrm|mathbf|mathit|mathsf|mathtt|mbox|boldsymbol|operatorname)"
     r"\s*\{([^{}]*)\}"
@@ -45,11 +45,14 @@ _CHOICE_AND_MORE = re.compile(r"(?:\(([A-Z])\)\s*|([A-Z])[.):]\s+)(?=\S)")
 _WRITTEN = re.compile(
     r"(?P<base>[0-9A-F]+_\{?\d+\}?)|(?P<date>\d{4}-\d\d-\d\d)|(?P<time>\d{1,2}:\d\d\s*[AaPp]\.?\s?[Mm]\.?)"
 )
-_SHORT_WORDS = frozenset("yes no on in up odd even true false all none".split())
+_SHORT_WORDS = frozenset(("yes", "no", "on", "in", "up", "odd", "even", "true", "false", "all", "none"))
 _POWER = re.compile(r"([+-]?)(\d{1,4})\s*\^\s*(?:\{\s*([+-]?\d{1,2})\s*\}|(\d))")
 _WORDS = re.compile(r"(?:an? )?[A-Za-z]{2,}(?:[ '-]+[A-Za-z]+)*")
 _BRACKETS = {"(": ")", "[": "]", r"\{": r"\}", "{": "}"}
-_UNIT_WORDS = re.compile(r"\s*((?:square |cubic |sq\.? |cu\.? )?[A-Za-z]{1,12}(?:[ -][A-Za-z]{2,12}){0,2})(\.|\s*\^\s*\{?[23]\}?|[²³])?")
+_UNIT_WORDS = re.compile(
+    r"\s*((?:square |cubic |sq\.? |cu\.? )?[A-Za-z]{1,12}(?:[ -][A-Za-z]{2,12}){0,2})"
+    r"(\.|\s*\^\s*\{?[23]\}?|[²³])?"
+)
 _UNITS = {
     unit: names[0]
     for names in (
@@ -67,9 +70,10 @@ _UNITS = {
 }  # fmt: skip
 _COMPOUND_UNIT = re.compile(r"\s*(km/h|m/s)(?:\s*\^\s*\{?2\}?)?")
 _NO_UNITS = frozenset(
-    "or and not to plus minus times over more less than half dozen hundred thousand million billion percent pi "
-    "sin cos tan log ln exp sqrt if when is no none mod choose infinity".split()
-)
+    ("or", "and", "not", "to", "plus", "minus", "times", "over", "more", "less", "than", "half", "dozen", "hundred",
+     "thousand", "million", "billion", "percent", "pi", "sin", "cos", "tan", "log", "ln", "exp", "sqrt", "if", "when",
+     "is", "no", "none", "mod", "choose", "infinity")
+)  # fmt: skip
 
 
 class Number(NamedTuple):

@@ -1,8 +1,8 @@
-"""Worker processes for `swift_rlvr.math_judge`: started when first needed, killed at a deadline, gone with their parent.
+"""Worker processes for `swift_rlvr.math_judge`: started when needed, killed at a deadline, gone with their parent.
 
-A process may ask from any thread, under torchrun, and after a fork. One "nursery" process has sympy loaded and forks the
-workers; neither it nor they share memory, threads or locks with the process that asks, so that it does not matter what
-that one has loaded.
+A process may ask from any thread, under torchrun, and after a fork. One "nursery" process has sympy loaded and forks
+the workers; neither it nor they share memory, threads or locks with the process that asks, so that it does not matter
+what that one has loaded.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ The more of them there are in a batch, the shorter is the slice."""
 SECONDS_PER_ANSWER = 0.01
 """What each answer adds to a batch's deadline, so that a large batch of ordinary answers is not cut off."""
 STARVED = 4.0
-"""On a busy machine a worker waits for a core. Its seconds are those in which it runs, but at most so many times as long
-by the clock."""
+"""On a busy machine a worker waits for a core. Its seconds are those in which it runs, but at most so many times as
+long by the clock."""
 START_SECONDS = 120.0
 PENDING, TIMED_OUT = "pending", "timed out"
 _TICKS = os.sysconf("SC_CLK_TCK")

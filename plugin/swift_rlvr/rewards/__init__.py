@@ -1,10 +1,36 @@
-"""All rewards. What each computes, from which source and with which parameters, stands in README.md beside this file."""
+"""All rewards. What each computes, from which source and with which parameters, stands in README.md beside this file.
 
+A reward that builds on another one is registered after it.
+"""
+
+from swift_rlvr.rewards.accuracy import AccuracyReward
 from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
+from swift_rlvr.rewards.boxed import BoxedReward
+from swift_rlvr.rewards.cosine import CosineReward
 from swift_rlvr.rewards.countdown import CountdownReward
+from swift_rlvr.rewards.format import FormatReward, FormatStrictReward
+from swift_rlvr.rewards.language_consistency import LanguageConsistencyReward
+from swift_rlvr.rewards.length import LengthReward
+from swift_rlvr.rewards.reasoning_steps import ReasoningStepsReward
 from swift_rlvr.rewards.registry import REWARDS, add_reward
+from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward
+from swift_rlvr.rewards.soft_overlong import SoftOverlongReward
+from swift_rlvr.rewards.tag_count import TagCountReward
 
 __all__ = ["REWARDS", "Explanation", "Grade", "Reward", "Rule", "add_reward"]
 
-for reward in (CountdownReward,):
+for reward in (
+    CountdownReward,
+    AccuracyReward,
+    CosineReward,
+    FormatReward,
+    FormatStrictReward,
+    TagCountReward,
+    BoxedReward,
+    ReasoningStepsReward,
+    LanguageConsistencyReward,
+    RepetitionPenaltyReward,
+    LengthReward,
+    SoftOverlongReward,
+):
     add_reward(reward)

@@ -1,4 +1,4 @@
-"""What every reward has in common: both completion shapes, columns, parameters, routing by task, and the answer to why."""
+"""What all rewards have in common: both completion shapes, columns, parameters, routing by task, the answer to why."""
 
 from __future__ import annotations
 
@@ -137,9 +137,7 @@ class Reward:
                     f"{type(self).__name__}: column {name!r} must hold one value per completion: "
                     f"it holds {len(columns[name])} for {count} completions"
                 )
-        return [
-            columns[name] if name in names else [None] * count for name in (*self.columns, *self.optional_columns)
-        ]
+        return [columns[name] if name in names else [None] * count for name in (*self.columns, *self.optional_columns)]
 
     def _routed(self, judge, other, texts: list, values: list[list], task: list | None) -> list:
         """Judge the rows of the reward's own tasks; all others, known by their column `task`, get `other`."""

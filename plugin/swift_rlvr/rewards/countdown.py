@@ -42,7 +42,7 @@ class CountdownReward(Reward):
     @dataclass(frozen=True)
     class Parameters(Parameters):
         tasks: tuple[str, ...] = parameter(("countdown",), "values of the column `task` to which the reward applies")
-        notation: str = parameter("lenient", "`strict` reads plain ASCII only, `lenient` typographic and LaTeX forms too")
+        notation: str = parameter("lenient", "`strict` reads plain ASCII, `lenient` typographic and LaTeX forms too")
 
         def __post_init__(self):
             check_notation(self.notation)

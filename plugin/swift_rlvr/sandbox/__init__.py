@@ -22,6 +22,10 @@ What it can do, and this is known:
   answers in our protocol. Whether the answer to ``assert not f(x)`` has to be true or false it does not know.
 - It sees the arguments of the tests, one after the other, and can guess.
 - Where the kernel has no Landlock it can read what the user can read. It cannot send it anywhere.
+- It can use a whole CPU and its memory for the whole of its time. All children of a machine together can use as much as
+  their number times the limits; each process of a trainer has its own.
+
+Where the trainer is killed, its children die with it, and only their small folders in the temporary folder remain.
 """
 
 from __future__ import annotations

@@ -39,6 +39,7 @@ import ast
 import json
 import math
 import sys
+from fractions import Fraction
 from typing import NamedTuple
 
 _PREPARATION = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete, ast.Pass)
@@ -123,6 +124,8 @@ def read_tests(tests: object, entry_point: object = None) -> list[Case] | list[S
         raise BadTests("tests must be all sources or all cases of input and output")
     try:
         steps = _steps(ast.parse("\n".join(tests)).body, candidate)
+    except BadTests:
+        raise
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise BadTests(f"tests are no Python: {type(error).__name__}: {error}") from None
     if not steps:
@@ -191,15 +194,20 @@ def _taken_apart(body: list[ast.stmt], candidate: ast.expr | None) -> list[ast.s
             if len(call.args) == 1 and not call.keywords:
                 result += _inside(check, call.args[0]) or [statement]
                 continue
-        result.append(statement)
+        if not _does_nothing(statement):
+            result.append(statement)
     if check and candidate and not called:
         call = ast.Expr(ast.Call(ast.Name("check", ast.Load()), [candidate], []))
         result += _inside(check, candidate) or [call]
-    if all(isinstance(each, _PREPARATION) or _does_nothing(each) for each in result):
-        for name, function in functions.items():
-            if name.startswith("test") and not function.args.args:
-                call = ast.Expr(ast.Call(ast.Name(name, ast.Load()), [], []))
-                result += _inside(function, None) or [call]
+    for name, function in functions.items():
+        if name.startswith("test") and not _is_named(name, [each for each in result if each is not function]):
+            if function.args.args:
+                raise BadTests(f"{name} takes arguments, and there is nobody to give them")
+            call = ast.Expr(ast.Call(ast.Name(name, ast.Load()), [], []))
+            result += _inside(function, None) or [call]
+    for each in body:
+        if isinstance(each, ast.ClassDef) and any(getattr(part, "name", "").startswith("test") for part in each.body):
+            raise BadTests(f"the methods of {each.name} are tests that only a test runner finds")
     for statement in result:
         ast.fix_missing_locations(statement)
     # a function that was taken apart would tell what is expected, so it is left out where nothing else needs it
@@ -302,7 +310,7 @@ def _are_numbers(*values: object) -> bool:
 
 
 def _is_near(got: object, expected: float, tolerance: dict) -> bool:
-    if not isinstance(got, (int, float)):
+    if not isinstance(got, (int, float, complex, Fraction)):
         return False
     try:
         difference = abs(got - expected)
@@ -311,7 +319,7 @@ def _is_near(got: object, expected: float, tolerance: dict) -> bool:
         if "at most" in tolerance:
             return difference <= tolerance["at most"]
         return math.isclose(got, expected, **tolerance)
-    except (OverflowError, ValueError):
+    except (OverflowError, ValueError, TypeError):  # such as a complex number in isclose
         return False
 
 

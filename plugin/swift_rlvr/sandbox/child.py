@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 import sys
+from collections.abc import Set
 from fractions import Fraction
 from numbers import Rational
 from types import ModuleType
@@ -33,7 +34,7 @@ def encode(value: object) -> object:
         return value if abs(value) < 1 << 63 else ["int", hex(value)]
     if isinstance(value, (list, tuple)):
         return ["list" if isinstance(value, list) else "tuple", *map(encode, value)]
-    if isinstance(value, (set, frozenset)):
+    if isinstance(value, Set):  # also the keys of a dict
         return ["set", *map(encode, value)]
     if isinstance(value, dict):
         return ["dict", *([encode(key), encode(each)] for key, each in value.items())]

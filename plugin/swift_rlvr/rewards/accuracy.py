@@ -1,0 +1,88 @@
+"""The accuracy reward: 1.0 for an answer that is mathematically equal to the gold."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from swift_rlvr.math_answers import MathVerifier, Reason, Verdict, shared_verifier
+from swift_rlvr.rewards.base import Grade, Reward, Rule
+from swift_rlvr.rewards.parameters import Parameters, parameter
+
+RULES = {  # in the order in which they are looked at
+    Reason.BAD_GOLD: "the gold in the column solution can be parsed",
+    Reason.NO_ANSWER: "an answer is marked after the thinking: <answer>, \\boxed{}, ####",
+    Reason.UNCLOSED_ANSWER: "the answer block is closed by </answer>",
+    Reason.EMPTY_ANSWER: "the answer is not empty",
+    Reason.TOO_LONG: "the answer is of a length that can be compared",
+    Reason.UNREADABLE: "the answer can be parsed as one answer",
+    Reason.TIMED_OUT: "the comparison ends in time",
+    Reason.WRONG: "the answer equals the gold",
+}
+
+
+class AccuracyReward(Reward):
+    r"""Reward 1.0 for a completion whose final answer equals the column `solution`, 0.0 for any other.
+
+    A row whose solution cannot be parsed is not graded (None); with ``neutral_gold=True`` it gets the neutral value of
+    the R1-Zero recipe. What counts as the answer and as equal is said in `swift_rlvr.math_answers`. Comparisons that
+    take computer algebra run in worker processes that end with this one.
+
+    >>> reward = AccuracyReward()
+    >>> reward([r"so \boxed{\frac{1}{2}}", "<answer>0.4</answer>"], solution=["0.5", r"Thus $x = \boxed{0.5}$."])
+    [1.0, 0.0]
+    """
+
+    name = "external_accuracy"
+    columns = ("solution",)
+    reasons = tuple(map(str, Reason))
+
+    @dataclass(frozen=True)
+    class Parameters(Parameters):
+        tasks: tuple[str, ...] = parameter(
+            ("math", "gsm8k", "numina_math_tir", "bespoke_stratos"),
+            "values of the column `task` to which the reward applies",
+        )
+        neutral_gold: bool = parameter(False, "reward 0.5 where the gold cannot be parsed, instead of not grading it")
+        timeout: float = parameter(2.0, "seconds for one comparison")
+        batch_timeout: float = parameter(5.0, "seconds for a batch, plus 0.01 for each answer")
+        workers: int = parameter(0, "worker processes; 0: one for each usable core, at most 8")
+
+        def __post_init__(self):
+            self.require(0 < self.timeout < math.inf, "timeout", "a number of seconds above 0")
+            self.require(0 < self.batch_timeout < math.inf, "batch_timeout", "a number of seconds above 0")
+            self.require(self.workers >= 0, "workers", "0 or the number of processes")
+
+    @property
+    def verifier(self) -> MathVerifier:
+        """Not kept in the object, which has to pickle; rewards with the same settings share their processes."""
+        return shared_verifier(self.parameters.workers or None, self.parameters.timeout, self.parameters.batch_timeout)
+
+    def grade(self, text: str | None, solution: object) -> Grade:
+        return self.grade_all([text], [solution])[0]
+
+    def grade_all(self, texts: list[str | None], solution: list) -> list[Grade]:
+        return [Grade(self._reward(verdict), str(verdict.reason)) for verdict in self._verdicts(texts, solution)]
+
+    def rewards(self, texts: list[str | None], solution: list) -> list[float | None]:
+        return [self._reward(verdict) for verdict in self._verdicts(texts, solution)]
+
+    def rules(self, text: str | None, solution: object) -> tuple[str | None, list[Rule]]:
+        (verdict,) = self._verdicts([text], [solution])
+        rules, passed = [], True
+        for reason, rule in RULES.items():
+            failed = reason is verdict.reason
+            detail = ""
+            if reason is Reason.NO_ANSWER and verdict.marked:
+                detail = f"found by: {verdict.marked}"
+            elif reason is Reason.WRONG and verdict.gold is not None:
+                detail = f"the gold is {verdict.gold}"
+            rules.append(Rule(rule, not failed if passed else None, detail))
+            passed = passed and not failed
+        return verdict.answer, rules
+
+    def _verdicts(self, texts: list[str | None], solution: list) -> list[Verdict]:
+        return self.verifier.grade_all(texts, solution)
+
+    def _reward(self, verdict: Verdict) -> float | None:
+        return 0.5 if verdict.reward is None and self.parameters.neutral_gold else verdict.reward

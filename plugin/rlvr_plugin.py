@@ -5,6 +5,8 @@
 
 Rewards go into `orms` under the names in REWARDS. A name that is there already is an error: none is overwritten.
 
+`--callbacks reward_reasons` logs the share of each reason and writes reasons.jsonl: see swift_rlvr/reason_log.py.
+
 Each task in TASKS can be named in `--dataset` and `--val_dataset` as
 - `countdown:FILE`, a local .jsonl, .json, .parquet or .csv file with the task's columns,
 - `countdown`, the dataset on ModelScope, or on Hugging Face with `--use_hf true`,
@@ -16,15 +18,18 @@ the rows that cannot be used.
 
 from pathlib import Path
 
+from swift.callbacks import callbacks_map
 from swift.dataset import DatasetMeta, RowPreprocessor, register_dataset
 from swift.dataset.loader import DatasetLoader
 from swift.rewards import orms
 from swift.utils import get_logger
+from swift_rlvr.reason_log import ReasonCallback
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, Task
 from swift_rlvr.tasks.task import check_columns, check_rows
 
 FILE_SUFFIXES = (".jsonl", ".json", ".parquet", ".csv")
+CALLBACK = "reward_reasons"
 logger = get_logger()
 
 
@@ -72,6 +77,10 @@ for name, reward in REWARDS.items():
     if name in orms:
         raise ValueError(f"the reward {name} is registered already, by {orms[name].__module__}: load this plugin once")
     orms[name] = reward
+
+if CALLBACK in callbacks_map:
+    raise ValueError(f"the callback {CALLBACK} is registered already: load this plugin once")
+callbacks_map[CALLBACK] = ReasonCallback
 
 for task in TASKS.values():
     register_dataset(

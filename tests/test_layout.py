@@ -9,16 +9,18 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "plugin" / "swift_rlvr"
 LAYERS = [
-    {"answers", "arithmetic", "notation", "jsonl", "summary"},
+    {"answers", "arithmetic", "notation", "jsonl", "summary", "math_exact", "sandbox"},
+    {"math_notation"},
+    {"math_judge", "math_workers"},
     {"countdown", "math_answers"},
     {"rewards"},
-    {"tasks"},
+    {"tasks", "reason_log"},
     {"sampling"},
     {"grpo", "evaluation", "scoring", "scoring_lines", "scoring_rewards", "scoring_workers"},
     {"cli", "cli_rewards", "cli_tables"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-HEAVY = {"grpo", "tiny_model", "cpu_backend", "sampling", "evaluation"}  # may import the packages below
+HEAVY = {"reason_log", "grpo", "tiny_model", "cpu_backend", "sampling", "evaluation"}  # may import the packages below
 HEAVY_PACKAGES = {"torch", "swift", "vllm", "deepspeed", "transformers", "trl", "accelerate", "numpy"}
 
 

@@ -8,8 +8,9 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from swift_rlvr.answers import reasoning
 from swift_rlvr.rewards.language_consistency import LANGUAGES, LanguageConsistencyReward, count_words
-from swift_rlvr.rewards.reasoning_steps import ReasoningStepsReward, reasoning, steps
+from swift_rlvr.rewards.reasoning_steps import ReasoningStepsReward, steps
 
 
 def one(reward, text, **columns):

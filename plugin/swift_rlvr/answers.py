@@ -162,3 +162,20 @@ def after_think(text: str) -> str:
     """
     thought = text.rfind(THINK_END)
     return text if thought < 0 else text[thought + len(THINK_END) :]
+
+
+def reasoning(text: str) -> str:
+    """The part of a text that holds its reasoning.
+
+    That is the think part, from the first ``<think>`` or, where a prompt has opened it, from the beginning, to the last
+    ``</think>``; where no think part is closed, what stands before the last ``<answer>``; else the whole text.
+
+    >>> reasoning("<think>a</think> b <answer>c</answer>"), reasoning("a</think> b"), reasoning("a <answer>c")
+    ('a', 'a', 'a ')
+    """
+    end = text.rfind("</think>")
+    if end < 0:
+        end = text.rfind("<answer>")
+    text = without_end_tokens(text) if end < 0 else text[:end]
+    start = text.find("<think>")
+    return text if start < 0 else text[start + len("<think>") :]

@@ -71,7 +71,7 @@ def default_rewards(files: Iterable[str | Path], settings: Sequence[str] = ()) -
     InputError where no line can be used or no reward fits.
     """
     where, row = _first_row(files)
-    plain = [name for name, reward in REWARDS.items() if not getattr(reward, "runs_code", False)]
+    plain = [name for name, reward in REWARDS.items() if not reward.runs_code]
     # Built before their columns are read: those of a reward may depend on its parameters.
     fitting = [reward.name for reward in build_rewards(plain, settings) if set(reward.columns) <= row.keys()]
     if not fitting:

@@ -6,6 +6,7 @@ A reward that builds on another one is registered after it.
 from swift_rlvr.rewards.accuracy import AccuracyReward
 from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
 from swift_rlvr.rewards.boxed import BoxedReward
+from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.rewards.cosine import CosineReward
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.rewards.format import FormatReward, FormatStrictReward
@@ -22,6 +23,7 @@ __all__ = ["REWARDS", "Explanation", "Grade", "Reward", "Rule", "add_reward"]
 for reward in (
     CountdownReward,
     AccuracyReward,
+    CodeReward,
     CosineReward,
     FormatReward,
     FormatStrictReward,

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+import os
+from collections import Counter
 from typing import Any, ClassVar, NamedTuple
 
 from swift_rlvr.answers import completion_text
 from swift_rlvr.rewards.parameters import Parameters, read_parameters
 from swift_rlvr.rewards.registry import REWARDS
 
+logger = logging.getLogger(__name__)
+_SHOWN_CHARS = 300
 OTHER_TASK = "other task"  # the reason of every reward for a row whose column `task` is not one of its own
 
 
@@ -62,6 +67,10 @@ class Reward:
     columns: ClassVar[tuple[str, ...]] = ()
     optional_columns: ClassVar[tuple[str, ...]] = ()
     reasons: ClassVar[tuple[str, ...]] = ()
+    zero_is_best: ClassVar[bool] = False
+    """Whether it only punishes, so that nothing but zeros is no cause for concern."""
+    runs_code: ClassVar[bool] = False
+    """Whether it runs what the policy wrote, which people should have asked for."""
     Parameters: ClassVar[type[Parameters]] = Parameters
 
     def __init__(self, args: object = None, **parameters: Any):
@@ -69,6 +78,7 @@ class Reward:
         self.parameters = read_parameters(self.Parameters, self.name, args, parameters, other_names=REWARDS)
         self.log = None
         """A `swift_rlvr.reason_log.ReasonLog` that is told every grade, or None."""
+        self._barren = 0  # batches in a row without a reward other than 0
 
     @property
     def __name__(self) -> str:
@@ -101,10 +111,32 @@ class Reward:
         texts = [text if type(text) is str else completion_text(text) for text in completions]
         values = self._columns(len(texts), columns)
         if self.log is None:
-            return self._routed(self.rewards, None, texts, values, columns.get("task"))
-        grades = self._routed(self.grade_all, Grade(None, OTHER_TASK), texts, values, columns.get("task"))
-        self.log.add(self.name, texts, grades)
-        return [grade.reward for grade in grades]
+            rewards = self._routed(self.rewards, None, texts, values, columns.get("task"))
+        else:
+            grades = self._routed(self.grade_all, Grade(None, OTHER_TASK), texts, values, columns.get("task"))
+            self.log.add(type(self).__name__, grades)
+            rewards = [grade.reward for grade in grades]
+        if any(rewards):
+            self._barren = 0
+        elif rewards and not self.zero_is_best:
+            self._note_barren_batch(completions, columns)
+        return rewards
+
+    def _note_barren_batch(self, completions: list, columns: dict[str, list]) -> None:
+        """Warn, once in so many batches in a row without any reward, which rule fails and on what."""
+        self._barren += 1
+        if self.parameters.warn_after == 0 or self._barren % self.parameters.warn_after or _rank() != 0:
+            return
+        reasons = [grade.reason for grade in self.grades(completions, **columns)]
+        (reason, count), *_ = Counter(reasons).most_common()
+        if reason == OTHER_TASK:
+            return
+        text = completion_text(completions[reasons.index(reason)])
+        logger.warning(
+            "%s: no reward other than 0 in %d batches. In the last one the most frequent reason is %r, %d of %d. "
+            "One of these completions ends: %r",
+            self.name, self._barren, reason, count, len(reasons), text and text[-_SHOWN_CHARS:],
+        )  # fmt: skip
 
     def grades(self, completions: list, **columns: list) -> list[Grade]:
         """As calling the reward, with the reasons."""
@@ -152,3 +184,7 @@ class Reward:
         for index, value in zip(mine, judged, strict=True):
             result[index] = value
         return result
+
+
+def _rank() -> int:
+    return int(os.environ.get("RANK", 0))

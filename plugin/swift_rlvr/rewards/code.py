@@ -78,6 +78,7 @@ class CodeReward(Reward):
     """
 
     name = "external_code"
+    runs_code = True
     columns = ("tests",)
     optional_columns = ("entry_point",)
     reasons = (

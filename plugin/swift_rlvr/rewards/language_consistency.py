@@ -16,9 +16,9 @@ count up to four times the kana, so that Chinese does not pass for it.
 import re
 from dataclasses import dataclass
 
+from swift_rlvr.answers import reasoning
 from swift_rlvr.rewards.base import Grade, Reward, Rule
 from swift_rlvr.rewards.parameters import Parameters, parameter
-from swift_rlvr.rewards.reasoning_steps import reasoning
 
 LANGUAGES = {
     **dict.fromkeys(("en", "de", "fr", "es", "it", "pt", "nl", "pl", "cs", "sv", "tr", "vi", "id"), "Latin"),

@@ -41,6 +41,7 @@ class Parameters:
     """What every reward can be told. Subclasses add fields and check them in `__post_init__` with `require`."""
 
     tasks: tuple[str, ...] = parameter((), "values of the column `task` to which the reward applies; none: all")
+    warn_after: int = parameter(20, "batches without a reward other than 0 after which to warn; 0: never")
 
     def require(self, condition: bool, name: str, accepted: str) -> None:
         """Raise ValueError naming the parameter, its value and what is accepted, unless `condition` holds."""

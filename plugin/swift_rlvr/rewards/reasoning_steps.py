@@ -3,7 +3,7 @@ r"""The reasoning steps reward: reasoning that is written in steps.
 Source: the R1-Zero recipe, min(1, count / 3), where count is that of ``Step n:``, ``n.`` at the beginning of a line,
 ``\n-``, ``\n*`` and ``First,`` ``Second,`` ``Next,`` ``Finally,`` (open-r1's `reasoning_steps_reward`). Differences:
 
-- It looks at the reasoning only, see `reasoning`, so that an answer need not be a list.
+- It looks at the reasoning only, see `swift_rlvr.answers.reasoning`, so that an answer need not be a list.
 - A marker with nothing behind it counts for nothing, and steps with the same text count once; the recipe's formula pays
   1.0 for three empty bullets. A bullet's or number's text is the rest of its line, that of all others ends at the next
   marker. So ``- Step 1: add`` and ``**Step 1:** add`` are one step, where the recipe counts two.
@@ -14,7 +14,7 @@ Source: the R1-Zero recipe, min(1, count / 3), where count is that of ``Step n:`
 import re
 from dataclasses import dataclass
 
-from swift_rlvr.answers import without_end_tokens
+from swift_rlvr.answers import reasoning
 from swift_rlvr.rewards.base import Grade, Reward, Rule
 from swift_rlvr.rewards.parameters import Parameters, parameter
 
@@ -30,23 +30,6 @@ _MARKER = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
-
-
-def reasoning(text: str) -> str:
-    """The part of a text that holds its reasoning.
-
-    That is the think part, from the first ``<think>`` or, where a prompt has opened it, from the beginning, to the last
-    ``</think>``; where no think part is closed, what stands before the last ``<answer>``; else the whole text.
-
-    >>> reasoning("<think>a</think> b <answer>c</answer>"), reasoning("a</think> b"), reasoning("a <answer>c")
-    ('a', 'a', 'a ')
-    """
-    end = text.rfind("</think>")
-    if end < 0:
-        end = text.rfind("<answer>")
-    text = without_end_tokens(text) if end < 0 else text[:end]
-    start = text.find("<think>")
-    return text if start < 0 else text[start + len("<think>") :]
 
 
 def steps(text: str) -> list[str]:

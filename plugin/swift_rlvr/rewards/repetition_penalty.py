@@ -49,6 +49,7 @@ class RepetitionPenaltyReward(Reward):
 
     name = "external_repetition_penalty"
     optional_columns = TOKEN_COLUMNS
+    zero_is_best = True
     reasons = ("no repetition", "repetition", "too short", "no text")
 
     @dataclass(frozen=True)

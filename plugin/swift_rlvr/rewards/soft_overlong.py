@@ -24,6 +24,7 @@ class SoftOverlongReward(Reward):
 
     name = "external_soft_overlong"
     optional_columns = TOKEN_COLUMNS
+    zero_is_best = True
     reasons = ("within the limit", "in the cache", "beyond the limit", "no text")
 
     @dataclass(frozen=True)

@@ -75,7 +75,7 @@ args+=(
   --num_train_epochs "${EPOCHS:-1}" --max_steps "${MAX_STEPS:--1}"
   --max_completion_length "$MAX_COMPLETION"
   --num_generations "${GENERATIONS:-8}" --num_iterations 1 --temperature 1.0
-  --logging_steps 1 --log_completions true
+  --logging_steps 1 --log_completions true --callbacks reward_reasons
   --output_dir "$OUTPUT"
 )
 if [ -n "${WANDB_API_KEY:-}" ]; then args+=(--report_to wandb); else args+=(--report_to tensorboard); fi

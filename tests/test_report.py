@@ -29,6 +29,9 @@ def logged_step(step, rng):
         "rewards/Format/mean": min(1, 0.97 + rng.gauss(0, 0.01)),
         "rewards/Format/std": 0.1,
         "kl": step / 4000,
+        "reasons/CountdownReward/correct": success,
+        "reasons/CountdownReward/wrong_value": (1 - success) * 0.6,
+        **({"reasons/CountdownReward/no_answer": (1 - success) * 0.4} if step > 20 else {}),
         "global_step/max_steps": f"{step}/120",
     }
 
@@ -71,6 +74,8 @@ def test_panels_follow_what_was_logged(run):
     assert [panel.title for panel in shown[:3]] == ["Reward", "Format", "Completion length"]
     assert [list(panel.keys) for panel in shown[3:5]] == [["reward_std"], ["kl"]]
     assert shown[0].keys == {"rewards/CountdownReward/mean": "CountdownReward"}
+    assert shown[-1].title == "Why: CountdownReward"
+    assert list(shown[-1].keys.values()) == ["correct", "wrong value", "no answer"]  # the most frequent first
     assert [panel.keys for panel in panels([{"reward": 0.5, "step": 1}])] == [{"reward": "reward"}]
 
 

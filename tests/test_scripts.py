@@ -42,6 +42,7 @@ TUTORIAL = {
     "save_steps": "100",
     "save_total_limit": "20",
     "logging_steps": "1",
+    "callbacks": "reward_reasons",  # not in the recipe: why completions got their rewards
     "output_dir": "output/GRPO_COUNTDOWN",
     "warmup_ratio": "0.01",
     "dataloader_num_workers": "4",

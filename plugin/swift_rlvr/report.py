@@ -90,7 +90,23 @@ def panels(steps: Sequence[dict[str, Any]]) -> list[Panel]:
         Panel("KL to the reference policy", "nats per token (k3)", {"kl": "KL"}),
         Panel("Groups without spread (no gradient)", "share", {"frac_reward_zero_std": "groups"}, 1.05),
     ]
-    return [panel for panel in wanted if logged & panel.keys.keys()]
+    return [panel for panel in wanted if logged & panel.keys.keys()] + reason_panels(steps)
+
+
+def reason_panels(steps: Sequence[dict[str, Any]], rewards: int = 4, reasons: int = 6) -> list[Panel]:
+    """Why completions got their rewards, where `--callbacks reward_reasons` logged it: the most frequent reasons."""
+    totals: dict[str, dict[str, float]] = {}
+    for step in steps:
+        for key, value in step.items():
+            if key.startswith("reasons/") and _finite(value):
+                shares = totals.setdefault(key.split("/")[1], {})
+                shares[key] = shares.get(key, 0.0) + value
+    shown = []
+    for name in sorted(totals)[:rewards]:
+        frequent = sorted(totals[name], key=lambda key: -totals[name][key])[:reasons]
+        legend = {key: key.rpartition("/")[2].replace("_", " ") for key in frequent}
+        shown.append(Panel(f"Why: {name}", "share of completions", legend, 1.05))
+    return shown
 
 
 def read_completions(run: str | Path) -> list[dict[str, Any]]:
@@ -162,7 +178,7 @@ def draw(steps: Sequence[dict[str, Any]], path: str | Path, title: str = "") -> 
         axis.set_ylim(bottom=min(0, axis.get_ylim()[0]) if axis.dataLim.y0 < 0 else 0, top=panel.top)
         axis.grid(alpha=0.3)
         if len(panel.keys) > 1:
-            axis.legend(frameon=False)
+            axis.legend(frameon=False, fontsize="small" if len(panel.keys) > 3 else None)
     for axis in axes.flat[len(shown) :]:
         axis.set_visible(False)
     figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1)

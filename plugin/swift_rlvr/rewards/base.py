@@ -76,6 +76,8 @@ class Reward:
     def __init__(self, args: object = None, **parameters: Any):
         """Take ms-swift's training arguments, which are not kept because they do not pickle, or parameters by name."""
         self.parameters = read_parameters(self.Parameters, self.name, args, parameters, other_names=REWARDS)
+        if self.parameters.warn_after < 0:  # here, since a subclass's __post_init__ need not call that of Parameters
+            raise ValueError(f"{self.name}: warn_after must be 0 or more, not {self.parameters.warn_after!r}")
         self.log = None
         """A `swift_rlvr.reason_log.ReasonLog` that is told every grade, or None."""
         self._barren = 0  # batches in a row without a reward other than 0

@@ -51,6 +51,8 @@ def test_rows_that_cannot_be_graded_are_a_reason_to_warn_and_other_tasks_are_non
     assert warnings() == []
     reward([RIGHT], nums=[["x"]], target=[1])
     assert "'bad gold', 1 of 1" in warnings()[0]
+    reward([WRONG, RIGHT, RIGHT], **ROW, task=["countdown", "math", "math"])
+    assert "'wrong value', 1 of 1" in warnings()[1]
 
 
 def test_no_warning_for_penalties_for_zero_and_on_other_ranks(warnings, monkeypatch):

@@ -17,19 +17,22 @@ from swift_rlvr.math_exact import Equation, Formula, read_formula, same_formula
 MAX_CHARS = 2000
 _MAX_DIGITS = 400
 _DELIMITERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
-_NOISE = re.compile(r"\\(?:left|right|[bB]igg?|displaystyle)(?![A-Za-z])|(?<!\\)\\[,!;: ]|\\q?quad(?![A-Za-z])|~")
+_NOISE = re.compile(r"\\(?:left|right|[bB]igg?|displaystyle)(?![A-Za-z])|(?<!\\)\\[,!;: ]|\\(?:q?quad|therefore)(?![A-Za-z])|~")
 _TEXT_COMMAND = re.compile(
-    r"\\(?:text|textbf|textit|textrm|textsf|mathrm|mathbf|mathit|mathsf|mathtt|mbox|boldsymbol|operatorname)"
+    r"\\(?:text|textbf|textit|textrm|textsf|mathrm|mathbf|mathit|mathsf|mathtt|mbox|boldsymbol|operatorname|underline)"
     r"\s*\{([^{}]*)\}"
 )
+_TEXT_UNIT = re.compile(r"\\(?:text(?:rm|bf|it)?|mathrm|mbox)\s*\{\s*([^{}]*?)\s*\}\s*((?:\^\s*(?:[23]|\{[23]\})|[²³])?)")
+_PLAIN_UNIT = re.compile(r"\s([A-Za-z]{2,12}(?:\s*\^\s*(?:[23]|\{[23]\})|[²³])?)")
 _DEGREES = re.compile(r"\s*(?:\^\s*\{?\s*\\circ\s*\}?|°|\\degree)")
 _LEAD_IN = re.compile(
     r"(?:(?:so|thus|hence|therefore)\b,?\s*)?(?:the\s+|my\s+)?(?:final\s+|correct\s+)?"
-    r"(?:answer|result|solution|value|option|choice)\s*(?:is|:|=|was)\s*:?\s*",
+    r"(?:(?:answer|result|solution|value|option|choice)\s*(?:is|:|=|was)\s*:?\s*|(?:option|choice)\s+(?=\(?[A-Z]\)?$))",
     re.IGNORECASE,
 )
 _DECIMAL = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)"
 _NUMBER = re.compile(rf"([+-]?)({_DECIMAL})")
+_REPEATING = re.compile(r"([+-]?)(\d*)\.(\d*)\\(?:overline|bar|dot)\s*(?:\{\s*(\d+)\s*\}|(\d))")
 _FRACTION = re.compile(
     rf"([+-]?)(?:(\d+)\s*)?\\frac\s*(?:\{{\s*([+-]?)\s*({_DECIMAL})\s*\}}\s*\{{\s*([+-]?)\s*({_DECIMAL})\s*\}}|(\d)\s*(\d))"
 )

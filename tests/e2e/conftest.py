@@ -128,7 +128,7 @@ class RolloutServer:
         except requests.RequestException:
             return False
 
-    def trainer(self, folder: Path, *flags: str) -> Run:
+    def trainer(self, folder: Path, *flags: str, env: dict[str, str] | None = None) -> Run:
         """`swift rlhf` with two ZeRO-3 ranks on this server; ``flags`` come last, so they replace those here."""
         arguments = f"""
             rlhf --rlhf_type grpo --model {self.model} --model_type qwen2 --template qwen2_5 --check_model false
@@ -143,7 +143,8 @@ class RolloutServer:
             --gradient_checkpointing false --dataloader_num_workers 0 --dataset_num_proc 1
             --deepspeed {ROOT}/scripts/configs/zero3_cpu.json --output_dir {folder}/output --add_version false
         """.split()
-        return Run([*arguments, *flags], folder / "train.log", {"NPROC_PER_NODE": "2", "SWIFT_RLVR_SYNC_TIMEOUT": "20"})
+        env = {"NPROC_PER_NODE": "2", "SWIFT_RLVR_SYNC_TIMEOUT": "20", **(env or {})}
+        return Run([*arguments, *flags], folder / "train.log", env)
 
     def stop(self) -> None:
         """Ends the server and checks that it took everything with it."""

@@ -31,11 +31,13 @@ def output(_servers, tmp_path_factory, request):
     flags = f"""--max_steps {STEPS} --log_completions true --callbacks reward_reasons --report_to tensorboard --seed 1
         --reward_funcs external_countdown external_accuracy external_code external_cosine external_format
         --per_device_train_batch_size 12""".split()
-    run = _servers().trainer(folder, *flags, "--dataset", *datasets)
+    env = {"EXTERNAL_CODE_WARN_AFTER": "2", "EXTERNAL_FORMAT_TASKS": "countdown,math"}
+    run = _servers().trainer(folder, *flags, "--dataset", *datasets, env=env)
     try:
         assert run.finish(400) == 0, run.text()[-4000:]
     finally:
         run.kill_if_alive()
+    (folder / "output" / "train.log").write_text(run.text())
     return folder / "output"
 
 
@@ -60,7 +62,8 @@ def test_every_row_is_graded_by_the_reward_of_its_task_alone(samples):
         graded[name] += 1
         others = set(ROUTED.values()) - {name}
         assert {sample["reasons"][other] for other in others} == {"other task"}
-        assert sample["rewards"]["FormatReward"] is not None  # this one is for all tasks
+        # Parameters come from the environment of the command, in every rank.
+        assert (sample["rewards"]["FormatReward"] is None) == (name == "CodeReward")
         is_math = name == "AccuracyReward"  # the cosine reward builds on it
         assert (sample["rewards"]["CosineReward"] is not None) == is_math
     assert all(graded.values()), f"a task without a row shows nothing: {graded}"
@@ -94,3 +97,8 @@ def test_the_share_of_each_reason_stands_in_the_logs_and_in_tensorboard(output, 
                 key = f"reasons/{name}/{reason.replace(' ', '_')}"
                 assert step[key] == pytest.approx(reasons.count(reason) / len(reasons), abs=1e-6)
                 assert f"train/{key}" in board.Tags()["scalars"]
+
+
+def test_a_reward_that_never_pays_is_reported_with_the_reason_and_a_completion(output):
+    log = (output / "train.log").read_text()
+    assert "external_code: no reward other than 0 in 2 batches. In the last one the most frequent reason is" in log

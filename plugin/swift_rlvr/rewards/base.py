@@ -125,19 +125,24 @@ class Reward:
         return rewards
 
     def _note_barren_batch(self, completions: list, columns: dict[str, list]) -> None:
-        """Warn, once in so many batches in a row without any reward, which rule fails and on what."""
+        """Warn, once in so many batches in a row without any reward, which rule fails and on what.
+
+        Batches in which every row is another task's do not count.
+        """
+        task, own = columns.get("task"), self.parameters.tasks
+        if own and task is not None and not any(name is None or name in own for name in task):
+            return
         self._barren += 1
         if self.parameters.warn_after == 0 or self._barren % self.parameters.warn_after or _rank() != 0:
             return
         reasons = [grade.reason for grade in self.grades(completions, **columns)]
-        (reason, count), *_ = Counter(reasons).most_common()
-        if reason == OTHER_TASK:
-            return
+        counts = Counter(reason for reason in reasons if reason != OTHER_TASK)
+        ((reason, count),) = counts.most_common(1)
         text = completion_text(completions[reasons.index(reason)])
         logger.warning(
             "%s: no reward other than 0 in %d batches. In the last one the most frequent reason is %r, %d of %d. "
             "One of these completions ends: %r",
-            self.name, self._barren, reason, count, len(reasons), text and text[-_SHOWN_CHARS:],
+            self.name, self._barren, reason, count, counts.total(), text and text[-_SHOWN_CHARS:],
         )  # fmt: skip
 
     def grades(self, completions: list, **columns: list) -> list[Grade]:

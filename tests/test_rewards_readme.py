@@ -1,0 +1,279 @@
+"""The page plugin/swift_rlvr/rewards/README.md says what the code says, and what it shows works.
+
+python tests/test_rewards_readme.py     # prints the page's table of all parameters
+"""
+
+import doctest
+import json
+import logging
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from swift_rlvr.rewards import REWARDS
+from swift_rlvr.rewards.parameters import Parameters, variable
+from swift_rlvr.rewards.token_length import TOKEN_COLUMNS
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "plugin" / "swift_rlvr" / "rewards" / "README.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+PARAMETER_HEADER = ("reward", "parameter", "default", "ms-swift flag", "meaning")
+OVERVIEW_HEADER = ("reward", "pays for", "range", "columns (optional)", "tasks by default")
+
+
+def parameter_rows() -> list[tuple[str, ...]]:
+    """The rows of the table: those all rewards share once, and of each reward what is its own or differs from them."""
+    shared = {each.name: each for each in fields(Parameters)}
+    rows = [row("all", each) for each in shared.values()]
+    for name, reward in REWARDS.items():
+        for each in fields(reward.Parameters):
+            if each.name not in shared or row(name, each) != row(name, shared[each.name]):
+                rows.append(row(f"`{name}`", each))
+    return rows
+
+
+def row(reward: str, each) -> tuple[str, ...]:
+    default, flag = each.default, each.metadata["flag"]
+    if isinstance(default, bool):
+        default = str(default).lower()
+    elif isinstance(default, tuple):
+        default = ",".join(default)
+    shown = "none" if default == "" else f"`{default}`"
+    return reward, f"`{each.name}`", shown, f"`--{flag}`" if flag else "", each.metadata["help"].replace("|", r"\|")
+
+
+def render(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """The table as markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(re.sub(" +", " ", f"| {' | '.join(line)} |") for line in lines)
+
+
+def table(header: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """The rows of the page's table with this header."""
+    rows = []
+    lines = iter(TEXT.splitlines())
+    for line in lines:
+        if cells(line) == header:
+            assert set(next(lines)) <= set("|- ")
+            break
+    for line in lines:
+        if not line.startswith("|"):
+            break
+        rows.append(cells(line))
+    return rows
+
+
+def cells(line: str) -> tuple[str, ...]:
+    return tuple(cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1])
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+
+
+def section(heading: str) -> str:
+    """What stands under a heading, up to the next one of any level."""
+    return re.search(rf"^#+ {re.escape(heading)}$(.*?)(?=^#+ |\Z)", TEXT, re.DOTALL | re.MULTILINE)[1]
+
+
+def quoted(text: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", text)
+
+
+def test_the_table_of_parameters_is_that_of_the_code():
+    shown, expected = table(PARAMETER_HEADER), parameter_rows()
+    assert not set(shown) - set(expected), "in the page, not in the code"
+    assert not set(expected) - set(shown), "in the code, not in the page"
+    assert shown == expected  # in order, none twice
+    assert render(PARAMETER_HEADER, expected) in TEXT
+
+
+def test_every_parameter_is_in_a_row():
+    named = {(reward.strip("`"), parameter.strip("`")) for reward, parameter, *_ in table(PARAMETER_HEADER)}
+    for name, reward in REWARDS.items():
+        for each in fields(reward.Parameters):
+            assert {(name, each.name), ("all", each.name)} & named
+
+
+def test_the_overview_names_every_reward_with_its_columns_and_tasks():
+    rows = table(OVERVIEW_HEADER)
+    assert [quoted(reward)[0] for reward, *_ in rows] == list(REWARDS)
+    for link, _, _, columns, tasks in rows:
+        name = quoted(link)[0]
+        assert f"[`{name}`](#{name})" == link
+        reward = REWARDS[name]()
+        needed, _, optional = columns.replace("token ids", ", ".join(f"`{each}`" for each in TOKEN_COLUMNS)).partition(
+            "("
+        )
+        assert (tuple(quoted(needed)), tuple(quoted(optional))) == (reward.columns, reward.optional_columns), name
+        if tasks.startswith("as "):
+            assert reward.parameters.tasks == REWARDS[quoted(tasks)[0]]().parameters.tasks
+        else:
+            assert tuple(quoted(tasks)) == reward.parameters.tasks, name
+            assert bool(reward.parameters.tasks) == (tasks != "all")
+
+
+@pytest.mark.parametrize("name", REWARDS)
+def test_the_section_of_a_reward_names_its_reasons_its_source_and_its_limits(name):
+    text = section(name)
+    reasons = re.search(r"^Reasons: (.*?)\n\n", text, re.DOTALL | re.MULTILINE)[1]
+    assert quoted(" ".join(reasons.split())) == list(REWARDS[name].reasons)
+    assert "\nSource: " in text and "\nLimits:" in text
+
+
+def test_links_lead_somewhere():
+    headings = {
+        re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in re.findall("^#+ (.+)$", TEXT, re.M)
+    }
+    for target in re.findall(r"\]\(([^)]+)\)", TEXT):
+        assert target[1:] in headings if target.startswith("#") else (PAGE.parent / target).is_file(), target
+
+
+def test_reward_names_and_variables_exist():
+    own = set(re.findall(r'name = "(external_\w+)"', TEXT))
+    text = "".join(re.split(r"^```console\n.*?^```$", TEXT, flags=re.DOTALL | re.MULTILINE))  # those are run
+    assert set(re.findall(r"\bexternal_\w+", text)) - own - {"external_plugins"} == set(REWARDS)
+    variables = {variable(name, each.name) for name, reward in REWARDS.items() for each in fields(reward.Parameters)}
+    named = set(re.findall(r"\bEXTERNAL_[A-Z][A-Z_]*", text))
+    assert named and named <= variables
+
+
+def launches() -> list[tuple[dict[str, str], dict[str, list[str]]]]:
+    """Environment and flags of each `swift rlhf` of the page."""
+    found = []
+    for block in blocks("bash"):
+        words = shlex.split(block)
+        start = words.index("swift")
+        assert words[start + 1] == "rlhf"
+        flags: dict[str, list[str]] = {}
+        for word in words[start + 2 :]:
+            if word.startswith("--"):
+                assert word[2:] not in flags, f"{word} stands twice"
+                flag = flags.setdefault(word[2:], [])
+            elif word != "...":
+                flag.append(word)
+        found.append((dict(word.split("=", 1) for word in words[:start]), flags))
+    return found
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_launch_commands_name_what_exists(number, monkeypatch):
+    pytest.importorskip("swift", reason="needs the extra [train]")
+    from swift.arguments import RLHFArguments
+    from swift.rewards import orms
+
+    assert len(launches()) == 4
+    environment, flags = launches()[number]
+    assert set(flags) <= {each.name for each in fields(RLHFArguments)}
+    assert all(values for values in flags.values())
+    assert all((ROOT / path).is_file() for path in flags["external_plugins"])
+    names = flags["reward_funcs"]
+    assert set(names) <= {*REWARDS, *orms}
+    assert len(flags.get("reward_weights", names)) == len(names)
+    for key, value in environment.items():
+        monkeypatch.setenv(key, value)
+    for name in names:
+        if name in REWARDS:
+            REWARDS[name]()  # raises for a value that does not fit
+    set_here = (
+        {variable(name, each.name) for name in names for each in fields(REWARDS[name].Parameters)}
+        if environment
+        else set()
+    )
+    assert set(environment) <= set_here, "set for a reward that is not used"
+
+
+def test_flags_and_callback_in_the_text_exist():
+    pytest.importorskip("swift", reason="needs the extra [train]")
+    from swift.arguments import RLHFArguments
+
+    known = {each.name for each in fields(RLHFArguments)} | {"row", "set"}  # the last two are swift-rlvr's
+    outside = "".join(re.split(r"^```.*?^```$", TEXT, flags=re.DOTALL | re.MULTILINE))
+    assert {flag for flag in re.findall(r"`[^`]*?--([a-z_]+)", outside)} <= known
+    for name in re.findall(r"--callbacks (\w+)", TEXT):
+        assert f'CALLBACK = "{name}"' in (ROOT / "plugin" / "rlvr_plugin.py").read_text()
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_console_output_is_what_the_command_prints(number, tmp_path):
+    assert len(blocks("console")) == 3
+    command, _, expected = blocks("console")[number].removeprefix("$ ").partition("\n")
+    words = shlex.split(command)
+    start = words.index("swift-rlvr")
+    (tmp_path / "completions.jsonl").write_text(*blocks("jsonl"))
+    result = subprocess.run(
+        [sys.executable, "-m", "swift_rlvr.cli", *words[start + 1 :]],
+        cwd=tmp_path,
+        env={
+            **{name: value for name, value in os.environ.items() if not name.startswith("EXTERNAL_")},
+            **dict(word.split("=", 1) for word in words[:start]),
+            **{"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONPATH": str(ROOT / "plugin")},
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+    )
+    assert result.returncode == (2 if expected.startswith("Error") else 0)
+    same = doctest.OutputChecker().check_output(
+        expected, result.stdout, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    )
+    assert same, result.stdout
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_python_examples_run(number):
+    assert len(blocks("python")) == 4
+    example = doctest.DocTestParser().get_doctest(blocks("python")[number], {}, f"example {number}", str(PAGE), 0)
+    assert example.examples
+    before = dict(REWARDS)
+    try:
+        said: list[str] = []
+        assert doctest.DocTestRunner().run(example, out=said.append).failed == 0, "".join(said)
+    finally:  # what an example adds is not to be seen by other tests
+        REWARDS.clear()
+        REWARDS.update(before)
+
+
+def test_the_trl_example_is_python():
+    (block,) = blocks("py")
+    compile(block, str(PAGE), "exec")
+
+
+def test_logged_names_are_those_of_the_code():
+    classes = {reward.__name__: reward for reward in REWARDS.values()}
+    logged = re.findall(r"^reasons/(\w+)/(\w+) ", TEXT, re.MULTILINE)
+    assert logged
+    for name, reason in logged:
+        assert reason in [each.replace(" ", "_") for each in classes[name].reasons]
+    (line,) = [json.loads(block) for block in blocks("json") if '"step"' in block]
+    for name, reason in line["reasons"].items():
+        assert reason in classes[name].reasons and name in line["rewards"]
+    for name in re.findall(r"rewards/([A-Z]\w+)/mean", TEXT):
+        assert name in classes
+
+
+def test_the_json_examples_can_be_graded():
+    code, row, _ = blocks("json")
+    for tests, answer in zip(code.splitlines(), ("def add(a, b): return a + b", "print(3)"), strict=True):
+        assert REWARDS["external_code"]().grade(f"<answer>{answer}</answer>", tests).reward == 1.0
+    solution = json.loads(row)["solution"]
+    assert REWARDS["external_accuracy"]()(["<answer>72</answer>"], solution=[solution]) == [1.0]
+
+
+def test_the_warning_is_the_one_that_is_logged(caplog):
+    (shown,) = [block for block in blocks("text") if "no reward other than 0" in block]
+    reward = REWARDS["external_format_strict"]()
+    with caplog.at_level(logging.WARNING):
+        for _ in range(20):
+            reward(["<think>1 + 1</think><answer>2</answer>"] * 8)
+    assert [" ".join(message.split()) for message in caplog.messages] == [" ".join(shown.split())]
+
+
+if __name__ == "__main__":
+    print(render(PARAMETER_HEADER, parameter_rows()))

@@ -6,7 +6,7 @@ square-free integer times powers of symbols. Such terms are linearly independent
 symbols), so that two formulas are equal exactly if n1 * d2 and n2 * d1 have the same terms; nothing is approximated.
 
 What does not fit (functions, other roots, absolute values, sizes above the limits below) is None, and so is what people
-read in different ways: `1/2x`, `f(x)`, `2\frac{1}{2}x`. Computer algebra has to judge that.
+read in different ways: `1/2x`, `f(x)`, `2\frac{1}{2}x`, `3^2!`, `5!!`. Computer algebra has to judge that.
 """
 
 from __future__ import annotations
@@ -48,6 +48,10 @@ class Formula(NamedTuple):
         except _NoFormula:
             return None
 
+    def is_constant(self) -> bool:
+        """Whether no symbols but pi and e are in it."""
+        return all(symbol in ("pi", "e") for terms in self for _, powers in terms for symbol, _ in powers)
+
 
 class Equation(NamedTuple):
     """left = right."""
@@ -56,6 +60,11 @@ class Equation(NamedTuple):
     right: Formula
     variable: str | None
     """The symbol that stands alone on the left, or None."""
+
+    def gives_value(self) -> bool:
+        """Whether it is `x = 5`, or `5 = x`."""
+        sides = (self.left, self.right), (self.right, self.left)
+        return any(_lone_symbol(one) is not None and other.is_constant() for one, other in sides)
 
 
 class _NoFormula(Exception):
@@ -115,8 +124,13 @@ def _same_equation(gold: Equation, answer: Equation) -> bool | None:
     except _NoFormula:
         return None
     plain = all(_is_constant(side.bottom) for each in (gold, answer) for side in (each.left, each.right))
+    if bool(first) != bool(second):  # one of them is always true
+        return False
     if not (first and second and plain):
         return None
+    solved = [each for each in (gold, answer) if each.gives_value()]
+    if len(solved) == 1:  # 3x + 2 = 17 is the question, not the answer
+        return False
     if first.keys() == second.keys():
         ratios = {first[term] / second[term] for term in first}
         if len(ratios) == 1:
@@ -317,17 +331,18 @@ class _Reader:
             self.place += 1
             value = self.factor(first=True)
             return _product(_constant(-1), value) if following == "-" else value
-        base = self.atom(first)
+        base, last = self.atom(first), ""
         while True:
             if self.take("^"):
+                last = "^"
                 base = _power(base, _rational(self.argument()))
                 if self.peek() == "^":
                     raise _NoFormula
             elif self.take("!"):
                 value = _rational(base)
-                if value.denominator != 1 or not 0 <= value <= 100:
+                if last or value.denominator != 1 or not 0 <= value <= 100:  # nor 3^2! or the double factorial 5!!
                     raise _NoFormula
-                base = _constant(math.factorial(int(value)))
+                base, last = _constant(math.factorial(int(value))), "!"
             else:
                 return base
 
@@ -343,7 +358,8 @@ class _Reader:
             if not first:
                 raise _NoFormula
             self.place = number.end()
-            if self.text.startswith((r"\frac", " \\frac"), self.place):  # a mixed number, or a product
+            self.peek()
+            if self.text.startswith((r"\frac", r"\dfrac", r"\tfrac"), self.place):  # a mixed number, or a product
                 raise _NoFormula
             return _constant(Fraction(number[0].replace(",", "")))
         if self.peek() == "\\":

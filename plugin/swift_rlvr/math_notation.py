@@ -44,7 +44,9 @@ _SCIENTIFIC = re.compile(
 _INFINITY = re.compile(r"([+-]?)\s*\\infty")
 _CURRENCY = "$€£¥₹"
 _CHOICE = re.compile(r"(\(\s*)?([A-Za-z])(\s*\)|[.:)])?")
-_CHOICE_AND_MORE = re.compile(r"(?:\(([A-Z])\)\s*|([A-Z])[.):]\s+)(?=\S)")
+_CHOICE_AND_MORE = re.compile(r"(?:\(([A-Z])\)\s*|([A-Z])[.):]\s+)(?=[^\s,;/|&])(?!(?:and|or)\b)")
+_OTHER_CHOICE = re.compile(r"\([A-Z]\)|(?<![A-Za-z])[A-Z][.):](?:\s|$)")
+_DIGIT_GAP = re.compile(r"(?<=\d)\s+(?=\d)(?!\d{3}(?!\d))")
 _WRITTEN = re.compile(
     r"(?P<base>[0-9A-F]+_\{?\d+\}?)|(?P<date>\d{4}-\d\d-\d\d)|(?P<time>\d{1,2}:\d\d\s*[AaPp]\.?\s?[Mm]\.?)"
 )
@@ -53,7 +55,7 @@ _POWER = re.compile(r"([+-]?)(\d{1,4})\s*\^\s*(?:\{\s*([+-]?\d{1,2})\s*\}|(\d))"
 _WORDS = re.compile(r"(?:an? )?[A-Za-z]{2,}(?:[ '-]+[A-Za-z]+)*")
 _BRACKETS = {"(": ")", "[": "]", r"\{": r"\}", "{": "}"}
 _UNIT_WORDS = re.compile(
-    r"\s*((?:square |cubic |sq\.? |cu\.? )?[A-Za-z]{1,12}(?:[ -][A-Za-z]{2,12}){0,2})"
+    r"\s*((?:square |cubic |sq\.? |cu\.? )?[A-Za-z]{1,12}(?:[ -][A-Za-z]{1,12}){0,4})"
     r"(\.|\s*\^\s*\{?[23]\}?|[²³])?"
 )
 _UNITS = {
@@ -73,10 +75,16 @@ _UNITS = {
 }  # fmt: skip
 _COMPOUND_UNIT = re.compile(r"\s*(km/h|m/s)(?:\s*\^\s*\{?2\}?)?")
 _NO_UNITS = frozenset(
-    ("or", "and", "not", "to", "plus", "minus", "times", "over", "more", "less", "than", "half", "dozen", "hundred",
-     "thousand", "million", "billion", "percent", "pi", "sin", "cos", "tan", "log", "ln", "exp", "sqrt", "if", "when",
-     "is", "no", "none", "mod", "choose", "infinity")
+    ("or and not to plus minus times over more less than half dozen hundred thousand million billion trillion percent "
+     "pi sin cos tan log ln exp sqrt if when is no none mod choose infinity squared cubed factorial root power raised "
+     "divided multiplied zero one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty "
+     "hundreds thousands millions billions halves third thirds fourth fourths fifth fifths sixth sixths seventh "
+     "sevenths eighth eighths ninth ninths tenth tenths hundredth hundredths thousandth thousandths maybe perhaps "
+     "possibly probably either neither nor xor else otherwise alternatively instead versus but except without unless "
+     "wrong incorrect false approximately about roughly almost nearly around").split()
 )  # fmt: skip
+_IN_BETWEEN = frozenset(("of", "per", "in", "at", "on", "a", "an"))  # 3 cups of flour, 18 dollars a day
+_SCALES = {" thousand": 10**3, " million": 10**6, " billion": 10**9, " trillion": 10**12}
 
 
 class Number(NamedTuple):
@@ -110,7 +118,14 @@ class Sequence(NamedTuple):
     items: tuple
 
 
-Value = Number | Infinity | Choice | Words | Sequence | Formula | Equation
+class Quantity(NamedTuple):
+    """A formula, or an equation, with a unit; a number has its unit in itself."""
+
+    value: Formula | Equation
+    unit: str
+
+
+Value = Number | Infinity | Choice | Words | Sequence | Formula | Equation | Quantity
 
 
 def tidy(text: str) -> str:
@@ -119,6 +134,20 @@ def tidy(text: str) -> str:
     >>> print(tidy(r"$\left(\dfrac{1}{2},\, 5\text{ cm}\right)$."))
     (\frac{1}{2},5 cm)
     """
+    text = _bare(text)
+    if "\\" in text:
+        text = text.replace(r"\$", "$").replace(r"\%", "%")
+        text = _TEXT_COMMAND.sub(r"\1", _DEGREES.sub(" degrees", text))
+        text = re.sub(r",\s+", ",", text) if text.startswith(("(", "[", r"\{")) else text
+    elif "°" in text:
+        text = _DEGREES.sub(" degrees", text)
+    text = text.replace("{,}", ",")
+    text = text.replace("−", "-").replace("**", "") if "**" in text[:2] + text[-2:] else text.replace("−", "-")
+    return text.strip()
+
+
+def _bare(text: str) -> str:
+    """The text without math delimiters, a full stop and commands for the looks; texts in it are still commands."""
     text = text.strip()
     if text.endswith("."):
         text = text[:-1].rstrip()
@@ -132,23 +161,17 @@ def tidy(text: str) -> str:
         text = text[:-1].rstrip()
     if "\\" in text:
         text = _NOISE.sub("", text).replace(r"\dfrac", r"\frac").replace(r"\tfrac", r"\frac")
-        text = text.replace(r"\$", "$").replace(r"\%", "%")
-        text = _TEXT_COMMAND.sub(r"\1", _DEGREES.sub(" degrees", text))
-        text = re.sub(r",\s+", ",", text) if text.startswith(("(", "[", r"\{")) else text
-    elif "°" in text:
-        text = _DEGREES.sub(" degrees", text)
-    text = text.replace("{,}", ",")
-    text = text.replace("−", "-").replace("**", "") if "**" in text[:2] + text[-2:] else text.replace("−", "-")
-    return text.strip()
+        text = text.replace(r"\lbrace", r"\{").replace(r"\rbrace", r"\}").replace(r"\colon", ":")
+    return text
 
 
 def plain(text: str) -> str:
-    """A tidied text without white space, to see whether two answers are written alike.
+    """A tidied text without white space, to see whether two answers are written alike. `1 2` does not become `12`.
 
-    >>> plain("x^2 + 1") == plain("x^2+1")
-    True
+    >>> plain("x^2 + 1") == plain("x^2+1"), plain("1 234") == plain("1234"), plain("1 2") == plain("12")
+    (True, True, False)
     """
-    return "".join(tidy(text).split())
+    return "".join(_DIGIT_GAP.sub("_", tidy(text)).split())
 
 
 @lru_cache(maxsize=8192)
@@ -163,11 +186,42 @@ def read(text: str) -> Value | None:
     if len(text) > MAX_CHARS:
         return None
     set_as_text = r"\text" in text or r"\mathrm" in text or r"\mathbf" in text
-    text = tidy(text)
+    written, text = text, tidy(text)
     lead_in = _LEAD_IN.match(text)
     if lead_in and lead_in.end() < len(text):
         text = tidy(text[lead_in.end() :])
-    return _read(text, set_as_text, depth=0)
+    value = _read(text, set_as_text, depth=0)
+    return (_quantity(written) or value) if value is None or isinstance(value, (Formula, Equation)) else value
+
+
+def _quantity(text: str) -> Quantity | None:
+    rest, unit = split_unit(text)
+    value = read_formula(rest) if unit else None
+    return None if value is None else Quantity(value, unit)
+
+
+def split_unit(text: str) -> tuple[str, str]:
+    r"""The tidied text of a formula and the unit after it, set as text or, after a constant, a word.
+
+    >>> split_unit(r"6\\pi\\text{ cm}^2"), split_unit(r"6\\pi cm"), split_unit("6x cm")
+    (('6\\\\pi', 'cm2'), ('6\\\\pi', 'cm'), ('6x cm', ''))
+    """
+    bare = _bare(text)
+    start = max(bare.rfind(command) for command in (r"\text", r"\mathrm", r"\mbox"))
+    match = _TEXT_UNIT.fullmatch(bare, start) if start > 0 else None
+    unit = _unit(f" {match[1]}{match[2]}") if match else None
+    if unit:
+        return tidy(bare[:start]), unit
+    bare = tidy(text)
+    start = bare.rfind(" ")
+    match = _PLAIN_UNIT.fullmatch(bare, start) if start > 0 else None
+    unit = _unit(match[1]) if match else None
+    if unit:
+        value = read_formula(bare[:start].rstrip())
+        value = value.right if isinstance(value, Equation) else value
+        if value is not None and (unit == "degree" or value.is_constant()):
+            return bare[:start].rstrip(), unit
+    return bare, ""
 
 
 def _read(text: str, set_as_text: bool, depth: int) -> Value | None:
@@ -209,7 +263,10 @@ def _number(text: str) -> Number | None:
         match = pattern.match(text)
         if match is None or match.end() > _MAX_DIGITS:
             continue
-        rest = text[match.end() :]
+        rest, scale = text[match.end() :], 1
+        for word, factor in _SCALES.items():
+            if rest.startswith(word) and not rest[len(word) : len(word) + 1].isalpha():
+                rest, scale = rest[len(word) :], factor
         if rest:
             found = None if percent else _unit(rest)
             if found is None:
@@ -219,7 +276,7 @@ def _number(text: str) -> Number | None:
             value = convert(match)
         except ZeroDivisionError:
             return None
-        return Number(value, percent, unit)
+        return Number(value * scale, percent, unit)
     return None
 
 
@@ -231,24 +288,28 @@ def _unit(text: str) -> str | None:
     match = _UNIT_WORDS.fullmatch(text)
     if match is None:
         return None
-    words = match[1].lower().split()
+    words = match[1].lower().replace("-", " ").split()
     power = "".join(character for character in match[2] or "" if character in "23²³").translate(_SUPERSCRIPTS)
     if words[0] in _POWERS:
         power = _POWERS[words.pop(0)]
     elif words[0].rstrip(".") in _POWERS:
         power = _POWERS[words.pop(0).rstrip(".")]
+    if len(words) == 2 and words[1] in _POWERS and words[0] in _UNITS and not match[2]:
+        power = _POWERS[words.pop()]
     if not words:
         return None
     if len(words) == 1 and words[0] in _UNITS:
         return _UNITS[words[0]] + power
     # Things that are counted: "12 apples". A single letter is a variable, and some words are mathematics.
-    if text[0] == " " and all(len(word) > 2 and word not in _NO_UNITS for word in words) and not match[2]:
-        return "things"
+    if text[0] == " " and not match[2] and (len(words[-1]) > 2 or words[-1] in _UNITS) and len(words[0]) > 1:
+        things = [word for word in words if word not in _IN_BETWEEN and word not in _UNITS]
+        if all(len(word) > 2 and word not in _NO_UNITS for word in things):
+            return "things"
     return None
 
 
 _SUPERSCRIPTS = str.maketrans("²³", "23")
-_POWERS = {"square": "2", "sq": "2", "cubic": "3", "cu": "3"}
+_POWERS = {"square": "2", "sq": "2", "cubic": "3", "cu": "3", "squared": "2", "cubed": "3"}
 
 
 def _decimal(text: str) -> Fraction:
@@ -267,11 +328,19 @@ def _from_fraction(match: re.Match) -> Fraction:
     return _signed(value, sign, top_sign, bottom_sign)
 
 
+def _from_repeating(match: re.Match) -> Fraction:
+    sign, whole, start, period, digit = match.groups()
+    period = period or digit
+    value = Fraction(int(f"{whole}{start}{period}") - int(f"{whole}{start}" or 0), 10 ** len(period) - 1)
+    return _signed(value / 10 ** len(start), sign)
+
+
 def _from_scientific(match: re.Match) -> Fraction:
     return _signed(_decimal(match[2]) * Fraction(10) ** int(match[3] or match[4]), match[1])
 
 
 _FORMS = (
+    (_REPEATING, _from_repeating),
     (_SCIENTIFIC, _from_scientific),
     (_POWER, lambda match: _signed(Fraction(int(match[2])) ** int(match[3] or match[4]), match[1])),
     (_MIXED, lambda match: _signed(int(match[2]) + Fraction(int(match[3]), int(match[4])), match[1])),
@@ -282,7 +351,7 @@ _FORMS = (
 
 
 def _sequence(text: str, set_as_text: bool, depth: int) -> Sequence | None:
-    opening = closing = ""
+    opening, closing, whole = "", "", text
     for left, right in _BRACKETS.items():
         if text.startswith(left):
             for end in (")", "]") if left in "([" else (right,):
@@ -291,6 +360,8 @@ def _sequence(text: str, set_as_text: bool, depth: int) -> Sequence | None:
                     break
             break
     parts = _split(text)
+    if parts is None and opening:  # (1, 2), (3, 4)
+        opening, closing, parts = "", "", _split(whole)
     if parts is None or (not opening and len(parts) < 2):
         return None
     items = tuple(_read(part, set_as_text, depth + 1) for part in parts)
@@ -330,13 +401,16 @@ def same(gold: Value, answer: Value) -> bool | None:
     """
     if isinstance(gold, Number) and isinstance(answer, Number):
         return _same_number(gold, answer)
+    if isinstance(gold, Quantity) or isinstance(answer, Quantity):
+        units = [value.unit for value in (gold, answer) if isinstance(value, (Quantity, Number))]
+        if _different_units(units[0], units[-1]):
+            return False
+        return same(*(value.value if isinstance(value, Quantity) else value for value in (gold, answer)))
     if isinstance(gold, Choice) and gold.content and not isinstance(answer, Choice):
         content = read(gold.content)  # "(D) 12" is answered by 12 as well as by D
         return None if content is None else same(content, answer)
     if isinstance(gold, Choice) and isinstance(answer, Choice):
-        if gold.marked or answer.marked:
-            return gold.letter.upper() == answer.letter.upper()
-        return gold.letter == answer.letter
+        return _same_choice(gold, answer)
     if isinstance(gold, Words) and isinstance(answer, Words):
         return True if gold.text == answer.text else (False if gold.marked or answer.marked else None)
     if isinstance(gold, Sequence) and isinstance(answer, Sequence):
@@ -365,9 +439,26 @@ def _formula(value: Value) -> Formula | Equation | None:
     return None
 
 
-def _same_number(gold: Number, answer: Number) -> bool:
-    if gold.unit and answer.unit and "things" not in (gold.unit, answer.unit) and gold.unit != answer.unit:
+def _same_choice(gold: Choice, answer: Choice) -> bool | None:
+    if not (gold.marked or answer.marked):
+        return gold.letter == answer.letter
+    if gold.letter.upper() != answer.letter.upper():
         return False
+    if _OTHER_CHOICE.search(answer.content):  # "(A) is wrong, (B) is right"
+        return None if gold.content else False
+    contents = read(gold.content), read(answer.content)
+    return None in contents or same(*contents) is not False
+
+
+def _different_units(gold: str, answer: str) -> bool:
+    return bool(gold and answer) and gold != answer and "things" not in (gold, answer)
+
+
+def _same_number(gold: Number, answer: Number) -> bool:
+    if _different_units(gold.unit, answer.unit):
+        return False
+    if gold.percent and answer.percent:
+        return gold.value == answer.value
     values = {answer.value / 100 if answer.percent else answer.value}
     if answer.percent and (gold.percent or gold.value.denominator == 1 or abs(gold.value) >= 1):
         values.add(answer.value)  # "what percentage ...": the sign is as good as a unit

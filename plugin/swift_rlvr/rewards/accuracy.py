@@ -75,7 +75,7 @@ class AccuracyReward(Reward):
             detail = ""
             if reason is Reason.NO_ANSWER and verdict.marked:
                 detail = f"found by: {verdict.marked}"
-            elif reason is Reason.WRONG and verdict.gold is not None:
+            elif reason is Reason.WRONG and passed:
                 detail = f"the gold is {verdict.gold}"
             rules.append(Rule(rule, not failed if passed else None, detail))
             passed = passed and not failed

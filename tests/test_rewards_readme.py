@@ -22,6 +22,7 @@ from swift_rlvr.rewards.token_length import TOKEN_COLUMNS
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "plugin" / "swift_rlvr" / "rewards" / "README.md"
 TEXT = PAGE.read_text(encoding="utf-8")
+PROSE = re.sub(r"^```.*?^```$", "", TEXT, flags=re.DOTALL | re.MULTILINE)
 PARAMETER_HEADER = ("reward", "parameter", "default", "ms-swift flag", "meaning")
 OVERVIEW_HEADER = ("reward", "pays for", "range", "columns (optional)", "tasks by default")
 
@@ -44,7 +45,9 @@ def row(reward: str, each) -> tuple[str, ...]:
     elif isinstance(default, tuple):
         default = ",".join(default)
     shown = "none" if default == "" else f"`{default}`"
-    return reward, f"`{each.name}`", shown, f"`--{flag}`" if flag else "", each.metadata["help"].replace("|", r"\|")
+    # A bare tag would be taken for HTML, a bare | for the end of the cell.
+    meaning = re.sub(r"(?<!`)</?\w+>", r"`\g<0>`", each.metadata["help"]).replace("|", r"\|")
+    return reward, f"`{each.name}`", shown, f"`--{flag}`" if flag else "", meaning
 
 
 def render(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
@@ -121,22 +124,22 @@ def test_the_overview_names_every_reward_with_its_columns_and_tasks():
 @pytest.mark.parametrize("name", REWARDS)
 def test_the_section_of_a_reward_names_its_reasons_its_source_and_its_limits(name):
     text = section(name)
-    reasons = re.search(r"^Reasons: (.*?)\n\n", text, re.DOTALL | re.MULTILINE)[1]
+    reasons = re.search(r"^- Reasons: (.*?)\n- ", text, re.DOTALL | re.MULTILINE)[1]
     assert quoted(" ".join(reasons.split())) == list(REWARDS[name].reasons)
-    assert "\nSource: " in text and "\nLimits:" in text
+    assert "\n- Source: " in text and "\n- Limits: " in text
 
 
 def test_links_lead_somewhere():
     headings = {
         re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in re.findall("^#+ (.+)$", TEXT, re.M)
     }
-    for target in re.findall(r"\]\(([^)]+)\)", TEXT):
+    for target in re.findall(r"\[`?[\w.]+`?\]\(([^)]+)\)", PROSE):
         assert target[1:] in headings if target.startswith("#") else (PAGE.parent / target).is_file(), target
 
 
 def test_reward_names_and_variables_exist():
     own = set(re.findall(r'name = "(external_\w+)"', TEXT))
-    text = "".join(re.split(r"^```console\n.*?^```$", TEXT, flags=re.DOTALL | re.MULTILINE))  # those are run
+    text = re.sub(r"^```console\n.*?^```$", "", TEXT, flags=re.DOTALL | re.MULTILINE)  # those are run
     assert set(re.findall(r"\bexternal_\w+", text)) - own - {"external_plugins"} == set(REWARDS)
     variables = {variable(name, each.name) for name, reward in REWARDS.items() for each in fields(reward.Parameters)}
     named = set(re.findall(r"\bEXTERNAL_[A-Z][A-Z_]*", text))
@@ -147,7 +150,7 @@ def launches() -> list[tuple[dict[str, str], dict[str, list[str]]]]:
     """Environment and flags of each `swift rlhf` of the page."""
     found = []
     for block in blocks("bash"):
-        words = shlex.split(block)
+        words = shlex.split(block.replace("\\\n", " "))
         start = words.index("swift")
         assert words[start + 1] == "rlhf"
         flags: dict[str, list[str]] = {}
@@ -180,21 +183,20 @@ def test_launch_commands_name_what_exists(number, monkeypatch):
     for name in names:
         if name in REWARDS:
             REWARDS[name]()  # raises for a value that does not fit
-    set_here = (
-        {variable(name, each.name) for name in names for each in fields(REWARDS[name].Parameters)}
-        if environment
-        else set()
-    )
-    assert set(environment) <= set_here, "set for a reward that is not used"
+    used = {variable(name, each.name) for name in names if name in REWARDS for each in fields(REWARDS[name].Parameters)}
+    assert set(environment) <= used, "set for a reward that is not used"
 
 
 def test_flags_and_callback_in_the_text_exist():
     pytest.importorskip("swift", reason="needs the extra [train]")
     from swift.arguments import RLHFArguments
 
-    known = {each.name for each in fields(RLHFArguments)} | {"row", "set"}  # the last two are swift-rlvr's
-    outside = "".join(re.split(r"^```.*?^```$", TEXT, flags=re.DOTALL | re.MULTILINE))
-    assert {flag for flag in re.findall(r"`[^`]*?--([a-z_]+)", outside)} <= known
+    known = {each.name for each in fields(RLHFArguments)} | {
+        "row",
+        "set",
+        "reward",
+    }  # the last three are those of swift-rlvr
+    assert set(re.findall(r"`[^`\n]*?--([a-z_]+)", PROSE)) <= known
     for name in re.findall(r"--callbacks (\w+)", TEXT):
         assert f'CALLBACK = "{name}"' in (ROOT / "plugin" / "rlvr_plugin.py").read_text()
 
@@ -259,10 +261,10 @@ def test_logged_names_are_those_of_the_code():
 
 
 def test_the_json_examples_can_be_graded():
-    code, row, _ = blocks("json")
-    for tests, answer in zip(code.splitlines(), ("def add(a, b): return a + b", "print(3)"), strict=True):
-        assert REWARDS["external_code"]().grade(f"<answer>{answer}</answer>", tests).reward == 1.0
-    solution = json.loads(row)["solution"]
+    tests = [each for each in quoted(section("external_code")) if each.startswith("[") and each.endswith("]")]
+    for test, answer in zip(tests, ("def add(a, b): return a + b", "print(3)"), strict=True):
+        assert REWARDS["external_code"]().grade(f"<answer>{answer}</answer>", test).reward == 1.0
+    solution = json.loads(blocks("json")[0])["solution"]
     assert REWARDS["external_accuracy"]()(["<answer>72</answer>"], solution=[solution]) == [1.0]
 
 

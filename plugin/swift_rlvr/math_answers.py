@@ -32,7 +32,11 @@ logger = logging.getLogger(__name__)
 MAX_ANSWER_CHARS = 1000
 """Longer answers are not compared, unless they are written like the gold."""
 _TAIL_CHARS = 1000
+_MAX_GOLDS = 100_000
 _NUMERAL = re.compile(r"(?<![\w{^.])\d+(?:[.,]\d+)*")
+_OR = re.compile(r"\bor\b")
+_CHOICE_OF_NUMBERS = re.compile(r"\d\D{0,20}\bor\b\D{0,20}\d")
+_STATEMENT = re.compile(r"=|\b(?:is|are|was|were|equals?|gives?|makes?|total|has|have|needs?|costs?)\b", re.IGNORECASE)
 _NO_PROSE = re.compile(r"\\(?:begin|end|text\w*|mathrm|operatorname)\s*\{[^{}]*\}|\\[A-Za-z]+|[^A-Za-z\s\\]+")
 
 
@@ -93,6 +97,7 @@ class MathVerifier:
                 raise ValueError(f"{name} must be a number of seconds above 0, not {value!r}")
         if workers is not None and workers < 1:
             raise ValueError(f"workers must be at least 1, not {workers!r}")
+        self._readable: dict[str, bool] = {}  # for golds that only computer algebra can read: whether it can
         self.pool = Pool(workers or min(8, usable_cores()), timeout, batch_timeout)
 
     def __enter__(self) -> MathVerifier:
@@ -113,44 +118,56 @@ class MathVerifier:
         """
         verdicts: list[Verdict | None] = [None] * len(texts)
         batch: dict[_Gold, dict[tuple[str, str], list[int]]] = {}
+        doubtful: dict[_Gold, list[int]] = {}  # the rows of golds that only computer algebra can read, or not even that
         for index, (text, solution) in enumerate(zip(texts, golds, strict=True)):
             gold = read_gold(solution)
             if gold is None:
                 verdicts[index] = Verdict(None, Reason.BAD_GOLD)
                 continue
+            if gold.value is None:
+                doubtful.setdefault(gold, []).append(index)
             reason, answer, marked = _find_answer(text)
             if reason is None:
                 reason = _compare(gold, answer, marked)
+            reward = None if reason is None else float(reason is Reason.CORRECT)
+            verdicts[index] = Verdict(reward, reason, answer, marked, gold.text)
             if reason is None:
-                how = _how(answer, marked)
-                batch.setdefault(gold, {}).setdefault((answer, how), []).append(index)
-            else:
-                verdicts[index] = Verdict(float(reason is Reason.CORRECT), reason, answer, marked, gold.text)
-        self._judge(batch, verdicts, texts)
+                batch.setdefault(gold, {}).setdefault((answer, _how(answer, marked)), []).append(index)
+        for gold in doubtful:
+            if gold.text not in self._readable:
+                batch.setdefault(gold, {})
+        self._judge(batch, verdicts)
+        for gold, indexes in doubtful.items():
+            if self._readable.get(gold.text) is not True:
+                for index in indexes:
+                    verdicts[index] = verdicts[index]._replace(reward=None, reason=Reason.BAD_GOLD)
         return verdicts
 
-    def _judge(self, batch: dict, verdicts: list, texts: list) -> None:
+    def _judge(self, batch: dict[_Gold, dict[tuple[str, str], list[int]]], verdicts: list[Verdict]) -> None:
+        """Compare what takes computer algebra: `batch` has, for each gold and answer, the places of its verdicts."""
         jobs = [Job(gold.text, gold.how, list(answers)) for gold, answers in batch.items()]
-        if not jobs:
-            return
-        self.pool.run(jobs)
-        for job, (gold, answers) in zip(jobs, batch.items(), strict=True):
+        if jobs:
+            self.pool.run(jobs)
+        for job, answers in zip(jobs, batch.values(), strict=True):
             if job.gold == TIMED_OUT:
-                logger.warning("the gold %r could not be parsed in time: its rows are not graded", gold.text[:200])
+                logger.warning("the gold %r could not be parsed in time: its rows are not graded", job.gold_text[:200])
+            if len(self._readable) >= _MAX_GOLDS:
+                self._readable.clear()
+            self._readable[job.gold_text] = job.gold is True
             for (answer, how), indexes, result in zip(answers, answers.values(), job.results, strict=True):
                 if job.gold is not True:
-                    verdict = Verdict(None, Reason.BAD_GOLD, answer, None, gold.text)
+                    reward, reason = None, Reason.BAD_GOLD
                 elif result == TIMED_OUT:
-                    logger.warning("comparing took too long: answer %r, gold %r", answer[-200:], gold.text[:200])
-                    verdict = Verdict(0.0, Reason.TIMED_OUT, answer, None, gold.text)
+                    logger.warning("comparing took too long: answer %r, gold %r", answer[-200:], job.gold_text[:200])
+                    reward, reason = 0.0, Reason.TIMED_OUT
                 else:
-                    reason = {True: Reason.CORRECT, False: Reason.WRONG, None: Reason.UNREADABLE}[result]
-                    if result is None and how == "anchored":
-                        reason, answer = Reason.NO_ANSWER, None
-                    verdict = Verdict(float(result is True), reason, answer, None, gold.text)
+                    unread = Reason.NO_ANSWER if how == "anchored" else Reason.UNREADABLE
+                    reason = {True: Reason.CORRECT, False: Reason.WRONG, None: unread}[result]
+                    reward = float(result is True)
                 for index in indexes:
-                    marked = marked_answer(texts[index]) if how != "anchored" else ("text", "")
-                    verdicts[index] = verdict._replace(marked=marked[0])
+                    verdicts[index] = verdicts[index]._replace(reward=reward, reason=reason)
+                    if reason is Reason.NO_ANSWER:
+                        verdicts[index] = verdicts[index]._replace(answer=None, marked=None)
 
 
 def read_gold(solution: object) -> _Gold | None:
@@ -210,8 +227,20 @@ def _compare(gold: _Gold, answer: str, marked: str) -> Reason | None:
         return Reason.CORRECT
     if len(answer) > MAX_ANSWER_CHARS:
         return Reason.TOO_LONG
-    # A sentence that lists numbers states no answer; math_verify would take the last.
-    return Reason.UNREADABLE if _how(answer, marked) == "text" and len(_NUMERAL.findall(answer)) > 2 else None
+    return Reason.UNREADABLE if _how(answer, marked) == "text" and _is_a_list(answer, gold.text) else None
+
+
+def _is_a_list(sentence: str, gold: str) -> bool:
+    """Whether a sentence offers several numbers and states none as its answer; math_verify would take the last.
+
+    >>> _is_a_list("I tried 1, then 2 and then 3", "3"), _is_a_list("it is 2 or 3", "3")
+    (True, True)
+    >>> _is_a_list("48 / 2 = 24 in May and 48 + 24 = 72 in all", "72")
+    False
+    """
+    if _CHOICE_OF_NUMBERS.search(sentence) and not _OR.search(gold):
+        return True
+    return len(_NUMERAL.findall(sentence)) > 2 and _STATEMENT.search(sentence) is None
 
 
 def _how(text: str, marked: str) -> str:

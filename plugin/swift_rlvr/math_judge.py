@@ -34,9 +34,10 @@ from latex2sympy2_extended.latex2sympy2 import NormalizationConfig, _Latex2Sympy
 from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
 from math_verify.grader import get_pct_val, should_treat_as_complex
 from math_verify.parser import get_last_eq
-from sympy import Expr, I, Symbol
+from sympy import Expr, I, Symbol, Union
+from sympy.core.relational import Relational
 
-from swift_rlvr.math_notation import tidy
+from swift_rlvr.math_notation import split_unit
 
 MEMORY_BYTES = 3 << 30  # address space of a worker: sympy needs 0.3 GiB, a power tower would take all there is
 NORMALIZATION = NormalizationConfig(
@@ -63,6 +64,10 @@ _GREATER = re.compile(r">|\\geq?(?![A-Za-z])")
 _LESS = re.compile(r"[<=]|\\leq?(?![A-Za-z])|\\in(?![A-Za-z])")
 _TRIGONOMETRY = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![A-Za-z])")
 _HALF_RELATION = re.compile(r"\s*(?:\\(?:neq?|approx|sim|not|leq?|geq?)(?![A-Za-z])|[<>=≈≠~]|!=)")
+_BARE_ROOT = re.compile(r"(\\sqrt\s*\[[^\[\]]{1,20}\])\s*(\w)")
+_HIDDEN = re.compile(r"\\(?:[hv]?phantom|cancel|bcancel|xcancel|sout)(?![A-Za-z])")
+_OR = re.compile(r"(?:\s+or\s+|\\lor(?![A-Za-z])|\\vee(?![A-Za-z])|∨)")
+_INEQUALITY = re.compile(r"[<>≤≥]|\\[lg]eq?(?![A-Za-z])")
 _PR_SET_PDEATHSIG = 1
 
 
@@ -87,7 +92,8 @@ def prepare(text: str) -> str:
     >>> print(prepare("2*sqrt(5) + π"), prepare(r"2 > x > -1"), prepare(r"\varnothing"))
     2\cdot \sqrt{5} + \pi -1< x <2 \emptyset
     """
-    text = tidy(text).replace(" degrees", r"^{\circ}")
+    text = split_unit(text)[0].lstrip("$€£¥₹").replace(" degrees", r"^{\circ}").replace(r"\not=", r"\neq ")
+    text = _BARE_ROOT.sub(r"\1{\2}", text)
     for sign, latex in SIGNS.items():
         text = text.replace(sign, latex)
     text = _ROOT.sub(lambda match: rf"\sqrt{{{match[1] or match[2]}}}", text)
@@ -108,8 +114,10 @@ def parse_formula(text: str) -> list[Any]:
     ([x/2], [], [])
     """
     text = prepare(text)
-    if _HALF_RELATION.match(text):
+    if _HALF_RELATION.match(text) or _HIDDEN.search(text):
         return []
+    if (parts := _OR.split(text, maxsplit=4))[1:] and all(map(_INEQUALITY.search, parts)):
+        return _union([parse_formula(part) for part in parts])
     latex = normalize_latex(text, NORMALIZATION)
     for formula in dict.fromkeys((latex, get_last_eq(latex))):
         is_complex = should_treat_as_complex(formula)
@@ -122,6 +130,15 @@ def parse_formula(text: str) -> list[Any]:
             except Exception:  # the grammar, the conversion and sympy raise whatever they please: no parse
                 continue
     return []
+
+
+def _union(alternatives: list[list[Any]]) -> list[Any]:
+    """The numbers for which one of several inequalities in one variable holds: `x < 1 or x > 2`."""
+    relations = [relation for parsed in alternatives for relation in parsed if isinstance(relation, Relational)]
+    symbols = set().union(*(relation.free_symbols for relation in relations))
+    if len(relations) != len(alternatives) or len(symbols) != 1:
+        return []
+    return [Union(*(relation.as_set() for relation in relations))]
 
 
 def parse_text(text: str, anchored: bool) -> list[Any]:

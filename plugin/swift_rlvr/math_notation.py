@@ -17,13 +17,14 @@ from swift_rlvr.math_exact import Equation, Formula, read_formula, same_formula
 MAX_CHARS = 2000
 _MAX_DIGITS = 400
 _DELIMITERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
-_NOISE = re.compile(r"\\(?:left|right|[bB]igg?|displaystyle)(?![A-Za-z])|(?<!\\)\\[,!;: ]|\\(?:q?quad|therefore)(?![A-Za-z])|~")
+_NOISE = re.compile(r"\\(?:left|right|[bB]igg?|displaystyle|q?quad|therefore)(?![A-Za-z])|(?<!\\)\\[,!;: ]|~")
 _TEXT_COMMAND = re.compile(
     r"\\(?:text|textbf|textit|textrm|textsf|mathrm|mathbf|mathit|mathsf|mathtt|mbox|boldsymbol|operatorname|underline)"
     r"\s*\{([^{}]*)\}"
 )
-_TEXT_UNIT = re.compile(r"\\(?:text(?:rm|bf|it)?|mathrm|mbox)\s*\{\s*([^{}]*?)\s*\}\s*((?:\^\s*(?:[23]|\{[23]\})|[²³])?)")
-_PLAIN_UNIT = re.compile(r"\s([A-Za-z]{2,12}(?:\s*\^\s*(?:[23]|\{[23]\})|[²³])?)")
+_EXPONENT = r"((?:\^\s*(?:[23]|\{[23]\})|[²³])?)"
+_TEXT_UNIT = re.compile(rf"\\(?:text(?:rm|bf|it)?|mathrm|mbox)\s*\{{([^{{}}]*)\}}\s*{_EXPONENT}")
+_PLAIN_UNIT = re.compile(rf"\s([A-Za-z]{{2,12}}){_EXPONENT}")
 _DEGREES = re.compile(r"\s*(?:\^\s*\{?\s*\\circ\s*\}?|°|\\degree)")
 _LEAD_IN = re.compile(
     r"(?:(?:so|thus|hence|therefore)\b,?\s*)?(?:the\s+|my\s+)?(?:final\s+|correct\s+)?"
@@ -74,15 +75,16 @@ _UNITS = {
     for unit in names
 }  # fmt: skip
 _COMPOUND_UNIT = re.compile(r"\s*(km/h|m/s)(?:\s*\^\s*\{?2\}?)?")
-_NO_UNITS = frozenset(
-    ("or and not to plus minus times over more less than half dozen hundred thousand million billion trillion percent "
-     "pi sin cos tan log ln exp sqrt if when is no none mod choose infinity squared cubed factorial root power raised "
-     "divided multiplied zero one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty "
-     "hundreds thousands millions billions halves third thirds fourth fourths fifth fifths sixth sixths seventh "
-     "sevenths eighth eighths ninth ninths tenth tenths hundredth hundredths thousandth thousandths maybe perhaps "
-     "possibly probably either neither nor xor else otherwise alternatively instead versus but except without unless "
-     "wrong incorrect false approximately about roughly almost nearly around").split()
-)  # fmt: skip
+_MATHEMATICS = """
+    or and not to plus minus times over more less than half dozen hundred thousand million billion trillion percent
+    pi sin cos tan log ln exp sqrt if when is no none mod choose infinity squared cubed factorial root power raised
+    divided multiplied zero one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty
+    hundreds thousands millions billions halves third thirds fourth fourths fifth fifths sixth sixths seventh
+    sevenths eighth eighths ninth ninths tenth tenths hundredth hundredths thousandth thousandths maybe perhaps
+    possibly probably either neither nor xor else otherwise alternatively instead versus but except without unless
+    wrong incorrect false approximately about roughly almost nearly around
+"""
+_NO_UNITS = frozenset(_MATHEMATICS.split())
 _IN_BETWEEN = frozenset(("of", "per", "in", "at", "on", "a", "an"))  # 3 cups of flour, 18 dollars a day
 _SCALES = {" thousand": 10**3, " million": 10**6, " billion": 10**9, " trillion": 10**12}
 
@@ -171,7 +173,7 @@ def plain(text: str) -> str:
     >>> plain("x^2 + 1") == plain("x^2+1"), plain("1 234") == plain("1234"), plain("1 2") == plain("12")
     (True, True, False)
     """
-    return "".join(_DIGIT_GAP.sub("_", tidy(text)).split())
+    return "".join(_DIGIT_GAP.sub("\0", tidy(text)).split())
 
 
 @lru_cache(maxsize=8192)
@@ -203,19 +205,19 @@ def _quantity(text: str) -> Quantity | None:
 def split_unit(text: str) -> tuple[str, str]:
     r"""The tidied text of a formula and the unit after it, set as text or, after a constant, a word.
 
-    >>> split_unit(r"6\\pi\\text{ cm}^2"), split_unit(r"6\\pi cm"), split_unit("6x cm")
-    (('6\\\\pi', 'cm2'), ('6\\\\pi', 'cm'), ('6x cm', ''))
+    >>> split_unit(r"6\pi\text{ cm}^2"), split_unit(r"6\pi cm"), split_unit("6x cm")
+    (('6\\pi', 'cm2'), ('6\\pi', 'cm'), ('6x cm', ''))
     """
     bare = _bare(text)
     start = max(bare.rfind(command) for command in (r"\text", r"\mathrm", r"\mbox"))
     match = _TEXT_UNIT.fullmatch(bare, start) if start > 0 else None
-    unit = _unit(f" {match[1]}{match[2]}") if match else None
+    unit = _unit(f" {match[1].strip()}{match[2]}") if match else None
     if unit:
         return tidy(bare[:start]), unit
     bare = tidy(text)
     start = bare.rfind(" ")
     match = _PLAIN_UNIT.fullmatch(bare, start) if start > 0 else None
-    unit = _unit(match[1]) if match else None
+    unit = _unit(match[1] + match[2]) if match else None
     if unit:
         value = read_formula(bare[:start].rstrip())
         value = value.right if isinstance(value, Equation) else value

@@ -39,7 +39,7 @@ _open_pools: WeakSet[Pool] = WeakSet()
 
 @dataclass
 class Job:
-    """One gold and the answers to compare with it.
+    """One gold and the answers to compare with it, if any.
 
     answers: (text, how), see `math_judge.parse_answer`.
     gold: True or False, whether it could be parsed, or TIMED_OUT.
@@ -256,7 +256,7 @@ def _in_order(jobs: list[Job]) -> deque[_Unit]:
         for index, (text, _) in enumerate(job.answers):
             split[_looks_slow(text) or _looks_slow(job.gold_text)].append(index)
         for units, indexes in zip((ordinary, risky), split, strict=True):
-            if indexes:
+            if indexes or (units is ordinary and not job.answers):  # without answers, only the gold is parsed
                 units.append(_Unit(job, deque(indexes)))
     return ordinary + risky
 

@@ -141,7 +141,7 @@ def test_keywords_become_the_parameters_type():
 
 
 def test_what_is_unknown_is_refused(monkeypatch):
-    with pytest.raises(TypeError, match="external_some has no parameter 'cuont'; it has tasks, count, share, strict"):
+    with pytest.raises(TypeError, match="external_some has no parameter 'cuont'; it has tasks, warn_after, count, share"):
         read(cuont=3)
     monkeypatch.setenv("EXTERNAL_SOME_CUONT", "3")
     with pytest.raises(ValueError, match="EXTERNAL_SOME_CUONT is set, and external_some .* EXTERNAL_SOME_COUNT"):

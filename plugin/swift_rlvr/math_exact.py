@@ -31,7 +31,7 @@ _COMMAND = re.compile(r"\\([A-Za-z]+)")
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+")
 _SUBSCRIPT = re.compile(r"_(?:(\w)|\{(\w+)\})")
 _FUNCTION_NAMES = frozenset("fghFGHPQ")  # before a parenthesis, more likely a function than a factor
-_WORD = re.compile(r"(?:[A-Za-z]{3,}|pi|ln)(?![A-Za-z])")
+_WORD = re.compile(r"(?:[A-Za-z]{3,}|pi|ln|or|if|is|to|of|in|at|as)(?![A-Za-z])")
 _SPACE = re.compile(r"\s*")
 
 

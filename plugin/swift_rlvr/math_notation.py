@@ -144,8 +144,9 @@ def tidy(text: str) -> str:
     elif "°" in text:
         text = _DEGREES.sub(" degrees", text)
     text = text.replace("{,}", ",")
-    text = text.replace("−", "-").replace("**", "") if "**" in text[:2] + text[-2:] else text.replace("−", "-")
-    return text.strip()
+    if text.startswith("**") and text.endswith("**"):  # Markdown; 5**2 is a power
+        text = text.strip("*")
+    return text.replace("−", "-").strip()
 
 
 def _bare(text: str) -> str:

@@ -25,6 +25,7 @@ from swift.rewards import orms
 from swift.utils import get_logger
 from swift_rlvr.reason_log import ReasonCallback
 from swift_rlvr.rewards import REWARDS
+from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.tasks import TASKS, Task
 from swift_rlvr.tasks.task import check_columns, check_rows
 
@@ -76,7 +77,12 @@ class TaskLoader(DatasetLoader):
 for name, reward in REWARDS.items():
     if name in orms:
         raise ValueError(f"the reward {name} is registered already, by {orms[name].__module__}: load this plugin once")
+    if reward.__name__ in {taken.__name__ for taken in orms.values()}:
+        raise ValueError(f"a reward class is called {reward.__name__} already, and both would be logged under one name")
     orms[name] = reward
+
+for variable in stray_variables(REWARDS):
+    logger.warning(f"{variable} is set, and no reward here has a name that it begins with: {', '.join(REWARDS)}")
 
 if CALLBACK in callbacks_map:
     raise ValueError(f"the callback {CALLBACK} is registered already: load this plugin once")

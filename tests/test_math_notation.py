@@ -157,7 +157,8 @@ def test_left_to_computer_algebra(gold, answer, why):
 
 @pytest.mark.parametrize(
     "first, second, alike",
-    [("x + 1", "x+1", True), (r"\left(x\right)", "(x)", True), ("1 234", "1234", True), ("12 345 678", "12345678", True),
+    [("x + 1", "x+1", True), (r"\left(x\right)", "(x)", True), ("1 234", "1234", True), 
+     ("12 345 678", "12345678", True),
      ("1 2", "12", False), ("1 2 3 4", "1234", False), ("12 34", "1234", False), ("1 1/2", "11/2", False)],
 )  # fmt: skip
 def test_written_alike(first, second, alike):
@@ -181,8 +182,10 @@ def test_texts_over_the_limit_are_not_read():
 
 
 PIECES = st.sampled_from(
-    ["\\frac", "\\text{", "\\sqrt", "\\left", "\\{", "\\}", "{", "}", "(", ")", "[", "]", "$", "\\$", "%", "\\%", "^", "_", "\\circ",
-     "\\infty", "\\pi", "\\overline", ",", ";", ".", " ", "-", "+", "/", "=", "!", "1", "2", "10", "0", "x", "i", "e", "A", "B", " and ",
+    ["\\frac", "\\text{", "\\sqrt", "\\left", "\\{", "\\}",
+     "{", "}", "(", ")", "[", "]", "$", "\\$", "%", "\\%", "^", "_", "\\circ",
+     "\\infty", "\\pi",
+     "\\overline", ",", ";", ".", " ", "-", "+", "/", "=", "!", "1", "2", "10", "0", "x", "i", "e", "A", "B", " and ",
      " or ", "yes", " cm", " million", "percent", "\\,", "°", "−", "\\", "\n", "e5", ":", "²", "５", "the answer is "]
 )  # fmt: skip
 TEXTS = st.one_of(st.lists(PIECES, max_size=12).map("".join), st.text(max_size=30))

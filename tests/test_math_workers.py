@@ -26,8 +26,9 @@ TOWERS = [rf"\boxed{{9^{{9^{{9^{{{n}}}}}}}+\ln 2}}" for n in range(10, 74)]
 PACKAGES = str(Path(math_workers.__file__).parents[1])
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def verifier():
+    """One for all tests: what one of them does to its processes must not matter to the next."""
     with MathVerifier(workers=2) as verifier:
         yield verifier
 
@@ -74,6 +75,7 @@ def test_bad_parameters_are_named(parameters):
 
 
 def test_no_process_is_started_before_the_first_hard_answer(verifier):
+    verifier.close()
     assert verifier.grade_all([r"\boxed{\sqrt{8}}", "<answer>1/2</answer>"], [r"2\sqrt{2}", "0.5"])[0].reward == 1.0
     assert verifier.pool._nursery is None
     assert grade(verifier, HARD[:1]) == [1.0]
@@ -81,6 +83,7 @@ def test_no_process_is_started_before_the_first_hard_answer(verifier):
 
 
 def test_a_start_that_fails_names_the_command(verifier, monkeypatch):
+    verifier.close()
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(RuntimeError, match="/bin/false -m swift_rlvr.math_judge"):
         grade(verifier, HARD[:1])
@@ -113,14 +116,16 @@ def test_power_towers_time_out_and_cost_only_themselves(verifier):
 def test_the_log_names_what_timed_out(verifier, caplog):
     with caplog.at_level(logging.WARNING, logger="swift_rlvr.math_answers"):
         assert verifier.grade_all([TOWERS[0]], ["5"])[0].reason is Reason.TIMED_OUT
-    assert TOWERS[0][len(r"\boxed{") : -1] in caplog.text and "5" in caplog.text
+    (record,) = caplog.records
+    assert record.args == (TOWERS[0][len(r"\boxed{") : -1], "5")
 
 
 def test_a_gold_that_times_out_is_not_graded(verifier, caplog):
     tower = TOWERS[0][len(r"\boxed{") : -1]
     verdicts = verifier.grade_all([r"\boxed{\ln 5}", *(text for _, text, _ in HARD)], [tower, *(g for g, *_ in HARD)])
     assert [verdict.reward for verdict in verdicts[1:]] == expected()
-    assert verdicts[0].reward in (None, 0.0)
+    assert (verdicts[0].reward, verdicts[0].reason) == (None, Reason.BAD_GOLD)
+    assert tower in caplog.records[0].args
 
 
 @pytest.mark.parametrize(
@@ -228,15 +233,14 @@ print(verifier.pool._nursery.pid, *(worker.pid for worker in verifier.pool._pool
 ENDINGS = {  # what the script does next, the signal that it and its group get, its exit status
     "normal exit": ("", None, 0),
     "sys.exit": ("sys.exit(3)", None, 3),
-    "an error": ("raise KeyError", None, 1),
-    "os._exit": ("os._exit(4)", None, 4),
     "SIGKILL": ("os.kill(os.getpid(), signal.SIGKILL)", None, -signal.SIGKILL),
-    "SIGTERM": ("os.kill(os.getpid(), signal.SIGTERM)", None, -signal.SIGTERM),
     "SIGKILL while comparing": (
         r"import threading; threading.Timer(0.5, os.kill, (os.getpid(), 9)).start(); "
         r"verifier.grade_all([r'\boxed{9^{9^{9^{9}}}+\ln 2}'], ['5'])", None, -signal.SIGKILL,
     ),
-    "Ctrl-C while comparing": (r"verifier.grade_all([r'\boxed{9^{9^{9^{9}}}+\ln 2}'], ['5'])", signal.SIGINT, -signal.SIGINT),
+    "Ctrl-C while comparing": (
+        r"verifier.grade_all([r'\boxed{9^{9^{9^{9}}}+\ln 2}'], ['5'])", signal.SIGINT, -signal.SIGINT,
+    ),
     "Ctrl-C while waiting": ("time.sleep(60)", signal.SIGINT, -signal.SIGINT),
 }  # fmt: skip
 
@@ -247,8 +251,8 @@ def test_nothing_is_left_when_the_parent_ends(ending, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT + last + "\n")
     process = subprocess.Popen(
-        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        env={**os.environ, "PYTHONPATH": PACKAGES},
+        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True, env={**os.environ, "PYTHONPATH": PACKAGES},
     )  # fmt: skip
     started = [int(pid) for pid in process.stdout.readline().split()]
     assert len(started) == 3
@@ -270,7 +274,7 @@ def test_under_torchrun(tmp_path):
             from swift_rlvr.math_answers import grade_all, shared_verifier
             rank = os.environ["RANK"]
             golds = [rf"\ln {n * n}" for n in range(2, 12)]
-            texts = [rf"\boxed{{2\ln {n}}}" for n in range(2, 12)] 
+            texts = [rf"\boxed{{2\ln {n}}}" for n in range(2, 12)]
             assert [verdict.reward for verdict in grade_all(texts, golds)] == [1.0] * 10
             pool = shared_verifier(None, 2.0, 5.0).pool
             pids = [pool._nursery.pid, *(worker.pid for worker in pool._pool)]

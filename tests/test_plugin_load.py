@@ -57,6 +57,11 @@ def test_rewards_are_in_orms_and_none_of_ms_swifts_is_replaced(args):
     assert reward(["<answer>1 + 2</answer>"], nums=[[1, 2]], target=[3], trainer_state=None, messages=[[]]) == [1.0]
 
 
+def test_no_reward_is_logged_under_the_name_of_another(args):
+    names = [reward.__name__ for reward in orms.values()]
+    assert len(names) == len(set(names)) == len(builtin_rewards) + len(REWARDS)
+
+
 def test_local_file_with_sample_count(args):
     dataset = load(args, args.dataset)
     assert len(dataset) == 20

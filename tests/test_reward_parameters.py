@@ -9,7 +9,7 @@ from importlib import import_module
 import pytest
 import swift_rlvr.rewards
 from swift_rlvr.rewards import Reward
-from swift_rlvr.rewards.cosine import CosineReward
+from swift_rlvr.rewards.cosine import CosineLengthReward
 from swift_rlvr.rewards.parameters import Parameters, parameter, read_parameters, variable, was_given
 from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward
 from swift_rlvr.rewards.soft_overlong import SoftOverlongReward
@@ -141,7 +141,7 @@ def test_keywords_become_the_parameters_type():
 
 
 def test_what_is_unknown_is_refused(monkeypatch):
-    with pytest.raises(TypeError, match="external_some has no parameter 'cuont'; it has tasks, warn_after, count, share"):
+    with pytest.raises(TypeError, match="external_some has no parameter 'cuont'; it has tasks, warn_after, count"):
         read(cuont=3)
     monkeypatch.setenv("EXTERNAL_SOME_CUONT", "3")
     with pytest.raises(ValueError, match="EXTERNAL_SOME_CUONT is set, and external_some .* EXTERNAL_SOME_COUNT"):
@@ -200,7 +200,7 @@ def every_reward() -> list[type[Reward]]:
 
 @pytest.mark.parametrize("kind", every_reward(), ids=lambda kind: kind.__name__)
 def test_every_parameter_says_what_it_means_and_has_a_default_of_its_type(kind):
-    known = {"accuracy": "external_countdown"} if kind is CosineReward else {}
+    known = {"accuracy": "external_countdown"} if kind is CosineLengthReward else {}
     for each in fields(kind.Parameters):
         default = known.get(each.name, each.default)
         given = read_parameters(kind.Parameters, kind.name, None, {**known, each.name: default}, environment={})
@@ -228,7 +228,7 @@ def test_ms_swifts_defaults_do_not_replace_ours(training):
     assert args.cosine_max_len == 300  # filled in
     assert RepetitionPenaltyReward(args).parameters == RepetitionPenaltyReward().parameters
     countdown = {"accuracy": "external_countdown"}
-    assert CosineReward(args, **countdown).parameters == CosineReward(**countdown).parameters
+    assert CosineLengthReward(args, **countdown).parameters == CosineLengthReward(**countdown).parameters
     assert SoftOverlongReward(args).parameters == SoftOverlongReward(max_length=300, cache_length=60).parameters
 
 
@@ -243,7 +243,7 @@ def test_ms_swifts_flags_are_taken(training, command_line):
         soft_max_length=200,
         soft_cache_length=50,
     )
-    cosine = CosineReward(args, accuracy="external_countdown").parameters
+    cosine = CosineLengthReward(args, accuracy="external_countdown").parameters
     assert (cosine.min_len_value_wrong, cosine.max_len_value_wrong) == (-0.7, -0.3)
     assert (cosine.min_len_value_correct, cosine.max_len_value_correct) == (2.0, 1.5)
     assert cosine.max_len == 400
@@ -253,4 +253,4 @@ def test_ms_swifts_flags_are_taken(training, command_line):
     assert RepetitionPenaltyReward(args).parameters.max_penalty == -0.1
     command_line += ["--repetition_max_penalty", "-1.0"]  # ms-swift's default, said all the same
     assert RepetitionPenaltyReward(args).parameters.max_penalty == -1.0
-    assert CosineReward(args, accuracy="external_countdown", max_len=9).parameters.max_len == 9
+    assert CosineLengthReward(args, accuracy="external_countdown", max_len=9).parameters.max_len == 9

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from swift_rlvr.rewards.base import OTHER_TASK
-from swift_rlvr.rewards.cosine import CosineReward
+from swift_rlvr.rewards.cosine import CosineLengthReward
 from swift_rlvr.rewards.length import LengthReward
 from swift_rlvr.rewards.registry import REWARDS
 from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward, count_ngrams, words
@@ -199,8 +199,8 @@ RIGHT, WRONG = "<answer>1+2</answer>", "<answer>1-2</answer>"
 ROW = {"nums": [[1, 2]], "target": [3]}
 
 
-def cosine(**parameters) -> CosineReward:
-    return CosineReward(accuracy="external_countdown", **parameters)
+def cosine(**parameters) -> CosineLengthReward:
+    return CosineLengthReward(accuracy="external_countdown", **parameters)
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_cosine_needs_what_its_accuracy_reward_needs():
     reward = cosine()
     assert reward.columns == ("nums", "target")
     assert reward.optional_columns == ("response_token_ids", "completion_ids")
-    with pytest.raises(ValueError, match="CosineReward needs the dataset column 'nums'"):
+    with pytest.raises(ValueError, match="CosineLengthReward needs the dataset column 'nums'"):
         reward([RIGHT], target=[3])
     assert reward.grades([RIGHT, RIGHT], nums=[[1, None], [1, 2]], target=[3, 3])[0] == (None, "not graded")
     assert reward.accuracy.log is None
@@ -280,10 +280,10 @@ def test_cosine_hands_the_accuracy_reward_its_parameters(monkeypatch):
 
 @pytest.mark.parametrize("name", ["external_cosine", "external_countdwon", "accuracy", ""])
 def test_cosine_refuses_an_accuracy_reward_that_is_none(name, monkeypatch):
-    monkeypatch.setitem(REWARDS, "external_cosine", CosineReward)
+    monkeypatch.setitem(REWARDS, "external_cosine", CosineLengthReward)
     accepted = "external_cosine: accuracy must be one of .*external_countdown.*, not "
     with pytest.raises(ValueError, match=accepted) as error:
-        CosineReward(accuracy=name)
+        CosineLengthReward(accuracy=name)
     assert "external_cosine" not in str(error.value).partition("one of")[2].partition(", not")[0]
 
 

@@ -293,7 +293,7 @@ def test_settings(monkeypatch, registry):
         (["countdwn"], "", "--reward: there is no reward 'countdwn'; there are external_countdown"),
         (["countdown"], "notation", "--set: expected NAME=VALUE or REWARD.NAME=VALUE, got 'notation'"),
         (["countdown"], "=strict", "--set: expected NAME=VALUE"),
-        (["countdown"], "notatoin=strict", "no such parameter; external_countdown has tasks, notation"),
+        (["countdown"], "notatoin=strict", "no such parameter; external_countdown has tasks, warn_after, notation"),
         (["countdown"], "notation=loose", "external_countdown: notation must be 'lenient' or 'strict', not 'loose'"),
         (["countdown"], "nope.notation=strict", "there is no reward 'nope'"),
         (["test_length"], "countdown.notation=strict", "no such parameter; external_test_length has tasks"),

@@ -63,6 +63,6 @@ def test_two_steps_of_trl_train_the_tiny_model_with_three_of_our_rewards(tmp_pat
         assert step["reasons/CountdownReward/correct"] == pytest.approx(share, abs=1e-6)
         assert step["rewards/FormatReward/mean"] > 0.5  # TRL hands over token ids and decoded texts without end tokens
         # Between the worst of all right and all wrong, and never 0: it knows right from wrong and sees the length.
-        assert step["rewards/CosineReward/mean"] == pytest.approx(share * 0.99 - (1 - share) * 0.49, abs=0.05)
+        assert step["rewards/CosineLengthReward/mean"] == pytest.approx(share * 0.99 - (1 - share) * 0.49, abs=0.05)
     for line in (row for _, row in read_jsonl(tmp_path / "reasons.jsonl")):
-        assert (line["rewards"]["CosineReward"] > 0) == (line["rewards"]["CountdownReward"] == 1.0)
+        assert (line["rewards"]["CosineLengthReward"] > 0) == (line["rewards"]["CountdownReward"] == 1.0)

@@ -90,7 +90,7 @@ class ReasonCallback(TrainerCallback):
         for name, reasons in counts.items():
             # A reason that was seen once is logged in every step from then on: its mean has to count the zeros.
             seen = self._seen.setdefault(name, set())
-            seen |= reasons.keys()
+            seen.update(reasons)
             for reason in seen:
                 metrics[f"reasons/{name}/{reason.replace(' ', '_')}"].append(reasons[reason] / reasons.total())
         if self.trainer.accelerator.is_main_process:

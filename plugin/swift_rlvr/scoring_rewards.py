@@ -73,7 +73,8 @@ def default_rewards(files: Iterable[str | Path], settings: Sequence[str] = ()) -
     where, row = _first_row(files)
     plain = [name for name, reward in REWARDS.items() if not reward.runs_code]
     # Built before their columns are read: those of a reward may depend on its parameters.
-    fitting = [reward.name for reward in build_rewards(plain, settings) if set(reward.columns) <= row.keys()]
+    built = [reward for reward in build_rewards(plain, settings) if not reward.runs_code]
+    fitting = [reward.name for reward in built if set(reward.columns) <= row.keys()]
     if not fitting:
         raise InputError(f"{where}: no reward can do with {names(row)}; choose one with --reward: {', '.join(REWARDS)}")
     return build_rewards(fitting, settings)  # again, so that a setting for one that does not fit is refused

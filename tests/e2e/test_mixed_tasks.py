@@ -1,5 +1,6 @@
 """Rows of three tasks in one real run: rewards that say None where they do not apply, and the reasons in the logs."""
 
+import itertools
 import math
 
 import pytest
@@ -65,7 +66,7 @@ def test_every_row_is_graded_by_the_reward_of_its_task_alone(samples):
         # Parameters come from the environment of the command, in every rank.
         assert (sample["rewards"]["FormatReward"] is None) == (name == "CodeReward")
         is_math = name == "AccuracyReward"  # the cosine reward builds on it
-        assert (sample["rewards"]["CosineReward"] is not None) == is_math
+        assert (sample["rewards"]["CosineLengthReward"] is not None) == is_math
     assert all(graded.values()), f"a task without a row shows nothing: {graded}"
 
 
@@ -97,6 +98,10 @@ def test_the_share_of_each_reason_stands_in_the_logs_and_in_tensorboard(output, 
                 key = f"reasons/{name}/{reason.replace(' ', '_')}"
                 assert step[key] == pytest.approx(reasons.count(reason) / len(reasons), abs=1e-6)
                 assert f"train/{key}" in board.Tags()["scalars"]
+    for before, after in itertools.pairwise(
+        steps
+    ):  # a reason seen once is logged from then on, as 0 where it is absent
+        assert {key for key in before if key.startswith("reasons/")} <= after.keys()
 
 
 def test_a_reward_that_never_pays_is_reported_with_the_reason_and_a_completion(output):

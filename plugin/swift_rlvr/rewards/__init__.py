@@ -7,7 +7,7 @@ from swift_rlvr.rewards.accuracy import AccuracyReward
 from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
 from swift_rlvr.rewards.boxed import BoxedReward
 from swift_rlvr.rewards.code import CodeReward
-from swift_rlvr.rewards.cosine import CosineReward
+from swift_rlvr.rewards.cosine import CosineLengthReward
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.rewards.format import FormatReward, FormatStrictReward
 from swift_rlvr.rewards.language_consistency import LanguageConsistencyReward
@@ -24,7 +24,7 @@ for reward in (
     CountdownReward,
     AccuracyReward,
     CodeReward,
-    CosineReward,
+    CosineLengthReward,
     FormatReward,
     FormatStrictReward,
     TagCountReward,

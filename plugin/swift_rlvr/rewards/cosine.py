@@ -9,7 +9,7 @@ from swift_rlvr.rewards.registry import REWARDS
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length, with_unit
 
 
-class CosineReward(Reward):
+class CosineLengthReward(Reward):
     """Reward a right and a wrong answer by its length, on half a cosine wave from length 0 to max_len.
 
     With progress p = min(length, max_len) / max_len the reward is ::
@@ -27,7 +27,7 @@ class CosineReward(Reward):
     given, the tasks are that reward's. The length is in tokens where the trainer hands them over, as in the paper; with
     ``unit="characters"``, as in the recipe, it is always in characters.
 
-    >>> reward = CosineReward(accuracy="external_countdown", max_len=100)
+    >>> reward = CosineLengthReward(accuracy="external_countdown", max_len=100)
     >>> right, wrong = "<answer>1+2</answer>", "<answer>1-2</answer>"
     >>> reward([right, right.rjust(100), wrong, wrong.rjust(100)], nums=[[1, 2]] * 4, target=[3] * 4)
     [0.9809016994374947, 0.8, -0.46180339887498956, -0.1]
@@ -56,7 +56,7 @@ class CosineReward(Reward):
         unit: str = parameter("tokens", "`tokens` or `characters`; characters where the row has no token ids")
 
         def __post_init__(self):
-            names = sorted(REWARDS.keys() - {CosineReward.name})
+            names = sorted(REWARDS.keys() - {CosineLengthReward.name})
             self.require(self.accuracy in names, "accuracy", f"one of {', '.join(names)}")
             self.require(self.max_len >= 1, "max_len", "1 or more")
             self.require(self.unit in ("characters", "tokens"), "unit", "'characters' or 'tokens'")
@@ -66,7 +66,11 @@ class CosineReward(Reward):
 
     def __init__(self, args: object = None, **parameters):
         super().__init__(args, **parameters)
-        self.accuracy = REWARDS[self.parameters.accuracy](args=args)
+        kind = REWARDS[self.parameters.accuracy]
+        # A row whose gold cannot be parsed is not wrong, even where the accuracy reward has a neutral value for it.
+        neutral = {"neutral_gold": False} if hasattr(kind.Parameters, "neutral_gold") else {}
+        self.accuracy = kind(args=args, **neutral)
+        self.runs_code = self.accuracy.runs_code
         self.parameters = replace(self.parameters, tasks=self.parameters.tasks or self.accuracy.parameters.tasks)
         self.columns = self.accuracy.columns
         others = (*self.accuracy.optional_columns, *TOKEN_COLUMNS)

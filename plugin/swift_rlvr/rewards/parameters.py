@@ -2,7 +2,7 @@
 
 Each reward has a frozen dataclass `Parameters`. A value is taken from the first of these that has one:
 
-1. the keyword with which the reward is built in Python, ``CosineReward(max_len=2000)``;
+1. the keyword with which the reward is built in Python, ``CosineLengthReward(max_len=2000)``;
 2. the environment variable named after the reward and the parameter, ``EXTERNAL_COSINE_MAX_LEN=2000 swift rlhf ...``,
    as ms-swift's own plugins and models take theirs;
 3. ms-swift's flag for the same thing, where there is one and it was given: ``--cosine_max_len 2000``;
@@ -102,6 +102,17 @@ def read_parameters(
         return kind(**{name: _checked(name, value, types[name]) for name, value in values.items()})
     except ValueError as error:
         raise ValueError(f"{reward_name}: {error}") from None
+
+
+def stray_variables(names: Iterable[str], environment: Mapping[str, str] | None = None) -> list[str]:
+    """Environment variables that look like a reward's parameter and belong to none of the rewards: typing mistakes.
+
+    >>> stray_variables(["external_cosine"], {"EXTERNAL_COSIN_MAX_LEN": "9", "EXTERNAL_COSINE_MAX_LEN": "9", "PATH": ""})
+    ['EXTERNAL_COSIN_MAX_LEN']
+    """
+    environment = os.environ if environment is None else environment
+    prefixes = tuple(name.upper() + "_" for name in names)
+    return sorted(name for name in environment if name.startswith("EXTERNAL_") and not name.startswith(prefixes))
 
 
 def was_given(args: object, flag: str) -> bool:

@@ -84,7 +84,7 @@ def test_which_mark_decides(verifier, text, marked, answer):
         (r"\boxed{\frac{}", "5", Reason.NO_ANSWER),
         (r"\boxed{\frac{1}{}}", "5", Reason.UNREADABLE),
         ("<answer>I tried 1, then 2 and then 5</answer>", "5", Reason.UNREADABLE),
-        ("<answer>5 boxes, 3 bags and 2 cups</answer>", "5", Reason.UNREADABLE),
+        ("<answer>either 4 or 5</answer>", "5", Reason.UNREADABLE),
         (r"\boxed{6}", "5", Reason.WRONG),
         (r"\boxed{\ln 6}", "5", Reason.WRONG),
         (r"\boxed{5}", "5", Reason.CORRECT),
@@ -117,7 +117,7 @@ def test_golds(gold, text):
 @pytest.mark.parametrize(
     "gold",
     [None, "", "  ", "$$", "$ $", "####", r"\boxed{}", "<answer> </answer>", True, False, float("nan"), float("inf"),
-     -float("inf"), b"7", [7], ["7"], (7,), {"answer": 7}, {7}, object(), 7j, "This proves the claim."],
+     -float("inf"), b"7", [7], ["7"], (7,), {"answer": 7}, {7}, object(), 7j, "Let n be even. This proves the claim."],
     ids=repr,
 )  # fmt: skip
 def test_what_is_no_gold(verifier, gold):
@@ -169,18 +169,22 @@ def test_the_order_of_a_mixed_batch_is_kept(verifier):
 
 
 def test_an_answer_of_any_length_may_equal_the_gold(verifier):
-    for length in (MAX_ANSWER_CHARS + 1, 5000):
-        gold = " ".join(f"x_{{{number}}}" for number in range(length))[:length].rstrip("_{ ").rpartition(" ")[0]
+    for length in (MAX_ANSWER_CHARS + 1, 3000):
+        gold = "7" * length
         assert one(verifier, f"<answer>{gold}</answer>", gold).reward == 1.0
-        assert one(verifier, f"<answer>{gold}y</answer>", gold).reason is Reason.TOO_LONG
+        assert one(verifier, f"<answer>{gold}8</answer>", gold).reason is Reason.TOO_LONG
 
 
 @pytest.mark.parametrize(
     "text",
-    ["x" * MEGABYTE, "(" * MEGABYTE, r"\boxed{" * (MEGABYTE // 7), "<answer>" * (MEGABYTE // 8), "<think>" * 140_000, "{" * MEGABYTE,
-     "<answer>" + "9" * MEGABYTE + "</answer>", r"\boxed{" + "{" * 400_000 + "}" * 400_000 + "}", "####" * (MEGABYTE // 4),
-     "\n####" * (MEGABYTE // 5), "answer is " * (MEGABYTE // 10), "Answer: $" * (MEGABYTE // 9), "答案" * (MEGABYTE // 2),
-     r"\boxed{5}" * (MEGABYTE // 9) + r"\boxed{", "5\n" * (MEGABYTE // 2), "</think>" * (MEGABYTE // 8), "\\" * MEGABYTE],
+    ["x" * MEGABYTE, "(" * MEGABYTE, r"\boxed{" * (MEGABYTE // 7), "<answer>" * (MEGABYTE // 8), "<think>" * 140_000,
+     "{" * MEGABYTE,
+     "<answer>" + "9" * MEGABYTE + "</answer>", r"\boxed{" + "{" * 400_000 + "}" * 400_000 + "}",
+     "####" * (MEGABYTE // 4),
+     "\n####" * (MEGABYTE // 5), "answer is " * (MEGABYTE // 10), "Answer: $" * (MEGABYTE // 9),
+     "答案" * (MEGABYTE // 2),
+     r"\boxed{5}" * (MEGABYTE // 9) + r"\boxed{", "5\n" * (MEGABYTE // 2),
+     "</think>" * (MEGABYTE // 8), "\\" * MEGABYTE],
     ids=lambda text: repr(text[:12]),
 )  # fmt: skip
 def test_texts_of_a_megabyte(verifier, text):
@@ -196,8 +200,8 @@ def test_a_gold_of_a_megabyte(verifier):
     assert one(verifier, r"\boxed{5}", "(" * MEGABYTE).reward in (None, 0.0)
 
 
-PIECES = st.sampled_from([r"\boxed{", "}", "<answer>", "</answer>", "</think>", "####", "\n", "5", " ", "the answer is ",
-                          "$", r"\frac", "{", "or", "x", "=", "\\", "~", "\0"])  # fmt: skip
+PIECES = st.sampled_from([r"\boxed{", "}", "<answer>", "</answer>", "</think>", "####", "\n", "5", " ",
+                          "the answer is ", "$", r"\frac", "{", "or", "x", "=", "\\", "~", "\0"])  # fmt: skip
 
 
 @settings(max_examples=150, deadline=None)

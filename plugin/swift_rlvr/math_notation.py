@@ -144,8 +144,9 @@ def tidy(text: str) -> str:
     elif "°" in text:
         text = _DEGREES.sub(" degrees", text)
     text = text.replace("{,}", ",")
-    if text.startswith("**") and text.endswith("**"):  # Markdown; 5**2 is a power
-        text = text.strip("*")
+    bold = text.find("**", 2) if text.startswith("**") else -1  # Markdown; 5**2 is a power
+    if bold > 0 and not text[bold + 2 : bold + 3].strip():
+        text = text[2:bold] + text[bold + 2 :]
     return text.replace("−", "-").strip()
 
 

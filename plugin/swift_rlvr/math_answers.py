@@ -37,7 +37,13 @@ _NUMERAL = re.compile(r"(?<![\w{^.])\d+(?:[.,]\d+)*")
 _OR = re.compile(r"\bor\b")
 _CHOICE_OF_NUMBERS = re.compile(r"\d\D{0,20}\bor\b\D{0,20}\d")
 _STATEMENT = re.compile(r"=|\b(?:is|are|was|were|equals?|gives?|makes?|total|has|have|needs?|costs?)\b", re.IGNORECASE)
-_NO_PROSE = re.compile(r"\\(?:begin|end|text\w*|mathrm|operatorname)\s*\{[^{}]*\}|\\[A-Za-z]+|[^A-Za-z\s\\]+")
+_DENIAL = re.compile(  # of the number that math_verify would take, or a bound for it
+    r"\b(?:not|but|than|at least|at most)\s+\S{0,2}\d[\d,.]*\s*\w*\W*$|\b(?:isn.t|wrong|incorrect|neither)\b",
+    re.IGNORECASE,
+)
+_NO_PROSE = re.compile(
+    r"\\begin\s*\{array\}\s*\{[^{}]*\}|\\(?:begin|end|text\w*|mathrm|operatorname)\s*\{[^{}]*\}|\\[A-Za-z]+|\\|[^A-Za-z\s\\]+"
+)
 
 
 class Reason(str, Enum):
@@ -148,14 +154,17 @@ class MathVerifier:
         jobs = [Job(gold.text, gold.how, list(answers)) for gold, answers in batch.items()]
         if jobs:
             self.pool.run(jobs)
-        for job, answers in zip(jobs, batch.values(), strict=True):
+        for job, (gold, answers) in zip(jobs, batch.items(), strict=True):
             if job.gold == TIMED_OUT:
                 logger.warning("the gold %r could not be parsed in time: its rows are not graded", job.gold_text[:200])
             if len(self._readable) >= _MAX_GOLDS:
                 self._readable.clear()
-            self._readable[job.gold_text] = job.gold is True
+            if job.gold != TIMED_OUT:  # which another batch may find out
+                self._readable[job.gold_text] = job.gold
             for (answer, how), indexes, result in zip(answers, answers.values(), job.results, strict=True):
-                if job.gold is not True:
+                if job.gold is False and gold.value is not None:  # read here, and the answer is nothing of the kind
+                    reward, reason = 0.0, Reason.WRONG
+                elif job.gold is not True:
                     reward, reason = None, Reason.BAD_GOLD
                 elif result == TIMED_OUT:
                     logger.warning("comparing took too long: answer %r, gold %r", answer[-200:], job.gold_text[:200])
@@ -239,6 +248,8 @@ def _is_a_list(sentence: str, gold: str) -> bool:
     False
     """
     if _CHOICE_OF_NUMBERS.search(sentence) and not _OR.search(gold):
+        return True
+    if _DENIAL.search(sentence) and not _DENIAL.search(gold):
         return True
     return len(_NUMERAL.findall(sentence)) > 2 and _STATEMENT.search(sentence) is None
 

@@ -8,8 +8,8 @@ math_verify (https://github.com/huggingface/Math-Verify) stays the judge. Three 
   where the text is one formula; its grammar, its clean-up of LaTeX and its comparison are used as they are.
 - The formula is parsed in ANTLR's SLL mode first, and in the slower full LL mode only where that fails. Where SLL
   finds a parse it is the one that LL finds (see PredictionMode in ANTLR's documentation), up to 20 times as fast.
-- Two closed expressions whose values are clearly apart are not handed to sympy's `simplify`, which would only find out
-  the same in a hundred times the time.
+- Two expressions whose values are clearly apart, at one point if they have variables, are not handed to sympy's
+  `simplify`, which would only find out the same in a hundred times the time.
 
 Nothing here has a time limit: the parent process kills a worker that takes too long.
 """
@@ -34,7 +34,7 @@ from latex2sympy2_extended.latex2sympy2 import NormalizationConfig, _Latex2Sympy
 from math_verify import ExprExtractionConfig, LatexExtractionConfig, parse, verify
 from math_verify.grader import get_pct_val, should_treat_as_complex
 from math_verify.parser import get_last_eq
-from sympy import Expr, I, Symbol, Union
+from sympy import Expr, I, Rational, Symbol, Union
 from sympy.core.relational import Relational
 
 from swift_rlvr.math_notation import split_unit
@@ -153,12 +153,22 @@ def parse_answer(text: str, how: str) -> tuple[Any, ...]:
 
 
 def clearly_apart(gold: Any, answer: Any) -> bool:
-    """Whether two closed expressions have values so far apart that no rounding in the comparison makes them equal."""
+    """Whether two expressions in the same variables have values at one point that no rounding makes equal.
+
+    The point is positive, where roots and logarithms of the variables are what people take them for.
+    """
     for side in (gold, answer):
-        if not isinstance(side, Expr) or isinstance(side, Symbol) or side.free_symbols or get_pct_val(side) is not None:
+        if not isinstance(side, Expr) or isinstance(side, Symbol) or get_pct_val(side) is not None:
             return False
+    symbols = sorted(gold.free_symbols, key=lambda symbol: symbol.name)
+    if [symbol.name for symbol in symbols] != sorted(symbol.name for symbol in answer.free_symbols):
+        return False
+    place = {symbol.name: Rational(7 + 4 * n, 5 + 3 * n) for n, symbol in enumerate(symbols)}
     try:
-        first, second = complex(gold.evalf(20)), complex(answer.evalf(20))
+        first, second = (
+            complex(side.evalf(20, subs={symbol: place[symbol.name] for symbol in side.free_symbols}))
+            for side in (gold, answer)
+        )
     except (TypeError, ValueError, OverflowError, ArithmeticError):
         return False
     return abs(first - second) > 1e-4 * max(1.0, abs(first))  # nan compares as False

@@ -256,7 +256,7 @@ def _in_order(jobs: list[Job]) -> deque[_Unit]:
         for index, (text, _) in enumerate(job.answers):
             split[_looks_slow(text) or _looks_slow(job.gold_text)].append(index)
         for units, indexes in zip((ordinary, risky), split, strict=True):
-            if indexes or (units is ordinary and not job.answers):  # without answers, only the gold is parsed
+            if indexes or units is ordinary:  # without ordinary answers the gold alone, so that towers can't starve it
                 units.append(_Unit(job, deque(indexes)))
     return ordinary + risky
 

@@ -387,7 +387,7 @@ class Ours:
 
     def __init__(self, workers: int):
         self.verifier = MathVerifier(workers=workers, timeout=TIMEOUT)
-        rows = [(f"\\boxed{{q^2 - {n * n}}}", f"$(q - {n})(q + {n})$") for n in range(101, 101 + 32 * workers)]
+        rows = [(f"\\boxed{{\\ln {2 * n}}}", f"$\\ln {n} + \\ln 2$") for n in range(101, 101 + 32 * workers)]
         texts, golds = zip(*rows, strict=True)
         assert self(list(texts), list(golds)) == [1.0] * len(rows)
 

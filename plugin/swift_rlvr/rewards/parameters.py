@@ -107,7 +107,7 @@ def read_parameters(
 def stray_variables(names: Iterable[str], environment: Mapping[str, str] | None = None) -> list[str]:
     """Environment variables that look like a reward's parameter and belong to none of the rewards: typing mistakes.
 
-    >>> stray_variables(["external_cosine"], {"EXTERNAL_COSIN_MAX_LEN": "9", "EXTERNAL_COSINE_MAX_LEN": "9", "PATH": ""})
+    >>> stray_variables(["external_cosine"], {"EXTERNAL_COSIN_MAX_LEN": "9", "EXTERNAL_COSINE_MAX_LEN": "9"})
     ['EXTERNAL_COSIN_MAX_LEN']
     """
     environment = os.environ if environment is None else environment

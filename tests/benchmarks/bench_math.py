@@ -4,7 +4,8 @@ r"""How fast the math verifier is beside ms-swift's and TRL's accuracy rewards, 
    in several notations, against ms-swift 4.6.0's own ``accuracy`` on one core. Every right answer that ms-swift credits
    must be credited, and no wrong one.
 2. "expressions": 250 golds and 250 answers in another notation, no two alike, for which only algebra helps, against
-   TRL's ``accuracy_reward`` on one core; the verifier on one core and with two workers on two.
+   TRL's ``accuracy_reward`` on one core; the verifier on one core and with two workers on two. "sympy only": the same,
+   with nothing but what the verifier's own exact forms do not cover, so that every comparison goes to a worker.
 3. 64 power towers among 64 ordinary answers: the time until all are graded; the ordinary ones must be right.
 4. The longest of the timings of each 1 MB completion.
 
@@ -29,9 +30,11 @@ import sys
 import time
 from fractions import Fraction
 
+from swift_rlvr import math_notation
 from swift_rlvr.math_answers import MathVerifier
 
 FIGURES = {"boxed": 20.0, "answer tags": 10.0, "expressions, 1 core": 1.0, "expressions, 2 cores": 1.6}  # at least
+FIGURES |= {"sympy only, 1 core": 1.0, "sympy only, 2 cores": 1.6}
 TOWERS_S, WORST_S = 10.0, 1.0  # at most
 TIMEOUT = 2.0
 KINDS = {"integer": 28, "fraction": 9, "expression": 13, "collection": 5, "unit or word": 5, "letter": 3}  # of 63 golds
@@ -290,15 +293,24 @@ def make_algebra(rng: random.Random) -> tuple[str, str, str]:
     )
 
 
-def make_expressions(seed: int, size: int = 250):
-    """Return completions with boxed answers, golds and the right rewards; no gold and no answer occurs twice."""
+def settled_exactly(gold: str, answer: str) -> bool:
+    """Whether the verifier compares these two itself, without sympy."""
+    values = [math_notation.read(text) for text in (gold, answer)]
+    return None not in values and math_notation.same(*values) is not None
+
+
+def make_expressions(seed: int, size: int = 250, hard: bool = False):
+    """Return completions with boxed answers, golds and the right rewards; no gold and no answer occurs twice.
+
+    hard: only those that go to sympy, whatever the verifier can do itself.
+    """
     rng, seen = random.Random(seed), set()
     completions, golds, rewards = [], [], []
     while len(golds) < size:
         reward = float(rng.random() < 0.6)
         gold, right, wrong = make_algebra(rng)
         answer = right if reward else wrong
-        if gold in seen or answer in seen:
+        if gold in seen or answer in seen or (hard and settled_exactly(f"${gold}$", answer)):
             continue
         seen |= {gold, answer}
         completions.append(reasoning(rng, rng.randint(200, 1000)) + "\n\n" + rng.choice(BOXED_ENDS) % answer)
@@ -499,6 +511,7 @@ def main() -> int:
         "boxed": compare(lambda seed: make_corpus(seed, tags=False), swift, rounds),
         "answer tags": compare(lambda seed: make_corpus(seed, tags=True), swift, rounds),
         "expressions": compare(make_expressions, trl, rounds, two_cores=cores == 2),
+        "sympy only": compare(lambda seed: make_expressions(seed, hard=True), trl, rounds, two_cores=cores == 2),
     }
     towers = grade_towers(cores)
     worst = worst_cases()
@@ -508,6 +521,8 @@ def main() -> int:
         "answer tags": speed["answer tags"]["ratio"]["ours"],
         "expressions, 1 core": speed["expressions"]["ratio"]["ours"],
         "expressions, 2 cores": speed["expressions"]["ratio"].get("ours, 2 cores"),
+        "sympy only, 1 core": speed["sympy only"]["ratio"]["ours"],
+        "sympy only, 2 cores": speed["sympy only"]["ratio"].get("ours, 2 cores"),
     }
     print(f"{'':<14}{'completions a second':>46}{'right credited':>24}{'wrong credited':>18}")
     print(

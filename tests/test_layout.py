@@ -9,7 +9,8 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "plugin" / "swift_rlvr"
 LAYERS = [
-    {"answers", "arithmetic", "notation", "jsonl", "summary", "math_exact", "sandbox"},
+    {"answers", "arithmetic", "notation", "jsonl", "summary", "math_exact", "math_units", "sandbox"},
+    {"math_values"},
     {"math_notation"},
     {"math_judge", "math_workers"},
     {"countdown", "math_answers"},

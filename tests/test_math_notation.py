@@ -6,7 +6,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from swift_rlvr.math_notation import Choice, Infinity, Number, Quantity, Sequence, Words, plain, read, same, tidy
+from swift_rlvr.math_notation import plain, read, tidy
+from swift_rlvr.math_values import Choice, Infinity, Number, Quantity, Sequence, Words, same
 
 TIDY = [
     (r"$\left(\dfrac{1}{2},\, 5\text{ cm}\right)$.", r"(\frac{1}{2},5 cm)"),
@@ -125,7 +126,7 @@ def test_units(text, expected):
     [
         ("A", Choice("A", False)), ("(A)", Choice("A", True)), ("A)", Choice("A", True)),
         (r"\text{A}", Choice("A", True)),
-        ("(A", None), ("(D) 12", Choice("D", True, "12")), ("D. 12", Choice("D", True, "12")), ("(A) or (B)", None),
+        ("(A", None), ("(D) 12", Choice("D", True, "12", Number(Fraction(12)))), ("D. 12", Choice("D", True, "12")), ("(A) or (B)", None),
         ("The answer is (A).", Choice("A", True)), ("yes", Words("yes", True)), ("ab", Words("ab", False)),
         (r"\infty", Infinity(1)), (r"-\infty", Infinity(-1)), ("2024-01-15", Words("2024-01-15", True)),
         ("1A_{16}", Words("1a_16", True)), ("…", None), ("(1,2),(3,4", None), ("1)(2", None),

@@ -6,8 +6,9 @@ searched for "the answer is $...$" in its last 1,000 characters. The gold may be
 solutions of MATH, NuminaMath and GSM8K are, or be the answer itself: LaTeX, plain text or a number.
 
 Numbers, fractions, choices, words, sequences of them, and answers written like the gold are settled here, exactly
-(`swift_rlvr.math_notation`). Everything else is judged by math_verify in worker processes with a deadline
-(`swift_rlvr.math_workers`). Within a batch each gold is parsed once and equal answers to it are judged once.
+(`swift_rlvr.math_notation`, `math_values`, `math_exact`). Everything else is judged by math_verify in worker processes
+with a deadline (`math_workers`, `math_judge`). Within a batch each gold is parsed once and equal answers to it are
+judged once.
 
 Beyond math_verify: a gold with a unit accepts the bare number; ``50\%`` equals 50 and 1/2; a choice may be written A,
 (A), A. or \text{A}, and may be followed by its text. More strictly than there, decimals must be exact (0.333333 is not
@@ -24,7 +25,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
 
-from swift_rlvr import math_notation
+from swift_rlvr import math_notation, math_values
 from swift_rlvr.answers import after_think, has_unclosed_answer, marked_answer
 from swift_rlvr.math_workers import TIMED_OUT, Job, Pool, usable_cores
 
@@ -81,7 +82,7 @@ class Verdict(NamedTuple):
 class _Gold:
     text: str
     how: str
-    value: math_notation.Value | None = field(compare=False)
+    value: math_values.Value | None = field(compare=False)
     plain: str
 
 
@@ -229,7 +230,7 @@ def _compare(gold: _Gold, answer: str, marked: str) -> Reason | None:
         return Reason.CORRECT if answer == gold.text else Reason.TOO_LONG
     value = math_notation.read(answer)
     if gold.value is not None and value is not None:
-        equal = math_notation.same(gold.value, value)
+        equal = math_values.same(gold.value, value)
         if equal is not None:
             return Reason.CORRECT if equal else Reason.WRONG
     if math_notation.plain(answer) == gold.plain:

@@ -1,8 +1,9 @@
 r"""Answers that can be compared exactly without computer algebra: numbers, choices, words, formulas, sequences of them.
 
 `read` turns the text of an answer, LaTeX or plain, into a value of one of these kinds, or None where it is something
-else; `same` compares two of them with rational arithmetic and says None where only computer algebra can tell. Together
-they settle most answers of a mathematical dataset in microseconds; the others go to `swift_rlvr.math_judge`.
+else; `swift_rlvr.math_values.same` compares two of them with rational arithmetic and says None where only computer
+algebra can tell. Together they settle most answers of a mathematical dataset in microseconds; the others go to
+`swift_rlvr.math_judge`.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
 
-from swift_rlvr.math_exact import Equation, Formula, read_formula, same_formula
+from swift_rlvr.math_exact import Equation, Formula, read_formula
+from swift_rlvr.math_units import read_unit
+from swift_rlvr.math_values import Choice, Infinity, Number, Quantity, Sequence, Value, Words
 
 MAX_CHARS = 2000
 _MAX_DIGITS = 400
@@ -46,7 +48,6 @@ _INFINITY = re.compile(r"([+-]?)\s*\\infty")
 _CURRENCY = "$€£¥₹"
 _CHOICE = re.compile(r"(\(\s*)?([A-Za-z])(\s*\)|[.:)])?")
 _CHOICE_AND_MORE = re.compile(r"(?:\(([A-Z])\)\s*|([A-Z])[.):]\s+)(?=[^\s,;/|&])(?!(?:and|or)\b)")
-_OTHER_CHOICE = re.compile(r"\([A-Z]\)|(?<![A-Za-z])[A-Z][.):](?:\s|$)")
 _DIGIT_GAP = re.compile(r"(?<=\d)\s+(?=\d)(?!\d{3}(?!\d))")
 _WRITTEN = re.compile(
     r"(?P<base>[0-9A-F]+_\{?\d+\}?)|(?P<date>\d{4}-\d\d-\d\d)|(?P<time>\d{1,2}:\d\d\s*[AaPp]\.?\s?[Mm]\.?)"
@@ -55,79 +56,7 @@ _SHORT_WORDS = frozenset(("yes", "no", "on", "in", "up", "odd", "even", "true", 
 _POWER = re.compile(r"([+-]?)(\d{1,4})\s*\^\s*(?:\{\s*([+-]?\d{1,2})\s*\}|(\d))")
 _WORDS = re.compile(r"(?:an? )?[A-Za-z]{2,}(?:[ '-]+[A-Za-z]+)*")
 _BRACKETS = {"(": ")", "[": "]", r"\{": r"\}", "{": "}"}
-_UNIT_WORDS = re.compile(
-    r"\s*((?:square |cubic |sq\.? |cu\.? )?[A-Za-z]{1,12}(?:[ -][A-Za-z]{1,12}){0,4})"
-    r"(\.|\s*\^\s*\{?[23]\}?|[²³])?"
-)
-_UNITS = {
-    unit: names[0]
-    for names in (
-        "cm centimeter centimeters centimetre centimetres", "mm millimeter millimeters", "m meter meters metre metres",
-        "km kilometer kilometers kilometre kilometres", "in inch inches", "ft foot feet", "yd yard yards",
-        "mi mile miles", "g gram grams", "kg kilogram kilograms kilos", "mg milligram milligrams",
-        "lb lbs pound pounds", "oz ounce ounces", "s sec secs second seconds", "min mins minute minutes",
-        "h hr hrs hour hours", "day days", "week weeks", "month months", "year years", "dollar dollars usd",
-        "cent cents", "euro euros", "degree degrees deg", "radian radians rad", "l liter liters litre litres",
-        "ml milliliter milliliters", "mph", "km/h kmh kph", "m/s", "unit units", "hz hertz", "n newton newtons",
-        "j joule joules", "w watt watts", "v volt volts", "k kelvin",
-    )
-    for names in [names.split()]
-    for unit in names
-}  # fmt: skip
-_COMPOUND_UNIT = re.compile(r"\s*(km/h|m/s)(?:\s*\^\s*\{?2\}?)?")
-_MATHEMATICS = """
-    or and not to plus minus times over more less than half dozen hundred thousand million billion trillion percent
-    pi sin cos tan log ln exp sqrt if when is no none mod choose infinity squared cubed factorial root power raised
-    divided multiplied zero one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty
-    hundreds thousands millions billions halves third thirds fourth fourths fifth fifths sixth sixths seventh
-    sevenths eighth eighths ninth ninths tenth tenths hundredth hundredths thousandth thousandths maybe perhaps
-    possibly probably either neither nor xor else otherwise alternatively instead versus but except without unless
-    wrong incorrect false approximately about roughly almost nearly around
-"""
-_NO_UNITS = frozenset(_MATHEMATICS.split())
-_IN_BETWEEN = frozenset(("of", "per", "in", "at", "on", "a", "an"))  # 3 cups of flour, 18 dollars a day
 _SCALES = {" thousand": 10**3, " million": 10**6, " billion": 10**9, " trillion": 10**12}
-
-
-class Number(NamedTuple):
-    value: Fraction
-    percent: bool = False
-    unit: str = ""
-
-
-class Infinity(NamedTuple):
-    sign: int
-
-
-class Choice(NamedTuple):
-    letter: str
-    marked: bool
-    """In parentheses, with a full stop, or set as text: certainly a choice and no variable."""
-    content: str = ""
-    """What the choice says, where it follows the letter."""
-
-
-class Words(NamedTuple):
-    text: str
-    marked: bool
-    """Set as text, or long: certainly no product of variables."""
-
-
-class Sequence(NamedTuple):
-    opening: str
-    """One of ( [ { or, where there are no brackets, nothing."""
-    closing: str
-    items: tuple
-
-
-class Quantity(NamedTuple):
-    """A formula, or an equation, with a unit; a number has its unit in itself."""
-
-    value: Formula | Equation
-    unit: str
-
-
-Value = Number | Infinity | Choice | Words | Sequence | Formula | Equation | Quantity
 
 
 def tidy(text: str) -> str:
@@ -187,14 +116,16 @@ def read(text: str) -> Value | None:
     >>> read(r"\text{(B)}").letter, read("(1, 2]").closing, read(r"\sqrt{2}") is None
     ('B', ']', False)
     """
-    if len(text) > MAX_CHARS:
-        return None
+    return None if len(text) > MAX_CHARS else _value(text, depth=0)
+
+
+def _value(text: str, depth: int) -> Value | None:
     set_as_text = r"\text" in text or r"\mathrm" in text or r"\mathbf" in text
     written, text = text, tidy(text)
     lead_in = _LEAD_IN.match(text)
     if lead_in and lead_in.end() < len(text):
         text = tidy(text[lead_in.end() :])
-    value = _read(text, set_as_text, depth=0)
+    value = _read(text, set_as_text, depth)
     return (_quantity(written) or value) if value is None or isinstance(value, (Formula, Equation)) else value
 
 
@@ -213,13 +144,13 @@ def split_unit(text: str) -> tuple[str, str]:
     bare = _bare(text)
     start = max(bare.rfind(command) for command in (r"\text", r"\mathrm", r"\mbox"))
     match = _TEXT_UNIT.fullmatch(bare, start) if start > 0 else None
-    unit = _unit(f" {match[1].strip()}{match[2]}") if match else None
+    unit = read_unit(f" {match[1].strip()}{match[2]}") if match else None
     if unit:
         return tidy(bare[:start]), unit
     bare = tidy(text)
     start = bare.rfind(" ")
     match = _PLAIN_UNIT.fullmatch(bare, start) if start > 0 else None
-    unit = _unit(match[1] + match[2]) if match else None
+    unit = read_unit(match[1] + match[2]) if match else None
     if unit:
         value = read_formula(bare[:start].rstrip())
         value = value.right if isinstance(value, Equation) else value
@@ -242,7 +173,8 @@ def _read(text: str, set_as_text: bool, depth: int) -> Value | None:
         return Choice(choice[2], bool(choice[1] or choice[3] or set_as_text))
     choice = _CHOICE_AND_MORE.match(text)
     if choice and depth == 0:
-        return Choice(choice[1] or choice[2], True, text[choice.end() :])
+        content = text[choice.end() :]
+        return Choice(choice[1] or choice[2], True, content, _value(content, depth=1))
     if _WRITTEN.fullmatch(text):
         return Words("".join(character for character in text.lower() if character not in "{}. "), True)
     if _WORDS.fullmatch(text):
@@ -272,7 +204,7 @@ def _number(text: str) -> Number | None:
             if rest.startswith(word) and not rest[len(word) : len(word) + 1].isalpha():
                 rest, scale = rest[len(word) :], factor
         if rest:
-            found = None if percent else _unit(rest)
+            found = None if percent else read_unit(rest)
             if found is None:
                 continue
             unit = found
@@ -282,38 +214,6 @@ def _number(text: str) -> Number | None:
             return None
         return Number(value * scale, percent, unit)
     return None
-
-
-def _unit(text: str) -> str | None:
-    """The unit that follows a number, in its shortest name; None where the text is something else."""
-    compound = _COMPOUND_UNIT.fullmatch(text)
-    if compound:
-        return "".join(text.split())
-    match = _UNIT_WORDS.fullmatch(text)
-    if match is None:
-        return None
-    words = match[1].lower().replace("-", " ").split()
-    power = "".join(character for character in match[2] or "" if character in "23²³").translate(_SUPERSCRIPTS)
-    if words[0] in _POWERS:
-        power = _POWERS[words.pop(0)]
-    elif words[0].rstrip(".") in _POWERS:
-        power = _POWERS[words.pop(0).rstrip(".")]
-    if len(words) == 2 and words[1] in _POWERS and words[0] in _UNITS and not match[2]:
-        power = _POWERS[words.pop()]
-    if not words:
-        return None
-    if len(words) == 1 and words[0] in _UNITS:
-        return _UNITS[words[0]] + power
-    # Things that are counted: "12 apples". A single letter is a variable, and some words are mathematics.
-    if text[0] == " " and not match[2] and (len(words[-1]) > 2 or words[-1] in _UNITS) and len(words[0]) > 1:
-        things = [word for word in words if word not in _IN_BETWEEN and word not in _UNITS]
-        if all(len(word) > 2 and word not in _NO_UNITS for word in things):
-            return "things"
-    return None
-
-
-_SUPERSCRIPTS = str.maketrans("²³", "23")
-_POWERS = {"square": "2", "sq": "2", "cubic": "3", "cu": "3", "squared": "2", "cubed": "3"}
 
 
 def _decimal(text: str) -> Fraction:
@@ -393,97 +293,3 @@ def _split(text: str) -> list[str] | None:
         parts.append(before.strip())
     parts.append(last.strip())
     return None if depth else parts
-
-
-def same(gold: Value, answer: Value) -> bool | None:
-    """Whether an answer equals the gold; None where these kinds cannot tell.
-
-    >>> same(read("0.5"), read("1/2")), same(read("(1, 2)"), read("(2, 1)")), same(read("1, 2"), read("2, 1"))
-    (True, False, True)
-    >>> same(read("5 cm"), read("5")), same(read("5 cm"), read("5 m")), same(read("(1, 2)"), read("1, 2")) is None
-    (True, False, True)
-    """
-    if isinstance(gold, Number) and isinstance(answer, Number):
-        return _same_number(gold, answer)
-    if isinstance(gold, Quantity) or isinstance(answer, Quantity):
-        units = [value.unit for value in (gold, answer) if isinstance(value, (Quantity, Number))]
-        if _different_units(units[0], units[-1]):
-            return False
-        return same(*(value.value if isinstance(value, Quantity) else value for value in (gold, answer)))
-    if isinstance(gold, Choice) and gold.content and not isinstance(answer, Choice):
-        content = read(gold.content)  # "(D) 12" is answered by 12 as well as by D
-        return None if content is None else same(content, answer)
-    if isinstance(gold, Choice) and isinstance(answer, Choice):
-        return _same_choice(gold, answer)
-    if isinstance(gold, Words) and isinstance(answer, Words):
-        return True if gold.text == answer.text else (False if gold.marked or answer.marked else None)
-    if isinstance(gold, Sequence) and isinstance(answer, Sequence):
-        return _same_sequence(gold, answer)
-    if isinstance(gold, Infinity) and isinstance(answer, Infinity):
-        return gold == answer
-    if isinstance(gold, (Formula, Equation)) or isinstance(answer, (Formula, Equation)):
-        formulas = [_formula(value) for value in (gold, answer)]
-        return None if None in formulas else same_formula(*formulas)
-    if isinstance(gold, Sequence) or isinstance(answer, Sequence):
-        sequence = gold if isinstance(gold, Sequence) else answer
-        return None if len(sequence.items) < 2 else False
-    if isinstance(gold, Number) or isinstance(answer, Number):
-        other = answer if isinstance(gold, Number) else gold
-        return False if isinstance(other, Infinity) or other.marked else None
-    return None
-
-
-def _formula(value: Value) -> Formula | Equation | None:
-    if isinstance(value, (Formula, Equation)):
-        return value
-    if isinstance(value, Number) and not value.percent:
-        return Formula({(1, ()): value.value} if value.value else {}, {(1, ()): Fraction(1)})
-    if isinstance(value, Choice) and not value.marked:
-        return read_formula(value.letter)
-    return None
-
-
-def _same_choice(gold: Choice, answer: Choice) -> bool | None:
-    if not (gold.marked or answer.marked):
-        return gold.letter == answer.letter
-    if gold.letter.upper() != answer.letter.upper():
-        return False
-    if _OTHER_CHOICE.search(answer.content):  # "(A) is wrong, (B) is right"
-        return None if gold.content else False
-    contents = read(gold.content), read(answer.content)
-    return None in contents or same(*contents) is not False
-
-
-def _different_units(gold: str, answer: str) -> bool:
-    return bool(gold and answer) and gold != answer and "things" not in (gold, answer)
-
-
-def _same_number(gold: Number, answer: Number) -> bool:
-    if _different_units(gold.unit, answer.unit):
-        return False
-    if gold.percent and answer.percent:
-        return gold.value == answer.value
-    values = {answer.value / 100 if answer.percent else answer.value}
-    if answer.percent and (gold.percent or gold.value.denominator == 1 or abs(gold.value) >= 1):
-        values.add(answer.value)  # "what percentage ...": the sign is as good as a unit
-    golds = {gold.value / 100, gold.value} if gold.percent else {gold.value}
-    return bool(golds & values)
-
-
-def _same_sequence(gold: Sequence, answer: Sequence) -> bool | None:
-    sides = (gold.opening, gold.closing), (answer.opening, answer.closing)
-    if all(side in (("{", "}"), ("", "")) for side in sides):
-        return _same_set(gold.items, answer.items)
-    if sides[0] != sides[1]:
-        return None if ("", "") in sides else False
-    if len(gold.items) != len(answer.items):
-        return False
-    outcomes = [same(*pair) for pair in zip(gold.items, answer.items, strict=True)]
-    return False if False in outcomes else None if None in outcomes else True
-
-
-def _same_set(gold: tuple, answer: tuple) -> bool | None:
-    table = [[same(first, second) for second in answer] for first in gold]
-    if any(None in row for row in table):
-        return None
-    return all(map(any, table)) and all(map(any, zip(*table, strict=True)))

@@ -30,7 +30,7 @@ import sys
 import time
 from fractions import Fraction
 
-from swift_rlvr import math_notation
+from swift_rlvr import math_notation, math_values
 from swift_rlvr.math_answers import MathVerifier
 
 FIGURES = {"boxed": 20.0, "answer tags": 10.0, "expressions, 1 core": 1.0, "expressions, 2 cores": 1.6}  # at least
@@ -296,7 +296,7 @@ def make_algebra(rng: random.Random) -> tuple[str, str, str]:
 def settled_exactly(gold: str, answer: str) -> bool:
     """Whether the verifier compares these two itself, without sympy."""
     values = [math_notation.read(text) for text in (gold, answer)]
-    return None not in values and math_notation.same(*values) is not None
+    return None not in values and math_values.same(*values) is not None
 
 
 def make_expressions(seed: int, size: int = 250, hard: bool = False):

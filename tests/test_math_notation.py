@@ -100,6 +100,9 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+TWELVE = Choice("D", True, "12", Number(Fraction(12)))
+
+
 @pytest.mark.parametrize("text, expected", TIDY)
 def test_tidy(text, expected):
     assert tidy(text) == expected
@@ -126,7 +129,7 @@ def test_units(text, expected):
     [
         ("A", Choice("A", False)), ("(A)", Choice("A", True)), ("A)", Choice("A", True)),
         (r"\text{A}", Choice("A", True)),
-        ("(A", None), ("(D) 12", Choice("D", True, "12", Number(Fraction(12)))), ("D. 12", Choice("D", True, "12")), ("(A) or (B)", None),
+        ("(A", None), ("(D) 12", TWELVE), ("D. 12", TWELVE), ("(A) or (B)", None),
         ("The answer is (A).", Choice("A", True)), ("yes", Words("yes", True)), ("ab", Words("ab", False)),
         (r"\infty", Infinity(1)), (r"-\infty", Infinity(-1)), ("2024-01-15", Words("2024-01-15", True)),
         ("1A_{16}", Words("1a_16", True)), ("…", None), ("(1,2),(3,4", None), ("1)(2", None),

@@ -117,10 +117,10 @@ def _work(pipe: Connection, function: Callable) -> None:
     while True:
         try:
             block = pipe.recv_bytes()
-        except (EOFError, ConnectionError):  # the other end is closed, or its process gone
+        except (EOFError, OSError):  # the other end is closed, or its process gone in the middle of a block
             return
         result = function(block)
         try:
             pipe.send(result)
-        except ConnectionError:
+        except OSError:
             return

@@ -94,7 +94,7 @@ def panels(steps: Sequence[dict[str, Any]]) -> list[Panel]:
 
 
 def reason_panels(steps: Sequence[dict[str, Any]], rewards: int = 4, reasons: int = 6) -> list[Panel]:
-    """Why completions got their rewards, where `--callbacks reward_reasons` logged it: the most frequent reasons."""
+    """Why completions got their rewards, as `--callbacks reward_reasons` logs it: the most frequent reasons, from 1%."""
     totals: dict[str, dict[str, float]] = {}
     for step in steps:
         for key, value in step.items():
@@ -104,6 +104,7 @@ def reason_panels(steps: Sequence[dict[str, Any]], rewards: int = 4, reasons: in
     shown = []
     for name in sorted(totals)[:rewards]:
         frequent = sorted(totals[name], key=lambda key: -totals[name][key])[:reasons]
+        frequent = [key for key in frequent if totals[name][key] >= 0.01 * len(steps)] or frequent[:1]
         legend = {key: key.rpartition("/")[2].replace("_", " ") for key in frequent}
         shown.append(Panel(f"Why: {name}", "share of completions", legend, 1.05))
     return shown
@@ -178,7 +179,8 @@ def draw(steps: Sequence[dict[str, Any]], path: str | Path, title: str = "") -> 
         axis.set_ylim(bottom=min(0, axis.get_ylim()[0]) if axis.dataLim.y0 < 0 else 0, top=panel.top)
         axis.grid(alpha=0.3)
         if len(panel.keys) > 1:
-            axis.legend(frameon=False, fontsize="small" if len(panel.keys) > 3 else None)
+            many = {"ncols": 3, "fontsize": "small", "loc": "upper center"} if len(panel.keys) > 2 else {}
+            axis.legend(frameon=False, **many)
     for axis in axes.flat[len(shown) :]:
         axis.set_visible(False)
     figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1)

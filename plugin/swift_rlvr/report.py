@@ -94,7 +94,7 @@ def panels(steps: Sequence[dict[str, Any]]) -> list[Panel]:
 
 
 def reason_panels(steps: Sequence[dict[str, Any]], rewards: int = 4, reasons: int = 6) -> list[Panel]:
-    """Why completions were rewarded so, as `--callbacks reward_reasons` logs it: the most frequent reasons from 1% on."""
+    """Why completions were rewarded so, as `--callbacks reward_reasons` logs it: the most frequent reasons."""
     totals: dict[str, dict[str, float]] = {}
     for step in steps:
         for key, value in step.items():

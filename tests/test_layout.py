@@ -17,10 +17,14 @@ LAYERS = [
     {"tasks", "reason_log"},
     {"sampling"},
     {"grpo", "evaluation", "scoring", "scoring_lines", "scoring_rewards", "scoring_workers"},
-    {"cli", "cli_rewards", "cli_tables"},
+    {"dataset_files", "dataset_difficulty"},
+    {"dataset_check", "dataset_prompts"},
+    {"cli", "cli_rewards", "cli_tables", "cli_datasets"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-HEAVY = {"reason_log", "grpo", "tiny_model", "cpu_backend", "sampling", "evaluation"}  # may import the packages below
+HEAVY = {  # may import the packages below
+    *("reason_log", "grpo", "tiny_model", "cpu_backend", "sampling", "evaluation", "dataset_files", "dataset_prompts"),
+}
 HEAVY_PACKAGES = {"torch", "swift", "vllm", "deepspeed", "transformers", "trl", "accelerate", "numpy"}
 
 

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from swift_rlvr import cli_rewards
+from swift_rlvr import cli_datasets, cli_rewards
 from swift_rlvr.jsonl import InputError, read_json, write_json, write_jsonl
 from swift_rlvr.summary import compare, comparison_table
 from swift_rlvr.tasks import TASKS
@@ -31,6 +31,7 @@ dataset_app = typer.Typer(help="Make datasets.", no_args_is_help=True)
 make_app = typer.Typer(help="Write a generated dataset to a file.", no_args_is_help=True)
 app.add_typer(dataset_app, name="dataset")
 dataset_app.add_typer(make_app, name="make")
+cli_datasets.add_commands(dataset_app)
 app.command("explain")(cli_rewards.explain)
 app.command("score")(cli_rewards.score)
 console = Console()

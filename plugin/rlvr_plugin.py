@@ -62,7 +62,7 @@ class TaskPreprocessor(RowPreprocessor):
             return dataset
         excess = result.excess(allowed_share(self.task))
         if self.strict or excess:
-            raise ValueError("; ".join(filter(None, [result.describe(self.name), excess])))
+            raise ValueError("\n".join(filter(None, [result.describe(self.name), excess])))
         logger.warning(result.describe(self.name))
         return dataset.select(result.usable)
 
@@ -72,7 +72,7 @@ class TaskPreprocessor(RowPreprocessor):
         except RowError as error:
             self.left_out += 1
             if self.left_out in (1, 10, 100) or self.left_out % 1000 == 0:
-                logger.warning(f"{self.name}: {self.left_out} rows left out so far; the last because of {error}")
+                logger.warning(f"{self.name}: rows left out so far: {self.left_out}; the last because of {error}")
             raise
 
 

@@ -29,9 +29,7 @@ LONGEST_PROMPT, LONGEST_VALUE, LONGEST_PROBLEM = 20_000, 300, 200
 
 Given = Annotated[
     str,
-    typer.Argument(
-        metavar="DATASET", help=f"NAME:FILE, FILE, NAME or NAME:SPLIT, with NAME one of {', '.join(TASKS)}."
-    ),
+    typer.Argument(metavar="DATASET", help=f"NAME:FILE, FILE, NAME or NAME:SPLIT; NAME is one of {', '.join(TASKS)}."),
 ]
 UseHf = Annotated[bool, typer.Option("--use-hf", help="A NAME is read from Hugging Face, not from ModelScope.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]

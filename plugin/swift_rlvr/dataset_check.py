@@ -1,7 +1,7 @@
 """Can every row of a dataset be graded, and does its gold earn the maximum? Asked before training, not after it.
 
-Each row is preprocessed as for training, a completion with its gold is made (`Task.gold_completion`), and every reward of
-the task grades it. What falls short is counted, with its reason and the first lines. Rows that ask the same are
+Each row is preprocessed as for training, a completion with its gold is made (`Task.gold_completion`), and every reward
+of the task grades it. What falls short is counted, with its reason and the first lines. Rows that ask the same are
 duplicates within a file, and shared with another file (`against`) a leak between training and evaluation; what counts
 as the same is `Task.identity`: normalised text, or for Countdown the multiset of numbers and the target.
 """
@@ -36,7 +36,7 @@ class Findings:
     no_gold: how many usable rows have no right answer, by label.
     rewards: for each reward, how many golds it gives the maximum, less, and None, and the reasons for the latter two.
     bad: how many rows are unusable, have no right answer, or have a gold that some reward does not give the maximum.
-    duplicates: how many rows ask what an earlier one asks. shared: for each other file, how many rows are in it as well.
+    duplicates: how many rows ask what an earlier one asks. shared: for each other file, how many rows it has as well.
     """
 
     rows: int = 0

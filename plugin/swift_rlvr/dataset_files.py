@@ -1,7 +1,7 @@
 """Where the rows of a dataset come from, for the commands that look at one: a file, or a dataset on the hubs.
 
-Written as in ms-swift's `--dataset`: `gsm8k:FILE`, `gsm8k`, `gsm8k:test`, each with `#N`, which is the first N rows here
-(ms-swift draws them at random). A FILE alone will do, too: its columns tell the task.
+Written as in ms-swift's `--dataset`: `gsm8k:FILE`, `gsm8k`, `gsm8k:test`, each with `#N`, which is the first N rows
+here (ms-swift draws them at random). A FILE alone will do, too: its columns tell the task.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def parse_source(given: str, use_hf: bool = False) -> Source:
     path = Path(text).expanduser()
     if path.suffix not in SUFFIXES:
         raise InputError(
-            f"{given}: expected a file ending in {_or(SUFFIXES)}, NAME:FILE or NAME, with NAME one of {', '.join(TASKS)}"
+            f"{given}: expected a file ending in {_or(SUFFIXES)}, NAME:FILE or NAME; NAME is one of {', '.join(TASKS)}"
         )
     return Source(guess_task(path), path, None, limit, use_hf)
 

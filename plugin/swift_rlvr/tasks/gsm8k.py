@@ -44,7 +44,7 @@ EXAMPLE = (
     ),
 )
 
-_CALCULATOR = re.compile(r"<<[^<>]*>>")
+_CALCULATOR = re.compile(r"<<[^<>=]*=[^<>]*>>")
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 
 

@@ -7,9 +7,9 @@ Rows have `problem`, `solution` and `messages`, as in AI-MO/NuminaMath-TIR (Mode
      "messages": [{"content": "How many integers ...", "role": "user"}, {"content": "Count ...", "role": "assistant"}]}
 
 `messages`, the same text as a conversation, is dropped: the prompt is the R1-Zero system prompt and the problem. The
-column `solution` for `external_accuracy` is the last box of the solution, or the whole solution where it has none: such
-a row is kept, and the reward says None or, with `EXTERNAL_ACCURACY_NEUTRAL_GOLD=true`, 0.5. The system prompt is part
-of each row, and ms-swift's `--system` has no effect on such rows.
+column `solution` for `external_accuracy` is the last box of the solution, or empty where it has none: such a row is
+kept, and the reward says None or, with `EXTERNAL_ACCURACY_NEUTRAL_GOLD=true`, 0.5. A number or a word in a proof is not
+taken for an answer. The system prompt is part of each row, and ms-swift's `--system` has no effect on such rows.
 
     swift rlhf --external_plugins plugin/rlvr_plugin.py --dataset numina_math_tir:datasets/numina_math_tir/train.jsonl \
         --reward_funcs external_accuracy external_format external_reasoning_steps external_cosine \
@@ -34,10 +34,9 @@ def preprocess(row: Mapping[str, Any]) -> dict[str, Any]:
     >>> print(row["solution"], row["task"], [message["role"] for message in row["messages"]])
     \boxed{2} numina_math_tir ['system', 'user']
     """
-    solution = _solution(row)
     return {
         "messages": to_messages(_problem(row), R1_ZERO_SYSTEM),
-        "solution": boxed_gold(solution) or solution,
+        "solution": boxed_gold(_solution(row)) or "",
         "task": "numina_math_tir",
     }
 

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from swift_rlvr.jsonl import InputError
+
 LIMIT_VARIABLE = "RLVR_MAX_UNUSABLE"
 FORGIVEN = 10  # so many unusable rows never stop a run: in a small file they would soon be a large share
 _GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
@@ -86,7 +88,8 @@ class Task:
         reference = self.reference(row)
         if reference is None:
             return None
-        return self.layout.format(reasoning=reference.reasoning, answer=reference.answer)
+        reasoning = reference.reasoning or f"The answer is {reference.answer}."  # no format wants an empty think part
+        return self.layout.format(reasoning=reasoning, answer=reference.answer)
 
 
 def check_columns(task: Task, present: Iterable[str]) -> None:
@@ -150,9 +153,12 @@ def check_rows(task: Task, rows: Iterable[Mapping[str, Any]]) -> RowCheck:
     return RowCheck(usable, errors, by_label)
 
 
-def allowed_share(task: Task, environment: Mapping[str, str] = os.environ) -> float:
-    """The share of unusable rows past which loading stops: LIMIT_VARIABLE where it is set, else the task's own."""
-    given = environment.get(LIMIT_VARIABLE)
+def allowed_share(task: Task, environment: Mapping[str, str] | None = None) -> float:
+    """The share of unusable rows past which loading stops: LIMIT_VARIABLE where it is set, else the task's own.
+
+    InputError where that is no share from 0 to 1.
+    """
+    given = (os.environ if environment is None else environment).get(LIMIT_VARIABLE)
     if given is None:
         return task.max_unusable
     try:
@@ -160,7 +166,7 @@ def allowed_share(task: Task, environment: Mapping[str, str] = os.environ) -> fl
     except ValueError:
         share = -1.0
     if not 0 <= share <= 1:
-        raise ValueError(f"{LIMIT_VARIABLE} must be a share from 0 to 1, got {given!r}")
+        raise InputError(f"{LIMIT_VARIABLE} must be a share from 0 to 1, got {given!r}")
     return share
 
 

@@ -1,4 +1,4 @@
-"""Every registered task: rows, golds, prompts, columns, samples. A new task gets a line in SAMPLES and is tested here."""
+"""Every registered task: rows, golds, prompts, columns, samples. A new task is tested with a line in SAMPLES."""
 
 import json
 import pickle

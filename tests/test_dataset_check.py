@@ -90,11 +90,13 @@ def test_a_countdown_file_with_every_fault(tmp_path):
     assert "unsolvable" in ran("check", train)  # within the limit: few rows never are too many
 
 
-def test_golds_that_the_verifier_cannot_read_are_counted_with_the_reason(tmp_path):
-    rows = [{"problem": "What?", "solution": r"\boxed{$$}"}, {"problem": "And?", "solution": r"\boxed{2}"}]
+@pytest.mark.parametrize("gold", ["$$", r"\frac{}{}", "???", "f(x)="])
+def test_golds_that_the_verifier_cannot_read_are_counted_with_the_reason(tmp_path, gold):
+    """Written again word for word they would earn the maximum, but a policy writes something else."""
+    rows = [{"problem": "What?", "solution": rf"\boxed{{{gold}}}"}, {"problem": "And?", "solution": r"\boxed{2}"}]
     found = check(parse_source(str(write(tmp_path / "rows.jsonl", rows))))
     assert found.rewards["external_accuracy"] == {"full": 1, "less": 0, "none": 1, "reasons": {"bad gold": 1}}
-    assert (found.bad, found.problems) == (1, [(1, "external_accuracy cannot grade the gold: bad gold")])
+    assert (found.bad, found.problems) == (1, [(1, "external_accuracy cannot read the gold: bad gold")])
 
 
 def test_a_gold_that_breaks_the_format_earns_less_than_the_maximum_and_is_reported(tmp_path):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Any
 
@@ -23,6 +23,11 @@ from swift_rlvr.tasks.task import FORGIVEN, allowed_share
 
 BATCH = 256
 SHOWN = 10
+PROBE = "<think>A guess.</think><answer>271828183</answer>"
+"""An answer that is right for no row. What is written like the gold is right even where the gold cannot be read; this
+has to be compared with it, and a reward that says None cannot grade what a policy writes for the row."""
+PATIENCE = 600.0
+"""Seconds that the math verifier has for a batch here; what is slow is not to look like a bad gold."""
 MAXIMUM = 1.0
 """What each reward of a task gives at most."""
 UNSOLVABLE, NO_GOLD = "unsolvable", "no right answer is known"
@@ -142,9 +147,14 @@ def same_kind(source: Source, others: Iterable[Source]) -> None:
 
 
 def _grade(found: Findings, bad: set[int], name: str, golds: list[tuple[int, dict[str, Any], str]]) -> None:
-    reward = REWARDS[name]()
-    prepared = [row for _, row, _ in golds]
-    grades = reward.grades([gold for _, _, gold in golds], **columns_for(reward, prepared))
+    kind = REWARDS[name]
+    patient = {"batch_timeout": PATIENCE} if "batch_timeout" in {each.name for each in fields(kind.Parameters)} else {}
+    reward = kind(**patient)
+    columns = columns_for(reward, [row for _, row, _ in golds])
+    grades = reward.grades([gold for _, _, gold in golds], **columns)
+    if reward.columns:  # it compares with a gold
+        probes = reward.grades([PROBE] * len(golds), **columns)
+        grades = [probe if probe.reward is None else grade for grade, probe in zip(grades, probes, strict=True)]
     counts = found.rewards.setdefault(name, {"full": 0, "less": 0, "none": 0, "reasons": Counter()})
     for (line, _, _), (value, reason) in zip(golds, grades, strict=True):
         if value == MAXIMUM:
@@ -152,7 +162,7 @@ def _grade(found: Findings, bad: set[int], name: str, golds: list[tuple[int, dic
             continue
         counts["none" if value is None else "less"] += 1
         counts["reasons"][reason] += 1
-        given = "cannot grade the gold" if value is None else f"gives the gold {value:g}"
+        given = "cannot read the gold" if value is None else f"gives the gold {value:g}"
         _note(found, bad, line, f"{name} {given}: {reason}")
 
 

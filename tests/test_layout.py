@@ -26,7 +26,9 @@ HEAVY = {  # may import the packages below
     *("reason_log", "grpo", "tiny_model", "cpu_backend", "sampling", "evaluation", "dataset_files", "dataset_prompts"),
 }
 # Modules of tasks/ that compute with numpy; the rest of the package, and so the start of the command line, is without.
-NUMPY = {f"countdown_{name}.py" for name in ("draw", "keys", "forms", "count", "generator", "files", "solver")}
+NUMPY = {
+    f"countdown_{name}.py" for name in ("arrays", "draw", "keys", "forms", "count", "generator", "files", "solver")
+}
 HEAVY_PACKAGES = {"torch", "swift", "vllm", "deepspeed", "transformers", "trl", "accelerate", "numpy"}
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from swift_rlvr.jsonl import InputError
 
-from .countdown_draw import Chunk
+from .countdown_arrays import Chunk
 from .countdown_generator import TASK_ONLY, Columns, batches
 from .countdown_settings import CountdownSettings
 

@@ -21,7 +21,7 @@ from itertools import product
 
 import numpy as np
 
-from .countdown_draw import mix_arrays
+from .countdown_arrays import mix_arrays
 from .countdown_settings import OPERATORS, mix
 
 ADD, SUB, MUL, DIV = range(4)

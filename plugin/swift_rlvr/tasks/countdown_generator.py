@@ -25,8 +25,9 @@ from multiprocessing import get_context
 
 import numpy as np
 
+from .countdown_arrays import Chunk, in_split, mix_arrays, pack, shuffled
 from .countdown_count import all_targets, count_solutions, difficulty, forms_to_evaluate
-from .countdown_draw import Chunk, draw_chunk, in_split, mix_arrays, pack, shuffled
+from .countdown_draw import draw_chunk
 from .countdown_keys import KeySet
 from .countdown_settings import PRESETS, SPLITS, TINY, TUTORIAL, CountdownSettings, mix, split_bounds, split_of
 from .countdown_solver import reachable, solve
@@ -35,7 +36,7 @@ __all__ = ["PRESETS", "SPLITS", "TINY", "TUTORIAL", "Columns", "CountdownSetting
 __all__ += ["make_tasks", "reachable", "split_of"]
 
 FEW = 5 * 10**7  # values to compute in order to list every task: a second or two
-PATIENCE = 64  # chunks without a new task after which there are taken to be no more
+PATIENCE = 32  # chunks without a new task after which there are taken to be no more
 _BATCH = 4096  # rows of a list that are handed on together
 
 

@@ -78,9 +78,9 @@ def lines_of(chunk: Chunk) -> Chunk:
     for name, values in (chunk.extra or {}).items():
         form += f', "{name}": ' + ("%d" if values.dtype != object else '"%s"')
         columns.append(values.tolist())
-    chunk.extra = {"line": list(map(str.__mod__, repeat(form + "}\n"), zip(*columns, strict=True)))}
-    chunk.solution = None
-    return chunk
+    lines = list(map(str.__mod__, repeat(form + "}\n"), zip(*columns, strict=True)))
+    # Bytes of one length go from process to process at once, strings one by one.
+    return Chunk(chunk.keys, chunk.size, chunk.nums, chunk.target, extra={"line": np.array(lines, np.bytes_)})
 
 
 def _resumable(part: Path, state: Path, described: dict) -> int:
@@ -103,7 +103,7 @@ def _resumable(part: Path, state: Path, described: dict) -> int:
 def _write_jsonl(part, chunks, written, progress) -> int:
     with part.open("ab") as file:
         for chunk in chunks:
-            file.write("".join(chunk.extra["line"]).encode())
+            file.write(b"".join(chunk.extra["line"].tolist()))
             written += len(chunk)
             progress(written)
     return written

@@ -197,8 +197,9 @@ def _in_order(function, inputs, workers) -> Iterator:
 
 def _drawn(settings, split, seed, columns, finish, parts, number) -> Chunk:
     chunk = draw_chunk(settings, split, seed, number, columns.solution, parts)
-    _, first = np.unique(chunk.keys, return_index=True)
-    chunk = chunk.take(np.sort(first))
+    if columns.solutions or columns.difficulty or settings.by_difficulty:  # nothing is counted twice
+        _, first = np.unique(chunk.keys, return_index=True)
+        chunk = chunk.take(np.sort(first))
     if settings.by_difficulty:
         chunk = chunk.take(_wanted(settings, chunk))
     return _completed(settings, columns, finish, chunk)

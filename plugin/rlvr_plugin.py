@@ -9,25 +9,27 @@ Rewards go into `orms` under the names in REWARDS. A name that is there already 
 
 Each task in TASKS can be named in `--dataset` and `--val_dataset` as
 - `countdown:FILE`, a local .jsonl, .json, .parquet or .csv file with the task's columns,
-- `countdown`, the dataset on ModelScope, or on Hugging Face with `--use_hf true`,
+- `countdown`, the dataset on ModelScope, or on Hugging Face with `--use_hf true`; `gsm8k:test` its test split,
 - the dataset's id there, such as `zouxuhong/Countdown-Tasks-3to4`,
-each with `#N` for N rows. ms-swift has an entry for that ModelScope id. The entry stays, but a look-up by id finds
-the one registered last, which is ours: same prompt, but the target as an int, several forms of nums, and an account of
-the rows that cannot be used.
+each with `#N` for N rows. ms-swift has entries for these ModelScope ids. They stay, but a look-up by id finds the one
+registered last, which is ours: a prompt and a column for the reward instead of a question and an answer to learn (for
+Countdown the same prompt as ms-swift's), and an account of the rows that cannot be used.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from swift.callbacks import callbacks_map
-from swift.dataset import DatasetMeta, RowPreprocessor, register_dataset
+from swift.dataset import DatasetMeta, RowPreprocessor, SubsetDataset, register_dataset
 from swift.dataset.loader import DatasetLoader
 from swift.rewards import orms
 from swift.utils import get_logger
+from swift_rlvr.jsonl import check_jsonl
 from swift_rlvr.reason_log import ReasonCallback
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.tasks import TASKS, Task
-from swift_rlvr.tasks.task import check_columns, check_rows
+from swift_rlvr.tasks.task import RowError, allowed_share, check_columns, check_rows
 
 FILE_SUFFIXES = (".jsonl", ".json", ".parquet", ".csv")
 CALLBACK = "reward_reasons"
@@ -35,11 +37,17 @@ logger = get_logger()
 
 
 class TaskPreprocessor(RowPreprocessor):
-    """Hands rows to `task.preprocess`. Unusable rows are counted and left out, or with `--strict true` end the run."""
+    """Hands rows to `task.preprocess`, which makes all columns that are kept.
 
-    def __init__(self, task: Task):
+    Unusable rows are counted and left out. Too many (see `allowed_share`), or any with `--strict true`, end the run.
+    With `--streaming true` they are counted as they come, and only `--strict true` ends the run.
+    """
+
+    def __init__(self, task: Task, source: str | None = None):
         super().__init__()
         self.task = task
+        self.name = task.name if source is None else f"{source}: {task.name}"
+        self.left_out = 0
 
     def __call__(self, dataset, *, strict=False, **kwargs):
         self.strict = strict
@@ -49,16 +57,24 @@ class TaskPreprocessor(RowPreprocessor):
         check_columns(self.task, dataset.features)
         if not hasattr(dataset, "select"):  # streaming: rows are seen one at a time, later
             return dataset
-        result = check_rows(self.task, dataset.select_columns(list(self.task.columns)))
-        if result.errors and (self.strict or not result.usable):
-            raise ValueError(result.describe(self.task.name))
-        if not result.errors:
+        needed = None if self.task.part else list(self.task.columns)
+        result = check_rows(self.task, dataset.select_columns(needed) if needed else dataset)
+        if not result.errors and result.usable:
             return dataset
-        logger.warning(result.describe(self.task.name))
+        excess = result.excess(allowed_share(self.task))
+        if self.strict or excess:
+            raise ValueError("\n".join(filter(None, [result.describe(self.name), excess])))
+        logger.warning(result.describe(self.name))
         return dataset.select(result.usable)
 
     def preprocess(self, row):
-        return self.task.preprocess(row)
+        try:
+            return self.task.preprocess(row)
+        except RowError as error:
+            self.left_out += 1
+            if self.left_out in (1, 10, 100) or self.left_out % 1000 == 0:
+                logger.warning(f"{self.name}: rows left out so far: {self.left_out}; the last because of {error}")
+            raise
 
 
 class TaskLoader(DatasetLoader):
@@ -66,12 +82,27 @@ class TaskLoader(DatasetLoader):
 
     def load(self, dataset_syntax=None, dataset_meta=None, *, use_hf=None):
         path = Path("/".join(dataset_syntax.subsets)).expanduser()
+        name, task = dataset_meta.dataset_name, dataset_meta.preprocess_func.task
         if path.suffix not in FILE_SUFFIXES:
+            if dataset_syntax.dataset is None:
+                raise ValueError(f"--dataset {name}: there is no such dataset on the hubs; give a file, {name}:FILE")
             return super().load(dataset_syntax, dataset_meta, use_hf=use_hf)
         if not path.is_file():
-            raise FileNotFoundError(f"--dataset {dataset_meta.dataset_name}:{path}: no such file")
+            raise FileNotFoundError(f"--dataset {name}:{path}: no such file")
+        if path.suffix == ".jsonl":  # what is wrong in which line; the reader that comes next does not say
+            check_jsonl(path)
         dataset_syntax.dataset = str(path)  # ms-swift notes it in each row, as where the row is from
-        return self._load_dataset_path(str(path), dataset_meta=dataset_meta)
+        meta = replace(dataset_meta, preprocess_func=TaskPreprocessor(task, str(path)))
+        return self._load_dataset_path(str(path), dataset_meta=meta)
+
+
+def subsets(task: Task) -> list[SubsetDataset]:
+    """`NAME` alone is the first split, the others are `NAME:SPLIT`."""
+    first, *others = task.splits
+    return [
+        SubsetDataset("default", task.subset, [first]),
+        *(SubsetDataset(split, task.subset, [split], is_weak_subset=True) for split in others),
+    ]
 
 
 for name, reward in REWARDS.items():
@@ -94,6 +125,7 @@ for task in TASKS.values():
             dataset_name=task.name,
             ms_dataset_id=task.ms_dataset_id,
             hf_dataset_id=task.hf_dataset_id,
+            subsets=subsets(task),
             preprocess_func=TaskPreprocessor(task),
             loader=TaskLoader,
         )

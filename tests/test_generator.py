@@ -1,153 +1,289 @@
-"""The Countdown generator: every task solvable, no two alike, train and test apart, any row in any order."""
+"""The Countdown generator: every task solvable, no two alike, splits apart, the same rows on any number of workers."""
 
+import ast
+import operator
 from fractions import Fraction
-from itertools import combinations_with_replacement, permutations, product
+from itertools import combinations_with_replacement, islice
+from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from swift_rlvr.countdown import verify
+from swift_rlvr.jsonl import read_jsonl
+from swift_rlvr.tasks.countdown_arrays import Chunk, in_split, mix_arrays, pack, sort_columns
+from swift_rlvr.tasks.countdown_count import difficulty
+from swift_rlvr.tasks.countdown_draw import draw_chunk
 from swift_rlvr.tasks.countdown_generator import (
     PRESETS,
+    SPLITS,
     TINY,
     TUTORIAL,
+    Columns,
     CountdownSettings,
-    _permuted,
-    _unrank,
+    batches,
+    holds,
     make_task,
     make_tasks,
     reachable,
+    rows_of,
     split_of,
 )
-from swift_rlvr.tasks.countdown_solver import OPERATORS, all_values, solve
+from swift_rlvr.tasks.countdown_keys import KeySet
+from swift_rlvr.tasks.countdown_settings import GAME24, OPERATORS, TV, mix
+from swift_rlvr.tasks.countdown_solver import solve
 
-MIXED = CountdownSettings(count=(3, 4), number=(1, 20), target=(10, 50), operators="+-*")
-seeds = st.integers(0, 2**32)
-splits = st.sampled_from(["train", "test"])
+TINY_TEST = Path(__file__).parents[1] / "datasets" / "countdown" / "tiny_test.jsonl"
+WITH_SOLUTION = Columns(solution=True)
+LARGE = CountdownSettings(count=(2, 8), number=(1, 1000), target=(1, 10**6))
+seeds = st.integers(0, 2**64)
+splits = st.sampled_from(SPLITS)
 
 
 def key(row):
     return (*sorted(row["nums"]), row["target"])
 
 
-def values_by_brute_force(nums):
-    """All values of three numbers: a second way to get them, by order, operator and bracket, with Fractions."""
+def results_of(expression):
+    """The value of every operation in an expression, the outermost last, and the operators."""
+    symbols = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+    functions = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+    values, used = [], set()
 
-    def apply(op, x, y):
-        if x is None or y is None or (op == "/" and y == 0):
-            return None
-        return {"+": x + y, "-": x - y, "*": x * y, "/": x / y if y else None}[op]
+    def value(node):
+        if isinstance(node, ast.Constant):
+            return Fraction(node.value)
+        symbol = symbols[type(node.op)]
+        used.add(symbol)
+        values.append(functions[symbol](value(node.left), value(node.right)))
+        return values[-1]
 
-    found = set()
-    for (a, b, c), p, q in product(permutations(map(Fraction, nums)), OPERATORS, OPERATORS):
-        found |= {apply(q, apply(p, a, b), c), apply(p, a, apply(q, b, c))}
-    return found - {None}
-
-
-@given(st.lists(st.integers(0, 30), min_size=3, max_size=3))
-@settings(deadline=None)
-def test_solver_finds_every_value_that_brute_force_finds(nums):
-    assert {Fraction(*value) for value in all_values(nums)} == values_by_brute_force(nums)
+    value(ast.parse(expression, mode="eval").body)
+    return values, used
 
 
-@given(st.lists(st.integers(1, 99), min_size=2, max_size=4), st.integers(10, 100))
-@settings(deadline=None, max_examples=40)
-def test_solution_is_credited_by_the_verifier(nums, target):
-    solution = solve(nums, target)
-    if solution is not None:
-        assert verify(f"<answer>{solution} = {target}</answer>", nums, target).reward == 1.0
-
-
-def test_whole_mode_allows_no_fraction_no_negative_and_nothing_too_large():
-    assert (24, 1) in all_values([3, 3, 8, 8])  # 8 / (3 - 8 / 3): only by way of fractions
-    assert (24, 1) not in all_values([3, 3, 8, 8], largest=99)
-    assert (-2, 1) in all_values([5, 7]) and (-2, 1) not in all_values([5, 7], largest=99)
-    assert (15, 1) in all_values([4, 6, 10], "*/", largest=60)  # only by way of 6 * 10
-    assert (15, 1) not in all_values([4, 6, 10], "*/", largest=59)
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("split", ["train", "test"])
-def test_rows_are_solvable_unique_in_range_and_of_their_split(preset, split):
-    wanted = PRESETS[preset]
-    rows = list(make_tasks(wanted, split, seed=3, rows=300))
+def check(rows, wanted, split):
+    """All that is promised of every row, which has to have its solution."""
     assert len({key(row) for row in rows}) == len(rows)
     for row in rows:
         assert wanted.count[0] <= len(row["nums"]) <= wanted.count[1]
         assert all(wanted.number[0] <= number <= wanted.number[1] for number in row["nums"])
         assert wanted.target[0] <= row["target"] <= wanted.target[1]
-        assert row["target"] in reachable(row["nums"], wanted)
         assert split_of(row["nums"], row["target"]) == split
+        assert verify(f"<answer>{row['solution']}</answer>", row["nums"], row["target"]).reward == 1.0
+        values, used = results_of(row["solution"])
+        assert used <= set(wanted.operators)
+        assert wanted.negative or min(values) >= 0
+        assert wanted.fractions or all(value.denominator == 1 for value in values)
+        assert wanted.largest is None or max(map(abs, values)) <= wanted.largest
 
 
-def test_early_rows_have_different_numbers_and_unsorted_ones_among_them():
-    rows = list(make_tasks(TUTORIAL, "train", seed=0, rows=400))
-    assert len({tuple(sorted(row["nums"])) for row in rows}) == len(rows)
-    assert sum(row["nums"] == sorted(row["nums"]) for row in rows) < len(rows) / 4
-    assert [len(row["nums"]) for row in rows[:4]] == [3, 4, 3, 4]
+@st.composite
+def any_settings(draw):
+    count_from, number_from, target_from = draw(st.integers(2, 6)), draw(st.integers(1, 30)), draw(st.integers(1, 200))
+    target_to = target_from + draw(st.integers(0, 300))
+    return CountdownSettings(
+        count=(count_from, draw(st.integers(count_from, min(8, count_from + 2)))),
+        number=(number_from, number_from + draw(st.integers(0, 100))),
+        target=(target_from, target_to),
+        operators="".join(sorted(draw(st.sets(st.sampled_from(OPERATORS), min_size=1)))),
+        negative=draw(st.booleans()),
+        fractions=draw(st.booleans()),
+        largest=draw(st.none() | st.integers(target_to, 2 * target_to)),
+    )
 
 
-@given(seeds, splits, st.lists(st.integers(0, 1200), min_size=2, max_size=30, unique=True))
-@settings(deadline=None, max_examples=15)
-def test_a_row_does_not_depend_on_which_rows_were_made_before(seed, split, indexes):
-    forward = {index: make_task(MIXED, split, seed, index) for index in sorted(indexes)}
-    assert {index: make_task(MIXED, split, seed, index) for index in indexes} == forward
-    assert len({key(row) for row in forward.values()}) == len(indexes)
+@given(any_settings(), splits, seeds)
+@settings(deadline=None, max_examples=20)
+def test_rows_of_any_settings(wanted, split, seed):
+    rows = list(islice(make_tasks(wanted, split, seed, None, columns=WITH_SOLUTION), 200))
+    check(rows, wanted, split)
+    plain = [{"nums": row["nums"], "target": row["target"]} for row in rows]
+    assert list(make_tasks(wanted, split, seed, len(rows))) == plain
+    skipped = batches(wanted, split, seed, len(rows), skip=len(rows) // 2)
+    assert [row for chunk in skipped for row in rows_of(chunk)] == plain[len(rows) // 2 :]
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("split", SPLITS)
+def test_rows_of_the_presets(preset, split):
+    wanted = PRESETS[preset]
+    rows = list(islice(make_tasks(wanted, split, 3, None, columns=WITH_SOLUTION), 400))
+    assert len(rows) == min(400, holds(wanted, split) or 400)
+    check(rows, wanted, split)
+    for row in rows[:20]:
+        assert solve(row["nums"], row["target"], wanted) is not None
+    if wanted.tiles:
+        assert all(row["nums"].count(n) <= wanted.tiles.count(n) for row in rows for n in row["nums"])
+
+
+@pytest.mark.parametrize("wanted", [TUTORIAL, TV, LARGE])
+def test_many_rows_are_all_different(wanted):
+    """More than a chunk, so that rows of different chunks meet."""
+    made = [key(row) for row in make_tasks(wanted, "train", 7, 40_000)]
+    assert len(set(made)) == len(made) == 40_000
+
+
+@pytest.mark.parametrize(
+    ("wanted", "columns"),
+    [
+        (TUTORIAL, Columns(solution=True, difficulty=True)),
+        (TINY, Columns(solutions=True)),
+        (CountdownSettings((3, 5), (1, 30), (1, 50), "+-*", fractions=False), WITH_SOLUTION),
+    ],
+)
+def test_the_rows_are_the_same_on_any_number_of_workers(wanted, columns):
+    rows = min(12_000, holds(wanted, "train") or 12_000)
+    alone, two, three = (list(make_tasks(wanted, "train", 5, rows, workers=n, columns=columns)) for n in (1, 2, 3))
+    assert len(alone) == rows and alone == two == three
 
 
 @given(seeds, seeds)
-@settings(deadline=None, max_examples=8)
-def test_train_and_test_share_no_task_whatever_the_seeds(train_seed, test_seed):
-    train = {key(row) for row in make_tasks(TINY, "train", train_seed, rows=None)}
-    test = {key(row) for row in make_tasks(TINY, "test", test_seed, rows=None)}
-    assert train and test and not train & test
+@settings(deadline=None, max_examples=5)
+def test_the_splits_share_no_task_whatever_the_seeds(one, other):
+    for wanted, rows in ((TINY, None), (TUTORIAL, 3000)):
+        parts = [
+            {key(row) for row in make_tasks(wanted, split, seed, rows)}
+            for split, seed in zip(SPLITS, (one, other, one), strict=True)
+        ]
+        assert all(parts) and sum(map(len, parts)) == len(set.union(*parts))
 
 
 @given(seeds)
 @settings(deadline=None, max_examples=4)
 def test_tiny_holds_every_task_exactly_once(seed):
-    made = [key(row) for split in ("train", "test") for row in make_tasks(TINY, split, seed, rows=None)]
+    made = [key(row) for split in SPLITS for row in make_tasks(TINY, split, seed, rows=None)]
     multisets = combinations_with_replacement(range(1, 10), 3)
     assert sorted(made) == sorted((*nums, target) for nums in multisets for target in reachable(nums, TINY))
 
 
-def test_seeds_give_different_orders():
+def test_the_tiny_models_held_out_tasks_stay_held_out():
+    """The committed model was trained on what is train and validation here, and never on these."""
+    committed = {key(row) for _, row in read_jsonl(TINY_TEST)}
+    assert len(committed) == 539
+    assert {key(row) for row in make_tasks(TINY, "test", 0, None)} == committed
+
+
+def test_the_game_of_24_has_its_1362_tasks():
+    """1,362 of the 1,820 hands can be solved, as players of the game have counted: https://www.4nums.com"""
+    assert sum(holds(GAME24, split) for split in SPLITS) == 1362
+
+
+def test_shares_of_the_splits_and_of_the_sizes():
+    whole = draw_chunk(TUTORIAL, None, 0, 0)
+    columns = sort_columns([whole.nums[:, i] for i in range(4)])
+    assert 0.4 < (whole.size == 3).mean() < 0.6
+    for split, share in zip(SPLITS, (0.62, 0.38 - 1 / 3, 1 / 3), strict=True):
+        four = [column[whole.size == 4] for column in columns]
+        assert in_split(four, whole.target[whole.size == 4], split).mean() == pytest.approx(share, abs=0.03)
+
+
+def test_the_order_of_the_numbers_tells_nothing():
+    rows = list(make_tasks(TUTORIAL, "train", 0, 4000, columns=WITH_SOLUTION))
+    for size, orders in ((3, 6), (4, 24)):
+        mine = [row for row in rows if len(row["nums"]) == size]
+        assert sum(row["nums"] == sorted(row["nums"]) for row in mine) < 2 * len(mine) / orders
+        written = [[int(part) for part in row["solution"].replace("(", " ").replace(")", " ").split() if part.isdigit()]
+                   for row in mine]  # fmt: skip
+        in_order = sum(row["nums"] == nums for row, nums in zip(mine, written, strict=True))
+        assert in_order < 2 * len(mine) / orders
+
+
+def test_seeds_give_different_rows():
     first, second = ([key(row) for row in make_tasks(TUTORIAL, "train", seed, rows=100)] for seed in (1, 2))
     assert len(set(first) & set(second)) < 3
 
 
+@given(seeds, splits, st.lists(st.integers(0, 6000), min_size=1, max_size=10))
+@settings(deadline=None, max_examples=5)
+def test_a_row_does_not_depend_on_which_rows_were_made_before(seed, split, indexes):
+    rows = list(make_tasks(TUTORIAL, split, seed, max(indexes) + 1))
+    assert [make_task(TUTORIAL, split, seed, index) for index in indexes] == [rows[index] for index in indexes]
+
+
 def test_rows_are_the_same_on_every_machine_and_in_every_version():
-    """Published samples and evaluations rest on these; a change here is a breaking change."""
-    assert make_task(TINY, "test", 0, 0) == {"nums": [7, 7, 7], "target": 21}
-    assert make_task(TUTORIAL, "train", 0, 1) == {"nums": [79, 14, 48, 61], "target": 44}
+    """Published samples and evaluations rest on these; with a change here, _STREAM of countdown_files.py is raised."""
+    assert make_task(TINY, "test", 0, 0) == {"nums": [3, 4, 3], "target": 36}
+    assert make_task(TUTORIAL, "train", 0, 1) == {"nums": [57, 1, 27, 28], "target": 57}
+    assert make_task(TV, "train", 0, 0) == {"nums": [9, 8, 75, 1, 10, 25], "target": 668}
 
 
-@given(st.integers(1, 2000), seeds)
-@settings(deadline=None, max_examples=50)
-def test_permutation_is_one(size, seed):
-    assert sorted(_permuted(index, size, seed) for index in range(size)) == list(range(size))
-
-
-@pytest.mark.parametrize("size", [2, 3, 4])
-def test_unrank_numbers_all_multisets(size):
-    expected = sorted(combinations_with_replacement(range(5, 12), size))
-    assert sorted(_unrank(rank, size, 5) for rank in range(len(expected))) == expected
+@pytest.mark.parametrize(
+    ("change", "measure"),
+    [
+        ({"solutions": (1, 1)}, lambda found, i: found["solutions"][i] == 1),
+        ({"solutions": (5, 9)}, lambda found, i: 5 <= found["solutions"][i] <= 9),
+        ({"needs": (3, 4)}, lambda found, i: len(found["operators"][i]) >= 3),
+        (
+            {"depth": (1, 1), "needs": (2, 2)},
+            lambda found, i: (found["depth"][i], len(found["operators"][i])) == (1, 2),
+        ),
+    ],
+)
+@pytest.mark.parametrize("preset", [TUTORIAL, TINY])
+def test_difficulty_can_be_asked_for(preset, change, measure):
+    wanted = CountdownSettings(**{name: getattr(preset, name) for name in preset.__dataclass_fields__} | change)
+    rows = list(islice(make_tasks(wanted, "train", 0, None, columns=WITH_SOLUTION), 100))
+    check(rows, wanted, "train")
+    for row in rows:
+        assert measure(difficulty(np.array([row["nums"]]), np.array([row["target"]]), preset), 0)
+    assert rows or preset is TINY  # no tiny task needs three operators
 
 
 def test_asking_for_more_than_there_is_says_how_many_there_are():
-    held = len(list(make_tasks(TINY, "test", seed=0, rows=None)))
+    held = holds(TINY, "test")
     with pytest.raises(IndexError, match=f"{held + 1} rows wanted, and these settings hold {held} test tasks"):
         list(make_tasks(TINY, "test", seed=0, rows=held + 1))
+    # too many sets of numbers to list, and hardly a task in them
+    scarce = CountdownSettings((4, 4), (900, 1000), (1, 2), operators="+*")
+    with pytest.raises(IndexError, match="9 rows wanted, and these settings hold few more than the 0 test tasks"):
+        list(make_tasks(scarce, "test", seed=0, rows=9))
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=5))
+def test_the_hash_of_arrays_is_the_hash_of_numbers(values):
+    assert mix_arrays(*(np.array([value], np.uint64) for value in values)).tolist() == [mix(*values)]
+
+
+@given(st.lists(st.lists(st.integers(1, 50) | st.integers(2**64 - 9, 2**64 - 1), max_size=60), max_size=8))
+def test_the_table_of_keys_is_a_set(parts):
+    table, seen = KeySet(), set()
+    for part in parts:
+        expected = [number not in seen and number not in part[:i] for i, number in enumerate(part)]
+        assert table.add(np.array(part, np.uint64)).tolist() == expected
+        seen |= set(part)
+    assert len(table) == len(seen)
+
+
+def test_the_table_of_keys_grows():
+    table, keys = KeySet(), np.arange(1, 200_001, dtype=np.uint64) * np.uint64(2**40)
+    assert table.add(keys).all() and not table.add(keys[::-1]).any() and len(table) == 200_000
+
+
+@pytest.mark.parametrize("wanted", [TUTORIAL, TV, TINY, LARGE])
+def test_different_tasks_have_different_keys(wanted):
+    rows = list(make_tasks(wanted, "train", 0, 1000))
+    sizes = range(wanted.count[0], wanted.count[1] + 1)
+    keys = []
+    for size in sizes:
+        mine = [row for row in rows if len(row["nums"]) == size]
+        columns = np.array([sorted(row["nums"]) for row in mine]).reshape(-1, size).T
+        keys += pack(wanted, list(columns), np.array([row["target"] for row in mine], np.int64)).tolist()
+    assert len(set(keys)) == len(rows) and 0 not in keys
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"count": (3, 9)}, r"count must be .* within 2\.\.5, got \(3, 9\)"),
+        ({"count": (3, 9)}, r"count must be .* within 2\.\.8, got \(3, 9\)"),
         ({"number": (9, 1)}, r"number must be .* got \(9, 1\)"),
         ({"target": (0, 5)}, r"target must be"),
         ({"operators": "+^"}, r'operators must be a selection of "\+-\*/", got \'\+\^\''),
-        ({"whole": True, "largest": 20}, r"largest must be at least the highest target 100, got 20"),
+        ({"largest": 20}, r"largest must be at least the highest target 100, got 20"),
+        ({"tiles": (1, 2, 3)}, r"tiles must be 4 to 64 numbers within number=\(1, 99\), got \(1, 2, 3\)"),
+        ({"solutions": (0, 3)}, r"solutions must be .* within 1\.\."),
+        ({"depth": (1, 2), "count": (3, 7)}, r"solutions, needs and depth are known for 6 numbers at most"),
     ],
 )
 def test_bad_settings_name_the_field_and_the_range(change, message):
@@ -156,8 +292,11 @@ def test_bad_settings_name_the_field_and_the_range(change, message):
         CountdownSettings(**fields)
 
 
-def test_bad_split_and_index():
-    with pytest.raises(ValueError, match="split must be one of train, test, got 'dev'"):
+def test_bad_split_index_and_workers():
+    with pytest.raises(ValueError, match="split must be one of train, validation, test, got 'dev'"):
         make_task(TINY, "dev", 0, 0)
     with pytest.raises(IndexError, match="at least 0"):
         make_task(TINY, "test", 0, -1)
+    with pytest.raises(ValueError, match="workers must be at least 1, got 0"):
+        list(make_tasks(TINY, "test", 0, 1, workers=0))
+    assert len(Chunk(*(np.zeros(0),) * 4)) == 0

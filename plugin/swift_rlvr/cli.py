@@ -7,7 +7,6 @@ bug and shows its traceback.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -16,11 +15,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from swift_rlvr import cli_rewards
-from swift_rlvr.jsonl import InputError, read_json, write_json, write_jsonl
+from swift_rlvr import cli_countdown, cli_datasets, cli_rewards
+from swift_rlvr.jsonl import InputError, read_json, write_json
 from swift_rlvr.summary import compare, comparison_table
 from swift_rlvr.tasks import TASKS
-from swift_rlvr.tasks import countdown_generator as generator
 
 app = typer.Typer(
     help="Verifiable rewards and task datasets for GRPO with ms-swift.",
@@ -31,34 +29,12 @@ dataset_app = typer.Typer(help="Make datasets.", no_args_is_help=True)
 make_app = typer.Typer(help="Write a generated dataset to a file.", no_args_is_help=True)
 app.add_typer(dataset_app, name="dataset")
 dataset_app.add_typer(make_app, name="make")
+cli_datasets.add_commands(dataset_app)
+make_app.command("countdown")(cli_countdown.make_countdown)
+app.command("solve")(cli_countdown.solve_countdown)
 app.command("explain")(cli_rewards.explain)
 app.command("score")(cli_rewards.score)
 console = Console()
-
-Preset = Enum("Preset", {name: name for name in generator.PRESETS}, type=str)
-Split = Enum("Split", {name: name for name in generator.SPLITS}, type=str)
-
-
-@make_app.command("countdown")
-def make_countdown(
-    out: Annotated[Path, typer.Option(help="The file to write, ending in .jsonl.")],
-    preset: Annotated[Preset, typer.Option(help="tutorial: 3 to 4 numbers of 1..99; tiny: 3 numbers of 1..9.")],
-    split: Annotated[Split, typer.Option(help="train and test share no task, whatever the seeds.")],
-    rows: Annotated[int | None, typer.Option(min=1, help="How many; tiny: all there are, unless given.")] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same rows.")] = 0,
-) -> None:
-    """Write Countdown tasks (columns nums and target): solvable, no two alike."""
-    if out.suffix != ".jsonl":
-        raise typer.BadParameter(f"expected a name ending in .jsonl, got {out}", param_hint="--out")
-    if rows is None and preset.value != "tiny":
-        raise typer.BadParameter(f"how many rows? The preset {preset.value} has millions", param_hint="--rows")
-    made = generator.make_tasks(generator.PRESETS[preset.value], split.value, seed, rows)
-    with console.status(f"Making {rows or 'all'} tasks"):
-        try:
-            written = write_jsonl(out, made)
-        except IndexError as error:
-            raise typer.BadParameter(str(error), param_hint="--rows") from error
-    console.print(f"{written} tasks written to {out}")
 
 
 @app.command("evaluate")

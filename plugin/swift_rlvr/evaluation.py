@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from swift_rlvr.jsonl import InputError, read_json, read_jsonl, write_json, write_jsonl
+from swift_rlvr.jsonl import LONGEST_ROW, InputError, read_json, read_jsonl, write_json, write_jsonl
 from swift_rlvr.sampling import Completion, SamplingSettings, choose_backend, sample
 from swift_rlvr.summary import summarize
 from swift_rlvr.tasks import TASKS, RowError, Task
@@ -50,8 +50,9 @@ def evaluate(settings: EvalSettings, out: str | Path, console: Console) -> dict[
     task, out = TASKS[settings.task], Path(out)
     rows = read_rows(task, settings.data, settings.rows)
     system = training_system(settings.sampling.model, task) if settings.system is None else settings.system
-    turns = [{"role": "system", "content": system}] if system else []
-    completions = sample(settings.sampling, [turns + row["messages"] for row in rows], console)
+    override = settings.system is not None
+    conversations = [with_system(row["messages"], system, override) for row in rows]
+    completions = sample(settings.sampling, conversations, console)
     records = grade(task, rows, completions)
     used = {**asdict(settings.sampling), "backend": choose_backend(settings.sampling.backend)}
     used |= {"task": settings.task, "data": settings.data, "rows": settings.rows, "system": system}
@@ -64,7 +65,7 @@ def evaluate(settings: EvalSettings, out: str | Path, console: Console) -> dict[
 def read_rows(task: Task, path: str | Path, limit: int | None = None) -> list[dict[str, Any]]:
     """The rows of a file, preprocessed. A row that cannot be used raises InputError with file, line and column."""
     rows = []
-    for number, row in read_jsonl(path):
+    for number, row in read_jsonl(path, LONGEST_ROW):
         if limit is not None and len(rows) == limit:
             break
         try:
@@ -74,6 +75,20 @@ def read_rows(task: Task, path: str | Path, limit: int | None = None) -> list[di
     if not rows:
         raise InputError(f"{path}: no rows; expected columns {', '.join(task.columns)}")
     return rows
+
+
+def with_system(messages: list[dict[str, str]], system: str | None, override: bool = False) -> list[dict[str, str]]:
+    """The messages with a system turn: their own where they have one, unless `override`, else `system` if there is one.
+
+    As in ms-swift, whose `--system` is for rows without a system turn.
+
+    >>> with_system([{"role": "user", "content": "1 + 1?"}], "Answer.")[0]
+    {'role': 'system', 'content': 'Answer.'}
+    """
+    own = messages[0]["role"] == "system"
+    if own and not override:
+        return messages
+    return ([{"role": "system", "content": system}] if system else []) + messages[own:]
 
 
 def training_system(model: str, task: Task) -> str | None:
@@ -100,7 +115,7 @@ def grade(
                 {
                     "index": index,
                     "sample": number,
-                    **{column: row[column] for column in task.columns},
+                    **{column: row[column] for column in reward_columns(task, row)},
                     "completion": completion.text,
                     "reward": reward,
                     "format": has_format(completion.text),
@@ -110,6 +125,11 @@ def grade(
                 }
             )
     return records
+
+
+def reward_columns(task: Task, row: Mapping[str, Any]) -> list[str]:
+    """The columns of a preprocessed row that tell its completions' rewards."""
+    return list(task.reward_columns) or [column for column in row if column != "messages"]
 
 
 def has_format(text: str) -> bool:

@@ -5,29 +5,58 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, TextIO
+
+LONGEST_ROW = 8 * 2**20
+"""Bytes of a line of a dataset; more is a mistake, and would fill the memory before anything else noticed it."""
 
 
 class InputError(ValueError):
     """Something the user gave cannot be used; the message names it and the accepted form."""
 
 
-def read_jsonl(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield `(line number from 1, object)` for every line that is not blank.
+def read_jsonl(path: str | Path, longest: int | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield `(line number from 1, object)` for every line that is not blank; one line at a time is in memory.
 
-    A line that is no JSON object raises InputError. So does a file that cannot be read.
+    A line that is no JSON object, or has more than `longest` bytes, raises InputError. So does a file that cannot be
+    read.
     """
-    for number, line in enumerate(_read(path).split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InputError(f"{path}, line {number}: not JSON ({error})") from error
-        if not isinstance(row, dict):
-            raise InputError(f"{path}, line {number}: expected an object such as {{...}}, got {line.strip()[:40]}")
-        yield number, row
+    try:
+        with Path(path).open("rb") as file:
+            for number in count(1):
+                line = file.readline(-1 if longest is None else longest + 1)
+                if not line:
+                    return
+                if longest is not None and len(line) > longest:
+                    raise InputError(f"{path}, line {number}: longer than {longest:,} bytes")
+                if line.strip():
+                    yield number, _object(line, f"{path}, line {number}")
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+
+
+def check_jsonl(path: str | Path) -> int:
+    """The number of rows of a dataset's file; InputError at a line that is no JSON object, and where there is none."""
+    rows = sum(1 for _ in read_jsonl(path, LONGEST_ROW))
+    if rows == 0:
+        raise InputError(f"{path}: no rows")
+    return rows
+
+
+def _object(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where}: not UTF-8 text ({error.reason} at byte {error.start})") from error
+    except ValueError as error:  # a number of thousands of digits is one too
+        raise InputError(f"{where}: not JSON ({error})") from error
+    except RecursionError:
+        raise InputError(f"{where}: nested too deeply") from None
+    if not isinstance(row, dict):
+        raise InputError(f"{where}: expected an object such as {{...}}, got {line.decode('utf-8').strip()[:40]}")
+    return row
 
 
 def read_json(path: str | Path) -> dict[str, Any]:
@@ -46,12 +75,12 @@ def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> int:
 
     The rows go to a file beside `path` first, so that a failure on the way leaves no half-written file behind.
     """
-    count = 0
+    written = 0
     with _replacing(Path(path)) as file:
         for row in rows:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
-            count += 1
-    return count
+            written += 1
+    return written
 
 
 def write_json(path: str | Path, value: Mapping[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import countdown
+from . import bespoke_stratos, countdown, gsm8k, mixed, numina_math_tir
 from .task import RowError, Task
 
 __all__ = ["TASKS", "RowError", "Task", "add_task"]
@@ -17,4 +17,12 @@ def add_task(task: Task) -> None:
     TASKS[task.name] = task
 
 
-add_task(countdown.TASK)
+for task in (
+    countdown.TASK,
+    gsm8k.ONE_SHOT,  # before the one with the same ids: in ms-swift a look-up by id finds the last
+    gsm8k.TASK,
+    numina_math_tir.TASK,
+    bespoke_stratos.TASK,
+    mixed.TASK,
+):
+    add_task(task)

@@ -18,7 +18,7 @@ from typing import Any
 
 from swift_rlvr.countdown import read_gold, verify
 
-from .task import RowError, Task
+from .task import Reference, RowError, Task, shown
 
 SYSTEM_PROMPT = (
     "You are a helpful assistant. You first think about the reasoning process in the mind "
@@ -63,10 +63,10 @@ def parse_row(row: Mapping[str, Any]) -> tuple[list[int], int]:
     """
     nums, target = row.get("nums"), row.get("target")
     if read_gold(nums, 0) is None:
-        raise RowError("nums", f"expected whole numbers such as [3, 5, 7], got {_shown(nums)}")
+        raise RowError("nums", f"expected whole numbers such as [3, 5, 7], got {shown(nums)}")
     gold = read_gold([0], target)
     if gold is None:
-        raise RowError("target", f"expected a whole number such as 22, got {_shown(target)}")
+        raise RowError("target", f"expected a whole number such as 22, got {shown(target)}")
     # read_gold sorts, and the order of the numbers belongs to the prompt: read them one by one.
     parts = re.findall(r"[^][(),\s]+", nums) if isinstance(nums, str) else nums
     return [read_gold([part], 0)[0][0] for part in parts], gold[1]
@@ -92,25 +92,48 @@ def read_prompt(prompt: str) -> tuple[list[int], int] | None:
 
 
 def preprocess(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Raw row -> row for training: `messages` (user turn), `nums` and `target` as ints, other columns as they were.
+    """Raw row -> row for training: `messages` (user turn), `nums` and `target` as ints, `task`, and what else it has.
 
     >>> row = preprocess({"nums": [3, 5, 7], "target": 22})
-    >>> row["nums"], row["target"], len(row["messages"])
-    ([3, 5, 7], 22, 1)
+    >>> row["nums"], row["target"], len(row["messages"]), row["task"]
+    ([3, 5, 7], 22, 1, 'countdown')
     """
     nums, target = parse_row(row)
-    return {**row, "nums": nums, "target": target, "messages": to_messages(nums, target, system=None)}
+    made = {"nums": nums, "target": target, "task": "countdown"}
+    return {**row, **made, "messages": to_messages(nums, target, system=None)}
+
+
+def identity(row: Mapping[str, Any]) -> str:
+    """The same text for the same multiset of numbers with the same target.
+
+    >>> identity({"nums": [7, 3, 5], "target": 22}) == identity({"nums": "3 5 7", "target": "22"})
+    True
+    """
+    nums, target = parse_row(row)
+    return f"{sorted(nums)} {target}"
+
+
+def reference(row: Mapping[str, Any]) -> Reference | None:
+    """An equation that solves the row, or None where there is none, or where to look for it could take minutes.
+
+    >>> reference({"nums": [3, 5, 7], "target": 22}).answer, reference({"nums": [1, 1], "target": 22})
+    ('3 * 5 + 7 = 22', None)
+    """
+    from .countdown_solver import LARGEST, MOST_LISTED, solve  # here, as training has no use for it
+
+    nums, target = parse_row(row)
+    if len(nums) > MOST_LISTED or max(*nums, abs(target)) > LARGEST:
+        return None
+    found = solve(nums, target)
+    return (
+        None if found is None else Reference(f"{found} = {target}", f"{found} makes {target}.", f"{found} = {target}")
+    )
 
 
 def grade(completion: str, row: Mapping[str, Any]) -> tuple[float | None, str]:
     """(reward, reason) of one completion for a row, as the reward `external_countdown` gives it."""
     verdict = verify(completion, row["nums"], row["target"])
     return verdict.reward, str(verdict.reason)
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 TASK = Task(
@@ -122,4 +145,8 @@ TASK = Task(
     ms_dataset_id="zouxuhong/Countdown-Tasks-3to4",
     hf_dataset_id="Jiayi-Pan/Countdown-Tasks-3to4",
     prompt=PROMPT,
+    identity=identity,
+    reference=reference,
+    reward_columns=("nums", "target"),
+    rewards=("external_countdown", "external_format"),
 )

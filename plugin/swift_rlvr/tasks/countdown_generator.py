@@ -1,190 +1,278 @@
-"""Makes Countdown tasks: every one solvable, no two alike, train and test apart, any row without the rows before it.
+"""Makes Countdown tasks: every one solvable, no two alike, the splits apart, the same ones on any number of workers.
 
-    >>> make_task(TINY, "train", seed=0, index=5) == make_task(TINY, "train", seed=0, index=5)
+    >>> make_task(TINY, "train", seed=0, index=5) == list(make_tasks(TINY, "train", seed=0, rows=6))[5]
     True
 
-Two tasks are the same if they have the same multiset of numbers and the same target. How uniqueness comes about:
-- A multiset of numbers is a rank among all multisets of its size; a permutation of the ranks, keyed by seed and split,
-  puts them in order.
-- That order is cut into blocks of about BLOCK multisets. Each block lists its tasks once: first one target of every
-  multiset, in a seeded order, then a second one of every multiset, and so on.
-- Row i reads one entry of one block. Different rows read different entries, hence never the same task.
-- Whether a task belongs to train or test is a hash of the task alone, so no seed and no preset can mix them.
-Sizes of multisets take turns: with 3 to 4 numbers, even rows have 3.
-
-Leaves out: speed (a row with four numbers takes milliseconds) and weights on difficulty.
+Two tasks are the same if they have the same multiset of numbers and the same target. Row i of the dataset that
+(settings, split, seed) stands for is:
+- where the settings hold few tasks: entry i of the list of all of them, in a seeded order. Nothing is missing, and to
+  ask for more is an error that says how many there are.
+- otherwise: the i-th of an endless row of random candidates (countdown_draw.py) that is a task of the split and none
+  of those before. Chunks of candidates are pure functions of their number, so workers make them in any order; one
+  process takes them in their order and drops what it has seen, by a table of 64-bit keys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from itertools import count, islice
+from functools import lru_cache, partial
+from itertools import combinations, combinations_with_replacement, count
 from math import comb
+from multiprocessing import get_context
 
-from .countdown_solver import OPERATORS, all_values
+import numpy as np
 
-BLOCK = 512
-# Rows taken from a block before the next block has its turn. Half a block, so that no numbers come twice early on.
-PASS = BLOCK // 2
-# Large, because the tiny preset has about a thousand tasks and a test needs some hundreds of them.
-TEST_SHARE = 1 / 3
-SPLITS = ("train", "test")
-_MASK = 2**64 - 1
+from .countdown_arrays import Chunk, in_split, mix_arrays, pack, shuffled
+from .countdown_count import all_targets, count_solutions, difficulty, forms_to_evaluate
+from .countdown_draw import draw_chunk
+from .countdown_keys import KeySet
+from .countdown_settings import PRESETS, SPLITS, TINY, TUTORIAL, CountdownSettings, mix, split_bounds, split_of
+from .countdown_solver import reachable, solve
+
+__all__ = ["PRESETS", "SPLITS", "TINY", "TUTORIAL", "Columns", "CountdownSettings", "batches", "holds", "make_task"]
+__all__ += ["make_tasks", "reachable", "split_of"]
+
+FEW = 5 * 10**7  # values to compute in order to list every task: a second or two
+PATIENCE = 32  # chunks without a new task after which there are taken to be no more
+_BATCH = 4096  # rows of a list that are handed on together
 
 
 @dataclass(frozen=True)
-class CountdownSettings:
-    """What tasks look like. Ranges are inclusive pairs (lowest, highest).
+class Columns:
+    """What to add to each task: an expression that solves it, the number of solutions, the measures of difficulty."""
 
-    count: how many numbers; number: the value of each; target: the value to reach.
-    operators: a selection of "+-*/".
-    whole: every intermediate result is a whole number, not negative and at most `largest`.
-        Otherwise intermediate results may be any fraction, also negative, as the reward allows.
-    """
-
-    count: tuple[int, int]
-    number: tuple[int, int]
-    target: tuple[int, int]
-    operators: str = OPERATORS
-    whole: bool = False
-    largest: int = 99
-
-    def __post_init__(self):
-        for name, low, high in (("count", 2, 5), ("number", 1, 1000), ("target", 1, 10**6)):
-            first, last = getattr(self, name)
-            if not low <= first <= last <= high:
-                raise ValueError(f"{name} must be (lowest, highest) within {low}..{high}, got ({first}, {last})")
-        if not self.operators or set(self.operators) - set(OPERATORS):
-            raise ValueError(f'operators must be a selection of "{OPERATORS}", got {self.operators!r}')
-        if self.whole and self.largest < self.target[1]:
-            raise ValueError(f"largest must be at least the highest target {self.target[1]}, got {self.largest}")
+    solution: bool = False
+    solutions: bool = False
+    difficulty: bool = False
 
 
-TUTORIAL = CountdownSettings(count=(3, 4), number=(1, 99), target=(10, 100))
-TINY = CountdownSettings(count=(3, 3), number=(1, 9), target=(1, 40), whole=True)
-PRESETS = {"tutorial": TUTORIAL, "tiny": TINY}
+TASK_ONLY = Columns()
+
+
+def make_tasks(
+    settings: CountdownSettings, split: str, seed: int, rows: int | None, workers: int = 1, columns: Columns = TASK_ONLY
+) -> Iterator[dict]:
+    """The first `rows` rows, or every row there is where `rows` is None. IndexError if there are fewer than `rows`."""
+    for chunk in batches(settings, split, seed, rows, workers=workers, columns=columns):
+        yield from rows_of(chunk)
 
 
 def make_task(settings: CountdownSettings, split: str, seed: int, index: int) -> dict[str, list[int] | int]:
     """Row `index` of the dataset that (settings, split, seed) stands for: `{"nums": [...], "target": ...}`.
 
-    Raises IndexError where the settings hold no such row. Row i does not depend on which rows were made before.
+    Raises IndexError where there is no such row. Makes the rows before it on the way and keeps them for later calls;
+    for many rows, and for late ones, use `make_tasks`.
     """
-    if split not in SPLITS:
-        raise ValueError(f"split must be one of {', '.join(SPLITS)}, got {split!r}")
+    split_bounds(split)
     if index < 0:
         raise IndexError(f"index must be at least 0, got {index}")
-    low, high = settings.count
-    size, position = low + index % (high - low + 1), index // (high - low + 1)
-    number_of_blocks = max(1, _multisets(settings, size) // BLOCK)
-    turn, inside = divmod(position, number_of_blocks * PASS)
-    offset = turn * PASS + inside % PASS
-    found, rest = _block(settings, split, seed, size, inside // PASS)
-    found.extend(islice(rest, max(0, offset + 1 - len(found))))
-    if offset >= len(found):
-        raise IndexError(f"no row {index}: these settings do not hold that many {split} tasks")
-    nums, target = found[offset]
-    # The order of the numbers is no part of the task, but a model should not learn that it is sorted.
-    shuffled = sorted(range(size), key=lambda place: _mix(seed, index, place))
-    return {"nums": [nums[place] for place in shuffled], "target": target}
+    found, rest = _stream(settings, split, seed)
+    while index >= len(found):
+        found.extend(rows_of(next(rest, [])) or _no_row(settings, split, index))
+    return {"nums": list(found[index]["nums"]), "target": found[index]["target"]}
 
 
-def make_tasks(settings: CountdownSettings, split: str, seed: int, rows: int | None) -> Iterator[dict]:
-    """The first `rows` rows, or every row there is where `rows` is None. IndexError if there are fewer than `rows`."""
-    for index in count() if rows is None else range(rows):
-        try:
-            yield make_task(settings, split, seed, index)
-        except IndexError:
-            if rows is None:
-                return
-            raise IndexError(f"{rows} rows wanted, and these settings hold {index} {split} tasks") from None
+def holds(settings: CountdownSettings, split: str) -> int | None:
+    """How many tasks of `split` there are, or None where they are too many to be listed."""
+    split_bounds(split)
+    return len(_listed(settings, split, 0)) if _are_few(settings) else None
 
 
-def split_of(nums: Sequence[int], target: int) -> str:
-    """The split that a task belongs to, whatever the settings and the seed. The order of `nums` does not matter."""
-    return "test" if _mix(target, *sorted(nums)) < TEST_SHARE * 2**64 else "train"
+def batches(
+    settings: CountdownSettings,
+    split: str,
+    seed: int,
+    rows: int | None,
+    *,
+    skip: int = 0,
+    workers: int = 1,
+    columns: Columns = TASK_ONLY,
+    finish: Callable[[Chunk], Chunk] | None = None,
+) -> Iterator[Chunk]:
+    """Rows skip, skip + 1, ... up to row rows - 1, or to the last where `rows` is None, in parts of some thousands.
 
-
-def reachable(nums: Sequence[int], settings: CountdownSettings) -> dict[int, str]:
-    """Every target within the settings' range that `nums` can reach, each number used once, with one expression.
-
-    >>> reachable([4, 4, 9], TINY)[25]
-    '((4 * 4) + 9)'
+    finish: a picklable function for what is to be done with the parts in the workers, such as to write them out.
+    Raises IndexError, at the end, if there are fewer than `rows`.
     """
-    low, high = settings.target
-    values = all_values(nums, settings.operators, settings.largest if settings.whole else None)
-    return {n: text for (n, d), text in sorted(values.items()) if d == 1 and low <= n <= high}
+    split_bounds(split)
+    if workers < 1:
+        raise ValueError(f"workers must be at least 1, got {workers}")
+    done = 0
+    for start, chunk in _unique(settings, split, seed, skip, workers, columns, finish):
+        first, last = max(skip - start, 0), len(chunk) if rows is None else min(len(chunk), rows - start)
+        done = start + len(chunk)
+        if first < last:
+            yield chunk if last - first == len(chunk) else chunk.take(np.arange(first, last))
+        if rows is not None and done >= rows:
+            return
+    if rows is not None and done < rows:
+        _no_row(settings, split, done, rows)
 
 
-def _multisets(settings: CountdownSettings, size: int) -> int:
-    low, high = settings.number
-    return comb(high - low + size, size)
+def rows_of(chunk: Chunk | list) -> list[dict]:
+    """The tasks of a chunk, one dict each."""
+    if not len(chunk):
+        return []
+    nums = [row[:size] for row, size in zip(chunk.nums.tolist(), chunk.size.tolist(), strict=True)]
+    columns = {"nums": nums, "target": chunk.target.tolist()}
+    if chunk.solution is not None:
+        columns["solution"] = chunk.solution
+    for name, values in (chunk.extra or {}).items():
+        columns[name] = values.tolist() if isinstance(values, np.ndarray) else values
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-@lru_cache(maxsize=16)
-def _block(settings, split, seed, size, block) -> tuple[list, Iterator]:
-    """The tasks of one block: those found so far, and an iterator over the rest that `make_task` draws on."""
-    total = _multisets(settings, size)
-    blocks = max(1, total // BLOCK)
-    key = _mix(seed, SPLITS.index(split))
-    order = [_permuted(i, total, key) for i in range(block * total // blocks, (block + 1) * total // blocks)]
-
-    @cache
-    def targets(rank: int) -> tuple[tuple[int, ...], list[int]]:
-        nums = _unrank(rank, size, settings.number[0])
-        mine = [target for target in reachable(nums, settings) if split_of(nums, target) == split]
-        return nums, sorted(mine, key=lambda target: _mix(key, rank, target))
-
-    def tasks() -> Iterator[tuple[tuple[int, ...], int]]:
-        for nth in count():
-            left = [rank for rank in order if nth < len(targets(rank)[1])] if nth else order
-            if not left:
-                return
-            for rank in left:
-                nums, mine = targets(rank)
-                if nth < len(mine):
-                    yield nums, mine[nth]
-
-    return [], tasks()
+def _no_row(settings, split, held, wanted=None):
+    if wanted is None:
+        raise IndexError(f"no row {held}: these settings do not hold that many {split} tasks")
+    if _are_few(settings):
+        raise IndexError(f"{wanted} rows wanted, and these settings hold {held} {split} tasks")
+    raise IndexError(
+        f"{wanted} rows wanted, and these settings hold few more than the {held} {split} tasks found so far"
+    )
 
 
-def _unrank(rank: int, size: int, lowest: int) -> tuple[int, ...]:
-    """The sorted multiset that has this rank among all of its size, in the combinatorial number system."""
-    nums = []
-    for place in range(size, 0, -1):
-        top = place - 1
-        while comb(top + 1, place) <= rank:
-            top += 1
-        rank -= comb(top, place)
-        nums.append(lowest + top - place + 1)
-    return tuple(reversed(nums))
+@lru_cache(maxsize=4)
+def _stream(settings, split, seed) -> tuple[list, Iterator]:
+    return [], batches(settings, split, seed, None)
 
 
-def _permuted(index: int, size: int, seed: int) -> int:
-    """Where a permutation of range(size), keyed by `seed`, sends `index`.
-
-    A Feistel network of four rounds on the next even number of bits; results outside the range are sent through again,
-    which ends because a permutation's cycle comes back to where it began (cycle walking: Black and Rogaway 2002).
-    """
-    half = (max(size - 1, 1).bit_length() + 1) // 2
-    mask = (1 << half) - 1
+def _unique(settings, split, seed, skip, workers, columns, finish) -> Iterator[tuple[int, Chunk]]:
+    """(row of its first task, chunk) for the chunks of different tasks, from the one with row `skip`, in order."""
+    if _are_few(settings):
+        tasks = _listed(settings, split, seed)
+        starts = range(skip // _BATCH * _BATCH, len(tasks), _BATCH)
+        parts = (tasks.take(np.arange(start, min(start + _BATCH, len(tasks)))) for start in starts)
+        yield from zip(starts, _in_order(partial(_completed, settings, columns, finish), parts, workers), strict=True)
+        return
+    parts, seen, start, last_new = _parts(settings, columns), KeySet(), 0, 0
+    full = partial(_drawn, settings, split, seed, columns, finish, parts)
+    # What is skipped is needed for its keys only, which are had without the columns.
+    draw, number = (partial(_drawn, settings, split, seed, TASK_ONLY, None, parts) if skip else full), 0
     while True:
-        left, right = index >> half, index & mask
-        for round_ in range(4):
-            left, right = right, left ^ (_mix(seed, round_, right) & mask)
-        index = left << half | right
-        if index < size:
-            return index
+        for place, chunk in zip(count(number), _in_order(draw, count(number), workers)):
+            new = seen.add(chunk.keys)
+            if new.any():
+                last_new = place // parts
+            elif place // parts > last_new + PATIENCE:
+                return
+            if draw is not full and start + new.sum() > skip:
+                yield start, full(place).take(new)
+            elif draw is full and new.any():
+                yield start, chunk if new.all() else chunk.take(new)
+            start += int(new.sum())
+            if draw is not full and start > skip:
+                break
+        draw, number = full, place + 1
 
 
-def _mix(*values: int) -> int:
-    """A hash of integers to 64 bits: the finalizer of SplitMix64, once for each value."""
-    state = 0
-    for value in values:
-        state = (state ^ value & _MASK) + 0x9E3779B97F4A7C15 & _MASK
-        state = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 & _MASK
-        state = (state ^ state >> 27) * 0x94D049BB133111EB & _MASK
-        state ^= state >> 31
-    return state
+def _parts(settings, columns) -> int:
+    """How much smaller chunks should be, where it takes long to count solutions."""
+    if not (columns.solutions or columns.difficulty or settings.by_difficulty):
+        return 1
+    return {5: 8, 6: 64}.get(settings.count[1], 1) * (4 if settings.restricted else 1)
+
+
+def _in_order(function, inputs, workers) -> Iterator:
+    """map(function, inputs) on several processes, with no more than a few results waiting."""
+    if workers == 1:
+        yield from map(function, inputs)
+        return
+    # spawn: the parent may have threads, of a progress bar or of a library, that a fork would leave in disorder
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    try:
+        inputs, waiting = iter(inputs), deque()
+        while True:
+            while len(waiting) < 3 * workers and (given := next(inputs, None)) is not None:
+                waiting.append(pool.submit(function, given))
+            if not waiting:
+                return
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _drawn(settings, split, seed, columns, finish, parts, number) -> Chunk:
+    chunk = draw_chunk(settings, split, seed, number, columns.solution, parts)
+    if columns.solutions or columns.difficulty or settings.by_difficulty:  # nothing is counted twice
+        _, first = np.unique(chunk.keys, return_index=True)
+        chunk = chunk.take(np.sort(first))
+    if settings.by_difficulty:
+        chunk = chunk.take(_wanted(settings, chunk))
+    return _completed(settings, columns, finish, chunk)
+
+
+def _completed(settings, columns, finish, chunk) -> Chunk:
+    """A chunk with the columns that were asked for."""
+    if columns.solution and chunk.solution is None:
+        chunk.solution = [solve(row["nums"], row["target"], settings) for row in rows_of(chunk)]
+    if columns.difficulty:
+        chunk.extra = _by_size(partial(difficulty, settings=settings), chunk)
+    elif columns.solutions:
+        chunk.extra = _by_size(lambda nums, target: {"solutions": count_solutions(nums, target, settings)}, chunk)
+    return chunk if finish is None else finish(chunk)
+
+
+def _by_size(function, chunk) -> dict[str, np.ndarray]:
+    """The columns of a function of (numbers, targets), called for each number of numbers."""
+    columns = {}
+    for size in np.unique(chunk.size) if len(chunk) else [chunk.nums.shape[1]]:  # without tasks, empty columns
+        which = np.flatnonzero(chunk.size == size)
+        for name, values in function(chunk.nums[which, :size], chunk.target[which]).items():
+            values = np.asarray(values, object if isinstance(values, list) else None)
+            columns.setdefault(name, np.zeros(len(chunk), values.dtype))[which] = values
+    return columns
+
+
+def _wanted(settings, chunk) -> np.ndarray:
+    """Which tasks are as difficult as the settings ask for."""
+    if settings.needs is settings.depth is None:
+        found = _by_size(lambda nums, target: {"solutions": count_solutions(nums, target, settings)}, chunk)
+    else:
+        found = _by_size(partial(difficulty, settings=settings), chunk)
+        found["needs"] = np.array([len(operators) for operators in found["operators"]])
+    mask = np.ones(len(chunk), bool)
+    for name in ("solutions", "needs", "depth"):
+        wanted = getattr(settings, name)
+        if wanted is not None:
+            mask &= (found[name] >= wanted[0]) & (found[name] <= wanted[1])
+    return mask
+
+
+@lru_cache
+def _are_few(settings) -> bool:
+    """Whether every task can be listed."""
+    total = 0
+    for size in range(settings.count[0], settings.count[1] + 1):
+        low, high = settings.number
+        sets = comb(len(settings.tiles), size) if settings.tiles else comb(high - low + size, size)
+        total += forms_to_evaluate(sets, size, settings)
+    return total <= FEW
+
+
+@lru_cache(maxsize=4)
+def _listed(settings, split, seed) -> Chunk:
+    """Every task of the split, in the order that the seed gives."""
+    parts = []
+    for size in range(settings.count[0], settings.count[1] + 1):
+        low, high = settings.number
+        if settings.tiles:
+            sets = sorted(set(combinations(sorted(settings.tiles), size)))
+        else:
+            sets = list(combinations_with_replacement(range(low, high + 1), size))
+        sets = np.array(sets, np.int64)
+        row, target = all_targets(sets, settings)
+        nums = sets[row]
+        mine = in_split(list(nums.T), target, split)
+        nums, target = nums[mine], target[mine]
+        keys = pack(settings, list(nums.T), target)
+        order = mix_arrays(np.uint64(mix(seed)), np.uint64(size), *nums.T, target)
+        filled = np.zeros((len(nums), settings.count[1]), np.int64)
+        filled[:, :size] = shuffled(nums, mix_arrays(order, np.uint64(1)))
+        parts.append((order, keys, np.full(len(nums), size), filled, target))
+    order, *columns = (np.concatenate(column) for column in zip(*parts, strict=True))
+    chunk = Chunk(*columns).take(np.argsort(order))
+    return chunk.take(_wanted(settings, chunk)) if settings.by_difficulty and len(chunk) else chunk

@@ -5,18 +5,41 @@ Plain Python: the same `Task` feeds ms-swift (through rlvr_plugin.py), TRL and t
 
 from __future__ import annotations
 
+import os
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from swift_rlvr.jsonl import InputError
+
+LIMIT_VARIABLE = "RLVR_MAX_UNUSABLE"
+FORGIVEN = 10  # so many unusable rows never stop a run: in a small file they would soon be a large share
+_GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_IGNORED = re.compile(r"[\s$\"'`;:?,]|\.(?!\d)|(?<![\d)])!")
+
 
 class RowError(ValueError):
-    """A row that cannot be used. `column` is the column to blame; the message says what is accepted there."""
+    """A row that cannot be used. `column` is the column to blame; the message says what is accepted there.
 
-    def __init__(self, column: str, problem: str):
+    `label` is what such rows are counted under; the column unless the row is as the dataset's makers meant it.
+    """
+
+    def __init__(self, column: str, problem: str, label: str | None = None):
         super().__init__(f"column {column!r}: {problem}")
         self.column = column
+        self.label = label or column
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The right answer of a row: `answer` alone, `reasoning` that leads to it, and the dataset's own `text` of both."""
+
+    answer: str
+    reasoning: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -24,13 +47,22 @@ class Task:
     """One dataset.
 
     name: what stands in `--dataset NAME`, `--dataset NAME:FILE` and `swift-rlvr dataset make NAME`.
-    columns: the columns a raw row must have; `preprocess` keeps them for the reward.
-    preprocess: raw row -> row with `messages`; raises RowError.
-    grade: (completion, row) -> (reward, reason). The reward is None where the row cannot be graded.
-    system: the system prompt that goes with the task, for `--system` in training and for the evaluation.
-    ms_dataset_id, hf_dataset_id: where the dataset lives on ModelScope and on Hugging Face.
+    columns: the columns a raw row must have.
+    preprocess: raw row -> row with `messages`, the columns of the rewards and `task`; raises RowError.
+    grade: (completion, preprocessed row) -> (reward, reason). The reward is None where the row cannot be graded.
+    system: the system prompt that goes with the task: that of the rows' messages, or where they have none, the one for
+        `--system` in training and for the evaluation.
+    ms_dataset_id, hf_dataset_id: where the dataset lives on ModelScope and on Hugging Face; None where it does not.
     prompt: the text that `preprocess` fills in. ms-swift caches preprocessed rows under a hash of this object,
         so that a changed prompt must change it.
+    identity: raw row -> a text that is the same for rows that ask the same; raises RowError.
+    reference: raw row -> the right answer, or None where there is none; raises RowError.
+    reward_columns: the columns of a preprocessed row that the rewards need, besides `task`.
+    rewards: those that go with the task and that `gold_completion` must earn in full, the verifier first.
+    layout: how a gold completion is put together from `{reasoning}` and `{answer}`.
+    subset: the configuration on the hubs; splits: those that are there, the one for training first.
+    max_unusable: the share of unusable rows past which loading stops.
+    part: for a task that is made of others, raw row -> its own task, or a name where there is none; raises RowError.
     """
 
     name: str
@@ -38,9 +70,26 @@ class Task:
     preprocess: Callable[[Mapping[str, Any]], dict[str, Any]]
     grade: Callable[[str, Mapping[str, Any]], tuple[float | None, str]]
     system: str
-    ms_dataset_id: str
-    hf_dataset_id: str
+    ms_dataset_id: str | None
+    hf_dataset_id: str | None
     prompt: str
+    identity: Callable[[Mapping[str, Any]], str]
+    reference: Callable[[Mapping[str, Any]], Reference | None]
+    reward_columns: tuple[str, ...]
+    rewards: tuple[str, ...]
+    layout: str = "<think>{reasoning}</think>\n<answer>{answer}</answer>"
+    subset: str = "default"
+    splits: tuple[str, ...] = ("train",)
+    max_unusable: float = 0.1
+    part: Callable[[Mapping[str, Any]], Task | str] | None = None
+
+    def gold_completion(self, row: Mapping[str, Any]) -> str | None:
+        """A completion for a raw row that earns all of `rewards` in full; None where no right answer is known."""
+        reference = self.reference(row)
+        if reference is None:
+            return None
+        reasoning = reference.reasoning or f"The answer is {reference.answer}."  # no format wants an empty think part
+        return self.layout.format(reasoning=reasoning, answer=reference.answer)
 
 
 def check_columns(task: Task, present: Iterable[str]) -> None:
@@ -53,11 +102,14 @@ def check_columns(task: Task, present: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class RowCheck:
-    """Which rows can be used: `usable` holds their indexes, `errors` one `(index, message)` for every other row."""
+    """Which rows can be used: `usable` holds their indexes, `errors` one `(index, message)` for every other row.
+
+    by_label: how many rows there are of each kind of error.
+    """
 
     usable: list[int]
     errors: list[tuple[int, str]]
-    by_column: Mapping[str, int]
+    by_label: Mapping[str, int]
 
     def describe(self, name: str, shown: int = 10) -> str:
         """Say which rows are unusable, the first `shown` of them one by one, counted from 1 as lines of a file are.
@@ -66,23 +118,84 @@ class RowCheck:
         "countdown: 1 of 2 rows cannot be used (target: 1)\\n  row 2: column 'target': missing"
         """
         total = len(self.usable) + len(self.errors)
-        columns = ", ".join(f"{column}: {count}" for column, count in self.by_column.items())
-        lines = [f"{name}: {len(self.errors)} of {total} rows cannot be used ({columns})"]
+        labels = ", ".join(f"{label}: {count}" for label, count in self.by_label.items())
+        lines = [f"{name}: {len(self.errors)} of {total} rows cannot be used ({labels})"]
         lines += [f"  row {index + 1}: {message}" for index, message in self.errors[:shown]]
         if len(self.errors) > shown:
             lines.append(f"  ... and {len(self.errors) - shown} more")
         return "\n".join(lines)
 
+    def excess(self, share: float) -> str | None:
+        """Why so many unusable rows are too many, or None: none is left, or more than `share` and than FORGIVEN are.
+
+        >>> print(RowCheck([0], [(1, "?")] * 9, {}).excess(0.1), RowCheck([], [(1, "?")], {}).excess(0.1))
+        None no row is left
+        """
+        total = len(self.usable) + len(self.errors)
+        if not self.usable:
+            return "no row is left"
+        if len(self.errors) > max(FORGIVEN, share * total):
+            return f"that is more than the limit of {share:.0%}, which {LIMIT_VARIABLE} sets"
+        return None
+
 
 def check_rows(task: Task, rows: Iterable[Mapping[str, Any]]) -> RowCheck:
     """Try every row and keep account of those that `task.preprocess` refuses."""
-    usable, errors, by_column = [], [], Counter()
+    usable, errors, by_label = [], [], Counter()
     for index, row in enumerate(rows):
         try:
             task.preprocess(row)
         except RowError as error:
             errors.append((index, str(error)))
-            by_column[error.column] += 1
+            by_label[error.label] += 1
         else:
             usable.append(index)
-    return RowCheck(usable, errors, by_column)
+    return RowCheck(usable, errors, by_label)
+
+
+def allowed_share(task: Task, environment: Mapping[str, str] | None = None) -> float:
+    """The share of unusable rows past which loading stops: LIMIT_VARIABLE where it is set, else the task's own.
+
+    InputError where that is no share from 0 to 1.
+    """
+    given = (os.environ if environment is None else environment).get(LIMIT_VARIABLE)
+    if given is None:
+        return task.max_unusable
+    try:
+        share = float(given)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise InputError(f"{LIMIT_VARIABLE} must be a share from 0 to 1, got {given!r}")
+    return share
+
+
+def shown(value: Any) -> str:
+    """A value for an error message, cut to a length that can be read."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def text_of(row: Mapping[str, Any], column: str, example: str) -> str:
+    """The text in a column; RowError where there is none.
+
+    >>> text_of({"question": " 1 + 1? "}, "question", "How many?")
+    '1 + 1?'
+    """
+    value = row.get(column)
+    if not isinstance(value, str) or not value.strip():
+        raise RowError(column, f"expected a text such as {example!r}, got {shown(value)}")
+    return value.strip()
+
+
+def normalised(text: str) -> str:
+    """A question as it is compared: no case, white space, dollar signs or thousands' commas, no punctuation at words.
+
+    >>> normalised("How much is $1,000 + 2.5$ ?") == normalised("how  much is 1000+2.5")
+    True
+    >>> normalised("So, what is 3 - 5.5?!"), normalised("5!")
+    ('sowhatis3-5.5', '5!')
+    """
+    text = unicodedata.normalize("NFKC", text).casefold()
+    text = _GROUPING.sub("", text)
+    return _IGNORED.sub("", text)

@@ -1,0 +1,129 @@
+"""The commands `swift-rlvr dataset make countdown` and `swift-rlvr solve`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from swift_rlvr.tasks.countdown_settings import OPERATORS, PRESET_HELP, PRESETS, SPLITS, CountdownSettings
+
+console = Console()
+Preset = Enum("Preset", {name: name for name in PRESETS}, type=str)
+Split = Enum("Split", {name: name for name in SPLITS}, type=str)
+RANGES = {"count": "--count", "number": "--number", "target": "--target"}
+RANGES |= {"solutions": "--with-solutions", "needs": "--with-operators", "depth": "--with-depth"}
+
+
+def make_countdown(
+    out: Annotated[Path, typer.Option(help="The file to write, ending in .jsonl or .parquet.")],
+    preset: Annotated[Preset, typer.Option(help=PRESET_HELP)],
+    split: Annotated[Split, typer.Option(help="No task is in two of them, whatever the settings and the seeds.")],
+    rows: Annotated[int | None, typer.Option(min=1, help="How many; 24 and tiny: all there are, unless given.")] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same rows.")] = 0,
+    workers: Annotated[int, typer.Option(min=1, help="Processes; the file is the same for any number.")] = 1,
+    solution: Annotated[
+        bool, typer.Option("--solution", help="Add a column with an expression that solves it.")
+    ] = False,
+    solutions: Annotated[
+        bool, typer.Option("--solutions", help="Add the number of essentially different solutions.")
+    ] = False,
+    difficulty: Annotated[
+        bool, typer.Option("--difficulty", help="Add solutions, operators (the fewest needed) and depth.")
+    ] = False,
+    count: Annotated[str | None, typer.Option(help="Instead of the preset's: how many numbers, such as 3-5.")] = None,
+    number: Annotated[str | None, typer.Option(help="What they lie between, such as 1-50.")] = None,
+    target: Annotated[str | None, typer.Option(help="What the target lies between.")] = None,
+    operators: Annotated[str | None, typer.Option(help=f'Some of "{OPERATORS}".')] = None,
+    negative: Annotated[
+        bool | None, typer.Option("--negative/--no-negative", help="Whether intermediate results may be negative.")
+    ] = None,
+    fractions: Annotated[
+        bool | None, typer.Option("--fractions/--no-fractions", help="Whether they may be fractions.")
+    ] = None,
+    largest: Annotated[int | None, typer.Option(help="The largest intermediate result.")] = None,
+    with_solutions: Annotated[str | None, typer.Option(help="Only tasks with so many solutions, such as 1-3.")] = None,
+    with_operators: Annotated[
+        str | None, typer.Option(help="Only tasks that need so many different operators.")
+    ] = None,
+    with_depth: Annotated[str | None, typer.Option(help="Only tasks that need sums and products so deep.")] = None,
+) -> None:
+    """Write Countdown tasks (columns nums and target): solvable, no two alike. Run again, it goes on where it was."""
+    from swift_rlvr.tasks import countdown_files, countdown_generator
+
+    if out.suffix not in countdown_files.FORMATS:
+        raise typer.BadParameter(f"expected a name ending in .jsonl or .parquet, got {out}", param_hint="--out")
+    texts = dict(zip(RANGES, (count, number, target, with_solutions, with_operators, with_depth), strict=True))
+    settings = _settings(
+        PRESETS[preset.value],
+        {name: _range(text, RANGES[name]) for name, text in texts.items() if text is not None}
+        | {"operators": operators, "negative": negative, "fractions": fractions, "largest": largest},
+    )
+    columns = countdown_generator.Columns(solution, solutions, difficulty)
+    if (solutions or difficulty) and settings.count[1] > 6:
+        raise typer.BadParameter("solutions are counted for 6 numbers at most", param_hint="--solutions, --difficulty")
+    total = rows
+    if rows is None:
+        total = countdown_generator.holds(settings, split.value)
+        if total is None:
+            raise typer.BadParameter("how many rows? With these settings there are millions", param_hint="--rows")
+    bar = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*bar, console=console, transient=True, disable=not console.is_terminal) as progress:
+        shown = progress.add_task("Making tasks", total=total)
+        try:
+            written = countdown_files.write_tasks(
+                out, settings, split.value, seed, rows, workers, columns,
+                lambda done: progress.update(shown, completed=done),
+            )  # fmt: skip
+        except IndexError as error:
+            raise typer.BadParameter(str(error), param_hint="--rows") from error
+    console.print(f"{written} tasks written to {out}", soft_wrap=True)
+
+
+def solve_countdown(
+    numbers: Annotated[list[int], typer.Argument(help="The numbers and, last, the target.")],
+    every: Annotated[bool, typer.Option("--all", help="Show all essentially different solutions.")] = False,
+    only_count: Annotated[bool, typer.Option("--count", help="Show how many there are.")] = False,
+) -> None:
+    """Solve a Countdown task exactly: `swift-rlvr solve 3 4 5 6 24` makes 24 of 3, 4, 5 and 6. Exit 1: no solution."""
+    from swift_rlvr.tasks import countdown_solver
+
+    *nums, target = numbers
+    try:
+        if every or only_count:
+            found = countdown_solver.solutions(nums, target)
+        else:
+            found = [text for text in [countdown_solver.solve(nums, target)] if text]
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="NUMBERS") from error
+    if only_count:
+        typer.echo(len(found))
+    elif found:
+        typer.echo("\n".join(f"{text} = {target}" for text in found))
+    if not found:
+        typer.echo(f"no solution: {target} cannot be made of {', '.join(map(str, nums))}", err=True)
+        raise typer.Exit(1)
+
+
+def _range(text: str, flag: str) -> tuple[int, int]:
+    first, dash, last = text.partition("-")
+    try:
+        return int(first), int(last if dash else first)
+    except ValueError:
+        raise typer.BadParameter(f"expected a range such as 3-5 or one number, got {text!r}", param_hint=flag) from None
+
+
+def _settings(preset: CountdownSettings, changes: dict) -> CountdownSettings:
+    changes = {name: value for name, value in changes.items() if value is not None}
+    if "number" in changes:
+        changes["tiles"] = None
+    try:
+        return replace(preset, **changes)
+    except ValueError as error:
+        name = str(error).partition(" ")[0]
+        raise typer.BadParameter(str(error), param_hint=RANGES.get(name, f"--{name}")) from error

@@ -1,0 +1,154 @@
+"""What Countdown tasks look like: the settings of the generator, its presets, and the split that a task belongs to.
+
+Whether a task belongs to train, validation or test is a hash of the task alone, its sorted numbers and its target, so
+no seed, size, preset or order of drawing can mix them: `split_of`.
+
+Leaves out: making tasks (countdown_generator.py). Plain Python, so that a command line starts without numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+OPERATORS = "+-*/"
+SPLITS = ("train", "validation", "test")
+# Large, because the tiny preset has about a thousand tasks and a test needs some hundreds of them.
+TEST_SHARE = 1 / 3
+VALIDATION_END = 0.38  # validation is what lies from TEST_SHARE to here, train the rest
+_MASK = 2**64 - 1
+_WORD = 2**64
+HIGHEST_NUMBER, HIGHEST_TARGET = 1000, 10**6
+
+
+@dataclass(frozen=True)
+class CountdownSettings:
+    """What tasks look like. Ranges are inclusive pairs (lowest, highest); None stands for no limit.
+
+    count: how many numbers, each used exactly once; 2 to 8. The sizes in the range come about equally
+        often, until a small one has no task left: tutorial's train split has some 350,000 tasks with 3 numbers.
+    number: the value of each, drawn evenly; or, where `tiles` are given, what these lie between.
+    target: the value to reach.
+    operators: a selection of "+-*/".
+    negative, fractions: whether an intermediate result may be negative, and whether it may be a fraction.
+    largest: the largest intermediate result.
+    tiles: numbers are drawn from these without putting back.
+    solutions: how many essentially different solutions (see countdown_count.py) a task has.
+    needs: how many different operators a task needs: the fewest that one of its solutions gets by with.
+    depth: how deep sums and products are nested in the shallowest solution: 1 for a sum or a product of the numbers.
+
+    >>> CountdownSettings(count=(3, 9), number=(1, 9), target=(1, 40))
+    Traceback (most recent call last):
+    ValueError: count must be (lowest, highest) within 2..8, got (3, 9)
+    """
+
+    count: tuple[int, int]
+    number: tuple[int, int]
+    target: tuple[int, int]
+    operators: str = OPERATORS
+    negative: bool = True
+    fractions: bool = True
+    largest: int | None = None
+    tiles: tuple[int, ...] | None = None
+    solutions: tuple[int, int] | None = None
+    needs: tuple[int, int] | None = None
+    depth: tuple[int, int] | None = None
+
+    def __post_init__(self):
+        ranges = [("count", 2, 8), ("number", 1, HIGHEST_NUMBER), ("target", 1, HIGHEST_TARGET)]
+        ranges += [("solutions", 1, 10**9), ("needs", 1, 4), ("depth", 1, 7)]
+        for name, low, high in ranges:
+            pair = getattr(self, name)
+            if pair is not None and not low <= pair[0] <= pair[1] <= high:
+                raise ValueError(f"{name} must be (lowest, highest) within {low}..{high}, got ({pair[0]}, {pair[1]})")
+        if not self.operators or set(self.operators) - set(OPERATORS):
+            raise ValueError(f'operators must be a selection of "{OPERATORS}", got {self.operators!r}')
+        if self.largest is not None and self.largest < self.target[1]:
+            raise ValueError(f"largest must be at least the highest target {self.target[1]}, got {self.largest}")
+        if self.tiles is not None:
+            low, high = self.number
+            if not all(low <= tile <= high for tile in self.tiles) or not self.count[1] <= len(self.tiles) <= 64:
+                raise ValueError(
+                    f"tiles must be {self.count[1]} to 64 numbers within number={self.number}, got {self.tiles}"
+                )
+        if self.by_difficulty and self.count[1] > 6:
+            raise ValueError(f"solutions, needs and depth are known for 6 numbers at most, got count={self.count}")
+
+    @property
+    def by_difficulty(self) -> bool:
+        """Whether tasks are chosen by their solutions."""
+        return not self.solutions is self.needs is self.depth is None
+
+    @property
+    def restricted(self) -> bool:
+        """Whether some intermediate results or operators are not allowed."""
+        return not (self.negative and self.fractions and self.largest is None and set(self.operators) == set(OPERATORS))
+
+
+TUTORIAL = CountdownSettings(count=(3, 4), number=(1, 99), target=(10, 100))
+TV = CountdownSettings(
+    count=(6, 6), number=(1, 100), target=(101, 999), tiles=(*range(1, 11), *range(1, 11), 25, 50, 75, 100)
+)
+GAME24 = CountdownSettings(count=(4, 4), number=(1, 13), target=(24, 24))
+TINY = CountdownSettings(count=(3, 3), number=(1, 9), target=(1, 40), negative=False, fractions=False, largest=99)
+PRESETS = {"tutorial": TUTORIAL, "tv": TV, "24": GAME24, "tiny": TINY}
+PRESET_HELP = (
+    "tutorial: 3 to 4 numbers of 1..99, target 10..100; tv: all six of 24 tiles (1..10 twice, 25, 50, 75, 100), target "
+    "101..999; 24: 4 numbers of 1..13, target 24; tiny: 3 numbers of 1..9, target 1..40, whole results."
+)
+
+
+def split_of(nums: Sequence[int], target: int) -> str:
+    """The split that a task belongs to, whatever the settings and the seed. The order of `nums` does not matter.
+
+    >>> split_of([3, 5, 7], 22) == split_of([7, 3, 5], 22) in SPLITS
+    True
+    """
+    place = mix(target, *sorted(nums))
+    return "test" if place < _BOUNDS["test"][1] else "validation" if place < _BOUNDS["validation"][1] else "train"
+
+
+def split_bounds(split: str) -> tuple[int, int]:
+    """The range [first, end) of hashes that a split consists of; ValueError for another name."""
+    if split not in SPLITS:
+        raise ValueError(f"split must be one of {', '.join(SPLITS)}, got {split!r}")
+    return _BOUNDS[split]
+
+
+_ENDS = (int(TEST_SHARE * _WORD), int(VALIDATION_END * _WORD))
+_BOUNDS = {"test": (0, _ENDS[0]), "validation": _ENDS, "train": (_ENDS[1], _WORD)}
+
+
+def mix(*values: int) -> int:
+    """A hash of integers to 64 bits: the finalizer of SplitMix64, once for each value.
+
+    >>> hex(mix(1, 2))
+    '0xbcd9dbb49673066b'
+    """
+    state = 0
+    for value in values:
+        state = (state ^ value & _MASK) + 0x9E3779B97F4A7C15 & _MASK
+        state = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 & _MASK
+        state = (state ^ state >> 27) * 0x94D049BB133111EB & _MASK
+        state ^= state >> 31
+    return state
+
+
+Written = tuple[str, str]
+"""An expression and its outermost operator, "atom" for a number."""
+
+
+def join(left: Written, operator: str, right: Written) -> Written:
+    """`left operator right`, with parentheses where the order of evaluation needs them.
+
+    >>> join(join(("1", "atom"), "-", ("2", "atom")), "-", join(("3", "atom"), "*", ("4", "atom")))[0]
+    '1 - 2 - 3 * 4'
+    >>> join(("1", "atom"), "+", join(("2", "atom"), "+", ("3", "atom")))[0]
+    '1 + (2 + 3)'
+    """
+    (x, inside_x), (y, inside_y) = left, right
+    if inside_x in "+-" and operator in "*/":
+        x = f"({x})"
+    if inside_y in "+-" or (inside_y in "*/" and operator in "*/"):
+        y = f"({y})"
+    return f"{x} {operator} {y}", operator

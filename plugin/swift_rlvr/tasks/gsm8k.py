@@ -1,0 +1,115 @@
+r"""GSM8K: grade-school word problems whose answer is a whole number.
+
+Rows have `question` and `answer`, as in modelscope/gsm8k (ModelScope) and openai/gsm8k (Hugging Face), subset main:
+
+    {"question": "A box holds 6 eggs. How many eggs are in 4 boxes?",
+     "answer": "Each box holds 6 eggs, so 4 boxes hold 4*6 = <<4*6=24>>24 eggs.\n#### 24"}
+
+What follows `####`, without thousands' commas, becomes the column `solution` for `external_accuracy`; ms-swift leaves
+that name alone. The marks `<<4*6=24>>` are a calculator's and are removed. The system prompt asks for tags on lines of
+their own, as `external_format_strict` and `external_tag_count` want them; it is part of each row, and ms-swift's
+`--system` has no effect on such rows.
+
+    swift rlhf --external_plugins plugin/rlvr_plugin.py --dataset gsm8k:datasets/gsm8k/train.jsonl \
+        --reward_funcs external_accuracy external_format_strict external_tag_count --reward_weights 1 0.5 0.5 ...
+
+`gsm8k_one_shot` is the same with one worked example in front of each question. `gsm8k:test` is the hub's test split.
+The recipe's limits (300 tokens for the prompt, 200 for the answer, 1,024 rows) need a tokenizer:
+`swift-rlvr dataset prepare gsm8k --model DIR --max-prompt-tokens 300 --max-answer-tokens 200 --rows 1024 --out FILE`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from .mathematics import grade, to_messages
+from .task import Reference, RowError, Task, normalised, shown, text_of
+
+LAYOUT = "<think>\n{reasoning}\n</think>\n<answer>\n{answer}\n</answer>"
+
+SYSTEM_PROMPT = (
+    "A conversation between User and Assistant. The User asks a question, and the Assistant solves it. The Assistant "
+    "first thinks about the reasoning process in the mind and then gives the User the answer. The reasoning process "
+    "and the answer are enclosed in tags, each tag on a line of its own, that is,\n"
+    + LAYOUT.format(reasoning="reasoning process here", answer="answer here")
+)
+
+EXAMPLE = (
+    "A baker puts 12 rolls in each bag and fills 5 bags. She sells 38 of the rolls. How many rolls are left?",
+    LAYOUT.format(
+        reasoning="The bags hold 5 * 12 = 60 rolls.\nAfter the sale 60 - 38 = 22 rolls are left.", answer="22"
+    ),
+)
+
+_CALCULATOR = re.compile(r"<<[^<>=]*=[^<>]*>>")
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+
+
+def read_answer(answer: str) -> tuple[str, str]:
+    r"""The reasoning without the calculator's marks, and the gold without thousands' commas; RowError without a gold.
+
+    >>> read_answer("Together 1000 + 200 = <<1000+200=1200>>1200.\n#### 1,200")
+    ('Together 1000 + 200 = 1200.', '1200')
+    >>> read_answer("1200")
+    Traceback (most recent call last):
+    swift_rlvr.tasks.task.RowError: column 'answer': expected a number after ####, got '1200'
+    """
+    reasoning, marks, gold = answer.rpartition("####")
+    gold = gold.strip().replace(",", "").removeprefix("$")
+    if not marks or not _NUMBER.fullmatch(gold):
+        raise RowError("answer", f"expected a number after ####, got {shown(answer[-55:])}", "no number after ####")
+    return _CALCULATOR.sub("", reasoning).strip(), gold
+
+
+def preprocess(row: Mapping[str, Any], *before: tuple[str, str]) -> dict[str, Any]:
+    r"""Raw row -> row for training: `messages`, `solution` and `task`.
+
+    >>> row = preprocess({"question": "1 + 1?", "answer": "1 + 1 = <<1+1=2>>2\n#### 2"})
+    >>> row["solution"], row["task"], [message["role"] for message in row["messages"]]
+    ('2', 'gsm8k', ['system', 'user'])
+    """
+    question, (_, gold) = text_of(row, "question", "How many?"), read_answer(_answer(row))
+    return {"messages": to_messages(question, SYSTEM_PROMPT, *before), "solution": gold, "task": "gsm8k"}
+
+
+def preprocess_one_shot(row: Mapping[str, Any]) -> dict[str, Any]:
+    """As `preprocess`, with EXAMPLE before the question."""
+    return preprocess(row, EXAMPLE)
+
+
+def identity(row: Mapping[str, Any]) -> str:
+    return normalised(text_of(row, "question", "How many?"))
+
+
+def reference(row: Mapping[str, Any]) -> Reference:
+    reasoning, gold = read_answer(_answer(row))
+    return Reference(gold, reasoning, f"{reasoning}\n#### {gold}")
+
+
+def _answer(row: Mapping[str, Any]) -> str:
+    return text_of(row, "answer", "1 + 1 = 2\n#### 2")
+
+
+TASK = Task(
+    name="gsm8k",
+    columns=("question", "answer"),
+    preprocess=preprocess,
+    grade=grade,
+    system=SYSTEM_PROMPT,
+    ms_dataset_id="modelscope/gsm8k",
+    hf_dataset_id="openai/gsm8k",
+    prompt=SYSTEM_PROMPT,
+    identity=identity,
+    reference=reference,
+    reward_columns=("solution",),
+    rewards=("external_accuracy", "external_format_strict", "external_tag_count"),
+    layout=LAYOUT,
+    subset="main",
+    splits=("train", "test"),
+)
+ONE_SHOT = replace(
+    TASK, name="gsm8k_one_shot", preprocess=preprocess_one_shot, prompt="\n".join([SYSTEM_PROMPT, *EXAMPLE])
+)

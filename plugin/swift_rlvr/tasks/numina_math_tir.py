@@ -1,0 +1,76 @@
+r"""NuminaMath-TIR: competition problems with solutions that reason, run Python, and box their answer.
+
+Rows have `problem`, `solution` and `messages`, as in AI-MO/NuminaMath-TIR (ModelScope and Hugging Face):
+
+    {"problem": "How many integers from 1 to 60 are divisible by 4 or by 6?",
+     "solution": "Count multiples...\n```python\nprint(...)\n```\n```output\n20\n```\nThe answer is \\boxed{20}.",
+     "messages": [{"content": "How many integers ...", "role": "user"}, {"content": "Count ...", "role": "assistant"}]}
+
+`messages`, the same text as a conversation, is dropped: the prompt is the R1-Zero system prompt and the problem. The
+column `solution` for `external_accuracy` is the last box of the solution, or empty where it has none: such a row is
+kept, and the reward says None or, with `EXTERNAL_ACCURACY_NEUTRAL_GOLD=true`, 0.5. A number or a word in a proof is not
+taken for an answer. The system prompt is part of each row, and ms-swift's `--system` has no effect on such rows.
+
+    swift rlhf --external_plugins plugin/rlvr_plugin.py --dataset numina_math_tir:datasets/numina_math_tir/train.jsonl \
+        --reward_funcs external_accuracy external_format external_reasoning_steps external_cosine \
+        external_repetition_penalty ...
+
+`numina_math_tir:test` is the hub's test split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .mathematics import R1_ZERO_SYSTEM, boxed_gold, grade, to_messages
+from .task import Reference, Task, normalised, text_of
+
+
+def preprocess(row: Mapping[str, Any]) -> dict[str, Any]:
+    r"""Raw row -> row for training: `messages`, `solution` and `task`.
+
+    >>> row = preprocess({"problem": "1 + 1?", "solution": r"It is $\boxed{2}$.", "messages": []})
+    >>> print(row["solution"], row["task"], [message["role"] for message in row["messages"]])
+    \boxed{2} numina_math_tir ['system', 'user']
+    """
+    return {
+        "messages": to_messages(_problem(row), R1_ZERO_SYSTEM),
+        "solution": boxed_gold(_solution(row)) or "",
+        "task": "numina_math_tir",
+    }
+
+
+def identity(row: Mapping[str, Any]) -> str:
+    return normalised(_problem(row))
+
+
+def reference(row: Mapping[str, Any]) -> Reference | None:
+    solution = _solution(row)
+    gold = boxed_gold(solution)
+    return None if gold is None else Reference(gold, solution, solution)
+
+
+def _problem(row: Mapping[str, Any]) -> str:
+    return text_of(row, "problem", "What is 1 + 1?")
+
+
+def _solution(row: Mapping[str, Any]) -> str:
+    return text_of(row, "solution", r"It is \boxed{2}.")
+
+
+TASK = Task(
+    name="numina_math_tir",
+    columns=("problem", "solution"),
+    preprocess=preprocess,
+    grade=grade,
+    system=R1_ZERO_SYSTEM,
+    ms_dataset_id="AI-MO/NuminaMath-TIR",
+    hf_dataset_id="AI-MO/NuminaMath-TIR",
+    prompt=R1_ZERO_SYSTEM,
+    identity=identity,
+    reference=reference,
+    reward_columns=("solution",),
+    rewards=("external_accuracy", "external_format"),
+    splits=("train", "test"),
+)

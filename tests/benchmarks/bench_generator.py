@@ -1,0 +1,152 @@
+"""How fast Countdown tasks are made and solved, beside reasoning-gym's generator, in one run.
+
+Tutorial preset (3 to 4 numbers of 1..99, target 10..100), split train: different tasks as they come, as lines of JSON,
+and with the number of solutions of each; the same lines on one and on two processes, by the clock. reasoning-gym makes
+tasks of the same ranges; of its rows are counted those that are a repetition, those whose own answer the Countdown
+verifier does not credit, and those that it fails to make.
+Every time is the best of --rounds, so that other work on the machine disturbs less. Without reasoning-gym
+(pip install reasoning-gym) that part is left out, and the run says so.
+
+Usage: PYTHONPATH=plugin taskset -c 0 python tests/benchmarks/bench_generator.py --skip-workers   (one core)
+       PYTHONPATH=plugin python tests/benchmarks/bench_generator.py [--rows 400000] [--rounds 3]  (all)
+Prints a table and, last, one line of JSON. Exits 1 where a figure is missed.
+"""
+
+import argparse
+import json
+import random
+import sys
+import time
+
+from swift_rlvr.countdown import verify
+from swift_rlvr.tasks.countdown_files import lines_of
+from swift_rlvr.tasks.countdown_generator import TUTORIAL, Columns, batches
+from swift_rlvr.tasks.countdown_solver import solutions, solve
+
+INSTALL = "reasoning-gym is not installed; for the comparison: pip install reasoning-gym"
+FIGURES = {"tasks": 100_000, "with solution counts": 20_000}  # a second, at least
+TWO_WORKERS, MOST_MS = 1.6, {4: 1.0, 6: 100.0}
+
+
+def best(rounds: int, function) -> float:
+    """Seconds of the fastest of several calls."""
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def make(rows: int, **how) -> None:
+    made = sum(len(chunk) for chunk in batches(TUTORIAL, "train", 0, rows, **how))
+    assert made == rows
+
+
+def solver(rounds: int) -> dict[str, float]:
+    """The slowest of some tasks, in milliseconds; of each task the best time counts, and all tables are warm."""
+    rng, slowest = random.Random(0), {}
+    for size, tasks, top in ((4, 500, 99), (6, 100, 99)):
+        rows = [
+            ([rng.choice((rng.randint(1, top), 7)) for _ in range(size)], rng.randint(10, 100)) for _ in range(tasks)
+        ]
+        for name, function in (("one", solve), ("all", solutions)):
+            for row in rows:
+                function(*row)
+            milliseconds = [best(rounds, lambda: function(*row)) * 1000 for row in rows]  # noqa: B023
+            slowest[f"{size} numbers, {name}"] = round(max(milliseconds), 2)
+    return slowest
+
+
+def reasoning_gym(rows: int, rounds: int) -> dict | None:
+    """The same of reasoning-gym, or None where it is not installed."""
+    try:
+        from reasoning_gym import create_dataset
+    except ImportError:
+        return None
+    low, high = TUTORIAL.number
+    ranges = {"min_numbers": TUTORIAL.count[0], "max_numbers": TUTORIAL.count[1], "min_value": low, "max_value": high}
+    ranges |= {"min_target": TUTORIAL.target[0], "max_target": TUTORIAL.target[1]}
+
+    def made():
+        dataset, entries = create_dataset("countdown", size=rows, seed=0, **ranges), []
+        for index in range(rows):
+            try:
+                entries.append(dataset[index])
+            except ValueError:  # "Failed to generate valid expression after 100 attempts"
+                continue
+        return entries
+
+    seconds, entries = best(rounds, made), made()
+    tasks = [(entry["metadata"]["numbers"], entry["metadata"]["target"]) for entry in entries]
+    return {
+        "per_second": round(len(entries) / seconds),
+        "rows": rows,
+        "failed": rows - len(entries),
+        "repeated": len(tasks) - len({(*sorted(nums), target) for nums, target in tasks}),
+        "not_credited": sum(
+            verify(f"<answer>{entry['answer']}</answer>", *task).reward != 1.0
+            for entry, task in zip(entries, tasks, strict=True)
+        ),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rows", type=int, default=400_000, help="tasks in a timing (default: 400000)")
+    parser.add_argument("--rounds", type=int, default=3, help="timings of each (default: 3)")
+    parser.add_argument("--gym-rows", type=int, default=500, help="tasks that reasoning-gym makes (default: 500)")
+    parser.add_argument("--skip-workers", action="store_true", help="leave out the part with two processes")
+    settings = parser.parse_args()
+    rows, rounds = settings.rows, settings.rounds
+
+    def rate(how_many, **how):
+        return round(how_many / best(rounds, lambda: make(how_many, **how)))
+
+    make(20_000, columns=Columns(solutions=True))  # warm
+    per_second = {
+        "tasks": rate(rows),
+        "as lines of JSON": rate(rows, finish=lines_of),
+        "with a solution": rate(rows, columns=Columns(solution=True)),
+        "with solution counts": rate(rows // 4, columns=Columns(solutions=True)),
+        "with difficulty": rate(rows // 4, columns=Columns(difficulty=True)),
+    }
+    result = {"benchmark": "generator", "per_second": per_second, "solver_ms": solver(rounds)}
+    missed = [
+        f"{name}: {per_second[name]} < {least} a second" for name, least in FIGURES.items() if per_second[name] < least
+    ]
+    missed += [
+        f"{name}: {worst} ms >= {MOST_MS[int(name[0])]} ms"
+        for name, worst in result["solver_ms"].items()
+        if worst >= MOST_MS[int(name[0])]
+    ]
+    if not settings.skip_workers:  # ten times the rows: a process takes half a second to start
+        one, two = (rate(10 * rows, finish=lines_of, workers=workers) for workers in (1, 2))
+        result["workers"] = {"one": one, "two": two, "ratio": round(two / one, 2)}
+        if two < TWO_WORKERS * one:
+            missed.append(f"two workers: {two / one:.2f} < {TWO_WORKERS} times one")
+    gym = result["reasoning_gym"] = reasoning_gym(settings.gym_rows, rounds)
+    result["missed"] = missed
+
+    print("tutorial preset, tasks a second" + f" (best of {rounds})")
+    for name, value in per_second.items():
+        print(f"  {name:<32}{value:>10,}")
+    if "workers" in result:
+        print(f"  {'JSON, one worker':<32}{one:>10,}\n  {'JSON, two workers':<32}{two:>10,}   {two / one:.2f} times")
+    if gym is None:
+        print(f"  {INSTALL}")
+    else:
+        times = per_second["tasks"] / gym["per_second"]
+        print(f"  {'reasoning-gym':<32}{gym['per_second']:>10,}   ours: {times:,.0f} times")
+        counted = ", ".join(f"{gym[name]} {name.replace('_', ' ')}" for name in ("failed", "repeated", "not_credited"))
+        print(f"    of {gym['rows']}: {counted}")
+    print("solver, slowest task, ms")
+    for name, value in result["solver_ms"].items():
+        print(f"  {name:<32}{value:>10}")
+    print()
+    print(json.dumps(result))
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

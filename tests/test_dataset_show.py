@@ -1,0 +1,159 @@
+"""`swift-rlvr dataset show` and `prepare`: the prompt that the model sees, to the letter; what is cut to its length."""
+
+import json
+from pathlib import Path
+
+import pytest
+from swift_rlvr import cli
+from swift_rlvr.dataset_files import parse_source
+from swift_rlvr.dataset_prompts import load_tokenizer, select, show
+from swift_rlvr.evaluation import EvalSettings, read_rows, with_system
+from swift_rlvr.jsonl import InputError, read_jsonl
+from swift_rlvr.sampling import SamplingSettings
+from swift_rlvr.tasks import TASKS
+from test_dataset_check import DATASETS, ROOT, ran, refused
+
+pytest.importorskip("transformers", reason="needs the extra [train]")
+MODEL = str(ROOT / "plugin" / "swift_rlvr" / "tiny_model" / "weights")
+FILES = {name: DATASETS / name / "train.jsonl" for name in ("countdown", "gsm8k", "numina_math_tir", "bespoke_stratos")}
+
+
+def raw(name, row=1):
+    return [row for _, row in read_jsonl(FILES[name])][row - 1]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_prompt_is_the_chat_template_of_system_and_question(name):
+    task, shown = TASKS[name], show(parse_source(str(FILES[name])), MODEL, number=3)
+    question = task.preprocess(raw(name, 3))["messages"][-1]["content"]
+    turns = [("system", task.system), ("user", question)]
+    text = "".join(f"<|im_start|>{role}\n{content}<|im_end|>\n" for role, content in turns)
+    assert shown.prompt == f"{text}<|im_start|>assistant\n"
+    assert shown.tokens == len(load_tokenizer(MODEL)(shown.prompt)["input_ids"])
+    assert set(shown.columns) == {*task.reward_columns, "task"}
+    for reward in task.rewards:
+        assert shown.rewards[reward].startswith("reads ")
+    assert shown.system_from == ("the task" if name == "countdown" else "the row")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_it_is_what_ms_swift_gives_to_the_model(name):
+    pytest.importorskip("swift", reason="needs the extra [train]")
+    from swift.model import get_processor
+    from swift.template import get_template
+
+    task = TASKS[name]
+    processor = get_processor(MODEL, model_type="qwen2")
+    template = get_template(processor, template_type="qwen2_5", default_system=task.system)
+    template.set_mode("vllm")
+    encoded = template.encode({"messages": task.preprocess(raw(name))["messages"]})
+    assert processor.decode(encoded["input_ids"]) == show(parse_source(str(FILES[name])), MODEL).prompt
+
+
+def test_on_the_terminal():
+    shown = ran("show", f"{FILES['gsm8k']}", "--model", MODEL)
+    for text in ("a prompt of 234 tokens", "<|im_start|>system", "the row", "passes over the task gsm8k", "101"):
+        assert text in shown
+    assert all(len(line) <= 80 for line in shown.splitlines())
+    as_json = json.loads(ran("show", FILES["gsm8k"], "--model", MODEL, "--row", 2, "--json"))
+    assert (as_json["line"], as_json["columns"]) == (2, {"solution": "140", "task": "gsm8k"})
+    assert as_json["gold"].endswith("<answer>\n140\n</answer>")
+
+
+def test_the_system_prompt_is_for_rows_without_one():
+    countdown, gsm8k = (show(parse_source(str(FILES[name])), MODEL, 1, "Be brief.") for name in ("countdown", "gsm8k"))
+    assert (
+        countdown.prompt.startswith("<|im_start|>system\nBe brief.<|im_end|>") and countdown.system_from == "--system"
+    )
+    assert "Be brief." not in gsm8k.prompt and gsm8k.system_from == "the row"
+
+
+def test_a_prompt_cannot_hide_what_it_holds(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({"question": "[bold]1\u200b + 1?[/bold]", "answer": "So.\n#### 2"}) + "\n")
+    assert "[bold]1\\u200b + 1?[/bold]" in ran("show", path, "--model", MODEL)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([FILES["gsm8k"], "--model", MODEL, "--row", 99], "train.jsonl has no row 99"),
+        ([f"gsm8k:{FILES['countdown']}", "--model", MODEL], "column question, answer missing"),
+        ([f"{FILES['bespoke_stratos']}", "--model", MODEL, "--row", 23], "line 23: column 'conversations': expected"),
+        ([FILES["gsm8k"], "--model", "no/such/model/here"], "--model no/such/model/here: cannot be loaded"),
+    ],
+)
+def test_mistakes(monkeypatch, capsys, arguments, message):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert message.replace(" ", "") in refused(monkeypatch, capsys, "show", *arguments).replace(" ", "")
+
+
+# prepare
+
+
+def test_prepare_keeps_the_first_rows_that_are_short_enough(tmp_path):
+    tokenizer, task = load_tokenizer(MODEL), TASKS["gsm8k"]
+    rows = [row for _, row in read_jsonl(FILES["gsm8k"])]
+    prompts = [show(parse_source(str(FILES["gsm8k"])), MODEL, number).tokens for number in range(1, len(rows) + 1)]
+    answers = [len(tokenizer(task.reference(row).text)["input_ids"]) for row in rows]
+    most, longest = sorted(prompts)[20], sorted(answers)[20]
+    fitting = [row for row, p, a in zip(rows, prompts, answers, strict=True) if p <= most and a <= longest]
+    assert 5 < len(fitting) < 25
+    out = tmp_path / "kept.jsonl"
+    limits = ["--max-prompt-tokens", most, "--max-answer-tokens", longest]
+    found = json.loads(ran("prepare", FILES["gsm8k"], "--model", MODEL, *limits, "--out", out, "--json"))
+    assert [row for _, row in read_jsonl(out)] == fitting
+    assert found["kept"] + sum(found["left_out"].values()) == found["read"] == len(rows)
+    assert found["left_out"]["prompt too long"] == sum(p > most for p in prompts)
+    assert (found["longest_prompt"] <= most, found["longest_answer"] <= longest) == (True, True)
+    shown = ran("prepare", f"gsm8k:{FILES['gsm8k']}", "--model", MODEL, *limits, "--rows", 5, "--out", out)
+    assert [row for _, row in read_jsonl(out)] == fitting[:5]
+    assert f"train on it with --dataset gsm8k:{out}" in shown
+    assert "fewer than the 99 asked for" in ran("prepare", out, "--model", MODEL, "--rows", 99, "--out", out)
+
+
+def test_prepare_counts_rows_that_cannot_be_used(tmp_path):
+    found = select(parse_source(str(FILES["bespoke_stratos"])), MODEL)
+    assert (len(found.kept), found.left_out, found.reasons) == (22, {"cannot be used": 2}, {"no box": 2})
+    shown = ran("prepare", FILES["bespoke_stratos"], "--model", MODEL, "--out", tmp_path / "kept.jsonl")
+    assert "cannot be used: 2 (no box: 2)" in shown
+
+
+def test_prepare_leaves_no_file_where_no_row_is_left(tmp_path, monkeypatch, capsys):
+    out = tmp_path / "kept.jsonl"
+    said = refused(
+        monkeypatch, capsys, "prepare", FILES["gsm8k"], "--model", MODEL, "--max-prompt-tokens", 3, "--out", out
+    )
+    assert "is left (prompt too long: 28)" in said.replace("\n", " ") and not out.exists()
+    said = refused(monkeypatch, capsys, "prepare", FILES["gsm8k"], "--model", MODEL, "--out", tmp_path / "kept.csv")
+    assert "--out: expected a name ending in .jsonl" in said
+
+
+# evaluation of tasks whose rows bring a system prompt
+
+
+def test_evaluation_takes_the_rows_own_system_prompt_unless_told_otherwise():
+    messages = [{"role": "system", "content": "own"}, {"role": "user", "content": "?"}]
+    assert with_system(messages, "other") == messages
+    assert with_system(messages, "other", override=True)[0] == {"role": "system", "content": "other"}
+    assert with_system(messages, "", override=True) == messages[1:]
+    assert with_system(messages[1:], None) == messages[1:]
+
+
+def test_evaluation_reads_every_task_and_names_the_line_of_a_bad_row(tmp_path):
+    assert len(read_rows(TASKS["gsm8k"], FILES["gsm8k"])) == 28
+    with pytest.raises(InputError, match="train.jsonl, line 23: column 'conversations'"):
+        read_rows(TASKS["bespoke_stratos"], FILES["bespoke_stratos"])
+    for name in TASKS:
+        assert EvalSettings(SamplingSettings(MODEL), "x.jsonl", name).task == name
+
+
+def test_a_tiny_evaluation_of_gsm8k_end_to_end(tmp_path):
+    arguments = ["evaluate", MODEL, "--data", FILES["gsm8k"], "--task", "gsm8k", "--rows", 2, "--max-new-tokens", 8]
+    from typer.testing import CliRunner
+
+    result = CliRunner().invoke(cli.app, [*map(str, arguments), "--backend", "transformers", "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    records = [row for _, row in read_jsonl(Path(tmp_path) / "records.jsonl")]
+    assert [record["solution"] for record in records] == ["101", "140"]
+    assert all(record["reward"] == 0.0 and record["reason"] for record in records)

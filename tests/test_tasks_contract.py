@@ -1,0 +1,268 @@
+"""Every registered task: rows, golds, prompts, columns, samples. A new task is tested with a line in SAMPLES."""
+
+import json
+import pickle
+import re
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from swift_rlvr.jsonl import LONGEST_ROW, InputError, check_jsonl
+from swift_rlvr.rewards import REWARDS
+from swift_rlvr.scoring_rewards import columns_for
+from swift_rlvr.tasks import TASKS, RowError
+from swift_rlvr.tasks.task import RowCheck, allowed_share, normalised
+
+ROOT = Path(__file__).parents[1] / "datasets"
+SAMPLES = {
+    "countdown": "countdown",
+    "gsm8k": "gsm8k",
+    "gsm8k_one_shot": "gsm8k",
+    "numina_math_tir": "numina_math_tir",
+    "bespoke_stratos": "bespoke_stratos",
+}
+# What ms-swift renames before a preprocessor sees a row, or keeps for itself.
+TAKEN_NAMES = {
+    *("query", "prompt", "input", "instruction", "question", "problem", "system", "system_prompt", "history"),
+    *("response", "answer", "output", "targets", "answer_key", "answers", "text", "completion", "content"),
+    *("images", "videos", "audios", "tools", "objects", "label", "channel", "margin", "rejected_response", "dataset"),
+}
+
+
+def raw_rows(name, split="train"):
+    return [json.loads(line) for line in (ROOT / SAMPLES[name] / f"{split}.jsonl").read_text().splitlines()]
+
+
+def usable(task, rows):
+    """(raw row, preprocessed row) of those that the task does not refuse."""
+    pairs = []
+    for row in rows:
+        try:
+            pairs.append((row, task.preprocess(row)))
+        except RowError as error:
+            assert error.label == "no box", error  # the only ones that the samples have on purpose
+    return pairs
+
+
+def mixed_rows():
+    return [{"task": name, **row} for name in SAMPLES if name != "gsm8k_one_shot" for row in raw_rows(name)[:5]]
+
+
+def test_every_task_has_samples():
+    assert {*SAMPLES, "mixed"} == set(TASKS)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_golds_earn_the_maximum_of_every_reward(name, split):
+    task = TASKS[name]
+    pairs = usable(task, raw_rows(name, split))
+    assert len(pairs) >= 8
+    completions = [task.gold_completion(raw) for raw, _ in pairs]
+    prepared = [row for _, row in pairs]
+    for reward_name in task.rewards:
+        reward = REWARDS[reward_name]()
+        rewards = reward(completions, **columns_for(reward, prepared))
+        assert rewards == [1.0] * len(pairs), reward_name
+    assert all(task.grade(text, row)[0] == 1.0 for text, row in zip(completions, prepared, strict=True))
+    assert {task.grade("<think></think><answer>no idea</answer>", row)[0] for row in prepared} == {0.0}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_preprocessed_rows_have_messages_the_reward_columns_and_the_task(name):
+    task = TASKS[name]
+    for raw, row in usable(task, raw_rows(name)):
+        before = json.dumps(raw)
+        task.preprocess(raw)
+        assert json.dumps(raw) == before, "a raw row is not to be changed"
+        assert set(row) == {"messages", "task", *task.reward_columns}
+        roles = [message["role"] for message in row["messages"]]
+        assert roles[-1] == "user" and set(roles) <= {"system", "user", "assistant"} and "system" not in roles[1:]
+        assert all(set(message) == {"role", "content"} and message["content"] for message in row["messages"])
+        needed = {column for reward in task.rewards for column in REWARDS[reward].columns}
+        assert needed <= set(row), "a column of a reward is missing"
+        assert row["task"] in REWARDS[task.rewards[0]]().parameters.tasks, "the verifier would pass over the row"
+    assert not TAKEN_NAMES & {*task.reward_columns, "task"}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_prompt_asks_for_the_format_that_the_format_reward_checks(name):
+    task = TASKS[name]
+    messages = usable(task, raw_rows(name))[0][1]["messages"]
+    first_user = next(index for index, message in enumerate(messages) if message["role"] == "user")
+    asked = "\n".join(message["content"] for message in messages[: first_user + 1])
+    tags = list(dict.fromkeys(re.findall(r"</?(?:think|answer)>", asked)))
+    assert tags == ["<think>", "</think>", "<answer>", "</answer>"]
+    (reward,) = (REWARDS[each]() for each in task.rewards if "format" in each)
+    if reward.name == "external_format_strict":  # the form is shown as it has to be
+        (shown,) = re.findall(r"<think>\n.*</answer>", asked, re.DOTALL)
+        assert reward([shown]) == [1.0]
+    assert reward(["{}1{}\n{}1{}".format(*tags)]) == [0.0 if reward.strict else 1.0]
+
+
+@pytest.mark.parametrize("name", [*SAMPLES, "mixed"])
+def test_a_task_pickles_and_a_changed_prompt_changes_it(name):
+    """ms-swift sends tasks to worker processes, and caches rows under a hash of the pickle."""
+    task = TASKS[name]
+    assert pickle.loads(pickle.dumps(task)) == task
+    assert pickle.dumps(replace(task, prompt=task.prompt + " ")) != pickle.dumps(task)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_samples_repeat_nothing_and_their_splits_share_nothing(name):
+    task = TASKS[name]
+    keys = [[task.identity(row) for row in raw_rows(name, split)] for split in ("train", "test")]
+    assert len(set(keys[0] + keys[1])) == len(keys[0]) + len(keys[1])
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_card_counts_the_rows_and_names_the_ids(name):
+    task = TASKS[name]
+    card = (ROOT / SAMPLES[name] / "README.md").read_text()
+    assert card.startswith("---\nlicense: apache-2.0\n")
+    for text in (f"`{task.ms_dataset_id}`", f"`{task.hf_dataset_id}`", f"config_name: {task.subset}"):
+        assert text in card
+    if name != "countdown":
+        for split in ("train", "test"):
+            assert f"| `{split}.jsonl` | {len(raw_rows(name, split))} |" in card
+
+
+@pytest.mark.parametrize("name", [*SAMPLES, "mixed"])
+@given(data=st.data())
+@settings(deadline=None, max_examples=40)
+def test_any_row_is_read_or_refused(name, data):
+    task = TASKS[name]
+    value = st.recursive(st.none() | st.text() | st.floats() | st.integers(), lambda inner: st.lists(inner, max_size=3))
+    columns = [*task.columns, "task"]
+    row = data.draw(st.dictionaries(st.sampled_from(columns), value))
+    for read in (task.preprocess, task.identity, task.reference):
+        try:
+            read(row)
+        except RowError as error:
+            assert error.column in columns
+
+
+def test_mixed_rows_are_what_their_own_tasks_make_of_them():
+    task, columns = TASKS["mixed"], {column for row in mixed_rows() for column in row}
+    for row in mixed_rows():
+        alone = TASKS[row["task"]].preprocess({name: value for name, value in row.items() if name != "task"})
+        padded = {**dict.fromkeys(columns), **row}  # as a table of all columns has it
+        assert task.preprocess(padded) == alone
+        assert task.part(row).gold_completion(row) == TASKS[row["task"]].gold_completion(row)
+        assert row["task"] in task.identity(padded)
+
+
+def test_mixed_rows_are_graded_by_the_rewards_of_their_own_tasks_only():
+    rows = [TASKS["mixed"].preprocess(row) for row in mixed_rows()]
+    golds = [TASKS[row["task"]].gold_completion(row) for row in mixed_rows()]
+    columns = {name: [row.get(name) for row in rows] for name in ("task", "nums", "target", "solution")}
+    countdown = [1.0 if row["task"] == "countdown" else None for row in rows]
+    assert REWARDS["external_countdown"]()(golds, **columns) == countdown
+    mathematics = [None if value else 1.0 for value in countdown]
+    assert REWARDS["external_accuracy"]()(golds, **columns) == mathematics
+    assert all(TASKS["mixed"].grade(gold, row) == (1.0, "correct") for gold, row in zip(golds, rows, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"task": "chess"}, "column 'task': expected one of countdown, gsm8k, .* got 'chess'"),
+        ({"nums": [1, 2], "target": 3}, "column 'task': .* got None"),
+        ({"task": ["gsm8k"]}, "column 'task'"),
+        ({"task": "gsm8k", "nums": [1, 2], "target": 3}, "column 'question'"),
+        ({"task": "math", "solution": "2"}, "column 'messages'"),
+        ({"task": "math", "messages": [{"role": "user", "content": "?"}]}, "column 'solution': missing"),
+        ({"task": "code", "messages": [{"role": "user", "content": "?"}], "tests": None}, "column 'tests': missing"),
+    ],
+)
+def test_mixed_rows_that_are_refused(row, message):
+    with pytest.raises(RowError, match=message):
+        TASKS["mixed"].preprocess(row)
+
+
+def test_mixed_rows_of_tasks_without_a_dataset_bring_their_messages():
+    messages = [{"role": "user", "content": "Write a function add."}]
+    row = {"task": "code", "messages": messages, "tests": ["assert add(1, 2) == 3"], "solution": None}
+    assert TASKS["mixed"].preprocess(row) == {"task": "code", "messages": messages, "tests": row["tests"]}
+    math = {"task": "math", "messages": messages, "solution": "2"}
+    assert TASKS["mixed"].grade("<answer>2</answer>", math) == (1.0, "correct")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("How many eggs are left?", "how many  EGGS are\nleft", True),
+        ("She has $1,500.", "She has 1500", True),
+        ("Find $x$ with $x + 1 = 2$.", "Find x with x+1=2", True),
+        ("１２ apples", "12 apples", True),  # full-width digits
+        ("What is 3 - 5?", "What is 3 + 5?", False),
+        ("What is 3.5 + 1?", "What is 35 + 1?", False),
+        ("What is 5!?", "What is 5?", False),
+        ("Is x < 3?", "Is x > 3?", False),
+        ("1,50", "150", True),  # the price of leaving out punctuation
+    ],
+)
+def test_normalised_questions(one, other, same):
+    assert (normalised(one) == normalised(other)) is same
+
+
+@pytest.mark.parametrize(
+    ("errors", "usable_rows", "share", "stops"),
+    [
+        (10, 1, 0.1, False),
+        (11, 1, 0.1, True),
+        (11, 99, 0.1, False),
+        (11, 98, 0.1, True),
+        (1, 0, 1.0, True),
+        (0, 5, 0, False),
+    ],
+)
+def test_the_limit_on_unusable_rows(errors, usable_rows, share, stops):
+    check = RowCheck(list(range(usable_rows)), [(0, "?")] * errors, {"x": errors})
+    assert (check.excess(share) is not None) is stops
+
+
+def test_the_limit_is_set_by_the_task_or_by_a_variable():
+    assert allowed_share(TASKS["gsm8k"], {}) == 0.1 and allowed_share(TASKS["bespoke_stratos"], {}) == 0.5
+    assert allowed_share(TASKS["bespoke_stratos"], {"RLVR_MAX_UNUSABLE": "0.02"}) == 0.02
+    for wrong in ("", "10%", "1.5", "-0.1", "nan"):
+        with pytest.raises(InputError, match="RLVR_MAX_UNUSABLE must be a share from 0 to 1"):
+            allowed_share(TASKS["gsm8k"], {"RLVR_MAX_UNUSABLE": wrong})
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"question": "?"}\n{"question"\n', "line 2: not JSON"),
+        (b'{"question": "?"}\n\n[1, 2]\n', r"line 3: expected an object such as \{...\}, got \[1, 2\]"),
+        (b'{"question": "\xff"}\n', "line 1: not UTF-8 text"),
+        (b'{"a": ' + b"9" * 5000 + b"}\n", "line 1: not JSON"),
+        (b"[" * 200_000, "line 1: (nested too deeply|not JSON)"),
+        (b"", "no rows"),
+        (b"\n \n", "no rows"),
+        (b'{"a": 1}\n{"a": "' + b"x" * LONGEST_ROW + b'"}\n', "line 2: longer than 8,388,608 bytes"),
+    ],
+)
+def test_bad_files_are_refused_with_file_and_line(tmp_path, content, message):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=f"rows.jsonl.*{message}"):
+        check_jsonl(path)
+
+
+def test_an_endless_line_is_not_read_to_its_end(tmp_path):
+    """A sparse file of 20 GB in one line: refused at once, in little memory."""
+    path = tmp_path / "rows.jsonl"
+    with path.open("wb") as file:
+        file.truncate(20 * 2**30)
+    with pytest.raises(InputError, match="line 1: longer than"):
+        check_jsonl(path)
+
+
+def test_no_two_tasks_share_a_name_or_columns_by_accident():
+    for one, other in combinations(TASKS.values(), 2):
+        if one.columns == other.columns:
+            assert one.ms_dataset_id == other.ms_dataset_id

@@ -116,11 +116,15 @@ def test_the_limit(tmp_path, monkeypatch):
     bad = {"question": "1 + 1?", "answer": "2"}
     good = [{"question": f"{n} + 1?", "answer": f"#### {n + 1}"} for n in range(80)]
     path = write(tmp_path / "rows.jsonl", good + [bad] * 20)
-    assert "Too many bad rows: 20 of 100 rows are bad, the limit is 10%" in ran("check", path, code=1)
-    assert "Within the limit" in ran("check", path, "--limit", "0.2")
+
+    def said(*arguments, code=0) -> str:  # where its lines break depends on how long the path is
+        return " ".join(ran("check", path, *arguments, code=code).split())
+
+    assert "Too many bad rows: 20 of 100 rows are bad, the limit is 10%" in said(code=1)
+    assert "Within the limit" in said("--limit", "0.2")
     monkeypatch.setenv("RLVR_MAX_UNUSABLE", "0.5")
-    assert "Within the limit" in ran("check", path)
-    assert "no number after ####" in ran("check", path)
+    assert "Within the limit" in said()
+    assert "no number after ####" in said()
 
 
 @pytest.mark.parametrize("name", ["gsm8k", "numina_math_tir", "bespoke_stratos"])

@@ -25,7 +25,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-dataset_app = typer.Typer(help="Make datasets.", no_args_is_help=True)
+dataset_app = typer.Typer(help="Make, check, show and prepare datasets.", no_args_is_help=True)
 make_app = typer.Typer(help="Write a generated dataset to a file.", no_args_is_help=True)
 app.add_typer(dataset_app, name="dataset")
 dataset_app.add_typer(make_app, name="make")

@@ -108,7 +108,7 @@ class RolloutServer:
         self.reward.write_text(REWARD_PLUGIN)
         self.run = Run(
             f"rollout --model {model} --model_type qwen2 --template qwen2_5 --torch_dtype float32 --host 127.0.0.1 "
-            f"--port {self.port} --vllm_enforce_eager true --vllm_max_model_len 256 --log_level warning "
+            f"--port {self.port} --vllm_enforce_eager true --vllm_max_model_len 512 --log_level warning "
             f"--external_plugins {plugin}".split(),
             folder / "server.log",
         )

@@ -1,4 +1,4 @@
-"""Rows of three tasks in one real run: rewards that say None where they do not apply, and the reasons in the logs."""
+"""Rows of four tasks from two datasets in one real run: None where a reward does not apply, and the reasons in the logs."""
 
 import itertools
 import math
@@ -12,17 +12,14 @@ ROUTED = {"countdown": "CountdownReward", "math": "AccuracyReward", "code": "Cod
 
 
 def write_tasks(folder, root) -> list[str]:
-    """Eight rows of each task, in files as a user would have them."""
+    """One file with eight rows of each of three tasks, and the first eight of a dataset of this package."""
     user = [{"role": "user", "content": "What is 3 + 4? Think in <think> tags, answer in <answer> tags."}]
     tiny = [row for _, row in read_jsonl(root / "datasets" / "countdown" / "tiny_train.jsonl")][:8]
-    files = {
-        "countdown": [{**row, "task": "countdown"} for row in tiny],
-        "math": [{"messages": user, "solution": r"It is $\boxed{7}$.", "task": "math"}] * 8,
-        "code": [{"messages": user, "tests": ["assert add(3, 4) == 7"], "task": "code"}] * 8,
-    }
-    for name, rows in files.items():
-        write_jsonl(folder / f"{name}.jsonl", rows)
-    return [f"countdown:{folder}/countdown.jsonl", f"{folder}/math.jsonl", f"{folder}/code.jsonl"]
+    rows = [{**row, "task": "countdown"} for row in tiny]
+    rows += [{"messages": user, "solution": r"It is $\boxed{7}$.", "task": "math"}] * 8
+    rows += [{"messages": user, "tests": ["assert add(3, 4) == 7"], "task": "code"}] * 8
+    write_jsonl(folder / "tasks.jsonl", rows)
+    return [f"mixed:{folder}/tasks.jsonl", f"gsm8k:{root}/datasets/gsm8k/train.jsonl#8"]
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +28,8 @@ def output(_servers, tmp_path_factory, request):
     datasets = write_tasks(folder, request.config.rootpath)
     flags = f"""--max_steps {STEPS} --log_completions true --callbacks reward_reasons --report_to tensorboard --seed 1
         --reward_funcs external_countdown external_accuracy external_code external_cosine external_format
-        --per_device_train_batch_size 12""".split()
-    env = {"EXTERNAL_CODE_WARN_AFTER": "2", "EXTERNAL_FORMAT_TASKS": "countdown,math"}
+        --per_device_train_batch_size 12 --max_length 400""".split()
+    env = {"EXTERNAL_CODE_WARN_AFTER": "2", "EXTERNAL_FORMAT_TASKS": "countdown,math,gsm8k"}
     run = _servers().trainer(folder, *flags, "--dataset", *datasets, env=env)
     try:
         assert run.finish(400) == 0, run.text()[-4000:]

@@ -1,4 +1,4 @@
-"""Rows of four tasks from two datasets in one real run: None where a reward does not apply, and the reasons in the logs."""
+"""Four tasks from two datasets in one real run: None where a reward does not apply, and the reasons in the logs."""
 
 import itertools
 import math

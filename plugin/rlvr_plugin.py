@@ -5,7 +5,7 @@
 
 Rewards go into `orms` under the names in REWARDS. A name that is there already is an error: none is overwritten.
 
-`--callbacks reward_reasons` logs the share of each reason and writes reasons.jsonl: see swift_rlvr/reason_log.py.
+`--callbacks reward_reasons` logs the share of each reason and writes reasons.jsonl: see swift_rlvr/reason_callback.py.
 
 Each task in TASKS can be named in `--dataset` and `--val_dataset` as
 - `countdown:FILE`, a local .jsonl, .json, .parquet or .csv file with the task's columns,
@@ -25,7 +25,7 @@ from swift.dataset.loader import DatasetLoader
 from swift.rewards import orms
 from swift.utils import get_logger
 from swift_rlvr.jsonl import check_jsonl
-from swift_rlvr.reason_log import ReasonCallback
+from swift_rlvr.reason_callback import ReasonCallback
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.tasks import TASKS, Task

@@ -15,7 +15,7 @@ LAYERS = [
     {"math_judge", "math_workers"},
     {"countdown", "math_answers"},
     {"rewards"},
-    {"tasks", "reason_log"},
+    {"tasks", "reason_log", "reason_callback"},
     {"sampling"},
     {"grpo", "evaluation", "scoring", "scoring_lines", "scoring_rewards", "scoring_workers"},
     {"dataset_files", "dataset_difficulty"},
@@ -24,7 +24,16 @@ LAYERS = [
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 HEAVY = {  # may import the packages below
-    *("reason_log", "grpo", "tiny_model", "cpu_backend", "sampling", "evaluation", "dataset_files", "dataset_prompts"),
+    *(
+        "reason_callback",
+        "grpo",
+        "tiny_model",
+        "cpu_backend",
+        "sampling",
+        "evaluation",
+        "dataset_files",
+        "dataset_prompts",
+    ),
 }
 # Modules of tasks/ that compute with numpy; the rest of the package, and so the start of the command line, is without.
 NUMPY = {

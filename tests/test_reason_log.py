@@ -5,10 +5,8 @@ tests/e2e/test_mixed_tasks.py and tests/test_trl.py.
 import logging
 
 import pytest
-from swift_rlvr.rewards import REWARDS, Grade
-
-pytest.importorskip("transformers", reason="needs the extra [train]")
 from swift_rlvr.reason_log import ReasonLog
+from swift_rlvr.rewards import REWARDS, Grade
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward
 

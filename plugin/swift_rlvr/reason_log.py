@@ -1,24 +1,16 @@
-"""Why completions got their rewards, during training: shares in TensorBoard and W&B, and a JSONL file for each sample.
+"""Why completions got their rewards, during training: shares of each reason to log, and a JSONL file for each sample.
 
-    swift rlhf --external_plugins plugin/rlvr_plugin.py --callbacks reward_reasons ...
-
-logs `reasons/<reward class>/<reason>`, the share of the step's completions with that reason, next to ms-swift's
-`rewards/<reward class>/mean`, and writes `reasons.jsonl` beside ms-swift's completions.jsonl. Under TRL:
-
-    trainer.add_callback(ReasonCallback(trainer.args, trainer))
+Plain Python. For ms-swift and TRL it is wired in by `swift_rlvr.reason_callback`; `swift_rlvr.grpo` uses it as it is.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from accelerate.utils import gather_object
-from transformers import TrainerCallback
-
-from swift_rlvr.rewards.base import Grade, Reward
+from swift_rlvr.rewards.base import Grade
 
 FILE_NAME = "reasons.jsonl"
 
@@ -51,53 +43,45 @@ class ReasonLog:
         return samples
 
 
-class ReasonCallback(TrainerCallback):
-    """Hands the reasons of all ranks to the trainer's metrics and to `reasons.jsonl` in the output folder.
+class ReasonShares:
+    """The share of each reason in a step's samples, under the names that are logged.
 
-    A line is one completion: `step`, `mode` ("train" or "eval"), `index` (its place among the completions of the step,
-    as in completions.jsonl), `rewards` and `reasons`, both by the class name of the reward.
+    A reason that was seen once is there in every step from then on, so that a mean over steps counts the zeros.
 
-    Args:
-        args: the training arguments; output_dir is used.
-        trainer: a GRPO trainer of ms-swift or TRL.
+    >>> shares = ReasonShares()
+    >>> shares.update([{"FormatReward": (1.0, "ok")}, {"FormatReward": (0.0, "no answer part")}])
+    {'reasons/FormatReward/no_answer_part': 0.5, 'reasons/FormatReward/ok': 0.5}
+    >>> shares.update([{"FormatReward": (1.0, "ok")}])
+    {'reasons/FormatReward/no_answer_part': 0.0, 'reasons/FormatReward/ok': 1.0}
     """
 
-    def __init__(self, args: Any, trainer: Any):
-        self.trainer, self.log = trainer, ReasonLog()
-        self.path = Path(args.output_dir) / FILE_NAME
+    def __init__(self):
         self._seen: dict[str, set[str]] = {}
 
-    def on_train_begin(self, args, state, control, **kwargs):
-        for reward in self.trainer.reward_funcs:
-            if isinstance(reward, Reward):
-                reward.log = self.log
-
-    def on_step_end(self, args, state, control, **kwargs):
-        self._flush("train", state.global_step)
-
-    def on_prediction_step(self, args, state, control, **kwargs):
-        self._flush("eval", state.global_step)
-
-    def _flush(self, mode: str, step: int) -> None:
-        samples = gather_object(self.log.take())  # of all ranks, in their order, as ms-swift gathers completions
-        if not samples:
-            return
+    def update(self, samples: Sequence[dict[str, tuple[float | None, str]]]) -> dict[str, float]:
         counts: dict[str, Counter] = {}
         for sample in samples:
             for name, (_, reason) in sample.items():
                 counts.setdefault(name, Counter())[reason] += 1
-        metrics = self.trainer._metrics[mode]
+        shares = {}
         for name, reasons in counts.items():
-            # A reason that was seen once is logged in every step from then on: its mean has to count the zeros.
             seen = self._seen.setdefault(name, set())
             seen.update(reasons)
-            for reason in seen:
-                metrics[f"reasons/{name}/{reason.replace(' ', '_')}"].append(reasons[reason] / reasons.total())
-        if self.trainer.accelerator.is_main_process:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a", encoding="utf-8") as file:
-                for index, sample in enumerate(samples):
-                    line = {"step": step, "mode": mode, "index": index}
-                    line["rewards"] = {name: reward for name, (reward, _) in sample.items()}
-                    line["reasons"] = {name: reason for name, (_, reason) in sample.items()}
-                    file.write(json.dumps(line) + "\n")
+            for reason in sorted(seen):
+                shares[f"reasons/{name}/{reason.replace(' ', '_')}"] = reasons[reason] / reasons.total()
+        return shares
+
+
+def append_reasons(
+    path: Path, samples: Sequence[dict[str, tuple[float | None, str]]], step: int, mode: str = "train"
+) -> None:
+    """Add a line for each sample: `step`, `mode` ("train" or "eval"), `index` (its place among the completions of the
+    step, as in completions.jsonl), `rewards` and `reasons`, both by the class name of the reward.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        for index, sample in enumerate(samples):
+            line = {"step": step, "mode": mode, "index": index}
+            line["rewards"] = {name: reward for name, (reward, _) in sample.items()}
+            line["reasons"] = {name: reason for name, (_, reason) in sample.items()}
+            file.write(json.dumps(line) + "\n")

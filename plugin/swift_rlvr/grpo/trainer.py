@@ -1,0 +1,238 @@
+"""The loop: sample a group for each prompt, score, compare within the group, update. All of GRPO, on one device.
+
+One step of the algorithm is `rollout` and `num_iterations` times `update`; the rest of this file keeps the books.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from transformers import get_scheduler
+
+from swift_rlvr.jsonl import InputError, write_json
+from swift_rlvr.run_log import RunLog, batch_summary
+
+from .checkpoint import ARGS, checkpoints, load_state, save, set_random_state
+from .objective import group_advantages, token_weights, total_reward
+from .policy import Batch, Policy, collate
+from .samplers import TransformersSampler, VLLMSampler
+from .settings import GRPOSettings
+
+
+class TrainingError(RuntimeError):
+    """Training cannot go on; the last checkpoint is as it was."""
+
+
+class GRPOTrainer:
+    """GRPO (DeepSeekMath, algorithm 1, without its outer loop) on one GPU or CPU.
+
+    Args:
+        model: a transformers causal language model in float32, on its device. reference: another one with the same
+            vocabulary, for the KL; may be None where beta is 0.
+        tokenizer: with a chat template.
+        rewards: functions `reward(completions, **columns) -> list[float | None]`, logged under their `__name__`.
+        rows: each with `messages` and the columns of the rewards, as `Task.preprocess` makes them.
+        folder: for checkpoints and logs. info: what goes into args.json beside the settings.
+
+    Raises:
+        InputError: the settings do not fit the rows, the rewards or the model.
+    """
+
+    def __init__(
+        self, model: Any, tokenizer: Any, rewards: Sequence[Callable], rows: Sequence[Mapping[str, Any]],
+        settings: GRPOSettings, folder: str | Path, *, reference: Any = None, info: Mapping[str, Any] | None = None,
+        console: Console | None = None,
+    ):  # fmt: skip
+        self.model, self.tokenizer, self.rewards, self.rows, self.settings = model, tokenizer, rewards, rows, settings
+        self.folder, self.console = Path(folder), console or Console(highlight=False)
+        self.info = {"trainer": "swift_rlvr.grpo", **asdict(settings), **(info or {})}
+        self.prompts = [tokenizer.apply_chat_template(row["messages"], add_generation_prompt=True, return_dict=False)
+                        for row in rows]  # fmt: skip
+        self._check(reference)
+        without_dropout(model, settings.gradient_checkpointing)
+        self.policy = Policy(model, settings.temperature, settings.bf16)
+        self.reference = Policy(reference.eval(), settings.temperature, settings.bf16) if settings.beta else None
+        self.weights = torch.tensor(settings.reward_weights or [1.0] * len(rewards), dtype=torch.float32)
+        ends = model.generation_config.eos_token_id
+        self.ends = sorted({*(ends if isinstance(ends, list) else [ends]), tokenizer.eos_token_id} - {None})
+        if settings.sampler == "vllm":
+            longest = max(map(len, self.prompts))
+            self.sampler = VLLMSampler(self.policy, settings, self.ends, model.name_or_path, longest)
+        else:
+            self.sampler = TransformersSampler(self.policy, settings, self.ends)
+        self.per_step = settings.batch_size // settings.num_generations  # prompts
+        steps = settings.num_train_epochs * len(rows) // self.per_step * settings.num_iterations
+        self.max_steps = steps if settings.max_steps == -1 else settings.max_steps
+        matrices, vectors = ([p for p in model.parameters() if (p.dim() >= 2) == wanted] for wanted in (True, False))
+        self.optimizer = torch.optim.AdamW(
+            [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}], lr=settings.learning_rate,
+            betas=(settings.adam_beta1, settings.adam_beta2), weight_decay=settings.weight_decay,
+        )  # fmt: skip
+        kind = {"constant": "constant_with_warmup"}.get(settings.lr_scheduler_type, settings.lr_scheduler_type)
+        warmup = math.ceil(settings.warmup_ratio * self.max_steps)
+        self.scheduler = get_scheduler(kind, self.optimizer, warmup, self.max_steps)
+        self.step = self.seen = 0  # updates made, prompts used
+
+    def train(self, resume_from: str | Path | None = None) -> Path:
+        """Train to the last step, from the beginning or from a checkpoint's folder; returns the last checkpoint's path.
+
+        Raises:
+            InputError: a checkpoint that does not fit, a reward that does not return one value for each completion.
+            TrainingError: the loss or its gradient is not finite.
+        """
+        if resume_from is not None:
+            self._load(resume_from)
+        saved = self.step
+        write_json(self.folder / ARGS, self.info)
+        with RunLog(self.folder, self.rewards, self.step, self.max_steps, self.console) as log:
+            while self.step < self.max_steps:
+                batch, metrics = self.rollout(log)
+                for _ in range(min(self.settings.num_iterations, self.max_steps - self.step)):
+                    metrics |= self.update(batch)
+                    self.step += 1
+                    log.update(self.step, metrics)
+                self.sampler.update()
+                if self.step - saved >= self.settings.save_steps or self.step == self.max_steps:
+                    self._save()
+                    saved = self.step
+        return checkpoints(self.folder)[-1]
+
+    def rollout(self, log: RunLog) -> tuple[Batch, dict[str, float]]:
+        """Completions of the next prompts with their advantages, and what there is to log about them."""
+        settings, times = self.settings, {}
+        numbers = [number for number in self._next_rows() for _ in range(settings.num_generations)]
+        prompts = [self.prompts[number] for number in numbers]
+        with timed(times, "time/generate"):
+            self.model.eval()
+            completions = self.sampler.sample(prompts[:: settings.num_generations])
+        with timed(times, "time/score"):
+            texts = self.tokenizer.batch_decode(completions, skip_special_tokens=True)
+            scores = self._score(texts, completions, [self.rows[number] for number in numbers])
+        rewards = total_reward(scores, self.weights)
+        groups = torch.arange(self.per_step).repeat_interleave(settings.num_generations)
+        advantages = group_advantages(rewards, groups, scale=settings.scale_rewards)
+        device = self.policy.device
+        batch = collate(prompts, completions, self.ends[0], device)
+        weights = token_weights(batch.mask, settings.loss_type, settings.max_completion_length)
+        batch = replace(batch, weights=weights, advantages=advantages.to(device))
+        with timed(times, "time/log_probs"):
+            if self.reference:
+                batch = replace(batch, ref=self.reference.all_log_probs(batch, settings.micro_batch_size))
+            if settings.num_iterations > 1:  # else the policy is the old one, and its own log-probabilities will do
+                batch = replace(batch, old=self.policy.all_log_probs(batch, settings.micro_batch_size))
+        by_name = {reward.__name__: column.tolist() for reward, column in zip(self.rewards, scores.T, strict=True)}
+        table = {"prompt": self.tokenizer.batch_decode(prompts), "completion": texts}
+        table |= {name: [None if math.isnan(value) else value for value in values] for name, values in by_name.items()}
+        reasons = log.completions(self.step + 1, {**table, "advantages": advantages.tolist()})
+        ended = [completion[-1] in self.ends for completion in completions]
+        return batch, {
+            **batch_summary(rewards, groups, by_name, list(map(len, completions)), ended),
+            **reasons,
+            **times,
+        }
+
+    def update(self, batch: Batch) -> dict[str, float]:
+        """One step of the optimizer with all of a batch; returns what there is to log about it."""
+        settings, times = self.settings, {}
+        with timed(times, "time/train"):
+            self.model.train(settings.gradient_checkpointing)  # which works in training mode only
+            self.optimizer.zero_grad()
+            metrics = self.policy.accumulate_gradient(
+                batch, settings.micro_batch_size, low=settings.epsilon, high=settings.epsilon_high,
+                beta=settings.beta, level=settings.importance_sampling_level,
+            )  # fmt: skip
+            norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), settings.max_grad_norm or math.inf).item()
+            if not (math.isfinite(metrics["loss"]) and math.isfinite(norm)):
+                last = checkpoints(self.folder)
+                raise TrainingError(
+                    f"step {self.step + 1}: the loss is {metrics['loss']}, the norm of its gradient {norm}; "
+                    f"the last checkpoint is {last[-1] if last else 'not yet written'}"
+                )
+            rate = self.scheduler.get_last_lr()[0]
+            self.optimizer.step()
+            self.scheduler.step()
+        epoch = self.seen / len(self.rows)
+        return {**metrics, "grad_norm": norm, "learning_rate": rate, "epoch": epoch, **times}
+
+    def _next_rows(self) -> list[int]:
+        """The rows of the next step: a new order in each epoch, which depends on the seed and the epoch only."""
+        places = [divmod(place, len(self.rows)) for place in range(self.seen, self.seen + self.per_step)]
+        seeds = {epoch: torch.Generator().manual_seed(self.settings.seed + epoch) for epoch, _ in places}
+        orders = {epoch: torch.randperm(len(self.rows), generator=seed).tolist() for epoch, seed in seeds.items()}
+        self.seen += self.per_step
+        return [orders[epoch][place] for epoch, place in places]
+
+    def _score(self, texts: list[str], completions: list[list[int]], rows: list[Mapping[str, Any]]) -> torch.Tensor:
+        """The rewards (B, F) of all functions; NaN where one says None."""
+        columns = {name: [row.get(name) for row in rows] for name in {name for row in rows for name in row}}
+        scores = []
+        for reward in self.rewards:
+            values = reward(texts, **{**columns, "completion_ids": completions})
+            if not isinstance(values, Sequence) or len(values) != len(texts):
+                count = len(values) if isinstance(values, Sequence) else repr(values)
+                raise InputError(
+                    f"reward {reward.__name__} must return {len(texts)} values, one a completion, got {count}"
+                )
+            scores.append([math.nan if value is None else float(value) for value in values])
+        return torch.tensor(scores).T
+
+    def _check(self, reference: Any) -> None:
+        settings, weights = self.settings, self.settings.reward_weights
+        if len(self.rows) < settings.batch_size // settings.num_generations:
+            raise InputError(f"the dataset has {len(self.rows)} rows, too few for one step: batch_size "
+                             f"{settings.batch_size} / num_generations {settings.num_generations}")  # fmt: skip
+        if not self.rewards or weights and len(weights) != len(self.rewards):
+            given = "none" if weights is None else len(weights)
+            raise InputError(f"reward_weights must be one for each of {len(self.rewards)} rewards, got {given}")
+        if settings.beta and reference is None:
+            raise InputError(f"beta must be 0 without a reference model, got {settings.beta}")
+        longest, room = max(map(len, self.prompts)), getattr(self.model.config, "max_position_embeddings", None)
+        if room and longest + settings.max_completion_length > room:
+            raise InputError(
+                f"max_completion_length must be at most {room - longest}, got {settings.max_completion_length}: "
+                f"the model reads {room} tokens and the longest prompt has {longest}"
+            )
+
+    def _save(self) -> None:
+        state = {"optimizer": self.optimizer.state_dict(), "scheduler": self.scheduler.state_dict(),
+                 "sampler": self.sampler.state(), "step": self.step, "seen": self.seen,
+                 "settings": asdict(self.settings)}  # fmt: skip
+        save(self.folder, self.step, self.model, self.tokenizer, state, self.info, self.settings.save_total_limit)
+
+    def _load(self, path: str | Path) -> None:
+        state = load_state(path, asdict(self.settings))
+        saved = type(self.model).from_pretrained(path, dtype=torch.float32)
+        self.model.load_state_dict(saved.state_dict())
+        for name in ("optimizer", "scheduler"):
+            getattr(self, name).load_state_dict(state[name])
+        self.sampler.set_state(state["sampler"])
+        self.sampler.update()
+        self.step, self.seen = state["step"], state["seen"]
+        set_random_state(state["random"])
+
+
+def without_dropout(model: Any, gradient_checkpointing: bool = False) -> None:
+    """Make a model give the same log-probabilities in training as in sampling: no dropout anywhere."""
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+        if isinstance(getattr(module, "attention_dropout", None), float):
+            module.attention_dropout = 0.0
+    if gradient_checkpointing:
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+
+
+@contextmanager
+def timed(times: dict[str, float], name: str) -> Iterator[None]:
+    """Enter the seconds that the block took."""
+    start = time.perf_counter()
+    yield
+    times[name] = time.perf_counter() - start

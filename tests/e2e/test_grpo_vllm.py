@@ -1,0 +1,64 @@
+"""The trainer from scratch with a vLLM engine in its process: the engine's weights follow the policy's, in place.
+
+In a process of its own: the engine takes over signals and threads, and leaves only with its process.
+"""
+
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import pytest
+
+pytestmark = pytest.mark.e2e
+
+
+def train(folder: str, samples: str) -> tuple[list, list, list]:
+    """Two updates, greedy so that both samplers must agree: completions before them, after them, and transformers'."""
+    sys.stdout = sys.stderr
+    import torch
+    from rich.console import Console
+    from swift_rlvr.grpo import GRPOSettings, GRPOTrainer
+    from swift_rlvr.grpo.samplers import TransformersSampler
+    from swift_rlvr.jsonl import read_jsonl
+    from swift_rlvr.tasks.countdown import to_messages
+    from swift_rlvr.tiny_model import WEIGHTS
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tasks = [row for _, row in read_jsonl(samples)][:4]
+    rows = [{"messages": to_messages(row["nums"], row["target"]), **row} for row in tasks]
+    settings = GRPOSettings(num_generations=2, batch_size=4, max_steps=2, max_completion_length=16, top_k=1, top_p=1.0,
+                            beta=0.0, learning_rate=1e-2, sampler="vllm", save_steps=1)  # fmt: skip
+    model = AutoModelForCausalLM.from_pretrained(WEIGHTS, dtype=torch.float32)
+    calls = []
+
+    def reward(completions, **columns):
+        calls.append(completions)
+        return [float(number % 2) for number in range(len(completions))]  # a spread in every group
+
+    trainer = GRPOTrainer(model, AutoTokenizer.from_pretrained(WEIGHTS), [reward], rows, settings, folder,
+                          console=Console(quiet=True))  # fmt: skip
+    before = trainer.sampler.sample(trainer.prompts)
+    # Greedy completions of a group are equal, and opposite advantages of equal completions cancel: something must move.
+    update = trainer.update
+
+    def nudged(batch):
+        found = update(batch)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(0.05 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)))
+        return found
+
+    trainer.update = nudged
+    trainer.train()
+    model.eval()
+    after = trainer.sampler.sample(trainer.prompts)
+    return before, after, TransformersSampler(trainer.policy, settings, trainer.ends).sample(trainer.prompts)
+
+
+def test_the_engine_samples_from_the_updated_policy(tmp_path, request):
+    samples = request.config.rootpath / "datasets" / "countdown" / "tiny_train.jsonl"
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        before, after, policy = pool.submit(train, str(tmp_path), str(samples)).result(timeout=400)
+    assert after == policy
+    assert after != before
+    assert len(after) == 8 and {len(tokens) for tokens in after} <= set(range(1, 17))

@@ -1,0 +1,136 @@
+"""Sampling from the policy: the same tokens as transformers' generate where there is nothing to draw, the right
+distribution where there is, whatever the lengths of prompts and completions.
+"""
+
+import pytest
+import torch
+from swift_rlvr.grpo.generation import ROOM, RoomyLayer, generate, sample_tokens
+from swift_rlvr.tiny_model import WEIGHTS
+from transformers import (
+    AutoModelForCausalLM,
+    Gemma2Config,
+    Gemma2ForCausalLM,
+    GenerationConfig,
+    GPT2Config,
+    GPT2LMHeadModel,
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
+from transformers.cache_utils import DynamicLayer
+
+END = 2
+
+
+def make(name):
+    torch.manual_seed(1)
+    if name == "qwen2":
+        return AutoModelForCausalLM.from_pretrained(WEIGHTS, dtype=torch.float32).eval()
+    if name == "gpt2":  # absolute positions
+        return GPT2LMHeadModel(GPT2Config(vocab_size=60, n_positions=256, n_embd=32, n_layer=2, n_head=2)).eval()
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "head_dim": 16, "sliding_window": 8}
+    return Gemma2ForCausalLM(  # a sliding window in every other layer
+        Gemma2Config(vocab_size=60, num_attention_heads=2, num_key_value_heads=1, **sizes)
+    ).eval()
+
+
+@pytest.fixture(scope="module", params=["qwen2", "gpt2", "gemma2"])
+def model(request):
+    return make(request.param)
+
+
+def prompts_of(*lengths):
+    draw = torch.Generator().manual_seed(0)
+    return [torch.randint(3, 60, (length,), generator=draw).tolist() for length in lengths]
+
+
+def with_transformers(model, prompts, tokens):
+    """transformers' greedy completions, one prompt at a time, without what comes after the end."""
+    found = []
+    for prompt in prompts:
+        config = GenerationConfig(do_sample=False, max_new_tokens=tokens, eos_token_id=END, pad_token_id=0)
+        ids = torch.tensor([prompt])
+        out = model.generate(ids, attention_mask=torch.ones_like(ids), generation_config=config)
+        found.append(out[0, len(prompt) :].tolist())
+    return found
+
+
+@pytest.mark.parametrize("lengths", [(5, 12, 1, 30), (9, 9)], ids=["ragged", "equal"])
+def test_the_likeliest_tokens_are_those_of_transformers(model, lengths):
+    prompts = prompts_of(*lengths)
+    tokens = ROOM + 20  # so that the cache grows more than once
+    expected = with_transformers(model, prompts, tokens)
+    assert generate(model, prompts, 1, tokens, [END], top_k=1) == expected
+
+
+def test_completions_that_end_leave_and_the_others_go_on_unchanged(model):
+    """With an end that some completions meet early and others never: each is cut there and is else as before."""
+    prompts = prompts_of(5, 12, 1, 30, 7, 8, 9, 22)
+    whole = generate(model, prompts, 2, 40, [END], top_k=1)
+    end = whole[0][1]
+    cut = [tokens[: tokens.index(end) + 1] if end in tokens else tokens for tokens in whole]
+    assert len(set(map(len, cut))) > 1
+    assert generate(model, prompts, 2, 40, [end, END], top_k=1) == cut
+
+
+def test_copies_of_a_prompt_stand_side_by_side_and_differ():
+    model, prompts = make("qwen2"), prompts_of(5, 9)
+    torch.manual_seed(0)
+    found = generate(model, prompts, 3, 6, [END])
+    assert len(found) == 6 and len(set(map(tuple, found))) == 6
+    again = generate(model, prompts, 3, 6, [END], generator=torch.Generator().manual_seed(5))
+    assert again == generate(model, prompts, 3, 6, [END], generator=torch.Generator().manual_seed(5)) != found
+
+
+def test_the_first_token_follows_the_models_distribution():
+    model, (prompt,) = make("gpt2"), prompts_of(6)
+    found = torch.tensor(generate(model, [prompt], 20_000, 1, [END], generator=torch.Generator().manual_seed(0)))
+    with torch.no_grad():
+        expected = model(torch.tensor([prompt])).logits[0, -1].softmax(-1)
+    share = torch.bincount(found.squeeze(1), minlength=60) / len(found)
+    assert ((share - expected).abs() <= 5 * (expected * (1 - expected) / len(found)).sqrt() + 1e-9).all()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"temperature": 0.5}, {"top_k": 4}, {"top_p": 0.6}, {"temperature": 1.5, "top_k": 12, "top_p": 0.8}],
+    ids=str,
+)
+def test_sampling_has_the_distribution_of_transformers_warpers(options):
+    options = {"temperature": 1.0, "top_k": 0, "top_p": 1.0} | options
+    draw = torch.Generator().manual_seed(3)
+    logits = torch.randn(1, 30, generator=draw)
+    warped = TemperatureLogitsWarper(options["temperature"])(None, logits)
+    if options["top_k"]:
+        warped = TopKLogitsWarper(options["top_k"])(None, warped)
+    if options["top_p"] < 1:
+        warped = TopPLogitsWarper(options["top_p"])(None, warped)
+    expected = warped.softmax(-1)[0]
+    found = sample_tokens(logits.expand(40_000, -1).clone(), **options, generator=draw)
+    share = torch.bincount(found, minlength=30) / len(found)
+    assert set(found.tolist()) <= set(expected.nonzero().squeeze(1).tolist())
+    assert (expected > 0).sum() > 1
+    assert ((share - expected).abs() <= 5 * (expected * (1 - expected) / len(found)).sqrt() + 1e-9).all()
+
+
+def test_a_top_p_below_the_likeliest_probability_leaves_that_token():
+    logits = torch.tensor([[5.0, 1.0, 0.0]])
+    assert set(sample_tokens(logits.expand(200, -1).clone(), 1.0, 0, 0.01).tolist()) == {0}
+
+
+def test_the_roomy_cache_holds_what_the_plain_one_holds():
+    draw = torch.Generator().manual_seed(0)
+    roomy, plain = RoomyLayer(), DynamicLayer()
+    batch = 2
+    for step in range(3 * ROOM):
+        width = 5 if step == 0 else 1
+        keys, values = (torch.randn(batch, 3, width, 4, generator=draw) for _ in range(2))
+        for found, expected in zip(roomy.update(keys, values), plain.update(keys, values), strict=True):
+            assert torch.equal(found, expected)
+        for layer in (roomy, plain):
+            if step == 4:
+                layer.batch_repeat_interleave(3)
+            if step == ROOM + 7:
+                layer.batch_select_indices(torch.tensor([0, 4, 5]))
+        batch = {4: 6, ROOM + 7: 3}.get(step, batch)
+    assert roomy.get_seq_length() == plain.get_seq_length() == 3 * ROOM + 4

@@ -1,0 +1,373 @@
+"""The trainer from scratch: it learns, its micro-batches change nothing, a resumed run equals an uninterrupted one
+bitwise, what it logs can be reported, and bad input is named before or while it trains.
+"""
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from rich.console import Console
+from swift_rlvr.grpo import GRPOSettings, GRPOTrainer, TrainingError
+from swift_rlvr.grpo.checkpoint import checkpoints
+from swift_rlvr.grpo.objective import group_advantages, token_weights
+from swift_rlvr.grpo.policy import Policy, collate
+from swift_rlvr.jsonl import InputError, read_json, read_jsonl
+from swift_rlvr.report import read_completions, read_steps, write_report
+from swift_rlvr.rewards import REWARDS
+from swift_rlvr.tasks.countdown import to_messages
+from swift_rlvr.tiny_model import WEIGHTS
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    Gemma2Config,
+    Gemma2ForCausalLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+)
+
+SETTINGS = GRPOSettings(
+    num_generations=4,
+    batch_size=8,
+    micro_batch_size=3,
+    max_steps=4,
+    max_completion_length=24,
+    top_p=1.0,
+    top_k=0,
+    beta=0.04,
+    learning_rate=1e-3,
+    lr_scheduler_type="cosine",
+    warmup_ratio=0.25,
+    weight_decay=0.1,
+    save_steps=2,
+)
+QUIET = Console(quiet=True)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return AutoTokenizer.from_pretrained(WEIGHTS)
+
+
+@pytest.fixture(scope="module")
+def rows(request):
+    samples = request.config.rootpath / "datasets" / "countdown" / "tiny_train.jsonl"
+    tasks = [row for _, row in read_jsonl(samples)][:7]  # no multiple of the two prompts of a step
+    return [{"messages": to_messages(row["nums"], row["target"]), **row} for row in tasks]
+
+
+def tiny_model():
+    return AutoModelForCausalLM.from_pretrained(WEIGHTS, dtype=torch.float32)
+
+
+def early(completions, **columns):
+    """Pays for a 5 early in the completion: every group of short completions has some spread."""
+    return [1 / (1 + text.index("5")) if "5" in text else 0.0 for text in completions]
+
+
+def countdown_only(completions, target, **columns):
+    """None for every other row."""
+    return [1.0 if number % 2 else None for number in target]
+
+
+def trainer_of(tokenizer, rows, folder, settings=SETTINGS, rewards=(early, countdown_only), **options):
+    return GRPOTrainer(
+        tiny_model(), tokenizer, list(rewards), rows, settings, folder, reference=tiny_model(), console=QUIET, **options
+    )
+
+
+def weights_of(trainer):
+    return torch.cat([parameter.detach().flatten() for parameter in trainer.model.parameters()])
+
+
+@pytest.fixture(scope="module")
+def finished(tokenizer, rows, tmp_path_factory):
+    """A run that nothing interrupted."""
+    trainer = trainer_of(tokenizer, rows, tmp_path_factory.mktemp("run"), info={"system": "Think."})
+    trainer.train()
+    return trainer
+
+
+def test_a_resumed_run_equals_an_uninterrupted_one_bitwise(tokenizer, rows, tmp_path, finished):
+    first = trainer_of(tokenizer, rows, tmp_path)
+    update = first.update
+
+    def killed(batch):
+        if first.step == 3:
+            raise KeyboardInterrupt
+        return update(batch)
+
+    first.update = killed
+    with pytest.raises(KeyboardInterrupt):
+        first.train()
+    assert [path.name for path in checkpoints(tmp_path)] == ["checkpoint-2"]
+    torch.manual_seed(1234)  # what a new process would have
+    second = trainer_of(tokenizer, rows, tmp_path)
+    second.train(tmp_path / "checkpoint-2")
+    assert torch.equal(weights_of(second), weights_of(finished))
+    mine, whole = (read_steps(folder) for folder in (tmp_path, finished.folder))
+    for name in ("loss", "kl", "reward", "grad_norm", "learning_rate", "completions/mean_length"):
+        assert [step[name] for step in mine] == [step[name] for step in whole], name
+
+
+@pytest.mark.parametrize("size", [1, 8])
+def test_micro_batches_do_not_change_the_run(tokenizer, rows, tmp_path, finished, size):
+    trainer = trainer_of(tokenizer, rows, tmp_path, replace(SETTINGS, micro_batch_size=size, max_steps=1))
+    trainer.train()
+    (step,), first = read_steps(tmp_path), read_steps(finished.folder)[0]
+    for name in ("reward", "loss", "grad_norm", "kl"):
+        assert step[name] == pytest.approx(first[name], rel=1e-4, abs=1e-7), name
+
+
+@pytest.mark.parametrize("loss_type", ["grpo", "dapo", "dr_grpo"])
+def test_the_gradient_of_micro_batches_is_that_of_the_batch(loss_type):
+    torch.manual_seed(0)
+    model = tiny_model().double()
+    prompts = [torch.randint(3, 500, (length,)).tolist() for length in (9, 9, 4, 4, 7, 7)]
+    completions = [torch.randint(3, 500, (length,)).tolist() for length in (3, 20, 1, 8, 15, 2)]
+    batch = collate(prompts, completions, 0, "cpu")
+    policy = Policy(model)
+    old, ref = (policy.all_log_probs(batch, 6) + 0.3 * torch.randn(batch.mask.shape) for _ in range(2))
+    advantages = group_advantages(torch.rand(6), torch.arange(3).repeat_interleave(2))
+    batch = replace(batch, weights=token_weights(batch.mask, loss_type, 24), old=old, ref=ref, advantages=advantages)
+    found = {}
+    for size in (6, 4, 1):
+        model.zero_grad()
+        found[size] = policy.accumulate_gradient(batch, size, low=0.2, high=0.3, beta=0.04)
+        found[size]["gradient"] = torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
+    assert found[6]["clip_ratio/low_mean"] > 0 and found[6]["clip_ratio/high_mean"] > 0
+    whole = found[6].pop("gradient")
+    for size in (4, 1):
+        parts = found[size].pop("gradient")
+        assert (whole - parts).norm() <= 1e-6 * whole.norm()
+        assert found[size] == pytest.approx(found[6], rel=1e-5)
+
+
+@pytest.mark.parametrize("make", ["qwen2", "gpt2", "gemma2"])
+def test_log_probabilities_are_those_of_the_whole_logits_one_sequence_at_a_time(make):
+    """GPT-2 has absolute positions, Gemma 2 caps its logits and slides a window: neither may make a difference."""
+    torch.manual_seed(0)
+    if make == "qwen2":
+        model = tiny_model()
+    elif make == "gpt2":
+        model = GPT2LMHeadModel(GPT2Config(vocab_size=532, n_positions=64, n_embd=32, n_layer=2, n_head=2))
+    else:
+        model = Gemma2ForCausalLM(
+            Gemma2Config(
+                vocab_size=532,
+                hidden_size=32,
+                intermediate_size=64,
+                num_hidden_layers=2,
+                num_attention_heads=2,
+                num_key_value_heads=1,
+                head_dim=16,
+                sliding_window=8,
+                final_logit_softcapping=0.5,
+            )  # fmt: skip
+        )
+    model.eval()
+    prompts = [torch.randint(3, 500, (length,)).tolist() for length in (9, 4, 12)]
+    completions = [torch.randint(3, 500, (length,)).tolist() for length in (3, 20, 1)]
+    batch = collate(prompts, completions, 0, "cpu")
+    policy = Policy(model, temperature=0.7)
+    assert policy._plain_head == (make != "gemma2")
+    found = policy.all_log_probs(batch, 2)
+    for row, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
+        with torch.no_grad():
+            said = (model(torch.tensor([prompt + completion])).logits[0] / 0.7).log_softmax(-1)
+        expected = said[len(prompt) - 1 : -1].gather(1, torch.tensor(completion).unsqueeze(1)).squeeze(1)
+        assert torch.allclose(found[row, : len(completion)], expected, atol=1e-5)
+        assert not found[row, len(completion) :].any()
+
+
+def test_log_probabilities_in_chunks_have_the_same_gradient(tokenizer):
+    batch = collate([[5, 6, 7]] * 2, [[8, 9, 10, 11], [12, 13]], 0, "cpu")
+    gradients = []
+    for chunk in (1000, 2):
+        policy = Policy(tiny_model())
+        policy.chunk = chunk
+        policy.log_probs(batch).sum().backward()
+        gradients.append(torch.cat([parameter.grad.flatten() for parameter in policy.model.parameters()]))
+    assert torch.allclose(*gradients, atol=1e-5)
+
+
+def test_two_updates_with_each_batch_use_the_old_log_probabilities(tokenizer, rows, tmp_path):
+    settings = replace(SETTINGS, num_iterations=2, max_steps=3, epsilon=0.01, warmup_ratio=0.0)
+    trainer = trainer_of(tokenizer, rows, tmp_path, settings)
+    trainer.train()
+    steps = read_steps(tmp_path)
+    assert len(steps) == 3
+    first, second, third = (step["clip_ratio/region_mean"] for step in steps)
+    assert first == third == 0 and second > 0  # the ratio is 1 until the policy has changed
+    assert steps[0]["reward"] == steps[1]["reward"]  # the same batch
+    assert len(read_completions(tmp_path)) == 2
+    assert checkpoints(tmp_path)[-1].name == "checkpoint-3"
+
+
+def test_gradient_checkpointing_gives_the_same_run(tokenizer, rows, tmp_path, finished):
+    settings = replace(SETTINGS, gradient_checkpointing=True, max_steps=2)
+    trainer_of(tokenizer, rows, tmp_path, settings).train()
+    first, whole = read_steps(tmp_path)[0], read_steps(finished.folder)[0]
+    assert first["grad_norm"] == pytest.approx(whole["grad_norm"], rel=1e-5)
+
+
+def test_bf16_runs_under_autocast_and_keeps_float32_weights(tokenizer, rows, tmp_path, finished):
+    trainer = trainer_of(tokenizer, rows, tmp_path, replace(SETTINGS, bf16=True, max_steps=2, beta=0.0))
+    before = weights_of(trainer)
+    trainer.train()
+    assert weights_of(trainer).dtype == torch.float32
+    assert not torch.equal(before, weights_of(trainer))
+
+
+def test_it_learns_what_is_rewarded(tokenizer, rows, tmp_path):
+    settings = replace(SETTINGS, batch_size=16, num_generations=8, micro_batch_size=16, max_steps=12, beta=0.0,
+                       max_completion_length=10, learning_rate=3e-3, lr_scheduler_type="constant")  # fmt: skip
+    trainer_of(tokenizer, rows, tmp_path, settings, rewards=(early,)).train()
+    rewards = [step["reward"] for step in read_steps(tmp_path)]
+    assert sum(rewards[-3:]) > 1.5 * sum(rewards[:3])
+
+
+def test_what_it_leaves_behind(finished, tokenizer):
+    folder = finished.folder
+    assert [path.name for path in checkpoints(folder)] == ["checkpoint-2", "checkpoint-4"]
+    for place in (folder, folder / "checkpoint-4"):
+        args = read_json(place / "args.json")
+        assert args["system"] == "Think." and args["learning_rate"] == 1e-3 and args["trainer"] == "swift_rlvr.grpo"
+    saved = AutoModelForCausalLM.from_pretrained(folder / "checkpoint-4")
+    assert all(
+        torch.equal(a, b) for a, b in zip(saved.parameters(), finished.model.parameters(), strict=True)
+    )  # and the tokenizer is there, too:
+    assert AutoTokenizer.from_pretrained(folder / "checkpoint-4").get_vocab() == tokenizer.get_vocab()
+    steps, tables = read_steps(folder), read_completions(folder)
+    assert len(steps) == len(tables) == 4
+    assert {"loss", "grad_norm", "learning_rate", "reward", "reward_std", "frac_reward_zero_std", "rewards/early/mean",
+            "rewards/early/std", "completions/mean_length", "completions/max_length", "completions/clipped_ratio", "kl",
+            "clip_ratio/low_mean", "clip_ratio/region_mean", "epoch"} <= steps[0].keys()  # fmt: skip
+    # None leaves a completion out of the function's mean, and out of the sum.
+    assert {reward for table in tables for reward in table["countdown_only"]} == {None, 1.0}
+    total = [a + (b or 0.0) for a, b in zip(tables[0]["early"], tables[0]["countdown_only"], strict=True)]
+    assert steps[0]["reward"] == pytest.approx(sum(total) / 8, abs=1e-5)
+    assert len(tables[0]["prompt"]) == 8 and len(set(tables[0]["prompt"])) == 2
+    rates = [step["learning_rate"] for step in steps]
+    assert rates[0] == 0 and rates[1] == pytest.approx(1e-3) and rates[1] > rates[2] > rates[3]
+    assert any((folder / "runs").iterdir())
+
+
+def test_the_report_reads_a_run(finished, tmp_path):
+    curves, page = write_report(finished.folder, tmp_path)
+    assert curves.stat().st_size > 20_000
+    assert "early" in page.read_text()
+
+
+def test_reasons_are_logged_for_our_rewards(tokenizer, rows, tmp_path):
+    rewards = [REWARDS["external_countdown"](), REWARDS["external_format"]()]
+    trainer_of(tokenizer, rows, tmp_path, replace(SETTINGS, max_steps=1), rewards).train()
+    (step,) = read_steps(tmp_path)
+    shares = [value for name, value in step.items() if name.startswith("reasons/CountdownReward/")]
+    assert shares and sum(shares) == pytest.approx(1)
+    lines = [line for _, line in read_jsonl(tmp_path / "reasons.jsonl")]
+    (table,) = read_completions(tmp_path)
+    assert [line["rewards"]["FormatReward"] for line in lines] == table["FormatReward"]
+    assert rewards[0].log is None  # it can be used elsewhere afterwards
+
+
+def test_all_rows_come_once_in_an_epoch_and_in_another_order_in_the_next(tokenizer, rows, tmp_path):
+    trainer = trainer_of(tokenizer, rows, tmp_path)
+    numbers = [number for _ in range(7) for number in trainer._next_rows()]
+    assert sorted(numbers[:7]) == sorted(numbers[7:]) == list(range(7))
+    assert numbers[:7] != numbers[7:]
+
+
+@pytest.mark.parametrize(
+    "values", [lambda n: [0.0] * (n - 1), lambda n: None, lambda n: 1.0], ids=["short", "None", "number"]
+)
+def test_a_reward_with_the_wrong_number_of_values_is_named(tokenizer, rows, tmp_path, values):
+    def broken(completions, **columns):
+        return values(len(completions))
+
+    with pytest.raises(InputError, match="reward broken must return 8 values, one a completion, got"):
+        trainer_of(tokenizer, rows, tmp_path, rewards=(early, broken)).train()
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_and_keeps_the_last_checkpoint(tokenizer, rows, tmp_path, finished):
+    def infinite(completions, **columns):
+        infinite.calls += 1
+        return [math.inf if infinite.calls == 4 else float(i) for i in range(len(completions))]
+
+    infinite.calls = 0
+    trainer = trainer_of(tokenizer, rows, tmp_path, rewards=(early, infinite))
+    with pytest.raises(TrainingError, match=r"step 4: the loss is (nan|-?inf), .* last checkpoint is .*checkpoint-2"):
+        trainer.train()
+    assert [path.name for path in checkpoints(tmp_path)] == ["checkpoint-2"]
+    assert weights_of(trainer).isfinite().all()
+    assert AutoModelForCausalLM.from_pretrained(tmp_path / "checkpoint-2") is not None
+
+
+def test_a_checkpoint_that_could_not_be_written_leaves_the_one_before(tokenizer, rows, tmp_path, monkeypatch):
+    trainer = trainer_of(tokenizer, rows, tmp_path)
+    save = torch.save
+
+    def full_disk(state, path):
+        if state["step"] == 4:
+            raise OSError("no space left on device")
+        save(state, path)
+
+    monkeypatch.setattr(torch, "save", full_disk)
+    with pytest.raises(OSError, match="no space left"):
+        trainer.train()
+    monkeypatch.undo()
+    assert [path.name for path in checkpoints(tmp_path)] == ["checkpoint-2"]
+    trainer_of(tokenizer, rows, tmp_path).train(tmp_path / "checkpoint-2")
+    assert checkpoints(tmp_path)[-1].name == "checkpoint-4"
+
+
+def test_a_checkpoint_of_other_settings_is_refused(tokenizer, rows, tmp_path, finished):
+    other = trainer_of(tokenizer, rows, tmp_path, replace(SETTINGS, beta=0.1, save_steps=50))
+    with pytest.raises(InputError, match=r"other settings: there beta 0\.04, now 0\.1$"):
+        other.train(finished.folder / "checkpoint-2")
+    with pytest.raises(InputError, match="expected a checkpoint of this trainer, with trainer_state.pt in it"):
+        other.train(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_generations": 1}, "num_generations must be at least 2, got 1"),
+        ({"batch_size": 10}, "batch_size must be a multiple of num_generations, 4, got 10"),
+        ({"temperature": 0.0}, "temperature must be more than 0"),
+        ({"top_p": 1.5}, "top_p must be at most 1"),
+        ({"learning_rate": math.nan}, "learning_rate must be more than 0, got nan"),
+        ({"beta": -0.1}, "beta must be at least 0"),
+        ({"epsilon_high": 0.1}, "epsilon_high must be at least epsilon, 0.2, got 0.1"),
+        ({"max_steps": 0}, "max_steps must be at least 1"),
+        ({"loss_type": "ppo"}, "loss_type must be one of grpo, dapo, dr_grpo, got 'ppo'"),
+        ({"adam_beta2": 1.0}, "adam_beta2 must be from 0 to less than 1"),
+        ({"reward_weights": (1.0, math.inf)}, "reward_weights must be finite"),
+        ({"micro_batch_size": 0}, "micro_batch_size must be at least 1"),
+    ],
+)
+def test_settings_out_of_range_are_named(changes, message):
+    with pytest.raises(InputError, match=message):
+        replace(SETTINGS, **changes)
+
+
+def test_what_does_not_fit_together_is_named_before_training(tokenizer, rows, tmp_path):
+    with pytest.raises(InputError, match="the dataset has 0 rows, too few for one step"):
+        trainer_of(tokenizer, [], tmp_path)
+    with pytest.raises(InputError, match="one for each of 2 rewards, got 1"):
+        trainer_of(tokenizer, rows, tmp_path, replace(SETTINGS, reward_weights=(1.0,)))
+    with pytest.raises(
+        InputError, match="max_completion_length must be at most 9[0-9]{2}, got 1000: the model reads 1024"
+    ):
+        trainer_of(tokenizer, rows, tmp_path, replace(SETTINGS, max_completion_length=1000))
+    with pytest.raises(InputError, match="beta must be 0 without a reference model"):
+        GRPOTrainer(tiny_model(), tokenizer, [early], rows, SETTINGS, tmp_path)
+    assert not any(tmp_path.iterdir())
+
+
+def test_the_json_of_a_run_is_json(finished):
+    """No NaN in the log of an update, whatever the rewards say."""
+    for name in ("logging.jsonl", "completions.jsonl"):
+        for line in (finished.folder / name).read_text().splitlines():
+            json.loads(line, parse_constant=pytest.fail)

@@ -16,24 +16,21 @@ LAYERS = [
     {"countdown", "math_answers"},
     {"rewards"},
     {"tasks", "reason_log", "reason_callback"},
+    {"run_log"},
     {"sampling"},
     {"grpo", "evaluation", "scoring", "scoring_lines", "scoring_rewards", "scoring_workers"},
     {"dataset_files", "dataset_difficulty"},
-    {"dataset_check", "dataset_prompts"},
-    {"cli", "cli_countdown", "cli_rewards", "cli_tables", "cli_datasets"},
+    {"dataset_check", "dataset_prompts", "training_data", "trl_settings", "trl_callbacks"},
+    {"chat", "grpo_run", "trl_training"},
+    {"cli_tables"},
+    {"cli_chat", "cli_countdown", "cli_rewards", "cli_datasets"},
+    {"cli_train", "cli_training"},
+    {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 HEAVY = {  # may import the packages below
-    *(
-        "reason_callback",
-        "grpo",
-        "tiny_model",
-        "cpu_backend",
-        "sampling",
-        "evaluation",
-        "dataset_files",
-        "dataset_prompts",
-    ),
+    *("reason_callback", "grpo", "tiny_model", "cpu_backend", "sampling", "evaluation", "dataset_files"),
+    *("dataset_prompts", "run_log", "grpo_run", "chat", "trl_training", "trl_callbacks"),
 }
 # Modules of tasks/ that compute with numpy; the rest of the package, and so the start of the command line, is without.
 NUMPY = {

@@ -1,4 +1,4 @@
-"""The command `swift-rlvr`: makes datasets, evaluates models, grades completions, reports on training runs.
+"""The command `swift-rlvr`: makes datasets, trains, evaluates and asks models, grades completions, reports on runs.
 
 Errors in what the user gave end with exit code 2 and a message that names the flag or the file; everything else is a
 bug and shows its traceback.
@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from swift_rlvr import cli_countdown, cli_datasets, cli_rewards
+from swift_rlvr import cli_chat, cli_countdown, cli_datasets, cli_rewards, cli_train, cli_training
 from swift_rlvr.jsonl import InputError, read_json, write_json
 from swift_rlvr.summary import compare, comparison_table
 from swift_rlvr.tasks import TASKS
@@ -34,6 +34,9 @@ make_app.command("countdown")(cli_countdown.make_countdown)
 app.command("solve")(cli_countdown.solve_countdown)
 app.command("explain")(cli_rewards.explain)
 app.command("score")(cli_rewards.score)
+app.command("train")(cli_train.train)
+app.command("train-trl")(cli_training.train_trl)
+app.command("chat")(cli_chat.chat)
 console = Console()
 
 

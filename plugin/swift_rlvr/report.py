@@ -81,9 +81,10 @@ def panels(steps: Sequence[dict[str, Any]]) -> list[Panel]:
     logged = {key for step in steps for key in step}
     means = sorted(key for key in logged if key.startswith("rewards/") and key.endswith("/mean"))
     rewards = {key: key.split("/")[1] for key in means if key != "rewards/Format/mean"}
+    reward = next(iter(rewards.values()), "")
     lengths = {"completions/mean_length": "mean", "completions/max_length": "longest"}
     wanted = [
-        Panel("Reward", f"mean {', '.join(rewards.values())}" if rewards else "mean", rewards or {"reward": "reward"}),
+        Panel("Reward", f"mean {reward}" if len(rewards) == 1 else "mean", rewards or {"reward": "all, weighted"}),
         Panel("Format", "share in the format", {"rewards/Format/mean": "Format"}, 1.05),
         Panel("Completion length", "tokens", lengths),
         Panel("Spread of the reward within a group", "standard deviation", {"reward_std": "all rewards, weighted"}),

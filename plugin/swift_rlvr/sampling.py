@@ -62,7 +62,7 @@ def sample(
     """`settings.samples` completions for each conversation (a list of messages that ends with the user's turn)."""
     from transformers import AutoTokenizer
 
-    tokenizer = _loaded(AutoTokenizer, settings.model)
+    tokenizer = load_pretrained(AutoTokenizer, settings.model)
     if not tokenizer.chat_template:
         raise InputError(f"model {settings.model}: its tokenizer has no chat template")
     prompts = [
@@ -82,7 +82,8 @@ def choose_backend(backend: str) -> str:
     return "vllm" if torch.cuda.is_available() and find_spec("vllm") else "transformers"
 
 
-def _loaded(kind: Any, model: str, **options: Any) -> Any:
+def load_pretrained(kind: Any, model: str, **options: Any) -> Any:
+    """`kind.from_pretrained(model, **options)`; InputError where there is no such model."""
     try:
         return kind.from_pretrained(model, **options)
     except (OSError, ValueError) as error:
@@ -94,8 +95,8 @@ def _with_transformers(settings, tokenizer, prompts, console) -> list[list[Compl
     from transformers import AutoModelForCausalLM, GenerationConfig, StoppingCriteria, StoppingCriteriaList
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    model = _loaded(AutoModelForCausalLM, settings.model, dtype="auto").to(device).eval()
-    _check_length(settings, prompts, model.config)
+    model = load_pretrained(AutoModelForCausalLM, settings.model, dtype="auto").to(device).eval()
+    check_length(settings, prompts, model.config)
     ends = model.generation_config.eos_token_id
     ends = {*(ends if isinstance(ends, list) else [ends]), tokenizer.eos_token_id} - {None}
     pad = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
@@ -152,7 +153,7 @@ def _with_vllm(settings, tokenizer, prompts, console) -> list[list[Completion]]:
     from transformers import AutoConfig
     from vllm import LLM, SamplingParams
 
-    _check_length(settings, prompts, _loaded(AutoConfig, settings.model))
+    check_length(settings, prompts, load_pretrained(AutoConfig, settings.model))
     llm = LLM(
         settings.model,
         seed=settings.seed,
@@ -170,7 +171,8 @@ def _with_vllm(settings, tokenizer, prompts, console) -> list[list[Completion]]:
     ]
 
 
-def _check_length(settings, prompts, config) -> None:
+def check_length(settings: Any, prompts: Sequence[Sequence[int]], config: Any) -> None:
+    """InputError where the longest prompt and `settings.max_new_tokens` are more than the model reads."""
     longest, room = max(map(len, prompts)), getattr(config, "max_position_embeddings", None)
     if room and longest + settings.max_new_tokens > room:
         raise InputError(

@@ -83,10 +83,7 @@ class VLLMSampler:
         self.llm.reset_prefix_cache()
 
     def state(self) -> None:
-        return None
-
-    def set_state(self, state: None) -> None:
-        """There is none."""
+        pass
 
 
 def _prepare_cpu() -> None:

@@ -41,9 +41,7 @@ class GRPOTrainer:
         rewards: functions `reward(completions, **columns) -> list[float | None]`, logged under their `__name__`.
         rows: each with `messages` and the columns of the rewards, as `Task.preprocess` makes them.
         folder: for checkpoints and logs. info: what goes into args.json beside the settings.
-
-    Raises:
-        InputError: the settings do not fit the rows, the rewards or the model.
+    InputError where the settings do not fit the rows, the rewards or the model.
     """
 
     def __init__(
@@ -53,7 +51,8 @@ class GRPOTrainer:
     ):  # fmt: skip
         self.model, self.tokenizer, self.rewards, self.rows, self.settings = model, tokenizer, rewards, rows, settings
         self.folder, self.console = Path(folder), console or Console(highlight=False)
-        self.info = {"trainer": "swift_rlvr.grpo", **asdict(settings), **(info or {})}
+        system = [turn["content"] for row in rows[:1] for turn in row["messages"] if turn["role"] == "system"] or [None]
+        self.info = {"trainer": "swift_rlvr.grpo", "system": system[0], **asdict(settings), **(info or {})}
         self.prompts = [tokenizer.apply_chat_template(row["messages"], add_generation_prompt=True, return_dict=False)
                         for row in rows]  # fmt: skip
         self._check(reference)
@@ -213,7 +212,8 @@ class GRPOTrainer:
         self.model.load_state_dict(saved.state_dict())
         for name in ("optimizer", "scheduler"):
             getattr(self, name).load_state_dict(state[name])
-        self.sampler.set_state(state["sampler"])
+        if state["sampler"] is not None:
+            self.sampler.set_state(state["sampler"])
         self.sampler.update()
         self.step, self.seen = state["step"], state["seen"]
         set_random_state(state["random"])

@@ -1,0 +1,121 @@
+"""The command `swift-rlvr chat`: ask a model a question, or a task whose answer is graded."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from swift_rlvr.cli_tables import print_explanation
+from swift_rlvr.jsonl import InputError
+from swift_rlvr.tasks import TASKS
+
+DATASET = f"NAME:FILE, FILE, NAME or NAME:SPLIT; NAME is one of {', '.join(TASKS)}."
+
+
+def chat(
+    model: Annotated[str, typer.Argument(help="A folder with a model or a checkpoint, or a hub id.")],
+    question: Annotated[
+        str | None, typer.Argument(help="- reads it from standard input; without one: a conversation.")
+    ] = None,
+    nums: Annotated[str | None, typer.Option(help='Ask a Countdown task: the numbers, such as "3 5 7".')] = None,
+    target: Annotated[str | None, typer.Option(help="Countdown: the number to reach.")] = None,
+    row: Annotated[str | None, typer.Option(metavar="DATASET", help=f"Ask a row of a dataset: {DATASET}")] = None,
+    number: Annotated[int, typer.Option(min=1, help="Which row.")] = 1,
+    use_hf: Annotated[bool, typer.Option("--use-hf", help="A NAME is read from Hugging Face, not ModelScope.")] = False,
+    system: Annotated[str | None, typer.Option(help='Instead of the one of the training; "" for none.')] = None,
+    max_new_tokens: Annotated[int, typer.Option(help="The longest answer, in tokens.")] = 200,
+    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.7,
+    seed: Annotated[int, typer.Option(help="Same seed, same answer.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
+) -> None:
+    """Ask a model a question and see the answer as it is written.
+
+    A Countdown task and a row of a dataset are asked as in training, and the
+    answer is graded. In a conversation the model sees what was said before;
+    an empty line or Ctrl-D ends it.
+    """
+    from swift_rlvr import chat as chatting
+    from swift_rlvr.dataset_files import parse_source
+    from swift_rlvr.evaluation import with_system
+
+    settings = chatting.ChatSettings(model, max_new_tokens, temperature, seed)
+    if (nums is None) != (target is None):
+        raise InputError('--nums and --target belong together, such as --nums "3 5 7" --target 22')
+    if sum(given is not None for given in (question, nums, row)) > 1:
+        raise InputError("expected one of QUESTION, --nums with --target, and --row")
+    if nums is not None:
+        asked = chatting.countdown_question(nums, target)
+    elif row is not None:
+        try:
+            asked = chatting.row_question(parse_source(row, use_hf), number)
+        except InputError as error:
+            raise InputError(f"--row: {error}") from error
+    elif question is not None:
+        text = sys.stdin.read() if question == "-" else question
+        if not text.strip():
+            raise InputError("QUESTION is empty")
+        asked = chatting.plain_question(text)
+    elif as_json or not sys.stdin.isatty():
+        raise InputError(
+            "give a QUESTION (- for standard input), --nums with --target, or --row; a conversation needs a terminal"
+        )
+    else:
+        asked = None
+    prompt, source = chatting.system_prompt(model, asked and asked.task)
+    if system is not None:
+        prompt, source = system or None, "--system"
+    notes, console = Console(stderr=True, highlight=False), Console(highlight=False)
+
+    def write(text: str) -> None:
+        sys.stdout.write(chatting.shown(text))
+        sys.stdout.flush()
+
+    def say(note: str) -> None:
+        sys.stdout.write("\n")
+        sys.stdout.flush()
+        notes.print(note, style="dim", markup=False)
+
+    try:
+        notes.print(f"Loading {model}", style="dim", markup=False, soft_wrap=True)
+        model_to_ask = chatting.Chat(settings)
+        if asked is None:
+            ends = Text("An empty line or Ctrl-D ends the conversation.", "dim")
+            notes.print(_about(prompt, source), ends, sep="\n", soft_wrap=True)
+            chatting.converse(model_to_ask, prompt, _read_line, write, say)
+            return
+        messages = with_system(asked.messages, prompt, override=system is not None)
+        if not as_json:
+            own = asked.messages[0]["role"] == "system" and system is None
+            notes.print(_about(messages[0]["content"], "the row") if own else _about(prompt, source), soft_wrap=True)
+            if asked.task is not None:
+                notes.print(Text(f"\n{chatting.shown(messages[-1]['content'])}\n", "dim"), soft_wrap=True)
+        answer = model_to_ask.answer(messages, None if as_json else write)
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+    explanation = asked.grade(answer.text)
+    if as_json:
+        grade = {} if explanation is None else {"reward": explanation.reward, "reason": explanation.reason}
+        said = {"model": model, "messages": messages, "answer": answer.text, "tokens": answer.tokens}
+        typer.echo(json.dumps({**said, "finish": answer.finish, **grade}))
+        return
+    say(chatting.ended(answer, settings))
+    if explanation is not None:
+        print_explanation(console, asked.task.name, explanation)
+
+
+def _about(system: str | None, source: str) -> Text:
+    if system is None:
+        return Text(f"No system prompt but what the chat template has by itself (from: {source}).", "dim")
+    return Text(f"System prompt (from: {source}): {system}", "dim")
+
+
+def _read_line() -> str | None:
+    try:
+        return input("\nyou> ")
+    except EOFError:
+        return None

@@ -1,0 +1,243 @@
+"""Asking a model: the real tiny model, its streamed answers, its system prompt, graded tasks, conversations, errors."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from rich.console import Console
+from swift_rlvr.chat import (
+    Chat,
+    ChatSettings,
+    converse,
+    countdown_question,
+    plain_question,
+    row_question,
+    system_prompt,
+)
+from swift_rlvr.cli_chat import chat as chat_command
+from swift_rlvr.countdown import verify
+from swift_rlvr.dataset_files import parse_source
+from swift_rlvr.evaluation import with_system
+from swift_rlvr.jsonl import InputError
+from swift_rlvr.sampling import SamplingSettings, sample
+from swift_rlvr.tasks import TASKS
+from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, to_messages
+from swift_rlvr.tiny_model import WEIGHTS
+from typer.testing import CliRunner
+
+ROOT = Path(__file__).parents[1]
+HELD_OUT = ROOT / "datasets" / "countdown" / "tiny_test.jsonl"
+app = typer.Typer()
+app.command()(chat_command)
+
+
+@pytest.fixture(scope="module")
+def model():
+    import torch
+
+    torch.set_num_threads(1)
+    return Chat(ChatSettings(str(WEIGHTS), temperature=0, max_new_tokens=100))
+
+
+def run(*arguments: object, **options):
+    return CliRunner().invoke(app, [str(WEIGHTS), *map(str, arguments)], **options)
+
+
+def test_the_answer_is_the_one_of_the_evaluations_sampling(model):
+    asked = to_messages([3, 5, 7], 22)
+    pieces: list[str] = []
+    answer = model.answer(asked, pieces.append)
+    ((expected,),) = sample(
+        SamplingSettings(str(WEIGHTS), temperature=0, max_new_tokens=100), [asked], Console(quiet=True)
+    )
+    assert answer == expected
+    assert "".join(pieces) == answer.text
+    assert len(pieces) > 5  # in pieces, as it is written
+
+
+def test_the_same_seed_gives_the_same_answers_and_another_seed_others():
+    texts = []
+    for seed in (1, 1, 2):
+        chat = Chat(ChatSettings(str(WEIGHTS), seed=seed, max_new_tokens=80))
+        texts.append([chat.answer(to_messages([3, 5, 7], 22)).text for _ in range(2)])
+    assert texts[0] == texts[1] != texts[2]
+    assert texts[0][0] != texts[0][1]  # one question asked again is answered anew
+
+
+def test_an_answer_that_is_cut_off_says_so():
+    short, long = (Chat(ChatSettings(str(WEIGHTS), max_new_tokens=tokens)) for tokens in (5, 200))
+    answer = short.answer(to_messages([3, 5, 7], 22))
+    assert (answer.tokens, answer.finish) == (5, "length")
+    # The tiny model writes 53 tokens on average, and one in 20 completions has more than 200.
+    assert "stop" in {long.answer(to_messages([3, 5, 7], 22)).finish for _ in range(3)}
+
+
+def test_a_countdown_task_is_asked_word_for_word_as_in_training_and_graded_by_the_verifier():
+    question = countdown_question("7 3 5", "22")
+    assert with_system(question.messages, SYSTEM_PROMPT) == to_messages([7, 3, 5], 22)
+    for answer in ("<answer>3 * 5 + 7</answer>", "<answer>3 * 5</answer>", "no answer", "<answer>3 * 5 + 7"):
+        graded, verdict = question.grade(answer), verify(answer, [7, 3, 5], 22)
+        assert (graded.reward, graded.reason) == (verdict.reward, verdict.reason)
+        assert graded.rules
+    assert plain_question("1 + 1?").grade("2") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [
+        ("countdown", None),
+        ("gsm8k", "<answer>{}</answer>"),
+        ("numina_math_tir", r"<answer>{}</answer>"),
+        ("bespoke_stratos", r"<answer>{}</answer>"),
+    ],
+)
+def test_every_datasets_row_is_asked_and_graded_as_its_task_does(name, right):
+    source = parse_source(f"{name}:{ROOT / 'datasets' / name / 'train.jsonl'}")
+    question = row_question(source, 2)
+    gold = source.task.gold_completion([row for _, row in source.rows()][1])
+    assert question.grade(gold).reward == 1.0
+    assert question.grade("I do not know.").reward == 0.0
+    assert question.messages == source.task.preprocess([row for _, row in source.rows()][1])["messages"]
+
+
+def test_rows_of_a_mixed_file_are_graded_by_their_own_task(tmp_path):
+    rows = [
+        {"task": "countdown", "nums": [3, 5, 7], "target": 22},
+        {"task": "math", "messages": [{"role": "user", "content": "1 + 1?"}], "solution": "2"},
+    ]
+    (tmp_path / "mixed.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = parse_source(f"mixed:{tmp_path / 'mixed.jsonl'}")
+    assert row_question(source, 1).grade("<answer>3*5+7</answer>").reward == 1.0
+    graded = row_question(source, 2).grade("<answer>2</answer>")
+    assert (graded.reward, graded.reason) == (1.0, "correct")
+
+
+def test_the_system_prompt_is_that_of_the_training(tmp_path):
+    checkpoint = tmp_path / "run" / "checkpoint-2"
+    checkpoint.mkdir(parents=True)
+    countdown, numina = TASKS["countdown"], TASKS["numina_math_tir"]
+    assert system_prompt(str(checkpoint), countdown)[0] == SYSTEM_PROMPT
+    assert system_prompt(str(checkpoint), None)[0] is None
+    above, beside = checkpoint.parent / "args.json", checkpoint / "args.json"
+    cases = [
+        ({"system": "Think.", "dataset": "countdown"}, "Think."),
+        ({"system": None, "dataset": ["countdown:tasks.jsonl#9"]}, None),  # the template's own default
+        # Rows that bring their system prompt: ms-swift notes none.
+        ({"system": None, "dataset": ["AI-MO/NuminaMath-TIR#100"]}, numina.system),
+        ({"system": None, "dataset": "gsm8k:train.jsonl"}, TASKS["gsm8k"].system),
+        ({"system": None, "dataset": ["gsm8k", "countdown"]}, None),
+        ({}, None),
+    ]
+    for noted, expected in cases:
+        above.write_text(json.dumps(noted))
+        assert system_prompt(str(checkpoint), countdown) == system_prompt(str(checkpoint), None)
+        assert system_prompt(str(checkpoint), None)[0] == expected, noted
+    beside.write_text(json.dumps({"system": "Nearer."}))
+    assert system_prompt(str(checkpoint), None) == ("Nearer.", str(beside))
+
+
+def test_a_conversation_remembers_and_leaves_out_the_oldest_when_it_is_too_long(model):
+    question = countdown_question([3, 5, 7], 22).messages[0]["content"]
+    notes: list[str] = []
+    questions = iter([question, "And in another way?", "", "never asked"])
+    messages = converse(model, SYSTEM_PROMPT, lambda: next(questions), lambda text: None, notes.append)
+    assert [message["role"] for message in messages] == ["user", "assistant"] * 2
+    assert messages[0]["content"] == question
+    assert messages[1]["content"] == model.answer(to_messages([3, 5, 7], 22)).text
+    assert messages[3]["content"] == model.answer(with_system(messages[:3], SYSTEM_PROMPT)).text
+    assert next(questions) == "never asked"
+
+    # The model reads 1,024 tokens, 100 of them its answer: one such question has room, two have not.
+    long = iter([question + " 1" * 300, "And now? " + "2 " * 250, None])
+    messages = converse(model, SYSTEM_PROMPT, lambda: next(long), lambda text: None, notes.append)
+    assert [message["content"][:8] for message in messages[::2]] == ["And now?"]
+    assert any("left out" in note for note in notes)
+
+
+def test_the_command_streams_grades_and_says_which_prompt_it_used():
+    result = run("--nums", "3 5 7", "--target", 22, "--max-new-tokens", 20)
+    assert result.exit_code == 0, result.output
+    answer, _, grade = result.stdout.partition("countdown: reward 0.0 (no answer)")  # nobody gets there in 20 tokens
+    assert answer.startswith("<think>\n") and len(answer) > 20
+    assert "there is an <answer> block" in grade
+    assert "20 tokens, cut off at --max-new-tokens 20" in result.stderr
+    assert "the task countdown" in result.stderr
+    assert "Using the numbers [3, 5, 7], create an equation that equals 22." in result.stderr
+
+
+def test_json_for_programs_is_all_there_is_on_standard_output():
+    result = run("--row", f"countdown:{HELD_OUT}", "--number", 3, "--json", "--temperature", 0)
+    said = json.loads(result.stdout)
+    row = json.loads(HELD_OUT.read_text().splitlines()[2])
+    assert said["messages"] == to_messages(row["nums"], row["target"])
+    verdict = verify(said["answer"], row["nums"], row["target"])
+    assert (said["reward"], said["reason"]) == (verdict.reward, verdict.reason)
+    assert said["finish"] in ("stop", "length") and said["tokens"] > 1
+
+
+def test_a_question_from_standard_input_with_a_system_prompt_of_ones_own():
+    said = json.loads(run("-", "--system", "Think.", "--json", "--max-new-tokens", 3, input="1 + 1?").stdout)
+    assert said["messages"] == [{"role": "system", "content": "Think."}, {"role": "user", "content": "1 + 1?"}]
+    assert "reward" not in said
+    bare = json.loads(run("1 + 1?", "--system", "", "--json", "--max-new-tokens", 3).stdout)
+    assert [message["role"] for message in bare["messages"]] == ["user"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--nums", "3 5"], "--nums and --target belong together"),
+        (["--nums", "3 five", "--target", 8], r"--nums and --target: column 'nums': expected whole numbers"),
+        (["1 + 1?", "--nums", "3 5", "--target", 8], "expected one of QUESTION, --nums"),
+        (["--row", f"countdown:{HELD_OUT}", "--number", 10_000], "has no row 10000"),
+        (["--row", "countdown:gone.jsonl"], "--row: cannot read gone.jsonl"),
+        ([], "give a QUESTION"),
+        (["  "], "QUESTION is empty"),
+        (["1 + 1?", "--temperature", "nan"], "--temperature must be at least 0, got nan"),
+        (["1 + 1?", "--max-new-tokens", 0], "--max-new-tokens must be at least 1"),
+        (["1 + 1?", "--seed", -1], "--seed must be at least 0"),
+        (["1 " * 600], "max_new_tokens must be at most"),
+    ],
+)
+def test_what_cannot_be_used_is_named(arguments, problem):
+    result = run(*arguments)
+    assert isinstance(result.exception, InputError)
+    assert problem in str(result.exception)
+
+
+def test_a_model_that_is_not_there_is_named(tmp_path):
+    result = CliRunner().invoke(app, [str(tmp_path), "1 + 1?"])
+    assert isinstance(result.exception, InputError)
+    assert f"model {tmp_path}: cannot be loaded" in str(result.exception)
+
+
+def test_what_could_steer_the_terminal_is_shown_as_text():
+    from swift_rlvr.chat import shown
+
+    assert shown("a\x1b]0;title\x07\r\nb\u202e") == "a\\x1b]0;title\\x07\\r\nb\\u202e"
+
+
+def test_a_conversation_on_a_terminal_ends_with_an_empty_line(capsys, monkeypatch):
+    """A real pseudo-terminal: without one the command asks for a question."""
+    ours, theirs = pty.openpty()
+    os.write(ours, b"What is 1 + 1?\nAnd 2 + 2?\n\nnever asked\n")
+    with os.fdopen(theirs) as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        chat_command(str(WEIGHTS), max_new_tokens=8, temperature=0)
+    os.close(ours)
+    shown = capsys.readouterr()
+    assert "An empty line or Ctrl-D ends the conversation." in shown.err
+    assert shown.err.count("cut off at --max-new-tokens 8") == 2
+    assert shown.out.count("you>") == 3
+
+
+def test_the_script_says_which_argument_it_needs():
+    command = ["bash", str(ROOT / "scripts" / "chat.sh")]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert shown.returncode == 2
+    assert "a model is needed: bash scripts/chat.sh MODEL [QUESTION]" in shown.stderr

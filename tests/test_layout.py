@@ -16,7 +16,7 @@ LAYERS = [
     {"countdown", "math_answers"},
     {"rewards"},
     {"tasks", "reason_log", "reason_callback"},
-    {"run_log"},
+    {"run_log", "run_checkpoint"},
     {"sampling"},
     {"grpo", "evaluation", "scoring", "scoring_lines", "scoring_rewards", "scoring_workers"},
     {"dataset_files", "dataset_difficulty"},
@@ -30,7 +30,7 @@ LAYERS = [
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 HEAVY = {  # may import the packages below
     *("reason_callback", "grpo", "tiny_model", "cpu_backend", "sampling", "evaluation", "dataset_files"),
-    *("dataset_prompts", "run_log", "grpo_run", "chat", "trl_training", "trl_callbacks"),
+    *("dataset_prompts", "run_log", "run_checkpoint", "grpo_run", "chat", "trl_training", "trl_callbacks"),
 }
 # Modules of tasks/ that compute with numpy; the rest of the package, and so the start of the command line, is without.
 NUMPY = {

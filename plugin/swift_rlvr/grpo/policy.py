@@ -1,20 +1,21 @@
 """A causal language model as a policy: the log-probabilities of completions, and a batch's gradient in micro-batches.
 
-Completions follow their prompts without a gap and are padded on the right. So no token that counts ever sees padding,
-no attention mask is needed, and positions are right for every model. Micro-batches hold completions of like length and
-are cut to their longest, whatever the longest of the batch is.
+The completions of a prompt share its computation, forwards and backwards: the prompt goes through the model once, and
+they attend to the keys and values that it left. Micro-batches are cut to their longest prompt and completion, and put
+together so that the model computes the fewest tokens.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
+from transformers import DynamicCache
 
 from .log_probs import chunked_log_probs, selected_log_probs
 from .objective import policy_loss
@@ -24,15 +25,17 @@ LOGITS_IN_MEMORY = 2**25  # at a time: 128 MB in float32, four times as much wit
 
 @dataclass(frozen=True)
 class Batch:
-    """B completions, at most T tokens each, sampled by the old policy.
+    """B completions of at most T tokens, sampled by the old policy, with prompts of at most P tokens.
 
-    tokens: (B, L) prompt, completion, padding. starts: (B,) length of the prompt. mask: (B, T) completion tokens that
-    count. weights: (B, T), see `token_weights`. advantages: (B,). old, ref: (B, T) log-probabilities under the old and
-    the reference policy; None for `old` where the policy has not changed since, None for `ref` where beta is 0.
+    prompts: (B, P), padding on the left. prompt_mask: (B, P), what is no padding. completions: (B, T), padding on the
+    right. mask: (B, T), completion tokens that count. weights: (B, T), see `token_weights`. advantages: (B,). old, ref:
+    (B, T) log-probabilities under the old and the reference policy; None for `old` where the policy has not changed
+    since, None for `ref` where beta is 0.
     """
 
-    tokens: Tensor
-    starts: Tensor
+    prompts: Tensor
+    prompt_mask: Tensor
+    completions: Tensor
     mask: Tensor
     weights: Tensor | None = None
     advantages: Tensor | None = None
@@ -42,31 +45,46 @@ class Batch:
     def take(self, rows: Tensor) -> Batch:
         """Some of the completions, without the columns that are padding in all of them."""
         cut = {name: None if value is None else value[rows] for name, value in vars(self).items()}
-        longest = int(cut["mask"].sum(1).max().clamp(min=1))
-        cut["tokens"] = cut["tokens"][:, : int(cut["starts"].max()) + longest]
-        for name in ("mask", "weights", "old", "ref"):
-            cut[name] = None if cut[name] is None else cut[name][:, :longest]
+        prompt, completion = (int(cut[name].sum(1).max().clamp(min=1)) for name in ("prompt_mask", "mask"))
+        for name in ("prompts", "prompt_mask"):
+            cut[name] = cut[name][:, -prompt:]
+        for name in ("completions", "mask", "weights", "old", "ref"):
+            cut[name] = None if cut[name] is None else cut[name][:, :completion]
         return Batch(**cut)
 
-    def micro_batches(self, size: int) -> Iterator[tuple[Tensor, Batch]]:
-        """(rows, their completions), `size` at a time, the longest first: what memory cannot hold fails at once."""
-        for rows in (self.starts + self.mask.sum(1)).argsort(descending=True, stable=True).split(size):
-            yield rows, self.take(rows)
+    def distinct_prompts(self) -> tuple[Tensor, Tensor]:
+        """For each distinct prompt a row that has it (D,), and for each row the number of its prompt (B,)."""
+        _, number = self.prompts.where(self.prompt_mask, -1).unique(dim=0, return_inverse=True)
+        rows = torch.arange(len(number), device=number.device)
+        return rows.new_empty(int(number.max()) + 1).scatter_(0, number, rows), number
+
+    def micro_batches(self, size: int) -> list[tuple[Tensor, Batch]]:
+        """(rows, their completions), `size` at a time: by length, or by prompt and length, which computes less."""
+        lengths, (_, number) = self.mask.sum(1), self.distinct_prompts()
+        by_length, by_prompt = lengths.argsort(), (number * (int(lengths.max()) + 1) + lengths).argsort()
+        return min(
+            ([(rows, self.take(rows)) for rows in order.split(size)] for order in (by_length, by_prompt)),
+            key=lambda parts: sum(part.computed_tokens() for _, part in parts),
+        )
+
+    def computed_tokens(self) -> int:
+        return len(self.distinct_prompts()[0]) * self.prompts.shape[1] + self.mask.numel()
 
 
 def collate(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], pad: int, device: Any) -> Batch:
     """The batch of completions given as token ids, each with its prompt.
 
     >>> batch = collate([[7], [7, 8]], [[5, 6], [4]], pad=0, device="cpu")
-    >>> batch.tokens.tolist(), batch.mask.tolist()
-    ([[7, 5, 6], [7, 8, 4]], [[True, True], [True, False]])
+    >>> batch.prompts.tolist(), batch.completions.tolist(), batch.mask.tolist()
+    ([[0, 7], [7, 8]], [[5, 6], [4, 0]], [[True, True], [True, False]])
     """
-    rows = [[*prompt, *completion] for prompt, completion in zip(prompts, completions, strict=True)]
-    longest = max(map(len, rows))
-    tokens = torch.tensor([row + [pad] * (longest - len(row)) for row in rows], device=device)
-    lengths = torch.tensor(list(map(len, completions)), device=device)
-    mask = torch.arange(int(lengths.max()), device=device) < lengths.unsqueeze(1)
-    return Batch(tokens, torch.tensor(list(map(len, prompts)), device=device), mask)
+    before, after = max(map(len, prompts)), max(map(len, completions))
+    left = [[pad] * (before - len(prompt)) + [*prompt] for prompt in prompts]
+    right = [[*completion] + [pad] * (after - len(completion)) for completion in completions]
+    counts = [torch.tensor(list(map(len, each)), device=device).unsqueeze(1) for each in (prompts, completions)]
+    prompt_mask = torch.arange(before, device=device) >= before - counts[0]
+    mask = torch.arange(after, device=device) < counts[1]
+    return Batch(torch.tensor(left, device=device), prompt_mask, torch.tensor(right, device=device), mask)
 
 
 class Policy:
@@ -87,17 +105,39 @@ class Policy:
 
     def log_probs(self, batch: Batch) -> Tensor:
         """Log-probability of every completion token, float32 (B, T); 0 where the mask is not set."""
-        rows, places = batch.mask.nonzero(as_tuple=True)
-        before = batch.starts[rows] + places - 1  # what is said there is about the next token
-        labels = batch.tokens[rows, before + 1]
+        counts, labels = batch.mask, batch.completions[batch.mask]
         with self.autocast():
+            states = self._states(batch)[counts]  # what is said there is about the token
             if self._plain_head:
-                hidden = self.model.base_model(batch.tokens, use_cache=False).last_hidden_state
-                found = chunked_log_probs(hidden[rows, before], self.head, labels, self.temperature, self.chunk)
+                found = chunked_log_probs(states, self.head, labels, self.temperature, self.chunk)
             else:
-                logits = self.model(batch.tokens, use_cache=False).logits
-                found = selected_log_probs(logits[rows, before], labels, self.temperature)
-        return found.new_zeros(batch.mask.shape).index_put((rows, places), found)
+                found = selected_log_probs(states, labels, self.temperature)
+        return found.new_zeros(counts.shape).masked_scatter(counts, found)
+
+    def _states(self, batch: Batch) -> Tensor:
+        """The last hidden states before each completion token, (B, T, H); logits where the head is not plain."""
+        width, model = batch.prompts.shape[1], self.model.base_model if self._plain_head else self.model
+        mask = torch.cat([batch.prompt_mask, torch.ones_like(batch.mask[:, :-1])], 1)
+        positions = (mask.long().cumsum(1) - 1).clamp(min=0)
+
+        def run(tokens: Tensor, rows: Any, columns: slice, cache: DynamicCache | None) -> Tensor:
+            seen = mask[rows, : columns.stop]  # completions need no mask for what is padding at their end
+            seen = None if bool(seen.all()) else seen
+            out = model(tokens, attention_mask=seen, position_ids=positions[rows, columns],
+                        past_key_values=cache, use_cache=cache is not None)  # fmt: skip
+            return out.last_hidden_state if self._plain_head else out.logits
+
+        rest = batch.completions[:, :-1]
+        if self.model.training and self.model.is_gradient_checkpointing:  # which knows no cache
+            whole = torch.cat([batch.prompts, rest], 1)
+            return run(whole, slice(None), slice(0, mask.shape[1]), None)[:, width - 1 :]
+        (first, number), cache = batch.distinct_prompts(), DynamicCache(config=self.model.config)
+        last = run(batch.prompts[first], first, slice(0, width), cache)[:, -1:]
+        for layer in cache.layers:
+            layer.batch_select_indices(number)
+        if rest.shape[1] == 0:
+            return last[number]
+        return torch.cat([last[number], run(rest, slice(None), slice(width, mask.shape[1]), cache)], 1)
 
     @torch.no_grad()
     def all_log_probs(self, batch: Batch, micro_batch: int) -> Tensor:

@@ -18,9 +18,9 @@ from rich.console import Console
 from transformers import get_scheduler
 
 from swift_rlvr.jsonl import InputError, write_json
+from swift_rlvr.run_checkpoint import ARGS, checkpoints, load_state, save, set_random_state
 from swift_rlvr.run_log import RunLog, batch_summary
 
-from .checkpoint import ARGS, checkpoints, load_state, save, set_random_state
 from .objective import group_advantages, token_weights, total_reward
 from .policy import Batch, Policy, collate
 from .samplers import TransformersSampler, VLLMSampler

@@ -1,0 +1,237 @@
+"""Our loss and gradients beside those of TRL's and ms-swift's own GRPO trainers: same weights, completions and rewards.
+
+    python -m pytest tests/test_grpo_against_trainers.py -s      # prints the table of differences
+
+Each case has four optimizer steps. Completions are taken over at the first and the third, so these are first inner
+iterations, and the second and fourth later ones; in the fourth, policy, old and reference policy are three.
+grpo_peers.py says what is put into the trainers. Two differences are known and not met here: a completion to which no
+reward applies counts for nothing with us and as a reward of 0 with them, and ms-swift clamps k3 at 10.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import replace
+from functools import cache, lru_cache
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import grpo_peers
+import pytest
+import torch
+from grpo_peers import MAX_LENGTH, REWARD_WEIGHTS, STEPS, Case, Sampled
+from swift_rlvr.grpo.objective import group_advantages, k3, log_ratio, token_weights, total_reward
+from swift_rlvr.grpo.policy import Batch, Policy, collate
+from swift_rlvr.jsonl import read_jsonl
+from swift_rlvr.tasks.countdown import to_messages
+from swift_rlvr.tiny_model import WEIGHTS
+from torch import Tensor
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+PEERS = {"TRL": grpo_peers.run_trl, "ms-swift": grpo_peers.run_swift}
+MICRO_BATCH = 5  # ours, of 12 completions
+TOLERANCES = {"advantages": 1e-5, "loss": 1e-5, "gradient": 1e-5, "worst parameter": 1e-4}
+CASES = (
+    *(Case(aggregation, beta) for aggregation in ("grpo", "dapo", "dr_grpo") for beta in (0.0, 0.04)),
+    Case("grpo", 0.04, micro_batches=1),
+    Case("grpo", 0.04, low=0.006, high=0.008, level="sequence"),  # GSPO
+    Case("dapo", 0.04, high=0.28, temperature=0.7),
+    Case("dr_grpo", scale=False, iterations=1),
+)
+CUT = ("<think>\n6+5=11,11*3=33 high\n5-3=2,6/2=3 low\n6+3=9,9*5=45 high\n6-", "<think>\n7*4=28,28")
+TEXTS = (  # for each of the first three tasks: a right one, wrong ones and one without an end; the same; equal rewards
+    (
+        "<think>\n6-5=1,3+1=4 yes\n</think>\n<answer>3+(6-5)</answer>",
+        "<think>\n5*3=15,15-6=9 high\n</think>\n<answer>(5*3)-6</answer>",
+        "<think>\n5+3=8,8+6=14 high\n6-5=1,3/1=3 low\n6*3=18,18-5=13 high\n</think>\n<answer>3/(6-5)</answer>",
+        CUT[0],
+    ),
+    (
+        "<think>\n7*4=28,28-2=26 high\n7+4=11,11-2=9 yes\n</think>\n<answer>(7+4)-2</answer>",
+        CUT[1],
+        "<think>\n7*4=28,28*2=56 high\n7-2=5,5*4=20 high\n7*2=14,14*4=56 high\n</think>\n<answer>(7*2)*4</answer>",
+        "<think>\n4*2=8,8-7=1 low\n</think>\n<answer>(4*2)-7</answer>",
+    ),
+    (
+        "<think>\n8*1=8,8-4=4 high\n</think>\n<answer>(8*1)-4</answer>",
+        "<think>\n8/1=8,8-4=4 high\n</think>\n<answer>(8/1)-4</answer>",
+        "<think>\n8/4=2,2*1=2 high\n</think>\n<answer>(8/4)*1</answer>",
+        "<think>\n8-4=4,4*1=4 high\n</think>\n<answer>(8-4)*1</answer>",
+    ),
+)
+
+
+def sampled_at(case: Case, step: int) -> int:
+    """The step whose policy is the old one: the same step in a first inner iteration."""
+    return step - step % case.iterations
+
+
+class Ours:
+    """What swift_rlvr.grpo makes of the same completions."""
+
+    def __init__(self, root: Path):
+        samples = root / "datasets" / "countdown" / "tiny_train.jsonl"
+        rows = [row for _, (_, row) in zip(TEXTS, read_jsonl(samples), strict=False)]
+        tokenizer = AutoTokenizer.from_pretrained(str(WEIGHTS))
+        ids = [[tokenizer.encode(x) + [tokenizer.eos_token_id] * (x not in CUT) for x in group] for group in TEXTS]
+        self.sampled = Sampled(rows, ids)
+        self.rows = [row for row in rows for _ in range(self.sampled.generations)]
+        self.texts = [text for group in TEXTS for text in group]
+        prompts = [
+            tokenizer.apply_chat_template(to_messages(**row), add_generation_prompt=True, return_dict=False)
+            for row in self.rows
+        ]
+        completions = [tokens for group in ids for tokens in group]
+        self.completions = collate(prompts, completions, pad=tokenizer.pad_token_id, device="cpu")
+        self.model = AutoModelForCausalLM.from_pretrained(str(WEIGHTS), dtype=torch.float32)
+        self.weights = grpo_peers.policies(self.model)
+        self.log_probs, self.train = cache(self._log_probs), lru_cache(maxsize=1)(self._train)
+
+    def policy(self, step: int, temperature: float) -> Policy:
+        grpo_peers.set_weights(self.model, self.weights[step])
+        return Policy(self.model, temperature)
+
+    def _log_probs(self, step: int, temperature: float) -> Tensor:
+        return self.policy(step, temperature).all_log_probs(self.completions, MICRO_BATCH)
+
+    def advantages(self, scale: bool) -> Tensor:
+        columns = {name: [row[name] for row in self.rows] for name in ("nums", "target")}
+        paid = [reward(self.texts, **columns) for reward in grpo_peers.rewards()]
+        paid = torch.tensor([[torch.nan if value is None else value for value in values] for values in paid])
+        groups = torch.arange(len(TEXTS)).repeat_interleave(self.sampled.generations)
+        return group_advantages(total_reward(paid.T, torch.tensor(REWARD_WEIGHTS)), groups, scale=scale)
+
+    def batch(self, case: Case, step: int) -> Batch:
+        old = sampled_at(case, step)
+        return replace(
+            self.completions,
+            weights=token_weights(self.completions.mask, case.aggregation, MAX_LENGTH),
+            advantages=self.advantages(case.scale),
+            old=self.log_probs(old, case.temperature) if old != step else None,
+            ref=self.log_probs(0, case.temperature) if case.beta else None,
+        )
+
+    def _train(self, case: Case) -> list[dict[str, Any]]:
+        """For each optimizer step its batch, the loss and what goes with it, and the gradients."""
+        options = {"low": case.low, "high": case.high, "beta": case.beta, "level": case.level}
+        steps = []
+        for batch in [self.batch(case, step) for step in range(STEPS)]:
+            policy = self.policy(len(steps), case.temperature)
+            self.model.zero_grad()
+            found = policy.accumulate_gradient(batch, MICRO_BATCH, **options)
+            gradients = {name: parameter.grad.clone() for name, parameter in self.model.named_parameters()}
+            steps.append({"batch": batch, "gradients": gradients, "logged": found})
+        return steps
+
+
+@pytest.fixture(scope="module")
+def ours(request) -> Iterator[Ours]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # the trainers have the other cores
+    yield Ours(request.config.rootpath)
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def peers(ours) -> Iterator[dict[str, tuple[Path, Future]]]:
+    """For each trainer where its results will be, and what says that it has ended."""
+    with TemporaryDirectory() as folder, ProcessPoolExecutor(len(PEERS), mp_context=get_context("spawn")) as pool:
+        folders = {name: Path(folder, name) for name in PEERS}
+        yield {
+            name: (folders[name], pool.submit(run, CASES, ours.sampled, folders[name])) for name, run in PEERS.items()
+        }
+
+
+@pytest.fixture
+def theirs(peers, peer, case) -> list[dict[str, Any]]:
+    folder, run = peers[peer]
+    path, deadline = folder / f"{case}.pt", time.monotonic() + 500
+    while not path.exists():
+        if run.done():
+            run.result()  # raises what ended it
+        assert time.monotonic() < deadline, f"{peer} is not done with {case}"
+        time.sleep(0.1)
+    return torch.load(path)
+
+
+@pytest.fixture(scope="module")
+def table() -> Iterator[list[tuple]]:
+    head = ("trainer", "aggregation, beta, other settings", "iteration", "clipped", *TOLERANCES)
+    rows: list[tuple] = []
+    yield rows
+    print("\n\nLargest relative differences; clipped: share of tokens at the lower and the upper bound, at most")
+    for row in (head, *rows):
+        print("{:<9} {:<51} {:<9} {:<10} {:>10} {:>8} {:>8} {:>15}".format(*row))
+
+
+def differences(found: dict[str, Any], expected: dict[str, Any], texts: list[str]) -> tuple[float, ...]:
+    """What TOLERANCES names, of one optimizer step, each relative.
+
+    The advantages' largest difference to the largest advantage. The loss's to the sum of the absolute values of its
+    terms at a ratio of 1, as the terms themselves may cancel. The norm of the gradient's difference to its norm, of all
+    parameters together and of the parameter where that is largest: one whose gradient is small because it cancels.
+    """
+    batch, right = found["batch"], expected["gradients"]
+    advantages = torch.tensor([expected["advantages"][text] for text in texts])
+    size = (batch.weights * batch.advantages.abs().unsqueeze(1)).sum().item()
+    assert found["gradients"].keys() == right.keys()
+    apart = torch.stack([(gradient - right[name]).norm() for name, gradient in found["gradients"].items()])
+    norms = torch.stack([gradient.norm() for gradient in right.values()])
+    return (
+        ((batch.advantages - advantages).abs().max() / advantages.abs().max()).item(),
+        abs(found["logged"]["loss"] - expected["loss"]) / max(size, abs(expected["loss"])),
+        (apart.norm() / norms.norm()).item(),
+        (apart / norms).max().item(),
+    )
+
+
+@pytest.mark.parametrize("peer", PEERS)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_same_advantages_loss_and_gradients(peer, case, ours, theirs, table):
+    steps = ours.train(case)
+    apart = [differences(*step, ours.texts) for step in zip(steps, theirs, strict=True)]
+    first = [step for step in range(STEPS) if sampled_at(case, step) == step]
+    for name, chosen in {"first": first, "later": [step for step in range(STEPS) if step not in first]}.items():
+        if chosen:
+            clipped = [max(steps[i]["logged"][f"clip_ratio/{side}_mean"] for i in chosen) for side in ("low", "high")]
+            worst = [f"{max(apart[i][j] for i in chosen):.1e}" for j in range(len(TOLERANCES))]
+            table.append((peer, str(case), name, " ".join(f"{share:.1%}" for share in clipped), *worst))
+    for step, values in enumerate(apart):
+        for (name, tolerance), value in zip(TOLERANCES.items(), values, strict=True):
+            assert value <= tolerance, (step, name)
+    if case.micro_batches == 1:  # else they log the mean of the micro-batches' means, and we that of all tokens
+        for found, expected in zip(steps, theirs, strict=True):
+            for name in ("kl", "clip_ratio/low_mean", "clip_ratio/high_mean", "clip_ratio/region_mean"):
+                assert found["logged"][name] == pytest.approx(expected["logged"][name], rel=1e-4, abs=1e-9), name
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.iterations > 1], ids=str)
+def test_later_iterations_clip_at_both_bounds_and_no_ratio_is_on_one(case, ours):
+    """Otherwise they would prove little, or rounding would decide. And ms-swift's clamp of k3 has nothing to do."""
+    bounds = torch.tensor([1 - case.low, 1 + (case.high or case.low)])
+    mask = ours.completions.mask
+    for step in (1, 3):
+        log_probs = ours.log_probs(step, case.temperature)
+        batch = ours.batch(case, step)
+        ratio = log_ratio(log_probs, batch.old, mask, case.level).exp().expand_as(mask)
+        assert (ratio[mask].unsqueeze(1) - bounds).abs().min() > 1e-4
+        assert k3(log_probs, ours.log_probs(0, case.temperature)).max() < 10
+        advantages = batch.advantages.unsqueeze(1).expand_as(mask)
+        assert ((ratio < bounds[0]) & (advantages < 0) & mask).any()
+        assert ((ratio > bounds[1]) & (advantages > 0) & mask).any()
+
+
+def test_the_completions_are_what_they_are_said_to_be(ours):
+    groups = ours.advantages(scale=True).view(len(TEXTS), -1)
+    assert [group.count_nonzero().item() for group in groups] == [4, 4, 0]
+    columns = {name: [row[name] for row in ours.rows] for name in ("nums", "target")}
+    right, length, thought = (reward(ours.texts, **columns) for reward in grpo_peers.rewards())
+    assert right == [1.0, 0.0, 0.0, 0.0] * 2 + [0.0] * 4
+    assert len(set(length)) > 6
+    assert [value is None for value in thought] == [text in CUT for text in ours.texts]
+    lengths = ours.completions.mask.sum(1)
+    assert lengths.max() <= MAX_LENGTH and len(lengths.unique()) == 5

@@ -84,7 +84,7 @@ def panels(steps: Sequence[dict[str, Any]]) -> list[Panel]:
     reward = next(iter(rewards.values()), "")
     lengths = {"completions/mean_length": "mean", "completions/max_length": "longest"}
     wanted = [
-        Panel("Reward", f"mean {reward}" if len(rewards) == 1 else "mean", rewards or {"reward": "all, weighted"}),
+        Panel("Reward", f"mean {reward}" if len(rewards) == 1 else "mean", rewards or {"reward": "reward"}),
         Panel("Format", "share in the format", {"rewards/Format/mean": "Format"}, 1.05),
         Panel("Completion length", "tokens", lengths),
         Panel("Spread of the reward within a group", "standard deviation", {"reward_std": "all rewards, weighted"}),

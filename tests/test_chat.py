@@ -238,6 +238,6 @@ def test_a_conversation_on_a_terminal_ends_with_an_empty_line(capsys, monkeypatc
 
 def test_the_script_says_which_argument_it_needs():
     command = ["bash", str(ROOT / "scripts" / "chat.sh")]
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert shown.returncode == 2
     assert "a model is needed: bash scripts/chat.sh MODEL [QUESTION]" in shown.stderr

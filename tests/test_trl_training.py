@@ -195,7 +195,7 @@ def script(folder: Path, *arguments: str, gpus: bool = False, **environment: str
         (folder / "nvidia-smi").chmod(0o755)
         settings["PATH"] = f"{folder}:{settings['PATH']}"
     command = ["bash", str(ROOT / "scripts" / "train_trl.sh"), *arguments]
-    return subprocess.run(command, env=settings, cwd=folder, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, env=settings, cwd=folder, capture_output=True, text=True, timeout=300)
 
 
 def test_the_script_on_a_gpu_is_the_r1_zero_recipe(tmp_path):

@@ -61,9 +61,12 @@ class Batch:
     def micro_batches(self, size: int) -> list[tuple[Tensor, Batch]]:
         """(rows, their completions), `size` at a time: by length, or by prompt and length, which computes less."""
         lengths, (_, number) = self.mask.sum(1), self.distinct_prompts()
-        by_length, by_prompt = lengths.argsort(), (number * (int(lengths.max()) + 1) + lengths).argsort()
+        keys = lengths, number * (int(lengths.max()) + 1) + lengths
         return min(
-            ([(rows, self.take(rows)) for rows in order.split(size)] for order in (by_length, by_prompt)),
+            (
+                [(rows, self.take(rows)) for rows in key.argsort(descending=True, stable=True).split(size)]
+                for key in keys
+            ),
             key=lambda parts: sum(part.computed_tokens() for _, part in parts),
         )
 

@@ -202,6 +202,7 @@ def test_same_advantages_loss_and_gradients(peer, case, ours, theirs, table):
             table.append((peer, str(case), name, " ".join(f"{share:.1%}" for share in clipped), *worst))
     for step, values in enumerate(apart):
         for (name, tolerance), value in zip(TOLERANCES.items(), values, strict=True):
+            tolerance *= 2 if case.temperature != 1 else 1  # which sharpens every difference
             assert value <= tolerance, (step, name)
     if case.micro_batches == 1:  # else they log the mean of the micro-batches' means, and we that of all tokens
         for found, expected in zip(steps, theirs, strict=True):

@@ -1,5 +1,6 @@
 """What every test can rely on."""
 
+import os
 import signal
 
 import pytest
@@ -14,6 +15,20 @@ def the_registry_is_left_as_it_was():
     if list(REWARDS.items()) != list(before.items()):
         REWARDS.clear()
         REWARDS.update(before)
+
+
+@pytest.fixture(autouse=True)
+def our_variables_are_left_as_they_were():
+    """Not with monkeypatch alone: a package that is loaded in a test can put back a copy of the environment."""
+
+    def ours():
+        return {name: value for name, value in os.environ.items() if name.startswith(("RLVR_", "EXTERNAL_"))}
+
+    before = ours()
+    yield
+    for name in ours().keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -291,8 +291,7 @@ def test_another_run_is_not_written_over_and_not_gone_on_with_by_other_settings(
         check_out(settings(out=str(tmp_path / "file")))
 
 
-def test_unusable_rows_are_counted_named_and_limited(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("RLVR_MAX_UNUSABLE", "0.1")
+def test_unusable_rows_are_counted_named_and_limited(tmp_path, capsys):
     rows = [{"nums": [3, 5, 7], "target": 22}] * 30 + [{"nums": [3, 5, None], "target": 22}] * 3
     file = tmp_path / "tasks.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))

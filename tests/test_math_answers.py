@@ -1,8 +1,7 @@
 """The math verifier from text to verdict: which mark decides, which golds can be graded, what is judged how often."""
 
-import time
-
 import pytest
+from hangs import done_within
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from swift_rlvr import math_answers
@@ -189,10 +188,8 @@ def test_an_answer_of_any_length_may_equal_the_gold(verifier):
 )  # fmt: skip
 def test_texts_of_a_megabyte(verifier, text):
     one(verifier, r"\boxed{\ln 6}", "5")  # started
-    start = time.perf_counter()
-    verdict = one(verifier, text, "7")
-    assert verdict.reward == 0.0
-    assert time.perf_counter() - start < 3.0  # 2 of them are what a comparison may take; all others are far below
+    with done_within(30):  # 2 are what a comparison may take; all others are far below
+        assert one(verifier, text, "7").reward == 0.0
 
 
 def test_a_gold_of_a_megabyte(verifier):

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from hangs import done_within
 from swift_rlvr import math_workers
 from swift_rlvr.math_answers import MathVerifier, Reason
 
@@ -105,9 +106,8 @@ def test_power_towers_time_out_and_cost_only_themselves():
     rows = [row for pair in zip(HARD, [("5", tower, 0.0) for tower in TOWERS], strict=True) for row in pair]
     with MathVerifier(workers=2) as verifier:
         grade(verifier, HARD[:1])  # started
-        start = time.monotonic()
-        verdicts = verifier.grade_all([text for _, text, _ in rows], [gold for gold, *_ in rows])
-        assert time.monotonic() - start < 10
+        with done_within(60):  # without a deadline for ever
+            verdicts = verifier.grade_all([text for _, text, _ in rows], [gold for gold, *_ in rows])
         assert grade(verifier) == expected()
     assert [verdict.reward for verdict in verdicts] == expected(rows)
     assert {verdict.reason for verdict in verdicts[::2]} == {Reason.CORRECT, Reason.WRONG}

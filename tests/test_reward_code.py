@@ -3,10 +3,10 @@
 import json
 import pickle
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from hangs import done_within
 from hypothesis import given
 from hypothesis import strategies as st
 from swift_rlvr.rewards.base import Grade
@@ -75,9 +75,8 @@ def test_what_is_taken_for_code(text, code):
     ],
 )
 def test_a_hostile_megabyte_takes_little_time(text):
-    start = time.monotonic()
-    assert CodeReward(timeout=0.5)([text], tests=[TESTS]) == [0.0]
-    assert time.monotonic() - start < 1
+    with done_within(20):  # at most half a second
+        assert CodeReward(timeout=0.5)([text], tests=[TESTS]) == [0.0]
 
 
 @given(st.text(alphabet="`python\n x<answer>/"))
@@ -193,9 +192,8 @@ def test_parameters_are_checked(parameters, named):
 def test_many_at_once_in_order_and_equal_ones_once():
     reward = pickle.loads(pickle.dumps(CodeReward(max_workers=2, timeout=1)))
     code = ["import time\ntime.sleep(9)", ADD, WRONG_ADD]  # the first takes all of its second
-    start = time.monotonic()
-    assert reward([block(each) for each in code * 8], tests=[TESTS] * 24) == [0.0, 1.0, 0.0] * 8
-    assert time.monotonic() - start < 2
+    with done_within(20):  # 50 if each were run
+        assert reward([block(each) for each in code * 100], tests=[TESTS] * 300) == [0.0, 1.0, 0.0] * 100
     assert reward([], tests=[]) == []
 
 

@@ -1,9 +1,9 @@
 """external_format, external_format_strict, external_tag_count and external_boxed: which text earns what, and why."""
 
 import re
-import time
 
 import pytest
+from hangs import done_within
 from hypothesis import example, given
 from hypothesis import strategies as st
 from swift_rlvr.rewards.boxed import BoxedReward
@@ -280,7 +280,6 @@ HUGE = 400_000
 def test_time_is_linear_in_the_text(unit):
     text = unit * (HUGE // len(unit))
     texts = [text, f"<think>\n{text}\n</think>\n<answer>\n2\n</answer>", rf"\boxed{{{text}"]
-    start = time.process_time()
-    for reward in (FormatReward(), FormatStrictReward(think_opened=True), TagCountReward(), BoxedReward()):
-        reward(texts, **({"solution": ["2"] * 3} if reward.columns else {}))
-    assert time.process_time() - start < 5  # under one second; quadratic time would be far more
+    with done_within(20):  # under one second; quadratic time would be far more
+        for reward in (FormatReward(), FormatStrictReward(think_opened=True), TagCountReward(), BoxedReward()):
+            reward(texts, **({"solution": ["2"] * 3} if reward.columns else {}))

@@ -2,9 +2,9 @@
 
 import math
 import pickle
-import time
 
 import pytest
+from hangs import done_within
 from hypothesis import given
 from hypothesis import strategies as st
 from swift_rlvr.rewards.base import OTHER_TASK
@@ -381,20 +381,17 @@ HOSTILE = {
 
 @pytest.mark.parametrize("reward, row", EVERY[:-1])
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=list(HOSTILE))
-def test_a_megabyte_takes_well_under_a_second(reward, row, text):
-    columns = {name: [value] for name, value in row.items()}
-    start = time.process_time()
-    reward([text], **columns)
-    assert time.process_time() - start < 1
+def test_a_megabyte_takes_little_time(reward, row, text):
+    with done_within(10):  # 0.2
+        reward([text], **{name: [value] for name, value in row.items()})
 
 
-def test_a_million_tokens_take_well_under_a_second():
+def test_a_million_tokens_take_little_time():
     ids = list(range(MEGABYTE // 2)) * 2
-    start = time.process_time()
-    LengthReward(unit="tokens")(["x"], completion_ids=[ids])
-    SoftOverlongReward()(["x"], completion_ids=[ids])
-    RepetitionPenaltyReward(unit="tokens")(["x"], completion_ids=[ids])
-    assert time.process_time() - start < 2
+    with done_within(20):  # under 1
+        LengthReward(unit="tokens")(["x"], completion_ids=[ids])
+        SoftOverlongReward()(["x"], completion_ids=[ids])
+        RepetitionPenaltyReward(unit="tokens")(["x"], completion_ids=[ids])
 
 
 # --- against ms-swift's own

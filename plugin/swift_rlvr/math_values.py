@@ -12,6 +12,8 @@ from typing import NamedTuple
 from swift_rlvr.math_exact import Equation, Formula, read_formula, same_formula
 
 _OTHER_CHOICE = re.compile(r"\([A-Z]\)|(?<![A-Za-z])[A-Z][.):](?:\s|$)")
+_MAX_PAIRS = 2500
+"""Of values that are compared for two sets, each with each; those of plain numbers need no pairs."""
 
 
 class Number(NamedTuple):
@@ -147,7 +149,16 @@ def _same_sequence(gold: Sequence, answer: Sequence) -> bool | None:
 
 
 def _same_set(gold: tuple, answer: tuple) -> bool | None:
+    if all(isinstance(item, Number) and not (item.percent or item.unit) for item in gold + answer):
+        return {item.value for item in gold} == {item.value for item in answer}
+    if _size(gold) * _size(answer) > _MAX_PAIRS:
+        return None
     table = [[same(first, second) for second in answer] for first in gold]
     if any(None in row for row in table):
         return None
     return all(map(any, table)) and all(map(any, zip(*table, strict=True)))
+
+
+def _size(items: tuple) -> int:
+    """How many values there are, those within sequences included."""
+    return sum(_size(item.items) if isinstance(item, Sequence) else 1 for item in items)

@@ -27,8 +27,9 @@ from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, read_prompt
 from swift_rlvr.tiny_model import WEIGHTS
 from swift_rlvr.training_data import read_data
-from swift_rlvr.trl_settings import TrlSettings, check_out
+from swift_rlvr.trl_settings import CHOICES, TrlSettings, check_out
 from swift_rlvr.trl_training import train
+from transformers.trainer_utils import SchedulerType
 
 ROOT = Path(__file__).parents[1]
 COUNTDOWN = ROOT / "datasets" / "countdown"
@@ -226,6 +227,10 @@ def test_the_script_ends_with_code_2_and_names_what_is_wrong(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_schedulers_are_those_of_transformers():
+    assert set(CHOICES["scheduler"]) == {kind.value for kind in SchedulerType}
+
+
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
@@ -241,6 +246,7 @@ def test_the_script_ends_with_code_2_and_names_what_is_wrong(tmp_path):
         ({"warmup": 1.0}, "--warmup must be a share of the steps"),
         ({"max_steps": 0}, "--max-steps must be at least 1, or -1 for all"),
         ({"loss": "sum"}, "--loss must be one of grpo, "),
+        ({"scheduler": "zigzag"}, "--scheduler must be one of linear, "),
         ({"config": ("beta",)}, "--config: expected NAME=VALUE, got 'beta'"),
     ],
 )

@@ -11,18 +11,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from swift_rlvr.dataset_files import Source
-from swift_rlvr.evaluation import with_system
-from swift_rlvr.jsonl import InputError, read_json
+from swift_rlvr.evaluation import training_args, with_system
+from swift_rlvr.jsonl import InputError
 from swift_rlvr.rewards import Explanation
 from swift_rlvr.sampling import Completion, check_length, load_pretrained
 from swift_rlvr.scoring_rewards import build_rewards, columns_for
 from swift_rlvr.tasks import TASKS, RowError, Task
 
-ARGS = "args.json"
 Messages = list[dict[str, str]]
 
 
@@ -141,20 +139,18 @@ def _task_question(task: Task, row: Mapping[str, Any], where: str) -> Question:
 def system_prompt(model: str, task: Task | None) -> tuple[str | None, str]:
     """The system prompt that a model was trained with, and where that is known from.
 
-    The trainers note it in an args.json beside the checkpoint or one folder above. Where the rows of the training
-    brought their own, ms-swift notes none, and it is that of the dataset's task. A model without the file gets the
-    prompt of the question's task. None: the chat template's own default applies.
+    It is in the run's args.json, see `training_args`. Where the rows of the training brought their own, ms-swift notes
+    none, and it is that of the dataset's task. A model without the file gets the prompt of the question's task. None:
+    the chat template's own default applies.
     """
-    for folder in (Path(model), Path(model).parent):
-        if (folder / ARGS).is_file():
-            noted = read_json(folder / ARGS)
-            trained = _trained_on(noted.get("dataset"))
-            if noted.get("system") is None and trained is not None and trained.system in trained.prompt:
-                return trained.system, f"{folder / ARGS}, whose dataset brings it"
-            return noted.get("system"), str(folder / ARGS)
-    if task is not None:
-        return task.system, f"the task {task.name}"
-    return None, "default"
+    found = training_args(model)
+    if found is None:
+        return (None, "default") if task is None else (task.system, f"the task {task.name}")
+    file, noted = found
+    trained = _trained_on(noted.get("dataset"))
+    if noted.get("system") is None and trained is not None and trained.system in trained.prompt:
+        return trained.system, f"{file}, whose dataset brings it"
+    return noted.get("system"), str(file)
 
 
 def _trained_on(dataset: object) -> Task | None:

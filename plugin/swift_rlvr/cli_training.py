@@ -44,7 +44,7 @@ def train_trl(
     use_hf: Annotated[bool, typer.Option("--use-hf", help="A NAME is read from Hugging Face, not ModelScope.")] = False,
     learning_rate: Annotated[float, _optimisation()] = TrlSettings.learning_rate,
     scheduler: Annotated[
-        str, _optimisation("linear, cosine, constant ... as transformers names them.")
+        str, _optimisation("linear, cosine, constant_with_warmup ... as transformers names them.")
     ] = TrlSettings.scheduler,
     warmup: Annotated[float, _optimisation("Share of the steps.")] = TrlSettings.warmup,
     weight_decay: Annotated[float, _optimisation()] = TrlSettings.weight_decay,

@@ -97,10 +97,16 @@ def training_system(model: str, task: Task) -> str | None:
     A model without that file was not trained here and gets the task's system prompt, so that "before" and "after" are
     asked alike. None: ms-swift was given no `--system`, and the chat template's own default applies.
     """
+    found = training_args(model)
+    return task.system if found is None else found[1].get("system")
+
+
+def training_args(model: str) -> tuple[Path, dict[str, Any]] | None:
+    """The args.json that every trainer here leaves beside a checkpoint or one folder above, and what it says."""
     for folder in (Path(model), Path(model).parent):
-        if (folder / "args.json").is_file():
-            return read_json(folder / "args.json").get("system")
-    return task.system
+        if (file := folder / "args.json").is_file():
+            return file, read_json(file)
+    return None
 
 
 def grade(

@@ -26,6 +26,12 @@ ABOVE_ZERO = ("learning_rate", "epochs", "temperature")
 CHOICES = {
     "loss": ("grpo", "bnpo", "dr_grpo", "dapo", "cispo", "sapo", "luspo"),
     "report_to": ("none", "tensorboard", "wandb"),
+    # transformers' SchedulerType, which is not imported for it.
+    "scheduler": (
+        *("linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "constant_with_warmup"),
+        *("inverse_sqrt", "reduce_lr_on_plateau", "cosine_with_min_lr", "cosine_warmup_with_min_lr"),
+        *("warmup_stable_decay", "greedy"),
+    ),
 }
 # What a run that is taken up again may change.
 FREE = ("resume", "workers", "logging_steps", "keep", "report_to")

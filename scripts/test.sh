@@ -3,7 +3,7 @@
 #
 #   bash scripts/test.sh [further flags of pytest]
 #
-# Hardware: two CPU cores, 8 GiB; a GPU is not needed. FAST=1 leaves the end-to-end tests out (about ten minutes).
+# Hardware: two CPU cores, 8 GiB; a GPU is not needed. FAST=1 leaves the end-to-end tests out (about a quarter of an hour).
 
 set -euo pipefail
 source "$(dirname "$0")/common.sh"

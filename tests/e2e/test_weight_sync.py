@@ -1,7 +1,6 @@
 """The trainer's weights reach the server, all of them, and an update that fails stops the run."""
 
 import atexit
-import time
 
 import pytest
 import requests
@@ -118,9 +117,7 @@ def test_interrupted_training_leaves_nothing_and_the_server_serves_the_next_run(
 def test_training_stops_when_the_server_is_killed(rollout_server, trainers):
     run = trainers("--max_steps", "500")
     run.wait_for(lambda: "'global_step/max_steps': '1/500'" in run.text(), 300, "the first step")
-    start = time.monotonic()
     rollout_server.run.process.kill()
     assert run.finish(60) != 0
-    assert time.monotonic() - start < 60
     assert "WeightSyncError" in run.text() or "ConnectionError" in run.text()
     rollout_server.run.finish(30)

@@ -53,6 +53,8 @@ ensure_environment() {
     touch "$stamp"
   fi
   export PATH=$VENV/bin:$PATH
+  # DeepSpeed calls functions that torch has renamed, and the warnings would stand between the steps of every training.
+  export PYTHONWARNINGS=${PYTHONWARNINGS:-ignore::FutureWarning:torch.distributed.c10d_logger}
   # swift's command line; without a GPU through the CPU backend, which takes the same commands and flags.
   SWIFT=(python -m swift_rlvr.cpu_backend)
   if have_gpu; then SWIFT=(swift); fi

@@ -60,14 +60,28 @@ ensure_environment() {
   if have_gpu; then SWIFT=(swift); fi
 }
 
-# port_is_free HOST PORT
-port_is_free() {
+# port_is_free PORT: no program has it, on any address of this machine, as swift rollout wants it.
+port_is_free() { can_bind "$1" 1; }
+
+# await_port PORT: until swift rollout can have a free port. For a minute after a server has ended the system keeps its
+# port for late packets, and swift rollout then takes the next one, where nobody would look for it.
+await_port() {
+  local waited
+  for ((waited = 0; waited < 120; waited++)); do
+    ! can_bind "$1" 0 || return 0
+    [ $((waited % 10)) -ne 0 ] || echo "   waiting for port $1, which a server has just left: $waited s"
+    sleep 1
+  done
+  die "port $1 is still not free"
+}
+
+can_bind() {
   python - "$1" "$2" <<'PY'
 import socket, sys
 with socket.socket() as s:
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(sys.argv[2]))
     try:
-        s.bind((sys.argv[1], int(sys.argv[2])))
+        s.bind(("", int(sys.argv[1])))
     except OSError:
         sys.exit(1)
 PY

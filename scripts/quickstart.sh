@@ -27,8 +27,8 @@ OUT=${OUT:-output/quickstart}
 RUN=$OUT/run
 [ ! -e "$RUN" ] || die "$RUN exists: move it away, or set OUT to another folder"
 ensure_environment
-port_is_free 127.0.0.1 "${PORT:-8000}" || die "port ${PORT:-8000} on 127.0.0.1 is in use: set PORT to a free one"
-port_is_free 127.0.0.1 "${SYNC_PORT:-51216}" || die "port ${SYNC_PORT:-51216} on 127.0.0.1 is in use: set SYNC_PORT"
+port_is_free "${PORT:-8000}" || die "port ${PORT:-8000} on 127.0.0.1 is in use: set PORT to a free one"
+port_is_free "${SYNC_PORT:-51216}" || die "port ${SYNC_PORT:-51216} on 127.0.0.1 is in use: set SYNC_PORT"
 
 say "1/4 before training: $TINY_MODEL on held-out tasks"
 run_group bash "$ROOT/scripts/evaluate.sh" "$TINY_MODEL" "$OUT/before"

@@ -30,5 +30,6 @@ if [ -n "${DRY_RUN:-}" ]; then
   exit 0
 fi
 ensure_environment
-port_is_free "$HOST" "$PORT" || die "port $PORT on $HOST is in use: set PORT to a free one"
+port_is_free "$PORT" || die "port $PORT on $HOST is in use: set PORT to a free one"
+await_port "$PORT"
 exec "${SWIFT[@]}" rollout "${args[@]}"

@@ -103,7 +103,7 @@ mkdir -p "$OUTPUT"
 SERVER=
 if [ "${START_SERVER:-1}" = 1 ]; then
   for port in "$PORT" "$SYNC_PORT"; do
-    port_is_free "$HOST" "$port" || die "port $port on $HOST is in use: set PORT and SYNC_PORT to free ones"
+    port_is_free "$port" || die "port $port on $HOST is in use: set PORT and SYNC_PORT to free ones"
   done
   SERVER_LOG=${SERVER_LOG:-$OUTPUT/server.log}
   say "starting the rollout server for $MODEL on $HOST:$PORT (log: $SERVER_LOG)"

@@ -8,6 +8,7 @@ import shlex
 import socket
 import subprocess
 import sys
+import threading
 from dataclasses import fields
 from pathlib import Path
 
@@ -179,6 +180,24 @@ def test_a_port_in_use_is_named(script, setting, tmp_path):
         shown = run(script, folder=tmp_path, **{"PORT": free, setting: port})
     assert shown.returncode == 2
     assert f"port {port} on 127.0.0.1 is in use" in shown.stderr
+
+
+def test_a_port_that_a_server_has_just_left_is_waited_for(tmp_path):
+    """swift rollout would take the next port without a word, and the trainer wait for a server that never comes."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        with socket.create_connection(server.getsockname()) as client:
+            server.accept()[0].close()  # who closes first keeps its port for a minute
+            assert client.recv(1) == b""
+    command = ["bash", ROOT / "scripts" / "rollout.sh"]
+    environment = os.environ | {"PORT": port, "VENV": sys.prefix, "CUDA_VISIBLE_DEVICES": ""}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as script:
+        timer = threading.Timer(20, script.terminate)
+        timer.start()
+        said = script.stdout.readline()
+        script.terminate()
+        timer.cancel()
+    assert said == f"   waiting for port {port}, which a server has just left: 0 s\n"
 
 
 def test_evaluate_says_which_arguments_it_needs(tmp_path):

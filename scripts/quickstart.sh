@@ -4,7 +4,7 @@
 #
 #   bash scripts/quickstart.sh
 #
-# Hardware: without a GPU, two CPU cores and 8 GiB: the real programs with a tiny model, about 10 minutes in all.
+# Hardware: without a GPU, two CPU cores and 8 GiB: the real programs with a tiny model, 10 to 20 minutes in all.
 # With GPUs it says how the real run is started; QUICKSTART=tiny runs the tiny one on the CPU all the same.
 # Settings (environment): OUT (output/quickstart), PORT (8000), SYNC_PORT (51216), MAX_STEPS and the others of train_countdown.sh.
 

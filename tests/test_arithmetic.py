@@ -3,8 +3,8 @@
 from fractions import Fraction
 
 import pytest
-from swift_rlvr.arithmetic import MAX_CHARS, _parse_shape, solve, solve_all
-from swift_rlvr.notation import to_plain
+from swift_rlvr.countdown.arithmetic import MAX_CHARS, _parse_shape, solve, solve_all
+from swift_rlvr.countdown.notation import to_plain
 
 
 def values(text: str) -> list | None:

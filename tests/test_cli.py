@@ -5,8 +5,8 @@ import sys
 
 import pytest
 from swift_rlvr import cli
+from swift_rlvr.countdown.generator import TUTORIAL, make_task
 from swift_rlvr.summary import summarize
-from swift_rlvr.tasks.countdown_generator import TUTORIAL, make_task
 
 
 def run(monkeypatch, *arguments):

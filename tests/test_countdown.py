@@ -5,8 +5,8 @@ answer block, so that most rows show the answer alone.
 """
 
 import pytest
-from swift_rlvr.arithmetic import MAX_CHARS
 from swift_rlvr.countdown import Reason, grade_all, verify
+from swift_rlvr.countdown.arithmetic import MAX_CHARS
 
 R = Reason
 N3, N4 = [1, 2, 3], [1, 2, 3, 4]

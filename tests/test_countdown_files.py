@@ -5,11 +5,11 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from swift_rlvr.countdown import export as countdown_files
+from swift_rlvr.countdown.export import write_tasks
+from swift_rlvr.countdown.generator import TINY, TUTORIAL, Columns, make_tasks
+from swift_rlvr.countdown.settings import TV
 from swift_rlvr.jsonl import InputError
-from swift_rlvr.tasks import countdown_files
-from swift_rlvr.tasks.countdown_files import write_tasks
-from swift_rlvr.tasks.countdown_generator import TINY, TUTORIAL, Columns, make_tasks
-from swift_rlvr.tasks.countdown_settings import TV
 
 EVERYTHING = Columns(solution=True, difficulty=True)
 

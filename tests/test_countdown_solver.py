@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from swift_rlvr.countdown import verify
-from swift_rlvr.tasks.countdown_count import all_targets, count_solutions, difficulty
-from swift_rlvr.tasks.countdown_forms import forms_over
-from swift_rlvr.tasks.countdown_settings import GAME24, OPERATORS, TINY, TUTORIAL, TV, CountdownSettings
-from swift_rlvr.tasks.countdown_solver import ANYTHING, all_values, reachable, solutions, solve
+from swift_rlvr.countdown.counting import all_targets, count_solutions, difficulty
+from swift_rlvr.countdown.forms import forms_over
+from swift_rlvr.countdown.settings import GAME24, OPERATORS, TINY, TUTORIAL, TV, CountdownSettings
+from swift_rlvr.countdown.solver import ANYTHING, all_values, reachable, solutions, solve
 
 NO_FRACTIONS = CountdownSettings(count=(3, 4), number=(1, 20), target=(1, 100), fractions=False)
 MINUS_ONLY = CountdownSettings(count=(3, 4), number=(1, 20), target=(1, 100), operators="-")

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from swift_rlvr import cli
+from swift_rlvr.countdown.difficulty import chance, figures
 from swift_rlvr.dataset_check import check
-from swift_rlvr.dataset_difficulty import chance, figures
 from swift_rlvr.dataset_files import parse_source
 from swift_rlvr.jsonl import InputError
 from typer.testing import CliRunner

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from swift_rlvr.countdown import verify
-from swift_rlvr.jsonl import read_jsonl
-from swift_rlvr.tasks.countdown_arrays import Chunk, in_split, mix_arrays, pack, sort_columns
-from swift_rlvr.tasks.countdown_count import difficulty
-from swift_rlvr.tasks.countdown_draw import draw_chunk
-from swift_rlvr.tasks.countdown_generator import (
+from swift_rlvr.countdown.arrays import Chunk, in_split, mix_arrays, pack, sort_columns
+from swift_rlvr.countdown.counting import difficulty
+from swift_rlvr.countdown.drawing import draw_chunk
+from swift_rlvr.countdown.generator import (
     PRESETS,
     SPLITS,
     TINY,
@@ -30,9 +29,10 @@ from swift_rlvr.tasks.countdown_generator import (
     rows_of,
     split_of,
 )
-from swift_rlvr.tasks.countdown_keys import KeySet
-from swift_rlvr.tasks.countdown_settings import GAME24, OPERATORS, TV, mix
-from swift_rlvr.tasks.countdown_solver import solve
+from swift_rlvr.countdown.key_set import KeySet
+from swift_rlvr.countdown.settings import GAME24, OPERATORS, TV, mix
+from swift_rlvr.countdown.solver import solve
+from swift_rlvr.jsonl import read_jsonl
 
 TINY_TEST = Path(__file__).parents[1] / "datasets" / "countdown" / "tiny_test.jsonl"
 WITH_SOLUTION = Columns(solution=True)

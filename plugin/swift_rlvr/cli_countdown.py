@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from swift_rlvr.tasks.countdown_settings import OPERATORS, PRESET_HELP, PRESETS, SPLITS, CountdownSettings
+from swift_rlvr.countdown.settings import OPERATORS, PRESET_HELP, PRESETS, SPLITS, CountdownSettings
 
 console = Console()
 Preset = Enum("Preset", {name: name for name in PRESETS}, type=str)
@@ -54,7 +54,8 @@ def make_countdown(
     with_depth: Annotated[str | None, typer.Option(help="Only tasks that need sums and products so deep.")] = None,
 ) -> None:
     """Write Countdown tasks (columns nums and target): solvable, no two alike. Run again, it goes on where it was."""
-    from swift_rlvr.tasks import countdown_files, countdown_generator
+    from swift_rlvr.countdown import export as countdown_files
+    from swift_rlvr.countdown import generator as countdown_generator
 
     if out.suffix not in countdown_files.FORMATS:
         raise typer.BadParameter(f"expected a name ending in .jsonl or .parquet, got {out}", param_hint="--out")
@@ -91,7 +92,7 @@ def solve_countdown(
     only_count: Annotated[bool, typer.Option("--count", help="Show how many there are.")] = False,
 ) -> None:
     """Solve a Countdown task exactly: `swift-rlvr solve 3 4 5 6 24` makes 24 of 3, 4, 5 and 6. Exit 1: no solution."""
-    from swift_rlvr.tasks import countdown_solver
+    from swift_rlvr.countdown import solver as countdown_solver
 
     *nums, target = numbers
     try:

@@ -18,8 +18,8 @@ from rich.table import Table
 from rich.text import Text
 
 from swift_rlvr.cli_tables import visible
+from swift_rlvr.countdown.difficulty import draw_picture, figures, summary
 from swift_rlvr.dataset_check import SHOWN, Findings, check, same_kind
-from swift_rlvr.dataset_difficulty import draw_picture, figures, summary
 from swift_rlvr.dataset_files import Source, parse_source
 from swift_rlvr.jsonl import write_jsonl
 from swift_rlvr.tasks import TASKS, RowError

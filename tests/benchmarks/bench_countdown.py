@@ -20,7 +20,7 @@ import sys
 import time
 from fractions import Fraction
 
-from swift_rlvr import arithmetic
+from swift_rlvr.countdown import arithmetic
 from swift_rlvr.rewards.countdown import CountdownReward
 
 FIGURES = {"single-line": 3.0, "half multi-line": 1.5}  # times the tutorial's method, at least

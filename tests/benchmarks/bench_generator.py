@@ -20,9 +20,9 @@ import sys
 import time
 
 from swift_rlvr.countdown import verify
-from swift_rlvr.tasks.countdown_files import lines_of
-from swift_rlvr.tasks.countdown_generator import TUTORIAL, Columns, batches
-from swift_rlvr.tasks.countdown_solver import solutions, solve
+from swift_rlvr.countdown.export import lines_of
+from swift_rlvr.countdown.generator import TUTORIAL, Columns, batches
+from swift_rlvr.countdown.solver import solutions, solve
 
 INSTALL = "reasoning-gym is not installed; for the comparison: pip install reasoning-gym"
 FIGURES = {"tasks": 100_000, "with solution counts": 20_000}  # a second, at least

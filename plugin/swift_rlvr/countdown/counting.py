@@ -15,8 +15,8 @@ from math import log2
 
 import numpy as np
 
-from .countdown_forms import ADD, DIV, MUL, SUB, Forms, forms_over
-from .countdown_settings import OPERATORS, CountdownSettings
+from swift_rlvr.countdown.forms import ADD, DIV, MUL, SUB, Forms, forms_over
+from swift_rlvr.countdown.settings import OPERATORS, CountdownSettings
 
 _CELLS = 1 << 16  # of a table of forms and tasks, so that it stays in the processor's cache
 _OPERATORS_OF = ["".join(s for i, s in enumerate(OPERATORS) if bits >> i & 1) for bits in range(16)]

@@ -17,8 +17,8 @@ from math import log2
 
 import numpy as np
 
-from .countdown_arrays import Chunk, in_split, pack, random_words, shuffled, sort_columns
-from .countdown_settings import OPERATORS, CountdownSettings, join
+from swift_rlvr.countdown.arrays import Chunk, in_split, pack, random_words, shuffled, sort_columns
+from swift_rlvr.countdown.settings import OPERATORS, CountdownSettings, join
 
 CANDIDATES = 1 << 16  # of a chunk, about: enough to share numpy's cost of a call, few enough for the processor's cache
 _SAMPLE = 1 << 14

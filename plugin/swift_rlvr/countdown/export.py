@@ -16,11 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
+from swift_rlvr.countdown.arrays import Chunk
+from swift_rlvr.countdown.generator import TASK_ONLY, Columns, batches
+from swift_rlvr.countdown.settings import CountdownSettings
 from swift_rlvr.jsonl import InputError
-
-from .countdown_arrays import Chunk
-from .countdown_generator import TASK_ONLY, Columns, batches
-from .countdown_settings import CountdownSettings
 
 FORMATS = (".jsonl", ".parquet")
 _ROW_GROUP = 1 << 17

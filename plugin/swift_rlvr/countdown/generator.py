@@ -25,12 +25,21 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from .countdown_arrays import Chunk, in_split, mix_arrays, pack, shuffled
-from .countdown_count import all_targets, count_solutions, difficulty, forms_to_evaluate
-from .countdown_draw import draw_chunk
-from .countdown_keys import KeySet
-from .countdown_settings import PRESETS, SPLITS, TINY, TUTORIAL, CountdownSettings, mix, split_bounds, split_of
-from .countdown_solver import reachable, solve
+from swift_rlvr.countdown.arrays import Chunk, in_split, mix_arrays, pack, shuffled
+from swift_rlvr.countdown.counting import all_targets, count_solutions, difficulty, forms_to_evaluate
+from swift_rlvr.countdown.drawing import draw_chunk
+from swift_rlvr.countdown.key_set import KeySet
+from swift_rlvr.countdown.settings import (
+    PRESETS,
+    SPLITS,
+    TINY,
+    TUTORIAL,
+    CountdownSettings,
+    mix,
+    split_bounds,
+    split_of,
+)
+from swift_rlvr.countdown.solver import reachable, solve
 
 __all__ = ["PRESETS", "SPLITS", "TINY", "TUTORIAL", "Columns", "CountdownSettings", "batches", "holds", "make_task"]
 __all__ += ["make_tasks", "reachable", "split_of"]

@@ -18,9 +18,9 @@ from math import gcd
 
 import numpy as np
 
-from .countdown_count import exact_values, hits_of
-from .countdown_forms import Forms, forms_over
-from .countdown_settings import OPERATORS, CountdownSettings, Written, join
+from swift_rlvr.countdown.counting import exact_values, hits_of
+from swift_rlvr.countdown.forms import Forms, forms_over
+from swift_rlvr.countdown.settings import OPERATORS, CountdownSettings, Written, join
 
 MOST_NUMBERS, MOST_LISTED, LARGEST = 8, 6, 10**9
 ANYTHING = CountdownSettings(count=(2, 8), number=(1, 1000), target=(1, 10**6))

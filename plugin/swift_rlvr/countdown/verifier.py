@@ -1,7 +1,7 @@
 r"""The Countdown verifier: does a completion make the target from the numbers?
 
 What counts as right: the answer (see `swift_rlvr.answers`) is an expression of ``+ - * /``, parentheses and whole
-numbers (see `swift_rlvr.arithmetic`) that uses every given number exactly once and no other, and whose exact value is
+numbers (see `swift_rlvr.countdown.arithmetic`) that uses every given number exactly once and no other, and whose exact value is
 the target. With ``=``, one side uses the numbers and every side equals the target: ``(1 + 2) * 3 = 3 * 3 = 9`` is
 right, ``(1 + 2) * 3 = 8`` and ``(1 + 2) * 3 = ?`` are not. White space, line breaks too, may stand anywhere but inside
 a number; working spread over several lines is therefore read as one text, and refused where one line ends and the next
@@ -22,8 +22,8 @@ from operator import countOf
 from typing import NamedTuple
 
 from swift_rlvr.answers import has_unclosed_answer, last_answer
-from swift_rlvr.arithmetic import MAX_CHARS, solve, solve_all
-from swift_rlvr.notation import to_plain
+from swift_rlvr.countdown.arithmetic import MAX_CHARS, solve, solve_all
+from swift_rlvr.countdown.notation import to_plain
 
 
 class Reason(str, Enum):

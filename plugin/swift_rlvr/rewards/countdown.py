@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from swift_rlvr import countdown
-from swift_rlvr.arithmetic import MAX_CHARS
-from swift_rlvr.countdown import Reason, check_notation, verify
+from swift_rlvr.countdown import Reason, verify
+from swift_rlvr.countdown import verifier as countdown
+from swift_rlvr.countdown.arithmetic import MAX_CHARS
+from swift_rlvr.countdown.verifier import check_notation
 from swift_rlvr.rewards.base import Grade, Reward, Rule
 from swift_rlvr.rewards.parameters import Parameters, parameter
 

@@ -119,7 +119,7 @@ def reference(row: Mapping[str, Any]) -> Reference | None:
     >>> reference({"nums": [3, 5, 7], "target": 22}).answer, reference({"nums": [1, 1], "target": 22})
     ('3 * 5 + 7 = 22', None)
     """
-    from .countdown_solver import LARGEST, MOST_LISTED, solve  # here, as training has no use for it
+    from swift_rlvr.countdown.solver import LARGEST, MOST_LISTED, solve  # here, as training has no use for it
 
     nums, target = parse_row(row)
     if len(nums) > MOST_LISTED or max(*nums, abs(target)) > LARGEST:

@@ -21,8 +21,8 @@ import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from swift_rlvr.countdown import verify
+from swift_rlvr.countdown.generator import TINY, make_tasks
 from swift_rlvr.tasks.countdown import to_messages
-from swift_rlvr.tasks.countdown_generator import TINY, make_tasks
 from swift_rlvr.tiny_model import WEIGHTS
 from swift_rlvr.tiny_model.tokenizer import build_tokenizer
 from swift_rlvr.tiny_model.traces import compare, trace, trials

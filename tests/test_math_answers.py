@@ -4,8 +4,9 @@ import pytest
 from hangs import done_within
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from swift_rlvr import math_answers
-from swift_rlvr.math_answers import MAX_ANSWER_CHARS, MathVerifier, Reason, read_gold
+from swift_rlvr.math_answers import MathVerifier, Reason
+from swift_rlvr.math_answers import verifier as math_answers
+from swift_rlvr.math_answers.verifier import MAX_ANSWER_CHARS, read_gold
 
 MEGABYTE = 1_000_000
 

@@ -5,7 +5,7 @@ import sympy
 from hangs import done_within
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from swift_rlvr.math_exact import Equation, read_formula, same_formula
+from swift_rlvr.math_answers.formulas import Equation, read_formula, same_formula
 
 SYMBOLS = {"x": sympy.Symbol("x"), "y": sympy.Symbol("y"), "pi": sympy.pi, "e": sympy.E, "i": sympy.I}
 

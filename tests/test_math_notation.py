@@ -6,8 +6,8 @@ import pytest
 from hangs import done_within
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from swift_rlvr.math_notation import plain, read, tidy
-from swift_rlvr.math_values import Choice, Infinity, Number, Quantity, Sequence, Words, same
+from swift_rlvr.math_answers.reading import plain, read, tidy
+from swift_rlvr.math_answers.values import Choice, Infinity, Number, Quantity, Sequence, Words, same
 
 TIDY = [
     (r"$\left(\dfrac{1}{2},\, 5\text{ cm}\right)$.", r"(\frac{1}{2},5 cm)"),

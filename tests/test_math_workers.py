@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 from hangs import done_within
-from swift_rlvr import math_workers
 from swift_rlvr.math_answers import MathVerifier, Reason
+from swift_rlvr.math_answers import pool as math_workers
 
 HARD = [(rf"\ln {n * n}", rf"\boxed{{2\ln {n}}}", 1.0) for n in range(2, 34)]
 HARD += [(rf"\ln {n * n}", rf"\boxed{{3\ln {n}}}", 0.0) for n in range(2, 34)]
@@ -86,7 +86,7 @@ def test_no_process_is_started_before_the_first_hard_answer(verifier):
 def test_a_start_that_fails_names_the_command(verifier, monkeypatch):
     verifier.close()
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(RuntimeError, match="/bin/false -m swift_rlvr.math_judge"):
+    with pytest.raises(RuntimeError, match="/bin/false -m swift_rlvr.math_answers.judge"):
         grade(verifier, HARD[:1])
     monkeypatch.undo()
     assert grade(verifier, HARD[:1]) == [1.0]

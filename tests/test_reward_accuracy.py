@@ -4,7 +4,8 @@ import math
 import pickle
 
 import pytest
-from swift_rlvr.math_answers import Reason, shared_verifier
+from swift_rlvr.math_answers import Reason
+from swift_rlvr.math_answers.verifier import shared_verifier
 from swift_rlvr.rewards.accuracy import RULES, AccuracyReward
 from swift_rlvr.rewards.base import OTHER_TASK
 

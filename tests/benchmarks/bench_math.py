@@ -30,8 +30,9 @@ import sys
 import time
 from fractions import Fraction
 
-from swift_rlvr import math_notation, math_values
 from swift_rlvr.math_answers import MathVerifier
+from swift_rlvr.math_answers import reading as math_notation
+from swift_rlvr.math_answers import values as math_values
 
 FIGURES = {"boxed": 20.0, "answer tags": 10.0, "expressions, 1 core": 1.0, "expressions, 2 cores": 1.6}  # at least
 FIGURES |= {"sympy only, 1 core": 1.0, "sympy only, 2 cores": 1.6}

@@ -1,6 +1,6 @@
 r"""Whether two mathematical answers are equal, by math_verify and sympy. Runs in worker processes, which may be killed.
 
-    python -m swift_rlvr.math_judge      # as `swift_rlvr.math_workers` starts it, with a socket as its standard input
+    python -m swift_rlvr.math_answers.judge      # as `swift_rlvr.math_answers.pool` starts it, with a socket as its standard input
 
 math_verify (https://github.com/huggingface/Math-Verify) stays the judge. Three things are done around it:
 
@@ -37,7 +37,7 @@ from math_verify.parser import get_last_eq
 from sympy import Expr, I, Rational, Symbol, Union
 from sympy.core.relational import Relational
 
-from swift_rlvr.math_notation import split_unit
+from swift_rlvr.math_answers.reading import split_unit
 
 MEMORY_BYTES = 3 << 30  # address space of a worker: sympy needs 0.3 GiB, a power tower would take all there is
 NORMALIZATION = NormalizationConfig(

@@ -1,4 +1,4 @@
-"""Worker processes for `swift_rlvr.math_judge`: started when needed, killed at a deadline, gone with their parent.
+"""Worker processes for `swift_rlvr.math_answers.judge`: started when needed, killed at a deadline, gone with their parent.
 
 A process may ask from any thread, under torchrun, and after a fork. One "nursery" process has sympy loaded and forks
 the workers; neither it nor they share memory, threads or locks with the process that asks, so that it does not matter
@@ -209,7 +209,7 @@ class Pool:
         ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
         # The package's folder is named, since a plugin file may have been loaded from its path alone.
         path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
-        command = [sys.executable, "-m", "swift_rlvr.math_judge"]
+        command = [sys.executable, "-m", "swift_rlvr.math_answers.judge"]
         self._nursery = subprocess.Popen(command, stdin=theirs.fileno(), env={**os.environ, "PYTHONPATH": path})
         theirs.close()
         self._control = ours

@@ -1,9 +1,9 @@
 r"""Answers that can be compared exactly without computer algebra: numbers, choices, words, formulas, sequences of them.
 
 `read` turns the text of an answer, LaTeX or plain, into a value of one of these kinds, or None where it is something
-else; `swift_rlvr.math_values.same` compares two of them with rational arithmetic and says None where only computer
+else; `swift_rlvr.math_answers.values.same` compares two of them with rational arithmetic and says None where only computer
 algebra can tell. Together they settle most answers of a mathematical dataset in microseconds; the others go to
-`swift_rlvr.math_judge`.
+`swift_rlvr.math_answers.judge`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-from swift_rlvr.math_exact import Equation, Formula, read_formula
-from swift_rlvr.math_units import read_unit
-from swift_rlvr.math_values import Choice, Infinity, Number, Quantity, Sequence, Value, Words
+from swift_rlvr.math_answers.formulas import Equation, Formula, read_formula
+from swift_rlvr.math_answers.units import read_unit
+from swift_rlvr.math_answers.values import Choice, Infinity, Number, Quantity, Sequence, Value, Words
 
 MAX_CHARS = 2000
 _MAX_DIGITS = 400

@@ -1,6 +1,6 @@
 """The kinds of answers that can be compared exactly without computer algebra, and their comparison.
 
-`swift_rlvr.math_notation` reads them from text.
+`swift_rlvr.math_answers.reading` reads them from text.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
-from swift_rlvr.math_exact import Equation, Formula, read_formula, same_formula
+from swift_rlvr.math_answers.formulas import Equation, Formula, read_formula, same_formula
 
 _OTHER_CHOICE = re.compile(r"\([A-Z]\)|(?<![A-Za-z])[A-Z][.):](?:\s|$)")
 _MAX_PAIRS = 2500

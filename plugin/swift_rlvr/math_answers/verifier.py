@@ -6,7 +6,7 @@ searched for "the answer is $...$" in its last 1,000 characters. The gold may be
 solutions of MATH, NuminaMath and GSM8K are, or be the answer itself: LaTeX, plain text or a number.
 
 Numbers, fractions, choices, words, sequences of them, and answers written like the gold are settled here, exactly
-(`swift_rlvr.math_notation`, `math_values`, `math_exact`). Everything else is judged by math_verify in worker processes
+(`swift_rlvr.math_answers.reading`, `math_values`, `math_exact`). Everything else is judged by math_verify in worker processes
 with a deadline (`math_workers`, `math_judge`). Within a batch each gold is parsed once and equal answers to it are
 judged once.
 
@@ -25,9 +25,10 @@ from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
 
-from swift_rlvr import math_notation, math_values
 from swift_rlvr.answers import after_think, has_unclosed_answer, marked_answer
-from swift_rlvr.math_workers import TIMED_OUT, Job, Pool, usable_cores
+from swift_rlvr.math_answers import reading as math_notation
+from swift_rlvr.math_answers import values as math_values
+from swift_rlvr.math_answers.pool import TIMED_OUT, Job, Pool, usable_cores
 
 logger = logging.getLogger(__name__)
 MAX_ANSWER_CHARS = 1000

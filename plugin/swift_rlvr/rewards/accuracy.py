@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from swift_rlvr.math_answers import MathVerifier, Reason, Verdict, shared_verifier
+from swift_rlvr.math_answers import MathVerifier, Reason, Verdict
+from swift_rlvr.math_answers.verifier import shared_verifier
 from swift_rlvr.rewards.base import Grade, Reward, Rule
 from swift_rlvr.rewards.parameters import Parameters, parameter
 

@@ -36,8 +36,8 @@ def register_vllm_plugin() -> None:
     """
     if LAUNCHED not in os.environ or accelerator_visible():
         return
-    from .patches import SERVER, apply_patches
-    from .processes import end_with_parent
+    from swift_rlvr.cpu_backend.server_worker import end_with_parent
+    from swift_rlvr.cpu_backend.table import SERVER, apply_patches
 
     if multiprocessing.parent_process() is not None:
         end_with_parent()

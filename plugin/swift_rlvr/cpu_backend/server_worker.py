@@ -24,7 +24,7 @@ def _run_tied(name: str, *args) -> None:
     from swift.pipelines.infer import rollout
 
     worker = getattr(rollout, name)
-    from .patches import SERVER, apply_patches
+    from swift_rlvr.cpu_backend.table import SERVER, apply_patches
 
     apply_patches(SERVER)
     worker(*args)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from . import processes
+from swift_rlvr.cpu_backend import server_worker as processes
+
 from . import replacements as to
 
 
@@ -96,7 +97,7 @@ def apply_patches(patches: tuple[Patch, ...]) -> None:
     >>> sys.modules["toy"] = types.ModuleType("toy")
     >>> apply_patches((Patch("pip", "1.0", "toy:answer", lambda original: 42, "toy"),))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    swift_rlvr.cpu_backend.patches.PatchError: pip ... has no toy:answer, which the CPU backend replaces ...
+    swift_rlvr.cpu_backend.table.PatchError: pip ... has no toy:answer, which the CPU backend replaces ...
     """
     for patch in patches:
         owner, attribute, original = _resolve(patch)

@@ -87,7 +87,7 @@ class VLLMSampler:
 
 
 def _prepare_cpu() -> None:
-    from swift_rlvr.cpu_backend.patches import SERVER, apply_patches
+    from swift_rlvr.cpu_backend.table import SERVER, apply_patches
 
     os.environ.setdefault("VLLM_PLUGINS", "")
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")

@@ -5,10 +5,10 @@ tests/e2e/test_mixed_tasks.py and tests/test_trl.py.
 import logging
 
 import pytest
-from swift_rlvr.reason_log import ReasonLog
 from swift_rlvr.rewards import REWARDS, Grade
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward
+from swift_rlvr.runs.reasons import ReasonLog
 
 ROW = {"nums": [[1, 2, 3]] * 3, "target": [6] * 3}
 RIGHT, WRONG, NONE = "<answer>1+2+3</answer>", "<answer>1*2+3</answer>", "I do not know"

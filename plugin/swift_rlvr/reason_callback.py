@@ -16,8 +16,8 @@ from typing import Any
 from accelerate.utils import gather_object
 from transformers import TrainerCallback
 
-from swift_rlvr.reason_log import FILE_NAME, ReasonLog, ReasonShares, append_reasons
 from swift_rlvr.rewards.base import Reward
+from swift_rlvr.runs.reasons import FILE_NAME, ReasonLog, ReasonShares, append_reasons
 
 
 class ReasonCallback(TrainerCallback):

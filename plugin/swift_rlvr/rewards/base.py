@@ -79,7 +79,7 @@ class Reward:
         if self.parameters.warn_after < 0:  # here, since a subclass's __post_init__ need not call that of Parameters
             raise ValueError(f"{self.name}: warn_after must be 0 or more, not {self.parameters.warn_after!r}")
         self.log = None
-        """A `swift_rlvr.reason_log.ReasonLog` that is told every grade, or None."""
+        """A `swift_rlvr.runs.reasons.ReasonLog` that is told every grade, or None."""
         self._barren = 0  # batches in a row without a reward other than 0
 
     @property

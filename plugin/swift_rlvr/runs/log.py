@@ -19,8 +19,8 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from swift_rlvr.reason_log import FILE_NAME, ReasonLog, ReasonShares, append_reasons
 from swift_rlvr.rewards.base import Reward
+from swift_rlvr.runs.reasons import FILE_NAME, ReasonLog, ReasonShares, append_reasons
 
 
 class RunLog:

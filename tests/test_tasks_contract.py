@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from swift_rlvr.jsonl import LONGEST_ROW, InputError, check_jsonl
 from swift_rlvr.rewards import REWARDS
-from swift_rlvr.scoring_rewards import columns_for
+from swift_rlvr.rewards.build import columns_for
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.task import RowCheck, allowed_share, normalised
 

@@ -17,8 +17,8 @@ from swift_rlvr.dataset_files import Source
 from swift_rlvr.evaluation import training_args, with_system
 from swift_rlvr.jsonl import InputError
 from swift_rlvr.rewards import Explanation
+from swift_rlvr.rewards.build import build_rewards, columns_for
 from swift_rlvr.sampling import Completion, check_length, load_pretrained
-from swift_rlvr.scoring_rewards import build_rewards, columns_for
 from swift_rlvr.tasks import TASKS, RowError, Task
 
 Messages = list[dict[str, str]]

@@ -17,7 +17,7 @@ from typing import Any
 from swift_rlvr.dataset_files import Source
 from swift_rlvr.jsonl import InputError
 from swift_rlvr.rewards import REWARDS
-from swift_rlvr.scoring_rewards import columns_for
+from swift_rlvr.rewards.build import columns_for
 from swift_rlvr.tasks import RowError, Task
 from swift_rlvr.tasks.task import FORGIVEN, allowed_share
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.jsonl import InputError, write_jsonl
 from swift_rlvr.rewards import Grade, Reward
+from swift_rlvr.rewards.build import columns_for, missing_column
 from swift_rlvr.scoring_lines import (
     FROM_PROMPT,
     LineError,
@@ -29,7 +30,6 @@ from swift_rlvr.scoring_lines import (
     read_items,
     with_columns_from_prompt,
 )
-from swift_rlvr.scoring_rewards import columns_for, missing_column
 from swift_rlvr.scoring_workers import map_blocks, usable_cores
 
 SHOWN_PROBLEMS = 10

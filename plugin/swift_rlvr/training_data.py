@@ -12,7 +12,7 @@ from swift_rlvr.dataset_files import Source, parse_source
 from swift_rlvr.evaluation import with_system
 from swift_rlvr.jsonl import InputError
 from swift_rlvr.rewards import Reward
-from swift_rlvr.scoring_rewards import missing_column
+from swift_rlvr.rewards.build import missing_column
 from swift_rlvr.tasks.task import allowed_share, check_rows
 
 FROM_TRAINER = ("prompts", "completion_ids", "response_token_ids")  # columns of rewards that are no dataset's

@@ -55,7 +55,7 @@ class TrlSettings:
 
     model: a folder with the model and its tokenizer, or a hub id. dataset, eval_dataset: see
         `swift_rlvr.dataset_files.parse_source`. out: the folder for the model, its checkpoints and the logs.
-    rewards: names in REWARDS. parameters: of rewards, `NAME=VALUE`, see `swift_rlvr.scoring_rewards.build_rewards`.
+    rewards: names in REWARDS. parameters: of rewards, `NAME=VALUE`, see `swift_rlvr.rewards.build.build_rewards`.
     system: for rows that have no system prompt of their own; None for the task's.
     batch, eval_batch: completions on a device at a time. A step is batch * accumulation completions (times the number
         of processes), in groups of `generations` for one prompt.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, RowError
-from swift_rlvr.tasks.mathematics import R1_ZERO_SYSTEM
+from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM
 
 SAMPLES = Path(__file__).parents[1] / "datasets" / "numina_math_tir"
 TASK = TASKS["numina_math_tir"]

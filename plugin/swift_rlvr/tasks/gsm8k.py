@@ -25,7 +25,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from .mathematics import grade, to_messages
+from swift_rlvr.tasks.math_prompts import grade, to_messages
+
 from .task import Reference, RowError, Task, normalised, shown, text_of
 
 LAYOUT = "<think>\n{reasoning}\n</think>\n<answer>\n{answer}\n</answer>"

@@ -20,8 +20,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from swift_rlvr.rewards.code import CodeReward
+from swift_rlvr.tasks import bespoke_stratos, countdown, gsm8k, numina_math_tir
+from swift_rlvr.tasks import math_prompts as mathematics
 
-from . import bespoke_stratos, countdown, gsm8k, mathematics, numina_math_tir
 from .countdown import SYSTEM_PROMPT
 from .task import Reference, RowError, Task, normalised, shown
 

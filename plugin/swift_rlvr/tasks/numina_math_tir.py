@@ -23,7 +23,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .mathematics import R1_ZERO_SYSTEM, boxed_gold, grade, to_messages
+from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, boxed_gold, grade, to_messages
+
 from .task import Reference, Task, normalised, text_of
 
 

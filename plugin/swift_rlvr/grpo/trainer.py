@@ -17,8 +17,8 @@ import torch
 from rich.console import Console
 from transformers import get_scheduler
 
+from swift_rlvr.grpo.checkpoint import ARGS, checkpoints, load_state, save, set_random_state
 from swift_rlvr.jsonl import InputError, write_json
-from swift_rlvr.run_checkpoint import ARGS, checkpoints, load_state, save, set_random_state
 from swift_rlvr.runs.log import RunLog, batch_summary
 
 from .objective import group_advantages, token_weights, total_reward

@@ -21,7 +21,7 @@ from swift_rlvr.chat import (
 )
 from swift_rlvr.cli_chat import chat as chat_command
 from swift_rlvr.countdown import verify
-from swift_rlvr.dataset_files import parse_source
+from swift_rlvr.data.sources import parse_source
 from swift_rlvr.evaluation import with_system
 from swift_rlvr.jsonl import InputError
 from swift_rlvr.sampling import SamplingSettings, sample

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from swift_rlvr import cli
 from swift_rlvr.countdown.difficulty import chance, figures
-from swift_rlvr.dataset_check import check
-from swift_rlvr.dataset_files import parse_source
+from swift_rlvr.data.check import check
+from swift_rlvr.data.sources import parse_source
 from swift_rlvr.jsonl import InputError
 from typer.testing import CliRunner
 
@@ -219,8 +219,8 @@ def test_other_file_types(tmp_path):
 
 def test_checking_a_file_loads_no_heavy_package():
     program = (
-        "import sys; from swift_rlvr import cli; from swift_rlvr.dataset_check import check; "
-        "from swift_rlvr.dataset_files import parse_source; "
+        "import sys; from swift_rlvr import cli; from swift_rlvr.data.check import check; "
+        "from swift_rlvr.data.sources import parse_source; "
         f"check(parse_source({str(DATASETS / 'gsm8k' / 'test.jsonl')!r})); "
         "print(*{name.split('.')[0] for name in sys.modules})"
     )

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from swift_rlvr import cli
-from swift_rlvr.dataset_files import parse_source
-from swift_rlvr.dataset_prompts import load_tokenizer, select, show
+from swift_rlvr.data.prompts import load_tokenizer, select, show
+from swift_rlvr.data.sources import parse_source
 from swift_rlvr.evaluation import EvalSettings, read_rows, with_system
 from swift_rlvr.jsonl import InputError, read_jsonl
 from swift_rlvr.sampling import SamplingSettings

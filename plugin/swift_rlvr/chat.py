@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from swift_rlvr.dataset_files import Source
+from swift_rlvr.data.sources import Source
 from swift_rlvr.evaluation import training_args, with_system
 from swift_rlvr.jsonl import InputError
 from swift_rlvr.rewards import Explanation

@@ -40,7 +40,7 @@ def chat(
     an empty line or Ctrl-D ends it.
     """
     from swift_rlvr import chat as chatting
-    from swift_rlvr.dataset_files import parse_source
+    from swift_rlvr.data.sources import parse_source
     from swift_rlvr.evaluation import with_system
 
     settings = chatting.ChatSettings(model, max_new_tokens, temperature, seed)

@@ -19,8 +19,8 @@ from rich.text import Text
 
 from swift_rlvr.cli_tables import visible
 from swift_rlvr.countdown.difficulty import draw_picture, figures, summary
-from swift_rlvr.dataset_check import SHOWN, Findings, check, same_kind
-from swift_rlvr.dataset_files import Source, parse_source
+from swift_rlvr.data.check import SHOWN, Findings, check, same_kind
+from swift_rlvr.data.sources import Source, parse_source
 from swift_rlvr.jsonl import write_jsonl
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.countdown import parse_row
@@ -96,7 +96,7 @@ def show_row(
     as_json: Json = False,
 ) -> None:
     """Show the exact prompt that a model sees, and what reaches the rewards."""
-    from swift_rlvr.dataset_prompts import show
+    from swift_rlvr.data.prompts import show
 
     source = parse_source(dataset, use_hf)
     shown = show(source, model, row, system)
@@ -147,7 +147,7 @@ def prepare_file(
     swift-rlvr dataset prepare gsm8k --model DIR --max-prompt-tokens 300
     --max-answer-tokens 200 --rows 1024 --out gsm8k_1024.jsonl
     """
-    from swift_rlvr.dataset_prompts import as_rows, select
+    from swift_rlvr.data.prompts import as_rows, select
 
     if out.suffix != ".jsonl":
         raise typer.BadParameter(f"expected a name ending in .jsonl, got {out}", param_hint="--out")

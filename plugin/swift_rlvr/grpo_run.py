@@ -11,7 +11,7 @@ import torch
 from rich.console import Console
 from transformers import AutoModelForCausalLM
 
-from swift_rlvr.dataset_prompts import load_tokenizer
+from swift_rlvr.data.prompts import load_tokenizer
 from swift_rlvr.grpo import GRPOSettings, GRPOTrainer
 from swift_rlvr.grpo.checkpoint import ARGS, checkpoints
 from swift_rlvr.jsonl import InputError, read_json

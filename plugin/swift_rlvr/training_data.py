@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from swift_rlvr.dataset_files import Source, parse_source
+from swift_rlvr.data.sources import Source, parse_source
 from swift_rlvr.evaluation import with_system
 from swift_rlvr.jsonl import InputError
 from swift_rlvr.rewards import Reward
@@ -35,7 +35,7 @@ def read_data(
     system: str | None = None,
     use_hf: bool = False,
 ) -> Data:
-    """The prompts of a dataset, `given` as in `swift_rlvr.dataset_files.parse_source` with `flag`.
+    """The prompts of a dataset, `given` as in `swift_rlvr.data.sources.parse_source` with `flag`.
 
     Rows that cannot be used are said and left out; past the limit (`allowed_share`) they are an error. `system` is for
     rows without a system prompt of their own; None for the task's.

@@ -54,7 +54,7 @@ class TrlSettings:
     `loss`, which are as in DeepSeekMath (arXiv 2402.03300, equation 3 and section 4.2).
 
     model: a folder with the model and its tokenizer, or a hub id. dataset, eval_dataset: see
-        `swift_rlvr.dataset_files.parse_source`. out: the folder for the model, its checkpoints and the logs.
+        `swift_rlvr.data.sources.parse_source`. out: the folder for the model, its checkpoints and the logs.
     rewards: names in REWARDS. parameters: of rewards, `NAME=VALUE`, see `swift_rlvr.rewards.build.build_rewards`.
     system: for rows that have no system prompt of their own; None for the task's.
     batch, eval_batch: completions on a device at a time. A step is batch * accumulation completions (times the number

@@ -19,7 +19,7 @@ from typing import Any
 
 from rich.console import Console
 
-from swift_rlvr.dataset_prompts import load_tokenizer
+from swift_rlvr.data.prompts import load_tokenizer
 from swift_rlvr.jsonl import InputError, read_json, write_json
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import build_rewards

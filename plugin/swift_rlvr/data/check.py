@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Any
 
-from swift_rlvr.dataset_files import Source
+from swift_rlvr.data.sources import Source
 from swift_rlvr.jsonl import InputError
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import columns_for

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from swift_rlvr.dataset_files import Source
+from swift_rlvr.data.sources import Source
 from swift_rlvr.evaluation import training_system, with_system
 from swift_rlvr.jsonl import InputError
 from swift_rlvr.rewards import REWARDS

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 import typer
 from rich.console import Console
-from swift_rlvr.chat import (
+from swift_rlvr.cli_chat import chat as chat_command
+from swift_rlvr.countdown import verify
+from swift_rlvr.data.sources import parse_source
+from swift_rlvr.evaluation.chat import (
     Chat,
     ChatSettings,
     converse,
@@ -19,12 +22,9 @@ from swift_rlvr.chat import (
     row_question,
     system_prompt,
 )
-from swift_rlvr.cli_chat import chat as chat_command
-from swift_rlvr.countdown import verify
-from swift_rlvr.data.sources import parse_source
-from swift_rlvr.evaluation import with_system
+from swift_rlvr.evaluation.evaluate import with_system
+from swift_rlvr.evaluation.sampling import SamplingSettings, sample
 from swift_rlvr.jsonl import InputError
-from swift_rlvr.sampling import SamplingSettings, sample
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, to_messages
 from swift_rlvr.tiny_model import WEIGHTS
@@ -217,7 +217,7 @@ def test_a_model_that_is_not_there_is_named(tmp_path):
 
 
 def test_what_could_steer_the_terminal_is_shown_as_text():
-    from swift_rlvr.chat import shown
+    from swift_rlvr.evaluation.chat import shown
 
     assert shown("a\x1b]0;title\x07\r\nb\u202e") == "a\\x1b]0;title\\x07\\r\nb\\u202e"
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 from swift_rlvr import cli
 from swift_rlvr.countdown.generator import TUTORIAL, make_task
-from swift_rlvr.summary import summarize
+from swift_rlvr.evaluation.summary import summarize
 
 
 def run(monkeypatch, *arguments):

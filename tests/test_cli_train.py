@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from swift_rlvr import cli
 from swift_rlvr.cli_train import PANELS
+from swift_rlvr.evaluation.report import read_steps
 from swift_rlvr.grpo import GRPOSettings
 from swift_rlvr.jsonl import read_json, read_jsonl
-from swift_rlvr.report import read_steps
 from swift_rlvr.tiny_model import WEIGHTS
 from test_scripts import flags
 from test_scripts import run as run_script

@@ -7,9 +7,9 @@ import pytest
 from swift_rlvr import cli
 from swift_rlvr.data.prompts import load_tokenizer, select, show
 from swift_rlvr.data.sources import parse_source
-from swift_rlvr.evaluation import EvalSettings, read_rows, with_system
+from swift_rlvr.evaluation.evaluate import EvalSettings, read_rows, with_system
+from swift_rlvr.evaluation.sampling import SamplingSettings
 from swift_rlvr.jsonl import InputError, read_jsonl
-from swift_rlvr.sampling import SamplingSettings
 from swift_rlvr.tasks import TASKS
 from test_dataset_check import DATASETS, ROOT, ran, refused
 

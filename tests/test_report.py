@@ -5,9 +5,9 @@ import math
 import random
 
 import pytest
+from swift_rlvr.evaluation.report import find_run, panels, read_completions, read_steps, smoothed, write_report
+from swift_rlvr.evaluation.summary import compare, summarize
 from swift_rlvr.jsonl import InputError
-from swift_rlvr.report import find_run, panels, read_completions, read_steps, smoothed, write_report
-from swift_rlvr.summary import compare, summarize
 
 
 def logged_step(step, rng):

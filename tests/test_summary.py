@@ -5,7 +5,7 @@ from itertools import combinations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from swift_rlvr.summary import compare, comparison_table, pass_at_k, summarize, wilson
+from swift_rlvr.evaluation.summary import compare, comparison_table, pass_at_k, summarize, wilson
 
 
 def record(index=0, reward=1.0, **other):

@@ -16,8 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from swift_rlvr import cli_chat, cli_countdown, cli_datasets, cli_rewards, cli_train, cli_training
+from swift_rlvr.evaluation.summary import compare, comparison_table
 from swift_rlvr.jsonl import InputError, read_json, write_json
-from swift_rlvr.summary import compare, comparison_table
 from swift_rlvr.tasks import TASKS
 
 app = typer.Typer(
@@ -58,8 +58,8 @@ def evaluate_model(
     ] = None,
 ) -> None:
     """Sample a model on held-out tasks and grade what it writes."""
-    from swift_rlvr.evaluation import EvalSettings, evaluate
-    from swift_rlvr.sampling import SamplingSettings
+    from swift_rlvr.evaluation.evaluate import EvalSettings, evaluate
+    from swift_rlvr.evaluation.sampling import SamplingSettings
 
     sampling = SamplingSettings(model, samples, temperature, max_new_tokens, batch_size, seed, backend)
     summary = evaluate(EvalSettings(sampling, str(data), task, rows, system), out, console)
@@ -91,7 +91,7 @@ def report_run(
     examples: Annotated[int, typer.Option(min=1, help="Completions to show of each step shown.")] = 3,
 ) -> None:
     """Draw the curves of a training run and show completions of early and late steps."""
-    from swift_rlvr.report import write_report
+    from swift_rlvr.evaluation.report import write_report
 
     for path in write_report(run, out, None if comparison is None else read_json(comparison), examples):
         console.print(f"written: {path}")

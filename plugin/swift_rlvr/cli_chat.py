@@ -39,9 +39,9 @@ def chat(
     answer is graded. In a conversation the model sees what was said before;
     an empty line or Ctrl-D ends it.
     """
-    from swift_rlvr import chat as chatting
     from swift_rlvr.data.sources import parse_source
-    from swift_rlvr.evaluation import with_system
+    from swift_rlvr.evaluation import chat as chatting
+    from swift_rlvr.evaluation.evaluate import with_system
 
     settings = chatting.ChatSettings(model, max_new_tokens, temperature, seed)
     if (nums is None) != (target is None):

@@ -14,10 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from swift_rlvr.cli_tables import print_explanation, print_summary
-from swift_rlvr.rewards import REWARDS
-from swift_rlvr.rewards.build import build_rewards, columns_for, default_rewards, missing_column
-from swift_rlvr.scoring import Scoring
-from swift_rlvr.scoring_lines import (
+from swift_rlvr.evaluation.completion_files import (
     COMPLETION_KEYS,
     Item,
     LineError,
@@ -27,6 +24,9 @@ from swift_rlvr.scoring_lines import (
     read_object,
     with_columns_from_prompt,
 )
+from swift_rlvr.evaluation.scoring import Scoring
+from swift_rlvr.rewards import REWARDS
+from swift_rlvr.rewards.build import build_rewards, columns_for, default_rewards, missing_column
 from swift_rlvr.tasks import RowError
 from swift_rlvr.tasks.countdown import parse_row
 

@@ -14,8 +14,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from swift_rlvr.evaluation.scoring import SHOWN_PROBLEMS
 from swift_rlvr.rewards import Explanation
-from swift_rlvr.scoring import SHOWN_PROBLEMS
 
 OUTCOMES = {True: Text("passed", "green"), False: Text("failed", "bold red"), None: Text("not looked at", "dim")}
 LONGEST_EXTRACT, LONGEST_DETAIL = 600, 200

@@ -12,11 +12,11 @@ from rich.console import Console
 from transformers import AutoModelForCausalLM
 
 from swift_rlvr.data.prompts import load_tokenizer
+from swift_rlvr.evaluation.sampling import load_pretrained
 from swift_rlvr.grpo import GRPOSettings, GRPOTrainer
 from swift_rlvr.grpo.checkpoint import ARGS, checkpoints
 from swift_rlvr.jsonl import InputError, read_json
 from swift_rlvr.rewards.build import build_rewards
-from swift_rlvr.sampling import load_pretrained
 from swift_rlvr.training_data import read_data
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from swift_rlvr.data.sources import Source, parse_source
-from swift_rlvr.evaluation import with_system
+from swift_rlvr.evaluation.evaluate import with_system
 from swift_rlvr.jsonl import InputError
 from swift_rlvr.rewards import Reward
 from swift_rlvr.rewards.build import missing_column

@@ -20,11 +20,11 @@ from typing import Any
 from rich.console import Console
 
 from swift_rlvr.data.prompts import load_tokenizer
+from swift_rlvr.evaluation.sampling import load_pretrained
 from swift_rlvr.jsonl import InputError, read_json, write_json
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.rewards.parameters import stray_variables
-from swift_rlvr.sampling import load_pretrained
 from swift_rlvr.training_data import read_data
 from swift_rlvr.trl_settings import ARGS, TrlSettings, check_out, options
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from swift_rlvr.data.sources import Source
-from swift_rlvr.evaluation import training_system, with_system
+from swift_rlvr.evaluation.evaluate import training_system, with_system
 from swift_rlvr.jsonl import InputError
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import RowError, Task

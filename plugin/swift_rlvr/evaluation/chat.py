@@ -3,7 +3,7 @@
     swift-rlvr chat output/r1_zero "What is 12 * 12?"
     swift-rlvr chat output/countdown_tiny/v0-20260101-120000/checkpoint-60 --nums "3 5 7" --target 22
 
-Sampling is from the model as it is, as in `swift_rlvr.sampling`. Imports torch and transformers only when called.
+Sampling is from the model as it is, as in `swift_rlvr.evaluation.sampling`. Imports torch and transformers only when called.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from swift_rlvr.data.sources import Source
-from swift_rlvr.evaluation import training_args, with_system
+from swift_rlvr.evaluation.evaluate import training_args, with_system
+from swift_rlvr.evaluation.sampling import Completion, check_length, load_pretrained
 from swift_rlvr.jsonl import InputError
 from swift_rlvr.rewards import Explanation
 from swift_rlvr.rewards.build import build_rewards, columns_for
-from swift_rlvr.sampling import Completion, check_length, load_pretrained
 from swift_rlvr.tasks import TASKS, RowError, Task
 
 Messages = list[dict[str, str]]
@@ -26,7 +26,7 @@ Messages = list[dict[str, str]]
 
 @dataclass(frozen=True)
 class ChatSettings:
-    """What to ask and how: see `swift_rlvr.sampling.SamplingSettings`. The defaults are the R1-Zero recipe's."""
+    """What to ask and how: see `swift_rlvr.evaluation.sampling.SamplingSettings`. The defaults are the R1-Zero recipe's."""
 
     model: str
     max_new_tokens: int = 200

@@ -15,9 +15,9 @@ from typing import Any
 
 from rich.console import Console
 
+from swift_rlvr.evaluation.sampling import Completion, SamplingSettings, choose_backend, sample
+from swift_rlvr.evaluation.summary import summarize
 from swift_rlvr.jsonl import LONGEST_ROW, InputError, read_json, read_jsonl, write_json, write_jsonl
-from swift_rlvr.sampling import Completion, SamplingSettings, choose_backend, sample
-from swift_rlvr.summary import summarize
 from swift_rlvr.tasks import TASKS, RowError, Task
 
 RECORDS, SUMMARY = "records.jsonl", "summary.json"

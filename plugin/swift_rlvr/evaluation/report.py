@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from swift_rlvr.evaluation.summary import comparison_table
 from swift_rlvr.jsonl import InputError, read_jsonl
-from swift_rlvr.summary import comparison_table
 
 LOG, COMPLETIONS = "logging.jsonl", "completions.jsonl"
 
@@ -130,7 +130,7 @@ def write_report(
 ) -> tuple[Path, Path]:
     """Write `curves.png` and `report.md` into the folder `out`; returns their paths.
 
-    comparison: what `swift_rlvr.summary.compare` made of the evaluations before and after.
+    comparison: what `swift_rlvr.evaluation.summary.compare` made of the evaluations before and after.
     examples: completions to show of the first, the middle and the last logged step.
     """
     run, out = find_run(run), Path(out)

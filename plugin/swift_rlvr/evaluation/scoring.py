@@ -2,7 +2,7 @@
 
     swift-rlvr score eval/before/records.jsonl --out graded.jsonl
 
-What lines are read is said in `swift_rlvr.scoring_lines`. One that cannot be used is counted and named, and never
+What lines are read is said in `swift_rlvr.evaluation.completion_files`. One that cannot be used is counted and named, and never
 touches its neighbours.
 """
 
@@ -17,10 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from swift_rlvr.jsonl import InputError, write_jsonl
-from swift_rlvr.rewards import Grade, Reward
-from swift_rlvr.rewards.build import columns_for, missing_column
-from swift_rlvr.scoring_lines import (
+from swift_rlvr.evaluation.completion_files import (
     FROM_PROMPT,
     LineError,
     brief,
@@ -30,6 +27,9 @@ from swift_rlvr.scoring_lines import (
     read_items,
     with_columns_from_prompt,
 )
+from swift_rlvr.jsonl import InputError, write_jsonl
+from swift_rlvr.rewards import Grade, Reward
+from swift_rlvr.rewards.build import columns_for, missing_column
 from swift_rlvr.scoring_workers import map_blocks, usable_cores
 
 SHOWN_PROBLEMS = 10

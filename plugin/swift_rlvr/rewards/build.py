@@ -8,10 +8,17 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from swift_rlvr.evaluation.completion_files import (
+    LineError,
+    is_completion,
+    names,
+    opened,
+    read_items,
+    with_columns_from_prompt,
+)
 from swift_rlvr.jsonl import InputError
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.parameters import read_parameters, variable
-from swift_rlvr.scoring_lines import LineError, is_completion, names, opened, read_items, with_columns_from_prompt
 
 
 def full_name(name: str) -> str:

@@ -17,7 +17,7 @@ from swift_rlvr.tiny_model import WEIGHTS
 def train(rows: list[dict], folder: Path) -> tuple[list[dict], bool]:
     """Two GRPO steps with three rewards; returns what was logged and whether any weight changed."""
     import torch
-    from swift_rlvr.reason_callback import ReasonCallback
+    from swift_rlvr.training.reason_callback import ReasonCallback
     from trl import GRPOConfig, GRPOTrainer
 
     from datasets import Dataset

@@ -26,9 +26,9 @@ from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, read_prompt
 from swift_rlvr.tiny_model import WEIGHTS
-from swift_rlvr.training_data import read_data
-from swift_rlvr.trl_settings import CHOICES, TrlSettings, check_out
-from swift_rlvr.trl_training import train
+from swift_rlvr.training.rows import read_data
+from swift_rlvr.training.trl.run import train
+from swift_rlvr.training.trl.settings import CHOICES, TrlSettings, check_out
 from transformers.trainer_utils import SchedulerType
 
 ROOT = Path(__file__).parents[1]
@@ -59,7 +59,7 @@ def run_commands(folder: Path) -> dict:
     torch.set_num_threads(1)
     import typer
     from swift_rlvr.cli_training import train_trl
-    from swift_rlvr.trl_training import build_config
+    from swift_rlvr.training.trl.run import build_config
     from typer.testing import CliRunner
 
     app = typer.Typer()

@@ -79,7 +79,7 @@ def train(
     model is loaded again and asked the first question of the dataset.
     """
     from swift_rlvr.grpo import TrainingError
-    from swift_rlvr.grpo_run import Run, train_run
+    from swift_rlvr.training.scratch import Run, train_run
 
     console = Console(highlight=False)
     weights = tuple(reward_weight) if reward_weight else None

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from swift_rlvr import cli_chat
 from swift_rlvr.tasks import TASKS
-from swift_rlvr.trl_settings import CHOICES, TrlSettings
+from swift_rlvr.training.trl.settings import CHOICES, TrlSettings
 
 Loss = Enum("Loss", {name: name for name in CHOICES["loss"]}, type=str)
 ReportTo = Enum("ReportTo", {name: name for name in CHOICES["report_to"]}, type=str)
@@ -112,7 +112,7 @@ def train_trl(
         config=tuple(config or ()),
         resume=resume,
     )
-    from swift_rlvr.trl_training import train
+    from swift_rlvr.training.trl.run import train
 
     first = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun started, or the only one
     console = Console(highlight=False, quiet=not first)

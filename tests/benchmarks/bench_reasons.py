@@ -34,7 +34,7 @@ def measure(rank: int, port: int, steps: int, folder: str, results) -> None:
     os.environ.update(RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1")
     os.environ.update(MASTER_PORT=str(port), ACCELERATE_USE_CPU="true", CUDA_VISIBLE_DEVICES="")
     from accelerate import Accelerator
-    from swift_rlvr.reason_callback import ReasonCallback
+    from swift_rlvr.training.reason_callback import ReasonCallback
 
     completions, nums, target, _ = make_corpus(rank, 0.5, tasks=steps * PER_RANK // 8)
     rewards = [REWARDS[name](warn_after=0) for name in NAMES]

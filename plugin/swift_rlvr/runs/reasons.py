@@ -1,6 +1,6 @@
 """Why completions got their rewards, during training: shares of each reason to log, and a JSONL file for each sample.
 
-Plain Python. For ms-swift and TRL it is wired in by `swift_rlvr.reason_callback`; `swift_rlvr.grpo` uses it as it is.
+Plain Python. For ms-swift and TRL it is wired in by `swift_rlvr.training.reason_callback`; `swift_rlvr.grpo` uses it as it is.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from swift_rlvr.grpo import GRPOSettings, GRPOTrainer
 from swift_rlvr.grpo.checkpoint import ARGS, checkpoints
 from swift_rlvr.jsonl import InputError, read_json
 from swift_rlvr.rewards.build import build_rewards
-from swift_rlvr.training_data import read_data
+from swift_rlvr.training.rows import read_data
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from swift_rlvr.jsonl import InputError, read_json, write_json
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.rewards.parameters import stray_variables
-from swift_rlvr.training_data import read_data
-from swift_rlvr.trl_settings import ARGS, TrlSettings, check_out, options
+from swift_rlvr.training.rows import read_data
+from swift_rlvr.training.trl.settings import ARGS, TrlSettings, check_out, options
 
 
 def train(settings: TrlSettings, console: Console) -> Path:
@@ -65,7 +65,7 @@ def train(settings: TrlSettings, console: Console) -> Path:
     except RuntimeError as error:
         if "probability tensor" not in str(error):  # what torch says of logits that are not finite
             raise
-        from swift_rlvr.trl_callbacks import diverged
+        from swift_rlvr.training.trl.callbacks import diverged
 
         raise InputError(diverged(Path(settings.out), "the model's logits are no longer finite")) from error
     trainer.save_model(settings.out)
@@ -82,8 +82,8 @@ def build_trainer(settings: TrlSettings, rewards: list[Reward], rows: list[dict]
     tokenizer.padding_side = tokenizer.truncation_side = "left"
     room = getattr(load_pretrained(AutoConfig, settings.model), "max_position_embeddings", None)
     check_lengths(settings, tokenizer, room, [*rows, *(held_out or [])])
-    from swift_rlvr.reason_callback import ReasonCallback
-    from swift_rlvr.trl_callbacks import RunLog, recording_trainer
+    from swift_rlvr.training.reason_callback import ReasonCallback
+    from swift_rlvr.training.trl.callbacks import RunLog, recording_trainer
 
     with _only_the_vllm_that_is_used(options(settings.config).get("use_vllm") is True):
         kind = recording_trainer()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import typer
 from rich.console import Console
-from swift_rlvr.cli_chat import chat as chat_command
+from swift_rlvr.cli.chat import chat as chat_command
 from swift_rlvr.countdown import verify
 from swift_rlvr.data.sources import parse_source
 from swift_rlvr.evaluation.chat import (

@@ -4,7 +4,7 @@ import json
 import sys
 
 import pytest
-from swift_rlvr import cli
+from swift_rlvr.cli import app as cli
 from swift_rlvr.countdown.generator import TUTORIAL, make_task
 from swift_rlvr.evaluation.summary import summarize
 

@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from swift_rlvr import cli
-from swift_rlvr.cli_tables import visible
+from swift_rlvr.cli import app as cli
+from swift_rlvr.cli.render import visible
 from swift_rlvr.rewards import REWARDS, Grade, Reward, Rule
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.tasks.countdown import to_messages
@@ -270,7 +270,7 @@ def test_mistakes_in_score(registry, monkeypatch, tmp_path, capsys, arguments, m
 
 
 def start(*arguments, **options) -> subprocess.Popen:
-    command = [sys.executable, "-m", "swift_rlvr.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "swift_rlvr.cli.app", *map(str, arguments)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(command, cwd=PLUGIN, **pipes, **options)
 
@@ -349,6 +349,6 @@ def test_workers_end_when_the_command_is_killed(grading):
 
 
 def test_nothing_heavy_is_loaded():
-    code = "import swift_rlvr.cli, sys; print(*{name.split('.')[0] for name in sys.modules})"
+    code = "import swift_rlvr.cli.app, sys; print(*{name.split('.')[0] for name in sys.modules})"
     result = subprocess.run([sys.executable, "-c", code], cwd=PLUGIN, capture_output=True, text=True, check=True)
     assert not set(result.stdout.split()) & HEAVY_PACKAGES

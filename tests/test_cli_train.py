@@ -5,8 +5,8 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from swift_rlvr import cli
-from swift_rlvr.cli_train import PANELS
+from swift_rlvr.cli import app as cli
+from swift_rlvr.cli.train import PANELS
 from swift_rlvr.evaluation.report import read_steps
 from swift_rlvr.grpo import GRPOSettings
 from swift_rlvr.jsonl import read_json, read_jsonl

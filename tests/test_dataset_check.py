@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from swift_rlvr import cli
+from swift_rlvr.cli import app as cli
 from swift_rlvr.countdown.difficulty import chance, figures
 from swift_rlvr.data.check import check
 from swift_rlvr.data.sources import parse_source

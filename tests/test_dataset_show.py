@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from swift_rlvr import cli
+from swift_rlvr.cli import app as cli
 from swift_rlvr.data.prompts import load_tokenizer, select, show
 from swift_rlvr.data.sources import parse_source
 from swift_rlvr.evaluation.evaluate import EvalSettings, read_rows, with_system

@@ -58,7 +58,7 @@ def run_commands(folder: Path) -> dict:
 
     torch.set_num_threads(1)
     import typer
-    from swift_rlvr.cli_training import train_trl
+    from swift_rlvr.cli.train_trl import train_trl
     from swift_rlvr.training.trl.run import build_config
     from typer.testing import CliRunner
 

@@ -15,7 +15,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from swift_rlvr import cli_chat, cli_countdown, cli_datasets, cli_rewards, cli_train, cli_training
+from swift_rlvr.cli import chat as cli_chat
+from swift_rlvr.cli import countdown as cli_countdown
+from swift_rlvr.cli import dataset as cli_datasets
+from swift_rlvr.cli import rewards as cli_rewards
+from swift_rlvr.cli import train as cli_train
+from swift_rlvr.cli import train_trl as cli_training
 from swift_rlvr.evaluation.summary import compare, comparison_table
 from swift_rlvr.jsonl import InputError, read_json, write_json
 from swift_rlvr.tasks import TASKS

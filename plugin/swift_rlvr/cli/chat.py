@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from swift_rlvr.cli_tables import print_explanation
+from swift_rlvr.cli.render import print_explanation
 from swift_rlvr.jsonl import InputError
 from swift_rlvr.tasks import TASKS
 

@@ -17,7 +17,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from swift_rlvr.cli_tables import visible
+from swift_rlvr.cli.render import visible
 from swift_rlvr.countdown.difficulty import draw_picture, figures, summary
 from swift_rlvr.data.check import SHOWN, Findings, check, same_kind
 from swift_rlvr.data.sources import Source, parse_source

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from swift_rlvr.cli_tables import print_explanation, print_summary
+from swift_rlvr.cli.render import print_explanation, print_summary
 from swift_rlvr.evaluation.completion_files import (
     COMPLETION_KEYS,
     Item,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 from rich.console import Console
 
-from swift_rlvr import cli_chat
+from swift_rlvr.cli import chat as cli_chat
 from swift_rlvr.jsonl import InputError
 from swift_rlvr.tasks import TASKS
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from swift_rlvr import cli_chat
+from swift_rlvr.cli import chat as cli_chat
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.training.trl.settings import CHOICES, TrlSettings
 

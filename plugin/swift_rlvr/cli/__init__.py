@@ -1,0 +1,3 @@
+from swift_rlvr.cli.app import app, main
+
+__all__ = ["app", "main"]

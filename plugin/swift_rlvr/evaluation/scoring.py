@@ -28,9 +28,9 @@ from swift_rlvr.evaluation.completion_files import (
     with_columns_from_prompt,
 )
 from swift_rlvr.jsonl import InputError, write_jsonl
+from swift_rlvr.parallel import map_blocks, usable_cores
 from swift_rlvr.rewards import Grade, Reward
 from swift_rlvr.rewards.build import columns_for, missing_column
-from swift_rlvr.scoring_workers import map_blocks, usable_cores
 
 SHOWN_PROBLEMS = 10
 _BLOCK = 1 << 18  # bytes graded at a time: few enough for the cores to share a file, enough to be worth handing over

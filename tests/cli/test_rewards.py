@@ -16,7 +16,7 @@ from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.tasks.countdown import to_messages
 from typer.testing import CliRunner
 
-PLUGIN = Path(__file__).parents[1] / "plugin"
+PLUGIN = Path(__file__).parents[2] / "plugin"
 HEAVY_PACKAGES = {"torch", "swift", "vllm", "deepspeed", "transformers", "trl", "accelerate", "numpy"}
 TASK = ["--nums", "3 5 7", "--target", "22"]
 RIGHT, WRONG = "<answer>3 * 5 + 7 = 22</answer>", "<answer>3 + 5 * 7</answer>"

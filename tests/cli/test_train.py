@@ -14,7 +14,7 @@ from swift_rlvr.tiny_model import WEIGHTS
 from test_scripts import flags
 from test_scripts import run as run_script
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 COUNTDOWN = f"countdown:{ROOT}/datasets/countdown/tiny_train.jsonl#20"
 GSM8K = f"gsm8k:{ROOT}/datasets/gsm8k/train.jsonl"
 SMALL = ("--num-generations", 4, "--batch-size", 8, "--max-completion-length", 12, "--top-p", 1, "--top-k", 0)

@@ -34,7 +34,7 @@ from swift_rlvr.countdown.settings import GAME24, OPERATORS, TV, mix
 from swift_rlvr.countdown.solver import solve
 from swift_rlvr.jsonl import read_jsonl
 
-TINY_TEST = Path(__file__).parents[1] / "datasets" / "countdown" / "tiny_test.jsonl"
+TINY_TEST = Path(__file__).parents[2] / "datasets" / "countdown" / "tiny_test.jsonl"
 WITH_SOLUTION = Columns(solution=True)
 LARGE = CountdownSettings(count=(2, 8), number=(1, 1000), target=(1, 10**6))
 seeds = st.integers(0, 2**64)

@@ -19,7 +19,7 @@ from swift_rlvr.data.sources import parse_source
 from swift_rlvr.jsonl import InputError
 from typer.testing import CliRunner
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DATASETS = ROOT / "datasets"
 GOOD = {"nums": [3, 5, 7], "target": 22}
 

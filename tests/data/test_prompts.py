@@ -11,7 +11,7 @@ from swift_rlvr.evaluation.evaluate import EvalSettings, read_rows, with_system
 from swift_rlvr.evaluation.sampling import SamplingSettings
 from swift_rlvr.jsonl import InputError, read_jsonl
 from swift_rlvr.tasks import TASKS
-from test_dataset_check import DATASETS, ROOT, ran, refused
+from data.test_check import DATASETS, ROOT, ran, refused
 
 pytest.importorskip("transformers", reason="needs the extra [train]")
 MODEL = str(ROOT / "plugin" / "swift_rlvr" / "tiny_model" / "weights")

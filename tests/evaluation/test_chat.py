@@ -30,7 +30,7 @@ from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, to_messages
 from swift_rlvr.tiny_model import WEIGHTS
 from typer.testing import CliRunner
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 HELD_OUT = ROOT / "datasets" / "countdown" / "tiny_test.jsonl"
 app = typer.Typer()
 app.command()(chat_command)

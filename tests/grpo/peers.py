@@ -24,7 +24,7 @@ from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, to_messages
 from swift_rlvr.tiny_model import WEIGHTS
 from torch import Tensor, nn
 
-PLUGIN = Path(__file__).parents[1] / "plugin" / "rlvr_plugin.py"
+PLUGIN = Path(__file__).parents[2] / "plugin" / "rlvr_plugin.py"
 STEPS = 4
 NOISE = 0.02  # so much that some ratios leave the clip range
 MAX_LENGTH = 96  # of a completion, in tokens: the constant of Dr.GRPO

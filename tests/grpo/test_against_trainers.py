@@ -20,10 +20,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import grpo_peers
+from grpo import peers as grpo_peers
 import pytest
 import torch
-from grpo_peers import MAX_LENGTH, REWARD_WEIGHTS, STEPS, Case, Sampled
+from grpo.peers import MAX_LENGTH, REWARD_WEIGHTS, STEPS, Case, Sampled
 from swift_rlvr.grpo.objective import group_advantages, k3, log_ratio, token_weights, total_reward
 from swift_rlvr.grpo.policy import Batch, Policy, collate
 from swift_rlvr.jsonl import read_jsonl

@@ -3,7 +3,7 @@
 import collections
 
 import pytest
-from math_pairs import PAIRS
+from math_answers.pairs import PAIRS
 from swift_rlvr.math_answers import grade_all
 
 IDS = [f"{number}-{comment}" for number, (_, _, _, comment) in enumerate(PAIRS)]

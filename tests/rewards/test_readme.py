@@ -19,7 +19,7 @@ from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.parameters import Parameters, variable
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "plugin" / "swift_rlvr" / "rewards" / "README.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 PROSE = re.sub(r"^```.*?^```$", "", TEXT, flags=re.DOTALL | re.MULTILINE)

@@ -21,7 +21,7 @@ from swift_rlvr.sandbox import Limits, SandboxError, _decode, check, lockdown, p
 from swift_rlvr.sandbox.child import encode
 from swift_rlvr.sandbox.process import Child
 
-PLUGIN = Path(__file__).parents[1] / "plugin"
+PLUGIN = Path(__file__).parents[2] / "plugin"
 SHORT = Limits(seconds=3, memory_mb=256)
 
 

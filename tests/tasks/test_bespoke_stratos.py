@@ -8,7 +8,7 @@ from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM
 from swift_rlvr.tasks.task import check_rows
 
-SAMPLES = Path(__file__).parents[1] / "datasets" / "bespoke_stratos"
+SAMPLES = Path(__file__).parents[2] / "datasets" / "bespoke_stratos"
 TASK = TASKS["bespoke_stratos"]
 
 

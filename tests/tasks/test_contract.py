@@ -16,7 +16,7 @@ from swift_rlvr.rewards.build import columns_for
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.task import RowCheck, allowed_share, normalised
 
-ROOT = Path(__file__).parents[1] / "datasets"
+ROOT = Path(__file__).parents[2] / "datasets"
 SAMPLES = {
     "countdown": "countdown",
     "gsm8k": "gsm8k",

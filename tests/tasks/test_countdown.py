@@ -14,7 +14,7 @@ from swift_rlvr.tasks import TASKS, RowError, add_task
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, parse_row, preprocess, to_messages
 from swift_rlvr.tasks.task import check_columns, check_rows
 
-SAMPLES = Path(__file__).parents[1] / "datasets" / "countdown"
+SAMPLES = Path(__file__).parents[2] / "datasets" / "countdown"
 TASK = TASKS["countdown"]
 
 

@@ -10,7 +10,7 @@ from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.gsm8k import EXAMPLE, SYSTEM_PROMPT, read_answer
 
-SAMPLES = Path(__file__).parents[1] / "datasets" / "gsm8k"
+SAMPLES = Path(__file__).parents[2] / "datasets" / "gsm8k"
 TASK, ONE_SHOT = TASKS["gsm8k"], TASKS["gsm8k_one_shot"]
 QUESTION = "How many?"
 

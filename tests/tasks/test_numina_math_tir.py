@@ -9,7 +9,7 @@ from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM
 
-SAMPLES = Path(__file__).parents[1] / "datasets" / "numina_math_tir"
+SAMPLES = Path(__file__).parents[2] / "datasets" / "numina_math_tir"
 TASK = TASKS["numina_math_tir"]
 PROBLEM = "What is $1 + 1$?"
 

@@ -16,7 +16,7 @@ from swift.utils import parse_args
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks.countdown import PROMPT
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "plugin" / "rlvr_plugin.py"
 SAMPLE = ROOT / "datasets" / "countdown" / "tiny_train.jsonl"
 MODELSCOPE_ID, HF_ID = "zouxuhong/Countdown-Tasks-3to4", "Jiayi-Pan/Countdown-Tasks-3to4"

@@ -14,7 +14,7 @@ from swift.rewards import orms
 from swift.utils import import_external_file
 from swift_rlvr.tasks import TASKS
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DATASETS = ROOT / "datasets"
 IDS = {
     "gsm8k": ("modelscope/gsm8k", "openai/gsm8k"),

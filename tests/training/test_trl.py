@@ -31,7 +31,7 @@ from swift_rlvr.training.trl.run import train
 from swift_rlvr.training.trl.settings import CHOICES, TrlSettings, check_out
 from transformers.trainer_utils import SchedulerType
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 COUNTDOWN = ROOT / "datasets" / "countdown"
 QUIET = Console(quiet=True)
 BATCH = 16

@@ -28,7 +28,8 @@ from swift_rlvr.jsonl import check_jsonl
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.tasks import TASKS, Task
-from swift_rlvr.tasks.task import RowError, allowed_share, check_columns, check_rows
+from swift_rlvr.tasks.row_check import allowed_share, check_columns, check_rows
+from swift_rlvr.tasks.task import RowError
 from swift_rlvr.training.reason_callback import ReasonCallback
 
 FILE_SUFFIXES = (".jsonl", ".json", ".parquet", ".csv")

@@ -16,6 +16,7 @@ _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _BOXED_OR_BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|\\[\\{}]|[{}]")
 _SPECIAL_TOKEN = re.compile(r"<\|[\w.-]{1,32}\|>|</s>|<eos>|<end_of_turn>")
 _LONGEST_SPECIAL_TOKEN = 36
+_CODE_LANGUAGES = ("", "python", "python3", "py")
 
 
 def completion_text(completion: object) -> str | None:
@@ -179,3 +180,37 @@ def reasoning(text: str) -> str:
     text = without_end_tokens(text) if end < 0 else text[:end]
     start = text.find("<think>")
     return text if start < 0 else text[start + len("<think>") :]
+
+
+def find_code(text: str) -> str | None:
+    """Return the completion's code: the last fenced block of the answer, or the whole answer if it has no fence.
+
+    The answer is the last ``<answer>`` block after the last ``</think>``; without one, all that follows ``</think>``,
+    where a fence is needed. A block in another language, and one that is never closed, is no code.
+
+    >>> find_code("<think>...</think>So:\\n```python\\nprint(1)\\n```\\nDone."), find_code("<answer>print(2)</answer>")
+    ('print(1)', 'print(2)')
+    """
+    answer = last_answer(text)
+    scope = after_think(text) if answer is None else answer
+    if "```" not in scope:
+        return None if answer is None or not answer.strip() else answer.strip("\n")
+    found, opened = None, None
+    lines = scope.split("\n")
+    for number, line in enumerate(lines):
+        fence = line.strip()
+        if not fence.startswith("```"):
+            continue
+        words = fence.lstrip("`")
+        length = len(fence) - len(words)
+        if opened is None:
+            if "```" not in words:  # else it is opened and closed on one line
+                opened = number, length, len(line) - len(line.lstrip()), (words.split() or [""])[0].lower()
+        elif not words and length >= opened[1]:
+            if opened[3] in _CODE_LANGUAGES:
+                found = opened[0], number, opened[2]
+            opened = None
+    if found is None:
+        return None
+    start, end, indent = found
+    return "\n".join(line[indent:] if not line[:indent].strip() else line for line in lines[start + 1 : end]) or None

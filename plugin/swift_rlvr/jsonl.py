@@ -9,12 +9,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TextIO
 
+from swift_rlvr.errors import InputError
+
 LONGEST_ROW = 8 * 2**20
 """Bytes of a line of a dataset; more is a mistake, and would fill the memory before anything else noticed it."""
-
-
-class InputError(ValueError):
-    """Something the user gave cannot be used; the message names it and the accepted form."""
 
 
 def read_jsonl(path: str | Path, longest: int | None = None) -> Iterator[tuple[int, dict[str, Any]]]:

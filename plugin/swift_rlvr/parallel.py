@@ -14,14 +14,13 @@ from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
+import ctypes
+import signal
+from contextlib import asynccontextmanager
+from swift_rlvr.cpu_backend.replacements import prompt_shutdown
 
 Label, Result = TypeVar("Label"), TypeVar("Result")
 _ROOM = 4  # blocks under way or waiting for an earlier one, for each worker: what a slow block may hold up
-
-
-def usable_cores() -> int:
-    """How many cores this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def map_blocks(
@@ -124,3 +123,14 @@ def _work(pipe: Connection, function: Callable) -> None:
             pipe.send(result)
         except OSError:
             return
+
+
+def usable_cores() -> int:
+    """The cores that this process may use, shared with the other ranks on this machine under torchrun."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
+
+
+def end_with_parent() -> None:
+    """Have the kernel end this process when its parent dies (Linux: prctl PR_SET_PDEATHSIG = 1)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)

@@ -9,7 +9,7 @@ from swift_rlvr.countdown import export as countdown_files
 from swift_rlvr.countdown.export import write_tasks
 from swift_rlvr.countdown.generator import TINY, TUTORIAL, Columns, make_tasks
 from swift_rlvr.countdown.settings import TV
-from swift_rlvr.jsonl import InputError
+from swift_rlvr.errors import InputError
 
 EVERYTHING = Columns(solution=True, difficulty=True)
 

@@ -30,8 +30,9 @@ from swift_rlvr.countdown.generator import (
     split_of,
 )
 from swift_rlvr.countdown.key_set import KeySet
-from swift_rlvr.countdown.settings import GAME24, OPERATORS, TV, mix
+from swift_rlvr.countdown.settings import GAME24, OPERATORS, TV
 from swift_rlvr.countdown.solver import solve
+from swift_rlvr.countdown.splits import mix
 from swift_rlvr.jsonl import read_jsonl
 
 TINY_TEST = Path(__file__).parents[2] / "datasets" / "countdown" / "tiny_test.jsonl"

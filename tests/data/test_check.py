@@ -16,7 +16,7 @@ from swift_rlvr.cli import app as cli
 from swift_rlvr.countdown.difficulty import chance, figures
 from swift_rlvr.data.check import check
 from swift_rlvr.data.sources import parse_source
-from swift_rlvr.jsonl import InputError
+from swift_rlvr.errors import InputError
 from typer.testing import CliRunner
 
 ROOT = Path(__file__).parents[2]

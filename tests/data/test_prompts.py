@@ -4,14 +4,17 @@ import json
 from pathlib import Path
 
 import pytest
-from swift_rlvr.cli import app as cli
-from swift_rlvr.data.prompts import load_tokenizer, select, show
-from swift_rlvr.data.sources import parse_source
-from swift_rlvr.evaluation.evaluate import EvalSettings, read_rows, with_system
-from swift_rlvr.evaluation.sampling import SamplingSettings
-from swift_rlvr.jsonl import InputError, read_jsonl
-from swift_rlvr.tasks import TASKS
 from data.test_check import DATASETS, ROOT, ran, refused
+from swift_rlvr.cli import app as cli
+from swift_rlvr.data.prompts import select, show
+from swift_rlvr.data.sources import parse_source
+from swift_rlvr.errors import InputError
+from swift_rlvr.evaluation.evaluate import EvalSettings, read_rows
+from swift_rlvr.evaluation.sampling import SamplingSettings
+from swift_rlvr.jsonl import read_jsonl
+from swift_rlvr.models import load_tokenizer
+from swift_rlvr.tasks import TASKS
+from swift_rlvr.tasks.task import with_system
 
 pytest.importorskip("transformers", reason="needs the extra [train]")
 MODEL = str(ROOT / "plugin" / "swift_rlvr" / "tiny_model" / "weights")

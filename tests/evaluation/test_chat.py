@@ -13,6 +13,7 @@ from rich.console import Console
 from swift_rlvr.cli.chat import chat as chat_command
 from swift_rlvr.countdown import verify
 from swift_rlvr.data.sources import parse_source
+from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.chat import (
     Chat,
     ChatSettings,
@@ -22,11 +23,10 @@ from swift_rlvr.evaluation.chat import (
     row_question,
     system_prompt,
 )
-from swift_rlvr.evaluation.evaluate import with_system
 from swift_rlvr.evaluation.sampling import SamplingSettings, sample
-from swift_rlvr.jsonl import InputError
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, to_messages
+from swift_rlvr.tasks.task import with_system
 from swift_rlvr.tiny_model import WEIGHTS
 from typer.testing import CliRunner
 

@@ -5,9 +5,10 @@ import math
 import random
 
 import pytest
-from swift_rlvr.evaluation.report import find_run, panels, read_completions, read_steps, smoothed, write_report
+from swift_rlvr.errors import InputError
+from swift_rlvr.evaluation.report import panels, read_completions, read_steps, smoothed, write_report
 from swift_rlvr.evaluation.summary import compare, summarize
-from swift_rlvr.jsonl import InputError
+from swift_rlvr.runs.folder import find_run
 
 
 def logged_step(step, rng):

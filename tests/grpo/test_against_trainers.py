@@ -20,9 +20,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from grpo import peers as grpo_peers
 import pytest
 import torch
+from grpo import peers as grpo_peers
 from grpo.peers import MAX_LENGTH, REWARD_WEIGHTS, STEPS, Case, Sampled
 from swift_rlvr.grpo.objective import group_advantages, k3, log_ratio, token_weights, total_reward
 from swift_rlvr.grpo.policy import Batch, Policy, collate

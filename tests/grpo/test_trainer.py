@@ -9,13 +9,14 @@ from dataclasses import replace
 import pytest
 import torch
 from rich.console import Console
+from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.report import read_completions, read_steps, write_report
 from swift_rlvr.grpo import GRPOSettings, GRPOTrainer, TrainingError
-from swift_rlvr.grpo.checkpoint import checkpoints
 from swift_rlvr.grpo.objective import group_advantages, token_weights
 from swift_rlvr.grpo.policy import Policy, collate
-from swift_rlvr.jsonl import InputError, read_json, read_jsonl
+from swift_rlvr.jsonl import read_json, read_jsonl
 from swift_rlvr.rewards import REWARDS
+from swift_rlvr.runs.folder import checkpoints
 from swift_rlvr.tasks.countdown import to_messages
 from swift_rlvr.tiny_model import WEIGHTS
 from transformers import (

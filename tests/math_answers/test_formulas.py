@@ -5,7 +5,8 @@ import sympy
 from hangs import done_within
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from swift_rlvr.math_answers.formulas import Equation, read_formula, same_formula
+from swift_rlvr.math_answers.formulas import Equation, same_formula
+from swift_rlvr.math_answers.parser import read_formula
 
 SYMBOLS = {"x": sympy.Symbol("x"), "y": sympy.Symbol("y"), "pi": sympy.pi, "e": sympy.E, "i": sympy.I}
 

@@ -9,8 +9,9 @@ import pytest
 from hangs import done_within
 from hypothesis import given
 from hypothesis import strategies as st
+from swift_rlvr.answers import find_code
 from swift_rlvr.rewards.base import Grade
-from swift_rlvr.rewards.code import CodeReward, find_code
+from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.sandbox import BadTests, read_tests
 from swift_rlvr.sandbox.cases import same_output
 

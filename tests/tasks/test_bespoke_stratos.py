@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM
-from swift_rlvr.tasks.task import check_rows
+from swift_rlvr.tasks.row_check import check_rows
 
 SAMPLES = Path(__file__).parents[2] / "datasets" / "bespoke_stratos"
 TASK = TASKS["bespoke_stratos"]

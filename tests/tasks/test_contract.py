@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from swift_rlvr.jsonl import LONGEST_ROW, InputError, check_jsonl
+from swift_rlvr.errors import InputError
+from swift_rlvr.jsonl import LONGEST_ROW, check_jsonl
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import columns_for
 from swift_rlvr.tasks import TASKS, RowError
-from swift_rlvr.tasks.task import RowCheck, allowed_share, normalised
+from swift_rlvr.tasks.row_check import RowCheck, allowed_share
+from swift_rlvr.tasks.task import normalised
 
 ROOT = Path(__file__).parents[2] / "datasets"
 SAMPLES = {

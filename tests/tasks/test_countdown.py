@@ -12,7 +12,7 @@ from swift_rlvr.countdown.solver import solve
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, RowError, add_task
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, parse_row, preprocess, to_messages
-from swift_rlvr.tasks.task import check_columns, check_rows
+from swift_rlvr.tasks.row_check import check_columns, check_rows
 
 SAMPLES = Path(__file__).parents[2] / "datasets" / "countdown"
 TASK = TASKS["countdown"]

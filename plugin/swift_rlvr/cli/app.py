@@ -21,8 +21,9 @@ from swift_rlvr.cli import dataset as cli_datasets
 from swift_rlvr.cli import rewards as cli_rewards
 from swift_rlvr.cli import train as cli_train
 from swift_rlvr.cli import train_trl as cli_training
+from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.summary import compare, comparison_table
-from swift_rlvr.jsonl import InputError, read_json, write_json
+from swift_rlvr.jsonl import read_json, write_json
 from swift_rlvr.tasks import TASKS
 
 app = typer.Typer(

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from swift_rlvr.cli.render import print_explanation
-from swift_rlvr.jsonl import InputError
+from swift_rlvr.errors import InputError
 from swift_rlvr.tasks import TASKS
 
 DATASET = f"NAME:FILE, FILE, NAME or NAME:SPLIT; NAME is one of {', '.join(TASKS)}."
@@ -41,7 +41,7 @@ def chat(
     """
     from swift_rlvr.data.sources import parse_source
     from swift_rlvr.evaluation import chat as chatting
-    from swift_rlvr.evaluation.evaluate import with_system
+    from swift_rlvr.tasks.task import with_system
 
     settings = chatting.ChatSettings(model, max_new_tokens, temperature, seed)
     if (nums is None) != (target is None):

@@ -11,7 +11,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from swift_rlvr.countdown.settings import OPERATORS, PRESET_HELP, PRESETS, SPLITS, CountdownSettings
+from swift_rlvr.countdown.settings import OPERATORS, PRESET_HELP, PRESETS, CountdownSettings
+from swift_rlvr.countdown.splits import SPLITS
 
 console = Console()
 Preset = Enum("Preset", {name: name for name in PRESETS}, type=str)

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from swift_rlvr.cli import chat as cli_chat
-from swift_rlvr.jsonl import InputError
+from swift_rlvr.errors import InputError
 from swift_rlvr.tasks import TASKS
 
 DATASET = f"NAME:FILE, FILE, NAME or NAME:SPLIT, each with #N; NAME is one of {', '.join(TASKS)}."

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from swift_rlvr.countdown.settings import CountdownSettings, mix, split_bounds
+from swift_rlvr.countdown.settings import CountdownSettings
+from swift_rlvr.countdown.splits import mix, split_bounds
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 

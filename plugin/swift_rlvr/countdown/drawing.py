@@ -18,7 +18,8 @@ from math import log2
 import numpy as np
 
 from swift_rlvr.countdown.arrays import Chunk, in_split, pack, random_words, shuffled, sort_columns
-from swift_rlvr.countdown.settings import OPERATORS, CountdownSettings, join
+from swift_rlvr.countdown.notation import join
+from swift_rlvr.countdown.settings import OPERATORS, CountdownSettings
 
 CANDIDATES = 1 << 16  # of a chunk, about: enough to share numpy's cost of a call, few enough for the processor's cache
 _SAMPLE = 1 << 14

@@ -19,7 +19,7 @@ import numpy as np
 from swift_rlvr.countdown.arrays import Chunk
 from swift_rlvr.countdown.generator import TASK_ONLY, Columns, batches
 from swift_rlvr.countdown.settings import CountdownSettings
-from swift_rlvr.jsonl import InputError
+from swift_rlvr.errors import InputError
 
 FORMATS = (".jsonl", ".parquet")
 _ROW_GROUP = 1 << 17

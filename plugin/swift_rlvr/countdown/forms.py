@@ -22,7 +22,8 @@ from itertools import product
 import numpy as np
 
 from swift_rlvr.countdown.arrays import mix_arrays
-from swift_rlvr.countdown.settings import OPERATORS, mix
+from swift_rlvr.countdown.settings import OPERATORS
+from swift_rlvr.countdown.splits import mix
 
 ADD, SUB, MUL, DIV = range(4)
 _LEAF, _SUM, _PRODUCT = 4, np.uint64(5), np.uint64(6)

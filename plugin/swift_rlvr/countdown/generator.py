@@ -29,17 +29,9 @@ from swift_rlvr.countdown.arrays import Chunk, in_split, mix_arrays, pack, shuff
 from swift_rlvr.countdown.counting import all_targets, count_solutions, difficulty, forms_to_evaluate
 from swift_rlvr.countdown.drawing import draw_chunk
 from swift_rlvr.countdown.key_set import KeySet
-from swift_rlvr.countdown.settings import (
-    PRESETS,
-    SPLITS,
-    TINY,
-    TUTORIAL,
-    CountdownSettings,
-    mix,
-    split_bounds,
-    split_of,
-)
+from swift_rlvr.countdown.settings import PRESETS, TINY, TUTORIAL, CountdownSettings
 from swift_rlvr.countdown.solver import reachable, solve
+from swift_rlvr.countdown.splits import SPLITS, mix, split_bounds, split_of
 
 __all__ = ["PRESETS", "SPLITS", "TINY", "TUTORIAL", "Columns", "CountdownSettings", "batches", "holds", "make_task"]
 __all__ += ["make_tasks", "reachable", "split_of"]

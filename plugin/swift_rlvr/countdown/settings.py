@@ -8,16 +8,9 @@ Leaves out: making tasks (countdown_generator.py). Plain Python, so that a comma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 OPERATORS = "+-*/"
-SPLITS = ("train", "validation", "test")
-# Large, because the tiny preset has about a thousand tasks and a test needs some hundreds of them.
-TEST_SHARE = 1 / 3
-VALIDATION_END = 0.38  # validation is what lies from TEST_SHARE to here, train the rest
-_MASK = 2**64 - 1
-_WORD = 2**64
 HIGHEST_NUMBER, HIGHEST_TARGET = 1000, 10**6
 
 
@@ -96,59 +89,3 @@ PRESET_HELP = (
     "tutorial: 3 to 4 numbers of 1..99, target 10..100; tv: all six of 24 tiles (1..10 twice, 25, 50, 75, 100), target "
     "101..999; 24: 4 numbers of 1..13, target 24; tiny: 3 numbers of 1..9, target 1..40, whole results."
 )
-
-
-def split_of(nums: Sequence[int], target: int) -> str:
-    """The split that a task belongs to, whatever the settings and the seed. The order of `nums` does not matter.
-
-    >>> split_of([3, 5, 7], 22) == split_of([7, 3, 5], 22) in SPLITS
-    True
-    """
-    place = mix(target, *sorted(nums))
-    return "test" if place < _BOUNDS["test"][1] else "validation" if place < _BOUNDS["validation"][1] else "train"
-
-
-def split_bounds(split: str) -> tuple[int, int]:
-    """The range [first, end) of hashes that a split consists of; ValueError for another name."""
-    if split not in SPLITS:
-        raise ValueError(f"split must be one of {', '.join(SPLITS)}, got {split!r}")
-    return _BOUNDS[split]
-
-
-_ENDS = (int(TEST_SHARE * _WORD), int(VALIDATION_END * _WORD))
-_BOUNDS = {"test": (0, _ENDS[0]), "validation": _ENDS, "train": (_ENDS[1], _WORD)}
-
-
-def mix(*values: int) -> int:
-    """A hash of integers to 64 bits: the finalizer of SplitMix64, once for each value.
-
-    >>> hex(mix(1, 2))
-    '0xbcd9dbb49673066b'
-    """
-    state = 0
-    for value in values:
-        state = (state ^ value & _MASK) + 0x9E3779B97F4A7C15 & _MASK
-        state = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 & _MASK
-        state = (state ^ state >> 27) * 0x94D049BB133111EB & _MASK
-        state ^= state >> 31
-    return state
-
-
-Written = tuple[str, str]
-"""An expression and its outermost operator, "atom" for a number."""
-
-
-def join(left: Written, operator: str, right: Written) -> Written:
-    """`left operator right`, with parentheses where the order of evaluation needs them.
-
-    >>> join(join(("1", "atom"), "-", ("2", "atom")), "-", join(("3", "atom"), "*", ("4", "atom")))[0]
-    '1 - 2 - 3 * 4'
-    >>> join(("1", "atom"), "+", join(("2", "atom"), "+", ("3", "atom")))[0]
-    '1 + (2 + 3)'
-    """
-    (x, inside_x), (y, inside_y) = left, right
-    if inside_x in "+-" and operator in "*/":
-        x = f"({x})"
-    if inside_y in "+-" or (inside_y in "*/" and operator in "*/"):
-        y = f"({y})"
-    return f"{x} {operator} {y}", operator

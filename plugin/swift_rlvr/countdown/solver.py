@@ -20,7 +20,8 @@ import numpy as np
 
 from swift_rlvr.countdown.counting import exact_values, hits_of
 from swift_rlvr.countdown.forms import Forms, forms_over
-from swift_rlvr.countdown.settings import OPERATORS, CountdownSettings, Written, join
+from swift_rlvr.countdown.notation import Written, join
+from swift_rlvr.countdown.settings import OPERATORS, CountdownSettings
 
 MOST_NUMBERS, MOST_LISTED, LARGEST = 8, 6, 10**9
 ANYTHING = CountdownSettings(count=(2, 8), number=(1, 1000), target=(1, 10**6))

@@ -36,8 +36,9 @@ def register_vllm_plugin() -> None:
     """
     if LAUNCHED not in os.environ or accelerator_visible():
         return
-    from swift_rlvr.cpu_backend.server_worker import end_with_parent
-    from swift_rlvr.cpu_backend.table import SERVER, apply_patches
+    from swift_rlvr.parallel import end_with_parent
+    from swift_rlvr.cpu_backend.table import SERVER
+    from swift_rlvr.cpu_backend.patching import apply_patches
 
     if multiprocessing.parent_process() is not None:
         end_with_parent()

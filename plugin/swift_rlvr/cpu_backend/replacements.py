@@ -6,6 +6,9 @@ import socket
 import traceback
 
 from .weight_sync import LOOPBACK, SyncCommunicator, SyncGroup, WeightSyncError, seconds
+import ctypes
+import signal
+from contextlib import asynccontextmanager
 
 _UPDATES = ("update_named_param", "update_flattened_params", "update_adapter_param", "update_adapter_flattened_param")
 
@@ -138,3 +141,17 @@ def checked_client(client):
                 communicator.group.barrier()
 
     return CheckedVLLMClient
+
+
+def prompt_shutdown(lifespan):
+    """Tell the workers to stop before ms-swift waits for them."""
+
+    @asynccontextmanager
+    async def stop_workers(self, app):
+        async with lifespan(self, app):
+            yield
+            for connection, process in zip(self.connections, self.processes, strict=True):
+                if process.is_alive():
+                    connection.send({"type": "shutdown"})
+
+    return stop_workers

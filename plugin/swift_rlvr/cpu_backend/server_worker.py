@@ -3,6 +3,8 @@
 import ctypes
 import signal
 from contextlib import asynccontextmanager
+from swift_rlvr.cpu_backend.replacements import prompt_shutdown
+from swift_rlvr.parallel import end_with_parent
 
 
 def tied_worker(worker):
@@ -24,26 +26,10 @@ def _run_tied(name: str, *args) -> None:
     from swift.pipelines.infer import rollout
 
     worker = getattr(rollout, name)
-    from swift_rlvr.cpu_backend.table import SERVER, apply_patches
+    from swift_rlvr.cpu_backend.table import SERVER
+    from swift_rlvr.cpu_backend.patching import apply_patches
 
     apply_patches(SERVER)
     worker(*args)
 
 
-def end_with_parent() -> None:
-    """Have the kernel end this process when its parent dies (Linux: prctl PR_SET_PDEATHSIG = 1)."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-
-
-def prompt_shutdown(lifespan):
-    """Tell the workers to stop before ms-swift waits for them."""
-
-    @asynccontextmanager
-    async def stop_workers(self, app):
-        async with lifespan(self, app):
-            yield
-            for connection, process in zip(self.connections, self.processes, strict=True):
-                if process.is_alive():
-                    connection.send({"type": "shutdown"})
-
-    return stop_workers

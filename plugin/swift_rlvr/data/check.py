@@ -15,11 +15,11 @@ from itertools import islice
 from typing import Any
 
 from swift_rlvr.data.sources import Source
-from swift_rlvr.jsonl import InputError
+from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import columns_for
 from swift_rlvr.tasks import RowError, Task
-from swift_rlvr.tasks.task import FORGIVEN, allowed_share
+from swift_rlvr.tasks.row_check import FORGIVEN, allowed_share
 
 BATCH = 256
 SHOWN = 10

@@ -12,25 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from swift_rlvr.data.sources import Source
-from swift_rlvr.evaluation.evaluate import training_system, with_system
-from swift_rlvr.jsonl import InputError
+from swift_rlvr.errors import InputError
+from swift_rlvr.evaluation.evaluate import training_system
+from swift_rlvr.models import load_tokenizer
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import RowError, Task
+from swift_rlvr.tasks.task import with_system
 
 UNUSABLE, LONG_PROMPT, LONG_ANSWER = "cannot be used", "prompt too long", "answer too long"
-
-
-def load_tokenizer(model: str) -> Any:
-    """The tokenizer of a model, a folder or a hub id; InputError where it cannot be loaded or has no chat template."""
-    from transformers import AutoTokenizer
-
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(model)
-    except (OSError, ValueError) as error:
-        raise InputError(f"--model {model}: cannot be loaded, expected a folder or a hub id ({error})") from error
-    if not tokenizer.chat_template:
-        raise InputError(f"--model {model}: its tokenizer has no chat template")
-    return tokenizer
 
 
 def render(tokenizer: Any, messages: list[dict[str, str]]) -> tuple[str, int]:

@@ -13,9 +13,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from swift_rlvr.jsonl import LONGEST_ROW, InputError, read_jsonl
+from swift_rlvr.errors import InputError
+from swift_rlvr.jsonl import LONGEST_ROW, read_jsonl
 from swift_rlvr.tasks import TASKS, Task
-from swift_rlvr.tasks.task import check_columns
+from swift_rlvr.tasks.row_check import check_columns
 
 SUFFIXES = (".jsonl", ".json", ".parquet", ".csv")
 

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from swift_rlvr.data.sources import Source
-from swift_rlvr.evaluation.evaluate import training_args, with_system
-from swift_rlvr.evaluation.sampling import Completion, check_length, load_pretrained
-from swift_rlvr.jsonl import InputError
+from swift_rlvr.errors import InputError
+from swift_rlvr.evaluation.sampling import Completion
+from swift_rlvr.models import check_length, load_pretrained
 from swift_rlvr.rewards import Explanation
 from swift_rlvr.rewards.build import build_rewards, columns_for
+from swift_rlvr.runs.folder import training_args
 from swift_rlvr.tasks import TASKS, RowError, Task
+from swift_rlvr.tasks.task import with_system
 
 Messages = list[dict[str, str]]
 

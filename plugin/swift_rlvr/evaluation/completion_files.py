@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from swift_rlvr.answers import completion_text
-from swift_rlvr.jsonl import InputError
+from swift_rlvr.errors import InputError
 from swift_rlvr.tasks.countdown import read_prompt
 
 COMPLETION_KEYS = ("completion", "response")

@@ -15,10 +15,13 @@ from typing import Any
 
 from rich.console import Console
 
+from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.sampling import Completion, SamplingSettings, choose_backend, sample
 from swift_rlvr.evaluation.summary import summarize
-from swift_rlvr.jsonl import LONGEST_ROW, InputError, read_json, read_jsonl, write_json, write_jsonl
+from swift_rlvr.jsonl import LONGEST_ROW, read_jsonl, write_json, write_jsonl
+from swift_rlvr.runs.folder import training_args
 from swift_rlvr.tasks import TASKS, RowError, Task
+from swift_rlvr.tasks.task import with_system
 
 RECORDS, SUMMARY = "records.jsonl", "summary.json"
 
@@ -77,20 +80,6 @@ def read_rows(task: Task, path: str | Path, limit: int | None = None) -> list[di
     return rows
 
 
-def with_system(messages: list[dict[str, str]], system: str | None, override: bool = False) -> list[dict[str, str]]:
-    """The messages with a system turn: their own where they have one, unless `override`, else `system` if there is one.
-
-    As in ms-swift, whose `--system` is for rows without a system turn.
-
-    >>> with_system([{"role": "user", "content": "1 + 1?"}], "Answer.")[0]
-    {'role': 'system', 'content': 'Answer.'}
-    """
-    own = messages[0]["role"] == "system"
-    if own and not override:
-        return messages
-    return ([{"role": "system", "content": system}] if system else []) + messages[own:]
-
-
 def training_system(model: str, task: Task) -> str | None:
     """The system prompt that a checkpoint was trained with, from the args.json that ms-swift saves beside it.
 
@@ -99,14 +88,6 @@ def training_system(model: str, task: Task) -> str | None:
     """
     found = training_args(model)
     return task.system if found is None else found[1].get("system")
-
-
-def training_args(model: str) -> tuple[Path, dict[str, Any]] | None:
-    """The args.json that every trainer here leaves beside a checkpoint or one folder above, and what it says."""
-    for folder in (Path(model), Path(model).parent):
-        if (file := folder / "args.json").is_file():
-            return file, read_json(file)
-    return None
 
 
 def grade(

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.summary import comparison_table
-from swift_rlvr.jsonl import InputError, read_jsonl
-
-LOG, COMPLETIONS = "logging.jsonl", "completions.jsonl"
+from swift_rlvr.jsonl import read_jsonl
+from swift_rlvr.runs.folder import COMPLETIONS, LOG, find_run
 
 
 @dataclass(frozen=True)
@@ -31,20 +31,6 @@ class Panel:
     unit: str
     keys: dict[str, str]
     top: float | None = None
-
-
-def find_run(path: str | Path) -> Path:
-    """The folder with `logging.jsonl`: `path` itself, or the newest `v<N>-<time>` folder in it.
-
-    InputError where there is none.
-    """
-    path = Path(path)
-    if (path / LOG).is_file():
-        return path
-    runs = sorted(path.glob(f"v*-*/{LOG}"), key=lambda log: log.stat().st_mtime)
-    if not runs:
-        raise InputError(f"{path}: expected a training run, a folder with {LOG} in it or in a folder v<N>-<time> below")
-    return runs[-1].parent
 
 
 def read_steps(run: str | Path) -> list[dict[str, Any]]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from swift_rlvr.jsonl import InputError
+from swift_rlvr.errors import InputError
+from swift_rlvr.models import check_length, load_pretrained
 
 BACKENDS = ("auto", "transformers", "vllm")
 
@@ -80,14 +80,6 @@ def choose_backend(backend: str) -> str:
     import torch
 
     return "vllm" if torch.cuda.is_available() and find_spec("vllm") else "transformers"
-
-
-def load_pretrained(kind: Any, model: str, **options: Any) -> Any:
-    """`kind.from_pretrained(model, **options)`; InputError where there is no such model."""
-    try:
-        return kind.from_pretrained(model, **options)
-    except (OSError, ValueError) as error:
-        raise InputError(f"model {model}: cannot be loaded, expected a folder or a hub id ({error})") from error
 
 
 def _with_transformers(settings, tokenizer, prompts, console) -> list[list[Completion]]:
@@ -169,13 +161,3 @@ def _with_vllm(settings, tokenizer, prompts, console) -> list[list[Completion]]:
     return [
         [Completion(one.text, len(one.token_ids), one.finish_reason) for one in output.outputs] for output in outputs
     ]
-
-
-def check_length(settings: Any, prompts: Sequence[Sequence[int]], config: Any) -> None:
-    """InputError where the longest prompt and `settings.max_new_tokens` are more than the model reads."""
-    longest, room = max(map(len, prompts)), getattr(config, "max_position_embeddings", None)
-    if room and longest + settings.max_new_tokens > room:
-        raise InputError(
-            f"max_new_tokens must be at most {room - longest}, got {settings.max_new_tokens}: "
-            f"the model reads {room} tokens and the longest prompt has {longest}"
-        )

@@ -6,7 +6,6 @@ A checkpoint is written under another name first, so that one that is there is w
 from __future__ import annotations
 
 import random
-import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,16 +14,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from swift_rlvr.jsonl import InputError, write_json
+from swift_rlvr.errors import InputError
+from swift_rlvr.jsonl import write_json
+from swift_rlvr.runs.folder import ARGS, checkpoints
 
-STATE, ARGS = "trainer_state.pt", "args.json"
 MAY_CHANGE = {"save_steps", "save_total_limit"}  # between a run and its continuation
 
-
-def checkpoints(folder: str | Path) -> list[Path]:
-    """The checkpoints in a folder, the oldest first."""
-    found = [path for path in Path(folder).glob("checkpoint-*") if re.fullmatch(r"checkpoint-\d+", path.name)]
-    return sorted(found, key=lambda path: int(path.name.rpartition("-")[2]))
+STATE = "trainer_state.pt"
 
 
 def save(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import torch
 
-from swift_rlvr.jsonl import InputError
+from swift_rlvr.errors import InputError
 
 from .generation import generate
 from .policy import Policy
@@ -87,7 +87,8 @@ class VLLMSampler:
 
 
 def _prepare_cpu() -> None:
-    from swift_rlvr.cpu_backend.table import SERVER, apply_patches
+    from swift_rlvr.cpu_backend.table import SERVER
+    from swift_rlvr.cpu_backend.patching import apply_patches
 
     os.environ.setdefault("VLLM_PLUGINS", "")
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")

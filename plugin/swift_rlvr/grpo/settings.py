@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isfinite
 
-from swift_rlvr.jsonl import InputError
+from swift_rlvr.errors import InputError
 
 from .objective import AGGREGATIONS, RATIO_LEVELS
 

@@ -17,9 +17,12 @@ import torch
 from rich.console import Console
 from transformers import get_scheduler
 
-from swift_rlvr.grpo.checkpoint import ARGS, checkpoints, load_state, save, set_random_state
-from swift_rlvr.jsonl import InputError, write_json
-from swift_rlvr.runs.log import RunLog, batch_summary
+from swift_rlvr.errors import InputError
+from swift_rlvr.grpo.checkpoint import load_state, save, set_random_state
+from swift_rlvr.grpo.metrics import batch_summary
+from swift_rlvr.jsonl import write_json
+from swift_rlvr.runs.folder import ARGS, checkpoints
+from swift_rlvr.runs.log import RunLog
 
 from .objective import group_advantages, token_weights, total_reward
 from .policy import Batch, Policy, collate

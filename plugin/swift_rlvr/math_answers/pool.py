@@ -1,4 +1,4 @@
-"""Worker processes for `swift_rlvr.math_answers.judge`: started when needed, killed at a deadline, gone with their parent.
+"""Worker processes for `swift_rlvr.math_answers.worker`: started when needed, killed at a deadline, gone with their parent.
 
 A process may ask from any thread, under torchrun, and after a fork. One "nursery" process has sympy loaded and forks
 the workers; neither it nor they share memory, threads or locks with the process that asks, so that it does not matter
@@ -208,8 +208,8 @@ class Pool:
         self._stop()
         ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
         # The package's folder is named, since a plugin file may have been loaded from its path alone.
-        path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
-        command = [sys.executable, "-m", "swift_rlvr.math_answers.judge"]
+        path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
+        command = [sys.executable, "-m", "swift_rlvr.math_answers.worker"]
         self._nursery = subprocess.Popen(command, stdin=theirs.fileno(), env={**os.environ, "PYTHONPATH": path})
         theirs.close()
         self._control = ours
@@ -273,12 +273,6 @@ def _cpu_seconds(pid: int) -> float:
     except OSError:
         return math.inf
     return (int(fields[11]) + int(fields[12])) / _TICKS
-
-
-def usable_cores() -> int:
-    """The cores that this process may use, shared with the other ranks on this machine under torchrun."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
 
 
 @atexit.register

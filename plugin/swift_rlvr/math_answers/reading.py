@@ -12,7 +12,8 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-from swift_rlvr.math_answers.formulas import Equation, Formula, read_formula
+from swift_rlvr.math_answers.formulas import Equation, Formula
+from swift_rlvr.math_answers.parser import read_formula
 from swift_rlvr.math_answers.units import read_unit
 from swift_rlvr.math_answers.values import Choice, Infinity, Number, Quantity, Sequence, Value, Words
 

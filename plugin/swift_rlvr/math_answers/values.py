@@ -9,7 +9,8 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
-from swift_rlvr.math_answers.formulas import Equation, Formula, read_formula, same_formula
+from swift_rlvr.math_answers.formulas import Equation, Formula, same_formula
+from swift_rlvr.math_answers.parser import read_formula
 
 _OTHER_CHOICE = re.compile(r"\([A-Z]\)|(?<![A-Za-z])[A-Z][.):](?:\s|$)")
 _MAX_PAIRS = 2500

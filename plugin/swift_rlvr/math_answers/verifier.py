@@ -28,7 +28,8 @@ from typing import NamedTuple
 from swift_rlvr.answers import after_think, has_unclosed_answer, marked_answer
 from swift_rlvr.math_answers import reading as math_notation
 from swift_rlvr.math_answers import values as math_values
-from swift_rlvr.math_answers.pool import TIMED_OUT, Job, Pool, usable_cores
+from swift_rlvr.math_answers.pool import TIMED_OUT, Job, Pool
+from swift_rlvr.parallel import usable_cores
 
 logger = logging.getLogger(__name__)
 MAX_ANSWER_CHARS = 1000

@@ -8,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.completion_files import (
     LineError,
     is_completion,
@@ -16,9 +17,9 @@ from swift_rlvr.evaluation.completion_files import (
     read_items,
     with_columns_from_prompt,
 )
-from swift_rlvr.jsonl import InputError
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.parameters import read_parameters, variable
+from swift_rlvr.evaluation.scoring import default_rewards, _first_row
 
 
 def full_name(name: str) -> str:
@@ -70,37 +71,6 @@ def _build(name: str, given: Mapping[str, str]) -> Reward:
         for key in given:
             message = message.replace(variable(name, key), f"--set {key}")
         raise InputError(message) from error
-
-
-def default_rewards(files: Iterable[str | Path], settings: Sequence[str] = ()) -> list[Reward]:
-    """The rewards whose columns the first usable line has, apart from those that run the code of a completion.
-
-    InputError where no line can be used or no reward fits.
-    """
-    where, row = _first_row(files)
-    plain = [name for name, reward in REWARDS.items() if not reward.runs_code]
-    # Built before their columns are read: those of a reward may depend on its parameters.
-    built = [reward for reward in build_rewards(plain, settings) if not reward.runs_code]
-    fitting = [reward.name for reward in built if set(reward.columns) <= row.keys()]
-    if not fitting:
-        raise InputError(f"{where}: no reward can do with {names(row)}; choose one with --reward: {', '.join(REWARDS)}")
-    return build_rewards(fitting, settings)  # again, so that a setting for one that does not fit is refused
-
-
-def _first_row(files: Iterable[str | Path]) -> tuple[str, dict[str, Any]]:
-    problem = None
-    for path in files:
-        with opened(path) as file:
-            for number, line in enumerate(file, start=1):
-                where = f"{path}, line {number}"
-                try:
-                    items = read_items(line) if line.strip() else []
-                except LineError as error:
-                    problem = problem or f"{where}: {error}"
-                    continue
-                if items and is_completion(items[0].completion):
-                    return where, with_columns_from_prompt(items[0].row)
-    raise InputError(f"no line can be used; {problem}" if problem else "no completions: there are only empty lines")
 
 
 def missing_column(reward: Reward, row: Mapping[str, Any]) -> str | None:

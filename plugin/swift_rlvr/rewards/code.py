@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from swift_rlvr import sandbox
-from swift_rlvr.answers import after_think, last_answer
+from swift_rlvr.answers import find_code
 from swift_rlvr.rewards.base import Grade, Reward, Rule
 from swift_rlvr.rewards.parameters import Parameters, parameter
 from swift_rlvr.sandbox import PASSED, WRONG, BadTests, Limits, Outcome, read_tests
@@ -16,7 +16,6 @@ from swift_rlvr.sandbox import PASSED, WRONG, BadTests, Limits, Outcome, read_te
 _ALL_PASSED, _SOME_FAILED, _BAD_TESTS = "all tests passed", "some tests failed", "bad tests"
 _NO_TEXT, _NO_CODE, _TOO_LONG = "no text", "no code", "code too long"
 _LONGEST_CODE = 100_000  # characters; the longest solutions that people hand in have a tenth of it
-_LANGUAGES = ("", "python", "python3", "py")
 
 
 class _Verdict(NamedTuple):
@@ -26,40 +25,6 @@ class _Verdict(NamedTuple):
     outcomes: list[Outcome]
     """Of the first tests; those after them were not run."""
     detail: str = ""
-
-
-def find_code(text: str) -> str | None:
-    """Return the completion's code: the last fenced block of the answer, or the whole answer if it has no fence.
-
-    The answer is the last ``<answer>`` block after the last ``</think>``; without one, all that follows ``</think>``,
-    where a fence is needed. A block in another language, and one that is never closed, is no code.
-
-    >>> find_code("<think>...</think>So:\\n```python\\nprint(1)\\n```\\nDone."), find_code("<answer>print(2)</answer>")
-    ('print(1)', 'print(2)')
-    """
-    answer = last_answer(text)
-    scope = after_think(text) if answer is None else answer
-    if "```" not in scope:
-        return None if answer is None or not answer.strip() else answer.strip("\n")
-    found, opened = None, None
-    lines = scope.split("\n")
-    for number, line in enumerate(lines):
-        fence = line.strip()
-        if not fence.startswith("```"):
-            continue
-        words = fence.lstrip("`")
-        length = len(fence) - len(words)
-        if opened is None:
-            if "```" not in words:  # else it is opened and closed on one line
-                opened = number, length, len(line) - len(line.lstrip()), (words.split() or [""])[0].lower()
-        elif not words and length >= opened[1]:
-            if opened[3] in _LANGUAGES:
-                found = opened[0], number, opened[2]
-            opened = None
-    if found is None:
-        return None
-    start, end, indent = found
-    return "\n".join(line[indent:] if not line[:indent].strip() else line for line in lines[start + 1 : end]) or None
 
 
 class CodeReward(Reward):

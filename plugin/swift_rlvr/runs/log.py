@@ -7,7 +7,6 @@ where tensorboard is installed, and a progress bar.
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -15,7 +14,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -76,29 +74,3 @@ class RunLog:
     def _append(self, name: str, row: Mapping[str, Any]) -> None:
         with (self.folder / name).open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
-
-
-def batch_summary(
-    rewards: torch.Tensor,
-    groups: torch.Tensor,
-    by_name: Mapping[str, Sequence[float]],
-    lengths: Sequence[int],
-    ended: Sequence[bool],
-) -> dict[str, float | None]:
-    """What ms-swift logs about a batch of B completions, under its names.
-
-    Args:
-        rewards: (B,) in all, NaN counts as 0. groups: (B,) group ids. by_name: each function's rewards, NaN where it
-            said None; one that said nothing else has no mean. lengths: in tokens. ended: with an end-of-sequence token.
-    """
-    rewards = rewards.nan_to_num(0.0)
-    spread = torch.stack([rewards[groups == group].std() for group in groups.unique()])
-    metrics = {"reward": rewards.mean().item(), "reward_std": spread.mean().item(),
-               "frac_reward_zero_std": (spread < 1e-6).float().mean().item()}  # fmt: skip
-    for name, values in by_name.items():
-        known = torch.tensor([value for value in values if not math.isnan(value)])
-        metrics[f"rewards/{name}/mean"] = known.mean().item() if len(known) else None
-        metrics[f"rewards/{name}/std"] = known.std().item() if len(known) > 1 else None
-    sizes = {"mean": sum(lengths) / len(lengths), "min": min(lengths), "max": max(lengths)}
-    metrics |= {f"completions/{name}_length": float(value) for name, value in sizes.items()}
-    return metrics | {"completions/clipped_ratio": 1 - sum(ended) / len(ended)}

@@ -9,11 +9,11 @@ from typing import Any
 from rich.console import Console
 
 from swift_rlvr.data.sources import Source, parse_source
-from swift_rlvr.evaluation.evaluate import with_system
-from swift_rlvr.jsonl import InputError
+from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import Reward
 from swift_rlvr.rewards.build import missing_column
-from swift_rlvr.tasks.task import allowed_share, check_rows
+from swift_rlvr.tasks.row_check import allowed_share, check_rows
+from swift_rlvr.tasks.task import with_system
 
 FROM_TRAINER = ("prompts", "completion_ids", "response_token_ids")  # columns of rewards that are no dataset's
 

@@ -11,12 +11,12 @@ import torch
 from rich.console import Console
 from transformers import AutoModelForCausalLM
 
-from swift_rlvr.data.prompts import load_tokenizer
-from swift_rlvr.evaluation.sampling import load_pretrained
+from swift_rlvr.errors import InputError
 from swift_rlvr.grpo import GRPOSettings, GRPOTrainer
-from swift_rlvr.grpo.checkpoint import ARGS, checkpoints
-from swift_rlvr.jsonl import InputError, read_json
+from swift_rlvr.jsonl import read_json
+from swift_rlvr.models import load_pretrained, load_tokenizer
 from swift_rlvr.rewards.build import build_rewards
+from swift_rlvr.runs.folder import ARGS, checkpoints
 from swift_rlvr.training.rows import read_data
 
 

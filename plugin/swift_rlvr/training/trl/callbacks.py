@@ -14,8 +14,8 @@ from typing import Any
 from accelerate.utils import gather_object
 from transformers import PrinterCallback, ProgressCallback
 
-from swift_rlvr.evaluation.report import COMPLETIONS, LOG
-from swift_rlvr.jsonl import InputError
+from swift_rlvr.errors import InputError
+from swift_rlvr.runs.folder import COMPLETIONS, LOG
 
 SHOWN = {"reward": "reward", "completions/mean_length": "length", "kl": "kl", "loss": "loss", "learning_rate": "lr"}
 

@@ -19,9 +19,9 @@ from typing import Any
 
 from rich.console import Console
 
-from swift_rlvr.data.prompts import load_tokenizer
-from swift_rlvr.evaluation.sampling import load_pretrained
-from swift_rlvr.jsonl import InputError, read_json, write_json
+from swift_rlvr.errors import InputError
+from swift_rlvr.jsonl import read_json, write_json
+from swift_rlvr.models import load_pretrained, load_tokenizer
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.rewards.parameters import stray_variables

@@ -11,8 +11,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from swift_rlvr.evaluation.report import LOG
-from swift_rlvr.jsonl import InputError, read_json
+from swift_rlvr.errors import InputError
+from swift_rlvr.jsonl import read_json
+from swift_rlvr.runs.folder import LOG
 
 ARGS = "args.json"
 # At least so much, for the fields that are numbers.

@@ -1,0 +1,72 @@
+"""Replaces one attribute of another package by another, and says so where there is none."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+from swift_rlvr.cpu_backend import server_worker as processes
+from . import replacements as to
+
+
+
+class PatchError(RuntimeError):
+    """An installed package lacks the attribute that a patch replaces."""
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One attribute to replace.
+
+    Attributes:
+        package: distribution that owns the attribute.
+        checked: version of that package the patch was checked with.
+        target: ``module:attribute`` or ``module:Class.attribute``.
+        make: takes the original, returns what stands in its place.
+        reason: what goes wrong on a CPU without the patch.
+    """
+
+    package: str
+    checked: str
+    target: str
+    make: Callable[[Any], Any]
+    reason: str
+
+
+def apply_patches(patches: tuple[Patch, ...]) -> None:
+    """Replace every target of ``patches``; a second call changes nothing.
+
+    Raises:
+        PatchError: a target does not exist in the installed version.
+
+    >>> import sys, types
+    >>> sys.modules["toy"] = types.ModuleType("toy")
+    >>> apply_patches((Patch("pip", "1.0", "toy:answer", lambda original: 42, "toy"),))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    swift_rlvr.cpu_backend.table.PatchError: pip ... has no toy:answer, which the CPU backend replaces ...
+    """
+    for patch in patches:
+        owner, attribute, original = _resolve(patch)
+        if getattr(original, "_swift_rlvr_patch", None) == patch.target:
+            continue
+        replacement = patch.make(original)
+        replacement._swift_rlvr_patch = patch.target
+        setattr(owner, attribute, replacement)
+
+
+def _resolve(patch: Patch) -> tuple[Any, str, Any]:
+    """The object that owns the target, the attribute's name, and what stands there now."""
+    module_name, _, path = patch.target.partition(":")
+    *owners, attribute = path.split(".")
+    try:
+        owner: Any = importlib.import_module(module_name)
+        for name in owners:
+            owner = getattr(owner, name)
+        return owner, attribute, getattr(owner, attribute)
+    except (ModuleNotFoundError, AttributeError) as error:
+        raise PatchError(
+            f"{patch.package} {version(patch.package)} has no {patch.target}, which the CPU backend replaces "
+            f"({patch.reason}). It was checked with {patch.package} {patch.checked}: install that version."
+        ) from error

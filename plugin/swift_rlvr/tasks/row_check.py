@@ -1,0 +1,93 @@
+"""Which rows of a dataset can be used, and when too many cannot."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from swift_rlvr.errors import InputError
+from swift_rlvr.tasks import RowError, Task
+
+LIMIT_VARIABLE = "RLVR_MAX_UNUSABLE"
+FORGIVEN = 10  # so many unusable rows never stop a run: in a small file they would soon be a large share
+
+
+def check_columns(task: Task, present: Iterable[str]) -> None:
+    """Raise ValueError, naming the columns missing and present, unless all of the task's columns are there."""
+    present = list(present)
+    missing = [column for column in task.columns if column not in present]
+    if missing:
+        raise ValueError(f"{task.name}: column {', '.join(missing)} missing; the dataset has {', '.join(present)}")
+
+
+@dataclass(frozen=True)
+class RowCheck:
+    """Which rows can be used: `usable` holds their indexes, `errors` one `(index, message)` for every other row.
+
+    by_label: how many rows there are of each kind of error.
+    """
+
+    usable: list[int]
+    errors: list[tuple[int, str]]
+    by_label: Mapping[str, int]
+
+    def describe(self, name: str, shown: int = 10) -> str:
+        """Say which rows are unusable, the first `shown` of them one by one, counted from 1 as lines of a file are.
+
+        >>> RowCheck([0], [(1, "column 'target': missing")], {"target": 1}).describe("countdown")
+        "countdown: 1 of 2 rows cannot be used (target: 1)\\n  row 2: column 'target': missing"
+        """
+        total = len(self.usable) + len(self.errors)
+        labels = ", ".join(f"{label}: {count}" for label, count in self.by_label.items())
+        lines = [f"{name}: {len(self.errors)} of {total} rows cannot be used ({labels})"]
+        lines += [f"  row {index + 1}: {message}" for index, message in self.errors[:shown]]
+        if len(self.errors) > shown:
+            lines.append(f"  ... and {len(self.errors) - shown} more")
+        return "\n".join(lines)
+
+    def excess(self, share: float) -> str | None:
+        """Why so many unusable rows are too many, or None: none is left, or more than `share` and than FORGIVEN are.
+
+        >>> print(RowCheck([0], [(1, "?")] * 9, {}).excess(0.1), RowCheck([], [(1, "?")], {}).excess(0.1))
+        None no row is left
+        """
+        total = len(self.usable) + len(self.errors)
+        if not self.usable:
+            return "no row is left"
+        if len(self.errors) > max(FORGIVEN, share * total):
+            return f"that is more than the limit of {share:.0%}, which {LIMIT_VARIABLE} sets"
+        return None
+
+
+def check_rows(task: Task, rows: Iterable[Mapping[str, Any]]) -> RowCheck:
+    """Try every row and keep account of those that `task.preprocess` refuses."""
+    usable, errors, by_label = [], [], Counter()
+    for index, row in enumerate(rows):
+        try:
+            task.preprocess(row)
+        except RowError as error:
+            errors.append((index, str(error)))
+            by_label[error.label] += 1
+        else:
+            usable.append(index)
+    return RowCheck(usable, errors, by_label)
+
+
+def allowed_share(task: Task, environment: Mapping[str, str] | None = None) -> float:
+    """The share of unusable rows past which loading stops: LIMIT_VARIABLE where it is set, else the task's own.
+
+    InputError where that is no share from 0 to 1.
+    """
+    given = (os.environ if environment is None else environment).get(LIMIT_VARIABLE)
+    if given is None:
+        return task.max_unusable
+    try:
+        share = float(given)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise InputError(f"{LIMIT_VARIABLE} must be a share from 0 to 1, got {given!r}")
+    return share

@@ -6,6 +6,7 @@ process is killed, ends its processes at once when it is interrupted, and leaves
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -14,10 +15,6 @@ from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
-import ctypes
-import signal
-from contextlib import asynccontextmanager
-from swift_rlvr.cpu_backend.replacements import prompt_shutdown
 
 Label, Result = TypeVar("Label"), TypeVar("Result")
 _ROOM = 4  # blocks under way or waiting for an earlier one, for each worker: what a slow block may hold up

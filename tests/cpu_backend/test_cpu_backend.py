@@ -18,8 +18,8 @@ import torch
 from swift_rlvr import cpu_backend
 from swift_rlvr.cpu_backend import __main__ as launcher
 from swift_rlvr.cpu_backend import replacements
-from swift_rlvr.cpu_backend.table import SERVER, TORCHRUN, TRAINER
 from swift_rlvr.cpu_backend.patching import Patch, PatchError, apply_patches
+from swift_rlvr.cpu_backend.table import SERVER, TORCHRUN, TRAINER
 from swift_rlvr.cpu_backend.weight_sync import SyncCommunicator, SyncGroup, WeightSyncError, seconds
 from torch.distributed import TCPStore
 

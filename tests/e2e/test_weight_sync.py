@@ -5,8 +5,8 @@ import atexit
 import pytest
 import requests
 import torch
-from swift_rlvr.cpu_backend.table import TRAINER
 from swift_rlvr.cpu_backend.patching import apply_patches
+from swift_rlvr.cpu_backend.table import TRAINER
 from transformers import AutoModelForCausalLM
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]

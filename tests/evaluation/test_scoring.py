@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation import scoring
 from swift_rlvr.evaluation.completion_files import LineError, read_items, with_columns_from_prompt
-from swift_rlvr.evaluation.scoring import Scoring, Tally, grade_block
+from swift_rlvr.evaluation.scoring import Scoring, Tally, default_rewards, grade_block
 from swift_rlvr.parallel import map_blocks
 from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import build_rewards, columns_for
-from swift_rlvr.evaluation.scoring import default_rewards
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.tasks.countdown import read_prompt, to_messages
 

@@ -7,10 +7,9 @@ import pytest
 from hangs import done_within
 from hypothesis import given
 from hypothesis import strategies as st
-from swift_rlvr.rewards.base import OTHER_TASK
+from swift_rlvr.rewards.base import OTHER_TASK, REWARDS
 from swift_rlvr.rewards.cosine import CosineLengthReward
 from swift_rlvr.rewards.length import LengthReward
-from swift_rlvr.rewards.registry import REWARDS
 from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward, count_ngrams, words
 from swift_rlvr.rewards.soft_overlong import SoftOverlongReward
 from swift_rlvr.rewards.token_length import completion_length, token_ids

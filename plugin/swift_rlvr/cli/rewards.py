@@ -24,10 +24,9 @@ from swift_rlvr.evaluation.completion_files import (
     read_object,
     with_columns_from_prompt,
 )
-from swift_rlvr.evaluation.scoring import Scoring
+from swift_rlvr.evaluation.scoring import Scoring, default_rewards
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import build_rewards, columns_for, missing_column
-from swift_rlvr.evaluation.scoring import default_rewards
 from swift_rlvr.tasks import RowError
 from swift_rlvr.tasks.countdown import parse_row
 

@@ -36,9 +36,9 @@ def register_vllm_plugin() -> None:
     """
     if LAUNCHED not in os.environ or accelerator_visible():
         return
-    from swift_rlvr.parallel import end_with_parent
-    from swift_rlvr.cpu_backend.table import SERVER
     from swift_rlvr.cpu_backend.patching import apply_patches
+    from swift_rlvr.cpu_backend.table import SERVER
+    from swift_rlvr.parallel import end_with_parent
 
     if multiprocessing.parent_process() is not None:
         end_with_parent()

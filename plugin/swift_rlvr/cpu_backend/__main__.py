@@ -13,9 +13,9 @@ import sys
 from importlib.metadata import entry_points
 
 from swift_rlvr.cpu_backend import LAUNCHED, accelerator_visible
-from swift_rlvr.parallel import end_with_parent
-from swift_rlvr.cpu_backend.table import SERVER, TORCHRUN, TRAINER
 from swift_rlvr.cpu_backend.patching import Patch, apply_patches
+from swift_rlvr.cpu_backend.table import SERVER, TORCHRUN, TRAINER
+from swift_rlvr.parallel import end_with_parent
 
 PLUGIN = "swift_rlvr_cpu"
 

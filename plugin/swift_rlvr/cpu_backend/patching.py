@@ -7,9 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
-from swift_rlvr.cpu_backend import server_worker as processes
-from . import replacements as to
-
 
 
 class PatchError(RuntimeError):

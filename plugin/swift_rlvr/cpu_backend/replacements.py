@@ -4,11 +4,9 @@ import functools
 import os
 import socket
 import traceback
+from contextlib import asynccontextmanager
 
 from .weight_sync import LOOPBACK, SyncCommunicator, SyncGroup, WeightSyncError, seconds
-import ctypes
-import signal
-from contextlib import asynccontextmanager
 
 _UPDATES = ("update_named_param", "update_flattened_params", "update_adapter_param", "update_adapter_flattened_param")
 

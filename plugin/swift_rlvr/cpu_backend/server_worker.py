@@ -1,9 +1,5 @@
 """Ties processes together: nothing that a command started outlives it. `patches.py` says why each is needed."""
 
-import ctypes
-import signal
-from contextlib import asynccontextmanager
-from swift_rlvr.cpu_backend.replacements import prompt_shutdown
 from swift_rlvr.parallel import end_with_parent
 
 
@@ -26,10 +22,8 @@ def _run_tied(name: str, *args) -> None:
     from swift.pipelines.infer import rollout
 
     worker = getattr(rollout, name)
-    from swift_rlvr.cpu_backend.table import SERVER
     from swift_rlvr.cpu_backend.patching import apply_patches
+    from swift_rlvr.cpu_backend.table import SERVER
 
     apply_patches(SERVER)
     worker(*args)
-
-

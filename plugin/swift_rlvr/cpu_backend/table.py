@@ -5,17 +5,10 @@ ms-swift's command line is run as it is. Where a package has no extension point,
 that is not there means a version that nobody checked: that is an error, never a guess.
 """
 
-import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
-from importlib.metadata import version
-from typing import Any
-
 from swift_rlvr.cpu_backend import server_worker as processes
+from swift_rlvr.cpu_backend.patching import Patch
 
 from . import replacements as to
-from swift_rlvr.cpu_backend.patching import Patch, PatchError, apply_patches, _resolve
-
 
 _SERVER_FILE = "swift.pipelines.infer.rollout"
 _CLIENT_FILE = "swift.rlhf_trainers.vllm_client"
@@ -63,5 +56,3 @@ TRAINER = (
     Patch("ms-swift", "4.6.0", f"{_CLIENT_FILE}:VLLMClient", to.checked_client,
           "takes the server's 200 for success, and its requests have no time limit"),
 )  # fmt: skip
-
-

@@ -30,24 +30,8 @@ from swift_rlvr.evaluation.completion_files import (
 )
 from swift_rlvr.jsonl import write_jsonl
 from swift_rlvr.parallel import map_blocks, usable_cores
-from swift_rlvr.rewards import Grade, Reward
-from swift_rlvr.rewards.build import columns_for, missing_column
-import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
-from pathlib import Path
-from typing import Any
-from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.completion_files import (
-    LineError,
-    is_completion,
-    names,
-    opened,
-    read_items,
-    with_columns_from_prompt,
-)
-from swift_rlvr.rewards import REWARDS, Reward
-from swift_rlvr.rewards.parameters import read_parameters, variable
+from swift_rlvr.rewards import REWARDS, Grade, Reward
+from swift_rlvr.rewards.build import build_rewards, columns_for, missing_column
 
 SHOWN_PROBLEMS = 10
 _BLOCK = 1 << 18  # bytes graded at a time: few enough for the cores to share a file, enough to be worth handing over

@@ -87,8 +87,8 @@ class VLLMSampler:
 
 
 def _prepare_cpu() -> None:
-    from swift_rlvr.cpu_backend.table import SERVER
     from swift_rlvr.cpu_backend.patching import apply_patches
+    from swift_rlvr.cpu_backend.table import SERVER
 
     os.environ.setdefault("VLLM_PLUGINS", "")
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")

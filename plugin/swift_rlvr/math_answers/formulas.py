@@ -15,7 +15,6 @@ import math
 from fractions import Fraction
 from typing import NamedTuple
 
-
 MAX_CHARS, MAX_TERMS, MAX_DEGREE, MAX_BITS, MAX_DEPTH = 200, 60, 40, 2000, 30
 _LARGEST_RADICAND = 10**6
 

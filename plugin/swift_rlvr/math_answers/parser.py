@@ -9,13 +9,13 @@ from functools import lru_cache
 
 from swift_rlvr.math_answers.formulas import (
     _ONE,
-    _NoFormula,
     MAX_CHARS,
     MAX_DEPTH,
     Equation,
     Formula,
     _constant,
     _lone_symbol,
+    _NoFormula,
     _power,
     _product,
     _quotient,

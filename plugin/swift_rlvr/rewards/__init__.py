@@ -4,7 +4,7 @@ A reward that builds on another one is registered after it.
 """
 
 from swift_rlvr.rewards.accuracy import AccuracyReward
-from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
+from swift_rlvr.rewards.base import REWARDS, Explanation, Grade, Reward, Rule, add_reward
 from swift_rlvr.rewards.boxed import BoxedReward
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.rewards.cosine import CosineLengthReward
@@ -13,7 +13,6 @@ from swift_rlvr.rewards.format import FormatReward, FormatStrictReward
 from swift_rlvr.rewards.language_consistency import LanguageConsistencyReward
 from swift_rlvr.rewards.length import LengthReward
 from swift_rlvr.rewards.reasoning_steps import ReasoningStepsReward
-from swift_rlvr.rewards.registry import REWARDS, add_reward
 from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward
 from swift_rlvr.rewards.soft_overlong import SoftOverlongReward
 from swift_rlvr.rewards.tag_count import TagCountReward

@@ -9,9 +9,10 @@ from typing import Any, ClassVar, NamedTuple
 
 from swift_rlvr.answers import completion_text
 from swift_rlvr.rewards.parameters import Parameters, read_parameters
-from swift_rlvr.rewards.registry import REWARDS
 
 logger = logging.getLogger(__name__)
+REWARDS: dict[str, type[Reward]] = {}
+"""Every reward by its name, in the order in which they were added."""
 _SHOWN_CHARS = 300
 OTHER_TASK = "other task"  # the reason of every reward for a row whose column `task` is not one of its own
 
@@ -195,3 +196,23 @@ class Reward:
 
 def _rank() -> int:
     return int(os.environ.get("RANK", 0))
+
+
+def add_reward(reward: type[Reward]) -> None:
+    """Add a reward class to `REWARDS`, under its `name`.
+
+    Raises:
+        ValueError: for a name without the prefix ``external_`` (the others are ms-swift's), for a name that is taken,
+            for a class name that is taken (trainers log rewards under their class's name), and for a class that does
+            not say its reasons.
+    """
+    name = reward.name
+    if not name.startswith("external_"):
+        raise ValueError(f"the name of a reward must begin with 'external_', and {name!r} does not")
+    if name in REWARDS:
+        raise ValueError(f"the reward name {name!r} is taken by {REWARDS[name].__name__}")
+    if reward.__name__ in {taken.__name__ for taken in REWARDS.values()}:
+        raise ValueError(f"the class name {reward.__name__!r} is taken, and two rewards would be logged as one")
+    if not reward.reasons:
+        raise ValueError(f"{reward.__name__} must name every reason it gives in `reasons`")
+    REWARDS[name] = reward

@@ -5,21 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.completion_files import (
-    LineError,
-    is_completion,
-    names,
-    opened,
-    read_items,
-    with_columns_from_prompt,
-)
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.parameters import read_parameters, variable
-from swift_rlvr.evaluation.scoring import default_rewards, _first_row
 
 
 def full_name(name: str) -> str:

@@ -3,9 +3,8 @@
 import math
 from dataclasses import dataclass, replace
 
-from swift_rlvr.rewards.base import Grade, Reward, Rule
+from swift_rlvr.rewards.base import REWARDS, Grade, Reward, Rule
 from swift_rlvr.rewards.parameters import Parameters, parameter
-from swift_rlvr.rewards.registry import REWARDS
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length, with_unit
 
 

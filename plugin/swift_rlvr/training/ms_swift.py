@@ -1,0 +1,87 @@
+"""Our tasks as ms-swift's datasets: a preprocessor, a loader for local files, and the subsets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from swift.dataset import RowPreprocessor, SubsetDataset
+from swift.dataset.loader import DatasetLoader
+from swift.utils import get_logger
+
+from swift_rlvr.jsonl import check_jsonl
+from swift_rlvr.tasks import Task
+from swift_rlvr.tasks.row_check import allowed_share, check_columns, check_rows
+from swift_rlvr.tasks.task import RowError
+
+FILE_SUFFIXES = (".jsonl", ".json", ".parquet", ".csv")
+logger = get_logger()
+
+
+class TaskPreprocessor(RowPreprocessor):
+    """Hands rows to `task.preprocess`, which makes all columns that are kept.
+
+    Unusable rows are counted and left out. Too many (see `allowed_share`), or any with `--strict true`, end the run.
+    With `--streaming true` they are counted as they come, and only `--strict true` ends the run.
+    """
+
+    def __init__(self, task: Task, source: str | None = None):
+        super().__init__()
+        self.task = task
+        self.name = task.name if source is None else f"{source}: {task.name}"
+        self.left_out = 0
+
+    def __call__(self, dataset, *, strict=False, **kwargs):
+        self.strict = strict
+        return super().__call__(dataset, strict=strict, **kwargs)
+
+    def prepare_dataset(self, dataset):
+        check_columns(self.task, dataset.features)
+        if not hasattr(dataset, "select"):  # streaming: rows are seen one at a time, later
+            return dataset
+        needed = None if self.task.part else list(self.task.columns)
+        result = check_rows(self.task, dataset.select_columns(needed) if needed else dataset)
+        if not result.errors and result.usable:
+            return dataset
+        excess = result.excess(allowed_share(self.task))
+        if self.strict or excess:
+            raise ValueError("\n".join(filter(None, [result.describe(self.name), excess])))
+        logger.warning(result.describe(self.name))
+        return dataset.select(result.usable)
+
+    def preprocess(self, row):
+        try:
+            return self.task.preprocess(row)
+        except RowError as error:
+            self.left_out += 1
+            if self.left_out in (1, 10, 100) or self.left_out % 1000 == 0:
+                logger.warning(f"{self.name}: rows left out so far: {self.left_out}; the last because of {error}")
+            raise
+
+
+class TaskLoader(DatasetLoader):
+    """Loads `NAME:FILE`. ms-swift reads the part after the colon as subsets, which it separates by slashes."""
+
+    def load(self, dataset_syntax=None, dataset_meta=None, *, use_hf=None):
+        path = Path("/".join(dataset_syntax.subsets)).expanduser()
+        name, task = dataset_meta.dataset_name, dataset_meta.preprocess_func.task
+        if path.suffix not in FILE_SUFFIXES:
+            if dataset_syntax.dataset is None:
+                raise ValueError(f"--dataset {name}: there is no such dataset on the hubs; give a file, {name}:FILE")
+            return super().load(dataset_syntax, dataset_meta, use_hf=use_hf)
+        if not path.is_file():
+            raise FileNotFoundError(f"--dataset {name}:{path}: no such file")
+        if path.suffix == ".jsonl":  # what is wrong in which line; the reader that comes next does not say
+            check_jsonl(path)
+        dataset_syntax.dataset = str(path)  # ms-swift notes it in each row, as where the row is from
+        meta = replace(dataset_meta, preprocess_func=TaskPreprocessor(task, str(path)))
+        return self._load_dataset_path(str(path), dataset_meta=meta)
+
+
+def subsets(task: Task) -> list[SubsetDataset]:
+    """`NAME` alone is the first split, the others are `NAME:SPLIT`."""
+    first, *others = task.splits
+    return [
+        SubsetDataset("default", task.subset, [first]),
+        *(SubsetDataset(split, task.subset, [split], is_weak_subset=True) for split in others),
+    ]

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
+from swift_rlvr.data.prompts import training_system
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.evaluate import EvalSettings, evaluate, grade, has_format, read_rows, training_system
+from swift_rlvr.evaluation.evaluate import EvalSettings, evaluate, grade, has_format, read_rows
 from swift_rlvr.evaluation.sampling import Completion, SamplingSettings, sample
 from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.tasks import TASKS

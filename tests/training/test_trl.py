@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from swift_rlvr.countdown import verify
+from swift_rlvr.data.prompts import training_system
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.evaluate import training_system
 from swift_rlvr.evaluation.report import read_completions, read_steps, write_report
 from swift_rlvr.evaluation.scoring import Scoring
 from swift_rlvr.jsonl import read_json, read_jsonl

@@ -1,7 +1,7 @@
 """Runs ``swift rollout`` (vLLM) and ZeRO-3 training on a machine without an accelerator.
 
 ms-swift, vLLM, DeepSpeed and accelerate each stop somewhere when no accelerator is there. This package fills those gaps
-with the patches listed in `patches.py`, and nothing else: the server, the trainers and every flag stay ms-swift's.
+with the patches listed in `table.py`, and nothing else: the server, the trainers and every flag stay ms-swift's.
 
     python -m swift_rlvr.cpu_backend rollout <flags of swift rollout>
     NPROC_PER_NODE=2 python -m swift_rlvr.cpu_backend rlhf <flags of swift rlhf>
@@ -9,8 +9,8 @@ with the patches listed in `patches.py`, and nothing else: the server, the train
 Where an accelerator is visible nothing is patched and both commands are `swift rollout` and `swift rlhf`.
 Everything runs on one machine and listens on its loopback interface; for the server itself say `--host 127.0.0.1`.
 
-The files: `__main__.py` launches, `patches.py` is the table of patches, `replacements.py` and `processes.py` what they
-put in place, `weight_sync.py` the carrier of weights from trainer to server and of the server's answer back.
+The files: `__main__.py` launches, `table.py` is the table of patches, which `patching.py` applies, `replacements.py` what they put
+in place, `server_worker.py` the server's processes, `weight_sync.py` the carrier of weights from trainer to server and of the server's answer back.
 """
 
 import multiprocessing

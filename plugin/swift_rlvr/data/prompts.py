@@ -13,9 +13,9 @@ from typing import Any
 
 from swift_rlvr.data.sources import Source
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.evaluate import training_system
 from swift_rlvr.models import load_tokenizer
 from swift_rlvr.rewards import REWARDS
+from swift_rlvr.runs.folder import training_args
 from swift_rlvr.tasks import RowError, Task
 from swift_rlvr.tasks.task import with_system
 
@@ -156,3 +156,13 @@ def as_rows(selection: Selection) -> Iterator[dict[str, Any]]:
     """The kept rows, with what JSON has no form for as text."""
     for row in selection.kept:
         yield json.loads(json.dumps(row, default=str))
+
+
+def training_system(model: str, task: Task) -> str | None:
+    """The system prompt that a checkpoint was trained with, from the args.json that ms-swift saves beside it.
+
+    A model without that file was not trained here and gets the task's system prompt, so that "before" and "after" are
+    asked alike. None: ms-swift was given no `--system`, and the chat template's own default applies.
+    """
+    found = training_args(model)
+    return task.system if found is None else found[1].get("system")

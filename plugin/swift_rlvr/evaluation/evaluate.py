@@ -15,11 +15,11 @@ from typing import Any
 
 from rich.console import Console
 
+from swift_rlvr.data.prompts import training_system
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.sampling import Completion, SamplingSettings, choose_backend, sample
 from swift_rlvr.evaluation.summary import summarize
 from swift_rlvr.jsonl import LONGEST_ROW, read_jsonl, write_json, write_jsonl
-from swift_rlvr.runs.folder import training_args
 from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.task import with_system
 
@@ -78,16 +78,6 @@ def read_rows(task: Task, path: str | Path, limit: int | None = None) -> list[di
     if not rows:
         raise InputError(f"{path}: no rows; expected columns {', '.join(task.columns)}")
     return rows
-
-
-def training_system(model: str, task: Task) -> str | None:
-    """The system prompt that a checkpoint was trained with, from the args.json that ms-swift saves beside it.
-
-    A model without that file was not trained here and gets the task's system prompt, so that "before" and "after" are
-    asked alike. None: ms-swift was given no `--system`, and the chat template's own default applies.
-    """
-    found = training_args(model)
-    return task.system if found is None else found[1].get("system")
 
 
 def grade(

@@ -17,7 +17,6 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from swift_rlvr.rewards.base import Reward
 from swift_rlvr.runs.reasons import FILE_NAME, ReasonLog, ReasonShares, append_reasons
 
 
@@ -26,7 +25,7 @@ class RunLog:
 
     def __init__(self, folder: Path, rewards: Sequence[Any], first: int, last: int, console: Console):
         self.folder, self.first, self.last, self.console, self.start = folder, first, last, console, time.time()
-        self.rewards = [reward for reward in rewards if isinstance(reward, Reward)]
+        self.rewards = [reward for reward in rewards if hasattr(reward, "log")]
         self.reasons, self.shares, self.board = ReasonLog(), ReasonShares(), None
         columns = ("GRPO", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), "left", TimeRemainingColumn())
         self.progress = Progress(*columns, TextColumn("{task.description}"), console=console)

@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from swift_rlvr.rewards.base import Grade
-
 FILE_NAME = "reasons.jsonl"
 
 
@@ -19,7 +17,7 @@ class ReasonLog:
     """Collects grades until they are taken.
 
     >>> log = ReasonLog()
-    >>> log.add("FormatReward", [Grade(1.0, "ok"), Grade(0.0, "no answer part")])
+    >>> log.add("FormatReward", [(1.0, "ok"), (0.0, "no answer part")])
     >>> log.take()
     [{'FormatReward': (1.0, 'ok')}, {'FormatReward': (0.0, 'no answer part')}]
     >>> log.take()
@@ -27,9 +25,9 @@ class ReasonLog:
     """
 
     def __init__(self):
-        self._grades: dict[str, list[Grade]] = {}
+        self._grades: dict[str, list[tuple[float | None, str]]] = {}
 
-    def add(self, name: str, grades: list[Grade]) -> None:
+    def add(self, name: str, grades: Sequence[tuple[float | None, str]]) -> None:
         self._grades.setdefault(name, []).extend(grades)
 
     def take(self) -> list[dict[str, tuple[float | None, str]]]:

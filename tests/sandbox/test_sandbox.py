@@ -17,7 +17,8 @@ import pytest
 from hangs import done_within
 from hypothesis import given
 from hypothesis import strategies as st
-from swift_rlvr.sandbox import Limits, SandboxError, _decode, check, lockdown, process, read_tests
+from swift_rlvr.sandbox import Limits, SandboxError, check, lockdown, process, read_tests
+from swift_rlvr.sandbox.check import _decode
 from swift_rlvr.sandbox.child import encode
 from swift_rlvr.sandbox.process import Child
 

@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# Installs what is needed into .venv, then runs lint and all tests, the end-to-end ones with real servers last.
+# Installs what is needed into .venv, then runs lint, the type checker, the rules of imports and all tests, the
+# end-to-end ones with real servers last.
 #
 #   bash scripts/test.sh [further flags of pytest]
+#   FAST=1 bash scripts/test.sh      for daily work: no servers, no slow tests
 #
-# Hardware: two CPU cores, 8 GiB; a GPU is not needed. FAST=1 leaves the end-to-end tests out (about a quarter of an hour).
+# Hardware: two CPU cores, 8 GiB; a GPU is not needed. Settings (environment): FAST, WORKERS (processes for the tests
+# without servers; one a core, at most four).
 
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
@@ -11,13 +14,16 @@ help_and_exit "$@"
 ensure_environment
 cd "$ROOT"
 
-say "lint"
+say "lint, types, imports"
 ruff check plugin tests
 ruff format --check plugin tests
+mypy
+lint-imports
 for script in scripts/*.sh .ci/run; do bash -n "$script"; done
 say "unit, property and contract tests"
-python -m pytest -q -m "not e2e" --durations 5 "$@"
+WORKERS=${WORKERS:-$(nproc | awk '{print ($1 < 4 ? $1 : 4)}')}
+python -m pytest -q -n "$WORKERS" --dist loadfile -m "not e2e${FAST:+ and not slow}" --durations 10 "$@"
 if [ -z "${FAST:-}" ]; then
   say "end-to-end tests: the real rollout server and two real ZeRO-3 ranks"
-  python -m pytest -v -m e2e --durations 5 "$@"
+  python -m pytest -v -p no:randomly -m e2e --durations 5 "$@"
 fi

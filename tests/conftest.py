@@ -4,11 +4,23 @@ import os
 import signal
 
 import pytest
+from hypothesis import settings
 from swift_rlvr.rewards import REWARDS
+
+# No deadline: it is the clock of a machine that does other things as well.
+settings.register_profile("swift-rlvr", deadline=None, print_blob=True)
+settings.load_profile("swift-rlvr")
+
+
+def pytest_configure():
+    """The terminal of whoever runs the tests must not matter: rich and click read these when a console is made."""
+    os.environ["COLUMNS"] = "100"
+    for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "LINES"):
+        os.environ.pop(name, None)
 
 
 @pytest.fixture(autouse=True)
-def the_registry_is_left_as_it_was():
+def registry_is_left_as_it_was():
     """In its order too, which pages and messages follow."""
     before = dict(REWARDS)
     yield

@@ -1,95 +1,67 @@
-"""Imports point one way, and the plain modules need neither ms-swift nor torch."""
+"""What the layout promises and the contracts in setup.cfg cannot see: what really gets loaded, and how it is named."""
 
-import ast
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from paths import PLUGIN
 
-PACKAGE = Path(__file__).parents[1] / "plugin" / "swift_rlvr"
-LAYERS = [
-    {"answers", "arithmetic", "notation", "jsonl", "summary", "math_exact", "math_units", "sandbox"},
-    {"math_values"},
-    {"math_notation"},
-    {"math_judge", "math_workers"},
-    {"countdown", "math_answers"},
-    {"rewards"},
-    {"tasks", "reason_log", "reason_callback"},
-    {"run_log", "run_checkpoint"},
-    {"sampling"},
-    {"grpo", "evaluation", "scoring", "scoring_lines", "scoring_rewards", "scoring_workers"},
-    {"dataset_files", "dataset_difficulty"},
-    {"dataset_check", "dataset_prompts", "training_data", "trl_settings", "trl_callbacks"},
-    {"chat", "grpo_run", "trl_training"},
-    {"cli_tables"},
-    {"cli_chat", "cli_countdown", "cli_rewards", "cli_datasets"},
-    {"cli_train", "cli_training"},
-    {"cli"},
-]
-LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-HEAVY = {  # may import the packages below
-    *("reason_callback", "grpo", "tiny_model", "cpu_backend", "sampling", "evaluation", "dataset_files"),
-    *("dataset_prompts", "run_log", "run_checkpoint", "grpo_run", "chat", "trl_training", "trl_callbacks"),
+LARGE = {
+    "torch",
+    "swift",
+    "vllm",
+    "deepspeed",
+    "transformers",
+    "trl",
+    "accelerate",
+    "matplotlib",
+    "math_verify",
+    "sympy",
 }
-# Modules of tasks/ that compute with numpy; the rest of the package, and so the start of the command line, is without.
-NUMPY = {
-    f"countdown_{name}.py" for name in ("arrays", "draw", "keys", "forms", "count", "generator", "files", "solver")
+# The public paths of shared/DESIGN.md and README.md.
+PUBLIC = {
+    "swift_rlvr.rewards": "REWARDS Reward Grade add_reward",
+    "swift_rlvr.tasks": "TASKS Task RowError",
+    "swift_rlvr.countdown": "verify grade_all Verdict Reason read_gold",
+    "swift_rlvr.math_answers": "MathVerifier Verdict Reason grade_all",
+    "swift_rlvr.sandbox": "check Limits",
+    "swift_rlvr.grpo": "GRPOTrainer GRPOSettings",
+    "swift_rlvr.cpu_backend": "register_vllm_plugin",
+    "swift_rlvr.cli": "main",
 }
-HEAVY_PACKAGES = {"torch", "swift", "vllm", "deepspeed", "transformers", "trl", "accelerate", "numpy"}
 
 
-def imports(file: Path) -> set[str]:
-    """Dotted names of all modules that a file imports, wherever in the file."""
-    package = ["swift_rlvr", *file.relative_to(PACKAGE).parent.parts]
-    names = set()
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            module = ".".join([*base, *filter(None, [node.module])])
-            names |= {module} | {f"{module}.{alias.name}" for alias in node.names}
-    return names
+def loaded_by(code: str) -> set[str]:
+    """The top-level packages in memory after a piece of code, in a fresh interpreter."""
+    code = f"{code}\nimport sys; print(*{{name.split('.')[0] for name in sys.modules}})"
+    result = subprocess.run([sys.executable, "-c", code], cwd=PLUGIN, capture_output=True, text=True, check=True)
+    return set(result.stdout.split())
 
 
-def unit(dotted: str) -> str:
-    """``swift_rlvr.rewards.base`` -> ``rewards``."""
-    return (dotted.split(".") + [""])[1]
+@pytest.mark.parametrize("module", ["rewards", "tasks", "cli", "math_answers", "runs.folder"])
+def test_light_modules_load_no_large_package(module):
+    assert not loaded_by(f"import swift_rlvr.{module}") & (LARGE | {"numpy"})
 
 
-FILES = sorted(PACKAGE.rglob("*.py"))
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
-def test_imports_point_one_way(file):
-    own = file.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    inside = {unit(name) for name in imports(file) if name.startswith("swift_rlvr.")}
-    if own == "report":
-        assert inside <= {"report", "jsonl", "summary"}, "report reads files only"
-    if own in LEVEL:
-        upward = {name for name in inside if LEVEL.get(name, -1) > LEVEL[own]}
-        assert not upward, f"{own} must not import {sorted(upward)}"
-    assert "rlvr_plugin" not in {name.split(".")[0] for name in imports(file)}
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
-def test_plain_modules_are_plain(file):
-    own = file.relative_to(PACKAGE)
-    if own.parts[0].removesuffix(".py") not in HEAVY:
-        allowed = {"numpy"} if own.parts[0] == "tasks" and own.name in NUMPY else set()
-        assert not {name.split(".")[0] for name in imports(file)} & HEAVY_PACKAGES - allowed
-
-
-@pytest.mark.parametrize("module", ["rewards", "tasks", "cli"])
-def test_modules_load_no_heavy_package(module):
-    """The same, of what really gets loaded."""
-    code = f"import swift_rlvr.{module}, sys; print(*{{name.split('.')[0] for name in sys.modules}})"
-    result = subprocess.run(
-        [sys.executable, "-c", code], cwd=PACKAGE.parent, capture_output=True, text=True, check=True
-    )
-    assert not set(result.stdout.split()) & HEAVY_PACKAGES
+def test_public_paths():
+    lines = [f"from {module} import {', '.join(names.split())}" for module, names in PUBLIC.items()]
+    loaded_by("\n".join(lines))
 
 
 def test_the_source_folder_is_no_package():
-    assert not (PACKAGE.parent / "__init__.py").exists()
+    assert not (PLUGIN / "__init__.py").exists()
+
+
+def test_a_newcomer_can_overlook_the_package():
+    entries = [path for path in (PLUGIN / "swift_rlvr").iterdir() if path.name != "__pycache__"]
+    assert len(entries) <= 22
+
+
+def test_no_module_begins_with_its_neighbours_name():
+    """`math_units.py` beside `math_values.py` asks for a package `math`."""
+    for folder in (PLUGIN / "swift_rlvr").rglob("__init__.py"):
+        names = [
+            path.stem for path in folder.parent.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+        ]
+        prefixes = [name.split("_")[0] for name in names if name != "__init__"]
+        assert sorted(prefixes) == sorted(set(prefixes)), folder.parent

@@ -4,7 +4,6 @@ GPUs are announced by a stand-in for nvidia-smi; only dry runs see it. The real 
 """
 
 import os
-import shlex
 import socket
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from helpers import flags, run
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT
 from swift_rlvr.tiny_model import WEIGHTS
 
@@ -56,31 +56,6 @@ TUTORIAL = {
     "beta": "0.001",
     "num_iterations": "1",
 }
-
-
-def run(name: str, *arguments: str, gpus: int = 0, folder: Path | None = None, **settings: str):
-    """Run a script with a clean environment; `gpus` > 0 puts a stand-in for nvidia-smi first on the PATH."""
-    environment = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "VENV": sys.prefix, **settings}
-    if gpus:
-        smi = folder / "nvidia-smi"
-        smi.write_text("#!/bin/sh\nprintf '%s\\n' " + " ".join(map(str, range(gpus))) + "\n")
-        smi.chmod(0o755)
-        environment["PATH"] = f"{folder}:{environment['PATH']}"
-    else:
-        environment["CUDA_VISIBLE_DEVICES"] = ""
-    command = ["bash", str(ROOT / "scripts" / name), *arguments]
-    return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=60)
-
-
-def flags(command: str) -> dict[str, str]:
-    """`... --name value value ...` -> {name: "value value"}; of a flag given twice, the last."""
-    found: dict[str, list[str]] = {}
-    for word in shlex.split(command):
-        if word.startswith("--"):
-            found[word[2:]] = current = []
-        elif found:
-            current.append(word)
-    return {name: " ".join(values) for name, values in found.items()}
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)

@@ -5,14 +5,14 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from helpers import flags
+from helpers import run as run_script
 from swift_rlvr.cli import app as cli
 from swift_rlvr.cli.train import PANELS
 from swift_rlvr.evaluation.report import read_steps
 from swift_rlvr.grpo import GRPOSettings
 from swift_rlvr.jsonl import read_json, read_jsonl
 from swift_rlvr.tiny_model import WEIGHTS
-from test_scripts import flags
-from test_scripts import run as run_script
 
 ROOT = Path(__file__).parents[2]
 COUNTDOWN = f"countdown:{ROOT}/datasets/countdown/tiny_train.jsonl#20"

@@ -1,7 +1,26 @@
-"""The error that means: something the user gave cannot be used."""
+"""The error for anything the user supplied that cannot be used."""
 
 from __future__ import annotations
 
 
 class InputError(ValueError):
-    """Something the user gave cannot be used; the message names it and the accepted form."""
+    """A setting, column or file that cannot be used; the message says what is accepted.
+
+    Args:
+        problem: what is wrong; the whole message where no field is given.
+        field: the setting or column that is to blame. It stands in front of the problem in ``str(error)``, so a command
+            line can show its flag instead: ``f"--batch-size {error.problem}"``.
+
+    >>> error = InputError("must be at least 1, got 0", field="batch_size")
+    >>> str(error), error.field, error.problem
+    ('batch_size must be at least 1, got 0', 'batch_size', 'must be at least 1, got 0')
+    >>> str(InputError("no such file")), InputError("no such file").field
+    ('no such file', None)
+    """
+
+    def __init__(self, problem: str, field: str | None = None):
+        super().__init__(problem, field)
+        self.problem, self.field = problem, field
+
+    def __str__(self) -> str:
+        return self.problem if self.field is None else f"{self.field} {self.problem}"

@@ -1,4 +1,4 @@
-"""Reading and writing JSON files, with errors that name the file and the line."""
+"""JSON and JSONL files: reading and writing them, with errors that name the file and the line."""
 
 from __future__ import annotations
 
@@ -7,71 +7,103 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from swift_rlvr.errors import InputError
 
 LONGEST_ROW = 8 * 2**20
-"""Bytes of a line of a dataset; more is a mistake, and would fill the memory before anything else noticed it."""
+"""The longest line of a dataset, in bytes. A longer one is a mistake and could fill the memory."""
 
 
-def read_jsonl(path: str | Path, longest: int | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield `(line number from 1, object)` for every line that is not blank; one line at a time is in memory.
+class LineError(ValueError):
+    """Text that cannot be used. The message says why; whoever reads the file adds its name and the line."""
 
-    A line that is no JSON object, or has more than `longest` bytes, raises InputError. So does a file that cannot be
-    read.
-    """
+
+@contextmanager
+def opened(path: str | Path) -> Iterator[BinaryIO]:
+    """The file, opened for reading; InputError where that fails."""
     try:
         with Path(path).open("rb") as file:
-            for number in count(1):
-                line = file.readline(-1 if longest is None else longest + 1)
-                if not line:
-                    return
-                if longest is not None and len(line) > longest:
-                    raise InputError(f"{path}, line {number}: longer than {longest:,} bytes")
-                if line.strip():
-                    yield number, _object(line, f"{path}, line {number}")
+            yield file
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
 
 
+def parse_object(text: bytes | str) -> dict[str, Any]:
+    """The JSON object that a text holds; LineError for anything else.
+
+    >>> parse_object(b'{"target": 22}')
+    {'target': 22}
+    >>> parse_object("[22]")
+    Traceback (most recent call last):
+    swift_rlvr.jsonl.LineError: expected an object such as {...}, got [22]
+    """
+    try:
+        value = json.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
+    except UnicodeDecodeError as error:
+        raise LineError(f"not UTF-8 text ({error.reason} at byte {error.start})") from error
+    except RecursionError:
+        raise LineError("not JSON that can be read (nested too deeply)") from None
+    except ValueError as error:  # also for a number with thousands of digits
+        raise LineError(f"not JSON ({error})") from error
+    if not isinstance(value, dict):
+        raise LineError(f"expected an object such as {{...}}, got {brief(value)}")
+    return value
+
+
+def brief(value: object) -> str:
+    """A JSON value in at most 40 characters."""
+    text = json.dumps(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def read_jsonl(path: str | Path, longest: int | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield `(line number from 1, object)` for every line that is not blank, holding one line in memory at a time.
+
+    Args:
+        longest: the most bytes that a line may have; None for no limit.
+
+    Raises:
+        InputError: for a file that cannot be read, and for a line that is no JSON object or is too long.
+    """
+    with opened(path) as file:
+        for number in count(1):
+            line = file.readline(-1 if longest is None else longest + 1)
+            if not line:
+                return
+            if longest is not None and len(line) > longest:
+                raise InputError(f"{path}, line {number}: longer than {longest:,} bytes")
+            if line.isspace():
+                continue
+            try:
+                row = parse_object(line)
+            except LineError as error:
+                raise InputError(f"{path}, line {number}: {error}") from error
+            yield number, row
+
+
 def check_jsonl(path: str | Path) -> int:
-    """The number of rows of a dataset's file; InputError at a line that is no JSON object, and where there is none."""
+    """The number of rows of a dataset file; InputError where a line is no JSON object or there is no row."""
     rows = sum(1 for _ in read_jsonl(path, LONGEST_ROW))
     if rows == 0:
         raise InputError(f"{path}: no rows")
     return rows
 
 
-def _object(line: bytes, where: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise InputError(f"{where}: not UTF-8 text ({error.reason} at byte {error.start})") from error
-    except ValueError as error:  # a number of thousands of digits is one too
-        raise InputError(f"{where}: not JSON ({error})") from error
-    except RecursionError:
-        raise InputError(f"{where}: nested too deeply") from None
-    if not isinstance(row, dict):
-        raise InputError(f"{where}: expected an object such as {{...}}, got {line.decode('utf-8').strip()[:40]}")
-    return row
-
-
 def read_json(path: str | Path) -> dict[str, Any]:
     """The JSON object that a file holds; InputError if it holds anything else."""
+    with opened(path) as file:
+        text = file.read()
     try:
-        value = json.loads(_read(path))
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}, line {error.lineno}: not JSON ({error.msg})") from error
-    if not isinstance(value, dict):
-        raise InputError(f"{path}: expected an object such as {{...}}, got a {type(value).__name__}")
-    return value
+        return parse_object(text)
+    except LineError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> int:
-    """Write one object a line, making the folder if need be; returns the number of rows.
+    """Write one object a line and return the number of rows; the folder is made if need be.
 
-    The rows go to a file beside `path` first, so that a failure on the way leaves no half-written file behind.
+    The rows go to a file beside `path` first, so that no half-written file is left after an error.
     """
     written = 0
     with _replacing(Path(path)) as file:
@@ -82,7 +114,7 @@ def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> int:
 
 
 def write_json(path: str | Path, value: Mapping[str, Any]) -> None:
-    """Write one object, indented, making the folder if need be."""
+    """Write one object, indented; the folder is made if need be."""
     with _replacing(Path(path)) as file:
         file.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
@@ -100,12 +132,3 @@ def _replacing(path: Path) -> Iterator[TextIO]:
     finally:
         if part.exists():
             part.unlink()
-
-
-def _read(path: str | Path) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation import scoring
-from swift_rlvr.evaluation.completion_files import LineError, read_items, with_columns_from_prompt
+from swift_rlvr.evaluation.completion_files import read_items, with_columns_from_prompt
 from swift_rlvr.evaluation.scoring import Scoring, Tally, default_rewards, grade_block
+from swift_rlvr.jsonl import LineError
 from swift_rlvr.parallel import map_blocks
 from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import build_rewards, columns_for
@@ -273,7 +274,7 @@ def test_no_reward_fits(tmp_path, registry, monkeypatch):
     monkeypatch.delitem(REWARDS, "external_test_length")
     file = tmp_path / "x.jsonl"
     file.write_bytes(lines_of([{"completion": "a", "gold": 1}]))
-    with pytest.raises(InputError, match="line 1: no reward can do with 'completion', 'gold'; choose one with --rew"):
+    with pytest.raises(InputError, match="line 1: no reward fits 'completion', 'gold'; choose one with --rew"):
         default_rewards([file])
 
 

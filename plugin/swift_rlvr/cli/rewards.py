@@ -17,14 +17,13 @@ from swift_rlvr.cli.render import print_explanation, print_summary
 from swift_rlvr.evaluation.completion_files import (
     COMPLETION_KEYS,
     Item,
-    LineError,
     is_completion,
-    opened,
     read_items,
     read_object,
     with_columns_from_prompt,
 )
 from swift_rlvr.evaluation.scoring import Scoring, default_rewards
+from swift_rlvr.jsonl import LineError, opened
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import build_rewards, columns_for, missing_column
 from swift_rlvr.tasks import RowError

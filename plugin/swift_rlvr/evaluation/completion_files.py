@@ -1,41 +1,35 @@
-"""The lines of a file of completions: what forms they have, and what is wrong with one that cannot be used.
+"""The lines of a file of completions: their forms, and what is wrong with a line that cannot be used.
 
-- ``{"completion": ..., "nums": [3, 5, 7], "target": 22}``: one completion, a text or a list of messages, and its
-  columns. `swift-rlvr evaluate` writes such lines. Where there is no `completion`, `response` is taken, as
-  `swift infer` writes it.
+- ``{"completion": ..., "nums": [3, 5, 7], "target": 22}``: one completion, a text or a list of messages, with its
+  columns, as `swift-rlvr evaluate` writes them. `response`, as `swift infer` writes it, is read where there is no
+  `completion`.
 - ``{"step": [...], "prompt": [...], "completion": [...], ...}``: many completions, in lists of equal length, one value
-  for each. ms-swift's completions.jsonl has one such table a logging step. Of the dataset's columns it holds `solution`
-  at most; nums and target are read from the prompt, if that is the one of the Countdown task.
+  for each. ms-swift's completions.jsonl has one such table per logging step. Of the dataset's columns it holds at most
+  `solution`; nums and target are read from the prompt if that is the one of the Countdown task.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+import codecs
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from swift_rlvr.answers import completion_text
-from swift_rlvr.errors import InputError
+from swift_rlvr.jsonl import LineError, brief, parse_object
 from swift_rlvr.tasks.countdown import read_prompt
 
 COMPLETION_KEYS = ("completion", "response")
-FROM_PROMPT = frozenset(("nums", "target"))  # the columns that a prompt can stand in for
-
-
-class LineError(ValueError):
-    """A line, or one completion in it, that cannot be graded; the message says why."""
+FROM_PROMPT = frozenset(("nums", "target"))  # columns that can be read from a prompt
 
 
 class Item(NamedTuple):
     """One completion."""
 
     position: int | None
-    """From 1, in a line that holds many; None in a line of its own."""
+    """From 1 in a line that holds many completions; None in a line of its own."""
     completion: object
     row: dict[str, Any]
-    """Its columns, and whatever else stands beside it."""
+    """Its columns and everything else on the line."""
 
 
 def read_items(line: bytes | str) -> list[Item]:
@@ -64,18 +58,8 @@ def read_items(line: bytes | str) -> list[Item]:
 
 
 def read_object(line: bytes | str) -> dict[str, Any]:
-    """The JSON object on a line; LineError for anything else."""
-    try:
-        row = json.loads(line)
-    except UnicodeDecodeError as error:
-        raise LineError(f"not UTF-8 text ({error.reason} at byte {error.start})") from error
-    except RecursionError as error:
-        raise LineError("not JSON that can be read (nested too deeply)") from error
-    except ValueError as error:
-        raise LineError(f"not JSON ({error})") from error
-    if not isinstance(row, dict):
-        raise LineError(f"expected an object such as {{...}}, got {brief(row)}")
-    return row
+    """The JSON object on a line, which may begin with a byte order mark; LineError for anything else."""
+    return parse_object(line.removeprefix(codecs.BOM_UTF8) if isinstance(line, bytes) else line)
 
 
 def is_completion(value: object) -> bool:
@@ -90,9 +74,9 @@ def is_completion(value: object) -> bool:
 
 
 def with_columns_from_prompt(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with nums and target from its prompt, if it has neither and the prompt asks for them; else the row.
+    """The row with nums and target from its prompt if it has neither and the prompt asks for them, else the row itself.
 
-    The prompt is `prompt`, a text or messages, or the last turn of the user in `messages`.
+    The prompt is `prompt`, a text or messages, or the last user turn of `messages`.
     """
     if FROM_PROMPT & row.keys():
         return row
@@ -101,22 +85,6 @@ def with_columns_from_prompt(row: dict[str, Any]) -> dict[str, Any]:
         prompt = [turn for turn in row["messages"] if isinstance(turn, dict) and turn.get("role") == "user"]
     task = read_prompt(completion_text(prompt) or "")
     return row if task is None else {**row, "nums": task[0], "target": task[1]}
-
-
-@contextmanager
-def opened(path: str | Path) -> Iterator[BinaryIO]:
-    """The file, opened for reading; InputError where that fails."""
-    try:
-        with Path(path).open("rb") as file:
-            yield file
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-
-
-def brief(value: object) -> str:
-    """A JSON value in at most 40 characters."""
-    text = json.dumps(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def names(row: Mapping[str, Any]) -> str:

@@ -2,8 +2,8 @@
 
     swift-rlvr score eval/before/records.jsonl --out graded.jsonl
 
-What lines are read is said in `swift_rlvr.evaluation.completion_files`. One that cannot be used is counted and named, and never
-touches its neighbours.
+The forms of the lines are described in `swift_rlvr.evaluation.completion_files`. A line that cannot be used is counted
+and reported, and has no effect on other lines.
 """
 
 from __future__ import annotations
@@ -20,15 +20,12 @@ from typing import Any, NamedTuple
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.completion_files import (
     FROM_PROMPT,
-    LineError,
-    brief,
     is_completion,
     names,
-    opened,
     read_items,
     with_columns_from_prompt,
 )
-from swift_rlvr.jsonl import write_jsonl
+from swift_rlvr.jsonl import LineError, brief, opened, write_jsonl
 from swift_rlvr.parallel import map_blocks, usable_cores
 from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import build_rewards, columns_for, missing_column
@@ -40,7 +37,7 @@ _WORTH_A_WORKER = 1 << 20  # bytes: a process takes longer to start than Countdo
 
 @dataclass
 class Tally:
-    """What one reward said about many completions."""
+    """The grades that one reward gave to many completions, counted."""
 
     graded: int = 0
     ungraded: int = 0
@@ -66,7 +63,7 @@ class Tally:
         return cls(len(values), ungraded, math.fsum(values), min(values), top, values.count(top), reasons)
 
     def add(self, other: Tally) -> None:
-        """Count what other completions got."""
+        """Add the counts of other completions."""
         if other.highest >= self.highest:
             kept = self.at_highest if other.highest == self.highest else 0
             self.highest, self.at_highest = other.highest, kept + other.at_highest
@@ -91,7 +88,7 @@ class Tally:
 
 
 class Graded(NamedTuple):
-    """What came of one block of lines; small, because a worker sends it. Lines are counted from 1."""
+    """The result of grading one block of lines, kept small because a worker sends it. Lines are counted from 1."""
 
     lines: int
     completions: int
@@ -99,7 +96,7 @@ class Graded(NamedTuple):
     tallies: list[Tally]
     unusable: int
     problems: list[tuple[int, int | None, str]]
-    """(line, position, message) of the first ones."""
+    """(line, position, message) of the first SHOWN_PROBLEMS."""
     records: list[tuple[int, int | None, list, list]]
     """(line, position, rewards, reasons) of each completion, if wanted."""
 
@@ -120,8 +117,9 @@ def grade_block(block: bytes, rewards: Sequence[Reward], keep_records: bool) -> 
             continue
         for position, completion, row in items:
             if not needed <= row.keys() and needed >= FROM_PROMPT:
-                given, row = row, with_columns_from_prompt(row)
-                from_prompt += row is not given
+                completed = with_columns_from_prompt(row)
+                from_prompt += completed is not row
+                row = completed
             problem = _problem(completion, row, rewards, needed)
             if problem:
                 problems.append((number, position, problem))
@@ -277,7 +275,7 @@ def default_rewards(files: Iterable[str | Path], settings: Sequence[str] = ()) -
     built = [reward for reward in build_rewards(plain, settings) if not reward.runs_code]
     fitting = [reward.name for reward in built if set(reward.columns) <= row.keys()]
     if not fitting:
-        raise InputError(f"{where}: no reward can do with {names(row)}; choose one with --reward: {', '.join(REWARDS)}")
+        raise InputError(f"{where}: no reward fits {names(row)}; choose one with --reward: {', '.join(REWARDS)}")
     return build_rewards(fitting, settings)  # again, so that a setting for one that does not fit is refused
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 
 class InputError(ValueError):
     """A setting, column or file that cannot be used; the message says what is accepted.
@@ -24,3 +26,15 @@ class InputError(ValueError):
 
     def __str__(self) -> str:
         return self.problem if self.field is None else f"{self.field} {self.problem}"
+
+
+def require(package: str, extra: str, purpose: str) -> None:
+    """InputError where a package that comes with an extra of swift-rlvr is not installed; nothing is imported.
+
+    >>> require("no_package", extra="report", purpose="the report")
+    Traceback (most recent call last):
+    swift_rlvr.errors.InputError: no-package is not installed, and the report needs it: pip install 'swift-rlvr[report]'
+    """
+    if find_spec(package) is None:
+        name = package.replace("_", "-")
+        raise InputError(f"{name} is not installed, and {purpose} needs it: pip install 'swift-rlvr[{extra}]'")

@@ -1,4 +1,4 @@
-"""Loading models and tokenizers, from a folder or a hub."""
+"""Loading models and tokenizers from a folder or a hub, and what they say about where a completion ends."""
 
 from __future__ import annotations
 
@@ -8,32 +8,42 @@ from typing import Any
 from swift_rlvr.errors import InputError
 
 
-def load_pretrained(kind: Any, model: str, **options: Any) -> Any:
-    """`kind.from_pretrained(model, **options)`; InputError where there is no such model."""
+def load_pretrained(cls: Any, model: str, **options: Any) -> Any:
+    """`cls.from_pretrained(model, **options)`; InputError where there is no such model."""
     try:
-        return kind.from_pretrained(model, **options)
+        return cls.from_pretrained(model, **options)
     except (OSError, ValueError) as error:
-        raise InputError(f"model {model}: cannot be loaded, expected a folder or a hub id ({error})") from error
-
-
-def check_length(settings: Any, prompts: Sequence[Sequence[int]], config: Any) -> None:
-    """InputError where the longest prompt and `settings.max_new_tokens` are more than the model reads."""
-    longest, room = max(map(len, prompts)), getattr(config, "max_position_embeddings", None)
-    if room and longest + settings.max_new_tokens > room:
-        raise InputError(
-            f"max_new_tokens must be at most {room - longest}, got {settings.max_new_tokens}: "
-            f"the model reads {room} tokens and the longest prompt has {longest}"
-        )
+        raise InputError(f"{model}: cannot be loaded, expected a folder or a hub id ({error})", "model") from error
 
 
 def load_tokenizer(model: str) -> Any:
     """The tokenizer of a model, a folder or a hub id; InputError where it cannot be loaded or has no chat template."""
     from transformers import AutoTokenizer
 
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(model)
-    except (OSError, ValueError) as error:
-        raise InputError(f"--model {model}: cannot be loaded, expected a folder or a hub id ({error})") from error
+    tokenizer = load_pretrained(AutoTokenizer, model)
     if not tokenizer.chat_template:
-        raise InputError(f"--model {model}: its tokenizer has no chat template")
+        raise InputError(f"{model}: its tokenizer has no chat template", "model")
     return tokenizer
+
+
+def end_token_ids(tokenizer: Any, model: Any) -> list[int]:
+    """The tokens that end a completion, ascending: those of the model's generation config and the tokenizer's own."""
+    ends = model.generation_config.eos_token_id
+    return sorted({*(ends if isinstance(ends, list) else [ends]), tokenizer.eos_token_id} - {None})
+
+
+def check_length(name: str, length: int, prompts: Sequence[Sequence[int]], config: Any) -> None:
+    """InputError where the longest prompt and the longest completion together exceed the model's context.
+
+    Args:
+        name: the setting that holds `length`, the longest completion in tokens.
+        prompts: as token ids.
+        config: the model's, or None where the length of its context is not known.
+    """
+    longest, room = max(map(len, prompts)), getattr(config, "max_position_embeddings", None)
+    if room and longest + length > room:
+        raise InputError(
+            f"must be at most {room - longest}, got {length}: "
+            f"the model reads {room} tokens and the longest prompt has {longest}",
+            name,
+        )

@@ -79,7 +79,7 @@ class Chat:
 
         streamer = None if write is None else Writer(self.tokenizer, skip_prompt=True, skip_special_tokens=True)
         prompt = self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
-        check_length(self.settings, [prompt], self.model.config)
+        check_length("max_new_tokens", self.settings.max_new_tokens, [prompt], self.model.config)
         ids = torch.tensor([prompt], device=self.model.device)
         with torch.inference_mode():
             output = self.model.generate(ids, attention_mask=torch.ones_like(ids), streamer=streamer)

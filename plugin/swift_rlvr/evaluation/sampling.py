@@ -88,7 +88,7 @@ def _with_transformers(settings, tokenizer, prompts, console) -> list[list[Compl
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = load_pretrained(AutoModelForCausalLM, settings.model, dtype="auto").to(device).eval()
-    check_length(settings, prompts, model.config)
+    check_length("max_new_tokens", settings.max_new_tokens, prompts, model.config)
     ends = model.generation_config.eos_token_id
     ends = {*(ends if isinstance(ends, list) else [ends]), tokenizer.eos_token_id} - {None}
     pad = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
@@ -145,7 +145,7 @@ def _with_vllm(settings, tokenizer, prompts, console) -> list[list[Completion]]:
     from transformers import AutoConfig
     from vllm import LLM, SamplingParams
 
-    check_length(settings, prompts, load_pretrained(AutoConfig, settings.model))
+    check_length("max_new_tokens", settings.max_new_tokens, prompts, load_pretrained(AutoConfig, settings.model))
     llm = LLM(
         settings.model,
         seed=settings.seed,

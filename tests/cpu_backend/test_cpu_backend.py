@@ -6,11 +6,12 @@ The whole of it, with the real server and trainers, is in tests/e2e.
 import os
 import re
 import socket
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from importlib.metadata import version
+from types import SimpleNamespace
+from unittest import mock
 
 import psutil
 import pytest
@@ -157,7 +158,7 @@ def test_patching_twice_is_patching_once(monkeypatch):
     def make(original):
         return lambda: original() + 1
 
-    patch = Patch("pip", "1.0", "swift_rlvr.cpu_backend.replacements:example", make, "example")
+    patch = Patch("torch", "1.0", "swift_rlvr.cpu_backend.replacements:example", make, "example")
     apply_patches((patch,))
     apply_patches((patch,))
     assert replacements.example() == 2
@@ -178,15 +179,55 @@ def test_with_an_accelerator_nothing_is_patched_and_swift_runs_as_it_is(monkeypa
     assert not hasattr(getattr(layers, "dispatch_cpu_unquantized_gemm", None), "_swift_rlvr_patch")
 
 
-@pytest.mark.timeout(300)
-def test_flags_errors_and_exit_codes_are_ms_swifts():
-    """A wrong flag: the same last line and exit code from `swift rollout` and from the launcher."""
+COMMAND = """
+import argparse, os
+
+parser = argparse.ArgumentParser(prog="rollout")
+parser.add_argument("--port", type=int)
+parser.add_argument("--fail", nargs="*")
+options = parser.parse_args()
+print("port", options.port, "fail", options.fail, "environment", os.environ.get("FROM_THE_RECIPE"))
+if options.fail is not None:
+    raise SystemExit(len(options.fail))
+"""
+RECIPE = "ENV:\n  FROM_THE_RECIPE: 7\nport: 8000\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "output", "code"),
+    [
+        (["--port", "8001"], "port 8001 fail None environment None", 0),
+        (["--port", "eight"], "rollout: error: argument --port: invalid int value: 'eight'", 2),
+        (["--ports"], "unrecognized arguments: --ports", 2),
+        (["--fail", "1", "2 3", "4"], "fail ['1', '2 3', '4']", 3),
+        (["recipe.yaml"], "port 8000 fail None environment 7", 0),
+        (["recipe.yaml", "--port", "8001"], "port 8001 fail None environment 7", 0),
+    ],
+)
+def test_flags_recipes_errors_and_exit_codes_are_ms_swifts(arguments, output, code, monkeypatch, tmp_path, capfd):
+    """The launcher ends as `swift rollout` does; a module that reads its flags stands in for ms-swift's server."""
+    swift_main = pytest.importorskip("swift.cli.main")
+    (tmp_path / "stand_in.py").write_text(COMMAND)
+    (tmp_path / "recipe.yaml").write_text(RECIPE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(swift_main.ROUTE_MAPPING, "rollout", "stand_in")
+    monkeypatch.setattr(launcher, "SERVER", ())
+    monkeypatch.setattr(launcher, "entry_points", lambda group: [SimpleNamespace(name=launcher.PLUGIN)])
+
     outcomes = []
-    for module in ("swift.cli.main", "swift_rlvr.cpu_backend"):
-        command = [sys.executable, "-m", module, "rollout", "--port", "eight"]
-        done = subprocess.run(command, capture_output=True, text=True)
-        outcomes.append((done.returncode, done.stderr.splitlines()[-1].partition("error: ")[2]))
-    assert outcomes[0] == outcomes[1] == (2, "argument --port: invalid int value: 'eight'")
+    for main in (swift_main.cli_main, launcher.main):
+        with mock.patch.dict(os.environ), mock.patch.object(sys, "argv", ["swift", "rollout", *arguments]):
+            try:
+                main()
+                status = 0
+            except SystemExit as ended:
+                status = ended.code
+        lines = "".join(capfd.readouterr()).splitlines()
+        outcomes.append((status, [line for line in lines if not line.startswith("run sh: ")]))
+    swifts, launchers = outcomes
+    assert launchers == swifts
+    assert swifts[0] == code and output in swifts[1][-1]
 
 
 def test_the_ranks_meet_on_the_loopback_interface_only():

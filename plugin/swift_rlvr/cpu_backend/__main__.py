@@ -3,7 +3,7 @@
     python -m swift_rlvr.cpu_backend rollout --model ... --host 127.0.0.1 --vllm_enforce_eager true
     NPROC_PER_NODE=2 python -m swift_rlvr.cpu_backend rlhf --deepspeed scripts/configs/zero3_cpu.json ...
 
-Commands, flags, messages and exit codes are ms-swift's. The environment settings below are defaults: what is set stays.
+Commands, flags, messages and exit codes are ms-swift's. The variables below are defaults; one that is set stays.
 """
 
 import os
@@ -24,16 +24,16 @@ ENVIRONMENT = {
     "DS_ACCELERATOR": "cpu",
     "GLOO_SOCKET_IFNAME": "lo",
     "MASTER_ADDR": "127.0.0.1",
-    # Server and ranks share the cores: one thread each, and no thread that spins while it waits.
+    # Server and ranks share the cores: one thread each, which does not spin while it waits.
     "OMP_NUM_THREADS": "1",
     "OMP_WAIT_POLICY": "PASSIVE",
     "TOKENIZERS_PARALLELISM": "false",
     "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
     "VLLM_HOST_IP": "127.0.0.1",
-    # One process less, and its hand-over at every token.
+    # The engine runs in the worker's process: no exchange between two processes at every token.
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-    # ms-swift's own vLLM plugin needs torchvision, which does not go with a CPU build of torch here.
+    # Only ours: ms-swift's own vLLM plugin needs torchvision, which is not installed beside a CPU build of torch.
     "VLLM_PLUGINS": PLUGIN,
     "VLLM_NO_USAGE_STATS": "1",
 }
@@ -63,12 +63,12 @@ def main() -> None:
     else:
         end_with_parent()
     if method == "rollout" and not any(entry.name == PLUGIN for entry in entry_points(group="vllm.general_plugins")):
-        raise SystemExit("swift-rlvr is not installed, and vLLM looks for its plugin: `pip install -e . --no-deps`")
+        raise SystemExit("vLLM finds no plugin of swift-rlvr, which is not installed: `pip install -e . --no-deps`")
     run(ROUTE_MAPPING[method], argv, SERVER if method == "rollout" else TRAINER)
 
 
 def run(module: str, argv: list[str], patches: tuple[Patch, ...]) -> None:
-    """Run ``python -m module`` in this process, patched. One process less: signals reach the one they are meant for."""
+    """Run ``python -m module`` patched, in this process, so that signals reach the process they are meant for."""
     apply_patches(patches)
     sys.argv[1:] = argv
     runpy.run_module(module, run_name="__main__", alter_sys=True)

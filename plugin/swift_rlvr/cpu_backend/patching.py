@@ -1,4 +1,4 @@
-"""Replaces one attribute of another package by another, and says so where there is none."""
+"""Replaces attributes of other packages; a missing one is an error that names the version it was checked with."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Patch:
         package: distribution that owns the attribute.
         checked: version of that package the patch was checked with.
         target: ``module:attribute`` or ``module:Class.attribute``.
-        make: takes the original, returns what stands in its place.
-        reason: what goes wrong on a CPU without the patch.
+        make: takes the original and returns its replacement.
+        reason: what goes wrong on a CPU without it.
     """
 
     package: str
@@ -40,9 +40,9 @@ def apply_patches(patches: tuple[Patch, ...]) -> None:
 
     >>> import sys, types
     >>> sys.modules["toy"] = types.ModuleType("toy")
-    >>> apply_patches((Patch("pip", "1.0", "toy:answer", lambda original: 42, "toy"),))  # doctest: +ELLIPSIS
+    >>> apply_patches((Patch("torch", "1.0", "toy:answer", lambda original: 42, "toy"),))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    swift_rlvr.cpu_backend.table.PatchError: pip ... has no toy:answer, which the CPU backend replaces ...
+    swift_rlvr.cpu_backend.patching.PatchError: torch ... has no toy:answer, which the CPU backend replaces ...
     """
     for patch in patches:
         owner, attribute, original = _resolve(patch)
@@ -54,7 +54,7 @@ def apply_patches(patches: tuple[Patch, ...]) -> None:
 
 
 def _resolve(patch: Patch) -> tuple[Any, str, Any]:
-    """The object that owns the target, the attribute's name, and what stands there now."""
+    """The object that owns the target, the attribute's name, and its present value."""
     module_name, _, path = patch.target.partition(":")
     *owners, attribute = path.split(".")
     try:

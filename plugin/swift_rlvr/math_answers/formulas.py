@@ -1,81 +1,176 @@
 r"""Exact comparison of rational functions with surds: `\frac{\sqrt{3}}{2}`, `3\pi/4`, `(x+1)^2`, `\frac{x^2-1}{x-1}`.
 
-A formula of + - * /, integer powers, square roots of rationals, variables, pi, e and i is brought into the form
-numerator / denominator. Both are sums of terms, a term being a rational coefficient times the square root of a
-square-free integer times powers of symbols. Such terms are linearly independent over the rationals (pi and e count as
-symbols), so that two formulas are equal exactly if n1 * d2 and n2 * d1 have the same terms; nothing is approximated.
+A formula made of + - * /, integer powers, square roots of rationals, variables, pi, e and i is brought into the form
+numerator / denominator. Both are sums of terms. A term is a rational coefficient times the square root of a square-free
+integer times powers of symbols. Different terms are linearly independent over the rationals (pi and e count as
+symbols), so two formulas are equal exactly if n1 * d2 and n2 * d1 have the same terms. Nothing is approximated.
 
-What does not fit (functions, other roots, absolute values, sizes above the limits below) is None, and so is what people
-read in different ways: `1/2x`, `f(x)`, `2\frac{1}{2}x`, `3^2!`, `5!!`. Computer algebra has to judge that.
+`swift_rlvr.math_answers.parser` reads formulas from text. An operation raises `NotAFormula` where its result does not
+fit that form or exceeds the size limits below.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
 
-MAX_CHARS, MAX_TERMS, MAX_DEGREE, MAX_BITS, MAX_DEPTH = 200, 60, 40, 2000, 30
+MAX_TERMS, MAX_DEGREE, MAX_BITS = 60, 40, 2000
 _LARGEST_RADICAND = 10**6
 
-# {(square-free integer under the root, ((symbol, exponent), ...)): coefficient}, without zeros
-Terms = dict[tuple[int, tuple[tuple[str, int], ...]], Fraction]
-_ONE = (1, ())
+Powers = tuple[tuple[str, int], ...]  # ((symbol, exponent), ...), sorted by symbol
+Terms = dict[tuple[int, Powers], Fraction]  # {(square-free integer under the root, powers): coefficient}, no zeros
+_UNIT: tuple[int, Powers] = (1, ())  # the term of a rational number
+_ONE: Terms = {_UNIT: Fraction(1)}
 
 
-class _NoFormula(Exception):
-    """The text, or a result on the way, is outside of what is treated here."""
+class NotAFormula(Exception):
+    """The text, or an intermediate result, has no exact form here."""
 
 
-class Formula(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Formula:
     """numerator / denominator, as sums of terms."""
 
     top: Terms
     bottom: Terms
 
+    def __neg__(self) -> Formula:
+        return constant(-1) * self
+
+    def __add__(self, other: Formula) -> Formula:
+        return self._sum(other, 1)
+
+    def __sub__(self, other: Formula) -> Formula:
+        return self._sum(other, -1)
+
+    def _sum(self, other: Formula, sign: int) -> Formula:
+        if self.bottom == other.bottom:
+            return Formula(_plus(self.top, other.top, sign), self.bottom)
+        tops = _times(self.top, other.bottom), _times(other.top, self.bottom)
+        return Formula(_plus(*tops, sign), _times(self.bottom, other.bottom))
+
+    def __mul__(self, other: Formula) -> Formula:
+        return Formula(_times(self.top, other.top), _times(self.bottom, other.bottom))
+
+    def __truediv__(self, other: Formula) -> Formula:
+        if not other.top:
+            raise NotAFormula
+        return Formula(_times(self.top, other.bottom), _times(self.bottom, other.top))
+
+    def __pow__(self, exponent: Fraction) -> Formula:
+        if exponent.denominator == 2:
+            return self.square_root() ** Fraction(exponent.numerator)
+        if exponent.denominator != 1 or (exponent <= 0 and not self.top):
+            raise NotAFormula
+        count = abs(int(exponent))
+        # A rational number may have a large exponent: MAX_BITS limits the result before it is computed.
+        if self._is_rational() and self.top:
+            value = self.rational()
+            if (value.numerator.bit_length() + value.denominator.bit_length()) * count > MAX_BITS:
+                raise NotAFormula
+            return constant(value ** int(exponent))
+        if count > MAX_DEGREE:
+            raise NotAFormula
+        result = constant(1)
+        for _ in range(count):
+            result *= self
+        return constant(1) / result if exponent < 0 else result
+
+    def square_root(self) -> Formula:
+        value = self.rational()
+        if not value:
+            return self
+        # sqrt(p/q) = sqrt(pq)/q; the largest square is taken out of pq.
+        rest, outside, divisor = abs(value.numerator * value.denominator), 1, 2
+        whole = math.isqrt(rest)
+        if whole * whole == rest:
+            rest, outside = 1, whole
+        elif rest > _LARGEST_RADICAND:
+            raise NotAFormula
+        while divisor * divisor <= rest:
+            while rest % (divisor * divisor) == 0:
+                rest //= divisor * divisor
+                outside *= divisor
+            divisor += 1
+        root = rest if value > 0 else -rest
+        return Formula({(root, ()): Fraction(outside, value.denominator)}, _ONE)
+
+    def rational(self) -> Fraction:
+        """The value of a formula that is a rational number; any other raises."""
+        if not self._is_rational():
+            raise NotAFormula
+        return self.top.get(_UNIT, Fraction(0)) / self.bottom[_UNIT]
+
     def equals(self, other: Formula) -> bool | None:
-        """Whether both are the same function; None where their sizes are above the limits."""
+        """Whether both are the same function; None where a product exceeds the limits."""
         try:
             return _times(self.top, other.bottom) == _times(other.top, self.bottom)
-        except _NoFormula:
+        except NotAFormula:
             return None
 
     def is_constant(self) -> bool:
-        """Whether no symbols but pi and e are in it."""
-        return all(symbol in ("pi", "e") for terms in self for _, powers in terms for symbol, _ in powers)
+        """Whether it contains no symbols but pi and e."""
+        return all(
+            symbol in ("pi", "e") for terms in (self.top, self.bottom) for _, powers in terms for symbol, _ in powers
+        )
+
+    def lone_symbol(self) -> str | None:
+        """The name of the symbol that is the whole formula, if it is one."""
+        names = [name for _, powers in self.top for name, _ in powers]
+        return names[0] if len(names) == 1 and self == symbol(names[0]) else None
+
+    def _is_rational(self) -> bool:
+        return self.top.keys() | self.bottom.keys() <= {_UNIT}
 
 
-class Equation(NamedTuple):
+def constant(value: Fraction | int) -> Formula:
+    """The formula of a rational number."""
+    return Formula({_UNIT: Fraction(value)} if value else {}, _ONE)
+
+
+def symbol(name: str) -> Formula:
+    """The formula of a variable, of pi or of e."""
+    return Formula({(1, ((name, 1),)): Fraction(1)}, _ONE)
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
     """left = right."""
 
     left: Formula
     right: Formula
-    variable: str | None
-    """The symbol that stands alone on the left, or None."""
+
+    @property
+    def variable(self) -> str | None:
+        """The symbol that stands alone on the left, or None."""
+        return self.left.lone_symbol()
 
     def gives_value(self) -> bool:
         """Whether it is `x = 5`, or `5 = x`."""
         sides = (self.left, self.right), (self.right, self.left)
-        return any(_lone_symbol(one) is not None and other.is_constant() for one, other in sides)
+        return any(one.lone_symbol() is not None and other.is_constant() for one, other in sides)
 
 
 def same_formula(gold: Formula | Equation, answer: Formula | Equation) -> bool | None:
-    """Whether two formulas or equations say the same; None where that cannot be told here.
+    """Whether two formulas or equations mean the same; None where that cannot be decided here.
 
-    `x = 5` equals `5`, since an answer may or may not repeat the name of what was asked for. Two equations are equal if
-    one is a multiple of the other.
+    `x = 5` equals `5`, since an answer may or may not repeat the name of the unknown. Two equations are equal if one is
+    a multiple of the other.
 
+    >>> from swift_rlvr.math_answers.parser import read_formula
     >>> same_formula(read_formula("y=2x+1"), read_formula("2x - y + 1 = 0"))
     True
     >>> same_formula(read_formula("x=5"), read_formula("5")), same_formula(read_formula("x=5"), read_formula("y=5"))
     (True, False)
     """
-    if isinstance(gold, Formula) and isinstance(answer, Formula):
-        return gold.equals(answer)
     if isinstance(gold, Equation) and isinstance(answer, Equation):
         return _same_equation(gold, answer)
-    equation, formula = (gold, answer) if isinstance(gold, Equation) else (answer, gold)
-    return equation.right.equals(formula) if equation.variable else None
+    if isinstance(gold, Equation):
+        return same_formula(answer, gold)
+    if isinstance(answer, Equation):
+        return answer.right.equals(gold) if answer.variable else None
+    return gold.equals(answer)
 
 
 def _same_equation(gold: Equation, answer: Equation) -> bool | None:
@@ -84,150 +179,64 @@ def _same_equation(gold: Equation, answer: Equation) -> bool | None:
             _plus(_times(each.left.top, each.right.bottom), _times(each.right.top, each.left.bottom), -1)
             for each in (gold, answer)
         )
-    except _NoFormula:
+    except NotAFormula:
         return None
-    plain = all(_is_constant(side.bottom) for each in (gold, answer) for side in (each.left, each.right))
     if bool(first) != bool(second):  # one of them is always true
         return False
-    if not (first and second and plain):
+    bottoms = [side.bottom for each in (gold, answer) for side in (each.left, each.right)]
+    if not (first and second) or any(powers for terms in bottoms for _, powers in terms):
         return None
-    solved = [each for each in (gold, answer) if each.gives_value()]
-    if len(solved) == 1:  # 3x + 2 = 17 is the question, not the answer
+    if gold.gives_value() != answer.gives_value():  # 3x + 2 = 17 is the question, not the answer
         return False
-    if first.keys() == second.keys():
-        ratios = {first[term] / second[term] for term in first}
-        if len(ratios) == 1:
-            return True
-    linear = all(sum(power for _, power in term[1]) <= 1 and term[0] == 1 for each in (first, second) for term in each)
+    if first.keys() == second.keys() and len({first[term] / second[term] for term in first}) == 1:
+        return True
+    linear = all(root == 1 and sum(power for _, power in powers) <= 1 for root, powers in (*first, *second))
     return False if linear else None
 
 
-def _lone_symbol(formula: Formula) -> str | None:
-    if len(formula.top) == 1 and formula.bottom == {_ONE: 1}:
-        ((root, powers), factor), *_ = formula.top.items()
-        if root == 1 and factor == 1 and len(powers) == 1 and powers[0][1] == 1:
-            return powers[0][0]
-    return None
-
-
-def _is_constant(terms: Terms) -> bool:
-    return all(not powers for _, powers in terms)
-
-
-def _plus(first: Terms, second: Terms, factor: int = 1) -> Terms:
+def _plus(first: Terms, second: Terms, sign: int) -> Terms:
     result = dict(first)
     for term, value in second.items():
-        total = result.get(term, 0) + factor * value
-        if total:
-            result[term] = total
-        else:
-            result.pop(term, None)
+        _add(result, term, sign * value)
     if len(result) > MAX_TERMS:
-        raise _NoFormula
+        raise NotAFormula
     return result
 
 
 def _times(first: Terms, second: Terms) -> Terms:
-    if first == {_ONE: 1}:
+    if first == _ONE:
         return second
-    if second == {_ONE: 1}:
+    if second == _ONE:
         return first
     if len(first) * len(second) > MAX_TERMS * MAX_TERMS:
-        raise _NoFormula
+        raise NotAFormula
     result: Terms = {}
     for (root_a, powers_a), a in first.items():
         for (root_b, powers_b), b in second.items():
             shared = math.gcd(root_a, root_b)
             value = a * b * (-shared if root_a < 0 and root_b < 0 else shared)
-            term = root_a * root_b // (shared * shared), _multiply_powers(powers_a, powers_b)
-            if root_a < 0 and root_b < 0:
-                term = abs(term[0]), term[1]
             if value.numerator.bit_length() + value.denominator.bit_length() > MAX_BITS:
-                raise _NoFormula
-            total = result.get(term, 0) + value
-            if total:
-                result[term] = total
-            else:
-                result.pop(term, None)
+                raise NotAFormula
+            _add(result, (root_a * root_b // (shared * shared), _multiply_powers(powers_a, powers_b)), value)
     if len(result) > MAX_TERMS:
-        raise _NoFormula
+        raise NotAFormula
     return result
 
 
-def _multiply_powers(first: tuple, second: tuple) -> tuple:
+def _add(terms: Terms, term: tuple[int, Powers], value: Fraction) -> None:
+    total = terms.get(term, 0) + value
+    if total:
+        terms[term] = total
+    else:
+        terms.pop(term, None)
+
+
+def _multiply_powers(first: Powers, second: Powers) -> Powers:
     if not first or not second:
         return first or second
     powers = dict(first)
-    for symbol, power in second:
-        powers[symbol] = powers.get(symbol, 0) + power
-        if powers[symbol] > MAX_DEGREE:
-            raise _NoFormula
+    for name, power in second:
+        powers[name] = powers.get(name, 0) + power
+        if powers[name] > MAX_DEGREE:
+            raise NotAFormula
     return tuple(sorted(powers.items()))
-
-
-def _product(first: Formula, second: Formula) -> Formula:
-    return Formula(_times(first.top, second.top), _times(first.bottom, second.bottom))
-
-
-def _quotient(first: Formula, second: Formula) -> Formula:
-    if not second.top:
-        raise _NoFormula
-    return Formula(_times(first.top, second.bottom), _times(first.bottom, second.top))
-
-
-def _sum(first: Formula, second: Formula, sign: int) -> Formula:
-    if first.bottom == second.bottom:
-        return Formula(_plus(first.top, second.top, sign), first.bottom)
-    tops = _times(first.top, second.bottom), _times(second.top, first.bottom)
-    return Formula(_plus(*tops, sign), _times(first.bottom, second.bottom))
-
-
-def _constant(value: Fraction | int) -> Formula:
-    return Formula({_ONE: Fraction(value)} if value else {}, {_ONE: Fraction(1)})
-
-
-def _rational(formula: Formula) -> Fraction:
-    """The value of a formula that is a rational number."""
-    if not set(formula.top) | set(formula.bottom) <= {_ONE}:
-        raise _NoFormula
-    return formula.top.get(_ONE, Fraction(0)) / formula.bottom[_ONE]
-
-
-def _power(base: Formula, exponent: Fraction) -> Formula:
-    if exponent.denominator == 2:
-        return _power(_square_root(base), Fraction(exponent.numerator))
-    if exponent.denominator != 1 or (exponent <= 0 and not base.top):
-        raise _NoFormula
-    count = abs(int(exponent))
-    # A lone number may have a large exponent: its size is limited by MAX_BITS, before it is computed.
-    if set(base.top) | set(base.bottom) <= {_ONE} and base.top:
-        value = _rational(base)
-        if (value.numerator.bit_length() + value.denominator.bit_length()) * count > MAX_BITS:
-            raise _NoFormula
-        return _constant(value ** int(exponent))
-    if count > MAX_DEGREE:
-        raise _NoFormula
-    result = _constant(1)
-    for _ in range(count):
-        result = _product(result, base)
-    return _quotient(_constant(1), result) if exponent < 0 else result
-
-
-def _square_root(formula: Formula) -> Formula:
-    value = _rational(formula)
-    if not value:
-        return formula
-    # sqrt(p/q) = sqrt(pq)/q; the largest square is taken out of pq.
-    rest, outside, divisor = abs(value.numerator * value.denominator), 1, 2
-    whole = math.isqrt(rest)
-    if whole * whole == rest:
-        rest, outside = 1, whole
-    elif rest > _LARGEST_RADICAND:
-        raise _NoFormula
-    while divisor * divisor <= rest:
-        while rest % (divisor * divisor) == 0:
-            rest //= divisor * divisor
-            outside *= divisor
-        divisor += 1
-    root = rest if value > 0 else -rest
-    return Formula({(root, ()): Fraction(outside, value.denominator)}, {_ONE: Fraction(1)})

@@ -1,17 +1,16 @@
-r"""Whether two mathematical answers are equal, by math_verify and sympy. Runs in worker processes, which may be killed.
+r"""Compares two mathematical answers with math_verify and sympy.
 
-    python -m swift_rlvr.math_answers.judge      # as `swift_rlvr.math_answers.pool` starts it, with a socket as its standard input
+A comparison may take forever or all memory, so this module runs in worker processes (`swift_rlvr.math_answers.worker`)
+that are killed at a deadline; nothing here has a time limit of its own.
 
-math_verify (https://github.com/huggingface/Math-Verify) stays the judge. Three things are done around it:
+math_verify (https://github.com/huggingface/Math-Verify) decides. Three things around it save time:
 
-- The text of the answer is known already, so that its search for an answer, by long regular expressions, is left out
-  where the text is one formula; its grammar, its clean-up of LaTeX and its comparison are used as they are.
-- The formula is parsed in ANTLR's SLL mode first, and in the slower full LL mode only where that fails. Where SLL
-  finds a parse it is the one that LL finds (see PredictionMode in ANTLR's documentation), up to 20 times as fast.
-- Two expressions whose values are clearly apart, at one point if they have variables, are not handed to sympy's
-  `simplify`, which would only find out the same in a hundred times the time.
-
-Nothing here has a time limit: the parent process kills a worker that takes too long.
+- Where the text is one formula, math_verify's search for an answer, with its long regular expressions, is skipped. Its
+  grammar, its clean-up of LaTeX and its comparison are used as they are.
+- A formula is parsed in ANTLR's SLL mode first, and in the slower full LL mode only where that fails. Where SLL finds a
+  parse, LL finds the same one (see PredictionMode in ANTLR's documentation), up to 20 times slower.
+- Two expressions whose values differ clearly at one point never reach sympy's `simplify`, which would come to the same
+  result in a hundred times the time.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from swift_rlvr.math_answers.reading import split_unit
 NORMALIZATION = NormalizationConfig(
     basic_latex=True, units=True, malformed_operators=True, nits=True, boxed="all", equations=False
 )
-DECIMALS = 12  # to which a decimal must agree with an expression; math_verify's own 6 would take 0.333333 for 1/3
+DECIMALS = 12  # places to which a decimal must agree with an expression; math_verify's 6 would accept 0.333333 for 1/3
 ANCHORED = LatexExtractionConfig(boxed_match_priority=0, try_extract_without_anchor=False)
 ANYWHERE = (LatexExtractionConfig(boxed_match_priority=0), ExprExtractionConfig())
 SIGNS = {"π": r"\pi ", "∞": r"\infty ", "×": r"\times ", "·": r"\cdot ", "÷": r"\div ", "≤": r"\leq ", "≥": r"\geq ",
@@ -54,22 +53,20 @@ _INEQUALITY = re.compile(r"[<>≤≥]|\\[lg]eq?(?![A-Za-z])")
 
 
 class _Parser(_Latex2Sympy):
-    """latex2sympy with a choice of ANTLR's prediction mode."""
+    """latex2sympy in one of ANTLR's prediction modes."""
 
-    mode = PredictionMode.SLL
+    def __init__(self, mode: int, **settings: bool):
+        super().__init__(**settings)
+        self.mode = mode
 
-    def create_parser(self, latex_str: str):
+    def create_parser(self, latex_str: str) -> Any:
         parser = super().create_parser(latex_str)
         parser._interp.predictionMode = self.mode
         return parser
 
 
-class _ThoroughParser(_Parser):
-    mode = PredictionMode.LL
-
-
 def prepare(text: str) -> str:
-    r"""Put into LaTeX what people also write, and what the grammar does not know.
+    r"""Rewrite common plain notations, and LaTeX that the grammar does not know, as LaTeX that it knows.
 
     >>> print(prepare("2*sqrt(5) + π"), prepare(r"2 > x > -1"), prepare(r"\varnothing"))
     2\cdot \sqrt{5} + \pi -1< x <2 \emptyset
@@ -81,16 +78,16 @@ def prepare(text: str) -> str:
     text = _ROOT.sub(lambda match: rf"\sqrt{{{match[1] or match[2]}}}", text)
     text = _NAME.sub(lambda match: rf"\{NAMES.get(match[0], match[0])} ", text)
     text = _COLOR.sub("", text)
-    if len(_GREATER.findall(text)) > 1 and not _LESS.search(text):  # a chain: the grammar knows only rising ones
+    if len(_GREATER.findall(text)) > 1 and not _LESS.search(text):  # the grammar knows only rising chains
         parts, signs = _GREATER.split(text), _GREATER.findall(text)
         text = parts.pop()
         for part, sign in zip(reversed(parts), reversed(signs), strict=True):
-            text += (r"<" if sign == ">" else r"\leq ") + part
+            text += ("<" if sign == ">" else r"\leq ") + part
     return text.strip()
 
 
 def parse_formula(text: str) -> list[Any]:
-    """A text that is one formula, LaTeX or plain -> [sympy object], or [] where it is none.
+    """A text that is one formula, LaTeX or plain -> [sympy object], or [] where it cannot be parsed.
 
     >>> parse_formula("\\\\frac{x}{2}"), parse_formula("\\\\frac{"), parse_formula("\\\\neq 5")
     ([x/2], [], [])
@@ -104,18 +101,18 @@ def parse_formula(text: str) -> list[Any]:
     for formula in dict.fromkeys((latex, get_last_eq(latex))):
         is_complex = should_treat_as_complex(formula)
         in_degrees = r"\circ" in formula and _TRIGONOMETRY.search(formula) is not None
-        for parser in (_Parser, _ThoroughParser):
+        for mode in (PredictionMode.SLL, PredictionMode.LL):
             try:
-                parsed = parser(is_real=not is_complex, convert_degrees=in_degrees).parse(formula)
+                parsed = _Parser(mode, is_real=not is_complex, convert_degrees=in_degrees).parse(formula)
                 imaginary = {symbol: I for symbol in parsed.free_symbols if symbol.name == "i"} if is_complex else {}
                 return [parsed.subs(imaginary) if imaginary else parsed]
-            except Exception:  # the grammar, the conversion and sympy raise whatever they please: no parse
+            except Exception:  # the grammar, the conversion and sympy raise exceptions of any type
                 continue
     return []
 
 
 def _union(alternatives: list[list[Any]]) -> list[Any]:
-    """The numbers for which one of several inequalities in one variable holds: `x < 1 or x > 2`."""
+    """The set where one of several inequalities in one variable holds: `x < 1 or x > 2`."""
     relations = [relation for parsed in alternatives for relation in parsed if isinstance(relation, Relational)]
     symbols = set().union(*(relation.free_symbols for relation in relations))
     if len(relations) != len(alternatives) or len(symbols) != 1:
@@ -123,21 +120,26 @@ def _union(alternatives: list[list[Any]]) -> list[Any]:
     return [Union(*(relation.as_set() for relation in relations))]
 
 
-def parse_text(text: str, anchored: bool) -> list[Any]:
-    """A text with words around its answer -> what math_verify finds in it; `anchored`: only behind "answer is"."""
-    return parse(text, (ANCHORED,) if anchored else ANYWHERE, parsing_timeout=None)
-
-
 @lru_cache(maxsize=4096)
 def parse_answer(text: str, how: str) -> tuple[Any, ...]:
-    """Parse an answer; `how` is "formula", "text" (words around it) or "anchored" (a whole completion)."""
-    return tuple(parse_formula(text) if how == "formula" else parse_text(text, anchored=how == "anchored"))
+    """Parse an answer.
+
+    Args:
+        how: "formula": the text is one formula. Else math_verify searches the text for its answer: "text": anywhere;
+            "anchored": only after "answer is", for a whole completion.
+
+    Returns:
+        The possible readings; none where nothing can be parsed.
+    """
+    if how == "formula":
+        return tuple(parse_formula(text))
+    return tuple(parse(text, (ANCHORED,) if how == "anchored" else ANYWHERE, parsing_timeout=None))
 
 
 def clearly_apart(gold: Any, answer: Any) -> bool:
-    """Whether two expressions in the same variables have values at one point that no rounding makes equal.
+    """Whether two expressions in the same variables have values at one point that differ by more than rounding.
 
-    The point is positive, where roots and logarithms of the variables are what people take them for.
+    The point is positive, so that roots and logarithms of the variables are real.
     """
     for side in (gold, answer):
         if not isinstance(side, Expr) or isinstance(side, Symbol) or get_pct_val(side) is not None:

@@ -1,4 +1,8 @@
-"""Text -> `formulas.Formula` or `formulas.Equation`, where it is one that can be compared exactly."""
+"""Text -> `Formula` or `Equation`, where it is one that can be compared exactly.
+
+Not read are functions, other roots, absolute values and whatever exceeds the limits. Neither are notations that people
+read in different ways: `1/2x`, `f(x)`, `2\\frac{1}{2}x`, `3^2!`, `5!!`. Computer algebra has to judge these.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +11,9 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-from swift_rlvr.math_answers.formulas import (
-    _ONE,
-    MAX_CHARS,
-    MAX_DEPTH,
-    Equation,
-    Formula,
-    _constant,
-    _lone_symbol,
-    _NoFormula,
-    _power,
-    _product,
-    _quotient,
-    _rational,
-    _square_root,
-    _sum,
-)
+from swift_rlvr.math_answers.formulas import Equation, Formula, NotAFormula, constant, symbol
 
+MAX_CHARS, MAX_DEPTH = 200, 30
 _GREEK = (
     "alpha", "beta", "gamma", "delta", "epsilon", "theta", "lambda", "mu", "rho", "sigma", "tau", "phi", "varphi",
     "omega", "pi",
@@ -33,7 +23,6 @@ _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+")
 _SUBSCRIPT = re.compile(r"_(?:(\w)|\{(\w+)\})")
 _FUNCTION_NAMES = frozenset("fghFGHPQ")  # before a parenthesis, more likely a function than a factor
 _WORD = re.compile(r"(?:[A-Za-z]{3,}|pi|ln|or|if|is|to|of|in|at|as)(?![A-Za-z])")
-_SPACE = re.compile(r"\s*")
 
 
 @lru_cache(maxsize=8192)
@@ -47,22 +36,18 @@ def read_formula(text: str) -> Formula | Equation | None:
     >>> read_formula("y = 2x + 1").variable, read_formula("1/2x"), read_formula(r"\sin x")
     ('y', None, None)
     """
-    if len(text) > MAX_CHARS:
-        return None
     sides = text.split("=")
-    if len(sides) > 2:
+    if len(text) > MAX_CHARS or len(sides) > 2:
         return None
     try:
-        formulas = [_Reader(side).read() for side in sides]
-    except (_NoFormula, ZeroDivisionError):
+        left, *right = (_Parser(side).read() for side in sides)
+    except (NotAFormula, ZeroDivisionError):
         return None
-    if len(formulas) == 1:
-        return formulas[0]
-    return Equation(*formulas, _lone_symbol(formulas[0]))
+    return Equation(left, right[0]) if right else left
 
 
-class _Reader:
-    """A recursive descent over the characters of a text."""
+class _Parser:
+    """Recursive descent over the characters of a text."""
 
     def __init__(self, text: str):
         self.text, self.place, self.depth = text, 0, 0
@@ -70,34 +55,37 @@ class _Reader:
     def read(self) -> Formula:
         formula = self.sum()
         if self.place < len(self.text):
-            raise _NoFormula
+            raise NotAFormula
         return formula
 
     def peek(self) -> str:
-        """The next character that is no white space, or nothing at the end."""
-        self.place = _SPACE.match(self.text, self.place).end()
+        """Skip white space and return the next character, or "" at the end."""
+        while self.text[self.place : self.place + 1].isspace():
+            self.place += 1
         return self.text[self.place : self.place + 1]
 
-    def take(self, *words: str) -> str | None:
+    def take(self, *tokens: str) -> str | None:
+        """Move past the first of the tokens that comes next, and return it."""
         self.peek()
-        for word in words:
-            if self.text.startswith(word, self.place):
-                end = self.place + len(word)
-                if not (word[0] == "\\" and self.text[end : end + 1].isalpha()):
-                    self.place = end
-                    return word
+        for token in tokens:
+            end = self.place + len(token)
+            if self.text.startswith(token, self.place) and not (
+                token[0] == "\\" and self.text[end : end + 1].isalpha()
+            ):
+                self.place = end
+                return token
         return None
 
     def sum(self) -> Formula:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise _NoFormula
+            raise NotAFormula
         sign = self.take("+", "-")
         result = self.product()
         if sign == "-":
-            result = _product(_constant(-1), result)
+            result = -result
         while sign := self.take("+", "-"):
-            result = _sum(result, self.product(), 1 if sign == "+" else -1)
+            result = result + self.product() if sign == "+" else result - self.product()
         self.depth -= 1
         return result
 
@@ -105,35 +93,33 @@ class _Reader:
         result, divided = self.factor(first=True), False
         while True:
             if self.take(r"\cdot", r"\times", "*", "·", "×"):
-                result, divided = _product(result, self.factor(first=True)), False
+                result, divided = result * self.factor(first=True), False
             elif self.take("/", r"\div", "÷"):
-                result, divided = _quotient(result, self.factor(first=True)), True
+                result, divided = result / self.factor(first=True), True
             elif (following := self.peek()) and (following.isalpha() or following in "([{\\√π"):
                 if divided:  # 1/2x
-                    raise _NoFormula
-                result = _product(result, self.factor(first=False))
+                    raise NotAFormula
+                result *= self.factor(first=False)
             else:
                 return result
 
     def factor(self, first: bool) -> Formula:
-        """A factor with its powers; a number only where it is `first`, since `2 3` and `x2` are no products."""
-        following = self.peek()
-        if following in ("+", "-") and following and first:
-            self.place += 1
+        """A factor with its powers; a number only where it is `first`, since `2 3` and `x2` are not products."""
+        if first and (sign := self.take("+", "-")):
             value = self.factor(first=True)
-            return _product(_constant(-1), value) if following == "-" else value
+            return -value if sign == "-" else value
         base, last = self.atom(first), ""
         while True:
             if self.take("^"):
                 last = "^"
-                base = _power(base, _rational(self.argument()))
+                base **= self.argument().rational()
                 if self.peek() == "^":
-                    raise _NoFormula
+                    raise NotAFormula
             elif self.take("!"):
-                value = _rational(base)
-                if last or value.denominator != 1 or not 0 <= value <= 100:  # nor 3^2! or the double factorial 5!!
-                    raise _NoFormula
-                base, last = _constant(math.factorial(int(value))), "!"
+                number = base.rational()
+                if last or number.denominator != 1 or not 0 <= number <= 100:  # nor 3^2! or the double factorial 5!!
+                    raise NotAFormula
+                base, last = constant(math.factorial(int(number))), "!"
             else:
                 return base
 
@@ -142,93 +128,89 @@ class _Reader:
             if self.take(opening):
                 value = self.sum()
                 if not self.take(closing):
-                    raise _NoFormula
+                    raise NotAFormula
                 return value
-        number = _NUMBER.match(self.text, self.place)
-        if number:
-            if not first:
-                raise _NoFormula
+        if number := _NUMBER.match(self.text, self.place):
             self.place = number.end()
             self.peek()
-            if self.text.startswith((r"\frac", r"\dfrac", r"\tfrac"), self.place):  # a mixed number, or a product
-                raise _NoFormula
-            return _constant(Fraction(number[0].replace(",", "")))
+            # x2 is no product; 2\frac12 is a mixed number or a product
+            if not first or self.text.startswith((r"\frac", r"\dfrac", r"\tfrac"), self.place):
+                raise NotAFormula
+            return constant(Fraction(number[0].replace(",", "")))
         if self.peek() == "\\":
             return self.command()
         if self.take("√"):
-            return _square_root(self.argument())
+            return self.argument().square_root()
         if self.take("π"):
             return self.symbol("pi")
-        letter = self.peek()
-        word = _WORD.match(self.text, self.place)
-        if not (letter.isascii() and letter.isalpha()) or word:  # sin, or a word
-            if word and word[0] == "sqrt":
-                self.place = word.end()
-                return _square_root(self.argument())
-            if word and word[0] == "pi":
-                self.place = word.end()
+        if word := _WORD.match(self.text, self.place):
+            self.place = word.end()
+            if word[0] == "sqrt":
+                return self.argument().square_root()
+            if word[0] == "pi":
                 return self.symbol("pi")
-            raise _NoFormula
+            raise NotAFormula  # sin, or a word of a sentence
+        letter = self.peek()
+        if not (letter.isascii() and letter.isalpha()):
+            raise NotAFormula
         self.place += 1
         if letter == "i":
-            return Formula({(-1, ()): Fraction(1)}, {_ONE: Fraction(1)})
+            return constant(-1).square_root()
         if letter in _FUNCTION_NAMES and self.peek() == "(":
-            raise _NoFormula
+            raise NotAFormula
         return self.symbol(letter)
 
     def symbol(self, name: str) -> Formula:
-        subscript = _SUBSCRIPT.match(self.text, self.place)
-        if subscript:
+        """The symbol of that name, with the subscript that follows."""
+        if subscript := _SUBSCRIPT.match(self.text, self.place):
             self.place = subscript.end()
             name += "_" + (subscript[1] or subscript[2])
-        return Formula({(1, ((name, 1),)): Fraction(1)}, {_ONE: Fraction(1)})
+        return symbol(name)
 
     def command(self) -> Formula:
         match = _COMMAND.match(self.text, self.place)
         if match is None:
-            raise _NoFormula
+            raise NotAFormula
         self.place = match.end()
         name = match[1]
         if name in ("frac", "dfrac", "tfrac"):
-            return _quotient(self.argument(), self.argument())
+            return self.argument() / self.argument()
         if name == "sqrt":
-            return _square_root(self.argument()) if self.peek() != "[" else self.root()
+            return self.root() if self.peek() == "[" else self.argument().square_root()
         if name in ("binom", "dbinom", "tbinom"):
-            n, k = _rational(self.argument()), _rational(self.argument())
+            n, k = self.argument().rational(), self.argument().rational()
             if n.denominator != 1 or k.denominator != 1 or not 0 <= k <= n <= 200:
-                raise _NoFormula
-            return _constant(math.comb(int(n), int(k)))
+                raise NotAFormula
+            return constant(math.comb(int(n), int(k)))
         if name in _GREEK:
             return self.symbol(name)
-        raise _NoFormula
+        raise NotAFormula
 
     def root(self) -> Formula:
-        """`[n]{a}` after \\sqrt, where the root of the number is rational."""
+        r"""`[n]{a}` after `\sqrt`, where the root is rational."""
         self.take("[")
-        degree, closed = _rational(self.sum()), self.take("]")
-        value = _rational(self.argument())
+        degree, closed = self.sum().rational(), self.take("]")
+        value = self.argument().rational()
         if not closed or degree not in (2, 3, 4, 5) or abs(value) > 10**15:
-            raise _NoFormula
+            raise NotAFormula
         if degree == 2:
-            return _square_root(_constant(value))
+            return constant(value).square_root()
         if value < 0 and degree == 4:
-            raise _NoFormula
+            raise NotAFormula
         parts = [round(part ** (1 / int(degree))) for part in (abs(value.numerator), value.denominator)]
-        found = Fraction(*parts) * (-1 if value < 0 else 1)
-        if found ** int(degree) != value:
-            raise _NoFormula
-        return _constant(found)
+        root = Fraction(*parts) * (-1 if value < 0 else 1)
+        if root ** int(degree) != value:
+            raise NotAFormula
+        return constant(root)
 
     def argument(self) -> Formula:
-        r"""What follows `\frac`, `\sqrt` or `^`: a group in braces, or one character or command."""
+        r"""What follows `\frac`, `\sqrt` or `^`: a group in brackets, or one character or command."""
         following = self.peek()
-        if following == "{":
+        if following in ("{", "("):
             return self.atom(first=True)
         if following == "\\":
             return self.command()
-        if following == "(":  # x^(2)
-            return self.atom(first=True)
         if following.isascii() and following.isalnum():
             self.place += 1
-            return _constant(int(following)) if following.isdigit() else self.symbol(following)
-        raise _NoFormula
+            return constant(int(following)) if following.isdigit() else self.symbol(following)
+        raise NotAFormula

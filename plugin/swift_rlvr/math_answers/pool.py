@@ -1,8 +1,8 @@
-"""Worker processes for `swift_rlvr.math_answers.worker`: started when needed, killed at a deadline, gone with their parent.
+"""The worker processes of the math verifier: started on first use, killed at a deadline, gone with their parent.
 
-A process may ask from any thread, under torchrun, and after a fork. One "nursery" process has sympy loaded and forks
-the workers; neither it nor they share memory, threads or locks with the process that asks, so that it does not matter
-what that one has loaded.
+The pools of the standard library cannot kill one slow task and carry on with the others. This one can, from any thread,
+under torchrun and after a fork. A "nursery" process loads sympy and forks the workers. They share no memory, threads or
+locks with the calling process, so it does not matter what else is loaded there.
 """
 
 from __future__ import annotations
@@ -23,15 +23,14 @@ from pathlib import Path
 from weakref import WeakSet
 
 FIRST_SLICE, SHORTEST_SLICE = 0.1, 0.02
-"""Seconds that an answer gets while others wait; one that takes longer is done again after them, with the full time.
-The more of them there are in a batch, the shorter is the slice."""
+"""Seconds for an answer while others wait. One that takes longer is done again after them, with the full time. The more
+of these there are in a batch, the shorter the slice gets."""
 SECONDS_PER_ANSWER = 0.01
 """What each answer adds to a batch's deadline, so that a large batch of ordinary answers is not cut off."""
 STARVED = 4.0
-"""On a busy machine a worker waits for a core. Its seconds are those in which it runs, but at most so many times as
-long by the clock."""
+"""Deadlines count the seconds in which a worker runs, since on a busy machine it waits for a core. By the clock they
+are at most this many times as long."""
 START_SECONDS = 120.0
-PENDING, TIMED_OUT = "pending", "timed out"
 _TICKS = os.sysconf("SC_CLK_TCK")
 _GOLD = -1  # in place of an answer's index
 _open_pools: WeakSet[Pool] = WeakSet()
@@ -41,24 +40,22 @@ _open_pools: WeakSet[Pool] = WeakSet()
 class Job:
     """One gold and the answers to compare with it, if any.
 
-    answers: (text, how), see `math_judge.parse_answer`.
-    gold: True or False, whether it could be parsed, or TIMED_OUT.
-    results: for each answer True, False, None where it could not be parsed, or TIMED_OUT.
+    Texts come with how to read them: see `swift_rlvr.math_answers.judge.parse_answer`.
     """
 
     gold_text: str
     gold_how: str
     answers: list[tuple[str, str]]
-    gold: bool | str = PENDING
-    results: list[bool | str | None] = field(default_factory=list)
-
-    def __post_init__(self):
-        self.results = [PENDING] * len(self.answers)
+    gold: bool | None = None
+    """Whether the gold could be parsed; None where that took too long."""
+    results: dict[int, bool | None] = field(default_factory=dict)
+    """By the answer's index: whether it equals the gold, or None where it could not be parsed. An answer that took too
+    long has no result."""
 
 
 @dataclass
 class _Unit:
-    """Part of a job: the answers, by index, that a worker does one after another."""
+    """The answers of a job, by index, that a worker does one after another."""
 
     job: Job
     indexes: deque[int]
@@ -68,11 +65,11 @@ class _Worker:
     def __init__(self, pid: int, connection: Connection):
         self.pid, self.connection = pid, connection
         self.unit: _Unit | None = None
-        self.now_on, self.dead = _GOLD, False
+        self.index, self.dead = _GOLD, False
 
     def begin(self, unit: _Unit, seconds: float) -> None:
-        self.unit, self.now_on = unit, _GOLD
-        self._give(seconds)
+        self.unit, self.index = unit, _GOLD
+        self._allow(seconds)
         job = unit.job
         try:
             self.connection.send((job.gold_text, job.gold_how, [job.answers[index] for index in unit.indexes]))
@@ -80,34 +77,34 @@ class _Worker:
             self.dead = True
 
     def receive(self, seconds: float) -> None:
-        """Take the replies that are there; each gives the next answer `seconds`."""
+        """Take the replies that are there; after each, the next answer gets `seconds`."""
         try:
             while self.unit is not None and self.connection.poll():
                 reply, job = self.connection.recv(), self.unit.job
-                if self.now_on == _GOLD:
+                if self.index == _GOLD:
                     job.gold = reply
                 else:
-                    job.results[self.now_on] = reply
+                    job.results[self.index] = reply
                 if job.gold is False or not self.unit.indexes:
                     self.unit = None
                 else:
-                    self.now_on = self.unit.indexes.popleft()
-                    self._give(seconds)
-        except (EOFError, OSError):  # it ran out of memory, or sympy overflowed the stack: as bad as too slow
+                    self.index = self.unit.indexes.popleft()
+                    self._allow(seconds)
+        except (EOFError, OSError):  # out of memory, or sympy overflowed the stack: treated like an answer too slow
             self.dead = True
 
-    def _give(self, seconds: float) -> None:
+    def _allow(self, seconds: float) -> None:
         self.seconds, self.since, self.cpu = seconds, time.monotonic(), _cpu_seconds(self.pid)
         self.deadline = self.since + seconds
 
     def is_late(self) -> bool:
-        """Whether it has used up its time; where it was kept from running, the deadline moves instead."""
+        """Whether it has used up its time or is dead; where it was kept from running, the deadline moves instead."""
         if self.unit is None or self.dead:
             return self.dead
         now = time.monotonic()
         if now < self.deadline:
             return False
-        used = _cpu_seconds(self.pid) - self.cpu  # inf - inf is nan, and the clock alone decides
+        used = _cpu_seconds(self.pid) - self.cpu  # inf - inf is nan: then the clock alone decides
         if used < 0.8 * self.seconds and now < self.since + STARVED * self.seconds:
             self.deadline = now + max(0.01, self.seconds - used)
             return False
@@ -118,39 +115,42 @@ class Pool:
     """Judges jobs in worker processes.
 
     Args:
-        workers: how many. timeout: seconds for one comparison. batch_timeout: seconds for one call of `run`, to which
-            every answer adds `SECONDS_PER_ANSWER`; starting the workers does not count.
+        size: the number of workers.
+        timeout: seconds for one comparison.
+        batch_timeout: seconds for one call of `run`, not counting the start of the workers. Every answer adds
+            `SECONDS_PER_ANSWER`.
     """
 
-    def __init__(self, workers: int, timeout: float, batch_timeout: float):
-        self.workers, self.timeout, self.batch_timeout = workers, timeout, batch_timeout
+    _control: socket.socket  # to the nursery, while there is one
+
+    def __init__(self, size: int, timeout: float, batch_timeout: float):
+        self.size, self.timeout, self.batch_timeout = size, timeout, batch_timeout
+        self._reset()
+        _open_pools.add(self)
+
+    def _reset(self) -> None:
         self._lock = threading.Lock()
         self._owner = os.getpid()
         self._nursery: subprocess.Popen | None = None
-        self._control: socket.socket | None = None
-        self._pool: list[_Worker] = []
-        _open_pools.add(self)
+        self._workers: list[_Worker] = []
 
     def run(self, jobs: list[Job]) -> None:
         """Fill in the jobs' `gold` and `results`, in as many seconds as the batch may take.
 
         Raises:
-            RuntimeError: where the worker processes cannot be started.
+            RuntimeError: the worker processes cannot be started.
         """
-        if self._owner != os.getpid():  # forked: the processes are the parent's
-            self.__init__(self.workers, self.timeout, self.batch_timeout)
+        if self._owner != os.getpid():  # after a fork the processes are the parent's
+            self._reset()
         with self._lock:
             try:
                 self._run(jobs)
-            except (OSError, EOFError):  # the nursery was killed, as by a system short of memory: once more
+            except (OSError, EOFError):  # the nursery was killed, perhaps by a system out of memory: try once more
                 self._stop()
                 self._run(jobs)
-            except BaseException:  # Ctrl-C: replies that are still to come must not be read as those of the next batch
+            except BaseException:  # Ctrl-C: the next batch must not read replies to this one
                 self._stop()
                 raise
-        for job in jobs:
-            job.gold = TIMED_OUT if job.gold == PENDING else job.gold
-            job.results = [TIMED_OUT if result == PENDING else result for result in job.results]
 
     def close(self) -> None:
         """End all processes. The next `run` starts new ones."""
@@ -167,34 +167,35 @@ class Pool:
         self._work(slow, None, begin + budget)
 
     def _work(self, waiting: deque[_Unit], slow: deque[_Unit] | None, end: float) -> None:
-        """Do the units. What takes longer than its slice goes to `slow`; without `slow` it has the full time."""
-        while (waiting or any(worker.unit for worker in self._pool)) and time.monotonic() < end:
+        """Do the units. What exceeds its slice goes to `slow`; without `slow` each answer has the full time."""
+        while (waiting or any(worker.unit for worker in self._workers)) and time.monotonic() < end:
             seconds = self.timeout
             if slow is not None:
                 seconds = min(seconds, max(SHORTEST_SLICE, FIRST_SLICE / (1 + len(slow) / 16)))
-            for worker in self._pool:
+            for worker in self._workers:
                 if worker.unit is None and waiting:
                     worker.begin(waiting.popleft(), seconds)
-            busy = {worker.connection: worker for worker in self._pool if worker.unit and not worker.dead}
+            busy = [worker for worker in self._workers if worker.unit and not worker.dead]
             if busy:
-                until = min([end, *(worker.deadline for worker in busy.values())])
-                for connection in wait(list(busy), max(0.0, until - time.monotonic())):
-                    busy[connection].receive(seconds)
-            for worker in self._pool:
+                until = min([end, *(worker.deadline for worker in busy)])
+                ready = wait([worker.connection for worker in busy], max(0.0, until - time.monotonic()))
+                for worker in busy:
+                    if worker.connection in ready:
+                        worker.receive(seconds)
+            for worker in self._workers:
                 if worker.is_late() and not worker.dead:
-                    worker.receive(seconds)  # it may have answered while another one was looked after
+                    worker.receive(seconds)  # it may have answered while another one was handled
                 if worker.is_late():
                     self._interrupt(worker, waiting, slow)
-        for worker in self._pool:
+        for worker in self._workers:
             if worker.unit is not None:
                 self._interrupt(worker, deque(), slow)
 
     def _interrupt(self, worker: _Worker, waiting: deque[_Unit], slow: deque[_Unit] | None) -> None:
-        """Replace a worker. Its answer is put off, if there is a `slow`; those after it wait for the next worker."""
-        unit, index = worker.unit, worker.now_on
-        fresh = self._worker(instead_of=worker.pid)
+        """Replace a worker. Its answer goes to `slow`, if given; those after it wait for the next free worker."""
+        self._workers[self._workers.index(worker)] = self._fork(instead_of=worker.pid)
         worker.connection.close()
-        worker.__dict__.update(fresh.__dict__)
+        unit, index = worker.unit, worker.index
         if unit is None:
             return
         if slow is not None:
@@ -206,16 +207,15 @@ class Pool:
         if self._nursery is not None and self._nursery.poll() is None:
             return
         self._stop()
-        ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
-        # The package's folder is named, since a plugin file may have been loaded from its path alone.
+        self._control, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
+        # The child must find the package even where a plugin file put it on sys.path by hand.
         path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
         command = [sys.executable, "-m", "swift_rlvr.math_answers.worker"]
         self._nursery = subprocess.Popen(command, stdin=theirs.fileno(), env={**os.environ, "PYTHONPATH": path})
         theirs.close()
-        self._control = ours
-        ours.settimeout(START_SECONDS)
+        self._control.settimeout(START_SECONDS)
         try:
-            ready = ours.recv(5)
+            ready = self._control.recv(5)
         except TimeoutError:
             ready = b""
         if ready != b"ready":
@@ -224,9 +224,9 @@ class Pool:
                 "the processes that compare mathematical answers do not start: "
                 f"try `{' '.join(command)}` by hand; math-verify must be installed"
             )
-        self._pool = [self._worker() for _ in range(self.workers)]
+        self._workers = [self._fork() for _ in range(self.size)]
 
-    def _worker(self, instead_of: int = 0) -> _Worker:
+    def _fork(self, instead_of: int = 0) -> _Worker:
         ours, theirs = socket.socketpair()
         socket.send_fds(self._control, [instead_of.to_bytes(8, "big")], [theirs.fileno()])
         theirs.close()
@@ -234,30 +234,30 @@ class Pool:
         return _Worker(pid, Connection(ours.detach()))
 
     def _stop(self) -> None:
-        for worker in self._pool:
+        for worker in self._workers:
             worker.connection.close()
-        self._pool = []
-        if self._control is not None:
-            self._control.close()  # at which the nursery kills the workers and ends
+        self._workers = []
         if self._nursery is not None:
+            self._control.close()  # the nursery then kills the workers and ends
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._nursery.wait(2)
             if self._nursery.poll() is None:
                 self._nursery.kill()
                 self._nursery.wait()
-        self._nursery = self._control = None
+        self._nursery = None
 
 
 def _in_order(jobs: list[Job]) -> deque[_Unit]:
-    """Ordinary answers first, those that look like large powers last, so that they can cost only themselves."""
-    ordinary, risky = deque(), deque()
+    """Ordinary answers first, those that look like large powers last, so that these delay only each other."""
+    ordinary: deque[_Unit] = deque()
+    risky: deque[_Unit] = deque()
     for job in jobs:
-        split = [], []
-        for index, (text, _) in enumerate(job.answers):
-            split[_looks_slow(text) or _looks_slow(job.gold_text)].append(index)
-        for units, indexes in zip((ordinary, risky), split, strict=True):
-            if indexes or units is ordinary:  # without ordinary answers the gold alone, so that towers can't starve it
-                units.append(_Unit(job, deque(indexes)))
+        gold_is_risky = _looks_slow(job.gold_text)
+        marks = [gold_is_risky or _looks_slow(text) for text, _ in job.answers]
+        # Where this unit has no answers it is the gold alone, which thus gets parsed before the risky answers.
+        ordinary.append(_Unit(job, deque(index for index, mark in enumerate(marks) if not mark)))
+        if any(marks):
+            risky.append(_Unit(job, deque(index for index, mark in enumerate(marks) if mark)))
     return ordinary + risky
 
 

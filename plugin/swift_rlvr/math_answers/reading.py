@@ -1,9 +1,8 @@
 r"""Answers that can be compared exactly without computer algebra: numbers, choices, words, formulas, sequences of them.
 
-`read` turns the text of an answer, LaTeX or plain, into a value of one of these kinds, or None where it is something
-else; `swift_rlvr.math_answers.values.same` compares two of them with rational arithmetic and says None where only computer
-algebra can tell. Together they settle most answers of a mathematical dataset in microseconds; the others go to
-`swift_rlvr.math_answers.judge`.
+`read` turns the text of an answer, LaTeX or plain, into one of the kinds of values in `swift_rlvr.math_answers.values`,
+or into None where it is something else. `values.same` then compares two values with rational arithmetic. Together they
+settle most answers of a mathematics dataset in microseconds; the others go to `swift_rlvr.math_answers.judge`.
 """
 
 from __future__ import annotations
@@ -56,12 +55,12 @@ _WRITTEN = re.compile(
 _SHORT_WORDS = frozenset(("yes", "no", "on", "in", "up", "odd", "even", "true", "false", "all", "none"))
 _POWER = re.compile(r"([+-]?)(\d{1,4})\s*\^\s*(?:\{\s*([+-]?\d{1,2})\s*\}|(\d))")
 _WORDS = re.compile(r"(?:an? )?[A-Za-z]{2,}(?:[ '-]+[A-Za-z]+)*")
-_BRACKETS = {"(": ")", "[": "]", r"\{": r"\}", "{": "}"}
+_BRACKETS = (("(", ")"), ("(", "]"), ("[", ")"), ("[", "]"), (r"\{", r"\}"), ("{", "}"))
 _SCALES = {" thousand": 10**3, " million": 10**6, " billion": 10**9, " trillion": 10**12}
 
 
 def tidy(text: str) -> str:
-    r"""The text without what does not change its meaning: math delimiters, spacing commands, text commands.
+    r"""Remove what does not change the meaning of a text: math delimiters, spacing commands, text commands.
 
     >>> print(tidy(r"$\left(\dfrac{1}{2},\, 5\text{ cm}\right)$."))
     (\frac{1}{2},5 cm)
@@ -81,7 +80,7 @@ def tidy(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """The text without math delimiters, a full stop and commands for the looks; texts in it are still commands."""
+    r"""Remove math delimiters, a full stop and commands for spacing and size, but keep `\text{...}` as it is."""
     text = text.strip()
     if text.endswith("."):
         text = text[:-1].rstrip()
@@ -100,7 +99,7 @@ def _bare(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """A tidied text without white space, to see whether two answers are written alike. `1 2` does not become `12`.
+    """A tidied text without white space, for comparing how two answers are written. `1 2` does not become `12`.
 
     >>> plain("x^2 + 1") == plain("x^2+1"), plain("1 234") == plain("1234"), plain("1 2") == plain("12")
     (True, True, False)
@@ -110,7 +109,7 @@ def plain(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def read(text: str) -> Value | None:
-    r"""Read an answer; None where it is neither a number nor any other of the kinds.
+    r"""The value of an answer, or None where it is of none of the kinds.
 
     >>> read(r"\frac{1}{2}").value, read("1,234").value, read("50\\%").percent, read("5 cm").unit
     (Fraction(1, 2), Fraction(1234, 1), True, 'cm')
@@ -127,17 +126,16 @@ def _value(text: str, depth: int) -> Value | None:
     if lead_in and lead_in.end() < len(text):
         text = tidy(text[lead_in.end() :])
     value = _read(text, set_as_text, depth)
-    return (_quantity(written) or value) if value is None or isinstance(value, (Formula, Equation)) else value
-
-
-def _quantity(text: str) -> Quantity | None:
-    rest, unit = split_unit(text)
-    value = read_formula(rest) if unit else None
-    return None if value is None else Quantity(value, unit)
+    if value is None or isinstance(value, (Formula, Equation)):
+        rest, unit = split_unit(written)
+        formula = read_formula(rest) if unit else None
+        if formula is not None:
+            return Quantity(formula, unit)
+    return value
 
 
 def split_unit(text: str) -> tuple[str, str]:
-    r"""The tidied text of a formula and the unit after it, set as text or, after a constant, a word.
+    r"""The tidied text of a formula, and its unit: set as text or, after a constant, a plain word.
 
     >>> split_unit(r"6\pi\text{ cm}^2"), split_unit(r"6\pi cm"), split_unit("6x cm")
     (('6\\pi', 'cm2'), ('6\\pi', 'cm'), ('6x cm', ''))
@@ -187,8 +185,7 @@ def _read(text: str, set_as_text: bool, depth: int) -> Value | None:
 
 
 def _number(text: str) -> Number | None:
-    percent = False
-    unit = ""
+    percent, unit = False, ""
     if text[0] in _CURRENCY or (len(text) > 1 and text[0] in "+-" and text[1] in _CURRENCY):
         text = text.replace(text[0] if text[0] in _CURRENCY else text[1], "", 1)
         unit = "dollar"
@@ -205,10 +202,10 @@ def _number(text: str) -> Number | None:
             if rest.startswith(word) and not rest[len(word) : len(word) + 1].isalpha():
                 rest, scale = rest[len(word) :], factor
         if rest:
-            found = None if percent else read_unit(rest)
-            if found is None:
+            rest_unit = None if percent else read_unit(rest)
+            if rest_unit is None:
                 continue
-            unit = found
+            unit = rest_unit
         try:
             value = convert(match)
         except ZeroDivisionError:
@@ -256,26 +253,25 @@ _FORMS = (
 
 
 def _sequence(text: str, set_as_text: bool, depth: int) -> Sequence | None:
-    opening, closing, whole = "", "", text
-    for left, right in _BRACKETS.items():
-        if text.startswith(left):
-            for end in (")", "]") if left in "([" else (right,):
-                if text.endswith(end):
-                    opening, closing, text = left[-1], end[-1], text[len(left) : len(text) - len(end)]
-                    break
+    opening, closing, inside = "", "", text
+    for left, right in _BRACKETS:
+        if text.startswith(left) and text.endswith(right):
+            opening, closing, inside = left[-1], right[-1], text[len(left) : -len(right)]
             break
-    parts = _split(text)
+    parts = _split(inside)
     if parts is None and opening:  # (1, 2), (3, 4)
-        opening, closing, parts = "", "", _split(whole)
+        opening, closing, parts = "", "", _split(text)
     if parts is None or (not opening and len(parts) < 2):
         return None
-    items = tuple(_read(part, set_as_text, depth + 1) for part in parts)
-    return None if None in items else Sequence(opening, closing, items)
+    items = [_read(part, set_as_text, depth + 1) for part in parts]
+    values = tuple(item for item in items if item is not None)
+    return Sequence(opening, closing, values) if len(values) == len(items) else None
 
 
 def _split(text: str) -> list[str] | None:
-    """Split at the commas (and a last "and") that stand outside all brackets; None where brackets do not match."""
-    parts, depth, start = [], 0, 0
+    """Split at commas and a last "and" outside all brackets; None where the brackets do not match."""
+    parts: list[str] = []
+    depth = start = 0
     for index, character in enumerate(text):
         if character in "([{":
             depth += 1
@@ -292,5 +288,4 @@ def _split(text: str) -> list[str] | None:
     elif " and " in last and depth == 0:
         before, _, last = last.rpartition(" and ")
         parts.append(before.strip())
-    parts.append(last.strip())
-    return None if depth else parts
+    return None if depth else [*parts, last.strip()]

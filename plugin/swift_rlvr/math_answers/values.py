@@ -9,12 +9,12 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
-from swift_rlvr.math_answers.formulas import Equation, Formula, same_formula
+from swift_rlvr.math_answers.formulas import Equation, Formula, constant, same_formula
 from swift_rlvr.math_answers.parser import read_formula
 
 _OTHER_CHOICE = re.compile(r"\([A-Z]\)|(?<![A-Za-z])[A-Z][.):](?:\s|$)")
 _MAX_PAIRS = 2500
-"""Of values that are compared for two sets, each with each; those of plain numbers need no pairs."""
+"""Comparisons of values for two sets, each element with each; sets of plain numbers need none."""
 
 
 class Number(NamedTuple):
@@ -30,28 +30,28 @@ class Infinity(NamedTuple):
 class Choice(NamedTuple):
     letter: str
     marked: bool
-    """In parentheses, with a full stop, or set as text: certainly a choice and no variable."""
+    """In parentheses, with a full stop, or set as text: certainly a choice and not a variable."""
     content: str = ""
-    """What the choice says, where it follows the letter."""
+    """The text of the choice, where it follows the letter."""
     meaning: Value | None = None
-    """The content, read."""
+    """The value of that text."""
 
 
 class Words(NamedTuple):
     text: str
     marked: bool
-    """Set as text, or long: certainly no product of variables."""
+    """Set as text, or long: certainly not a product of variables."""
 
 
 class Sequence(NamedTuple):
     opening: str
-    """One of ( [ { or, where there are no brackets, nothing."""
+    """One of ( [ {, or "" without brackets."""
     closing: str
-    items: tuple
+    items: tuple[Value, ...]
 
 
 class Quantity(NamedTuple):
-    """A formula, or an equation, with a unit; a number has its unit in itself."""
+    """A formula or an equation with a unit. (A `Number` carries its own unit.)"""
 
     value: Formula | Equation
     unit: str
@@ -61,7 +61,7 @@ Value = Number | Infinity | Choice | Words | Sequence | Formula | Equation | Qua
 
 
 def same(gold: Value, answer: Value) -> bool | None:
-    """Whether an answer equals the gold; None where these kinds cannot tell.
+    """Whether an answer equals the gold; None where that cannot be decided for values of these kinds.
 
     >>> half = Number(Fraction(1, 2))
     >>> same(half, Number(Fraction(50), percent=True)), same(half, Number(Fraction(1, 2), unit="cm")), same(half, half)
@@ -76,12 +76,12 @@ def same(gold: Value, answer: Value) -> bool | None:
         units = [value.unit for value in (gold, answer) if isinstance(value, (Quantity, Number))]
         if _different_units(units[0], units[-1]):
             return False
-        return same(*(value.value if isinstance(value, Quantity) else value for value in (gold, answer)))
-    if isinstance(gold, Choice) and gold.content and not isinstance(answer, Choice):
-        # "(D) 12" is answered by 12 as well as by D.
-        return None if gold.meaning is None else same(gold.meaning, answer)
+        first, second = (value.value if isinstance(value, Quantity) else value for value in (gold, answer))
+        return same(first, second)
     if isinstance(gold, Choice) and isinstance(answer, Choice):
         return _same_choice(gold, answer)
+    if isinstance(gold, Choice) and gold.content:  # "(D) 12" is answered by 12 as well as by D
+        return None if gold.meaning is None else same(gold.meaning, answer)
     if isinstance(gold, Words) and isinstance(answer, Words):
         return True if gold.text == answer.text else (False if gold.marked or answer.marked else None)
     if isinstance(gold, Sequence) and isinstance(answer, Sequence):
@@ -89,14 +89,14 @@ def same(gold: Value, answer: Value) -> bool | None:
     if isinstance(gold, Infinity) and isinstance(answer, Infinity):
         return gold == answer
     if isinstance(gold, (Formula, Equation)) or isinstance(answer, (Formula, Equation)):
-        formulas = [_formula(value) for value in (gold, answer)]
-        return None if None in formulas else same_formula(*formulas)
-    if isinstance(gold, Sequence) or isinstance(answer, Sequence):
-        sequence = gold if isinstance(gold, Sequence) else answer
-        return None if len(sequence.items) < 2 else False
+        formulas = _formula(gold), _formula(answer)
+        return None if formulas[0] is None or formulas[1] is None else same_formula(formulas[0], formulas[1])
+    items = [value.items for value in (gold, answer) if isinstance(value, Sequence)]
+    if items:
+        return None if len(items[0]) < 2 else False
     if isinstance(gold, Number) or isinstance(answer, Number):
-        other = answer if isinstance(gold, Number) else gold
-        return False if isinstance(other, Infinity) or other.marked else None
+        marked = any(isinstance(value, (Choice, Words)) and value.marked for value in (gold, answer))
+        return False if marked or isinstance(gold, Infinity) or isinstance(answer, Infinity) else None
     return None
 
 
@@ -104,7 +104,7 @@ def _formula(value: Value) -> Formula | Equation | None:
     if isinstance(value, (Formula, Equation)):
         return value
     if isinstance(value, Number) and not value.percent:
-        return Formula({(1, ()): value.value} if value.value else {}, {(1, ()): Fraction(1)})
+        return constant(value.value)
     if isinstance(value, Choice) and not value.marked:
         return read_formula(value.letter)
     return None
@@ -117,8 +117,7 @@ def _same_choice(gold: Choice, answer: Choice) -> bool | None:
         return False
     if _OTHER_CHOICE.search(answer.content):  # "(A) is wrong, (B) is right"
         return None if gold.content else False
-    meanings = gold.meaning, answer.meaning
-    return None in meanings or same(*meanings) is not False
+    return gold.meaning is None or answer.meaning is None or same(gold.meaning, answer.meaning) is not False
 
 
 def _different_units(gold: str, answer: str) -> bool:
@@ -131,8 +130,8 @@ def _same_number(gold: Number, answer: Number) -> bool:
     if gold.percent and answer.percent:
         return gold.value == answer.value
     values = {answer.value / 100 if answer.percent else answer.value}
-    if answer.percent and (gold.percent or gold.value.denominator == 1 or abs(gold.value) >= 1):
-        values.add(answer.value)  # "what percentage ...": the sign is as good as a unit
+    if answer.percent and (gold.value.denominator == 1 or abs(gold.value) >= 1):
+        values.add(answer.value)  # "what percentage ...": the sign may be read as a unit
     golds = {gold.value / 100, gold.value} if gold.percent else {gold.value}
     return bool(golds & values)
 
@@ -145,13 +144,17 @@ def _same_sequence(gold: Sequence, answer: Sequence) -> bool | None:
         return None if ("", "") in sides else False
     if len(gold.items) != len(answer.items):
         return False
-    outcomes = [same(*pair) for pair in zip(gold.items, answer.items, strict=True)]
-    return False if False in outcomes else None if None in outcomes else True
+    results = [same(*pair) for pair in zip(gold.items, answer.items, strict=True)]
+    return False if False in results else None if None in results else True
 
 
-def _same_set(gold: tuple, answer: tuple) -> bool | None:
-    if all(isinstance(item, Number) and not (item.percent or item.unit) for item in gold + answer):
-        return {item.value for item in gold} == {item.value for item in answer}
+def _same_set(gold: tuple[Value, ...], answer: tuple[Value, ...]) -> bool | None:
+    numbers, others = (
+        [item.value for item in items if isinstance(item, Number) and not (item.percent or item.unit)]
+        for items in (gold, answer)
+    )
+    if len(numbers) == len(gold) and len(others) == len(answer):
+        return set(numbers) == set(others)
     if _size(gold) * _size(answer) > _MAX_PAIRS:
         return None
     table = [[same(first, second) for second in answer] for first in gold]
@@ -160,6 +163,6 @@ def _same_set(gold: tuple, answer: tuple) -> bool | None:
     return all(map(any, table)) and all(map(any, zip(*table, strict=True)))
 
 
-def _size(items: tuple) -> int:
-    """How many values there are, those within sequences included."""
+def _size(items: tuple[Value, ...]) -> int:
+    """The number of values, including those within sequences."""
     return sum(_size(item.items) if isinstance(item, Sequence) else 1 for item in items)

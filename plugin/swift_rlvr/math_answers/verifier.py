@@ -1,18 +1,17 @@
 r"""The math verifier: is the final answer of a completion mathematically equal to the gold?
 
-What decides is the last answer block or, without one, the last ``\boxed{...}``, or the last ``####`` line, after the
-last ``</think>`` (see `swift_rlvr.answers.marked_answer`); a completion that marks its answer in none of these ways is
-searched for "the answer is $...$" in its last 1,000 characters. The gold may be marked in the same ways, as whole
-solutions of MATH, NuminaMath and GSM8K are, or be the answer itself: LaTeX, plain text or a number.
+The answer is the last answer block after the last ``</think>``; without one, the last ``\boxed{...}``, or the last
+``####`` line (see `swift_rlvr.answers.marked_answer`). Where none of these marks is used, "the answer is $...$" is
+searched for in the last 1,000 characters. The gold may be marked in the same ways, as in the solutions of MATH,
+NuminaMath and GSM8K, or be the bare answer: LaTeX, plain text or a number.
 
 Numbers, fractions, choices, words, sequences of them, and answers written like the gold are settled here, exactly
-(`swift_rlvr.math_answers.reading`, `math_values`, `math_exact`). Everything else is judged by math_verify in worker processes
-with a deadline (`math_workers`, `math_judge`). Within a batch each gold is parsed once and equal answers to it are
-judged once.
+(`reading.py`, `values.py`, `formulas.py`). math_verify judges everything else, in worker processes with a deadline
+(`pool.py`, `worker.py`, `judge.py`). Within a batch each gold is parsed once, and equal answers to it are judged once.
 
-Beyond math_verify: a gold with a unit accepts the bare number; ``50\%`` equals 50 and 1/2; a choice may be written A,
-(A), A. or \text{A}, and may be followed by its text. More strictly than there, decimals must be exact (0.333333 is not
-1/3; against an expression, to twelve places), and units that differ are not equal.
+More lenient than math_verify: a gold with a unit accepts the bare number; ``50\%`` equals 50 and 1/2; a choice may be
+written A, (A), A. or \text{A}, and its text may follow. Stricter: decimals must be exact (0.333333 is not 1/3; against
+an expression, to twelve places), and different units are not equal.
 """
 
 from __future__ import annotations
@@ -26,21 +25,21 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from swift_rlvr.answers import after_think, has_unclosed_answer, marked_answer
-from swift_rlvr.math_answers import reading as math_notation
-from swift_rlvr.math_answers import values as math_values
-from swift_rlvr.math_answers.pool import TIMED_OUT, Job, Pool
+from swift_rlvr.math_answers.pool import Job, Pool
+from swift_rlvr.math_answers.reading import MAX_CHARS, plain, read
+from swift_rlvr.math_answers.values import Value, same
 from swift_rlvr.parallel import usable_cores
 
 logger = logging.getLogger(__name__)
 MAX_ANSWER_CHARS = 1000
-"""Longer answers are not compared, unless they are written like the gold."""
+"""Longer answers earn nothing, unless they are exact values or written like the gold."""
 _TAIL_CHARS = 1000
 _MAX_GOLDS = 100_000
 _NUMERAL = re.compile(r"(?<![\w{^.])\d+(?:[.,]\d+)*")
 _OR = re.compile(r"\bor\b")
 _CHOICE_OF_NUMBERS = re.compile(r"\d\D{0,20}\bor\b\D{0,20}\d")
 _STATEMENT = re.compile(r"=|\b(?:is|are|was|were|equals?|gives?|makes?|total|has|have|needs?|costs?)\b", re.IGNORECASE)
-_DENIAL = re.compile(  # of the number that math_verify would take, or a bound for it
+_DENIAL = re.compile(  # of the number that math_verify would take, or a bound on it
     r"\b(?:not|but|than|at least|at most)\s+\S{0,2}\d[\d,.]*\s*\w*\W*$|\b(?:isn.t|wrong|incorrect|neither)\b",
     re.IGNORECASE,
 )
@@ -52,7 +51,7 @@ _NO_PROSE = re.compile(
 class Reason(str, Enum):
     """Why a completion got its reward; the value is the text for logs."""
 
-    BAD_GOLD = "bad gold"  # the gold is missing or cannot be parsed: nothing can be graded
+    BAD_GOLD = "bad gold"  # the gold is missing or cannot be parsed: the row cannot be graded
     NO_ANSWER = "no answer"
     UNCLOSED_ANSWER = "unclosed answer"
     EMPTY_ANSWER = "empty answer"
@@ -65,35 +64,44 @@ class Reason(str, Enum):
     def __str__(self) -> str:
         return self.value
 
+    @property
+    def reward(self) -> float | None:
+        return None if self is Reason.BAD_GOLD else float(self is Reason.CORRECT)
+
 
 class Verdict(NamedTuple):
-    """What `grade_all` found for one completion."""
+    """The result for one completion."""
 
     reward: float | None
     """1.0 for a right answer, 0.0 for a wrong one, None where the gold cannot be parsed."""
     reason: Reason
     answer: str | None = None
-    """The answer as it was written."""
+    """The answer as written."""
     marked: str | None = None
-    """How it was found: "answer tag", "boxed", "####" or "text"."""
+    """How it was marked: "answer tag", "boxed", "####", or "text" where it is searched for."""
     gold: str | None = None
-    """The gold answer, as taken from the column."""
+    """The gold answer, taken out of its marks."""
 
 
 @dataclass(frozen=True)
 class _Gold:
     text: str
     how: str
-    value: math_values.Value | None = field(compare=False)
+    value: Value | None = field(compare=False)
     plain: str
 
 
+# For each gold, each answer and how to read it: the indexes of the rows.
+_Batch = dict[_Gold, dict[tuple[str, str], list[int]]]
+
+
 class MathVerifier:
-    r"""Grades completions; keeps worker processes from call to call.
+    r"""Grades completions; keeps its worker processes between calls.
 
     Args:
-        workers: processes that compare what takes computer algebra; None: one for each usable core, at most 8.
-        timeout: seconds for one comparison. batch_timeout: seconds for all of one call, plus 0.01 for each answer.
+        workers: processes for the comparisons that need computer algebra; None: one for each usable core, at most 8.
+        timeout: seconds for one comparison.
+        batch_timeout: seconds for one call, plus 0.01 for each answer.
 
     >>> with MathVerifier(workers=1) as verifier:
     ...     [str(v.reason) for v in verifier.grade_all([r"\boxed{\sqrt{8}}", r"\boxed{3}"], [r"2\sqrt{2}", "$4$"])]
@@ -106,7 +114,7 @@ class MathVerifier:
                 raise ValueError(f"{name} must be a number of seconds above 0, not {value!r}")
         if workers is not None and workers < 1:
             raise ValueError(f"workers must be at least 1, not {workers!r}")
-        self._readable: dict[str, bool] = {}  # for golds that only computer algebra can read: whether it can
+        self._readable: dict[str, bool] = {}  # of golds that need computer algebra: whether it can read them
         self.pool = Pool(workers or min(8, usable_cores()), timeout, batch_timeout)
 
     def __enter__(self) -> MathVerifier:
@@ -116,74 +124,78 @@ class MathVerifier:
         self.close()
 
     def close(self) -> None:
-        """End the worker processes; they start again when they are needed."""
+        """End the worker processes; they start again when needed."""
         self.pool.close()
 
     def grade_all(self, texts: list[str | None], golds: list[object]) -> list[Verdict]:
-        """Judge each completion by the gold at the same place.
+        """Grade each completion by the gold of the same index.
 
         Raises:
-            RuntimeError: where worker processes are needed and cannot be started; never because of a text.
+            RuntimeError: worker processes are needed and cannot be started. No text ever makes it raise.
         """
-        verdicts: list[Verdict | None] = [None] * len(texts)
-        batch: dict[_Gold, dict[tuple[str, str], list[int]]] = {}
-        doubtful: dict[_Gold, list[int]] = {}  # the rows of golds that only computer algebra can read, or not even that
+        verdicts = []
+        batch: _Batch = {}
+        doubtful: dict[_Gold, list[int]] = {}  # the rows of golds that at most computer algebra can read
         for index, (text, solution) in enumerate(zip(texts, golds, strict=True)):
             gold = read_gold(solution)
             if gold is None:
-                verdicts[index] = Verdict(None, Reason.BAD_GOLD)
+                verdicts.append(Verdict(None, Reason.BAD_GOLD))
                 continue
             if gold.value is None:
                 doubtful.setdefault(gold, []).append(index)
-            reason, answer, marked = _find_answer(text)
-            if reason is None:
-                reason = _compare(gold, answer, marked)
-            reward = None if reason is None else float(reason is Reason.CORRECT)
-            verdicts[index] = Verdict(reward, reason, answer, marked, gold.text)
+            found = _find_answer(text)
+            if isinstance(found, Reason):
+                verdicts.append(Verdict(found.reward, found, gold=gold.text))
+                continue
+            answer, marked = found
+            reason = _compare(gold, answer, marked)
             if reason is None:
                 batch.setdefault(gold, {}).setdefault((answer, _how(answer, marked)), []).append(index)
+                reason = Reason.UNREADABLE  # until it is judged
+            verdicts.append(Verdict(reason.reward, reason, answer, marked, gold.text))
+        if len(self._readable) > _MAX_GOLDS:
+            self._readable = {}
+        readable = self._readable
         for gold in doubtful:
-            if gold.text not in self._readable:
+            if gold.text not in readable:
                 batch.setdefault(gold, {})
-        self._judge(batch, verdicts)
+        if batch:
+            self._judge(batch, verdicts, readable)
         for gold, indexes in doubtful.items():
-            if self._readable.get(gold.text) is not True:
+            if not readable.get(gold.text):
                 for index in indexes:
                     verdicts[index] = verdicts[index]._replace(reward=None, reason=Reason.BAD_GOLD)
         return verdicts
 
-    def _judge(self, batch: dict[_Gold, dict[tuple[str, str], list[int]]], verdicts: list[Verdict]) -> None:
-        """Compare what takes computer algebra: `batch` has, for each gold and answer, the places of its verdicts."""
+    def _judge(self, batch: _Batch, verdicts: list[Verdict], readable: dict[str, bool]) -> None:
+        """Fill in the verdicts that need computer algebra, and which golds it can read."""
         jobs = [Job(gold.text, gold.how, list(answers)) for gold, answers in batch.items()]
-        if jobs:
-            self.pool.run(jobs)
+        self.pool.run(jobs)
         for job, (gold, answers) in zip(jobs, batch.items(), strict=True):
-            if job.gold == TIMED_OUT:
-                logger.warning("the gold %r could not be parsed in time: its rows are not graded", job.gold_text[:200])
-            if len(self._readable) >= _MAX_GOLDS:
-                self._readable.clear()
-            if job.gold != TIMED_OUT:  # which another batch may find out
-                self._readable[job.gold_text] = job.gold
-            for (answer, how), indexes, result in zip(answers, answers.values(), job.results, strict=True):
-                if job.gold is False and gold.value is not None:  # read here, and the answer is nothing of the kind
-                    reward, reason = 0.0, Reason.WRONG
-                elif job.gold is not True:
-                    reward, reason = None, Reason.BAD_GOLD
-                elif result == TIMED_OUT:
-                    logger.warning("comparing took too long: answer %r, gold %r", answer[-200:], job.gold_text[:200])
-                    reward, reason = 0.0, Reason.TIMED_OUT
+            if job.gold is None:  # another batch may have the time
+                logger.warning("the gold %r could not be parsed in time: its rows are not graded", gold.text[:200])
+            else:
+                readable[gold.text] = job.gold
+            for number, ((answer, how), indexes) in enumerate(answers.items()):
+                if job.gold is False and gold.value is not None:  # an exact value, and the answer is of another kind
+                    reason = Reason.WRONG
+                elif not job.gold:
+                    reason = Reason.BAD_GOLD
+                elif number not in job.results:
+                    logger.warning("comparing took too long: answer %r, gold %r", answer[-200:], gold.text[:200])
+                    reason = Reason.TIMED_OUT
+                elif job.results[number] is None:
+                    reason = Reason.NO_ANSWER if how == "anchored" else Reason.UNREADABLE
                 else:
-                    unread = Reason.NO_ANSWER if how == "anchored" else Reason.UNREADABLE
-                    reason = {True: Reason.CORRECT, False: Reason.WRONG, None: unread}[result]
-                    reward = float(result is True)
+                    reason = Reason.CORRECT if job.results[number] else Reason.WRONG
                 for index in indexes:
-                    verdicts[index] = verdicts[index]._replace(reward=reward, reason=reason)
+                    verdicts[index] = verdicts[index]._replace(reward=reason.reward, reason=reason)
                     if reason is Reason.NO_ANSWER:
                         verdicts[index] = verdicts[index]._replace(answer=None, marked=None)
 
 
 def read_gold(solution: object) -> _Gold | None:
-    """The gold answer of a row; None where there is none. Whether computer algebra can read it shows only later.
+    """The gold answer of a row, or None where there is none. It may still turn out to be unreadable.
 
     >>> read_gold("So 3 + 4 = 7.\\n#### 7").text, read_gold(r"Hence $x = \\boxed{\\frac12}$.").text, read_gold(7).text
     ('7', '\\\\frac12', '7')
@@ -200,42 +212,42 @@ def read_gold(solution: object) -> _Gold | None:
 @lru_cache(maxsize=4096)
 def _read_gold(solution: str) -> _Gold | None:
     marked, text = marked_answer(solution) or ("", solution.strip())
-    plain = math_notation.plain(text) if len(text) <= math_notation.MAX_CHARS else text
-    if not plain.strip("$"):
+    plain_text = plain(text) if len(text) <= MAX_CHARS else text
+    if not plain_text.strip("$"):
         return None
-    value = math_notation.read(text)
+    value = read(text)
     if not marked and value is None and _is_prose(text) and not any(map(str.isdigit, text)) and "$" not in text:
-        return None  # a proof, or a remark: no answer is in it
-    return _Gold(text, _how(text, marked), value, plain)
+        return None  # a proof, or a remark, without an answer
+    return _Gold(text, _how(text, marked), value, plain_text)
 
 
-def _find_answer(text: str | None) -> tuple[Reason | None, str | None, str | None]:
+def _find_answer(text: str | None) -> Reason | tuple[str, str]:
+    """The answer of a completion and how it is marked, or why there is none."""
     if text is None:
-        return Reason.NO_ANSWER, None, None
-    marked = marked_answer(text)
-    if marked is None:
-        if has_unclosed_answer(text):
-            return Reason.UNCLOSED_ANSWER, None, None
-        tail = after_think(text[-_TAIL_CHARS:])
-        return (None, tail, "text") if "nswer" in tail else (Reason.NO_ANSWER, None, None)
-    how, answer = marked
-    if not answer:
-        return Reason.EMPTY_ANSWER, answer, how
-    return None, answer, how
+        return Reason.NO_ANSWER
+    if marked := marked_answer(text):
+        how, answer = marked
+        return answer, how
+    if has_unclosed_answer(text):
+        return Reason.UNCLOSED_ANSWER
+    tail = after_think(text[-_TAIL_CHARS:])
+    return (tail, "text") if "nswer" in tail else Reason.NO_ANSWER
 
 
 def _compare(gold: _Gold, answer: str, marked: str) -> Reason | None:
-    """The verdict where it can be told without computer algebra."""
+    """The verdict, or None where it takes computer algebra."""
     if marked == "text":
         return None
-    if len(answer) > math_notation.MAX_CHARS:
+    if not answer:
+        return Reason.EMPTY_ANSWER
+    if len(answer) > MAX_CHARS:
         return Reason.CORRECT if answer == gold.text else Reason.TOO_LONG
-    value = math_notation.read(answer)
+    value = read(answer)
     if gold.value is not None and value is not None:
-        equal = math_values.same(gold.value, value)
+        equal = same(gold.value, value)
         if equal is not None:
             return Reason.CORRECT if equal else Reason.WRONG
-    if math_notation.plain(answer) == gold.plain:
+    if plain(answer) == gold.plain:
         return Reason.CORRECT
     if len(answer) > MAX_ANSWER_CHARS:
         return Reason.TOO_LONG
@@ -243,7 +255,7 @@ def _compare(gold: _Gold, answer: str, marked: str) -> Reason | None:
 
 
 def _is_a_list(sentence: str, gold: str) -> bool:
-    """Whether a sentence offers several numbers and states none as its answer; math_verify would take the last.
+    """Whether a sentence offers several numbers without stating one as the answer; math_verify would take the last.
 
     >>> _is_a_list("I tried 1, then 2 and then 3", "3"), _is_a_list("it is 2 or 3", "3")
     (True, True)
@@ -258,25 +270,25 @@ def _is_a_list(sentence: str, gold: str) -> bool:
 
 
 def _how(text: str, marked: str) -> str:
-    """How `math_judge.parse_answer` is to read a text."""
+    """The argument `how` of `swift_rlvr.math_answers.judge.parse_answer`."""
     if marked == "text":
         return "anchored"
     return "text" if marked != "boxed" and (_is_prose(text) or "$" in text.strip("$. \n")) else "formula"
 
 
 def _is_prose(text: str) -> bool:
-    """Whether two or more words of two or more letters stand in a text outside LaTeX commands."""
+    """Whether a text has two words or more, of two letters or more, outside LaTeX commands."""
     return sum(len(word) > 1 for word in _NO_PROSE.sub(" ", text).split()) > 1
 
 
 @lru_cache(maxsize=8)
 def shared_verifier(workers: int | None, timeout: float, batch_timeout: float) -> MathVerifier:
-    """One verifier for all who ask with the same settings, so that they share its processes."""
+    """One verifier for all callers with the same settings, so that they share its processes."""
     return MathVerifier(workers, timeout, batch_timeout)
 
 
 def grade_all(texts: list[str | None], golds: list[object]) -> list[Verdict]:
-    """Judge completions with a verifier of default settings that the whole process shares.
+    """Grade completions with a verifier of default settings that the whole process shares.
 
     >>> [verdict.reward for verdict in grade_all(["<answer>0.5</answer>", "so it is 2"], [r"\\frac{1}{2}", "2"])]
     [1.0, 0.0]

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from swift_rlvr.errors import InputError
+
 OPERATORS = "+-*/"
 HIGHEST_NUMBER, HIGHEST_TARGET = 1000, 10**6
 
@@ -32,7 +34,7 @@ class CountdownSettings:
 
     >>> CountdownSettings(count=(3, 9), number=(1, 9), target=(1, 40))
     Traceback (most recent call last):
-    ValueError: count must be (lowest, highest) within 2..8, got (3, 9)
+    swift_rlvr.errors.InputError: count must be (lowest, highest) within 2..8, got (3, 9)
     """
 
     count: tuple[int, int]
@@ -53,19 +55,19 @@ class CountdownSettings:
         for name, low, high in ranges:
             pair = getattr(self, name)
             if pair is not None and not low <= pair[0] <= pair[1] <= high:
-                raise ValueError(f"{name} must be (lowest, highest) within {low}..{high}, got ({pair[0]}, {pair[1]})")
+                raise InputError(f"must be (lowest, highest) within {low}..{high}, got ({pair[0]}, {pair[1]})", field=name)
         if not self.operators or set(self.operators) - set(OPERATORS):
-            raise ValueError(f'operators must be a selection of "{OPERATORS}", got {self.operators!r}')
+            raise InputError(f'must be a selection of "{OPERATORS}", got {self.operators!r}', field="operators")
         if self.largest is not None and self.largest < self.target[1]:
-            raise ValueError(f"largest must be at least the highest target {self.target[1]}, got {self.largest}")
+            raise InputError(f"must be at least the highest target {self.target[1]}, got {self.largest}", field="largest")
         if self.tiles is not None:
             low, high = self.number
             if not all(low <= tile <= high for tile in self.tiles) or not self.count[1] <= len(self.tiles) <= 64:
-                raise ValueError(
-                    f"tiles must be {self.count[1]} to 64 numbers within number={self.number}, got {self.tiles}"
+                raise InputError(
+                    f"must be {self.count[1]} to 64 numbers within number={self.number}, got {self.tiles}", field="tiles"
                 )
         if self.by_difficulty and self.count[1] > 6:
-            raise ValueError(f"solutions, needs and depth are known for 6 numbers at most, got count={self.count}")
+            raise InputError(f"solutions, needs and depth are known for 6 numbers at most, got count={self.count}")
 
     @property
     def by_difficulty(self) -> bool:

@@ -55,16 +55,16 @@ class CountdownSettings:
         for name, low, high in ranges:
             pair = getattr(self, name)
             if pair is not None and not low <= pair[0] <= pair[1] <= high:
-                raise InputError(f"must be (lowest, highest) within {low}..{high}, got ({pair[0]}, {pair[1]})", field=name)
+                raise InputError(f"must be (lowest, highest) within {low}..{high}, got ({pair[0]}, {pair[1]})", name)
         if not self.operators or set(self.operators) - set(OPERATORS):
-            raise InputError(f'must be a selection of "{OPERATORS}", got {self.operators!r}', field="operators")
+            raise InputError(f'must be a selection of "{OPERATORS}", got {self.operators!r}', "operators")
         if self.largest is not None and self.largest < self.target[1]:
-            raise InputError(f"must be at least the highest target {self.target[1]}, got {self.largest}", field="largest")
+            raise InputError(f"must be at least the highest target {self.target[1]}, got {self.largest}", "largest")
         if self.tiles is not None:
             low, high = self.number
             if not all(low <= tile <= high for tile in self.tiles) or not self.count[1] <= len(self.tiles) <= 64:
                 raise InputError(
-                    f"must be {self.count[1]} to 64 numbers within number={self.number}, got {self.tiles}", field="tiles"
+                    f"must be {self.count[1]} to 64 numbers within number={self.number}, got {self.tiles}", "tiles"
                 )
         if self.by_difficulty and self.count[1] > 6:
             raise InputError(f"solutions, needs and depth are known for 6 numbers at most, got count={self.count}")

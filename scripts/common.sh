@@ -1,20 +1,62 @@
-# Sourced by every script here: the virtual environment, what hardware there is, ports, and the end of child processes.
-# Settings: PYTHON (interpreter that makes the environment, 3.11 or 3.12), VENV (default: .venv in the repository).
+# Sourced by every script here: the virtual environment, recipes, hardware, ports, and stopping child processes.
+# All of them run in the root of the repository, from which relative paths count.
+# Variables: PYTHON (interpreter that makes the environment, 3.11 or 3.12), VENV (default: .venv in the repository).
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$ROOT"
 PYTHON=${PYTHON:-python3}
 VENV=${VENV:-$ROOT/.venv}
-TINY_MODEL=$ROOT/plugin/swift_rlvr/tiny_model/weights
 
 say() { printf '\033[1m== %s\033[0m\n' "$*"; }
 die() { printf 'error: %s\n' "$*" >&2; exit 2; }
 
-# help_and_exit "$@": with --help or -h among the arguments, prints the calling script's header and ends.
+# help_and_exit "$@": with --help or -h among the arguments, prints the calling script's header and exits.
 help_and_exit() {
   local argument
   for argument in "$@"; do
-    case $argument in -h | --help) sed -n '2,/^$/s/^# \{0,1\}//p' "$0"; exit 0 ;; esac
+    case $argument in -h | --help) sed -n '2,/^$/s/^# \{0,1\}//p' "scripts/${0##*/}"; exit 0 ;; esac
   done
+}
+
+# read_recipe NAME VARIABLE=FLAG... -- ARGUMENTS...: sets CONFIG to the recipe, which is the first argument if that is a
+# .yaml file and else scripts/configs/NAME.yaml, and FLAGS to what overrides it: the variables that are set, as flags,
+# and then the other arguments. Of a flag that is given twice the last counts.
+read_recipe() {
+  local name removed=(LEARNING_RATE SCHEDULER WARMUP WEIGHT_DECAY BETA EPSILON GENERATIONS BATCH MICRO_BATCH EVAL_BATCH
+    ACCUMULATION ITERATIONS MAX_COMPLETION EPOCHS MAX_STEPS SAVE_STEPS EVAL_STEPS LOGGING_STEPS KEEP REWARDS
+    REWARD_WEIGHTS EVAL_DATASET SAMPLER TASK)
+  for name in "${removed[@]}"; do
+    [ -z "${!name+set}" ] || die "the variable $name has no effect: settings are flags, named as in scripts/configs/*.yaml"
+  done
+  CONFIG=scripts/configs/$1.yaml FLAGS=()
+  while shift && [ "$1" != -- ]; do
+    name=${1%=*}
+    [ -z "${!name:-}" ] || FLAGS+=("--${1#*=}" "${!name}")
+  done
+  shift
+  case ${1:-} in *.yaml | *.yml) CONFIG=$1; shift ;; esac
+  [ -f "$CONFIG" ] || die "there is no recipe $CONFIG"
+  [ -z "${WANDB_API_KEY:-}" ] || [ -z "$(setting report_to)" ] || FLAGS+=(--report_to wandb)
+  FLAGS+=("$@")
+}
+
+# print_command COMMAND...: for DRY_RUN, as it could be typed.
+print_command() {
+  [ "$1" != env ] || shift
+  echo "${CUDA_VISIBLE_DEVICES:+CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES }$(printf '%q ' "$@")"
+}
+
+# setting NAME: its value in FLAGS, else in CONFIG; empty where it has none. For names with a single value.
+setting() {
+  local i value
+  value=$(sed -n "s/^$1: *//p" "$CONFIG" | sed "s/ \{1,\}#.*//; s/^[\"']//; s/[\"']\$//")
+  for ((i = 0; i < ${#FLAGS[@]}; i++)); do
+    case ${FLAGS[i]} in
+      "--$1") value=${FLAGS[i + 1]:-} ;;
+      "--$1="*) value=${FLAGS[i]#*=} ;;
+    esac
+  done
+  echo "$value"
 }
 
 # GPUs that this process may use, as a comma-separated list of ids; empty where there are none.
@@ -24,6 +66,10 @@ visible_gpus() {
   [ -z "$ids" ] || echo "${CUDA_VISIBLE_DEVICES-$ids}"
 }
 have_gpu() { [ -n "$(visible_gpus)" ]; }
+
+# ms-swift's command line; without a GPU through the CPU backend, which takes the same commands and flags.
+SWIFT=(python -m swift_rlvr.cpu_backend)
+if have_gpu; then SWIFT=(swift); fi
 
 # Everything is pinned, so nothing is resolved; torchvision and its kin would come for CUDA and break a CPU torch.
 install_packages() {
@@ -55,9 +101,6 @@ ensure_environment() {
   export PATH=$VENV/bin:$PATH
   # DeepSpeed calls functions that torch has renamed, and the warnings would stand between the steps of every training.
   export PYTHONWARNINGS=${PYTHONWARNINGS:-ignore::FutureWarning:torch.distributed.c10d_logger}
-  # swift's command line; without a GPU through the CPU backend, which takes the same commands and flags.
-  SWIFT=(python -m swift_rlvr.cpu_backend)
-  if have_gpu; then SWIFT=(swift); fi
 }
 
 # port_is_free PORT: no program has it, on any address of this machine, as swift rollout wants it.

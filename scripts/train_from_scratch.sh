@@ -31,7 +31,7 @@ if have_gpu; then
   countdown='countdown#1024'
 else
   TASK=${TASK:-countdown}
-  MODEL=${MODEL:-$TINY_MODEL}
+  MODEL=${MODEL:-$ROOT/plugin/swift_rlvr/tiny_model/weights}
   OUTPUT=${OUTPUT:-output/scratch_${TASK}_tiny}
   BATCH=${BATCH:-64}
   # A step takes 4.4 s with one thread and 3.3 s with two on an idle machine, 6.4 s and 12 s beside two busy processes.

@@ -35,7 +35,7 @@ if have_gpu; then
     --workers "${WORKERS:-2}" --checkpointing
   )
 else
-  MODEL=${MODEL:-$TINY_MODEL}
+  MODEL=${MODEL:-$ROOT/plugin/swift_rlvr/tiny_model/weights}
   DATASET=${DATASET:-countdown:$ROOT/datasets/countdown/tiny_train.jsonl}
   EVAL_DATASET=${EVAL_DATASET-countdown:$ROOT/datasets/countdown/tiny_validation.jsonl#16}
   OUTPUT=${OUTPUT:-output/trl_tiny}

@@ -1,21 +1,23 @@
-"""What tests of several folders share: the shell scripts, run with a clean environment, and the flags of a command."""
+"""What tests of several folders share: running the shell scripts, and reading the flags of a command."""
 
+import hashlib
 import os
 import shlex
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from paths import ROOT
 
 
 def run(name: str, *arguments: str, gpus: int = 0, folder: Path | None = None, **settings: str):
-    """Run a script of `scripts/` with a clean environment, in `folder`.
+    """Run a script of `scripts/`, in `folder`, with nothing in its environment but PATH, HOME, VENV and `settings`.
 
     gpus > 0 puts a stand-in for nvidia-smi, which lists so many, first on the PATH; `folder` must then be given.
-    settings: further environment variables.
     """
-    environment = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "VENV": sys.prefix, **settings}
+    environment = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "VENV": installed().name, **settings}
     if gpus:
         smi = folder / "nvidia-smi"
         smi.write_text("#!/bin/sh\nprintf '%s\\n' " + " ".join(map(str, range(gpus))) + "\n")
@@ -25,6 +27,17 @@ def run(name: str, *arguments: str, gpus: int = 0, folder: Path | None = None, *
         environment["CUDA_VISIBLE_DEVICES"] = ""
     command = ["bash", str(ROOT / "scripts" / name), *arguments]
     return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=60)
+
+
+@cache
+def installed() -> TemporaryDirectory:
+    """The environment of the tests under another path, with the stamp that keeps scripts from installing into it."""
+    folder = TemporaryDirectory()
+    for entry in Path(sys.prefix).iterdir():
+        (Path(folder.name) / entry.name).symlink_to(entry)
+    content = b"".join((ROOT / path).read_bytes() for path in ("scripts/requirements/cpu.lock", "setup.cfg"))
+    (Path(folder.name) / f".installed-{hashlib.sha256(content).hexdigest()[:16]}").touch()
+    return folder
 
 
 def flags(command: str) -> dict[str, str]:

@@ -3,7 +3,6 @@
 import json
 import os
 import pty
-import subprocess
 import sys
 from pathlib import Path
 
@@ -234,10 +233,3 @@ def test_a_conversation_on_a_terminal_ends_with_an_empty_line(capsys, monkeypatc
     assert "An empty line or Ctrl-D ends the conversation." in shown.err
     assert shown.err.count("cut off at --max-new-tokens 8") == 2
     assert shown.out.count("you>") == 3
-
-
-def test_the_script_says_which_argument_it_needs():
-    command = ["bash", str(ROOT / "scripts" / "chat.sh")]
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=240)
-    assert shown.returncode == 2
-    assert "a model is needed: bash scripts/chat.sh MODEL [QUESTION]" in shown.stderr

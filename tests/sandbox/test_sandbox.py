@@ -1,8 +1,13 @@
-"""Foreign code can neither pass tests that it does not pass, nor harm the machine, nor outlive its run."""
+"""Untrusted code can neither pass tests that it fails, nor harm the machine, nor outlive its run.
 
+No test depends on how fast the machine is: limits are generous except where running into one is what is tested.
+"""
+
+import contextlib
 import ctypes
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -17,16 +22,16 @@ import pytest
 from hangs import done_within
 from hypothesis import given
 from hypothesis import strategies as st
+from paths import PLUGIN
 from swift_rlvr.sandbox import Limits, SandboxError, check, lockdown, process, read_tests
-from swift_rlvr.sandbox.check import _decode
+from swift_rlvr.sandbox.check import decode
 from swift_rlvr.sandbox.child import encode
 from swift_rlvr.sandbox.process import Child
 
-PLUGIN = Path(__file__).parents[2] / "plugin"
-SHORT = Limits(seconds=3, memory_mb=256)
+ROOMY = Limits(seconds=60, memory_mb=256)
 
 
-def output_of(code: str, stdin: bytes = b"", limits: Limits = SHORT) -> str:
+def output_of(code: str, stdin: bytes = b"", limits: Limits = ROOMY) -> str:
     """What a program prints that runs to its end."""
     job = {"code": textwrap.dedent(code), "imports": None}
     with Child(job, limits, time.monotonic() + limits.seconds, stdin, 1 << 20) as child:
@@ -35,7 +40,7 @@ def output_of(code: str, stdin: bytes = b"", limits: Limits = SHORT) -> str:
     return output.decode()
 
 
-def result_of(code: str, tests: object = "assert f(1) == 2", limits: Limits = SHORT, **options) -> list[str]:
+def result_of(code: str, tests: object = "assert f(1) == 2", limits: Limits = ROOMY, **options) -> list[str]:
     tests = read_tests(tests, options.get("entry_point"))
     return [outcome.result for outcome in check(textwrap.dedent(code), tests, limits, **options)]
 
@@ -46,31 +51,26 @@ def nothing_is_left(tmp_path, monkeypatch):
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(process, "_START", f"{process._START}  # {tmp_path}")  # tells them from those of other tests
     files = len(os.listdir("/proc/self/fd"))
     yield
-    assert sandboxed(parent=os.getpid()) == set()
-    seen = sandboxed()  # another run of these tests may have some as well, but none of them stays
-    wait_until(lambda: not seen & sandboxed())
+    wait_until(lambda: not sandboxed())
     assert os.listdir(folder) == []
     assert len(os.listdir("/proc/self/fd")) == files
 
 
-def sandboxed(parent: int | None = None) -> set[int]:
-    """The sandboxed processes on this machine, or those of one parent."""
+def sandboxed() -> set[int]:
+    """The sandboxed processes that this test has started, and what they have started."""
     found = set()
     for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-            own_parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:  # it has ended
-            continue
-        if process._START.encode() in words and parent in (None, own_parent):
-            found.add(int(folder.name))
+        with contextlib.suppress(OSError):  # it has ended
+            if process._START.encode() in (folder / "cmdline").read_bytes().split(b"\0"):
+                found.add(int(folder.name))
     return found
 
 
 def wait_until(condition) -> None:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -184,27 +184,25 @@ def test_the_outcome_says_what_happened(code, results):
     assert result_of(code) == results
 
 
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        ("while True: pass", "timeout"),
-        ("import time\ntime.sleep(1000)", "timeout"),
-        ("import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)", "timeout"),
-        ("import os\nos.close(0), os.close(1), os.close(2)\nwhile True: pass", "timeout"),
-        ("import os\nfor fd in range(64):\n  try: os.close(fd)\n  except OSError: pass\nwhile True: pass", "timeout"),
-        ("import ctypes\nctypes.CDLL(None).pause()", "timeout"),
-        ("(9 ** 9 ** 9)", "timeout"),
-    ],
-)
-def test_time_is_measured_on_the_wall(code, expected):
-    for tests in ("assert f(1) == 2", [{"input": "", "output": ""}]):
-        with done_within(20):
-            assert result_of(code, tests, Limits(seconds=0.4)) == [expected]
+def test_time_is_measured_on_the_wall():
+    endless = [
+        "while True: pass",
+        "import time\ntime.sleep(1000)",
+        "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)",
+        "import os\nos.close(0), os.close(1), os.close(2)\nwhile True: pass",
+        "import os\nfor fd in range(64):\n  try: os.close(fd)\n  except OSError: pass\nwhile True: pass",
+        "import signal\nsignal.pause()",
+        "(9 ** 9 ** 9)",
+    ]
+    runs = [(code, tests) for code in endless for tests in ("assert f(1) == 2", [{"input": "", "output": ""}])]
+    with done_within(60), ThreadPoolExecutor(len(runs)) as pool:
+        results = list(pool.map(lambda run: result_of(*run, Limits(seconds=1)), runs))
+    assert results == [["timeout"]] * len(runs)
 
 
 def test_output_without_end_is_cut_off():
     case = {"input": "", "output": "x"}
-    assert result_of("while True: print('x' * 1000)", [case], Limits(seconds=20)) == ["too much output"]
+    assert result_of("while True: print('x' * 1000)", [case]) == ["too much output"]
 
 
 def test_all_tests_go_on_after_a_failure_and_the_time_is_for_all_of_them():
@@ -214,8 +212,8 @@ def test_all_tests_go_on_after_a_failure_and_the_time_is_for_all_of_them():
     assert result_of(code, tests, all_tests=True) == ["passed", "error", "passed", "passed", "ended early"]
     cases = [{"input": str(x), "output": "1"} for x in range(3)]
     assert result_of("print(input())", cases, all_tests=True) == ["wrong", "passed", "wrong"]
-    slow = "import time\ntime.sleep(0.4)\nprint(1)"
-    assert result_of(slow, cases, Limits(seconds=0.7), all_tests=True) == ["passed", "timeout"]
+    slow = "import time\nif input() == '1': time.sleep(1000)\nprint(1)"
+    assert result_of(slow, cases, Limits(seconds=2), all_tests=True) == ["passed", "timeout"]
 
 
 def test_it_works_in_many_threads_at_once():
@@ -229,8 +227,7 @@ def test_it_works_in_many_threads_at_once():
 FORBIDDEN = {
     "fork": "os.fork()",
     "forkpty": "os.forkpty()",
-    "vfork through the C library": "check(ctypes.CDLL(None, use_errno=True).vfork())",
-    "clone": "check(ctypes.CDLL(None, use_errno=True).syscall(56 if machine == 'x86_64' else 220, 17, 0, 0, 0, 0))",
+    "vfork through the C library": "check(libc.vfork())",
     "subprocess": "subprocess.run(['/bin/true'])",
     "posix_spawn": "os.posix_spawn('/bin/true', ['true'], {})",
     "exec": "os.execv('/bin/true', ['true'])",
@@ -241,7 +238,13 @@ FORBIDDEN = {
     "a local socket": "socket.socket(socket.AF_UNIX)",
     "a netlink socket": "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)",
     "connect a socket of a pair": "socket.socketpair()[0].connect('/dev/log')",
-    "io_uring": "check(ctypes.CDLL(None, use_errno=True).syscall(425, 1, ctypes.create_string_buffer(256)))",
+    "a pair of datagram sockets": "socket.socketpair(type=socket.SOCK_DGRAM)",  # sendto could address any other socket
+    "a pair of TIPC sockets": "socket.socketpair(30, socket.SOCK_STREAM)",
+    "signal its parent by a socket": "fcntl.fcntl(socket.socketpair()[0], fcntl.F_SETOWN, os.getppid())",
+    "signal its parent by a socket, as an ioctl": "fcntl.ioctl(socket.socketpair()[0], 0x8901, b'1234')",
+    "kill by a socket": "fcntl.fcntl(socket.socketpair()[0], 10, 9)",
+    "type into a terminal": "fcntl.ioctl(0, termios.TIOCSTI, b'x')",
+    "a file larger than it says": "check(libc.fallocate(os.open('x', os.O_RDWR | os.O_CREAT), 1, 0, 1 << 20))",
     "kill its parent": "os.kill(os.getppid(), 9)",
     "kill all": "os.kill(-1, 9)",
     "kill its group": "os.killpg(0, 9)",
@@ -249,12 +252,12 @@ FORBIDDEN = {
     "move its parent": "os.sched_setaffinity(os.getppid(), {0})",
     "limit its parent": "resource.prlimit(os.getppid(), resource.RLIMIT_CPU, (1, 1))",
     "open its parent": "os.pidfd_open(os.getppid())",
-    "trace its parent": "check(ctypes.CDLL(None, use_errno=True).ptrace(16, os.getppid(), 0, 0))",
-    "outlive its parent": "check(ctypes.CDLL(None, use_errno=True).prctl(1, 0, 0, 0, 0))",
-    "shared memory": "check(ctypes.CDLL(None, use_errno=True).shmget(0, 4096, 0o1600))",
+    "trace its parent": "check(libc.ptrace(16, os.getppid(), 0, 0))",
+    "outlive its parent": "check(libc.prctl(1, 0, 0, 0, 0))",
+    "shared memory": "check(libc.shmget(0, 4096, 0o1600))",
     "memory in a file": "os.memfd_create('x')",
-    "new namespaces": "check(ctypes.CDLL(None, use_errno=True).unshare(0x10000000))",
-    "mount": "check(ctypes.CDLL(None, use_errno=True).mount(b'none', b'/tmp', b'tmpfs', 0, None))",
+    "new namespaces": "check(libc.unshare(0x10000000))",
+    "mount": "check(libc.mount(b'none', b'/tmp', b'tmpfs', 0, None))",
     "chmod": "os.chmod('.', 0)",
     "chown": "os.chown('.', 1, 1)",
     "utime": "os.utime('.')",
@@ -281,8 +284,8 @@ FORBIDDEN_WITH_LANDLOCK = {
     "shared memory files": "open('/dev/shm/of-the-sandbox', 'w')",
 }
 ATTEMPT = """
-import ctypes, errno, multiprocessing, os, resource, socket, subprocess, sys
-given, machine = input(), os.uname().machine
+import ctypes, errno, fcntl, multiprocessing, os, resource, socket, subprocess, sys, termios
+given, libc = input(), ctypes.CDLL(None, use_errno=True)
 def check(result, number=None):
     if result == -1:
         raise OSError(number or ctypes.get_errno(), "refused")
@@ -310,10 +313,11 @@ def file_outside(tmp_path):
 
 def test_nothing_outside_can_be_reached(file_outside, monkeypatch):
     monkeypatch.setenv("SECRET_TOKEN", "s3cret")
-    outcomes = attempts(FORBIDDEN, file_outside, SHORT)
-    allowed = {name: {"EPERM", "EACCES"} for name in FORBIDDEN}
-    allowed["rename"] = allowed["link"] = {"EXDEV", "EACCES"}  # Landlock's answers where a file would change folders
-    assert {name: outcome for name, outcome in outcomes.items() if outcome not in allowed[name]} == {}
+    outcomes = attempts(FORBIDDEN, file_outside, ROOMY)
+    refusals = {name: {"EPERM", "EACCES"} for name in FORBIDDEN}
+    refusals["rename"] = {"EXDEV", "EACCES"}  # Landlock's answers where a file would change folders
+    refusals["open its parent"] = {"ENOSYS"}
+    assert {name: outcome for name, outcome in outcomes.items() if outcome not in refusals[name]} == {}
     assert outcomes.keys() == FORBIDDEN.keys()
     environment = output_of("import os\nprint(*os.environ)").split()
     assert sorted(environment) == sorted({"HOME", "LANG", "PATH", "PYTHONHASHSEED", "PYTHONUTF8", "TMPDIR"})
@@ -322,18 +326,19 @@ def test_nothing_outside_can_be_reached(file_outside, monkeypatch):
 def test_files_outside_cannot_be_read(file_outside):
     if ctypes.CDLL(None).syscall(444, None, 0, 1) < 1:
         pytest.skip("the kernel has no Landlock")
-    outcomes = attempts(FORBIDDEN_WITH_LANDLOCK, file_outside, SHORT)
+    outcomes = attempts(FORBIDDEN_WITH_LANDLOCK, file_outside, ROOMY)
     assert outcomes == dict.fromkeys(FORBIDDEN_WITH_LANDLOCK, "EACCES")
 
 
 def test_without_landlock_nothing_at_all_can_be_written(file_outside):
-    limits = Limits(seconds=3, landlock=False)
+    limits = Limits(seconds=60, landlock=False)
     outcomes = attempts(
         FORBIDDEN | {"in its folder": "open('x', 'w')", "O_TMPFILE": "os.open('.', os.O_TMPFILE | 2)"},
         file_outside,
         limits,
     )
-    assert {name for name, outcome in outcomes.items() if outcome not in ("EPERM", "EACCES")} == set()
+    assert {name for name, outcome in outcomes.items() if outcome not in ("EPERM", "EACCES")} == {"open its parent"}
+    assert outcomes["open its parent"] == "ENOSYS"
     assert output_of("print(open(0).read())", b"7", limits) == "7\n"
 
 
@@ -371,7 +376,7 @@ def test_a_fork_bomb_and_a_thread_bomb_go_off_in_one_process():
     bomb = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
     assert result_of(bomb, limits=Limits(seconds=0.4)) == ["timeout"]
     threads = """
-    import _thread, os, time  # Thread.start() would wait for ever for a thread that dies for want of memory
+    import _thread, os, time  # Thread.start() would wait for ever for a thread that runs out of memory
     _thread.stack_size(32 << 10)
     count = 0
     try:
@@ -391,30 +396,33 @@ def test_a_fork_bomb_and_a_thread_bomb_go_off_in_one_process():
     [
         ("open('x', 'wb').write(bytes(100 << 20))", "error"),  # EFBIG
         (
-            "for n in range(100):\n    open(str(n), 'wb').write(bytes(15 << 20))\n__import__('time').sleep(9)",
+            "for n in range(100):\n    open(str(n), 'wb').write(bytes(15 << 20))\n__import__('time').sleep(1000)",
             "too many files",
         ),
-        ("for n in range(999):\n    open(str(n), 'wb').close()\n__import__('time').sleep(9)", "too many files"),
+        ("for n in range(999):\n    open(str(n), 'wb').close()\n__import__('time').sleep(1000)", "too many files"),
     ],
 )
 def test_the_disk_is_not_filled(code, expected):
-    assert result_of(code, limits=Limits(seconds=8)) == [expected]
+    assert result_of(code) == [expected]
 
 
 def test_the_child_dies_with_its_parent(tmp_path):
-    """Its parent is killed without a chance to clean up; the child would compute for a minute."""
-    code = "from swift_rlvr.sandbox import *; check('while True: pass', read_tests('f()'), Limits(60))"
+    """Its parent is killed without a chance to clean up; the child would compute for ten minutes."""
+    code = f"""
+    from swift_rlvr.sandbox import Limits, check, process, read_tests
+    process._START = {process._START!r}
+    check("while True: pass", read_tests("f()"), Limits(600))
+    """
     environment = os.environ | {"PYTHONPATH": str(PLUGIN), "TMPDIR": str(tmp_path)}
-    parent = subprocess.Popen([sys.executable, "-c", code], env=environment)
+    parent = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], env=environment)
     try:
-        wait_until(lambda: sandboxed(parent.pid))
-        (child,) = sandboxed(parent.pid)
+        wait_until(sandboxed)
         time.sleep(0.2)
-        assert child in sandboxed()
+        assert sandboxed()
     finally:
         parent.kill()
         parent.wait()
-    wait_until(lambda: child not in sandboxed())
+    wait_until(lambda: not sandboxed())
 
 
 # --- where it cannot be made safe ---
@@ -423,18 +431,17 @@ def test_the_child_dies_with_its_parent(tmp_path):
 def test_it_refuses_where_there_is_no_filter():
     """In a process whose kernel, as far as it can tell, refuses seccomp filters."""
     code = """
-    import ctypes, errno, os, struct
+    import ctypes, errno, os
     from swift_rlvr.sandbox import *
     from swift_rlvr.sandbox import lockdown as l
-    column = list(l._AUDIT_ARCHITECTURE).index(os.uname().machine)
+    prctl = l._ALLOWED["prctl"][os.uname().machine]
     program = [
-        (l._LOAD, 0, 0, 0), (l._EQUAL, 0, 3, l._CHECKED_SYSCALLS["prctl"][column]), (l._LOAD, 0, 0, 16),
-        (l._EQUAL, 0, 1, 22), (l._RETURN, 0, 0, l._FAIL | errno.EINVAL), (l._RETURN, 0, 0, l._ALLOW),
+        (l._LOAD, 0, 0, 0), (l._EQUAL, 0, 3, prctl), (l._LOAD, 0, 0, 16),
+        (l._EQUAL, 0, 1, 22), (l._RETURN, 0, 0, 0x50000 | errno.EINVAL), l._ALLOW,
     ]
-    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in program))
     libc = ctypes.CDLL(None, use_errno=True)
     l._prctl(libc, 38, 1)
-    l._prctl(libc, 22, 2, ctypes.create_string_buffer(struct.pack("HxxxxxxP", 6, ctypes.addressof(code))))
+    l.install_filter(libc, program)
     try:
         check("open('ran', 'w')", read_tests("f()"), Limits())
     except SandboxError as error:
@@ -442,10 +449,9 @@ def test_it_refuses_where_there_is_no_filter():
     """
     command = [sys.executable, "-c", textwrap.dedent(code)]
     environment = os.environ | {"PYTHONPATH": str(PLUGIN)}
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=20)
-    assert "can't be run safely here, and so not at all: LockdownError: prctl(22) is refused" in result.stdout, (
-        result.stderr
-    )
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
+    message = "cannot be run safely here, so it is not run at all: LockdownError: prctl(22) is refused"
+    assert message in result.stdout, result.stderr
 
 
 def test_it_refuses_where_the_interpreter_does_not_start(monkeypatch):
@@ -456,6 +462,34 @@ def test_it_refuses_where_the_interpreter_does_not_start(monkeypatch):
 
 # --- the filter, also for the architecture that this machine has not ---
 
+FORBIDDEN_CALLS = """
+    fork 57 - | vfork 58 - | execve 59 221 /bin/true | execveat 322 281 -100 /bin/true | clone 56 220 17 |
+    clone 56 220 0x1200011 | clone 56 220 0x13d0f00 | clone3 435 435 | memfd_create 319 279 name |
+    memfd_secret 447 447 | socket 41 198 1 2 | socket 41 198 2 1 | socket 41 198 16 3 | socketpair 53 199 1 2 |
+    socketpair 53 199 30 1 | connect 42 203 | bind 49 200 | listen 50 201 | accept 43 202 | accept4 288 242 |
+    sendmsg 46 211 | sendmmsg 307 269 | recvmsg 47 212 | setsockopt 54 208 | io_uring_setup 425 425 1 |
+    io_uring_enter 426 426 | io_uring_register 427 427 | ptrace 101 117 | process_vm_readv 310 270 |
+    process_vm_writev 311 271 | process_madvise 440 440 | kcmp 312 272 | userfaultfd 323 282 1 | bpf 321 280 |
+    perf_event_open 298 241 | add_key 248 217 | request_key 249 218 | keyctl 250 219 | mount 165 40 | umount2 166 39 |
+    pivot_root 155 41 | chroot 161 51 / | open_tree 428 428 | move_mount 429 429 | fsopen 430 430 |
+    mount_setattr 442 442 | unshare 272 97 0x10000000 | setns 308 268 | name_to_handle_at 303 264 |
+    open_by_handle_at 304 265 | fanotify_init 300 262 | kill 62 129 -1 | kill 62 129 0 | kill 62 129 1 |
+    tgkill 234 131 1 1 | tkill 200 130 1 | rt_sigqueueinfo 129 138 1 | rt_tgsigqueueinfo 297 240 1 1 |
+    pidfd_open 434 434 1 | pidfd_send_signal 424 424 | pidfd_getfd 438 438 | personality 135 92 0x40000 |
+    prctl 157 167 1 | prctl 157 167 4 1 | prctl 157 167 22 | seccomp 317 277 | fcntl 72 25 0 8 1 | fcntl 72 25 0 10 9 |
+    fcntl 72 25 0 15 | ioctl 16 29 0 0x5412 | ioctl 16 29 0 0x8901 | ioctl 16 29 0 0x8902 | prlimit64 302 261 1 |
+    setpriority 141 140 | ioprio_set 251 30 | sched_setaffinity 203 122 1 | sched_setparam 142 118 |
+    sched_setscheduler 144 119 | sched_setattr 314 274 | migrate_pages 256 238 | move_pages 279 239 | shmget 29 194 |
+    semget 64 190 | msgget 68 186 | mq_open 240 180 | chmod 90 - . | fchmod 91 52 | fchmodat 268 53 -100 . |
+    fchmodat2 452 452 | chown 92 - . | fchown 93 55 | lchown 94 - . | fchownat 260 54 | truncate 76 45 |
+    fallocate 285 47 0 1 | setxattr 188 5 | lsetxattr 189 6 | fsetxattr 190 7 | setxattrat 463 463 | utime 132 - . |
+    utimes 235 - . | futimesat 261 - | utimensat 280 88 -100 . | mknod 133 - fifo 0x1000 | mknodat 259 33 |
+    openat2 437 437 -100 . | landlock_restrict_self 446 446 | modify_ldt 154 - | kexec_load 246 104 |
+    init_module 175 105 | reboot 169 142 | an_unknown_one 9999 9999 | an_unknown_one 2147483648 2147483648 |
+    execve_of_x32 1073742344 1073742344 | the_last_one 4294967295 4294967295
+"""
+CALLS = [call.split() for call in FORBIDDEN_CALLS.split("|")]  # name, number on x86_64, on aarch64, arguments
+
 
 def verdict(
     machine: str, number: int, *arguments: int, read_only: bool = False, architecture: int | None = None
@@ -464,7 +498,7 @@ def verdict(
     arguments = [*arguments, *[0] * (6 - len(arguments))]
     data = [number, architecture or lockdown._AUDIT_ARCHITECTURE[machine], 0, 0]
     data += [half for each in arguments for half in (each & 0xFFFFFFFF, each >> 32)]
-    program, position, register = lockdown._program(machine, 4321, read_only), 0, 0
+    program, position, register = lockdown.build_filter(machine, 4321, read_only), 0, 0
     while True:
         code, if_true, if_false, constant = program[position]
         position += 1
@@ -477,43 +511,105 @@ def verdict(
             position += if_true if true else if_false
 
 
+@pytest.mark.parametrize("column", [1, 2], ids=["x86_64", "aarch64"])
+def test_harmful_and_unknown_calls_are_refused_on_both_architectures(column):
+    machine = ["x86_64", "aarch64"][column - 1]
+    for name, *call in CALLS:
+        number, *arguments = call[column - 1], *call[2:]
+        if number != "-":
+            values = [0x7FFF0000 if each[0] in "/.fn" else int(each, 0) & (1 << 64) - 1 for each in arguments]
+            expected = "ENOSYS" if int(number) >= 424 else "EPERM"
+            assert verdict(machine, int(number), *values) == expected, name
+            assert verdict(machine, int(number), *values, read_only=True) == expected, name
+
+
+@pytest.mark.parametrize("limits", [ROOMY, Limits(seconds=60, landlock=False)], ids=["Landlock", "no Landlock"])
+def test_harmful_and_unknown_calls_do_not_work(limits):
+    """The kernel's answers to the calls themselves, made without the C library."""
+    code = """
+    import ctypes, json, os
+    libc, column = ctypes.CDLL(None, use_errno=True), ["x86_64", "aarch64"].index(os.uname().machine)
+    for name, *call in json.loads(input()):
+        number, arguments = call[column], call[2:]
+        if number != "-":
+            values = [each.encode() if each[0] in "/.fn" else ctypes.c_long(int(each, 0)) for each in arguments]
+            values += [ctypes.c_long(0)] * (6 - len(values))
+            ctypes.set_errno(0)
+            print(number, libc.syscall(ctypes.c_long(int(number)), *values), ctypes.get_errno())
+    """
+    lines = [line.split() for line in output_of(code, json.dumps(CALLS).encode(), limits).splitlines()]
+    column = ["x86_64", "aarch64"].index(os.uname().machine)
+    numbers = [call[1 + column] for call in CALLS if call[1 + column] != "-"]
+    assert lines == [[number, "-1", "38" if int(number) >= 424 else "1"] for number in numbers]  # ENOSYS, EPERM
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="32-bit calls of x86")
+def test_a_32_bit_call_kills():
+    """By machine code: mov eax, 2 (fork); int 0x80; ret."""
+    code = """
+    import ctypes, mmap
+    memory = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    memory.write(bytes.fromhex("b802000000 cd80 c3"))
+    ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(memory)))()
+    """
+    assert result_of(code) == ["killed"]
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+@pytest.mark.parametrize("read_only", [False, True])
+def test_what_is_not_on_the_list_is_refused(machine, read_only):
+    listed = lockdown._ALLOWED if read_only else lockdown._ALLOWED | lockdown._WRITING
+    numbers = {pair[machine] for pair in listed.values() if machine in pair}
+    others = {*range(1024)} - numbers | {1 << bit for bit in range(10, 32)} | {0x40000000 + each for each in range(600)}
+    assert {verdict(machine, number, read_only=read_only) for number in others if number < 424} == {"EPERM"}
+    assert {verdict(machine, number, read_only=read_only) for number in others if number >= 424} == {"ENOSYS"}
+    assert {verdict(machine, number, architecture=0x40000003) for number in numbers} == {"kill"}  # 32-bit
+
+
 @pytest.mark.parametrize(
-    ("x86_64", "aarch64", "arguments", "expected"),
+    ("x86_64", "aarch64", "arguments"),
     [
-        (0, 63, (0,), "allow"),  # read
-        (9, 222, (0, 4096), "allow"),  # mmap
-        (53, 199, (1, 1), "allow"),  # socketpair
-        (41, 198, (2, 1), "EPERM"),  # socket
-        (59, 221, (), "EPERM"),  # execve
-        (56, 220, (0x3D0F00,), "allow"),  # clone as pthread_create calls it
-        (56, 220, (0x1200011,), "EPERM"),  # clone as fork calls it
-        (435, 435, (), "ENOSYS"),  # clone3
-        (62, 129, (4321, 9), "allow"),  # kill, itself
-        (62, 129, (4322, 9), "EPERM"),
-        (62, 129, (0, 9), "EPERM"),
-        (62, 129, (0xFFFFFFFF, 9), "EPERM"),
-        (234, 131, (4321, 4321, 6), "allow"),  # tgkill, as abort() does
-        (302, 261, (0, 7), "allow"),  # prlimit64
-        (302, 261, (4321, 7), "allow"),
-        (302, 261, (1, 7), "EPERM"),
-        (157, 167, (1, 0), "EPERM"),  # prctl: the signal at its parent's death
-        (157, 167, (15, 0), "allow"),  # prctl: its name
-        (425, 425, (), "EPERM"),  # io_uring_setup
-        (257, 56, (0, 0, os.O_WRONLY), "allow"),  # openat, which Landlock looks at
+        (0, 63, (0,)),  # read
+        (9, 222, (0, 4096)),  # mmap
+        (53, 199, (1, 0x80001)),  # socketpair
+        (56, 220, (0x3D0F00,)),  # clone as pthread_create calls it
+        (56, 220, (0x7D0F00,)),  # clone as musl's pthread_create does
+        (62, 129, (4321, 9)),  # kill, itself
+        (234, 131, (4321, 4321, 6)),  # tgkill, as abort() does
+        (302, 261, (0, 7)),  # prlimit64
+        (302, 261, (4321, 7)),
+        (157, 167, (15, 0)),  # prctl: its name
+        (72, 25, (1, 1030)),  # fcntl: F_DUPFD_CLOEXEC
+        (72, 25, (1, 0)),  # the first of a list of commands
+        (72, 25, (1, 1032)),  # the last
+        (16, 29, (1, 0x5401)),  # ioctl: isatty
+        (257, 56, (0, 0, os.O_WRONLY)),  # openat, which Landlock checks
     ],
 )
-def test_the_filter_on_both_architectures(x86_64, aarch64, arguments, expected):
-    assert verdict("x86_64", x86_64, *arguments) == verdict("aarch64", aarch64, *arguments) == expected
+def test_what_python_needs_is_allowed_on_both_architectures(x86_64, aarch64, arguments):
+    assert verdict("x86_64", x86_64, *arguments) == verdict("aarch64", aarch64, *arguments) == "allow"
 
 
-def test_the_filter_knows_no_way_around():
-    assert verdict("x86_64", 41, architecture=0x40000003) == "kill"  # 32-bit calls, whose numbers are others
-    assert verdict("x86_64", 0x40000000 + 41) == "kill"  # x32
+def test_without_landlock_the_filter_refuses_to_write():
     for flags, expected in ((os.O_RDONLY | os.O_CLOEXEC, "allow"), (os.O_RDWR, "EPERM"), (os.O_CREAT, "EPERM")):
         assert verdict("x86_64", 257, 0, 0, flags, read_only=True) == expected
         assert verdict("aarch64", 56, 0, 0, flags, read_only=True) == expected
         assert verdict("x86_64", 2, 0, flags, read_only=True) == expected  # open
     assert verdict("x86_64", 87, read_only=True) == verdict("aarch64", 35, read_only=True) == "EPERM"  # unlink
+
+
+@pytest.mark.parametrize(
+    ("machine", "header"),
+    [("x86_64", "x86_64-linux-gnu/asm/unistd_64.h"), ("aarch64", "asm-generic/unistd.h")],
+)
+def test_numbers_are_those_of_linux_headers(machine, header):
+    file = Path("/usr/include") / header
+    if not file.exists():
+        pytest.skip("Linux' headers are not installed")
+    numbers = {name: int(number) for name, number in re.findall(r"#define __NR(?:3264)?_(\w+) (\d+)", file.read_text())}
+    numbers.setdefault("newfstatat", numbers.get("fstatat"))
+    for name, pair in (lockdown._ALLOWED | lockdown._WRITING).items():
+        assert pair.get(machine) == numbers.get(name), name
 
 
 # --- lies ---
@@ -546,7 +642,7 @@ def each_pipe(action):
 )
 def test_what_is_said_unasked_is_not_believed(code):
     for tests in ("assert f(1) == 2", "assert f(1)", "for x in [1]: assert f(x)", [{"input": "", "output": "1"}]):
-        assert "passed" not in result_of(PIPES + code, tests, Limits(seconds=1))
+        assert "passed" not in result_of(PIPES + code, tests, Limits(seconds=2))
 
 
 @pytest.mark.parametrize(
@@ -564,10 +660,10 @@ def test_what_is_said_unasked_is_not_believed(code):
         ),
     ],
 )
-def test_a_value_that_was_written_by_somebody_else_is_read_or_refused(value):
+def test_a_forged_value_is_read_or_refused(value):
     """The errors are those that `_check_step` expects."""
     try:
-        read = _decode(value)
+        read = decode(value)
     except (ValueError, TypeError, ZeroDivisionError):
         return
     assert isinstance(read, list)
@@ -593,7 +689,7 @@ PLAIN = st.recursive(
 
 @given(PLAIN)
 def test_values_come_back_as_they_were(value):
-    back = _decode(json.loads(json.dumps(encode(value))))
+    back = decode(json.loads(json.dumps(encode(value))))
     assert back == value
     assert type(back) is (set if type(value) is frozenset else type(value))
 

@@ -1,6 +1,6 @@
-"""Column `tests` -> what is to be run, and what must come out.
+"""Column `tests` -> what to run, and what must come out.
 
-Accepted are, each also as a JSON string of it:
+These forms are accepted, each also as a JSON string:
 
 1. Python source with asserts, or a list of such sources: MBPP's ``test_list``, AceCode, KodCode's ``test_*`` functions,
    which import the code as the module ``solution``::
@@ -18,37 +18,17 @@ Accepted are, each also as a JSON string of it:
        [{"input": "1 2\\n", "output": "3\\n"}, {"input": "0 0\\n", "output": "0\\n"}]
        {"inputs": ["1 2\\n", "0 0\\n"], "outputs": ["3\\n", "0\\n"]}
 
-Of a source every assert is a test of its own, and so is every other statement that does something (a loop over asserts,
-a call); imports, assignments and definitions prepare the test that follows. ``check(candidate)`` and ``test_*`` are
-taken apart in the same way. An assert is reduced to an expression for the sandbox to evaluate and a result for the
-parent to compare, so that the code is not told what it ought to give::
-
-    assert add(1, 2) == 3               evaluates add(1, 2), compares with 3
-    assert f(2) is None                 evaluates f(2)
-    assert abs(f(2) - 1.5) < 1e-6       evaluates f(2); math.isclose(f(2), 1.5) likewise
-    assert not is_prime(4)              evaluates is_prime(4), whether it is true
-    assert sorted(f(x)) == g(x)         no literal: evaluates all of it, whether it is true
-
-Not accepted: call-based APPS tests (``fn_name``), ``unittest.TestCase``, pytest's fixtures and parameters, and tests
-that import more than the standard library, which is all that there is in the sandbox.
+`swift_rlvr.sandbox.asserts` says how sources are split into tests. Call-based APPS tests (``fn_name``) are not
+accepted.
 """
 
 from __future__ import annotations
 
 import ast
 import json
-import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from swift_rlvr.sandbox.asserts import (
-    _PREPARATION,
-    BadTests,
-    Step,
-    _steps,
-    imports,
-)
-
-_PREPARATION += (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+from swift_rlvr.sandbox.asserts import BadTests, Step, read_steps
 
 
 class Case(NamedTuple):
@@ -61,7 +41,7 @@ class Case(NamedTuple):
         return f"input {self.input!r}"
 
 
-def read_tests(tests: object, entry_point: object = None) -> list[Case] | list[Step]:
+def read_tests(tests: Any, entry_point: Any = None) -> list[Case] | list[Step]:
     """Read the columns `tests` and `entry_point`.
 
     Raises:
@@ -80,7 +60,7 @@ def read_tests(tests: object, entry_point: object = None) -> list[Case] | list[S
         try:
             tests = json.loads(tests)
         except (ValueError, RecursionError) as error:
-            raise BadTests(f"tests begin like JSON and are none: {error}") from None
+            raise BadTests(f"tests begin like JSON but cannot be read: {error}") from None
     if isinstance(tests, dict):
         return _cases(tests)
     if isinstance(tests, str):
@@ -88,31 +68,19 @@ def read_tests(tests: object, entry_point: object = None) -> list[Case] | list[S
     if not isinstance(tests, (list, tuple)) or not tests:
         raise BadTests("tests must be a source, a list of sources, or cases of input and output, at least one")
     if all(isinstance(test, dict) for test in tests):
-        columns = [_cases({name: [value] for name, value in test.items()}) for test in tests]
-        return [case for cases in columns for case in cases]
+        return [case for test in tests for case in _cases({name: [value] for name, value in test.items()})]
     if not all(isinstance(test, str) for test in tests):
         raise BadTests("tests must be all sources or all cases of input and output")
-    try:
-        steps = _steps(ast.parse("\n".join(tests)).body, candidate)
-    except BadTests:
-        raise
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise BadTests(f"tests are no Python: {type(error).__name__}: {error}") from None
-    if not steps:
-        raise BadTests("tests contain no assert and no statement that does anything")
-    foreign = {name.partition(".")[0] for name in imports(steps)} - sys.stdlib_module_names
-    if foreign:
-        raise BadTests(f"tests import {', '.join(sorted(foreign))}, which is not in the standard library")
-    return steps
+    return read_steps("\n".join(tests), candidate)
 
 
-def _cases(columns: dict) -> list[Case]:
-    given = [columns.get(name, columns.get(f"{name}s")) for name in ("input", "output")]
-    if columns.get("fn_name") or not all(isinstance(values, (list, tuple)) for values in given):
+def _cases(columns: dict[str, Any]) -> list[Case]:
+    inputs, outputs = (columns.get(name, columns.get(f"{name}s")) for name in ("input", "output"))
+    if columns.get("fn_name") or not isinstance(inputs, (list, tuple)) or not isinstance(outputs, (list, tuple)):
         raise BadTests("cases must have input and output, or inputs and outputs, and no fn_name")
-    if len(given[0]) != len(given[1]) or not given[0]:
-        raise BadTests(f"there are {len(given[0])} inputs and {len(given[1])} outputs")
-    return [Case(*map(_text, pair)) for pair in zip(*given, strict=True)]
+    if len(inputs) != len(outputs) or not inputs:
+        raise BadTests(f"there are {len(inputs)} inputs and {len(outputs)} outputs")
+    return [Case(_text(given), _text(expected)) for given, expected in zip(inputs, outputs, strict=True)]
 
 
 def _text(value: object) -> str:
@@ -124,11 +92,10 @@ def _text(value: object) -> str:
 
 
 def same_output(got: str, expected: str) -> bool:
-    r"""Whether outputs agree but for white space within and at the end of lines and empty lines at the end.
+    r"""Whether outputs are equal, apart from white space within and at the end of lines and empty lines at the end.
 
     >>> same_output("1  2 \n3\n\n", "1 2\n3"), same_output("1\n2", "1 2")
     (True, False)
     """
-    return [line.split() for line in got.rstrip().split("\n")] == [
-        line.split() for line in expected.rstrip().split("\n")
-    ]
+    first, second = ([line.split() for line in text.rstrip().split("\n")] for text in (got, expected))
+    return first == second

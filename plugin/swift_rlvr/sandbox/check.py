@@ -5,21 +5,21 @@ from __future__ import annotations
 import secrets
 import time
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from swift_rlvr.sandbox.asserts import Step, imports
+from swift_rlvr.sandbox.asserts import Step, imported_modules
 from swift_rlvr.sandbox.cases import Case, same_output
+from swift_rlvr.sandbox.child import LONGEST_DETAIL
 from swift_rlvr.sandbox.process import Child, Limits
 
 PASSED, WRONG = "passed", "wrong"
 _REPORTED = ("syntax error", "error", "out of memory", "ended early")
 FAILURES = (WRONG, *_REPORTED, "timeout", "too much output", "too many files", "killed")
 _SPARE_OUTPUT = 1 << 16
-_LONGEST_DETAIL = 300
 
 
 class Outcome(NamedTuple):
-    """What came of one test."""
+    """The outcome of one test."""
 
     result: str
     """`PASSED`, or one of `FAILURES`."""
@@ -29,21 +29,24 @@ class Outcome(NamedTuple):
 def check(
     code: str, tests: list[Case] | list[Step], limits: Limits, entry_point: str | None = None, all_tests: bool = False
 ) -> list[Outcome]:
-    """Run the tests in order, to the first that fails unless `all_tests`; the outcomes of those that were run.
+    """Run the tests in order, up to the first that fails unless `all_tests`; the outcomes of those that were run.
 
     Raises:
-        SandboxError: where the code cannot be run safely; nothing of it has been run then.
+        SandboxError: where the code cannot be run safely; none of it has been run then.
 
+    >>> from swift_rlvr.sandbox import read_tests
     >>> check("def double(x): return 2 * x", read_tests("assert double(2) == 4"), Limits())
     [Outcome(result='passed', detail='')]
     >>> check("print(int(input()) * 2)", [Case("2", "5")], Limits())
     [Outcome(result='wrong', detail="expected '5', got '4\\\\n'")]
     """
     deadline = time.monotonic() + limits.seconds
-    if isinstance(tests[0], Step):
-        return _check_steps(code, tests, limits, entry_point, all_tests, deadline)
+    steps = [test for test in tests if isinstance(test, Step)]
+    if steps:
+        return _check_steps(code, steps, limits, entry_point, all_tests, deadline)
     outcomes = []
     for case in tests:
+        assert isinstance(case, Case)
         outcomes.append(_check_case(code, case, limits, deadline))
         result = outcomes[-1].result
         if result != PASSED and not all_tests or result == "syntax error" or time.monotonic() >= deadline:
@@ -52,10 +55,10 @@ def check(
 
 
 def _check_case(code: str, case: Case, limits: Limits, deadline: float) -> Outcome:
-    expected = case.output.encode(errors="replace")
     job = {"code": code, "imports": None}
-    most = 2 * len(expected) + _SPARE_OUTPUT
-    with Child(job, limits, deadline, case.input.encode(errors="replace"), most) as child:
+    expected = case.output.encode(errors="replace")
+    max_output = 2 * len(expected) + _SPARE_OUTPUT
+    with Child(job, limits, deadline, case.input.encode(errors="replace"), max_output) as child:
         output, report = child.finish()
         if report is not None and not child.stopped:
             return _reported(report)
@@ -69,27 +72,27 @@ def _check_case(code: str, case: Case, limits: Limits, deadline: float) -> Outco
 def _check_steps(
     code: str, steps: list[Step], limits: Limits, entry_point: str | None, all_tests: bool, deadline: float
 ) -> list[Outcome]:
-    job = {"code": code, "imports": imports(steps), "entry_point": entry_point}
-    outcomes = []
+    job = {"code": code, "imports": imported_modules(steps), "entry_point": entry_point}
+    outcomes: list[Outcome] = []
     with Child(job, limits, deadline) as child:
         report = child.ask()
-        if report is not None and report.get("kind") != "loaded":
-            return [_reported(report)]
-        for step in steps if report is not None else ():
-            outcome = _check_step(child, step)
-            if outcome is None:
-                break
-            outcomes.append(outcome)
-            if outcome.result != PASSED and not all_tests:
-                return outcomes
-        else:
-            if report is not None:
+        if report is not None:
+            if report.get("kind") != "loaded":
+                return [_reported(report)]
+            for step in steps:
+                outcome = _check_step(child, step)
+                if outcome is None:
+                    break
+                outcomes.append(outcome)
+                if outcome.result != PASSED and not all_tests:
+                    return outcomes
+            else:
                 return outcomes
         return [*outcomes, _ended(child, child.status())]
 
 
 def _check_step(child: Child, step: Step) -> Outcome | None:
-    """Have one test done; None where the child does not answer, or not as it should."""
+    """Have the child evaluate one test; None where it does not answer, or not as it should."""
     nonce = secrets.token_hex(16)
     # a right value is written in not much more than the expected one; more is not even looked at
     longest = 16 * len(_shown(step.expected, None)) + _SPARE_OUTPUT
@@ -99,52 +102,57 @@ def _check_step(child: Child, step: Step) -> Outcome | None:
         return None
     kind = report.get("kind")
     if step.kind == "run" and kind in ("done", "failed"):
-        return Outcome(PASSED) if kind == "done" else Outcome(WRONG, _text(report))
+        return Outcome(PASSED) if kind == "done" else Outcome(WRONG, _detail(report))
     if kind == "opaque":
-        return Outcome(WRONG, f"expected {_shown(step.expected)}, got {_text(report)}")
+        return Outcome(WRONG, f"expected {_shown(step.expected)}, got {_detail(report)}")
     if kind != "value" or step.kind == "run":
         return _reported(report)
     try:
-        got = _decode(report.get("value"))
-        holds = step.holds(got)
-    except (ValueError, TypeError, RecursionError, OverflowError, ZeroDivisionError, IndexError) as error:
+        value = decode(report.get("value"))
+        holds = step.holds(value)
+    except (ValueError, TypeError, RecursionError, OverflowError, ZeroDivisionError) as error:
         return Outcome(WRONG, f"the value cannot be read: {type(error).__name__}")
-    return Outcome(PASSED) if holds else Outcome(WRONG, _difference(step.expected, got))
+    return Outcome(PASSED) if holds else Outcome(WRONG, _difference(step.expected, value))
 
 
-def _decode(value: object) -> object:
-    """Read what `child.encode` wrote, or something that pretends to be that."""
+def decode(value: Any) -> object:
+    """Read what `child.encode` wrote, or something that pretends to be that.
+
+    Raises:
+        ValueError, TypeError, RecursionError, OverflowError, ZeroDivisionError: for what it cannot have written.
+    """
+    if isinstance(value, dict):
+        raise ValueError("no value is written as an object")
     if not isinstance(value, list):
-        if isinstance(value, dict):
-            raise ValueError("no value is written as an object")
         return value
-    kind, *parts = value
-    if kind == "int":
-        (digits,) = parts
-        return int(digits, 16)
-    if kind == "bytes":
-        return bytes.fromhex(*parts)
-    if kind == "fraction":
-        numerator, denominator = parts
-        return Fraction(int(numerator, 16), int(denominator, 16))
-    if kind == "dict":
-        return {_decode(key): _decode(each) for key, each in parts}
-    if kind == "complex":
-        return complex(*parts)
-    kinds = {"list": list, "tuple": tuple, "set": set}
-    if kind not in kinds:
-        raise ValueError("unknown type")
-    return kinds[kind](map(_decode, parts))
+    match value:
+        case ["int", digits]:
+            return int(digits, 16)
+        case ["bytes", digits]:
+            return bytes.fromhex(digits)
+        case ["fraction", numerator, denominator]:
+            return Fraction(int(numerator, 16), int(denominator, 16))
+        case ["complex", real, imaginary]:
+            return complex(real, imaginary)
+        case ["dict", *items]:
+            return {decode(key): decode(each) for key, each in items}
+        case ["list", *items]:
+            return [decode(each) for each in items]
+        case ["tuple", *items]:
+            return tuple(map(decode, items))
+        case ["set", *items]:
+            return set(map(decode, items))
+    raise ValueError("unknown type")
 
 
 def _reported(report: dict) -> Outcome:
     kind = report.get("kind")
-    return Outcome(kind if kind in _REPORTED else "error", _text(report))
+    return Outcome(kind if kind in _REPORTED else "error", _detail(report))
 
 
-def _text(report: dict) -> str:
+def _detail(report: dict) -> str:
     detail = report.get("detail")
-    return detail[:_LONGEST_DETAIL] if isinstance(detail, str) else ""
+    return detail[:LONGEST_DETAIL] if isinstance(detail, str) else ""
 
 
 def _ended(child: Child, status: int) -> Outcome:

@@ -1,8 +1,8 @@
 """The sandboxed child: reads its job from a pipe, locks itself down, and only then runs the completion's code.
 
-`swift_rlvr.sandbox.process` starts it by `main`, outside the package. It is told either to run a program once, with the
+`swift_rlvr.sandbox.process` starts it by `main`, outside the package. Its job is either to run a program once, with the
 inherited standard input and output, or to load the code as a module and to evaluate tests that arrive one by one.
-Nothing that it says is believed further than `swift_rlvr.sandbox` explains.
+The parent believes its reports only as far as `swift_rlvr.sandbox` explains.
 """
 
 import builtins
@@ -10,20 +10,23 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Set
+from collections.abc import Callable, Set
 from fractions import Fraction
 from numbers import Rational
-from types import ModuleType
+from types import CodeType, ModuleType
+from typing import Any
 
-_LONGEST_DETAIL = 300
+LONGEST_DETAIL = 300
 
 
 class Opaque(Exception):
     """A value that is not made of plain types."""
 
 
-def encode(value: object) -> object:
+def encode(value: Any) -> Any:
     """Write a value of plain types as JSON that keeps them apart; subclasses as their plain ancestor.
+
+    `swift_rlvr.sandbox.check.decode` reads it.
 
     >>> encode((1, [2.5, None], {"a": {3}}))
     ['tuple', 1, ['list', 2.5, None], ['dict', ['a', ['set', 3]]]]
@@ -58,26 +61,26 @@ def _encode_any(value: object) -> object:
 
 def _describe(error: BaseException) -> str:
     try:
-        return f"{type(error).__name__}: {error}"[:_LONGEST_DETAIL]
-    except BaseException:  # the exception is foreign code, and so is its text
-        return type(error).__name__[:_LONGEST_DETAIL]
+        return f"{type(error).__name__}: {error}"[:LONGEST_DETAIL]
+    except BaseException:  # the exception is untrusted code, and so is its text
+        return type(error).__name__[:LONGEST_DETAIL]
 
 
 def _failure(error: BaseException) -> dict:
     kinds = {MemoryError: "out of memory", SystemExit: "ended early", AssertionError: "failed"}
-    kind = next((kind for type_, kind in kinds.items() if isinstance(error, type_)), "error")
+    kind = next((kind for cls, kind in kinds.items() if isinstance(error, cls)), "error")
     return {"kind": kind, "detail": _describe(error)}
 
 
-def _load(code: str, name: str):
-    """Compile the code and make the module in which it is to run; the code object and the module."""
+def _load(code: str, name: str) -> tuple[CodeType, ModuleType]:
+    """Compile the code and make the module in which it is to run."""
     compiled = compile(code, "<completion>", "exec", dont_inherit=True)
     module = ModuleType(name)
     sys.modules[name] = module
     return compiled, module
 
 
-def _run_program(job: dict, say) -> None:
+def _run_program(job: dict, report: Callable) -> None:
     compiled, module = _load(job["code"], "__main__")
     sys.argv = ["completion.py"]
     try:
@@ -85,36 +88,37 @@ def _run_program(job: dict, say) -> None:
     except SystemExit:
         raise
     except BaseException as error:
-        say(_failure(error))
+        report(_failure(error))
         sys.exit(1)
 
 
-def _run_tests(job: dict, say, hear) -> None:
-    """Load the code as the module `solution`, then do what is asked for until nothing more is."""
+def _run_tests(job: dict, report: Callable, receive: Callable) -> None:
+    """Load the code as the module `solution`, then evaluate the tests until no more arrive."""
     # taken before the code runs, so that it can't put its own in their place by assigning to a module
     evaluate, execute, compile_, dumps = eval, exec, compile, json.JSONEncoder().encode
-    standard = {builtins: dict(vars(builtins))}
+    standard: dict[ModuleType, dict] = {builtins: dict(vars(builtins))}
     for name in job["imports"]:
         try:
             module = importlib.import_module(name)
-        except ImportError:  # the test that asks for it will fail, and say so
+        except ImportError:  # the test that imports it will fail and report that
             continue
         standard[module] = dict(vars(module))
     compiled, module = _load(job["code"], "solution")
     try:
         execute(compiled, module.__dict__)
     except BaseException as error:
-        say(_failure(error))
+        report(_failure(error))
         return
     names = {name: value for name, value in vars(module).items() if name[:2] != "__"}
     shadows = {name: names[name] for name in names if name in standard[builtins] and name != job["entry_point"]}
     space = {"__name__": "tests"} | {name: value for name, value in names.items() if name not in shadows}
-    say({"kind": "loaded"})
-    while (step := hear()) is not None:
+    report({"kind": "loaded"})
+    while (step := receive()) is not None:
         sys.settrace(None)
         sys.setprofile(None)
         for module, saved in standard.items():
             vars(module).update(saved)
+        answer: dict[str, object]
         try:
             if step["prepare"]:
                 execute(compile_(step["prepare"], "<tests>", "exec", dont_inherit=True), space)
@@ -129,51 +133,53 @@ def _run_tests(job: dict, say, hear) -> None:
                 if len(dumps(answer)) > step["longest"]:
                     answer = {"kind": "opaque", "detail": "a value too long to be right"}
         except Opaque as error:
-            answer = {"kind": "opaque", "detail": f"a value {error}"[:_LONGEST_DETAIL]}
+            answer = {"kind": "opaque", "detail": f"a value {error}"[:LONGEST_DETAIL]}
         except BaseException as error:
             answer = _failure(error)
         answer["nonce"] = step["nonce"]
-        say(answer)
+        report(answer)
 
 
-def main(lock_down) -> None:
-    """Do the job that is to be read from the pipe argv[1], reporting to the pipe argv[2]."""
+def main(lock_down: Callable) -> None:
+    """Do the job that arrives on the pipe argv[1], and report to the pipe argv[2]."""
     source, sink = int(sys.argv[1]), int(sys.argv[2])
-    with open(source, "rb") as lines:
-        _converse(lock_down, lines.readline, sink)
-
-
-def _converse(lock_down, read, sink: int) -> None:
+    # taken now for the same reason as in `_run_tests`
     decode, dumps, write = json.JSONDecoder().decode, json.JSONEncoder().encode, os.write
+    with open(source, "rb") as lines:
+        read = lines.readline
 
-    def hear() -> dict | None:
-        line = read()
-        return decode(line.decode()) if line else None
+        def receive() -> dict | None:
+            line = read()
+            return decode(line.decode()) if line else None
 
-    def say(message: dict) -> None:
-        line = dumps(message).encode() + b"\n"
-        while line:
-            line = line[write(sink, line) :]
+        def report(message: dict) -> None:
+            line = dumps(message).encode() + b"\n"
+            while line:
+                line = line[write(sink, line) :]
 
-    lockdown = hear()
+        _converse(lock_down, receive, report)
+
+
+def _converse(lock_down: Callable, receive: Callable, report: Callable) -> None:
+    lockdown = receive()
     if lockdown is None:
         return
     try:
         lock_down(**lockdown)
     except Exception as error:  # whatever it is: the code must not be run
-        say({"kind": "refused", "detail": _describe(error)})
+        report({"kind": "refused", "detail": _describe(error)})
         return
-    say({"kind": "locked down"})
-    job = hear()
+    report({"kind": "locked down"})
+    job = receive()
     if job is None:
         return
-    builtins.exit = builtins.quit = sys.exit  # as the module `site` has them, which is not loaded
+    vars(builtins).update(exit=sys.exit, quit=sys.exit)  # as the module `site` does, which is not loaded
     for name in ("child", "lockdown"):
         sys.modules.pop(name, None)
     try:
         if job["imports"] is None:
-            _run_program(job, say)
+            _run_program(job, report)
         else:
-            _run_tests(job, say, hear)
+            _run_tests(job, report, receive)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # only compiling is not guarded inside
-        say({"kind": "syntax error", "detail": _describe(error)})
+        report({"kind": "syntax error", "detail": _describe(error)})

@@ -1,21 +1,31 @@
-"""What the sandboxed child does to itself before it runs any foreign code. Nothing of it can be undone from inside.
+"""What the sandboxed child does to itself before it runs untrusted code. None of it can be undone from inside.
 
-It needs no privilege, no namespace and no container setting, only a Linux kernel with seccomp filters, on x86_64 or
-aarch64. A filter that the kernel enforces whatever Python or C code asks for allows
+It needs no privilege, namespace or container setting, only a Linux kernel with seccomp filters, on x86_64 or aarch64.
+The filter is a list of the system calls that are allowed: those that CPython and its standard library need in order to
+compute, to start threads and to use files. The kernel enforces it whatever Python or C code asks for. So there are
 
-- no other process: fork and exec fail, threads are allowed. So there are no daemons, no fork bombs, no shell, the
-  memory limit of the process is the limit of the run, and killing the one process ends all of it;
-- no network and no socket of any kind but a `socketpair`, which asyncio needs;
-- no signal, tracing, priority or limit for any process but itself;
-- no memory that outlives it (System V, memfd), no io_uring, no change of permissions, owners or times of files.
+- no other processes: fork and exec fail, threads work. There are no daemons, no fork bombs and no shell, the memory
+  limit of the process is the limit of the run, and killing the one process ends all of it;
+- no network, and no socket except a stream `socketpair`, which asyncio needs and which cannot be addressed;
+- no signals to other processes, and no tracing, priority or limit of them;
+- no memory that outlives the process (System V, memfd), no io_uring, no bpf, no namespaces, no mounts, no keys, and no
+  change of the permissions, owners or times of files.
 
-Resource limits (CPU, address space, size of a file, open files, no core dump) cannot be raised again, because all
-capabilities are dropped, which binds root as well. RLIMIT_NPROC is not used: it counts all that the user runs
-elsewhere and does not bind root. Where the kernel has Landlock (5.13 or later), files can be read only in Python's own
-library and in what that needs, and written only in the run's folder, in which no further folders can be made. Without
-it nothing can be written at all, but all that the user can read stays readable.
+A call that is not on the list fails with EPERM. From number 424 on (Linux 5.1 and later) it fails with ENOSYS instead,
+as on an older kernel: the C library and Python try these newer calls and fall back to an older one on ENOSYS alone. For
+instance `clone3` keeps its flags in memory, where a filter cannot see them; on ENOSYS glibc uses `clone`, which is
+checked. Neither answer lets a call through.
 
-This module is also imported by the child, outside the package: it imports only the standard library.
+Resource limits (CPU, address space, file size, open files, no core dump) cannot be raised again because all
+capabilities are dropped, which binds root as well. RLIMIT_NPROC is not used: it counts all processes of the user and
+does not bind root. With Landlock (Linux 5.13) only Python's own library and what that needs can be read, and only the
+run's folder can be written. Without it nothing can be written, but all that the user can read stays readable.
+
+Why not libseccomp: its Python binding is not on PyPI, and pyseccomp, which is, needs a libseccomp.so.2 that slim images
+and conda environments lack. A pip-installed package would then have to refuse to run code. The filter also has to be
+testable for both architectures on one machine, and this way it is a plain list of instructions.
+
+The child imports this module outside the package, so it imports only the standard library.
 """
 
 import ctypes
@@ -27,67 +37,85 @@ import struct
 import sys
 
 _AUDIT_ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_Instruction = tuple[int, int, int, int]  # BPF: code, jump if true, jump if false, constant
 
 
-def _numbers(table: str) -> dict[str, tuple[int | None, int | None]]:
-    entries = (entry.split() for entry in table.split("|"))
-    return {name: tuple(None if each == "-" else int(each) for each in pair) for name, *pair in entries}
+def _numbers(table: str) -> dict[str, dict[str, int]]:
+    """A table of calls: name -> {machine: number}."""
+    rows = (row.split() for row in table.split("|"))
+    return {
+        name: {machine: int(number) for machine, number in zip(_AUDIT_ARCHITECTURE, pair, strict=True) if number != "-"}
+        for name, *pair in rows
+    }
 
 
 # Name, number on x86_64, number on aarch64 ("-": no such call), from Linux' unistd_64.h and asm-generic/unistd.h
-_SYSCALLS = _numbers("""
-    socket 41 198 | connect 42 203 | accept 43 202 | bind 49 200 | listen 50 201 | accept4 288 242 | fork 57 - |
-    vfork 58 - | execve 59 221 | execveat 322 281 | unshare 272 97 | setns 308 268 | ptrace 101 117 |
-    process_vm_readv 310 270 | process_vm_writev 311 271 | kcmp 312 272 | tkill 200 130 | rt_sigqueueinfo 129 138 |
-    rt_tgsigqueueinfo 297 240 | process_madvise 440 440 | pidfd_send_signal 424 424 | pidfd_open 434 434 |
-    pidfd_getfd 438 438 | io_uring_setup 425 425 | io_uring_enter 426 426 | io_uring_register 427 427 |
-    setpriority 141 140 | ioprio_set 251 30 | migrate_pages 256 238 | move_pages 279 239 | sched_setparam 142 118 |
-    sched_setscheduler 144 119 | sched_setaffinity 203 122 | sched_setattr 314 274 | shmget 29 194 | semget 64 190 |
-    msgget 68 186 | mq_open 240 180 | memfd_create 319 279 | memfd_secret 447 447 | userfaultfd 323 282 |
-    bpf 321 280 | perf_event_open 298 241 | add_key 248 217 | request_key 249 218 | keyctl 250 219 | mount 165 40 |
-    umount2 166 39 | pivot_root 155 41 | chroot 161 51 | open_by_handle_at 304 265 | open_tree 428 428 |
-    move_mount 429 429 | fsopen 430 430 | mount_setattr 442 442 | fanotify_init 300 262 | chmod 90 - | fchmod 91 52 |
-    fchmodat 268 53 | fchmodat2 452 452 | chown 92 - | fchown 93 55 | lchown 94 - | fchownat 260 54 | truncate 76 45 |
-    setxattr 188 5 | lsetxattr 189 6 | fsetxattr 190 7 | setxattrat 463 463 | removexattrat 466 466 |
-    removexattr 197 14 | lremovexattr 198 15 | fremovexattr 199 16 | file_setattr 469 469 | utime 132 - |
-    utimes 235 - | futimesat 261 - | utimensat 280 88
+_ALLOWED = _numbers("""
+    read 0 63 | write 1 64 | readv 19 65 | writev 20 66 | pread64 17 67 | pwrite64 18 68 | preadv 295 69 |
+    pwritev 296 70 | preadv2 327 286 | pwritev2 328 287 | sendfile 40 71 | copy_file_range 326 285 | lseek 8 62 |
+    open 2 - | openat 257 56 | close 3 57 | close_range 436 436 | dup 32 23 | dup2 33 - | dup3 292 24 | fcntl 72 25 |
+    ioctl 16 29 | fsync 74 82 | fdatasync 75 83 | ftruncate 77 46 | pipe 22 - | pipe2 293 59 | umask 95 166 |
+    stat 4 - | lstat 6 - | fstat 5 80 | newfstatat 262 79 | statx 332 291 | statfs 137 43 | fstatfs 138 44 |
+    access 21 - | faccessat 269 48 | faccessat2 439 439 | readlink 89 - | readlinkat 267 78 | getdents 78 - |
+    getdents64 217 61 | getcwd 79 17 | chdir 80 49 | fchdir 81 50 |
+    poll 7 - | ppoll 271 73 | select 23 - | pselect6 270 72 | epoll_create 213 - | epoll_create1 291 20 |
+    epoll_ctl 233 21 | epoll_wait 232 - | epoll_pwait 281 22 | eventfd2 290 19 | socketpair 53 199 | sendto 44 206 |
+    recvfrom 45 207 | shutdown 48 210 | getsockname 51 204 | getpeername 52 205 | getsockopt 55 209 |
+    mmap 9 222 | munmap 11 215 | mremap 25 216 | mprotect 10 226 | madvise 28 233 | msync 26 227 |
+    brk 12 214 | clone 56 220 | exit 60 93 | exit_group 231 94 | futex 202 98 | set_robust_list 273 99 |
+    rseq 334 293 | gettid 186 178 | sched_yield 24 124 | sched_getaffinity 204 123 | getcpu 309 168 |
+    rt_sigaction 13 134 | rt_sigprocmask 14 135 | rt_sigreturn 15 139 | rt_sigpending 127 136 | rt_sigsuspend 130 133 |
+    rt_sigtimedwait 128 137 | sigaltstack 131 132 | restart_syscall 219 128 | pause 34 - | alarm 37 - |
+    getitimer 36 102 | setitimer 38 103 | kill 62 129 | tgkill 234 131 |
+    clock_gettime 228 113 | clock_getres 229 114 | clock_nanosleep 230 115 | nanosleep 35 101 | gettimeofday 96 169 |
+    time 201 - | times 100 153 | getrusage 98 165 | getrlimit 97 163 | setrlimit 160 164 | prlimit64 302 261 |
+    getpid 39 172 | getppid 110 173 | getpgid 121 155 | getpgrp 111 - | getsid 124 156 | getuid 102 174 |
+    geteuid 107 175 | getgid 104 176 | getegid 108 177 | getresuid 118 148 | getresgid 120 150 | getgroups 115 158 |
+    getpriority 140 141 | prctl 157 167 | uname 63 160 | sysinfo 99 179 | getrandom 318 278
 """)
-# denied as well where there is no Landlock to keep them within the folder
-_WRITING_SYSCALLS = _numbers("""
-    creat 85 - | rename 82 - | renameat 264 38 | renameat2 316 276 | mkdir 83 - | mkdirat 258 34 | rmdir 84 - |
-    link 86 - | linkat 265 37 | symlink 88 - | symlinkat 266 36 | unlink 87 - | unlinkat 263 35 | mknod 133 - |
-    mknodat 259 33
+# allowed only with Landlock, which keeps them within the folder
+_WRITING = _numbers("""
+    creat 85 - | rename 82 - | renameat 264 38 | unlink 87 - | unlinkat 263 35
 """)
-# allowed for some arguments
-_CHECKED_SYSCALLS = _numbers("""
-    clone 56 220 | clone3 435 435 | kill 62 129 | tgkill 234 131 | prlimit64 302 261 | prctl 157 167 | open 2 - |
-    openat 257 56 | openat2 437 437
-""")
+_FIRST_NEW = 424
 _LOAD, _EQUAL, _NOT_LESS, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # BPF instructions
-_ALLOW, _KILL, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000
-_CLONE_THREAD = 0x00010000
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
+_ALLOW, _KILL = (_RETURN, 0, 0, 0x7FFF0000), (_RETURN, 0, 0, 0x80000000)
+_REFUSE, _MISSING = ((_RETURN, 0, 0, 0x00050000 | number) for number in (errno.EPERM, errno.ENOSYS))
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NAME, _PR_GET_NAME = 1, 4, 15, 16
+_PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 22, 38
+_THREAD_FLAGS = (0x003D0F00, 0x007D0F00)  # with which pthread_create calls clone, in glibc and in musl
+_STREAMS = (1, 0x801, 0x80001, 0x80801)  # SOCK_STREAM, with or without SOCK_NONBLOCK and SOCK_CLOEXEC
+# F_DUPFD F_GETFD F_SETFD F_GETFL F_SETFL F_GETLK F_SETLK F_SETLKW F_DUPFD_CLOEXEC F_GETPIPE_SZ; without F_SETOWN and
+# F_SETSIG, which have the kernel send any signal to any process of the user when input arrives
+_FCNTL_COMMANDS = (0, 1, 2, 3, 4, 5, 6, 7, 1030, 1032)
+_IOCTL_REQUESTS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)  # TCGETS TIOCGWINSZ FIONREAD FIONBIO FIO(N)CLEX
 
 # Landlock's access rights, by bit
 _WRITE_FILE, _READ_FILE, _READ_DIR, _REMOVE_FILE, _MAKE_FILE, _TRUNCATE = (1 << bit for bit in (1, 2, 3, 5, 8, 14))
 _RIGHTS_BY_VERSION = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-_READABLE = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/usr/share/zoneinfo", "/etc/localtime")
-_READABLE += ("/etc/ld.so.cache", "/dev/urandom", "/dev/random", "/dev/zero", "/dev/null")
+_READABLE = (
+    *("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/usr/share/zoneinfo", "/etc/localtime"),
+    *("/etc/ld.so.cache", "/dev/urandom", "/dev/random", "/dev/zero", "/dev/null"),
+)
 
 
 class LockdownError(Exception):
-    """The kernel does not offer what the sandbox cannot do without."""
+    """The kernel lacks something that the sandbox cannot do without."""
 
 
 def lock_down(parent: int, folder: str, memory: int, cpu_seconds: int, file_size: int, landlock: bool = True) -> None:
-    """Give up, for good, all that the calling process does not need in order to compute.
+    """Give up for good all that the calling process does not need in order to compute.
 
     Args:
-        parent: the process that is to take this one along when it dies. folder: the only one to be written to.
-        memory, file_size: bytes. landlock: False to do without it, for tests of that.
+        parent: process id; when that process dies, this one is killed.
+        folder: the only folder that can be written to.
+        memory: bytes of address space.
+        cpu_seconds: seconds of CPU time.
+        file_size: bytes that one file may have.
+        landlock: use Landlock where the kernel has it; False is for testing the case without it.
 
     Raises:
-        LockdownError: where that is not possible; foreign code must not be run then.
+        LockdownError: where that is not possible. Untrusted code must not be run then.
     """
     if not sys.platform.startswith("linux") or os.uname().machine not in _AUDIT_ARCHITECTURE or sys.maxsize < 2**32:
         raise LockdownError(f"it needs 64-bit Linux on x86_64 or aarch64, and this is {sys.platform}")
@@ -111,9 +139,9 @@ def lock_down(parent: int, folder: str, memory: int, cpu_seconds: int, file_size
     header, nothing = struct.pack("Ii", 0x20080522, 0), bytes(24)
     if libc.capset(header, nothing) != 0:
         raise LockdownError(f"the capabilities cannot be dropped: {os.strerror(ctypes.get_errno())}")
-    _filter_syscalls(libc, read_only=not confined)
+    install_filter(libc, build_filter(os.uname().machine, os.getpid(), read_only=not confined))
     if libc.socket(2, 1, 0) != -1 or ctypes.get_errno() != errno.EPERM:
-        raise LockdownError("the kernel accepts the seccomp filter and does not heed it")
+        raise LockdownError("the kernel accepts the seccomp filter and does not apply it")
 
 
 def _prctl(libc: ctypes.CDLL, option: int, *values) -> None:
@@ -123,7 +151,7 @@ def _prctl(libc: ctypes.CDLL, option: int, *values) -> None:
 
 
 def _confine_files(libc: ctypes.CDLL, folder: str) -> bool:
-    """Restrict by Landlock which files can be opened; say whether the kernel has it."""
+    """Restrict by Landlock which files can be opened. False where the kernel does not have it."""
     create, add, restrict = 444, 445, 446
 
     def call(number: int, *arguments) -> int:
@@ -137,7 +165,7 @@ def _confine_files(libc: ctypes.CDLL, folder: str) -> bool:
     ruleset = call(create, struct.pack("Q", rights), 8, 0)
     if ruleset < 0:
         raise LockdownError(f"Landlock is refused: {os.strerror(ctypes.get_errno())}")
-    # the child's own search path holds its standard library; libraries in C lie beside it in a conda environment
+    # the child's search path holds its standard library; in a conda environment C libraries lie beside it
     library = os.path.dirname(os.__file__)
     allowed = dict.fromkeys((*_READABLE, *sys.path, library, os.path.dirname(library)), _READ_FILE | _READ_DIR)
     allowed["/dev/null"] |= _WRITE_FILE
@@ -145,7 +173,7 @@ def _confine_files(libc: ctypes.CDLL, folder: str) -> bool:
     for path, granted in allowed.items():
         try:
             beneath = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        except OSError:  # not every system has every one
+        except OSError:  # not every system has all of them
             continue
         if not os.path.isdir(path):
             granted &= _READ_FILE | _WRITE_FILE | _TRUNCATE
@@ -158,47 +186,55 @@ def _confine_files(libc: ctypes.CDLL, folder: str) -> bool:
     return True
 
 
-def _filter_syscalls(libc: ctypes.CDLL, read_only: bool) -> None:
-    program = _program(os.uname().machine, os.getpid(), read_only)
+def install_filter(libc: ctypes.CDLL, program: list[_Instruction]) -> None:
+    """Have the kernel apply a filter to the calling process. It needs `_PR_SET_NO_NEW_PRIVS` first."""
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *instruction) for instruction in program))
-    _prctl(
-        libc,
-        _PR_SET_SECCOMP,
-        2,
-        ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))),
-    )
+    description = struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
+    _prctl(libc, _PR_SET_SECCOMP, 2, ctypes.create_string_buffer(description))
 
 
-def _program(machine: str, own: int, read_only: bool) -> list[tuple[int, int, int, int]]:
-    """The filter: instructions (code, jump if true, jump if false, constant) over `struct seccomp_data`."""
-    column = list(_AUDIT_ARCHITECTURE).index(machine)
-    fail = (_RETURN, 0, 0, _FAIL | errno.EPERM)
-    missing = (_RETURN, 0, 0, _FAIL | errno.ENOSYS)
-    allow = (_RETURN, 0, 0, _ALLOW)
-    writes = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+def _load_argument(index: int) -> _Instruction:
+    return _LOAD, 0, 0, 16 + 8 * index  # the lower 32 bits, which is all that the kernel reads of those checked here
 
-    def argument(index: int) -> tuple[int, int, int, int]:
-        return _LOAD, 0, 0, 16 + 8 * index  # its lower half
 
-    rules = {
-        "clone": [argument(0), (_ANY_BIT, 1, 0, _CLONE_THREAD), fail, allow],
-        "clone3": [missing],  # its flags lie in memory, out of a filter's sight; the C library then asks for clone
-        "kill": [argument(0), (_EQUAL, 1, 0, own), fail, allow],
-        "tgkill": [argument(0), (_EQUAL, 1, 0, own), fail, allow],
-        "prlimit64": [argument(0), (_EQUAL, 2, 0, 0), (_EQUAL, 1, 0, own), fail, allow],
-        "prctl": [argument(0), (_EQUAL, 0, 1, _PR_SET_PDEATHSIG), fail, allow],
+def _one_of(index: int, *values: int) -> list[_Instruction]:
+    """Refuse the call unless the argument is one of these values."""
+    count = len(values)
+    return [_load_argument(index), *((_EQUAL, count - i, 0, value) for i, value in enumerate(values)), _REFUSE]
+
+
+def _none_of(index: int, bits: int) -> list[_Instruction]:
+    """Refuse the call if the argument has one of these bits."""
+    return [_load_argument(index), (_ANY_BIT, 0, 1, bits), _REFUSE]
+
+
+def build_filter(machine: str, own: int, read_only: bool) -> list[_Instruction]:
+    """The filter for the process `own`: a BPF program over `struct seccomp_data`.
+
+    A call under another interface is never allowed: 32-bit calls, whose numbers mean something else, kill the process,
+    and the numbers of x32 lie above all that are on the list.
+
+    Args:
+        machine: "x86_64" or "aarch64".
+        own: the process id, which the process may signal.
+        read_only: refuse to open files for writing, to rename and to remove them.
+    """
+    checks = {
+        "clone": _one_of(0, *_THREAD_FLAGS),
+        "kill": _one_of(0, own),
+        "tgkill": _one_of(0, own),
+        "prlimit64": _one_of(0, 0, own),
+        "prctl": _one_of(0, _PR_SET_NAME, _PR_GET_NAME),
+        "fcntl": _one_of(1, *_FCNTL_COMMANDS),
+        "ioctl": _one_of(1, *_IOCTL_REQUESTS),
+        "socketpair": [*_one_of(0, 1), *_one_of(1, *_STREAMS)],  # AF_UNIX
     }
     if read_only:
-        rules["open"] = [argument(1), (_ANY_BIT, 0, 1, writes), fail, allow]
-        rules["openat"] = [argument(2), (_ANY_BIT, 0, 1, writes), fail, allow]
-        rules["openat2"] = [missing]
-    rules |= dict.fromkeys([*_SYSCALLS, *(_WRITING_SYSCALLS if read_only else ())], [fail])
-    program = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, _AUDIT_ARCHITECTURE[machine]), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, 0)]
-    if machine == "x86_64":  # the same calls once more, under the numbers of the x32 interface
-        program += [(_NOT_LESS, 0, 1, 0x40000000), (_RETURN, 0, 0, _KILL)]
-    numbers = _SYSCALLS | _WRITING_SYSCALLS | _CHECKED_SYSCALLS
-    for name, instructions in rules.items():
-        number = numbers[name][column]
-        if number is not None:
-            program += [(_EQUAL, 0, len(instructions), number), *instructions]
-    return [*program, allow]
+        writes = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+        checks |= {"open": _none_of(1, writes), "openat": _none_of(2, writes)}
+    program = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, _AUDIT_ARCHITECTURE[machine]), _KILL, (_LOAD, 0, 0, 0)]
+    for name, numbers in (_ALLOWED if read_only else _ALLOWED | _WRITING).items():
+        if machine in numbers:
+            verdict = [*checks.get(name, ()), _ALLOW]
+            program += [(_EQUAL, 0, len(verdict), numbers[machine]), *verdict]
+    return [*program, (_NOT_LESS, 0, 1, _FIRST_NEW), _MISSING, _REFUSE]

@@ -1,18 +1,22 @@
-"""The parent's side of one sandboxed child: start it, talk with it until a deadline, kill it, remove its folder."""
+"""The parent's side of one sandboxed child: start it, talk to it until a deadline, kill it, remove its folder."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import select
+import selectors
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
+from io import FileIO
 from math import ceil
 from pathlib import Path
+from typing import Any
 
 _START = (
     "import sys; sys.path[0] = sys.argv.pop(1); import child, lockdown; del sys.path[0]; child.main(lockdown.lock_down)"
@@ -27,7 +31,7 @@ _FILE_SIZE, _FOLDER_SIZE, _FOLDER_FILES = 16 << 20, 64 << 20, 256
 
 
 class SandboxError(RuntimeError):
-    """Foreign code cannot be run safely on this machine, and so it is not run at all."""
+    """Untrusted code cannot be run safely on this machine, and so it is not run at all."""
 
 
 @dataclass(frozen=True)
@@ -35,83 +39,82 @@ class Limits:
     """What a run may use."""
 
     seconds: float = 6.0
-    """By the clock on the wall, for all of a run, however many processes it takes one after the other."""
+    """Wall-clock time for all of a run, however many processes it takes one after the other."""
     memory_mb: int = 512
-    """Address space, of which the interpreter itself takes some 20 MB."""
+    """MiB of address space, of which the interpreter itself takes some 20."""
     landlock: bool = True
-    """Use Landlock where the kernel has it; without it no file can be written, but all can be read."""
+    """Use Landlock where the kernel has it. Without it no file can be written, but all can be read."""
 
 
 class Child:
-    """A context manager: the child runs within it, and is dead and its folder removed when it is left.
+    """A context manager: the child runs within it, and is dead and its folder removed on exit.
 
-    The child is started by `subprocess`, which never runs Python code between fork and exec; so it can be used from any
-    thread of a process that has loaded CUDA. It knows nothing of the parent's environment, has an empty folder of its
-    own, no terminal, and dies with the thread that made it.
+    The child is started by `subprocess`, which never runs Python code between fork and exec, so it can be used from any
+    thread of a process that has loaded CUDA. It sees nothing of the parent's environment, has an empty folder of its
+    own and no terminal, and dies with the thread that made it.
     """
 
-    def __init__(self, job: dict, limits: Limits, deadline: float, stdin: bytes | None = None, most_output: int = 0):
-        """Describe a child; stdin None is for one that reads and writes nothing.
+    def __init__(
+        self, job: dict, limits: Limits, deadline: float, stdin: bytes | None = None, max_output: int = 0
+    ) -> None:
+        """Describe a child.
 
-        Entering it raises SandboxError where the child could not lock itself down, and so has not been told the code.
+        Entering it raises SandboxError where the child could not lock itself down; the code is not sent to it then.
 
         Args:
-            job: what `swift_rlvr.sandbox.child` is told. deadline: as `time.monotonic` counts.
-            most_output: bytes of standard output after which it is stopped.
+            job: the message with the code, see `swift_rlvr.sandbox.child`.
+            deadline: in terms of `time.monotonic`.
+            stdin: standard input; None for a child without standard input and output.
+            max_output: bytes of standard output after which it is stopped.
         """
         self.job, self.limits, self.deadline = job, limits, deadline
-        self.stdin, self.most_output = stdin, most_output
+        self.stdin, self.max_output = stdin, max_output
         self.stopped = ""
-        """Why it was stopped: timeout, too much output, too many files, ended early for a false report; or nothing."""
+        """Why it was stopped (timeout, too much output, too many files, ended early for a false report), or empty."""
+        self._unsent: dict[FileIO, memoryview] = {}
+        self._received: dict[FileIO, bytearray] = {}
+        self._limit: dict[FileIO, int] = {}  # bytes
+        self._open: set[FileIO] = set()
 
     def __enter__(self) -> Child:
-        with contextlib.ExitStack() as stack:
-            temporary = tempfile.TemporaryDirectory(prefix="swift-rlvr-", ignore_cleanup_errors=True)
-            self._folder = stack.enter_context(temporary)
-            with contextlib.ExitStack() as started:
-                theirs, self._jobs = os.pipe()
-                started.callback(os.close, theirs)
-                stack.callback(os.close, self._jobs)
-                self._reports, their_reports = os.pipe()
-                started.callback(os.close, their_reports)
-                stack.callback(os.close, self._reports)
-                self._process = self._start(theirs, their_reports)
-            stack.callback(self._end)
-            self._received, self._most = {self._reports: bytearray()}, {self._reports: _LONGEST_REPORT}
-            self._unsent = {}
-            for end in (self._jobs, self._reports):
-                os.set_blocking(end, False)
+        with ExitStack() as ours:
+            self._folder = ours.enter_context(
+                tempfile.TemporaryDirectory(prefix="swift-rlvr-", ignore_cleanup_errors=True)
+            )
+            self._selector = ours.enter_context(selectors.PollSelector())
+            with ExitStack() as theirs:
+                jobs, self._jobs = _pipe(reader=theirs, writer=ours)
+                self._reports, reports = _pipe(reader=ours, writer=theirs)
+                stdin: FileIO | int = subprocess.DEVNULL
+                stdout: FileIO | int = subprocess.DEVNULL
+                if self.stdin is not None:
+                    (stdin, self._stdin), (self._stdout, stdout) = _pipe(theirs, ours), _pipe(ours, theirs)
+                self._process = self._start(jobs, reports, stdin, stdout)
+            ours.callback(self._kill)
+            self._receive_from(self._reports, _LONGEST_REPORT)
             self._lock_down()
             if self.stdin is not None:
-                for pipe in (self._process.stdin, self._process.stdout):
-                    os.set_blocking(pipe.fileno(), False)
-                if self.stdin:
-                    self._unsent[self._process.stdin.fileno()] = memoryview(self.stdin)
-                else:
-                    self._process.stdin.close()
-                self._received[self._process.stdout.fileno()] = bytearray()
-                self._most[self._process.stdout.fileno()] = self.most_output
-            self._open = set(self._received)
-            self._unsent[self._jobs] = _line(self.job)
-            self._leave = stack.pop_all()
+                self._send_to(self._stdin, self.stdin)
+                self._receive_from(self._stdout, self.max_output)
+            self._send_to(self._jobs, _line(self.job))
+            self._leave = ours.pop_all()
         return self
 
-    def _start(self, jobs: int, reports: int) -> subprocess.Popen:
-        standard = subprocess.DEVNULL if self.stdin is None else subprocess.PIPE
+    def _start(self, jobs: FileIO, reports: FileIO, stdin: FileIO | int, stdout: FileIO | int) -> subprocess.Popen:
+        ends = jobs.fileno(), reports.fileno()
         return subprocess.Popen(
-            [sys.executable, "-S", "-c", _START, _HERE, str(jobs), str(reports)],
-            stdin=standard,
-            stdout=standard,
+            [sys.executable, "-S", "-c", _START, _HERE, *map(str, ends)],
+            stdin=stdin,
+            stdout=stdout,
             stderr=subprocess.DEVNULL,
-            bufsize=0,
-            pass_fds=(jobs, reports),
+            pass_fds=ends,
             cwd=self._folder,
             env=_ENVIRONMENT | {"HOME": self._folder, "TMPDIR": self._folder},
             start_new_session=True,
         )
 
     def _lock_down(self) -> None:
-        """Have the child lock itself down. Only then is it told the code: what it says before can be believed."""
+        """Have the child lock itself down. The code is sent only after that, so what it says before can be believed."""
         lockdown = {
             "parent": os.getpid(),
             "folder": self._folder,
@@ -120,22 +123,21 @@ class Child:
             "file_size": _FILE_SIZE,
             "landlock": self.limits.landlock,
         }
-        self._open = {self._reports}
         report = self.ask(lockdown)
         if report is None and not self.stopped and self.status() >= 0:
             report = {"detail": f"{sys.executable} ends at once with status {self._process.returncode}"}
         if report is not None and report.get("kind") != "locked down":
-            raise SandboxError(f"completions' code can't be run safely here, and so not at all: {report.get('detail')}")
+            raise SandboxError(f"code cannot be run safely here, so it is not run at all: {report.get('detail')}")
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._leave.close()
 
     def ask(self, message: dict | None = None, longest: int = _LONGEST_REPORT) -> dict | None:
         """Send a message, if there is one, and return the next report, or None where there will be no more."""
         if message is not None:
-            self._unsent[self._jobs] = _line(message)
+            self._send_to(self._jobs, _line(message))
         received = self._received[self._reports]
-        self._most[self._reports] = longest
+        self._limit[self._reports] = longest
         self._exchange(lambda: b"\n" in received or self._reports not in self._open)
         line, end, rest = bytes(received).partition(b"\n")
         received[:] = rest
@@ -145,11 +147,11 @@ class Child:
         """Let the program read its input and run to its end; its standard output, and its report if it made one."""
         self._exchange(lambda: not self._open)
         report, end, _ = bytes(self._received[self._reports]).partition(b"\n")
-        return bytes(self._received[self._process.stdout.fileno()]), _report(report) if end else None
+        return bytes(self._received[self._stdout]), _report(report) if end else None
 
     def status(self) -> int:
         """Wait for the end of a child that has closed its pipes; its exit status, negative for a signal."""
-        if not self.stopped and self._open:  # it has not, and what it said was no report
+        if not self.stopped and self._open:  # it has not closed them: what it sent was no report
             self.stopped = "ended early"
         if not self.stopped:
             try:
@@ -159,71 +161,73 @@ class Child:
         self._kill()
         return self._process.returncode
 
-    def _exchange(self, done) -> None:
-        """Write what is unsent and read what comes, until `done()` or until the child has to be stopped."""
-        poll = select.poll()
-        for end in self._unsent:
-            poll.register(end, select.POLLOUT)
-        for end in self._open:
-            poll.register(end, select.POLLIN)
-        while not self.stopped and not done():
+    def _exchange(self, is_done: Callable[[], bool]) -> None:
+        """Write what is unsent and read what arrives, until `is_done()` or until the child has to be stopped."""
+        while not self.stopped and not is_done():
             left = self.deadline - time.monotonic()
             if left <= 0:
                 self.stopped = "timeout"
-                break
-            if _is_full(self._folder):
+            elif _is_full(self._folder):
                 self.stopped = "too many files"
-                break
-            for end, _ in poll.poll(1000 * min(left, _TICK)):
-                if end in self._unsent:
-                    self._send(end, poll)
-                else:
-                    self._receive(end, poll)
+            else:
+                for key, _ in self._selector.select(min(left, _TICK)):
+                    (self._send if key.data in self._unsent else self._receive)(key.data)
         if self.stopped:
             self._kill()
 
-    def _send(self, end: int, poll: select.poll) -> None:
-        try:
-            rest = self._unsent[end][os.write(end, self._unsent[end][:_CHUNK]) :]
-        except BlockingIOError:
-            return
-        except BrokenPipeError:  # it need not read what it is given
-            rest = b""
-        self._unsent[end] = rest
-        if not rest:
-            poll.unregister(end)
-            del self._unsent[end]
-            if end != self._jobs:
-                self._process.stdin.close()
+    def _send_to(self, end: FileIO, content: bytes) -> None:
+        """Have `_exchange` write this. Standard input is closed after it."""
+        os.set_blocking(end.fileno(), False)
+        if end not in self._unsent:
+            self._selector.register(end, selectors.EVENT_WRITE, end)
+        self._unsent[end] = memoryview(content)
 
-    def _receive(self, end: int, poll: select.poll) -> None:
+    def _send(self, end: FileIO) -> None:
+        unsent = self._unsent[end]
         try:
-            chunk = os.read(end, _CHUNK)
-        except BlockingIOError:
+            count = end.write(unsent[:_CHUNK]) or 0
+        except BrokenPipeError:  # the child need not read all of it
+            count = len(unsent)
+        self._unsent[end] = unsent[count:]
+        if count == len(unsent):
+            self._selector.unregister(end)
+            del self._unsent[end]
+            if end is not self._jobs:
+                end.close()
+
+    def _receive_from(self, end: FileIO, limit: int) -> None:
+        os.set_blocking(end.fileno(), False)
+        self._selector.register(end, selectors.EVENT_READ, end)
+        self._received[end], self._limit[end] = bytearray(), limit
+        self._open.add(end)
+
+    def _receive(self, end: FileIO) -> None:
+        chunk = end.read(_CHUNK)
+        if chunk is None:
             return
         self._received[end] += chunk
-        if len(self._received[end]) > self._most[end]:
+        if len(self._received[end]) > self._limit[end]:
             self.stopped = "too much output"
         if not chunk:
-            poll.unregister(end)
+            self._selector.unregister(end)
             self._open.discard(end)
 
     def _kill(self) -> None:
         self._process.kill()
         self._process.wait()
 
-    def _end(self) -> None:
-        self._kill()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
+
+def _pipe(reader: ExitStack, writer: ExitStack) -> tuple[FileIO, FileIO]:
+    """The two ends of a pipe, each to be closed by a stack."""
+    read, write = os.pipe()
+    return reader.enter_context(FileIO(read, "rb")), writer.enter_context(FileIO(write, "wb"))
 
 
-def _line(message: dict) -> memoryview:
-    return memoryview(json.dumps(message).encode() + b"\n")
+def _line(message: dict) -> bytes:
+    return json.dumps(message).encode() + b"\n"
 
 
-def _report(line: bytes) -> dict | None:
+def _report(line: bytes) -> dict[str, Any] | None:
     """Read what the child says, which may be anything; None where it is no report."""
     try:
         report = json.loads(line)

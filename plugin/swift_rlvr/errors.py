@@ -38,3 +38,10 @@ def require(package: str, extra: str, purpose: str) -> None:
     if find_spec(package) is None:
         name = package.replace("_", "-")
         raise InputError(f"{name} is not installed, and {purpose} needs it: pip install 'swift-rlvr[{extra}]'")
+
+
+class DivergedError(RuntimeError):
+    """Training has diverged: the loss, its gradient or the weights are no longer finite. The last checkpoint is kept.
+
+    No mistake of the user, so no InputError: `swift-rlvr train` ends with status 3, not 2.
+    """

@@ -1,6 +1,7 @@
 """Checkpoints: folders `checkpoint-<step>` with a model that transformers loads, and the trainer's whole state.
 
-A checkpoint is written under another name first, so that one that is there is whole, and old ones go only after that.
+A checkpoint gets its name when it is complete, and older ones are deleted after that, so that an interrupted write
+loses nothing.
 """
 
 from __future__ import annotations
@@ -17,8 +18,6 @@ import torch
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import write_json
 from swift_rlvr.runs.folder import ARGS, checkpoints
-
-MAY_CHANGE = {"save_steps", "save_total_limit"}  # between a run and its continuation
 
 STATE = "trainer_state.pt"
 
@@ -40,26 +39,20 @@ def save(
     return path
 
 
-def load_state(path: str | Path, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The trainer's state in a checkpoint; InputError where there is none or the run had other settings."""
+def load_state(path: str | Path) -> dict[str, Any]:
+    """The trainer's state in a checkpoint; InputError where there is none."""
     try:
-        state = torch.load(Path(path) / STATE, map_location="cpu", weights_only=True)
+        return torch.load(Path(path) / STATE, map_location="cpu", weights_only=True)
     except OSError as error:
         raise InputError(f"{path}: expected a checkpoint of this trainer, with {STATE} in it") from error
-    before = state["settings"]
-    different = [f"{name} {before.get(name)!r}, now {value!r}" for name, value in settings.items()
-                 if name not in MAY_CHANGE and before.get(name) != value]  # fmt: skip
-    if different:
-        raise InputError(f"{path}: cannot be continued with other settings: there {'; there '.join(different)}")
-    return state
 
 
 def random_state() -> dict[str, Any]:
     """All global random states: Python's, numpy's, torch's."""
     version, keys, gauss = random.getstate()
-    name, numbers, *rest = np.random.get_state()
+    name, numbers, *rest = np.random.get_state(legacy=True)
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-    state = {"python": [version, list(keys), gauss], "numpy": [name, numbers.tolist(), *rest]}
+    state = {"python": [version, list(keys), gauss], "numpy": [name, np.asarray(numbers).tolist(), *rest]}
     return {**state, "torch": torch.get_rng_state(), "cuda": cuda}
 
 

@@ -1,4 +1,4 @@
-"""Completions sampled from a policy with transformers: one pass over each prompt, one growing cache, no row in vain.
+"""Completions sampled from a policy with transformers: one pass over each prompt, one growing cache.
 
 `generate` of transformers computes every prompt once for each of its completions, copies the whole cache at every
 token, and goes on with completions that have ended until the last one has. Here a prompt is read once for its whole
@@ -20,7 +20,7 @@ LEAVE_SHARE = 8  # completions leave the batch when one in so many has ended
 
 
 class RoomyLayer(DynamicLayer):
-    """A cache layer that is copied once in ROOM tokens. `keys` and `values` are views of what is filled."""
+    """A cache layer that is copied once in ROOM tokens. `keys` and `values` are views of the filled part."""
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         if not self.is_initialized:

@@ -23,7 +23,7 @@ def selected_log_probs(logits: Tensor, tokens: Tensor, temperature: float = 1.0)
 def sequence_log_probs(logits: Tensor, tokens: Tensor, temperature: float = 1.0) -> Tensor:
     """Log-probability of each token after the first: logits (B, L, V) and tokens (B, L) -> (B, L - 1).
 
-    The labels are shifted: what the model says at place i is about the token at i + 1.
+    The labels are shifted: the logits at position i are for the token at i + 1.
     """
     return selected_log_probs(logits[:, :-1], tokens[:, 1:], temperature)
 

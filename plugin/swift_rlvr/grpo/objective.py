@@ -10,8 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-AGGREGATIONS = ("grpo", "dapo", "dr_grpo")
-RATIO_LEVELS = ("token", "sequence")
+from swift_rlvr.grpo.settings import AGGREGATIONS, RATIO_LEVELS
 
 
 def total_reward(rewards: Tensor, weights: Tensor) -> Tensor:
@@ -171,7 +170,7 @@ def policy_loss(
     at_low, at_high = (hit.expand_as(log_probs) & counts for hit in clipped(ratio, advantages, low, high))
     sums = {"clip_ratio/low_mean": at_low.sum(), "clip_ratio/high_mean": at_high.sum()}
     sums["clip_ratio/region_mean"] = (at_low | at_high).sum()
-    if beta:
+    if beta and ref is not None:
         divergence = k3(log_probs, ref.where(counts, 0))
         loss = loss + beta * divergence
         sums["kl"] = divergence.detach().sum()

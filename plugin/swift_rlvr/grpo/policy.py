@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from .log_probs import chunked_log_probs, selected_log_probs
-from .objective import policy_loss
+from swift_rlvr.grpo.log_probs import chunked_log_probs, selected_log_probs
+from swift_rlvr.grpo.objective import policy_loss
 
 LOGITS_IN_MEMORY = 2**25  # at a time: 128 MB in float32, four times as much with what their gradient needs
 
@@ -44,13 +44,17 @@ class Batch:
 
     def take(self, rows: Tensor) -> Batch:
         """Some of the completions, without the columns that are padding in all of them."""
-        cut = {name: None if value is None else value[rows] for name, value in vars(self).items()}
-        prompt, completion = (int(cut[name].sum(1).max().clamp(min=1)) for name in ("prompt_mask", "mask"))
-        for name in ("prompts", "prompt_mask"):
-            cut[name] = cut[name][:, -prompt:]
-        for name in ("completions", "mask", "weights", "old", "ref"):
-            cut[name] = None if cut[name] is None else cut[name][:, :completion]
-        return Batch(**cut)
+        prompt, completion = (int(mask[rows].sum(1).max().clamp(min=1)) for mask in (self.prompt_mask, self.mask))
+        before, after = slice(-prompt, None), slice(0, completion)
+
+        def part(tensor: Tensor | None, *columns: slice) -> Any:
+            return None if tensor is None else tensor[(rows, *columns)]
+
+        return Batch(
+            part(self.prompts, before), part(self.prompt_mask, before), part(self.completions, after),
+            part(self.mask, after), part(self.weights, after), part(self.advantages), part(self.old, after),
+            part(self.ref, after),
+        )  # fmt: skip
 
     def distinct_prompts(self) -> tuple[Tensor, Tensor]:
         """For each distinct prompt a row that has it (D,), and for each row the number of its prompt (B,)."""
@@ -110,12 +114,12 @@ class Policy:
         """Log-probability of every completion token, float32 (B, T); 0 where the mask is not set."""
         counts, labels = batch.mask, batch.completions[batch.mask]
         with self.autocast():
-            states = self._states(batch)[counts]  # what is said there is about the token
+            states = self._states(batch)[counts]  # (N, H) before each of the N tokens that count
             if self._plain_head:
-                found = chunked_log_probs(states, self.head, labels, self.temperature, self.chunk)
+                values = chunked_log_probs(states, self.head, labels, self.temperature, self.chunk)
             else:
-                found = selected_log_probs(states, labels, self.temperature)
-        return found.new_zeros(counts.shape).masked_scatter(counts, found)
+                values = selected_log_probs(states, labels, self.temperature)
+        return values.new_zeros(counts.shape).masked_scatter(counts, values)
 
     def _states(self, batch: Batch) -> Tensor:
         """The last hidden states before each completion token, (B, T, H); logits where the head is not plain."""
@@ -147,8 +151,8 @@ class Policy:
         """The same without gradient, in micro-batches."""
         result = torch.zeros(batch.mask.shape, device=batch.mask.device)
         for rows, part in batch.micro_batches(micro_batch):
-            found = self.log_probs(part)
-            result[rows, : found.shape[1]] = found.float()
+            values = self.log_probs(part)
+            result[rows, : values.shape[1]] = values.float()
         return result
 
     def accumulate_gradient(self, batch: Batch, micro_batch: int, **objective: Any) -> dict[str, float]:

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 import torch
 
 from swift_rlvr.errors import InputError
-
-from .generation import generate
-from .policy import Policy
-from .settings import GRPOSettings
+from swift_rlvr.grpo.generation import generate
+from swift_rlvr.grpo.policy import Policy
+from swift_rlvr.grpo.settings import GRPOSettings
 
 
 class TransformersSampler:
@@ -58,7 +57,7 @@ class VLLMSampler:
                 _prepare_cpu()
             from vllm import LLM, SamplingParams
         except ImportError as error:
-            raise InputError(f"sampler must be transformers here: vllm cannot be loaded ({error})") from error
+            raise InputError(f"must be false here: vLLM cannot be loaded ({error})", "use_vllm") from error
         self.policy = policy
         self.llm = LLM(
             folder, dtype="bfloat16" if policy.bf16 else "float32", seed=settings.seed, generation_config="vllm",

@@ -20,18 +20,15 @@ from transformers import get_scheduler
 from swift_rlvr.errors import InputError
 from swift_rlvr.grpo.checkpoint import load_state, save, set_random_state
 from swift_rlvr.grpo.metrics import batch_summary
+from swift_rlvr.grpo.objective import group_advantages, token_weights, total_reward
+from swift_rlvr.grpo.policy import Batch, Policy, collate
+from swift_rlvr.grpo.samplers import TransformersSampler, VLLMSampler
+from swift_rlvr.grpo.settings import GRPOSettings
 from swift_rlvr.jsonl import write_json
-from swift_rlvr.runs.folder import ARGS, checkpoints
+from swift_rlvr.models import check_length, end_token_ids
+from swift_rlvr.runs.folder import ARGS, check_same_settings, checkpoints, diverged
 from swift_rlvr.runs.log import RunLog
-
-from .objective import group_advantages, token_weights, total_reward
-from .policy import Batch, Policy, collate
-from .samplers import TransformersSampler, VLLMSampler
-from .settings import GRPOSettings
-
-
-class TrainingError(RuntimeError):
-    """Training cannot go on; the last checkpoint is as it was."""
+from swift_rlvr.runs.reasons import collected_reasons
 
 
 class GRPOTrainer:
@@ -52,35 +49,38 @@ class GRPOTrainer:
         settings: GRPOSettings, folder: str | Path, *, reference: Any = None, info: Mapping[str, Any] | None = None,
         console: Console | None = None,
     ):  # fmt: skip
-        self.model, self.tokenizer, self.rewards, self.rows, self.settings = model, tokenizer, rewards, rows, settings
+        self.model, self.tokenizer, self.rewards, self.rows = model, tokenizer, rewards, rows
         self.folder, self.console = Path(folder), console or Console(highlight=False)
+        if settings.bf16 is None:
+            on_gpu = next(model.parameters()).device.type == "cuda"
+            settings = replace(settings, bf16=on_gpu and torch.cuda.is_bf16_supported())
+        self.settings = settings
         system = [turn["content"] for row in rows[:1] for turn in row["messages"] if turn["role"] == "system"] or [None]
-        self.info = {"trainer": "swift_rlvr.grpo", "system": system[0], **asdict(settings), **(info or {})}
+        self.info = {"trainer": "scratch", "system": system[0], **asdict(settings), **(info or {})}
         self.prompts = [tokenizer.apply_chat_template(row["messages"], add_generation_prompt=True, return_dict=False)
                         for row in rows]  # fmt: skip
         self._check(reference)
         without_dropout(model, settings.gradient_checkpointing)
-        self.policy = Policy(model, settings.temperature, settings.bf16)
-        self.reference = Policy(reference.eval(), settings.temperature, settings.bf16) if settings.beta else None
+        self.policy = Policy(model, settings.temperature, bool(settings.bf16))
+        self.reference = Policy(reference.eval(), settings.temperature, bool(settings.bf16)) if settings.beta else None
         self.weights = torch.tensor(settings.reward_weights or [1.0] * len(rewards), dtype=torch.float32)
-        ends = model.generation_config.eos_token_id
-        self.ends = sorted({*(ends if isinstance(ends, list) else [ends]), tokenizer.eos_token_id} - {None})
-        if settings.sampler == "vllm":
+        self.ends = end_token_ids(tokenizer, model)
+        self.sampler: TransformersSampler | VLLMSampler
+        if settings.use_vllm:
             longest = max(map(len, self.prompts))
             self.sampler = VLLMSampler(self.policy, settings, self.ends, model.name_or_path, longest)
         else:
             self.sampler = TransformersSampler(self.policy, settings, self.ends)
         self.per_step = settings.batch_size // settings.num_generations  # prompts
-        steps = settings.num_train_epochs * len(rows) // self.per_step * settings.num_iterations
+        steps = int(settings.num_train_epochs * len(rows)) // self.per_step * settings.num_iterations
         self.max_steps = steps if settings.max_steps == -1 else settings.max_steps
         matrices, vectors = ([p for p in model.parameters() if (p.dim() >= 2) == wanted] for wanted in (True, False))
         self.optimizer = torch.optim.AdamW(
             [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}], lr=settings.learning_rate,
             betas=(settings.adam_beta1, settings.adam_beta2), weight_decay=settings.weight_decay,
         )  # fmt: skip
-        kind = {"constant": "constant_with_warmup"}.get(settings.lr_scheduler_type, settings.lr_scheduler_type)
         warmup = math.ceil(settings.warmup_ratio * self.max_steps)
-        self.scheduler = get_scheduler(kind, self.optimizer, warmup, self.max_steps)
+        self.scheduler = get_scheduler(settings.lr_scheduler_type, self.optimizer, warmup, self.max_steps)
         self.step = self.seen = 0  # updates made, prompts used
 
     def train(self, resume_from: str | Path | None = None) -> Path:
@@ -88,15 +88,18 @@ class GRPOTrainer:
 
         Raises:
             InputError: a checkpoint that does not fit, a reward that does not return one value for each completion.
-            TrainingError: the loss or its gradient is not finite.
+            DivergedError: the loss or its gradient is not finite.
         """
         if resume_from is not None:
             self._load(resume_from)
         saved = self.step
         write_json(self.folder / ARGS, self.info)
-        with RunLog(self.folder, self.rewards, self.step, self.max_steps, self.console) as log:
+        with RunLog(self.folder, self.console, tensorboard=True) as log, collected_reasons(self.rewards) as reasons:
+            log.start(self.step, self.max_steps)
             while self.step < self.max_steps:
-                batch, metrics = self.rollout(log)
+                batch, table, metrics = self.rollout()
+                log.completions(self.step + 1, table)
+                metrics |= log.reasons(self.step + 1, reasons.take())
                 for _ in range(min(self.settings.num_iterations, self.max_steps - self.step)):
                     metrics |= self.update(batch)
                     self.step += 1
@@ -107,9 +110,9 @@ class GRPOTrainer:
                     saved = self.step
         return checkpoints(self.folder)[-1]
 
-    def rollout(self, log: RunLog) -> tuple[Batch, dict[str, float]]:
-        """Completions of the next prompts with their advantages, and what there is to log about them."""
-        settings, times = self.settings, {}
+    def rollout(self) -> tuple[Batch, dict[str, list], dict[str, float | None]]:
+        """Completions of the next prompts with their advantages: the batch, a table to read, and figures to log."""
+        settings, times = self.settings, dict[str, float]()
         numbers = [number for number in self._next_rows() for _ in range(settings.num_generations)]
         prompts = [self.prompts[number] for number in numbers]
         with timed(times, "time/generate"):
@@ -120,44 +123,36 @@ class GRPOTrainer:
             scores = self._score(texts, completions, [self.rows[number] for number in numbers])
         rewards = total_reward(scores, self.weights)
         groups = torch.arange(self.per_step).repeat_interleave(settings.num_generations)
-        advantages = group_advantages(rewards, groups, scale=settings.scale_rewards)
+        advantages = group_advantages(rewards, groups, scale=settings.scale_rewards == "group")
         device = self.policy.device
         batch = collate(prompts, completions, self.ends[0], device)
         weights = token_weights(batch.mask, settings.loss_type, settings.max_completion_length)
         batch = replace(batch, weights=weights, advantages=advantages.to(device))
         with timed(times, "time/log_probs"):
             if self.reference:
-                batch = replace(batch, ref=self.reference.all_log_probs(batch, settings.micro_batch_size))
+                batch = replace(batch, ref=self.reference.all_log_probs(batch, settings.per_device_train_batch_size))
             if settings.num_iterations > 1:  # else the policy is the old one, and its own log-probabilities will do
-                batch = replace(batch, old=self.policy.all_log_probs(batch, settings.micro_batch_size))
+                batch = replace(batch, old=self.policy.all_log_probs(batch, settings.per_device_train_batch_size))
         by_name = {reward.__name__: column.tolist() for reward, column in zip(self.rewards, scores.T, strict=True)}
         table = {"prompt": self.tokenizer.batch_decode(prompts), "completion": texts}
-        table |= {name: [None if math.isnan(value) else value for value in values] for name, values in by_name.items()}
-        reasons = log.completions(self.step + 1, {**table, "advantages": advantages.tolist()})
+        table |= {**by_name, "advantages": advantages.tolist()}
         ended = [completion[-1] in self.ends for completion in completions]
-        return batch, {
-            **batch_summary(rewards, groups, by_name, list(map(len, completions)), ended),
-            **reasons,
-            **times,
-        }
+        return batch, table, {**batch_summary(rewards, groups, by_name, list(map(len, completions)), ended), **times}
 
     def update(self, batch: Batch) -> dict[str, float]:
         """One step of the optimizer with all of a batch; returns what there is to log about it."""
-        settings, times = self.settings, {}
+        settings, times = self.settings, dict[str, float]()
         with timed(times, "time/train"):
             self.model.train(settings.gradient_checkpointing)  # which works in training mode only
             self.optimizer.zero_grad()
             metrics = self.policy.accumulate_gradient(
-                batch, settings.micro_batch_size, low=settings.epsilon, high=settings.epsilon_high,
+                batch, settings.per_device_train_batch_size, low=settings.epsilon, high=settings.epsilon_high,
                 beta=settings.beta, level=settings.importance_sampling_level,
             )  # fmt: skip
             norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), settings.max_grad_norm or math.inf).item()
             if not (math.isfinite(metrics["loss"]) and math.isfinite(norm)):
-                last = checkpoints(self.folder)
-                raise TrainingError(
-                    f"step {self.step + 1}: the loss is {metrics['loss']}, the norm of its gradient {norm}; "
-                    f"the last checkpoint is {last[-1] if last else 'not yet written'}"
-                )
+                sign = f"the loss is {metrics['loss']}, the norm of its gradient {norm}"
+                raise diverged(self.folder, self.step + 1, sign)
             rate = self.scheduler.get_last_lr()[0]
             self.optimizer.step()
             self.scheduler.step()
@@ -189,33 +184,31 @@ class GRPOTrainer:
     def _check(self, reference: Any) -> None:
         settings, weights = self.settings, self.settings.reward_weights
         if len(self.rows) < settings.batch_size // settings.num_generations:
-            raise InputError(f"the dataset has {len(self.rows)} rows, too few for one step: batch_size "
-                             f"{settings.batch_size} / num_generations {settings.num_generations}")  # fmt: skip
-        if not self.rewards or weights and len(weights) != len(self.rewards):
-            given = "none" if weights is None else len(weights)
-            raise InputError(f"reward_weights must be one for each of {len(self.rewards)} rewards, got {given}")
-        if settings.beta and reference is None:
-            raise InputError(f"beta must be 0 without a reference model, got {settings.beta}")
-        longest, room = max(map(len, self.prompts)), getattr(self.model.config, "max_position_embeddings", None)
-        if room and longest + settings.max_completion_length > room:
+            raise InputError(f"the dataset has {len(self.rows)} rows, too few for one step: {settings.batch_size} "
+                             f"completions / num_generations {settings.num_generations}")  # fmt: skip
+        if not self.rewards:
+            raise InputError("must hold at least one reward", "reward_funcs")
+        if weights and len(weights) != len(self.rewards):
             raise InputError(
-                f"max_completion_length must be at most {room - longest}, got {settings.max_completion_length}: "
-                f"the model reads {room} tokens and the longest prompt has {longest}"
+                f"must be one for each of {len(self.rewards)} rewards, got {len(weights)}", "reward_weights"
             )
+        if settings.beta and reference is None:
+            raise InputError(f"must be 0 without a reference model, got {settings.beta}", "beta")
+        check_length("max_completion_length", settings.max_completion_length, self.prompts, self.model.config)
 
     def _save(self) -> None:
         state = {"optimizer": self.optimizer.state_dict(), "scheduler": self.scheduler.state_dict(),
-                 "sampler": self.sampler.state(), "step": self.step, "seen": self.seen,
-                 "settings": asdict(self.settings)}  # fmt: skip
+                 "sampler": self.sampler.state(), "step": self.step, "seen": self.seen}  # fmt: skip
         save(self.folder, self.step, self.model, self.tokenizer, state, self.info, self.settings.save_total_limit)
 
     def _load(self, path: str | Path) -> None:
-        state = load_state(path, asdict(self.settings))
+        check_same_settings(path, self.info)
+        state = load_state(path)
         saved = type(self.model).from_pretrained(path, dtype=torch.float32)
         self.model.load_state_dict(saved.state_dict())
         for name in ("optimizer", "scheduler"):
             getattr(self, name).load_state_dict(state[name])
-        if state["sampler"] is not None:
+        if isinstance(self.sampler, TransformersSampler):
             self.sampler.set_state(state["sampler"])
         self.sampler.update()
         self.step, self.seen = state["step"], state["seen"]

@@ -1,31 +1,46 @@
-"""What every trainer leaves in the folder of a run."""
+"""The folder of a training run: the names of its files, when a run may write into it, and how it is found again.
+
+All trainers leave the same here: ARGS with the settings, LOG with a line for each logged step, COMPLETIONS with a table
+for each batch, REASONS with a line for each completion, and folders `checkpoint-<step>`. ms-swift's are in a folder
+`v<N>-<time>` of its output folder.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from swift_rlvr.errors import InputError
+from swift_rlvr.errors import DivergedError, InputError
 from swift_rlvr.jsonl import read_json
 
-ARGS = "args.json"
-LOG, COMPLETIONS = "logging.jsonl", "completions.jsonl"
+ARGS, LOG, COMPLETIONS, REASONS = "args.json", "logging.jsonl", "completions.jsonl", "reasons.jsonl"
+# What may differ between a run and its continuation; the rest changes the result.
+# `set` is compared as what it makes of the rewards, reward_parameters.
+MAY_CHANGE = {
+    *("output_dir", "resume_from_checkpoint", "set", "save_steps", "save_total_limit", "logging_steps", "report_to"),
+    *("run_name", "log_level", "disable_tqdm", "dataloader_num_workers", "dataloader_pin_memory"),
+}
 
 
-def training_args(model: str) -> tuple[Path, dict[str, Any]] | None:
-    """The args.json that every trainer here leaves beside a checkpoint or one folder above, and what it says."""
+def checkpoints(folder: str | Path) -> list[Path]:
+    """The checkpoints in a folder, the oldest first."""
+    paths = [path for path in Path(folder).glob("checkpoint-*") if re.fullmatch(r"checkpoint-\d+", path.name)]
+    return sorted(paths, key=lambda path: int(path.name.rpartition("-")[2]))
+
+
+def training_args(model: str | Path) -> tuple[Path, dict[str, Any]] | None:
+    """The ARGS that a trainer left beside a checkpoint or one folder above, and what it holds; None without one."""
     for folder in (Path(model), Path(model).parent):
-        if (file := folder / "args.json").is_file():
+        if (file := folder / ARGS).is_file():
             return file, read_json(file)
     return None
 
 
 def find_run(path: str | Path) -> Path:
-    """The folder with `logging.jsonl`: `path` itself, or the newest `v<N>-<time>` folder in it.
-
-    InputError where there is none.
-    """
+    """The folder with LOG: `path` itself, or the newest `v<N>-<time>` folder in it; InputError where there is none."""
     path = Path(path)
     if (path / LOG).is_file():
         return path
@@ -35,7 +50,62 @@ def find_run(path: str | Path) -> Path:
     return runs[-1].parent
 
 
-def checkpoints(folder: str | Path) -> list[Path]:
-    """The checkpoints in a folder, the oldest first."""
-    found = [path for path in Path(folder).glob("checkpoint-*") if re.fullmatch(r"checkpoint-\d+", path.name)]
-    return sorted(found, key=lambda path: int(path.name.rpartition("-")[2]))
+def checkpoint_to_resume(output_dir: str | Path, resume_from_checkpoint: str | None) -> Path | None:
+    """The checkpoint that a run begins from; None for a new run, whose folder must not hold another one.
+
+    Args:
+        output_dir: the folder of the run.
+        resume_from_checkpoint: a checkpoint in it, or "true" for the last one.
+    """
+    folder = Path(output_dir)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: there is a file of that name, expected a folder", "output_dir")
+    if resume_from_checkpoint is None or resume_from_checkpoint.lower() == "false":
+        existing = [path.name for path in (folder / ARGS, folder / LOG, *checkpoints(folder)) if path.exists()]
+        if existing:
+            raise InputError(
+                f"{folder}: holds another run ({', '.join(existing[:3])}); choose another folder, or resume that run "
+                "with --resume_from_checkpoint true",
+                "output_dir",
+            )
+        return None
+    available = checkpoints(folder)
+    if resume_from_checkpoint.lower() == "true" and available:
+        return available[-1]
+    for path in available:
+        if path.resolve() == Path(resume_from_checkpoint).resolve():
+            return path
+    names = ", ".join(path.name for path in available) or "none"
+    raise InputError(
+        f"{resume_from_checkpoint}: expected true or a checkpoint in {folder}; there is {names}",
+        "resume_from_checkpoint",
+    )
+
+
+def check_same_settings(checkpoint: str | Path, settings: Mapping[str, Any]) -> None:
+    """InputError where a run had other settings than those that it is to be resumed with."""
+    args = training_args(checkpoint)
+    if args is None:
+        raise InputError(f"{checkpoint}: expected a checkpoint of a run, with {ARGS} in it or one folder above")
+    before, now = args[1], as_json(settings)
+    changes = [
+        f"{name} was {before.get(name)!r} and is {value!r}"
+        for name, value in now.items()
+        if name not in MAY_CHANGE and before.get(name) != value
+    ]
+    if changes:
+        raise InputError(f"{checkpoint}: cannot be resumed with other settings: {'; '.join(changes[:5])}")
+
+
+def as_json(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as ARGS holds them."""
+    return json.loads(json.dumps(settings, default=str))
+
+
+def diverged(folder: str | Path, step: int, sign: str) -> DivergedError:
+    """The error for a run that went wrong at a step. sign: what shows it, such as "the loss is nan"."""
+    kept = checkpoints(folder)
+    return DivergedError(
+        f"training has diverged at step {step}: {sign}; a smaller learning_rate or a larger beta may help; "
+        + (f"the last checkpoint is {kept[-1]}" if kept else f"there is no checkpoint yet in {folder}")
+    )

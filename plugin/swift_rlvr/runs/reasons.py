@@ -1,20 +1,18 @@
-"""Why completions got their rewards, during training: shares of each reason to log, and a JSONL file for each sample.
-
-Plain Python. For ms-swift and TRL it is wired in by `swift_rlvr.training.reason_callback`; `swift_rlvr.grpo` uses it as it is.
-"""
+"""Why completions got their rewards: collected during training, and counted for the log. Plain Python."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
-FILE_NAME = "reasons.jsonl"
+Sample = dict[str, tuple[float | None, str]]
+"""Of one completion: reward and reason by the class name of the reward."""
 
 
 class ReasonLog:
-    """Collects grades until they are taken.
+    """Collects grades until they are taken. Each reward whose `log` it is adds its own.
 
     >>> log = ReasonLog()
     >>> log.add("FormatReward", [(1.0, "ok"), (0.0, "no answer part")])
@@ -24,21 +22,34 @@ class ReasonLog:
     []
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._grades: dict[str, list[tuple[float | None, str]]] = {}
 
     def add(self, name: str, grades: Sequence[tuple[float | None, str]]) -> None:
         self._grades.setdefault(name, []).extend(grades)
 
-    def take(self) -> list[dict[str, tuple[float | None, str]]]:
-        """The grades since the last call: for each sample, in order, those of every reward."""
-        samples: list[dict[str, tuple[float | None, str]]] = []
+    def take(self) -> list[Sample]:
+        """The grades since the last call, one dictionary for each completion in order."""
+        samples: list[Sample] = []
         for name, grades in self._grades.items():
             samples += [{} for _ in range(len(grades) - len(samples))]
-            for sample, grade in zip(samples, grades, strict=False):
-                sample[name] = tuple(grade)
+            for sample, (reward, reason) in zip(samples, grades, strict=False):
+                sample[name] = (reward, reason)
         self._grades = {}
         return samples
+
+
+@contextmanager
+def collected_reasons(rewards: Sequence[Any]) -> Iterator[ReasonLog]:
+    """Collect the grades of these rewards inside the block. Functions that are no `Reward` give no reasons."""
+    log, ours = ReasonLog(), [reward for reward in rewards if hasattr(reward, "log")]
+    for reward in ours:
+        reward.log = log
+    try:
+        yield log
+    finally:
+        for reward in ours:
+            reward.log = None
 
 
 class ReasonShares:
@@ -53,11 +64,11 @@ class ReasonShares:
     {'reasons/FormatReward/no_answer_part': 0.0, 'reasons/FormatReward/ok': 1.0}
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._seen: dict[str, set[str]] = {}
 
-    def update(self, samples: Sequence[dict[str, tuple[float | None, str]]]) -> dict[str, float]:
-        counts: dict[str, Counter] = {}
+    def update(self, samples: Sequence[Sample]) -> dict[str, float]:
+        counts: dict[str, Counter[str]] = {}
         for sample in samples:
             for name, (_, reason) in sample.items():
                 counts.setdefault(name, Counter())[reason] += 1
@@ -68,18 +79,3 @@ class ReasonShares:
             for reason in sorted(seen):
                 shares[f"reasons/{name}/{reason.replace(' ', '_')}"] = reasons[reason] / reasons.total()
         return shares
-
-
-def append_reasons(
-    path: Path, samples: Sequence[dict[str, tuple[float | None, str]]], step: int, mode: str = "train"
-) -> None:
-    """Add a line for each sample: `step`, `mode` ("train" or "eval"), `index` (its place among the completions of the
-    step, as in completions.jsonl), `rewards` and `reasons`, both by the class name of the reward.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        for index, sample in enumerate(samples):
-            line = {"step": step, "mode": mode, "index": index}
-            line["rewards"] = {name: reward for name, (reward, _) in sample.items()}
-            line["reasons"] = {name: reason for name, (_, reason) in sample.items()}
-            file.write(json.dumps(line) + "\n")

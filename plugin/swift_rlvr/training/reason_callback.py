@@ -6,18 +6,22 @@ logs `reasons/<reward class>/<reason>`, the share of the step's completions with
 `rewards/<reward class>/mean`, and writes `reasons.jsonl` beside ms-swift's completions.jsonl. Under TRL:
 
     trainer.add_callback(ReasonCallback(trainer.args, trainer))
+
+It also ends a run that has diverged with `DivergedError`, before another checkpoint is written. Under `swift rlhf` that
+is an exception like any other: exit status 1.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+import math
 from typing import Any
 
 from accelerate.utils import gather_object
 from transformers import TrainerCallback
 
-from swift_rlvr.rewards.base import Reward
-from swift_rlvr.runs.reasons import FILE_NAME, ReasonLog, ReasonShares, append_reasons
+from swift_rlvr.runs.folder import diverged
+from swift_rlvr.runs.log import RunLog
+from swift_rlvr.runs.reasons import ReasonLog
 
 
 class ReasonCallback(TrainerCallback):
@@ -26,28 +30,38 @@ class ReasonCallback(TrainerCallback):
     Args:
         args: the training arguments; output_dir is used.
         trainer: a GRPO trainer of ms-swift or TRL.
+        log: where the reasons are written; by default in the output folder.
     """
 
-    def __init__(self, args: Any, trainer: Any):
-        self.trainer, self.log, self.shares = trainer, ReasonLog(), ReasonShares()
-        self.path = Path(args.output_dir) / FILE_NAME
+    def __init__(self, args: Any, trainer: Any, log: RunLog | None = None):
+        self.trainer, self.reasons = trainer, ReasonLog()
+        self.log = log or RunLog(args.output_dir)
 
     def on_train_begin(self, args, state, control, **kwargs):
         for reward in self.trainer.reward_funcs:
-            if isinstance(reward, Reward):
-                reward.log = self.log
+            if hasattr(reward, "log"):
+                reward.log = self.reasons
 
-    def on_step_end(self, args, state, control, **kwargs):
-        self._flush("train", state.global_step)
+    def on_step_end(self, args, state, control, model=None, **kwargs):
+        self._write("train", state.global_step)
+        # Under ZeRO-3 a rank's parameters are empty between the steps; on_log sees the gradient then.
+        if model is not None and not all(weight.isfinite().all() for weight in model.parameters()):
+            raise diverged(args.output_dir, state.global_step, "the weights are no longer finite")
+
+    def on_log(self, args, state, control, logs=None, **kwargs):
+        if math.isnan((logs or {}).get("grad_norm", 0.0)):  # an infinite norm is usual with float16's loss scaling
+            raise diverged(args.output_dir, state.global_step, "the norm of the gradient is nan")
 
     def on_prediction_step(self, args, state, control, **kwargs):
-        self._flush("eval", state.global_step)
+        self._write("eval", state.global_step)
 
-    def _flush(self, mode: str, step: int) -> None:
-        samples = gather_object(self.log.take())  # of all ranks, in their order, as ms-swift gathers completions
+    def _write(self, mode: str, step: int) -> None:
+        samples = gather_object(self.reasons.take())  # of all ranks in order, as ms-swift gathers completions
         if not samples:
             return
-        for name, share in self.shares.update(samples).items():
-            self.trainer._metrics[mode][name].append(share)
         if self.trainer.accelerator.is_main_process:
-            append_reasons(self.path, samples, step, mode)
+            shares = self.log.reasons(step, samples, mode)
+        else:
+            shares = self.log.shares.update(samples)
+        for name, share in shares.items():
+            self.trainer._metrics[mode][name].append(share)

@@ -10,10 +10,12 @@ from rich.console import Console
 
 from swift_rlvr.data.sources import Source, parse_source
 from swift_rlvr.errors import InputError
-from swift_rlvr.rewards import Reward
+from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import missing_column
+from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.tasks.row_check import allowed_share, check_rows
 from swift_rlvr.tasks.task import with_system
+from swift_rlvr.training.arguments import RunArguments
 
 FROM_TRAINER = ("prompts", "completion_ids", "response_token_ids")  # columns of rewards that are no dataset's
 
@@ -26,70 +28,63 @@ class Data:
     system: str | None
 
 
-def read_data(
-    flag: str,
-    given: str,
-    rewards: Sequence[Reward],
-    console: Console,
-    *,
-    system: str | None = None,
-    use_hf: bool = False,
-) -> Data:
-    """The prompts of a dataset, `given` as in `swift_rlvr.data.sources.parse_source` with `flag`.
+def read_data(arguments: RunArguments, rewards: Sequence[Reward], console: Console, field: str = "dataset") -> Data:
+    """The prompts of a run's dataset; `field` is the argument that names it.
 
-    Rows that cannot be used are said and left out; past the limit (`allowed_share`) they are an error. `system` is for
-    rows without a system prompt of their own; None for the task's.
+    Rows that cannot be used are reported and skipped; past the limit (`allowed_share`) they are an error.
 
     Raises:
-        InputError: naming the flag, where a reward lacks a column too, and where no verifying reward grades a row.
+        InputError: with the field; also where a reward lacks a column, and where no verifying reward grades a row.
     """
+    for variable in stray_variables(REWARDS) if field == "dataset" else ():
+        console.print(f"{variable} is set, and no reward has a name that it begins with", style="yellow")
     try:
-        source = parse_source(given, use_hf)
+        source = parse_source(getattr(arguments, field), arguments.use_hf)
         raw = [row for _, row in source.rows()]
         result = check_rows(source.task, raw)
         excess = result.excess(allowed_share(source.task))
         if excess:
             raise InputError("\n".join([result.describe(str(source)), excess]))
     except InputError as error:
-        raise InputError(f"{flag}: {error}") from error
+        raise InputError(str(error), field) from error
     if result.errors:
         console.print(result.describe(str(source)), style="yellow", markup=False)
     rows = [source.task.preprocess(raw[index]) for index in result.usable]
-    used = source.task.system if system is None else system
-    messages = [with_system(row["messages"], used) for row in rows]
-    if system and messages[0][0]["content"] != system:
-        console.print(f"{source}: its rows have a system prompt of their own, --system is not used", style="yellow")
-    columns = reward_columns(flag, source, rewards, rows)
+    system = source.task.system if arguments.system is None else arguments.system
+    messages = [with_system(row["messages"], system) for row in rows]
     first = messages[0][0]
-    return Data(
-        [
-            {"prompt": asked, **{key: row.get(key) for key in columns}}
-            for asked, row in zip(messages, rows, strict=True)
-        ],
-        first["content"] if first["role"] == "system" else None,
-    )
+    if arguments.system and first["content"] != system:
+        console.print(f"{source}: its rows have a system prompt of their own, `system` is not used", style="yellow")
+    columns = reward_columns(field, source, rewards, rows)
+    prompts = [
+        {"prompt": turns, **{name: row.get(name) for name in columns}}
+        for turns, row in zip(messages, rows, strict=True)
+    ]
+    return Data(prompts, first["content"] if first["role"] == "system" else None)
 
 
-def reward_columns(flag: str, source: Source, rewards: Sequence[Reward], rows: Sequence[dict]) -> list[str]:
-    """The columns that the rewards take; InputError where a row lacks one that its reward needs, or no reward is its.
+def reward_columns(field: str, source: Source, rewards: Sequence[Reward], rows: Sequence[dict]) -> list[str]:
+    """The columns that the rewards take; InputError where a row lacks one, or no verifying reward grades any row.
 
-    Others stay behind: TRL gives some names, such as `images`, a meaning of its own.
+    The others are dropped: TRL gives some names, such as `images`, a meaning of its own.
     """
     for number, row in enumerate(rows, start=1):
         for reward in rewards:
             column = missing_column(reward, row)
             if column is not None:
                 raise InputError(
-                    f"{flag} {source}: {reward.name} needs the column {column!r}, and row {number} of those that "
-                    f"can be used has {', '.join(key for key in row if key != 'messages')}"
+                    f"{source}: {reward.name} needs the column {column!r}, and row {number} of those that can be used "
+                    f"has {', '.join(key for key in row if key != 'messages')}",
+                    field,
                 )
     verifying = [reward for reward in rewards if reward.columns]
     tasks = {row.get("task") for row in rows}
     own = [set(reward.parameters.tasks) for reward in verifying]
     if verifying and not any(not names or None in tasks or names & tasks for names in own):
         raise InputError(
-            f"--reward: none of {', '.join(reward.name for reward in verifying)} grades a row of {source}, whose task "
-            f"is {', '.join(sorted(tasks))}; choose others, or set their parameter tasks with --set"
+            f"must hold a reward that grades rows of {source}, whose task is {', '.join(sorted(map(str, tasks)))}; "
+            f"{', '.join(reward.name for reward in verifying)} do not: choose others, or set their parameter tasks",
+            "reward_funcs",
         )
     used = {column for reward in rewards for column in (*reward.columns, *reward.optional_columns, "task")}
     return sorted(column for column in used if column not in FROM_TRAINER and any(column in row for row in rows))

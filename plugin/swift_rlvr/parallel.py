@@ -1,125 +1,136 @@
-"""One function applied to many blocks of bytes by several processes, in order and a few blocks at a time.
+"""Cores and processes: how many cores there are, and one function applied to many items by several processes, in order.
 
-Other than the pools of the standard library, it reads the next block only when there is room for it, sees it when a
-process is killed, ends its processes at once when it is interrupted, and leaves none behind when it is killed itself.
+Why not `concurrent.futures.ProcessPoolExecutor`: its workers share one pipe, so when one is killed while it sends a
+result, for example because memory ran out, the caller hangs; and it cannot end a worker that is busy (Python 3.14 adds
+`kill_workers`), so that Ctrl-C waits. Here every worker has a pipe of its own, which breaks when the worker ends.
 """
 
 from __future__ import annotations
 
+import atexit
 import ctypes
-import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from multiprocessing import resource_tracker
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
-Label, Result = TypeVar("Label"), TypeVar("Result")
-_ROOM = 4  # blocks under way or waiting for an earlier one, for each worker: what a slow block may hold up
+Item, Result = TypeVar("Item"), TypeVar("Result")
+_ROOM = 4  # items read ahead of the result that is due, for each worker: what a slow item may hold up
 
 
-def map_blocks(
-    function: Callable[[bytes], Result], blocks: Iterable[tuple[Label, bytes]], workers: int
-) -> Iterator[tuple[Label, int, Result]]:
-    """Yield (label, size, function(block)) for each (label, block), in order.
+def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:
+    """Yield function(item) for each item, in order. Items are read only as they are needed.
 
-    One worker is this very process; several are processes of their own, to which `function` must pickle. They are not
-    daemons, so that the function may start processes.
+    Args:
+        function: sent to each worker once, by pickle; items and results go by pickle too.
+        workers: with 1 the work is done in this process. More are processes of their own, which may start further
+            ones. They end with the iterator: when it is exhausted, closed or interrupted, and when this process dies.
 
     Raises:
-        RuntimeError: where a process ended early; its own traceback, if there is one, is on standard error.
+        BrokenProcessPool: a worker was killed. What the function raises is raised here, in its turn.
 
-    >>> list(map_blocks(len, [("first", b"abc"), ("second", b"d")], workers=1))
-    [('first', 3, 3), ('second', 1, 1)]
+    >>> list(map_in_order(len, ["one", "three"], workers=1))
+    [3, 5]
     """
     if workers == 1:
-        for label, block in blocks:
-            yield label, len(block), function(block)
+        yield from map(function, items)
         return
-    pipes: dict[Connection, multiprocessing.Process] = {}
+    started: list[_Worker] = []
     try:
         for _ in range(workers):
-            pipe, process = _start(function)
-            pipes[pipe] = process
-        yield from _in_order(iter(blocks), pipes)
+            started.append(_Worker(function))
+        idle, numbered, due = list(started), enumerate(items), 0
+        busy: dict[Connection, tuple[int, _Worker]] = {}
+        done: dict[int, tuple[Any, Exception | None]] = {}
+        while True:
+            # Only to a worker that waits for it: a busy one might be sending, and both would wait forever.
+            while idle and len(busy) + len(done) < _ROOM * workers and (pair := next(numbered, None)):
+                worker = idle.pop()
+                worker.send(pair[1])
+                busy[worker.pipe] = pair[0], worker
+            if due in done:
+                result, error = done.pop(due)
+                if error is not None:
+                    raise error
+                yield result
+                due += 1
+            elif busy:
+                for pipe in wait(list(busy)):
+                    number, worker = busy.pop(pipe)  # type: ignore[index]  # of the pipes that `wait` was given
+                    done[number] = worker.receive()
+                    idle.append(worker)
+            else:
+                return
     finally:
-        for pipe, process in pipes.items():
-            process.terminate()
-            process.join()
-            pipe.close()
+        for worker in started:
+            worker.end()
 
 
-def _in_order(blocks: Iterator, pipes: Mapping[Connection, Any]) -> Iterator[tuple]:
-    idle, busy, done = list(pipes), {}, {}
-    sent = wanted = 0
-    more = True
-    while more or busy:
-        # Only to a worker that waits for it: one that is busy might be sending, and both would wait for ever.
-        while more and idle and len(busy) + len(done) < _ROOM * len(pipes):
-            label, block = next(blocks, (None, None))
-            if block is None:
-                more = False
-                break
-            pipe = idle.pop()
-            with _watched(pipes[pipe]):
-                pipe.send_bytes(block)
-            busy[pipe] = sent, label, len(block)
-            sent += 1
-        while wanted in done:
-            yield done.pop(wanted)
-            wanted += 1
-        for pipe in wait(list(busy)) if busy else ():
-            number, label, size = busy.pop(pipe)
-            with _watched(pipes[pipe]):
-                done[number] = label, size, pipe.recv()
-            idle.append(pipe)
-    for number in sorted(done):
-        yield done[number]
+class _Worker:
+    """A process that applies the function to one item at a time."""
+
+    def __init__(self, function: Callable):
+        context = get_context("spawn")  # not fork: threads may be running, of a progress bar or of torch
+        resource_tracker.ensure_running()  # otherwise it starts below and unblocks the signal
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, function))
+        # Ctrl-C reaches all processes of a terminal. This one ends its workers, so they must not see it, not even
+        # while they start.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            self.process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            theirs.close()
+        atexit.register(self.end)  # of an iterator that was abandoned: multiprocessing would wait for the worker
+
+    def send(self, item: object) -> None:
+        try:
+            self.pipe.send(item)
+        except OSError as error:
+            raise self._broken() from error
+
+    def receive(self) -> tuple[Any, Exception | None]:
+        try:
+            return self.pipe.recv()
+        except (EOFError, OSError) as error:
+            raise self._broken() from error
+
+    def end(self) -> None:
+        atexit.unregister(self.end)
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+    def _broken(self) -> BrokenProcessPool:
+        self.process.join(1)
+        code = self.process.exitcode
+        return BrokenProcessPool(
+            f"a worker ended early, with exit code {code}: it was killed, for example because memory ran out, "
+            "or its traceback is above"
+        )
 
 
-@contextmanager
-def _watched(process: Any) -> Iterator[None]:
-    try:
-        yield
-    except (EOFError, OSError) as error:
-        process.join(1)
-        raise RuntimeError(
-            f"a worker ended early, with exit code {process.exitcode}: its traceback stands above, "
-            "unless it was killed, for instance for want of memory"
-        ) from error
-
-
-def _start(function: Callable) -> tuple[Connection, Any]:
-    context = multiprocessing.get_context("spawn")  # not fork: threads may be running, of a progress bar or of torch
-    resource_tracker.ensure_running()  # else it starts below, and lets interrupts through again
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(theirs, function))
-    # A Ctrl-C reaches all processes of a terminal. Workers are ended by this one, so they must not see it, even while
-    # they are starting.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        process.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        theirs.close()
-    return ours, process
-
-
-def _work(pipe: Connection, function: Callable) -> None:
+def _serve(pipe: Connection, function: Callable) -> None:
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-    while True:
-        try:
-            block = pipe.recv_bytes()
-        except (EOFError, OSError):  # the other end is closed, or its process gone in the middle of a block
-            return
-        result = function(block)
-        try:
-            pipe.send(result)
-        except OSError:
-            return
+    try:
+        while True:
+            item = pipe.recv()
+            try:
+                answer = function(item), None
+            except Exception as error:
+                error.add_note("In the worker process:\n" + traceback.format_exc())
+                answer = None, error
+            pipe.send(answer)
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return  # the parent is gone
 
 
 def usable_cores() -> int:
@@ -129,5 +140,6 @@ def usable_cores() -> int:
 
 
 def end_with_parent() -> None:
-    """Have the kernel end this process when its parent dies (Linux: prctl PR_SET_PDEATHSIG = 1)."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    """Have the kernel end this process when its parent dies; on Linux only (prctl PR_SET_PDEATHSIG = 1)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)

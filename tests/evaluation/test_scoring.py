@@ -1,7 +1,6 @@
 """Scoring files: rewards equal to direct grading, in order, whatever the workers; a broken line harms no other."""
 
 import json
-import os
 from functools import partial
 
 import pytest
@@ -12,7 +11,7 @@ from swift_rlvr.evaluation import scoring
 from swift_rlvr.evaluation.completion_files import read_items, with_columns_from_prompt
 from swift_rlvr.evaluation.scoring import Scoring, Tally, default_rewards, grade_block
 from swift_rlvr.jsonl import LineError
-from swift_rlvr.parallel import map_blocks
+from swift_rlvr.parallel import map_in_order
 from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import build_rewards, columns_for
 from swift_rlvr.rewards.countdown import CountdownReward
@@ -25,15 +24,15 @@ ANSWERS = ["1 + 2 * 3 = 7", "1 + 2 + 3", "(1 + 2) * 3", "1 + 2 + 4", "", "seven"
 class Length(Reward):
     name, reasons = "external_test_length", ("measured",)
 
-    def grade(self, text):
+    def grade(self, text, row):
         return Grade(float(len(text)), "measured")
 
 
 class NeedsLimit(Reward):
     name, columns, reasons = "external_test_limit", ("limit",), ("short", "long")
 
-    def grade(self, text, limit):
-        return Grade(1.0, "short") if len(text) < limit else Grade(0.0, "long")
+    def grade(self, text, row):
+        return Grade(1.0, "short") if len(text) < row["limit"] else Grade(0.0, "long")
 
 
 class RunsCode(Length):
@@ -337,38 +336,7 @@ def test_byte_order_mark_and_line_ends_of_windows(tmp_path):
     assert graded(run.records()) == direct([record(0), record(1)]) and not run.unusable
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_blocks_are_read_only_as_they_are_needed(workers):
-    """Memory stays small: at most 4 blocks a worker are read ahead of what has been handed on."""
-    read = 0
-
-    def blocks():
-        nonlocal read
-        for read in range(1, 101):
-            yield read, b"x" * read
-
-    for done, (label, size, result) in enumerate(map_blocks(len, blocks(), workers), start=1):
-        assert label == size == result == done
-        assert read <= done + 4 * workers
-    assert read == 100
-
-
-def end(block: bytes) -> None:
-    os._exit(7)
-
-
-def fail(block: bytes) -> None:
-    raise KeyError(block)
-
-
-@pytest.mark.parametrize(("function", "code", "said"), [(end, 7, ""), (fail, 1, "KeyError: b'x'")])
-def test_a_worker_that_ends_early_is_an_error(capfd, function, code, said):
-    with pytest.raises(RuntimeError, match=f"a worker ended early, with exit code {code}"):
-        list(map_blocks(function, [(1, b"x")] * 9, workers=2))
-    assert said in capfd.readouterr().err
-
-
 def test_grading_is_handed_to_workers_by_pickle(tmp_path):
     grade = partial(grade_block, rewards=COUNTDOWN, keep_records=True)
-    ((_, _, block),) = map_blocks(grade, [(None, lines_of([record(1)]))], workers=2)
+    (block,) = map_in_order(grade, [lines_of([record(1)])], workers=2)
     assert block == grade(lines_of([record(1)]))

@@ -26,7 +26,7 @@ from swift_rlvr.evaluation.completion_files import (
     with_columns_from_prompt,
 )
 from swift_rlvr.jsonl import LineError, brief, opened, write_jsonl
-from swift_rlvr.parallel import map_blocks, usable_cores
+from swift_rlvr.parallel import map_in_order, usable_cores
 from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import build_rewards, columns_for, missing_column
 
@@ -104,7 +104,10 @@ class Graded(NamedTuple):
 def grade_block(block: bytes, rewards: Sequence[Reward], keep_records: bool) -> Graded:
     """Grade the completions of some whole lines."""
     needed = frozenset(name for reward in rewards for name in reward.columns)
-    places, completions, rows, problems = [], [], [], []
+    places: list[tuple[int, int | None]] = []
+    completions: list[object] = []
+    rows: list[dict[str, Any]] = []
+    problems: list[tuple[int, int | None, str]] = []
     from_prompt = 0
     lines = block.split(b"\n")
     for number, line in enumerate(lines, start=1):
@@ -135,6 +138,12 @@ def grade_block(block: bytes, rewards: Sequence[Reward], keep_records: bool) -> 
     count = len(lines) - (not lines[-1])
     tallies = list(map(Tally.of, graded))
     return Graded(count, len(places), from_prompt, tallies, len(problems), problems[:SHOWN_PROBLEMS], records)
+
+
+def _grade_part(part: tuple[str, bytes], rewards: Sequence[Reward], keep_records: bool) -> tuple[str, int, Graded]:
+    """(file, bytes, grades) of one part that `read_blocks` yields."""
+    path, block = part
+    return path, len(block), grade_block(block, rewards, keep_records)
 
 
 def _problem(completion: object, row: Mapping[str, Any], rewards: Iterable[Reward], needed: frozenset) -> str | None:
@@ -193,9 +202,9 @@ class Scoring:
         """Grade everything, yielding a record for each completion, in order; for none with `keep` False."""
         start = time.perf_counter()
         reward_names = [reward.name for reward in self.rewards]
-        grade = partial(grade_block, rewards=self.rewards, keep_records=keep)
+        grade = partial(_grade_part, rewards=self.rewards, keep_records=keep)
         file, before = None, 0
-        for path, size, graded in map_blocks(grade, read_blocks(self.files), self.workers):
+        for path, size, graded in map_in_order(grade, read_blocks(self.files), self.workers):
             if path != file:
                 file, before = path, 0
             self._count(file, before, graded)

@@ -4,17 +4,10 @@ import pytest
 from hangs import done_within
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from swift_rlvr.math_answers import MathVerifier, Reason
-from swift_rlvr.math_answers import verifier as math_answers
+from swift_rlvr.math_answers import Reason
 from swift_rlvr.math_answers.verifier import MAX_ANSWER_CHARS, read_gold
 
 MEGABYTE = 1_000_000
-
-
-@pytest.fixture(scope="module")
-def verifier():
-    with MathVerifier(workers=1) as verifier:
-        yield verifier
 
 
 @pytest.fixture
@@ -189,13 +182,13 @@ def test_an_answer_of_any_length_may_equal_the_gold(verifier):
 )  # fmt: skip
 def test_texts_of_a_megabyte(verifier, text):
     one(verifier, r"\boxed{\ln 6}", "5")  # started
-    with done_within(30):  # 2 are what a comparison may take; all others are far below
+    with done_within(30):  # 1 is what a comparison may take; most are far below
         assert one(verifier, text, "7").reward == 0.0
 
 
-def test_a_gold_of_a_megabyte(verifier):
-    assert one(verifier, r"\boxed{5}", "x " * 500_000 + r"\boxed{5}").reward == 1.0
-    assert one(verifier, r"\boxed{5}", "(" * MEGABYTE).reward in (None, 0.0)
+def test_a_gold_of_a_megabyte(hurried):
+    assert one(hurried, r"\boxed{5}", "x " * 500_000 + r"\boxed{5}").reward == 1.0
+    assert one(hurried, r"\boxed{5}", "(" * MEGABYTE).reward in (None, 0.0)
 
 
 PIECES = st.sampled_from([r"\boxed{", "}", "<answer>", "</answer>", "</think>", "####", "\n", "5", " ",
@@ -207,8 +200,8 @@ PIECES = st.sampled_from([r"\boxed{", "}", "<answer>", "</answer>", "</think>", 
     st.lists(PIECES, max_size=12).map("".join),
     st.one_of(st.lists(PIECES, max_size=8).map("".join), st.none(), st.floats()),
 )
-def test_no_text_and_no_gold_raises(text, gold):
-    verdict = math_answers.grade_all([text], [gold])[0]
+def test_no_text_and_no_gold_raises(verifier, text, gold):
+    verdict = verifier.grade_all([text], [gold])[0]
     assert verdict.reward in (0.0, 1.0, None)
     assert (verdict.reward is None) is (verdict.reason is Reason.BAD_GOLD)
     assert (verdict.reward == 1.0) is (verdict.reason is Reason.CORRECT)
@@ -216,7 +209,7 @@ def test_no_text_and_no_gold_raises(text, gold):
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(-(10**6), 10**6), st.integers(-(10**6), 10**6))
-def test_numbers_in_every_mark(number, other):
+def test_numbers_in_every_mark(verifier, number, other):
     texts = [
         f"<answer>{number}</answer>",
         rf"\boxed{{{number}}}",
@@ -224,5 +217,5 @@ def test_numbers_in_every_mark(number, other):
         rf"<answer>$\boxed{{{number}.0}}$</answer>",
     ]
     for gold in (number, str(number), f"${number}$", f"So\n#### {number}", float(number)):
-        assert [verdict.reward for verdict in math_answers.grade_all(texts, [gold] * 4)] == [1.0] * 4
-    assert {verdict.reward for verdict in math_answers.grade_all(texts, [other] * 4)} == {float(number == other)}
+        assert [verdict.reward for verdict in verifier.grade_all(texts, [gold] * 4)] == [1.0] * 4
+    assert {verdict.reward for verdict in verifier.grade_all(texts, [other] * 4)} == {float(number == other)}

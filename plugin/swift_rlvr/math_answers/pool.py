@@ -31,6 +31,7 @@ STARVED = 4.0
 """Deadlines count the seconds in which a worker runs, since on a busy machine it waits for a core. By the clock they
 are at most this many times as long."""
 START_SECONDS = 120.0
+WORKER = "swift_rlvr.math_answers.worker"
 _TICKS = os.sysconf("SC_CLK_TCK")
 _GOLD = -1  # in place of an answer's index
 _open_pools: WeakSet[Pool] = WeakSet()
@@ -210,7 +211,7 @@ class Pool:
         self._control, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
         # The child must find the package even where a plugin file put it on sys.path by hand.
         path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
-        command = [sys.executable, "-m", "swift_rlvr.math_answers.worker"]
+        command = [sys.executable, "-m", WORKER]
         self._nursery = subprocess.Popen(command, stdin=theirs.fileno(), env={**os.environ, "PYTHONPATH": path})
         theirs.close()
         self._control.settimeout(START_SECONDS)

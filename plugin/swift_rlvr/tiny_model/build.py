@@ -1,10 +1,10 @@
-"""Builds the tiny Countdown model: a Qwen2 of about 1M parameters, its tokenizer, and a supervised warm start.
+"""Builds the tiny Countdown model: a Qwen2 of 0.9 million parameters, its tokenizer, and a supervised warm start.
 
     python -m swift_rlvr.tiny_model.build --out plugin/swift_rlvr/tiny_model/weights
 
-Plain torch, about 25 minutes on two cores. Two phases: long searches first, in which most tokens teach arithmetic and
-the copying of numbers; then short ones that set the probability of giving up, and with it the success before
-reinforcement learning. Leaves out: mixed precision, several devices, resuming.
+Plain torch on the CPU, about 25 minutes on two cores. The first phase has long searches, in which most tokens teach
+arithmetic and copying numbers; the second has short ones, which set the probability of giving up and so the success
+before reinforcement learning. Leaves out: several devices, resuming.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from swift_rlvr.countdown import verify
-from swift_rlvr.countdown.generator import TINY, make_tasks
+from swift_rlvr.countdown.generator import make_tasks
+from swift_rlvr.countdown.settings import TINY
 from swift_rlvr.tasks.countdown import to_messages
 from swift_rlvr.tiny_model import WEIGHTS
 from swift_rlvr.tiny_model.tokenizer import build_tokenizer
@@ -32,10 +33,8 @@ from swift_rlvr.tiny_model.traces import compare, trace, trials
 class Phase:
     """A stretch of supervised training.
 
-    Attributes:
-        steps: optimizer steps.
-        give_up: probability of stopping after a failed trial in the traces of this phase.
-        lr: peak learning rate, reached after `warmup` steps and followed by a cosine to a tenth.
+    give_up: probability of stopping after a miss in the traces of this phase.
+    lr: peak learning rate, reached after `warmup` of the `steps` and followed by a cosine to a tenth.
     """
 
     steps: int
@@ -77,10 +76,10 @@ def chat_prompt(tokenizer, nums: list[int], target: int) -> list[int]:
 
 
 def batches(tokenizer, rows: list[dict], phase: Phase, size: int, rng: random.Random) -> Iterator[tuple]:
-    """Yields (input_ids, labels, tokens): [size, length] twice, -100 in labels on the prompt and on padding.
+    """Yields (input_ids, labels, tokens): int64 [size, length] twice, labels -100 on the prompt and on padding.
 
-    Rows are drawn at random and sorted by length within blocks of 16 batches, so that little is padding. `tokens` is
-    the mean number of labels in a batch of the block: divided by a batch's own number, the loss would weigh the tokens
+    Rows are drawn at random and sorted by length within blocks of 16 batches, which saves padding. `tokens` is the mean
+    number of labels of the block's batches, for the loss: divided by each batch's own number, it would weigh the tokens
     of short completions more, and the model would learn to give up more often than the traces do.
     """
     pad, end = tokenizer.pad_token_id, tokenizer.convert_tokens_to_ids("<|im_end|>")
@@ -104,12 +103,11 @@ def batches(tokenizer, rows: list[dict], phase: Phase, size: int, rng: random.Ra
 
 @torch.no_grad()
 def quality(model: Qwen2ForCausalLM, tokenizer, rows: list[dict], seed: int = 0) -> dict[str, float]:
-    """Samples one completion per row at temperature 1.0 and measures what the warm start has learned.
+    """Samples one completion per row at temperature 1.0 and measures what the model has learned.
 
     Returns:
-        success: share of right answers; valid: share of trials that use the given numbers once each, calculate and
-        compare right; repeats: share of trials that stood before in the same completion; trials, tokens: means per
-        completion.
+        success: share of right answers; valid: share of trials that use each number once and calculate and compare
+        correctly; repeats: share of trials that repeat an earlier one; trials, tokens: means per completion.
     """
     torch.manual_seed(seed)
     prompts = [chat_prompt(tokenizer, row["nums"], row["target"]) for row in rows]
@@ -141,7 +139,7 @@ def quality(model: Qwen2ForCausalLM, tokenizer, rows: list[dict], seed: int = 0)
 
 
 def train(out: Path, phases: tuple[Phase, ...] = PHASES, batch_size: int = 32, seed: int = 0) -> None:
-    """Trains the tokenizer and the model and writes both to `out`; prints a line every 25 steps."""
+    """Trains tokenizer and model and writes both to `out`; prints a line every 25 steps."""
     torch.manual_seed(seed)
     rng = random.Random(seed)
     rows = list(make_tasks(TINY, "train", seed=0, rows=None))
@@ -177,9 +175,7 @@ def train(out: Path, phases: tuple[Phase, ...] = PHASES, batch_size: int = 32, s
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "--out", type=Path, default=WEIGHTS, help="folder to write (default: the package's own weights)"
-    )
+    parser.add_argument("--out", type=Path, default=WEIGHTS, help="folder to write (default: the package's weights)")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     train(args.out, seed=args.seed)

@@ -1,7 +1,7 @@
-"""The tiny model's tokenizer: Qwen2's own class and pre-tokenizer, a byte-level BPE trained on the Countdown prompt.
+"""The tiny model's tokenizer: Qwen2's class and pre-tokenizer, with a byte-level BPE trained on the Countdown prompt.
 
-Qwen2 splits digits one by one; here 10 to 99 are tokens of their own, as are the think and answer tags, so that a
-trial costs 12 tokens and arithmetic is a look-up. Everything else still encodes, byte by byte.
+Qwen2 splits numbers into digits. Here 10 to 99 and the think and answer tags are tokens of their own, so that a trial
+takes 12 tokens and arithmetic is a look-up. All other text is encoded byte by byte.
 """
 
 from __future__ import annotations
@@ -21,11 +21,9 @@ CHAT_TEMPLATE = (
 
 
 def build_tokenizer(texts: Iterable[str], vocab_size: int = 640) -> Qwen2Tokenizer:
-    """Trains the merges on `texts` and adds the tags and the two-digit numbers.
+    """Trains the merges on `texts`, whose words become single tokens, and adds the tags and the two-digit numbers.
 
-    Args:
-        texts: prompts whose words should become single tokens.
-        vocab_size: upper bound on the BPE vocabulary, added tokens not counted; at least 256.
+    vocab_size: of the BPE at most, without added tokens; at least 256.
     """
     specials = {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>", "unk_token": "<|endoftext|>"}
     blank = Qwen2Tokenizer(**specials)
@@ -41,9 +39,7 @@ def build_tokenizer(texts: Iterable[str], vocab_size: int = 640) -> Qwen2Tokeniz
     merges = [tuple(merge) for merge in model["merges"]]
     tokenizer = Qwen2Tokenizer(vocab=model["vocab"], merges=merges, **specials)
     tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>"]})
-    tokenizer.add_tokens([AddedToken(tag, special=False, normalized=False) for tag in TAGS])
-    tokenizer.add_tokens(
-        [AddedToken(str(n), special=False, single_word=True, normalized=False) for n in range(10, 100)]
-    )
+    numbers = [AddedToken(str(n), special=False, single_word=True, normalized=False) for n in range(10, 100)]
+    tokenizer.add_tokens([AddedToken(tag, special=False, normalized=False) for tag in TAGS] + numbers)
     tokenizer.chat_template = CHAT_TEMPLATE
     return tokenizer

@@ -1,13 +1,13 @@
 """Search traces for the tiny Countdown model's supervised warm start.
 
-A trace tries random expressions over three numbers without repeating one, each written as two steps of two-operand
-arithmetic and compared with the target, until one hits it or the searcher gives up; the last trial becomes the answer.
-Giving up has the same probability after every failed trial, so every number of trials occurs: a policy that imitates
-the traces succeeds about as often as chance lets it, and reinforcement learning can find longer searches by lowering
-one probability. The comparison is written out because a model of this size does not learn it otherwise: trained
-without it, it stopped as often after a miss as after a hit.
-Leaves out: more than three numbers, negative and fractional intermediate results, results above `MAX_RESULT` (each
-result is one token of the tiny tokenizer).
+A trace tries random expressions over three numbers, never one twice. Each trial is written as two operations and
+compared with the target; the search ends when one hits the target or the searcher gives up, and the last trial becomes
+the answer. The probability of giving up is the same after every miss, so reinforcement learning lengthens searches by
+lowering one probability. The comparison is written out because a model of this size does not learn it otherwise:
+trained without it, it stopped as often after a miss as after a hit.
+
+Leaves out: more than three numbers, negative and fractional intermediate results, and results above `MAX_RESULT`, since
+each result is one token of the tiny tokenizer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Step = tuple[int, str, int, int]  # left operand, operator, right operand, resul
 
 
 def _steps(a: int, b: int) -> list[Step]:
-    """Every allowed operation on a and b, the larger operand first, so that no step is the mirror of another."""
+    """Every allowed operation on a and b, the larger operand first, so that no two steps mirror each other."""
     a, b = max(a, b), min(a, b)
     steps = [(a, "+", b, a + b), (a, "-", b, a - b), (a, "*", b, a * b)]
     if b and a % b == 0:
@@ -36,18 +36,18 @@ def trials(nums: tuple[int, int, int]) -> tuple[tuple[str, str, int], ...]:
     >>> ("4+3=7,7*2=14", "(4+3)*2", 14) in trials((2, 3, 4))
     True
     """
-    found = {}
+    distinct = {}
     for i, j, k in ((0, 1, 2), (0, 2, 1), (1, 2, 0)):
         for a, op, b, r in _steps(nums[i], nums[j]):
             for x, op2, y, value in _steps(r, nums[k]):
                 line = f"{a}{op}{b}={r},{x}{op2}{y}={value}"
                 expression = f"({a}{op}{b}){op2}{y}" if x == r else f"{x}{op2}({a}{op}{b})"
-                found[line] = (line, expression, value)
-    return tuple(found.values())
+                distinct[line] = (line, expression, value)
+    return tuple(distinct.values())
 
 
 def compare(value: int, target: int) -> str:
-    """What a trace says after a trial."""
+    """The word after a trial: its value is below, above or equal to the target."""
     return " low" if value < target else " high" if value > target else " yes"
 
 
@@ -55,13 +55,13 @@ def trace(rng: random.Random, nums: list[int], target: int, give_up: float, max_
     """One completion: a random search without repeated trials, then the answer.
 
     Args:
-        rng: source of randomness; the trace is a pure function of its state and the other arguments.
-        nums: the three numbers.
-        target: the number to reach.
-        give_up: probability in [0, 1] of stopping after a failed trial.
-        max_trials: trials after which the search stops in any case.
+        rng: the trace is a pure function of its state and the other arguments.
+        nums: three numbers.
+        give_up: probability in [0, 1] of stopping after a miss.
+        max_trials: the search stops after so many in any case.
     """
-    pool = trials(tuple(sorted(nums)))
+    a, b, c = sorted(nums)
+    pool = trials((a, b, c))
     lines = []
     for trial in rng.sample(pool, min(max_trials, len(pool))):
         line, expression, value = trial

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from swift_rlvr.cli import app as cli
 from swift_rlvr.cli.render import visible
-from swift_rlvr.rewards import REWARDS, Grade, Reward, Rule
+from swift_rlvr.rewards import REWARDS, Explanation, Grade, Reward, Rule
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.tasks.countdown import to_messages
 from typer.testing import CliRunner
@@ -27,11 +27,12 @@ class Accuracy(Reward):
 
     name, columns, reasons = "external_test_gold", ("solution",), ("right", "wrong")
 
-    def grade(self, text, solution):
-        return Grade(1.0, "right") if text == str(solution) else Grade(0.0, "wrong")
+    def grade(self, text, row):
+        return Grade(1.0, "right") if text == str(row["solution"]) else Grade(0.0, "wrong")
 
-    def rules(self, text, solution):
-        return text, [Rule("length", None, str(len(text))), Rule("[red]equal[/red]", text == str(solution), solution)]
+    def explain_text(self, text, row):
+        equal = Rule("[red]equal[/red]", text == str(row["solution"]), row["solution"])
+        return Explanation(*self.grade(text, row), text, [Rule("length", None, str(len(text))), equal])
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def test_explain_for_people():
 
 def test_explain_for_programs():
     found = explained(WRONG, *TASK)["external_countdown"]
-    expected = CountdownReward().explain(WRONG, nums=[3, 5, 7], target=22)
+    expected = CountdownReward().explain(WRONG, {"nums": [3, 5, 7], "target": 22})
     assert found == {**expected._asdict(), "rules": [rule._asdict() for rule in expected.rules]}
     assert (found["reward"], found["reason"]) == (0.0, "wrong value")
 

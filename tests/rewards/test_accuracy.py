@@ -35,7 +35,7 @@ def reward():
 def test_reward_reason_and_rules(reward, text, gold, reason, answer):
     expected = REWARDS.get(reason, 0.0)
     assert reward([text], solution=[gold]) == [expected]
-    explanation = reward.explain(text, solution=gold)
+    explanation = reward.explain(text, {"solution": gold})
     assert (explanation.reward, explanation.reason, explanation.extracted) == (expected, str(reason), answer)
     assert [rule.name for rule in explanation.rules] == list(RULES.values())
     passed = [rule.passed for rule in explanation.rules]
@@ -53,14 +53,14 @@ def test_every_reason_is_declared_and_tested(reward):
 
 
 def test_details_say_how_the_answer_was_found_and_what_the_gold_is(reward):
-    rules = {rule.name: rule.detail for rule in reward.explain(r"\boxed{6}", solution=r"so $\boxed{5}$").rules}
+    rules = {rule.name: rule.detail for rule in reward.explain(r"\boxed{6}", {"solution": r"so $\boxed{5}$"}).rules}
     assert rules[RULES[Reason.NO_ANSWER]] == "found by: boxed"
     assert rules[RULES[Reason.WRONG]] == "the gold is 5"
 
 
 def test_grade_is_what_a_batch_says(reward):
     texts, golds, *_ = zip(*ROWS, strict=True)
-    assert [reward.grade(text, gold) for text, gold in zip(texts, golds, strict=True)] == reward.grades(
+    assert [reward.grade(text, {"solution": gold}) for text, gold in zip(texts, golds, strict=True)] == reward.grades(
         list(texts), solution=list(golds)
     )
 
@@ -68,7 +68,7 @@ def test_grade_is_what_a_batch_says(reward):
 def test_a_gold_that_cannot_be_parsed_may_be_neutral():
     neutral = AccuracyReward(neutral_gold=True, timeout=0.5, workers=1)
     assert neutral([r"\boxed{5}"] * 3, solution=[None, "5", "6"]) == [0.5, 1.0, 0.0]
-    assert neutral.explain(r"\boxed{5}", solution=None).reward == 0.5
+    assert neutral.explain(r"\boxed{5}", {"solution": None}).reward == 0.5
     assert AccuracyReward()([r"\boxed{5}"], solution=[None]) == [None]
 
 

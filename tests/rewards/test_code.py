@@ -1,6 +1,7 @@
-"""The code reward: what is taken for code, what it earns, and that nothing but passing the tests earns it."""
+"""The code reward: where code is found, what it earns, and that nothing but passing the tests earns it."""
 
 import json
+import os
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,8 @@ from hangs import done_within
 from hypothesis import given
 from hypothesis import strategies as st
 from swift_rlvr.answers import find_code
-from swift_rlvr.rewards.base import Grade
+from swift_rlvr.rewards import code as code_module
+from swift_rlvr.rewards.base import Explanation, Grade
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.sandbox import BadTests, read_tests
 from swift_rlvr.sandbox.cases import same_output
@@ -25,12 +27,16 @@ def block(code: str, language: str = "python") -> str:
     return f"<think>Let's see.</think>Here it is:\n```{language}\n{code}\n```\n"
 
 
+def grades(codes: list[str], tests: list, entry_point: str | None = None, **parameters) -> list[Grade]:
+    reward = CodeReward(timeout=60, **parameters)  # so that no verdict depends on how busy the machine is
+    return reward.grades([block(code) for code in codes], tests=tests, entry_point=[entry_point] * len(codes))
+
+
 def grade(code: str, tests: object = tuple(TESTS), entry_point: str | None = None, **parameters) -> Grade:
-    (result,) = CodeReward(**parameters).grades([block(code)], tests=[tests], entry_point=[entry_point])
-    return result
+    return grades([code], [tests], entry_point, **parameters)[0]
 
 
-# --- what is taken for code ---
+# --- where code is found ---
 
 
 @pytest.mark.parametrize(
@@ -43,7 +49,7 @@ def grade(code: str, tests: object = tuple(TESTS), entry_point: str | None = Non
         ("``` python \nx\ny\n```  ", "x\ny"),
         ("````python\nx = '''\n```\n'''\n````", "x = '''\n```\n'''"),  # a longer fence holds shorter ones
         ("```python\nold\n```\n```python\nnew\n```", "new"),
-        ("```python\nx\n```\n```bash\npip\n```", "x"),  # another language is no code
+        ("```python\nx\n```\n```bash\npip\n```", "x"),  # another language does not count
         ("```python\nx\n```\n```\noutput\n```", "output"),  # no language may be Python
         ("```python\nx\n```\n```python\ncut off", "x"),  # never closed
         ("```python\ncut off", None),
@@ -63,7 +69,7 @@ def grade(code: str, tests: object = tuple(TESTS), entry_point: str | None = Non
         ("<answer>\n```python\nx\n```", "x"),  # the answer is never closed, the fence is
     ],
 )
-def test_what_is_taken_for_code(text, code):
+def test_where_code_is_found(text, code):
     assert find_code(text) == code
 
 
@@ -160,7 +166,7 @@ def test_what_code_earns(code, tests, entry_point, expected, share):
 
 
 def test_text_without_code_and_rows_without_tests():
-    reward = CodeReward()
+    reward = CodeReward(timeout=60)
     message = {"role": "assistant", "content": block(ADD)}
     completions = [None, "I can't.", block(ADD), block(ADD), block(ADD), [message]]
     grades = reward.grades(completions, tests=[TESTS, TESTS, None, [], "assert (", TESTS], task=["code"] * 6)
@@ -190,16 +196,48 @@ def test_parameters_are_checked(parameters, named):
         CodeReward(**parameters)
 
 
-def test_many_at_once_in_order_and_equal_ones_once():
-    reward = pickle.loads(pickle.dumps(CodeReward(max_workers=2, timeout=1)))
-    code = ["import time\ntime.sleep(9)", ADD, WRONG_ADD]  # the first takes all of its second
-    with done_within(20):  # 50 if each were run
-        assert reward([block(each) for each in code * 100], tests=[TESTS] * 300) == [0.0, 1.0, 0.0] * 100
+def test_many_at_once_in_order_and_equal_ones_once(monkeypatch):
+    run = []
+    check = code_module.sandbox.check
+    monkeypatch.setattr(code_module.sandbox, "check", lambda code, *rest: run.append(code) or check(code, *rest))
+    reward = pickle.loads(pickle.dumps(CodeReward(max_workers=2, timeout=60)))
+    codes = ["def add(a, b): pass", ADD, WRONG_ADD, ADD]
+    texts = [block(code) for code in codes * 50] + [None]
+    tests = [TESTS, TESTS, TESTS, ["assert add(1, 2) == 4"]] * 50 + [TESTS]
+    assert reward(texts, tests=tests) == [0.0, 1.0, 0.0, 0.0] * 50 + [0.0]
+    assert sorted(run) == sorted(codes)
     assert reward([], tests=[]) == []
 
 
+@pytest.mark.parametrize(
+    ("parameters", "environment", "workers"),
+    [
+        ({}, {}, 16),
+        ({}, {"LOCAL_WORLD_SIZE": "8"}, 2),
+        ({}, {"LOCAL_WORLD_SIZE": "64"}, 1),
+        ({"max_workers": 5}, {"LOCAL_WORLD_SIZE": "8"}, 5),
+    ],
+)
+def test_ranks_of_one_machine_share_its_cores(parameters, environment, workers, monkeypatch):
+    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
+    started = []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, max_workers: int):
+            started.append(max_workers)
+            super().__init__(max_workers)
+
+    monkeypatch.setattr(code_module, "ThreadPoolExecutor", Pool)
+    texts = [f"no code {number}" for number in range(20)]
+    assert CodeReward(**parameters)(texts, tests=[[f"assert f({n})"] for n in range(20)]) == [0.0] * 20
+    assert started == [workers]
+
+
 def test_it_is_called_in_threads():
-    reward = CodeReward()
+    reward = CodeReward(timeout=60)
     with ThreadPoolExecutor(4) as pool:
         calls = pool.map(lambda _: reward([block(ADD), block(WRONG_ADD)], tests=[TESTS] * 2), range(8))
         assert list(calls) == [[1.0, 0.0]] * 8
@@ -207,21 +245,31 @@ def test_it_is_called_in_threads():
 
 
 def test_it_says_why():
-    why = CodeReward(partial=True).explain(block(WRONG_ADD), tests=TESTS)
+    def explain(text: str | None, tests: object, **parameters) -> Explanation:
+        return CodeReward(timeout=60, **parameters).explain(text, {"tests": tests})
+
+    why = explain(block(WRONG_ADD), TESTS, partial=True)
     assert why.reward == pytest.approx(2 / 3)
     assert why.extracted == WRONG_ADD
     assert [rule.passed for rule in why.rules] == [True, True, True, True, True, False, True]
     assert why.rules[5].detail == "add(-1, 1) -> wrong: expected 0, got 'ab'"
-    why = CodeReward().explain(block(WRONG_ADD), tests=TESTS)
+    why = explain(block(WRONG_ADD), TESTS)
     assert [rule.passed for rule in why.rules[4:]] == [True, False, None]
-    why = CodeReward().explain(block("def add("), tests=TESTS)
+    assert why.rules[6].detail == "add('a', 'b') -> not run"
+    why = explain(block("def add("), TESTS)
     assert [rule.passed for rule in why.rules] == [True, True, True, False, None, None, None]
     assert "SyntaxError" in why.rules[3].detail
-    why = CodeReward().explain("nothing", tests=TESTS)
-    assert [rule.passed for rule in why.rules] == [True, False, None, None, None, None, None]
-    why = CodeReward().explain(block(ADD), tests="x = 1")
+    for text, detail in (("nothing", ""), (None, "no text")):
+        why = explain(text, TESTS)
+        assert [rule.passed for rule in why.rules] == [True, False, None, None, None, None, None]
+        assert why.rules[1].detail == detail
+    why = explain(block("x" * 100_001), TESTS)
+    assert [rule.passed for rule in why.rules] == [True, True, False, None, None, None, None]
+    assert why.rules[2].detail == "it has 100001"
+    why = explain(block(ADD), "x = 1")
     assert (why.reward, why.rules[0].passed) == (None, False)
-    why = CodeReward().explain(block(PROGRAM), tests=[{"input": "1 2", "output": "4"}])
+    assert "no assert" in why.rules[0].detail
+    why = explain(block(PROGRAM), [{"input": "1 2", "output": "4"}])
     assert why.rules[4].detail == "input '1 2' -> wrong: expected '4', got '3\\n'"
 
 
@@ -277,12 +325,13 @@ def add(a, b):
 @pytest.mark.parametrize("cheat", CHEATS)
 def test_cheating_earns_nothing(cheat):
     hidden = ["assert add(987654320, 1) == 987654321", "assert add(135792460, 8) == 135792468"]
-    for tests in (
+    forms = [
         hidden,
         "def check(candidate):\n    " + "\n    ".join(hidden),
         [{"input": "987654320 1", "output": "987654321"}],
-    ):
-        assert grade(CHEATS[cheat], tests, "add", partial=True, timeout=2).reward == 0.0
+    ]
+    earned = grades([CHEATS[cheat]] * len(forms), forms, "add", partial=True)
+    assert [reward for reward, _ in earned] == [0.0] * len(forms)
 
 
 @pytest.mark.parametrize(
@@ -302,12 +351,11 @@ def test_tests_beside_the_code_cannot_be_bent_by_these(code):
     tests = [
         "import math\nfor n in range(3):\n    assert abs(add(n, 1) - (n + 1)) < 1e-6 and math.isclose(add(n, 1), n + 1)"
     ]
-    assert grade(code, tests, "add", timeout=2).reward == 0.0
-    assert grade(ADD, tests, "add").reward == 1.0
+    assert [reward for reward, _ in grades([code, ADD], [tests, tests], "add")] == [0.0, 1.0]
 
 
 def test_a_known_limit():
-    """An object that lies about itself passes where no literal is compared: stated in the documentation."""
+    """An object that lies about itself passes where no literal is compared, as `swift_rlvr.sandbox` says."""
     liar = EQUAL.format("object")
     assert grade(liar, ["x = 3\nassert add(1, 2) == x"]).reward == 1.0
     assert grade(liar, ["assert add(1, 2) == 3"]).reward == 0.0

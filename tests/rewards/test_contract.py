@@ -187,11 +187,11 @@ def test_the_explanation_agrees_with_the_reward(case):
     reward, case = case
     for text in (case.good, case.bad, "", "<answer>", None):
         columns = rows(case, [text])
-        explanation = reward.explain(text, **{name: value for name, (value,) in columns.items()})
+        explanation = reward.explain(text, {name: value for name, (value,) in columns.items()})
         assert [(explanation.reward, explanation.reason)] == reward.grades([text], **columns)
         assert explanation.rules
     row = {**case.columns, "task": "theirs"}
-    assert type(reward)(tasks=("mine",)).explain(case.good, **row).reason == "other task"
+    assert type(reward)(tasks=("mine",)).explain(case.good, row).reason == "other task"
 
 
 def test_built_as_the_trainers_build_it(case):

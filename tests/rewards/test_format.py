@@ -106,7 +106,7 @@ PROMPTS = [
 def one(reward, text, **columns):
     (grade,) = reward.grades([text], **{name: [value] for name, value in columns.items()})
     assert grade.reason in reward.reasons
-    explanation = reward.explain(text, **columns)
+    explanation = reward.explain(text, columns)
     assert explanation[:2] == grade
     if (
         grade.reward is not None
@@ -267,7 +267,7 @@ def test_a_gold_that_python_cannot_write_out_is_bad():
 
 
 def test_boxed_shows_the_box_and_the_gold():
-    explanation = BoxedReward().explain(r"\boxed{71}", solution="#### 72")
+    explanation = BoxedReward().explain(r"\boxed{71}", {"solution": "#### 72"})
     assert explanation.extracted == "71"
     assert [rule.passed for rule in explanation.rules] == [True, True, True, False]
     assert explanation.rules[0].detail == "it is 72"

@@ -26,20 +26,21 @@ TOKENS = [  # (value of one column, number of tokens)
 
 @pytest.mark.parametrize("value", NOT_TOKENS, ids=repr)
 def test_what_holds_no_token_ids_is_passed_over(value):
-    assert token_ids(value) is None
-    assert completion_length("four", value) == 4
-    assert completion_length("four", value, [1, 2]) == completion_length("four", [1, 2], value) == 2
+    assert token_ids({"completion_ids": value}) is None
+    assert completion_length("four", {"response_token_ids": value}) == 4
+    assert completion_length("four", {"response_token_ids": value, "completion_ids": [1, 2]}) == 2
+    assert completion_length("four", {"response_token_ids": [1, 2], "completion_ids": value}) == 2
 
 
 @pytest.mark.parametrize("value, count", TOKENS)
 def test_tokens_are_counted_over_all_turns(value, count):
-    assert completion_length("four", value, None) == count
-    assert completion_length(None, None, value) == count
+    assert completion_length("four", {"response_token_ids": value, "completion_ids": None}) == count
+    assert completion_length(None, {"completion_ids": value}) == count
 
 
 def test_token_ids_that_are_whole_numbers_of_another_kind():
     numpy = pytest.importorskip("numpy")
-    assert completion_length("four", list(numpy.arange(7))) == 7
+    assert completion_length("four", {"completion_ids": list(numpy.arange(7))}) == 7
 
 
 # --- length
@@ -103,7 +104,7 @@ def test_soft_overlong(length, expected, reason):
 @given(st.integers(1, 300), st.integers(1, 300), st.integers(0, 700))
 def test_soft_overlong_never_rises_with_the_length(first, second, length):
     reward = SoftOverlongReward(max_length=max(first, second), cache_length=min(first, second))
-    shorter, longer = (reward.grade("x" * count).reward for count in (length, length + 1))
+    shorter, longer = (reward.grade("x" * count, {}).reward for count in (length, length + 1))
     assert -1 <= longer <= shorter <= 0
 
 
@@ -161,7 +162,7 @@ def test_words(text, expected):
     ],
 )
 def test_repetition_penalty(text, n, expected, reason):
-    grade = RepetitionPenaltyReward(n_grams=n).grade(text)
+    grade = RepetitionPenaltyReward(n_grams=n).grade(text, {})
     assert grade.reason == reason and grade.reward == pytest.approx(expected, abs=1e-15)
     assert math.copysign(1, grade.reward) == (-1 if expected else 1)
 
@@ -177,7 +178,10 @@ def test_repetition_of_tokens():
         (-0.5, "repetition"),
         (0.0, "no text"),
     ]
-    assert RepetitionPenaltyReward(n_grams=2).grade("a b c d", [1, 1, 1], None) == (0.0, "no repetition")
+    assert RepetitionPenaltyReward(n_grams=2).grade("a b c d", {"response_token_ids": [1, 1, 1]}) == (
+        0.0,
+        "no repetition",
+    )
 
 
 @given(st.lists(st.integers(0, 3), max_size=40), st.integers(1, 8))
@@ -188,7 +192,7 @@ def test_ngrams_are_counted_as_by_hand(units, n):
 
 @given(st.text(alphabet="ab 好", max_size=60), st.integers(1, 5))
 def test_repetition_penalty_stays_between_the_worst_and_nothing(text, n):
-    reward = RepetitionPenaltyReward(n_grams=n, max_penalty=-0.3).grade(text).reward
+    reward = RepetitionPenaltyReward(n_grams=n, max_penalty=-0.3).grade(text, {}).reward
     assert -0.3 < reward <= 0
 
 
@@ -232,7 +236,7 @@ def test_cosine_at_length_0_and_at_the_longest_is_exact():
     )
     assert reward([None], **ROW) == [-10.0]
     assert reward([RIGHT.rjust(64), WRONG.rjust(64)], nums=[[1, 2]] * 2, target=[3, 3]) == [1.0, 0.0]
-    assert reward.grade_all([None], [[1, 2]], [3], [None], [None]) == [(-10.0, "wrong")]
+    assert reward.grades([None], **ROW) == [(-10.0, "wrong")]
 
 
 @given(st.integers(1, 3000), st.integers(0, 3000))
@@ -265,7 +269,7 @@ def test_cosine_goes_where_its_accuracy_reward_goes():
     assert grades == [(0.8, "right"), (None, OTHER_TASK), (0.8, "right")]
     assert cosine(max_len=10)([RIGHT] * 3, task=task, **rows) == [0.8, None, 0.8]
     assert cosine(max_len=10, tasks=("math",))([RIGHT] * 3, task=task, **rows) == [None, 0.8, 0.8]
-    explained = cosine().explain(RIGHT, nums=[1, 2], target=3, task="math")
+    explained = cosine().explain(RIGHT, {"nums": [1, 2], "target": 3, "task": "math"})
     assert explained.reward is None and "countdown" in explained.rules[0].detail
 
 
@@ -333,35 +337,35 @@ def test_every_reason_is_known_and_every_grade_explained(reward, row, tokens):
         assert grade.reason in reward.reasons
         assert grade.reward is None or type(grade.reward) is float
         assert reward([text], **{name: [value] for name, value in row.items()}) == [grade.reward]
-        explained = reward.explain(text, **row)
+        explained = reward.explain(text, row)
         assert explained[:2] == grade and explained.rules
         if grade.reward is not None and grade.reason != "no text":
             assert any(f"{grade.reward:{digits}}" in explained.rules[-1].detail for digits in ("g", ".4g"))
 
 
 def test_explanations_show_the_numbers():
-    explained = SoftOverlongReward(max_length=10, cache_length=5).explain("eight...")
+    explained = SoftOverlongReward(max_length=10, cache_length=5).explain("eight...", {})
     assert explained.rules[1:] == [
         ("the length is at most max_length", True, "8 characters, max_length 10"),
         ("the length is at most max_length - cache_length", False, "8 characters, max_length - cache_length 5"),
         ("reward", None, "-0.6"),
     ]
-    details = [rule.detail for rule in RepetitionPenaltyReward().explain("a a a a a").rules]
+    details = [rule.detail for rule in RepetitionPenaltyReward().explain("a a a a a", {}).rules]
     assert details == ["", "5 words", "1 of 3 different", "-0.0666667, at worst -0.1"]
-    explained = LengthReward(max_length=3, scale=2).explain("five!")
+    explained = LengthReward(max_length=3, scale=2).explain("five!", {})
     assert [rule.detail for rule in explained.rules] == [
         "",
         "5 characters, of which at most 3 count",
         "the length times 2 is 6",
     ]
-    explained = cosine().explain(RIGHT, nums=[1, 2], target=3, response_token_ids=[7] * 500)
+    explained = cosine().explain(RIGHT, {"nums": [1, 2], "target": 3, "response_token_ids": [7] * 500})
     assert explained.extracted == "1+2"
     assert explained.rules[-3:] == [
         ("the answer is right", True, "external_countdown says so"),
         ("length", None, "500 tokens, max_len 1000"),
         ("reward", None, "0.9, between 1 at length 0 and 0.8 at max_len"),
     ]
-    assert cosine().explain(RIGHT, nums=None, target=3).rules[-1][:2] == ("the row can be graded", False)
+    assert cosine().explain(RIGHT, {"nums": None, "target": 3}).rules[-1][:2] == ("the row can be graded", False)
 
 
 MEGABYTE = 1_000_000

@@ -263,7 +263,7 @@ def test_logged_names_are_those_of_the_code():
 def test_the_json_examples_can_be_graded():
     tests = [each for each in quoted(section("external_code")) if each.startswith("[") and each.endswith("]")]
     for test, answer in zip(tests, ("def add(a, b): return a + b", "print(3)"), strict=True):
-        assert REWARDS["external_code"]().grade(f"<answer>{answer}</answer>", test).reward == 1.0
+        assert REWARDS["external_code"]().grade(f"<answer>{answer}</answer>", {"tests": test}).reward == 1.0
     solution = json.loads(blocks("json")[0])["solution"]
     assert REWARDS["external_accuracy"]()(["<answer>72</answer>"], solution=[solution]) == [1.0]
 

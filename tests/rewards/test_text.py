@@ -16,7 +16,7 @@ from swift_rlvr.rewards.reasoning_steps import ReasoningStepsReward, steps
 def one(reward, text, **columns):
     (grade,) = reward.grades([text], **{name: [value] for name, value in columns.items()})
     assert grade.reason in reward.reasons
-    explanation = reward.explain(text, **columns)
+    explanation = reward.explain(text, columns)
     assert explanation[:2] == grade
     assert any(rule.passed is False for rule in explanation.rules) is (grade.reward is None or grade.reward < 0.99)
     return grade

@@ -74,6 +74,6 @@ def test_samples_have_the_schema_and_box_what_their_program_printed():
             turns = [{"content": row["problem"], "role": "user"}, {"content": row["solution"], "role": "assistant"}]
             assert row["messages"] == turns
             (printed,) = re.findall(r"```output\n(.*)\n```", row["solution"])
-            grade = REWARDS["external_accuracy"]().grade(f"<answer>{printed}</answer>", row["solution"])
+            grade = REWARDS["external_accuracy"]().grade(f"<answer>{printed}</answer>", row)
             same += grade.reward == 1.0
     assert same >= 28  # of 31: factors of a root and lists without a comma are printed otherwise

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from swift_rlvr.math_answers import MathVerifier, Reason, Verdict
 from swift_rlvr.math_answers.verifier import shared_verifier
-from swift_rlvr.rewards.base import Grade, Reward, Rule
+from swift_rlvr.rewards.base import Explanation, Grade, Reward, rules_in_order
 from swift_rlvr.rewards.parameters import Parameters, parameter
 
-RULES = {  # in the order in which they are looked at
+RULES = {  # in the order in which they are checked
     Reason.BAD_GOLD: "the gold in the column solution can be parsed",
     Reason.NO_ANSWER: "an answer is marked after the thinking: <answer>, \\boxed{}, ####",
     Reason.UNCLOSED_ANSWER: "the answer block is closed by </answer>",
@@ -59,31 +61,18 @@ class AccuracyReward(Reward):
         """Not kept in the object, which has to pickle; rewards with the same settings share their processes."""
         return shared_verifier(self.parameters.workers or None, self.parameters.timeout, self.parameters.batch_timeout)
 
-    def grade(self, text: str | None, solution: object) -> Grade:
-        return self.grade_all([text], [solution])[0]
+    def grade_batch(self, texts: Sequence[str | None], columns: Mapping[str, Sequence[Any]]) -> list[Grade]:
+        verdicts = self.verifier.grade_all(list(texts), list(columns["solution"]))
+        return [self._grade(verdict) for verdict in verdicts]
 
-    def grade_all(self, texts: list[str | None], solution: list) -> list[Grade]:
-        return [Grade(self._reward(verdict), str(verdict.reason)) for verdict in self._verdicts(texts, solution)]
+    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+        (verdict,) = self.verifier.grade_all([text], [row["solution"]])
+        unread = verdict.reason is Reason.NO_ANSWER and verdict.marked
+        rules = rules_in_order(RULES, verdict.reason, f"found by: {verdict.marked}" if unread else "")
+        if rules[-1].passed is not None:
+            rules[-1] = rules[-1]._replace(detail=f"the gold is {verdict.gold}")
+        return Explanation(*self._grade(verdict), verdict.answer, rules)
 
-    def rewards(self, texts: list[str | None], solution: list) -> list[float | None]:
-        return [self._reward(verdict) for verdict in self._verdicts(texts, solution)]
-
-    def rules(self, text: str | None, solution: object) -> tuple[str | None, list[Rule]]:
-        (verdict,) = self._verdicts([text], [solution])
-        rules, passed = [], True
-        for reason, rule in RULES.items():
-            failed = reason is verdict.reason
-            detail = ""
-            if reason is Reason.NO_ANSWER and verdict.marked:
-                detail = f"found by: {verdict.marked}"
-            elif reason is Reason.WRONG and passed:
-                detail = f"the gold is {verdict.gold}"
-            rules.append(Rule(rule, not failed if passed else None, detail))
-            passed = passed and not failed
-        return verdict.answer, rules
-
-    def _verdicts(self, texts: list[str | None], solution: list) -> list[Verdict]:
-        return self.verifier.grade_all(texts, solution)
-
-    def _reward(self, verdict: Verdict) -> float | None:
-        return 0.5 if verdict.reward is None and self.parameters.neutral_gold else verdict.reward
+    def _grade(self, verdict: Verdict) -> Grade:
+        neutral = verdict.reward is None and self.parameters.neutral_gold
+        return Grade(0.5 if neutral else verdict.reward, str(verdict.reason))

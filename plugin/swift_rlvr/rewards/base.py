@@ -1,37 +1,36 @@
-"""What all rewards have in common: both completion shapes, columns, parameters, routing by task, the answer to why."""
+"""What all rewards share: completion shapes, checks of the columns, routing by task, explanations, the registry."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections import Counter
+from collections import Counter, UserDict
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from swift_rlvr.answers import completion_text
 from swift_rlvr.rewards.parameters import Parameters, read_parameters
 
 logger = logging.getLogger(__name__)
-REWARDS: dict[str, type[Reward]] = {}
-"""Every reward by its name, in the order in which they were added."""
 _SHOWN_CHARS = 300
-OTHER_TASK = "other task"  # the reason of every reward for a row whose column `task` is not one of its own
+OTHER_TASK = "other task"  # the reason that every reward gives for a row of a task that is not one of its own
 
 
 class Grade(NamedTuple):
     """What a reward says about one completion."""
 
     reward: float | None
-    """None where the row cannot be graded; such a row counts for nothing."""
+    """None where the row cannot be graded; the trainers leave it out of the row's sum."""
     reason: str
     """One of the reward's `reasons`."""
 
 
 class Rule(NamedTuple):
-    """One thing that a reward looks at, for people who ask why."""
+    """One rule that a reward checks, for people who ask why."""
 
     name: str
     passed: bool | None
-    """None where it was not looked at, or where it is a measurement that can neither pass nor fail."""
+    """None where it was not checked, or where it is a measurement that can neither pass nor fail."""
     detail: str = ""
 
 
@@ -41,157 +40,215 @@ class Explanation(NamedTuple):
     reward: float | None
     reason: str
     extracted: str | None
-    """The part of the completion that was judged, or None where nothing was found."""
+    """The part of the completion that was judged, or None where there is none."""
     rules: list[Rule]
+
+
+def rules_in_order(rules: Mapping[Any, str], reason: Any, detail: str = "") -> list[Rule]:
+    """The outcome of rules that are checked one after another until one fails.
+
+    Args:
+        rules: the reason that a failure of each rule gives, and the rule's name.
+        reason: of the completion's grade; not in `rules` where all have passed.
+        detail: of the rule that failed.
+
+    >>> rules_in_order({"no text": "there is a text", "wrong": "it is right", "long": "it is short"}, "wrong")[1:]
+    [Rule(name='it is right', passed=False, detail=''), Rule(name='it is short', passed=None, detail='')]
+    """
+    failed = list(rules).index(reason) if reason in rules else len(rules)
+    return [
+        Rule(name, None if number > failed else number < failed, detail if number == failed else "")
+        for number, name in enumerate(rules.values())
+    ]
+
+
+class Registry(UserDict[str, type["Reward"]]):
+    """Rewards by name, in the order in which they were added; a look-up may leave out the prefix ``external_``.
+
+    >>> registry = Registry(external_mine=Reward)
+    >>> registry["mine"] is registry["external_mine"], "mine" in registry, "yours" in registry, list(registry)
+    (True, True, False, ['external_mine'])
+    """
+
+    def __missing__(self, name: str) -> type[Reward]:
+        try:
+            return self.data[f"external_{name}"]
+        except KeyError:
+            raise KeyError(name) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.data or f"external_{name}" in self.data
+
+
+REWARDS = Registry()
 
 
 class Reward:
     """A reward that ms-swift and TRL can call: ``reward(completions, **columns) -> list[float | None]``.
 
-    A subclass says its `name` in the registry, the dataset `columns` it needs, those it uses where they are present
-    (`optional_columns`) and every reason it gives (`reasons`), and implements `grade`. That gets the completion's text
-    (None where there is none) and the row's values in the order of columns and optional columns, None for an optional
-    one that is absent. `grade` must not raise because of what a policy wrote. `self.parameters` holds the parameters,
-    see `swift_rlvr.rewards.parameters`.
+    A subclass has a `name` in the registry, the dataset `columns` it needs, those it uses where they are present
+    (`optional_columns`), every reason it gives (`reasons`), and one method, `grade`. Two more may be overridden:
+
+    - `grade(text, row)`: the grade of one completion.
+    - `grade_batch(texts, columns)`: many at once, where that is cheaper than one by one. `grade` then needs no code.
+    - `explain_text(text, row)`: the grade and the rules behind it, for people.
+
+    `text` is the completion's text, or None where it has none. `row` holds the values of all columns and optional
+    columns by name, None for an optional one that is absent. None of the three may raise because of what a policy
+    wrote. `self.parameters` holds the parameters, see `swift_rlvr.rewards.parameters`.
+
+    Everyone else calls the reward, `grades` or `explain`, which read both completion shapes, check the columns and
+    leave out the rows of other tasks.
 
     >>> class Shorter(Reward):
     ...     name, columns, reasons = "external_shorter", ("limit",), ("short", "too long")
-    ...     def grade(self, text, limit):
-    ...         return Grade(1.0, "short") if text is not None and len(text) < limit else Grade(0.0, "too long")
+    ...     def grade(self, text, row):
+    ...         return Grade(1.0, "short") if text is not None and len(text) < row["limit"] else Grade(0.0, "too long")
     >>> Shorter()(["abc", [{"role": "assistant", "content": "abcdef"}]], limit=[5, 5])
     [1.0, 0.0]
-    >>> Shorter().explain("abcdef", limit=5).reason
+    >>> Shorter().explain("abcdef", {"limit": 5}).reason
     'too long'
     """
 
     name: ClassVar[str]
-    columns: ClassVar[tuple[str, ...]] = ()
-    optional_columns: ClassVar[tuple[str, ...]] = ()
+    columns: tuple[str, ...] = ()
+    optional_columns: tuple[str, ...] = ()
     reasons: ClassVar[tuple[str, ...]] = ()
     zero_is_best: ClassVar[bool] = False
-    """Whether it only punishes, so that nothing but zeros is no cause for concern."""
-    runs_code: ClassVar[bool] = False
-    """Whether it runs what the policy wrote, which people should have asked for."""
+    """Whether it only punishes, so that a batch of zeros is no cause for concern."""
+    runs_code: bool = False
+    """Whether it runs code that the policy wrote, which it does only where people ask for it."""
     Parameters: ClassVar[type[Parameters]] = Parameters
 
     def __init__(self, args: object = None, **parameters: Any):
         """Take ms-swift's training arguments, which are not kept because they do not pickle, or parameters by name."""
-        self.parameters = read_parameters(self.Parameters, self.name, args, parameters, other_names=REWARDS)
+        self.parameters: Any = read_parameters(self.Parameters, self.name, args, parameters, other_names=REWARDS)
         if self.parameters.warn_after < 0:  # here, since a subclass's __post_init__ need not call that of Parameters
             raise ValueError(f"{self.name}: warn_after must be 0 or more, not {self.parameters.warn_after!r}")
-        self.log = None
-        """A `swift_rlvr.runs.reasons.ReasonLog` that is told every grade, or None."""
+        self.log: Any = None
+        """The `swift_rlvr.runs.reasons.ReasonLog` of a training run, to which every grade is added."""
         self._barren = 0  # batches in a row without a reward other than 0
 
     @property
-    def __name__(self) -> str:
+    def __name__(self) -> str:  # type: ignore[override]  # an instance's, beside the class's own
         """TRL logs a reward under this name; ms-swift takes the class's, which is the same."""
         return type(self).__name__
 
-    def grade(self, text: str | None, *row: object) -> Grade:
-        raise NotImplementedError(f"{type(self).__name__} does not implement grade")
+    def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:
+        """Grade one completion of one row."""
+        if type(self).grade_batch is Reward.grade_batch:
+            raise NotImplementedError(f"{type(self).__name__} does not implement grade")
+        return self.grade_batch([text], {name: [value] for name, value in row.items()})[0]
 
-    def grade_all(self, texts: list[str | None], *columns: list) -> list[Grade]:
-        """Grade each text with its row; to be overridden where many at once are cheaper than one by one."""
-        return list(map(self.grade, texts, *columns))
+    def grade_batch(self, texts: Sequence[str | None], columns: Mapping[str, Sequence[Any]]) -> list[Grade]:
+        """Grade each completion with its row; every column holds one value per text."""
+        rows = zip(texts, *columns.values(), strict=True)
+        return [self.grade(text, dict(zip(columns, values, strict=True))) for text, *values in rows]
 
-    def rewards(self, texts: list[str | None], *columns: list) -> list[float | None]:
-        """The rewards of `grade_all` alone; to be overridden where they are cheaper to have without the reasons."""
-        return [grade.reward for grade in self.grade_all(texts, *columns)]
+    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+        """Grade one completion of one row, and list every rule with its outcome, in the order they are checked."""
+        reward, reason = self.grade(text, row)
+        return Explanation(reward, reason, text, [Rule(reason, None if reward is None else reward > 0)])
 
-    def rules(self, text: str | None, *row: object) -> tuple[str | None, list[Rule]]:
-        """The part of the text that was judged, and every rule with its outcome, in the order they are looked at."""
-        reward, reason = self.grade(text, *row)
-        return text, [Rule(reason, None if reward is None else reward > 0)]
-
-    def __call__(self, completions: list, **columns: list) -> list[float | None]:
+    def __call__(self, completions: Sequence, **columns: Any) -> list[float | None]:
         """Reward each completion, in order. Columns that are not needed are ignored.
 
         Raises:
-            ValueError: where a column is missing or is not as long as completions; this is a mistake in the dataset or
-                its preprocessor, and training on would only hide it.
+            ValueError: where a column is missing, is no list or is not as long as completions; this is a mistake in the
+                dataset or its preprocessor, and training on would only hide it.
         """
-        texts = [text if type(text) is str else completion_text(text) for text in completions]
-        values = self._columns(len(texts), columns)
-        if self.log is None:
-            rewards = self._routed(self.rewards, None, texts, values, columns.get("task"))
-        else:
-            grades = self._routed(self.grade_all, Grade(None, OTHER_TASK), texts, values, columns.get("task"))
+        grades = self.grades(completions, **columns)
+        if self.log is not None:
             self.log.add(type(self).__name__, grades)
-            rewards = [grade.reward for grade in grades]
+        rewards = [reward for reward, _ in grades]
         if any(rewards):
             self._barren = 0
         elif rewards and not self.zero_is_best:
-            self._note_barren_batch(completions, columns)
+            self._note_barren_batch(completions, grades)
         return rewards
 
-    def _note_barren_batch(self, completions: list, columns: dict[str, list]) -> None:
-        """Warn, once in so many batches in a row without any reward, which rule fails and on what.
-
-        Batches in which every row is another task's do not count.
-        """
-        task, own = columns.get("task"), self.parameters.tasks
-        if own and task is not None and not any(name is None or name in own for name in task):
-            return
-        self._barren += 1
-        if self.parameters.warn_after == 0 or self._barren % self.parameters.warn_after or _rank() != 0:
-            return
-        reasons = [grade.reason for grade in self.grades(completions, **columns)]
-        counts = Counter(reason for reason in reasons if reason != OTHER_TASK)
-        ((reason, count),) = counts.most_common(1)
-        text = completion_text(completions[reasons.index(reason)])
-        logger.warning(
-            "%s: no reward other than 0 in %d batches. In the last one the most frequent reason is %r, %d of %d. "
-            "One of these completions ends: %r",
-            self.name, self._barren, reason, count, counts.total(), text and text[-_SHOWN_CHARS:],
-        )  # fmt: skip
-
-    def grades(self, completions: list, **columns: list) -> list[Grade]:
-        """As calling the reward, with the reasons."""
+    def grades(self, completions: Sequence, **columns: Any) -> list[Grade]:
+        """The same with the reasons, and without the log and the warning of training."""
+        self._check_column("completions", completions)
         texts = [text if type(text) is str else completion_text(text) for text in completions]
-        values = self._columns(len(texts), columns)
-        return self._routed(self.grade_all, Grade(None, OTHER_TASK), texts, values, columns.get("task"))
+        used = self._used_columns(len(texts), columns)
+        own = self._own_rows(columns.get("task"), len(texts))
+        if own is None:
+            return self.grade_batch(texts, used)
+        result = [Grade(None, OTHER_TASK)] * len(texts)
+        mine = {name: [values[index] for index in own] for name, values in used.items()}
+        for index, grade in zip(own, self.grade_batch([texts[index] for index in own], mine), strict=True):
+            result[index] = grade
+        return result
 
-    def explain(self, completion: object, **row: object) -> Explanation:
-        """Say why one completion of one row gets its reward; `row` holds the columns' values, not lists of them."""
+    def explain(self, completion: object, row: Mapping[str, Any]) -> Explanation:
+        """Say why one completion of one row gets its reward.
+
+        Args:
+            completion: in either shape.
+            row: the columns' values by name; those that are not needed are ignored, and a row of another task needs none.
+        """
         columns = {name: [value] for name, value in row.items()}
-        (grade,) = self.grades([completion], **columns)
-        if grade.reason == OTHER_TASK:
+        if self._own_rows(columns.get("task"), 1) == []:
             own = ", ".join(self.parameters.tasks)
-            return Explanation(*grade, None, [Rule("task", False, f"{row['task']!r} is none of: {own}")])
-        text = completion if type(completion) is str else completion_text(completion)
-        return Explanation(*grade, *self.rules(text, *(value for (value,) in self._columns(1, columns))))
+            return Explanation(None, OTHER_TASK, None, [Rule("task", False, f"{row['task']!r} is none of: {own}")])
+        used = self._used_columns(1, columns)
+        return self.explain_text(completion_text(completion), {name: values[0] for name, values in used.items()})
 
-    def _columns(self, count: int, columns: dict[str, list]) -> list[list]:
-        """The values of needed and optional columns, one list each."""
+    def _used_columns(self, count: int, columns: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+        """The needed and the optional columns, with None in place of every value of an optional one that is absent."""
         for name in self.columns:
             if name not in columns:
                 raise ValueError(
                     f"{type(self).__name__} needs the dataset column {name!r}; "
                     f"the columns present are {', '.join(map(repr, sorted(columns))) or 'none'}"
                 )
-        names = [*self.columns, *(name for name in self.optional_columns if columns.get(name) is not None)]
-        for name in names:
-            if len(columns[name]) != count:
-                raise ValueError(
-                    f"{type(self).__name__}: column {name!r} must hold one value per completion: "
-                    f"it holds {len(columns[name])} for {count} completions"
-                )
-        return [columns[name] if name in names else [None] * count for name in (*self.columns, *self.optional_columns)]
+            self._check_column(name, columns[name], count)
+        used = {name: columns[name] for name in self.columns}
+        for name in self.optional_columns:
+            used[name] = columns.get(name)
+            if used[name] is None:
+                used[name] = [None] * count
+            self._check_column(name, used[name], count)
+        return used
 
-    def _routed(self, judge, other, texts: list, values: list[list], task: list | None) -> list:
-        """Judge the rows of the reward's own tasks; all others, known by their column `task`, get `other`."""
+    def _own_rows(self, task: Any, count: int) -> list[int] | None:
+        """Indexes of the rows of the reward's own tasks, known by their column `task`; None where that is all rows."""
         own = self.parameters.tasks
         if not own or task is None:
-            return judge(texts, *values)
+            return None
+        self._check_column("task", task, count)
         mine = [index for index, name in enumerate(task) if name is None or name in own]
-        if len(mine) == len(texts):
-            return judge(texts, *values)
-        result = [other] * len(texts)
-        judged = judge(*([column[index] for index in mine] for column in (texts, *values)))
-        for index, value in zip(mine, judged, strict=True):
-            result[index] = value
-        return result
+        return None if len(mine) == count else mine
+
+    def _check_column(self, name: str, values: Any, count: int | None = None) -> None:
+        if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__"):
+            expected = "one value per completion" if count is not None else "completions"
+            raise ValueError(f"{type(self).__name__}: {name!r} must be a list of {expected}, not {values!r:.80}")
+        if count is not None and len(values) != count:
+            raise ValueError(
+                f"{type(self).__name__}: column {name!r} must hold one value per completion: "
+                f"it holds {len(values)} for {count} completions"
+            )
+
+    def _note_barren_batch(self, completions: Sequence, grades: list[Grade]) -> None:
+        """Warn, once in so many batches in a row without any reward, which rule fails and on what.
+
+        Batches in which every row is another task's do not count.
+        """
+        counts = Counter(grade.reason for grade in grades if grade.reason != OTHER_TASK)
+        if not counts:
+            return
+        self._barren += 1
+        if self.parameters.warn_after == 0 or self._barren % self.parameters.warn_after or _rank() != 0:
+            return
+        ((reason, count),) = counts.most_common(1)
+        text = completion_text(completions[[grade.reason for grade in grades].index(reason)])
+        logger.warning(
+            "%s: no reward other than 0 in %d batches. In the last one the most frequent reason is %r, %d of %d. "
+            "One of these completions ends: %r",
+            self.name, self._barren, reason, count, counts.total(), text and text[-_SHOWN_CHARS:],
+        )  # fmt: skip
 
 
 def _rank() -> int:
@@ -203,8 +260,8 @@ def add_reward(reward: type[Reward]) -> None:
 
     Raises:
         ValueError: for a name without the prefix ``external_`` (the others are ms-swift's), for a name that is taken,
-            for a class name that is taken (trainers log rewards under their class's name), and for a class that does
-            not say its reasons.
+            for a class name that is taken (trainers log rewards under their class's name), and for a class that has no
+            `reasons`.
     """
     name = reward.name
     if not name.startswith("external_"):

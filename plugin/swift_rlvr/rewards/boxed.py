@@ -1,9 +1,11 @@
 """The boxed answer reward: 1.0 where the last box holds the gold, compared as text."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from swift_rlvr.answers import after_think, last_boxed, marked_answer
-from swift_rlvr.rewards.base import Grade, Reward, Rule
+from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
 
 
 def plain(answer: str) -> str:
@@ -54,17 +56,18 @@ class BoxedReward(Reward):
     columns = ("solution",)
     reasons = ("correct", "wrong answer", "empty box", "no box", "no text", "bad gold")
 
-    def grade(self, text: str | None, solution: object) -> Grade:
-        return self._judge(text, solution)[0]
+    def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:
+        return self._judge(text, row["solution"])[0]
 
-    def rules(self, text: str | None, solution: object) -> tuple[str | None, list[Rule]]:
-        (reward, reason), box, gold = self._judge(text, solution)
-        return box, [
+    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+        (reward, reason), box, gold = self._judge(text, row["solution"])
+        rules = [
             Rule("the gold can be read", gold is not None, "" if gold is None else f"it is {gold[:80]}"),
             Rule(r"there is a \boxed{...} after the thinking", None if reason == "bad gold" else box is not None),
             Rule("it is not empty", None if box is None else bool(plain(box))),
             Rule("it is the gold", reward == 1.0 if reason in ("correct", "wrong answer") else None),
         ]
+        return Explanation(reward, reason, box, rules)
 
     @staticmethod
     def _judge(text: str | None, solution: object) -> tuple[Grade, str | None, str | None]:

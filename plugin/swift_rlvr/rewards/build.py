@@ -18,10 +18,9 @@ def full_name(name: str) -> str:
     >>> full_name("countdown"), full_name("external_countdown")
     ('external_countdown', 'external_countdown')
     """
-    for known in (name, f"external_{name}"):
-        if known in REWARDS:
-            return known
-    raise InputError(f"--reward: there is no reward {name!r}; there are {', '.join(REWARDS)}")
+    if name not in REWARDS:
+        raise InputError(f"--reward: there is no reward {name!r}; there are {', '.join(REWARDS)}")
+    return REWARDS[name].name
 
 
 def build_rewards(chosen: Iterable[str], settings: Iterable[str] = ()) -> list[Reward]:

@@ -1,9 +1,11 @@
 """The cosine reward: a right answer earns more the shorter it is, a wrong one loses less the longer it is."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from swift_rlvr.rewards.base import REWARDS, Grade, Reward, Rule
+from swift_rlvr.rewards.base import REWARDS, Explanation, Grade, Reward, Rule
 from swift_rlvr.rewards.parameters import Parameters, parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length, with_unit
 
@@ -65,38 +67,40 @@ class CosineLengthReward(Reward):
 
     def __init__(self, args: object = None, **parameters):
         super().__init__(args, **parameters)
-        kind = REWARDS[self.parameters.accuracy]
+        cls = REWARDS[self.parameters.accuracy]
         # A row whose gold cannot be parsed is not wrong, even where the accuracy reward has a neutral value for it.
-        neutral = {"neutral_gold": False} if hasattr(kind.Parameters, "neutral_gold") else {}
-        self.accuracy = kind(args=args, **neutral)
+        neutral = {"neutral_gold": False} if hasattr(cls.Parameters, "neutral_gold") else {}
+        self.accuracy = cls(args=args, **neutral)
         self.runs_code = self.accuracy.runs_code
         self.parameters = replace(self.parameters, tasks=self.parameters.tasks or self.accuracy.parameters.tasks)
         self.columns = self.accuracy.columns
         others = (*self.accuracy.optional_columns, *TOKEN_COLUMNS)
         self.optional_columns = tuple(name for name in dict.fromkeys(others) if name not in self.columns)
 
-    def grade(self, text: str | None, *row: object) -> Grade:
-        return self.grade_all([text], *([value] for value in row))[0]
+    def grade_batch(self, texts: Sequence[str | None], columns: Mapping[str, Sequence[Any]]) -> list[Grade]:
+        accuracies = self.accuracy.grade_batch(texts, self._for_accuracy(columns))
+        tokens = {name: columns[name] for name in TOKEN_COLUMNS} if self.parameters.unit == "tokens" else {}
+        grades = []
+        for index, (text, accuracy) in enumerate(zip(texts, accuracies, strict=True)):
+            row = {name: values[index] for name, values in tokens.items()}
+            grades.append(self._grade(accuracy.reward, completion_length(text, row)))
+        return grades
 
-    def grade_all(self, texts: list[str | None], *columns: list) -> list[Grade]:
-        accuracies = self.accuracy.rewards(texts, *self._accuracy_columns(columns))
-        lengths = map(completion_length, texts, *self._token_columns(columns))
-        return list(map(self._grade, accuracies, lengths))
-
-    def rules(self, text: str | None, *row: object) -> tuple[str | None, list[Rule]]:
-        reward, reason = self.grade(text, *row)
-        extracted, rules = self.accuracy.rules(text, *self._accuracy_columns(row))
+    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+        accuracy = self.accuracy.explain_text(text, self._for_accuracy(row))
+        counted = row if self.parameters.unit == "tokens" else {}
+        reward, reason = self._grade(accuracy.reward, completion_length(text, counted))
         judge = self.parameters.accuracy
         if reward is None:
-            return extracted, [*rules, Rule("the row can be graded", False, f"{judge} cannot grade it")]
-        start, end = self._values(reason == "right")
-        length, longest = with_unit(text, *self._token_columns(row)), self.parameters.max_len
-        return extracted, [
-            *rules,
-            Rule("the answer is right", reason == "right", f"{judge} says so"),
-            Rule("length", None, f"{length}, max_len {longest}"),
-            Rule("reward", None, f"{reward:.4g}, between {start:g} at length 0 and {end:g} at max_len"),
-        ]
+            rules = [Rule("the row can be graded", False, f"{judge} cannot grade it")]
+        else:
+            start, end = self._values(reason == "right")
+            rules = [
+                Rule("the answer is right", reason == "right", f"{judge} says so"),
+                Rule("length", None, f"{with_unit(text, counted)}, max_len {self.parameters.max_len}"),
+                Rule("reward", None, f"{reward:.4g}, between {start:g} at length 0 and {end:g} at max_len"),
+            ]
+        return Explanation(reward, reason, accuracy.extracted, [*accuracy.rules, *rules])
 
     def _grade(self, accuracy: float | None, length: int) -> Grade:
         if accuracy is None:
@@ -108,17 +112,11 @@ class CosineLengthReward(Reward):
 
     def _values(self, right: bool) -> tuple[float, float]:
         """The values at length 0 and at max_len."""
-        given = self.parameters
+        values = self.parameters
         if right:
-            return given.min_len_value_correct, given.max_len_value_correct
-        return given.min_len_value_wrong, given.max_len_value_wrong
+            return values.min_len_value_correct, values.max_len_value_correct
+        return values.min_len_value_wrong, values.max_len_value_wrong
 
-    def _accuracy_columns(self, columns: tuple) -> tuple:
-        """Those of the values that the accuracy reward takes, which come first."""
-        return columns[: len(self.accuracy.columns) + len(self.accuracy.optional_columns)]
-
-    def _token_columns(self, columns: tuple) -> list:
-        if self.parameters.unit == "characters":
-            return []
-        names = (*self.columns, *self.optional_columns)
-        return [columns[names.index(name)] for name in TOKEN_COLUMNS]
+    def _for_accuracy(self, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """The columns, or the values of one row, that the accuracy reward takes."""
+        return {name: columns[name] for name in (*self.accuracy.columns, *self.accuracy.optional_columns)}

@@ -1,15 +1,16 @@
 """The Countdown reward: 1.0 for an answer that makes the target from the numbers, each used exactly once."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from swift_rlvr.countdown import Reason, verify
-from swift_rlvr.countdown import verifier as countdown
 from swift_rlvr.countdown.arithmetic import MAX_CHARS
 from swift_rlvr.countdown.verifier import check_notation
-from swift_rlvr.rewards.base import Grade, Reward, Rule
+from swift_rlvr.rewards.base import Explanation, Grade, Reward, rules_in_order
 from swift_rlvr.rewards.parameters import Parameters, parameter
 
-RULES = {  # in the order in which `verify` looks at them
+RULES = {  # in the order in which `verify` checks them
     Reason.BAD_GOLD: "nums and target can be read",
     Reason.NO_ANSWER: "there is an <answer> block after the thinking",
     Reason.UNCLOSED_ANSWER: "the block is closed by </answer>",
@@ -48,20 +49,13 @@ class CountdownReward(Reward):
         def __post_init__(self):
             check_notation(self.notation)
 
-    def grade(self, text: str | None, nums: object, target: object) -> Grade:
-        verdict = verify(text, nums, target, notation=self.parameters.notation)
+    def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:
+        verdict = verify(text, row["nums"], row["target"], notation=self.parameters.notation)
         return Grade(verdict.reward, str(verdict.reason))
 
-    def rewards(self, texts: list[str | None], nums: list, target: list) -> list[float | None]:
-        return countdown.grade_all(texts, nums, target, notation=self.parameters.notation)
-
-    def rules(self, text: str | None, nums: object, target: object) -> tuple[str | None, list[Rule]]:
-        verdict = verify(text, nums, target, notation=self.parameters.notation)
-        rules, passed = [], True
-        for reason, rule in RULES.items():
-            failed = reason is verdict.reason
-            rules.append(Rule(rule, None if not passed else not failed))
-            passed = passed and not failed
-        value = "" if verdict.value is None else f"the value is {verdict.value}"
-        rules[-1] = rules[-1]._replace(detail=f"{value}, the target {target}" if value else "")
-        return verdict.expression, rules
+    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+        verdict = verify(text, row["nums"], row["target"], notation=self.parameters.notation)
+        rules = rules_in_order(RULES, verdict.reason)
+        if verdict.value is not None:
+            rules[-1] = rules[-1]._replace(detail=f"the value is {verdict.value}, the target {row['target']}")
+        return Explanation(verdict.reward, str(verdict.reason), verdict.expression, rules)

@@ -9,11 +9,12 @@ Where a prompt has opened the think part already, the completion has no ``<think
 - A prompt with ``<think>`` written out in the dataset has to be told under ms-swift, which hands over no prompts.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from swift_rlvr.answers import completion_text, without_end_tokens
-from swift_rlvr.rewards.base import Grade, Reward, Rule
+from swift_rlvr.rewards.base import Explanation, Grade, Reward, rules_in_order
 from swift_rlvr.rewards.parameters import Parameters, parameter
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
@@ -21,7 +22,7 @@ OK = "ok"
 MISSING = dict(
     zip(TAGS, ("no think part", "think part not closed", "no answer part", "answer part not closed"), strict=True)
 )
-RULES = {  # reason -> rule, in the order in which `fault` looks at them
+RULES = {  # reason -> rule, in the order in which `fault` checks them
     "no text": "there is a text",
     "no think part": "there is a <think>",
     "think part not closed": "there is a </think>",
@@ -121,23 +122,17 @@ class FormatReward(Reward):
     class Parameters(Parameters):
         think_opened: bool = parameter(False, "the prompt ends with <think>, which the completion does not show")
 
-    def _fault(self, text: str | None, prompt: object) -> tuple[str, str]:
-        return fault(text, self.parameters.think_opened or opens_think(prompt), self.strict)
+    def _fault(self, text: str | None, row: Mapping[str, Any]) -> tuple[str, str]:
+        return fault(text, self.parameters.think_opened or opens_think(row.get("prompts")), self.strict)
 
-    def grade(self, text: str | None, prompt: object) -> Grade:
-        reason, _ = self._fault(text, prompt)
+    def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:
+        reason, _ = self._fault(text, row)
         return Grade(float(reason == OK), reason)
 
-    def rules(self, text: str | None, prompt: object) -> tuple[str | None, list[Rule]]:
-        reason, detail = self._fault(text, prompt)
-        rules, passed = [], True
-        for broken, rule in (STRICT_RULES if self.strict else RULES).items():
-            if broken == reason:
-                rules.append(Rule(rule, False, detail))
-                passed = None  # what comes later was not looked at
-            else:
-                rules.append(Rule(rule, passed))
-        return text, rules
+    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+        reason, detail = self._fault(text, row)
+        rules = rules_in_order(STRICT_RULES if self.strict else RULES, reason, detail)
+        return Explanation(float(reason == OK), reason, text, rules)
 
 
 class FormatStrictReward(FormatReward):

@@ -14,10 +14,12 @@ count up to four times the kana, so that Chinese does not pass for it.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from swift_rlvr.answers import reasoning
-from swift_rlvr.rewards.base import Grade, Reward, Rule
+from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
 from swift_rlvr.rewards.parameters import Parameters, parameter
 
 LANGUAGES = {
@@ -129,8 +131,8 @@ class LanguageConsistencyReward(Reward):
         def __post_init__(self):
             self.require(script_of(self.language) is not None, "language", "one of " + ", ".join(LANGUAGES))
 
-    def grade(self, text: str | None, language: object) -> Grade:
-        script = script_of(self.parameters.language if language is None else language)
+    def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:
+        script = script_of(self._language(row))
         if script is None:
             return Grade(None, "unknown language")
         if text is None or not text.strip():
@@ -148,19 +150,25 @@ class LanguageConsistencyReward(Reward):
         share = own / words
         return Grade(share, "consistent" if share >= CONSISTENT else "mixed" if share >= 0.5 else "other language")
 
-    def rules(self, text: str | None, language: object) -> tuple[str | None, list[Rule]]:
-        wanted = self.parameters.language if language is None else language
-        script = script_of(wanted)
-        known = Rule("the language is known", script is not None, repr(wanted))
-        present = Rule("there is a text", bool(text and text.strip()))
-        if script is None or not present.passed:
-            return None, [known, present]
-        counts = count_words(reasoning(text))
+    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+        language = self._language(row)
+        script = script_of(language)
+        rules = [
+            Rule("the language is known", script is not None, repr(language)),
+            Rule("there is a text", text is not None and bool(text.strip())),
+        ]
+        if script is None or text is None or not text.strip():
+            return Explanation(*self.grade(text, row), None, rules)
+        part = reasoning(text)
+        counts = count_words(part)
         reward, reason = self._grade(counts, script)
-        found = ", ".join(f"{count} {name}" for name, count in counts.items()) or "none"
-        return reasoning(text), [
-            known,
-            present,
-            Rule("there are words in the reasoning", bool(counts), f"words by script: {found}"),
+        by_script = ", ".join(f"{count} {name}" for name, count in counts.items()) or "none"
+        rules += [
+            Rule("there are words in the reasoning", bool(counts), f"words by script: {by_script}"),
             Rule(f"at least {CONSISTENT:.0%} of them are in it", reason == "consistent", f"{reward:.1%}"),
         ]
+        return Explanation(reward, reason, part, rules)
+
+    def _language(self, row: Mapping[str, Any]) -> object:
+        language = row.get("language")
+        return self.parameters.language if language is None else language

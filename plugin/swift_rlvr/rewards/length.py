@@ -1,8 +1,10 @@
 """The length reward: as many points as the completion is long."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from swift_rlvr.rewards.base import Grade, Reward, Rule
+from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
 from swift_rlvr.rewards.parameters import Parameters, parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length, token_ids, with_unit
 
@@ -33,24 +35,26 @@ class LengthReward(Reward):
             self.require(self.unit in ("characters", "tokens"), "unit", "'characters' or 'tokens'")
             self.require(self.max_length >= 0, "max_length", "0 or more")
 
-    def grade(self, text: str | None, *tokens: object) -> Grade:
-        tokens = self._counted(tokens)
-        if text is None and token_ids(*tokens) is None:
+    def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:
+        row = self._counted(row)
+        if text is None and token_ids(row) is None:
             return Grade(0.0, "no text")
-        length = completion_length(text, *tokens)
+        length = completion_length(text, row)
         if self.parameters.max_length:
             length = min(length, self.parameters.max_length)
         return Grade(self.parameters.scale * length + 0.0, "length")  # + 0.0 turns -0.0 into 0.0
 
-    def rules(self, text: str | None, *tokens: object) -> tuple[str | None, list[Rule]]:
-        reward, reason = self.grade(text, *tokens)
+    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+        reward, reason = self.grade(text, row)
         limit = self.parameters.max_length
-        detail = with_unit(text, *self._counted(tokens)) + (f", of which at most {limit} count" if limit else "")
-        return text, [
+        detail = with_unit(text, self._counted(row)) + (f", of which at most {limit} count" if limit else "")
+        rules = [
             Rule("there is a text to measure", reason != "no text"),
             Rule("length", None, detail),
             Rule("reward", None, f"the length times {self.parameters.scale:g} is {reward:g}"),
         ]
+        return Explanation(reward, reason, text, rules)
 
-    def _counted(self, tokens: tuple) -> tuple:
-        return tokens if self.parameters.unit == "tokens" else ()
+    def _counted(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The row, without its token ids where characters are counted."""
+        return row if self.parameters.unit == "tokens" else {}

@@ -12,10 +12,12 @@ Source: the R1-Zero recipe, min(1, count / 3), where count is that of ``Step n:`
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from swift_rlvr.answers import reasoning
-from swift_rlvr.rewards.base import Grade, Reward, Rule
+from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
 from swift_rlvr.rewards.parameters import Parameters, parameter
 
 _MARKER = re.compile(
@@ -69,7 +71,7 @@ class ReasoningStepsReward(Reward):
         def __post_init__(self):
             self.require(self.steps >= 1, "steps", "a whole number of at least 1")
 
-    def grade(self, text: str | None) -> Grade:
+    def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:
         if text is None or not text.strip():
             return Grade(0.0, "no text")
         return self._grade(len(steps(reasoning(text))))
@@ -79,11 +81,12 @@ class ReasoningStepsReward(Reward):
             return Grade(1.0, "enough steps")
         return Grade(count / self.parameters.steps, "few steps" if count else "no steps")
 
-    def rules(self, text: str | None) -> tuple[str | None, list[Rule]]:
+    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
         if text is None or not text.strip():
-            return None, [Rule("there is a text", False)]
+            return Explanation(0.0, "no text", None, [Rule("there is a text", False)])
         part = reasoning(text)
-        found = steps(part)
-        enough = self._grade(len(found)).reason == "enough steps"
+        count = len(steps(part))
+        reward, reason = self._grade(count)
         name = f"the reasoning has at least {self.parameters.steps} different steps that are marked and not empty"
-        return part, [Rule("there is a text", True), Rule(name, enough, f"it has {len(found)}")]
+        rules = [Rule("there is a text", True), Rule(name, reason == "enough steps", f"it has {count}")]
+        return Explanation(reward, reason, part, rules)

@@ -1,10 +1,11 @@
 """The repetition penalty: the larger the share of n-grams that occurred before, the lower the reward."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from swift_rlvr.rewards.base import Grade, Reward, Rule
+from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
 from swift_rlvr.rewards.parameters import Parameters, parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, token_ids
 
@@ -65,8 +66,8 @@ class RepetitionPenaltyReward(Reward):
             self.require(self.max_penalty <= 0, "max_penalty", "0 or less")
             self.require(self.unit in ("words", "tokens"), "unit", "'words' or 'tokens'")
 
-    def grade(self, text: str | None, *tokens: object) -> Grade:
-        _, units = self._units(text, tokens)
+    def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:
+        _, units = self._units(text, row)
         if units is None:
             return Grade(0.0, "no text")
         different, total = count_ngrams(units, self.parameters.n_grams)
@@ -76,24 +77,25 @@ class RepetitionPenaltyReward(Reward):
             return Grade(0.0, "no repetition")
         return Grade((1 - different / total) * self.parameters.max_penalty + 0.0, "repetition")  # -0.0 becomes 0.0
 
-    def rules(self, text: str | None, *tokens: object) -> tuple[str | None, list[Rule]]:
-        reward, reason = self.grade(text, *tokens)
-        unit, units = self._units(text, tokens)
+    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+        reward, reason = self.grade(text, row)
+        unit, units = self._units(text, row)
         if units is None:
-            return None, [Rule("there is a text to look at", False)]
+            return Explanation(reward, reason, None, [Rule("there is a text to look at", False)])
         n = self.parameters.n_grams
         different, total = count_ngrams(units, n)
         repeated = f"{different} of {total} different" if total else ""
-        return text, [
+        rules = [
             Rule("there is a text to look at", True),
             Rule(f"it has at least {n} {unit}", total > 0, f"{len(units)} {unit}"),
             Rule(f"no {n} {unit} in a row occur twice", None if total == 0 else reason == "no repetition", repeated),
             Rule("reward", None, f"{reward:g}, at worst {self.parameters.max_penalty:g}"),
         ]
+        return Explanation(reward, reason, text, rules)
 
-    def _units(self, text: str | None, tokens: tuple) -> tuple[str, Sequence | None]:
-        """What is compared, and its name."""
-        ids = token_ids(*tokens) if self.parameters.unit == "tokens" else None
+    def _units(self, text: str | None, row: Mapping[str, Any]) -> tuple[str, Sequence | None]:
+        """The name of the units that are compared, and the units; None where there is no text."""
+        ids = token_ids(row) if self.parameters.unit == "tokens" else None
         if ids is not None:
             return "tokens", ids
         return "words", None if text is None else words(text)

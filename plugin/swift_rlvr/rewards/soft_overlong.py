@@ -1,8 +1,10 @@
 """The soft overlong punishment: nothing for a completion within the limit, less and less for one that comes close."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
-from swift_rlvr.rewards.base import Grade, Reward, Rule
+from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
 from swift_rlvr.rewards.parameters import Parameters, parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length, token_ids, with_unit
 
@@ -51,24 +53,24 @@ class SoftOverlongReward(Reward):
         cache = self.parameters.cache_length or max(1, longest // 5)
         self.parameters = replace(self.parameters, max_length=longest, cache_length=cache)
 
-    def grade(self, text: str | None, *tokens: object) -> Grade:
-        if text is None and token_ids(*tokens) is None:
+    def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:
+        if text is None and token_ids(row) is None:
             return Grade(0.0, "no text")
         longest, cache = self.parameters.max_length, self.parameters.cache_length
-        length = completion_length(text, *tokens)
+        length = completion_length(text, row)
         if length <= longest - cache:
             return Grade(0.0, "within the limit")
         if length <= longest:
             return Grade((longest - cache - length) / cache, "in the cache")
         return Grade(-1.0, "beyond the limit")
 
-    def rules(self, text: str | None, *tokens: object) -> tuple[str | None, list[Rule]]:
-        reward, reason = self.grade(text, *tokens)
+    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+        reward, reason = self.grade(text, row)
         longest, cache = self.parameters.max_length, self.parameters.cache_length
         if reason == "no text":
-            return None, [Rule("there is a text to measure", False)]
-        length = with_unit(text, *tokens)
-        return text, [
+            return Explanation(reward, reason, None, [Rule("there is a text to measure", False)])
+        length = with_unit(text, row)
+        rules = [
             Rule("there is a text to measure", True),
             Rule("the length is at most max_length", reason != "beyond the limit", f"{length}, max_length {longest}"),
             Rule(
@@ -78,3 +80,4 @@ class SoftOverlongReward(Reward):
             ),
             Rule("reward", None, f"{reward:g}"),
         ]
+        return Explanation(reward, reason, text, rules)

@@ -1,9 +1,11 @@
 """The tag count reward: a quarter for each of the four tags that occurs exactly once."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from swift_rlvr.answers import without_end_tokens
-from swift_rlvr.rewards.base import Grade, Reward, Rule
+from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
 from swift_rlvr.rewards.format import TAGS, opens_think, with_opening
 from swift_rlvr.rewards.parameters import Parameters, parameter
 
@@ -36,11 +38,11 @@ class TagCountReward(Reward):
         own_line: bool = parameter(True, "a tag counts only with the line breaks around it that the recipe asks for")
         think_opened: bool = parameter(False, "the prompt ends with <think>, which the completion does not show")
 
-    def _outcomes(self, text: str | None, prompt: object) -> list[str]:
+    def _outcomes(self, text: str | None, row: Mapping[str, Any]) -> list[str]:
         """How each of TAGS occurs; an empty list where there is no text."""
-        if not without_end_tokens(text or ""):
+        if text is None or not without_end_tokens(text):
             return []
-        text = with_opening(text, self.parameters.think_opened or opens_think(prompt))
+        text = with_opening(text, self.parameters.think_opened or opens_think(row.get("prompts")))
         outcomes = []
         for tag, mark in zip(TAGS, WITH_LINE_BREAKS if self.parameters.own_line else TAGS, strict=True):
             first = text.find(mark)
@@ -50,8 +52,11 @@ class TagCountReward(Reward):
                 outcomes.append(INSIDE if tag in text else MISSING)
         return outcomes
 
-    def grade(self, text: str | None, prompt: object) -> Grade:
-        outcomes = self._outcomes(text, prompt)
+    def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:
+        return self._grade(self._outcomes(text, row))
+
+    @staticmethod
+    def _grade(outcomes: list[str]) -> Grade:
         if not outcomes:
             return Grade(0.0, "no text")
         for outcome, reason in (
@@ -63,13 +68,10 @@ class TagCountReward(Reward):
                 return Grade(outcomes.count(ONCE) / 4, "no tags" if set(outcomes) == {MISSING} else reason)
         return Grade(1.0, "all tags")
 
-    def rules(self, text: str | None, prompt: object) -> tuple[str | None, list[Rule]]:
-        outcomes = self._outcomes(text, prompt)
-        marks = WITH_LINE_BREAKS if self.parameters.own_line else TAGS
-        return text, [
-            Rule("there is a text", bool(outcomes)),
-            *(
-                Rule(f"{mark!r} occurs exactly once", outcome and outcome == ONCE, outcome or "")
-                for mark, outcome in zip(marks, outcomes or [None] * len(marks), strict=True)
-            ),
-        ]
+    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+        outcomes = self._outcomes(text, row)
+        rules = [Rule("there is a text", bool(outcomes))]
+        for index, mark in enumerate(WITH_LINE_BREAKS if self.parameters.own_line else TAGS):
+            passed, detail = (outcomes[index] == ONCE, outcomes[index]) if outcomes else (None, "")
+            rules.append(Rule(f"{mark!r} occurs exactly once", passed, detail))
+        return Explanation(*self._grade(outcomes), text, rules)

@@ -4,51 +4,54 @@ ms-swift hands over `response_token_ids`, a list of token ids a completion, or a
 TRL hands over `completion_ids`. Outside of a training there is only the text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral
+from typing import Any
 
 TOKEN_COLUMNS = ("response_token_ids", "completion_ids")
 
 
-def token_ids(*columns: object) -> Sequence[int] | None:
-    """Return the token ids of a completion from the first of the values that holds some, those of all turns in one row.
+def token_ids(row: Mapping[str, Any]) -> Sequence[int] | None:
+    """Return the token ids of a completion, those of all turns in one list, or None where the row has none.
 
-    Args:
-        columns: the row's values of `TOKEN_COLUMNS`. What is no list of whole numbers is passed over, and so is an
-            empty list, with which ms-swift says that the ids are not known.
+    They come from the first of `TOKEN_COLUMNS` that holds some. A value that is not a list of whole numbers is skipped,
+    and so is an empty list, with which ms-swift says that the ids are unknown.
 
-    >>> token_ids(None, [5, 6, 7]), token_ids([[5, 6], [7]], None), token_ids([], "567")
-    ([5, 6, 7], [5, 6, 7], None)
+    >>> token_ids({"completion_ids": [5, 6, 7]}), token_ids({"response_token_ids": [[5, 6], [7]]})
+    ([5, 6, 7], [5, 6, 7])
+    >>> token_ids({"response_token_ids": [], "completion_ids": "567"}) is None
+    True
     """
-    for value in columns:
+    for name in TOKEN_COLUMNS:
+        value = row.get(name)
         if not isinstance(value, (list, tuple)) or not value:
             continue
-        if all(issubclass(kind, (list, tuple)) for kind in set(map(type, value))):
+        if all(issubclass(cls, (list, tuple)) for cls in set(map(type, value))):
             value = [token for turn in value for token in turn]
-        if value and all(_is_whole_number(kind) for kind in set(map(type, value))):
+        if value and all(_is_whole_number(cls) for cls in set(map(type, value))):
             return value
     return None
 
 
-def completion_length(text: str | None, *columns: object) -> int:
-    """Return the number of tokens, or of characters where no column holds token ids; 0 where there is no text.
+def completion_length(text: str | None, row: Mapping[str, Any]) -> int:
+    """Return the number of tokens, or of characters where the row has no token ids; 0 where there is no text.
 
-    >>> completion_length("four", [1, 2]), completion_length("four", None, None), completion_length(None)
-    (2, 4, 0)
+    >>> completion_length("four", {"completion_ids": [1, 2]}), completion_length("four", {})
+    (2, 4)
     """
-    tokens = token_ids(*columns)
+    tokens = token_ids(row)
     return len(text or "") if tokens is None else len(tokens)
 
 
-def with_unit(text: str | None, *columns: object) -> str:
-    """Say the length in words.
+def with_unit(text: str | None, row: Mapping[str, Any]) -> str:
+    """The length with its unit, for people.
 
-    >>> with_unit("four", [1, 2]), with_unit("four", None)
+    >>> with_unit("four", {"completion_ids": [1, 2]}), with_unit("four", {})
     ('2 tokens', '4 characters')
     """
-    unit = "characters" if token_ids(*columns) is None else "tokens"
-    return f"{completion_length(text, *columns)} {unit}"
+    unit = "characters" if token_ids(row) is None else "tokens"
+    return f"{completion_length(text, row)} {unit}"
 
 
-def _is_whole_number(kind: type) -> bool:
-    return issubclass(kind, Integral) and kind is not bool
+def _is_whole_number(cls: type) -> bool:
+    return issubclass(cls, Integral) and cls is not bool

@@ -44,5 +44,5 @@ def grade(completion: str, row: Mapping[str, Any]) -> tuple[float | None, str]:
     >>> grade("<answer>7</answer>", {"solution": "7"})
     (1.0, 'correct')
     """
-    reward, reason = AccuracyReward().grade(completion, row["solution"])
+    reward, reason = AccuracyReward().grade(completion, row)
     return reward, reason

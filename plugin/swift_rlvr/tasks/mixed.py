@@ -19,68 +19,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from swift_rlvr.rewards.accuracy import AccuracyReward
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.tasks import bespoke_stratos, countdown, gsm8k, numina_math_tir
-from swift_rlvr.tasks import math_prompts as mathematics
-
-from .countdown import SYSTEM_PROMPT
-from .task import Reference, RowError, Task, normalised, shown
-
-PARTS = {part.TASK.name: part.TASK for part in (countdown, gsm8k, numina_math_tir, bespoke_stratos)}
-READY = {"math": "solution", "code": "tests"}
-"""Tasks whose rows bring their messages, with the column of their reward."""
+from swift_rlvr.tasks.countdown import SYSTEM_PROMPT
+from swift_rlvr.tasks.task import Reference, RowError, Task, normalised, shown
 
 
-def part_of(row: Mapping[str, Any]) -> Task | str:
-    """The task of a row, or its name where it is one of READY; RowError where it has none.
+def _ready(name: str, column: str, reward: str, grade: Any) -> Task:
+    """A task whose rows bring their messages and the column of their reward."""
 
-    >>> part_of({"task": "gsm8k"}).name, part_of({"task": "code"})
-    ('gsm8k', 'code')
-    """
-    name = row.get("task")
-    if isinstance(name, str) and name in PARTS:
-        return PARTS[name]
-    if isinstance(name, str) and name in READY:
-        return name
-    raise RowError("task", f"expected one of {', '.join([*PARTS, *READY])}, got {shown(name)}")
+    def preprocess(row: Mapping[str, Any]) -> dict[str, Any]:
+        _question(row)
+        if column not in row:
+            raise RowError(column, f"missing, and a row of the task {name!r} needs it")
+        return dict(row)
 
-
-def preprocess(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Raw row -> row for training, as its own task makes it.
-
-    >>> preprocess({"task": "countdown", "nums": [3, 5, 7], "target": 22, "question": None})["target"]
-    22
-    """
-    part = part_of(row)
-    row = {name: value for name, value in row.items() if value is not None}  # columns of the other tasks are None
-    if isinstance(part, Task):
-        return part.preprocess(row)
-    _question(row)
-    if READY[part] not in row:
-        raise RowError(READY[part], f"missing, and a row of the task {part!r} needs it")
-    return row
-
-
-def identity(row: Mapping[str, Any]) -> str:
-    part = part_of(row)
-    return f"{row['task']} {part.identity(row) if isinstance(part, Task) else normalised(_question(row))}"
-
-
-def reference(row: Mapping[str, Any]) -> Reference | None:
-    """As its own task has it; None for a row that brings its messages."""
-    part = part_of(row)
-    return part.reference(row) if isinstance(part, Task) else None
-
-
-def grade(completion: str, row: Mapping[str, Any]) -> tuple[float | None, str]:
-    """(reward, reason) of one completion for a preprocessed row, as its own task grades it."""
-    part = part_of(row)
-    if isinstance(part, Task):
-        return part.grade(completion, row)
-    if part == "math":
-        return mathematics.grade(completion, row)
-    reward, reason = CodeReward().grade(completion, row["tests"], row.get("entry_point"))
-    return reward, reason
+    return Task(
+        name=name,
+        columns=("messages", column),
+        preprocess=preprocess,
+        grade=grade,
+        system=SYSTEM_PROMPT,
+        ms_dataset_id=None,
+        hf_dataset_id=None,
+        prompt="",
+        identity=lambda row: normalised(_question(row)),
+        reference=lambda row: None,
+        reward_columns=(column,),
+        rewards=(reward,),
+    )
 
 
 def _question(row: Mapping[str, Any]) -> str:
@@ -92,6 +60,50 @@ def _question(row: Mapping[str, Any]) -> str:
         expected = '[..., {"role": "user", "content": a text}]'
         raise RowError("messages", f"expected {expected}, got {shown(messages)}")
     return content
+
+
+_TASKS = (
+    *(module.TASK for module in (countdown, gsm8k, numina_math_tir, bespoke_stratos)),
+    _ready("math", "solution", "external_accuracy", lambda text, row: tuple(AccuracyReward().grade(text, row))),
+    _ready("code", "tests", "external_code", lambda text, row: tuple(CodeReward().grade(text, row))),
+)
+PARTS = {task.name: task for task in _TASKS}
+
+
+def part_of(row: Mapping[str, Any]) -> Task:
+    """The task of a row; RowError where the row names none.
+
+    >>> part_of({"task": "gsm8k"}).name, part_of({"task": "code"}).rewards
+    ('gsm8k', ('external_code',))
+    """
+    name = row.get("task")
+    if not isinstance(name, str) or name not in PARTS:
+        raise RowError("task", f"expected one of {', '.join(PARTS)}, got {shown(name)}")
+    return PARTS[name]
+
+
+def preprocess(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Raw row -> row for training, as its own task makes it.
+
+    >>> preprocess({"task": "countdown", "nums": [3, 5, 7], "target": 22, "question": None})["target"]
+    22
+    """
+    part = part_of(row)
+    return part.preprocess({name: value for name, value in row.items() if value is not None})  # other tasks' columns
+
+
+def identity(row: Mapping[str, Any]) -> str:
+    part = part_of(row)
+    return f"{part.name} {part.identity(row)}"
+
+
+def reference(row: Mapping[str, Any]) -> Reference | None:
+    return part_of(row).reference(row)
+
+
+def grade(completion: str, row: Mapping[str, Any]) -> tuple[float | None, str]:
+    """(reward, reason) of one completion for a preprocessed row, as its own task grades it."""
+    return part_of(row).grade(completion, row)
 
 
 TASK = Task(

@@ -56,7 +56,7 @@ class Task:
     layout: how a gold completion is put together from `{reasoning}` and `{answer}`.
     subset: the configuration on the hubs; splits: those that are there, the one for training first.
     max_unusable: the share of unusable rows past which loading stops.
-    part: for a task that is made of others, raw row -> its own task, or a name where there is none; raises RowError.
+    part: for a task that is made of others, row -> its own task; raises RowError.
     """
 
     name: str
@@ -75,7 +75,15 @@ class Task:
     subset: str = "default"
     splits: tuple[str, ...] = ("train",)
     max_unusable: float = 0.1
-    part: Callable[[Mapping[str, Any]], Task | str] | None = None
+    part: Callable[[Mapping[str, Any]], Task] | None = None
+
+    def verifier(self, row: Mapping[str, Any]) -> str:
+        """The reward, by its name in the registry, that says whether a completion for a row is right; raises RowError.
+
+        row: raw or preprocessed.
+        """
+        task = self.part(row) if self.part else self
+        return task.rewards[0]
 
     def gold_completion(self, row: Mapping[str, Any]) -> str | None:
         """A completion for a raw row that earns all of `rewards` in full; None where no right answer is known."""

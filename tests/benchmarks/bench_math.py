@@ -1,23 +1,22 @@
 r"""How fast the math verifier is beside ms-swift's and TRL's accuracy rewards, and what hostile answers can do to it.
 
-1. "boxed" and "answer tags": 500 completions with some 200 to 1,000 characters of reasoning, 8 to a gold, 55% right
-   in several notations, against ms-swift 4.6.0's own ``accuracy`` on one core. Every right answer that ms-swift credits
-   must be credited, and no wrong one.
-2. "expressions": 250 golds and 250 answers in another notation, no two alike, for which only algebra helps, against
-   TRL's ``accuracy_reward`` on one core; the verifier on one core and with two workers on two. "sympy only": the same,
-   with nothing but what the verifier's own exact forms do not cover, so that every comparison goes to a worker.
-3. 64 power towers among 64 ordinary answers: the time until all are graded; the ordinary ones must be right.
-4. The longest of the timings of each 1 MB completion.
+1. "boxed" and "answer tags": 500 completions with 200 to 1,000 characters of reasoning, 8 to a gold, 55% of them right
+   in several notations, against the ``accuracy`` of ms-swift 4.6.0 on one core. Every right answer that ms-swift
+   credits must be credited, and no wrong one.
+2. "expressions": 250 different golds and an answer to each in another notation, for which exact forms or algebra are
+   needed, against TRL's ``accuracy_reward`` on one core; the verifier on one core, and with two workers on two. "sympy
+   only": the same with only those that the verifier's exact forms do not cover, so every comparison goes to a worker.
+3. 64 power towers among 64 ordinary answers: the time until all are graded. The ordinary ones must be right.
+4. 1 MB completions: the longest of three timings of each.
 
-Times are wall-clock times, since the verifier works in child processes, with the process and its children pinned to
-one core (or two). The scorers take turns and medians are compared. Every round has a corpus of its own and a verifier
-of its own, whose workers have been started and have graded a few other answers: a ratio is that of the first call with
-golds never seen before. "again" is the same call once more, when golds may have been kept. sympy's cache is emptied
-before each timing.
+Times are wall-clock times with the process and its children pinned to one core (or two), since the verifier works in
+child processes. The scorers alternate, and medians are compared. Every round has its own corpus and its own verifier,
+whose workers have started and graded a few other answers. A ratio is that of the first call, with golds never seen
+before; "again" is the same call once more, when golds may be cached. sympy's cache is emptied before each timing.
 
 Usage: PYTHONPATH=plugin python tests/benchmarks/bench_math.py [--rounds 3]
-Needs ms-swift and TRL, and two cores for the figure on two. Prints a table and, last, one line of JSON. Exits 1 where a
-figure is missed.
+Needs ms-swift, TRL, and two cores for the figures on two. Prints a table and, last, one line of JSON. Exits 1 where a
+required figure is not reached.
 """
 
 import argparse
@@ -31,8 +30,8 @@ import time
 from fractions import Fraction
 
 from swift_rlvr.math_answers import MathVerifier
-from swift_rlvr.math_answers import reading as math_notation
-from swift_rlvr.math_answers import values as math_values
+from swift_rlvr.math_answers.reading import read
+from swift_rlvr.math_answers.values import same
 
 FIGURES = {"boxed": 20.0, "answer tags": 10.0, "expressions, 1 core": 1.0, "expressions, 2 cores": 1.6}  # at least
 FIGURES |= {"sympy only, 1 core": 1.0, "sympy only, 2 cores": 1.6}
@@ -296,8 +295,8 @@ def make_algebra(rng: random.Random) -> tuple[str, str, str]:
 
 def settled_exactly(gold: str, answer: str) -> bool:
     """Whether the verifier compares these two itself, without sympy."""
-    values = [math_notation.read(text) for text in (gold, answer)]
-    return None not in values and math_values.same(*values) is not None
+    values = [read(text) for text in (gold, answer)]
+    return None not in values and same(*values) is not None
 
 
 def make_expressions(seed: int, size: int = 250, hard: bool = False):
@@ -321,7 +320,7 @@ def make_expressions(seed: int, size: int = 250, hard: bool = False):
 
 
 def make_towers(seed: int, count: int = 64):
-    """Return completions, golds and the right rewards: power towers and ordinary answers in turns, no two alike."""
+    """Return completions, golds and the right rewards: power towers and ordinary answers alternating, no two alike."""
     rng = random.Random(seed)
     towers = [f"{a}^{{{b}^{{{c}^{{{d}}}}}}}" for a in (7, 8, 9) for b in (7, 8, 9) for c in (7, 8, 9) for d in (8, 9)]
     towers += [f"{a}^{{{a}^{{{a}}}}} + {k}" for k, a in enumerate((97, 98, 99))]
@@ -338,7 +337,7 @@ def make_towers(seed: int, count: int = 64):
     return tuple(list(column) for column in zip(*rows, strict=True))
 
 
-def nasty_completions(size: int = 1_000_000) -> dict[str, tuple[str, float]]:
+def hostile_completions(size: int = 1_000_000) -> dict[str, tuple[str, float]]:
     """Completions of `size` characters that are slow to search or to parse, with their reward where the gold is 5."""
 
     def fill(unit: str, prefix: str = "", suffix: str = "") -> str:
@@ -396,7 +395,7 @@ def trl_accuracy():
 
 
 class Ours:
-    """A verifier that has started its workers and has graded nothing but a few rows of no corpus."""
+    """A verifier whose workers have started and have graded a few rows that no corpus contains."""
 
     def __init__(self, workers: int):
         self.verifier = MathVerifier(workers=workers, timeout=TIMEOUT)
@@ -415,7 +414,7 @@ class Ours:
 
 
 class Cores:
-    """Pin this process, and the children it starts, to the first so many of its cores."""
+    """Pin this process, and the children it starts, to the first `count` of its cores."""
 
     def __init__(self, count: int):
         self.before = os.sched_getaffinity(0)
@@ -429,7 +428,7 @@ class Cores:
 
 
 def compare(make, baseline, rounds: int, two_cores: bool = False) -> dict:
-    """Time both in turns, round by round on a new corpus; count whom each credits rightly and wrongly."""
+    """Time both alternately, each round on a new corpus; count right and wrong answers that each credits."""
     times = {name: [] for name in ("baseline", "ours", "ours again", "ours, 2 cores")}
     counts = dict.fromkeys(("right", "wrong", "right baseline", "right ours", "wrong baseline", "wrong ours"), 0)
     lost, characters = [], []
@@ -488,10 +487,10 @@ def grade_towers(cores: int) -> dict:
 
 
 def worst_cases(repeats: int = 3) -> dict:
-    """Return the longest of the timings of each nasty completion in seconds, and those with a wrong reward."""
+    """Return the longest timing of each hostile completion in seconds, and those with a wrong reward."""
     seconds, wrong = {}, []
     with Cores(1):
-        for name, (text, reward) in nasty_completions().items():
+        for name, (text, reward) in hostile_completions().items():
             with Ours(workers=1) as ours:
                 runs = [timed(ours, [text], ["5"]) for _ in range(repeats)]
             seconds[name] = round(max(run[0] for run in runs), 4)

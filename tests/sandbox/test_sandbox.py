@@ -293,7 +293,7 @@ def check(result, number=None):
 
 
 def attempts(actions: dict[str, str], given: Path, limits: Limits) -> dict[str, str]:
-    """Try each action; what came of it, by its name."""
+    """Try each action; its outcome, by its name."""
     code = ATTEMPT
     for name, action in actions.items():
         code += f"try:\n    {action}\n    print({name!r}, 'done', sep='|')\n"
@@ -640,7 +640,7 @@ def each_pipe(action):
         "each_pipe(os.close)",
     ],
 )
-def test_what_is_said_unasked_is_not_believed(code):
+def test_reports_that_nobody_asked_for_are_not_believed(code):
     for tests in ("assert f(1) == 2", "assert f(1)", "for x in [1]: assert f(x)", [{"input": "", "output": "1"}]):
         assert "passed" not in result_of(PIPES + code, tests, Limits(seconds=2))
 

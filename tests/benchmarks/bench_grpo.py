@@ -62,8 +62,8 @@ def train_ours(job: dict) -> dict:
     model, reference = (AutoModelForCausalLM.from_pretrained(job["model"], dtype=torch.float32) for _ in range(2))
     settings = GRPOSettings(
         num_generations=GENERATIONS,
-        batch_size=job["batch"],
-        micro_batch_size=job["micro_batch"],
+        per_device_train_batch_size=job["micro_batch"],
+        gradient_accumulation_steps=job["batch"] // job["micro_batch"],
         sampling_batch_size=job.get("sampling_batch", COMPLETIONS),
         max_steps=job["steps"],
         max_completion_length=job["length"],

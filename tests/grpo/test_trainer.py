@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 import torch
 from rich.console import Console
-from swift_rlvr.errors import InputError
+from swift_rlvr.errors import DivergedError, InputError
 from swift_rlvr.evaluation.report import read_completions, read_steps, write_report
-from swift_rlvr.grpo import GRPOSettings, GRPOTrainer, TrainingError
+from swift_rlvr.grpo import GRPOSettings, GRPOTrainer
 from swift_rlvr.grpo.objective import group_advantages, token_weights
 from swift_rlvr.grpo.policy import Policy, collate
 from swift_rlvr.jsonl import read_json, read_jsonl
@@ -30,8 +30,8 @@ from transformers import (
 
 SETTINGS = GRPOSettings(
     num_generations=4,
-    batch_size=8,
-    micro_batch_size=3,
+    per_device_train_batch_size=2,
+    gradient_accumulation_steps=4,
     max_steps=4,
     max_completion_length=24,
     top_p=1.0,
@@ -114,7 +114,12 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bitwise(tokenizer, rows, tmp_
 
 @pytest.mark.parametrize("size", [1, 8])
 def test_micro_batches_do_not_change_the_run(tokenizer, rows, tmp_path, finished, size):
-    trainer = trainer_of(tokenizer, rows, tmp_path, replace(SETTINGS, micro_batch_size=size, max_steps=1))
+    trainer = trainer_of(
+        tokenizer,
+        rows,
+        tmp_path,
+        replace(SETTINGS, per_device_train_batch_size=size, gradient_accumulation_steps=8 // size, max_steps=1),
+    )
     trainer.train()
     (step,), first = read_steps(tmp_path), read_steps(finished.folder)[0]
     for name in ("reward", "loss", "grad_norm", "kl"):
@@ -222,8 +227,9 @@ def test_bf16_runs_under_autocast_and_keeps_float32_weights(tokenizer, rows, tmp
 
 
 def test_it_learns_what_is_rewarded(tokenizer, rows, tmp_path):
-    settings = replace(SETTINGS, batch_size=16, num_generations=8, micro_batch_size=16, max_steps=12, beta=0.0,
-                       max_completion_length=10, learning_rate=3e-3, lr_scheduler_type="constant")  # fmt: skip
+    settings = replace(SETTINGS, per_device_train_batch_size=16, gradient_accumulation_steps=1, num_generations=8, max_steps=12,
+                       beta=0.0, max_completion_length=10, learning_rate=3e-3,
+                       lr_scheduler_type="constant_with_warmup")  # fmt: skip
     trainer_of(tokenizer, rows, tmp_path, settings, rewards=(early,)).train()
     rewards = [step["reward"] for step in read_steps(tmp_path)]
     assert sum(rewards[-3:]) > 1.5 * sum(rewards[:3])
@@ -234,7 +240,7 @@ def test_what_it_leaves_behind(finished, tokenizer):
     assert [path.name for path in checkpoints(folder)] == ["checkpoint-2", "checkpoint-4"]
     for place in (folder, folder / "checkpoint-4"):
         args = read_json(place / "args.json")
-        assert args["system"] == "Think." and args["learning_rate"] == 1e-3 and args["trainer"] == "swift_rlvr.grpo"
+        assert args["system"] == "Think." and args["learning_rate"] == 1e-3 and args["trainer"] == "scratch"
     saved = AutoModelForCausalLM.from_pretrained(folder / "checkpoint-4")
     assert all(
         torch.equal(a, b) for a, b in zip(saved.parameters(), finished.model.parameters(), strict=True)
@@ -298,7 +304,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_and_keeps_the_last_checkpoint(to
 
     infinite.calls = 0
     trainer = trainer_of(tokenizer, rows, tmp_path, rewards=(early, infinite))
-    with pytest.raises(TrainingError, match=r"step 4: the loss is (nan|-?inf), .* last checkpoint is .*checkpoint-2"):
+    with pytest.raises(DivergedError, match=r"step 4: the loss is (nan|-?inf), .* last checkpoint is .*checkpoint-2"):
         trainer.train()
     assert [path.name for path in checkpoints(tmp_path)] == ["checkpoint-2"]
     assert weights_of(trainer).isfinite().all()
@@ -324,28 +330,36 @@ def test_a_checkpoint_that_could_not_be_written_leaves_the_one_before(tokenizer,
 
 
 def test_a_checkpoint_of_other_settings_is_refused(tokenizer, rows, tmp_path, finished):
-    other = trainer_of(tokenizer, rows, tmp_path, replace(SETTINGS, beta=0.1, save_steps=50))
-    with pytest.raises(InputError, match=r"other settings: there beta 0\.04, now 0\.1$"):
+    settings = replace(SETTINGS, beta=0.1, save_steps=50)
+    other = trainer_of(tokenizer, rows, tmp_path, settings, info={"system": "Think."})
+    with pytest.raises(InputError, match=r"resumed with other settings: beta was 0\.04 and is 0\.1$"):
         other.train(finished.folder / "checkpoint-2")
-    with pytest.raises(InputError, match="expected a checkpoint of this trainer, with trainer_state.pt in it"):
-        other.train(tmp_path)
+    with pytest.raises(InputError, match=r"expected a checkpoint of a run, with args\.json in it"):
+        other.train(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"num_generations": 1}, "num_generations must be at least 2, got 1"),
-        ({"batch_size": 10}, "batch_size must be a multiple of num_generations, 4, got 10"),
+        (
+            {"gradient_accumulation_steps": 5},
+            "gradient_accumulation_steps must be a multiple of num_generations, 4, got 10",
+        ),
         ({"temperature": 0.0}, "temperature must be more than 0"),
-        ({"top_p": 1.5}, "top_p must be at most 1"),
+        ({"top_p": 1.5}, "top_p must be more than 0 and at most 1, got 1.5"),
         ({"learning_rate": math.nan}, "learning_rate must be more than 0, got nan"),
         ({"beta": -0.1}, "beta must be at least 0"),
         ({"epsilon_high": 0.1}, "epsilon_high must be at least epsilon, 0.2, got 0.1"),
         ({"max_steps": 0}, "max_steps must be at least 1"),
         ({"loss_type": "ppo"}, "loss_type must be one of grpo, dapo, dr_grpo, got 'ppo'"),
-        ({"adam_beta2": 1.0}, "adam_beta2 must be from 0 to less than 1"),
-        ({"reward_weights": (1.0, math.inf)}, "reward_weights must be finite"),
-        ({"micro_batch_size": 0}, "micro_batch_size must be at least 1"),
+        ({"adam_beta2": 1.0}, "adam_beta2 must be at least 0 and less than 1"),
+        ({"reward_weights": [1.0, math.inf]}, "reward_weights must be finite"),
+        ({"per_device_train_batch_size": 0}, "per_device_train_batch_size must be at least 1"),
+        (
+            {"lr_scheduler_type": "constant"},
+            "lr_scheduler_type must be constant_with_warmup where warmup_ratio is not 0",
+        ),
     ],
 )
 def test_settings_out_of_range_are_named(changes, message):

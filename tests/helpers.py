@@ -17,7 +17,8 @@ def run(name: str, *arguments: str, gpus: int = 0, folder: Path | None = None, *
 
     gpus > 0 puts a stand-in for nvidia-smi, which lists so many, first on the PATH; `folder` must then be given.
     """
-    environment = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "VENV": installed().name, **settings}
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    environment = kept | {"VENV": installed().name} | settings
     if gpus:
         smi = folder / "nvidia-smi"
         smi.write_text("#!/bin/sh\nprintf '%s\\n' " + " ".join(map(str, range(gpus))) + "\n")

@@ -12,7 +12,7 @@ from unittest import mock
 
 import pytest
 import yaml
-from helpers import installed, run
+from helpers import flags, installed, run
 from paths import ROOT
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT
 from swift_rlvr.tiny_model import WEIGHTS
@@ -20,7 +20,15 @@ from swift_rlvr.tiny_model import WEIGHTS
 SCRIPTS = sorted(path for path in (ROOT / "scripts").glob("*.sh") if path.name != "common.sh")
 CONFIGS = ROOT / "scripts" / "configs"
 RECIPES = sorted(path.name for path in CONFIGS.glob("*.yaml"))
-OF_SWIFT = [name for name in RECIPES if "trainer:" not in (CONFIGS / name).read_text()]
+
+
+def recipe(name: str) -> dict:
+    return yaml.safe_load((CONFIGS / name).read_text())
+
+
+def recipes_of(trainer: str | None) -> list[str]:
+    return [name for name in RECIPES if recipe(name).get("trainer") == trainer]
+
 
 # The Countdown experiment, value by value.
 EXPERIMENT = {
@@ -66,10 +74,6 @@ BESIDE = {
 }
 
 
-def recipe(name: str) -> dict:
-    return yaml.safe_load((CONFIGS / name).read_text())
-
-
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
 def test_help_is_the_header(script, tmp_path):
     shown = run(script.name, "--help", folder=tmp_path)
@@ -112,7 +116,7 @@ def test_a_recipe_says_how_it_is_run_and_names_files_that_are_here(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", OF_SWIFT)
+@pytest.mark.parametrize("name", recipes_of(None))
 def test_ms_swift_reads_a_recipe_as_it_is_meant_and_flags_override_it(name, monkeypatch):
     """With ms-swift's own two steps: YAML to flags, flags to fields; an unknown key is an error of the second."""
     from swift.arguments import RLHFArguments, RolloutArguments
@@ -132,6 +136,40 @@ def test_ms_swift_reads_a_recipe_as_it_is_meant_and_flags_override_it(name, monk
     for key, value in expected.items():
         actual = values[key]
         assert actual == value or actual == [value] or actual == str(value), (key, actual, value)
+
+
+@pytest.mark.parametrize("name", recipes_of("scratch"))
+def test_our_trainer_reads_a_recipe_as_it_is_meant(name):
+    from swift_rlvr.grpo import GRPOSettings
+    from swift_rlvr.training.arguments import read_command
+    from swift_rlvr.training.scratch import ScratchArguments
+
+    with mock.patch.dict(os.environ):
+        command = read_command([str(CONFIGS / name), "--seed", "7"])
+    assert command.trainer == "scratch"
+    check(name, *command.parse((ScratchArguments, GRPOSettings)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", recipes_of("trl"))
+def test_trl_reads_a_recipe_as_it_is_meant(name):
+    from swift_rlvr.training.arguments import read_command
+    from swift_rlvr.training.trl.run import read
+
+    with mock.patch.dict(os.environ):
+        command = read_command([str(CONFIGS / name), "--seed", "7"])
+    assert command.trainer == "trl"
+    check(name, *read(command))
+
+
+def check(name: str, *parts) -> None:
+    """The settings of a recipe, read with `--seed 7`, are those in its file."""
+    expected = recipe(name) | {"seed": 7}
+    del expected["trainer"]
+    expected.pop("ENV", None)
+    for key, value in expected.items():
+        (actual,) = (getattr(part, key) for part in parts if hasattr(part, key))
+        assert actual == value or actual == [value] or list(actual) == value, key
 
 
 def test_the_commands_on_three_gpus(tmp_path):
@@ -173,6 +211,42 @@ def test_the_server_gets_the_models_and_the_ports_flags_too(tmp_path):
     shown = run("train_countdown.sh", *flags, folder=tmp_path, DRY_RUN="1", MODEL="ours")
     server, _ = map(shlex.split, shown.stdout.splitlines())
     assert server[-6:] == ["--model", "theirs", "--host", "127.0.0.1", "--port", "8123"]
+
+
+@pytest.mark.parametrize(
+    ("script", "gpus", "name"),
+    [
+        ("train_from_scratch.sh", 2, "gsm8k_scratch"),
+        ("train_from_scratch.sh", 0, "countdown_scratch_cpu"),
+        ("train_trl.sh", 2, "r1_zero_trl"),
+        ("train_trl.sh", 0, "countdown_trl_cpu"),
+    ],
+)
+def test_the_command_of_the_other_trainers(script, gpus, name, tmp_path):
+    shown = run(script, "--seed", "7", gpus=gpus, folder=tmp_path, DRY_RUN="1", OUTPUT="out", USE_HF="1")
+    assert shown.returncode == 0, shown.stderr
+    device = "CUDA_VISIBLE_DEVICES=0 " if gpus else ""
+    command = f"{device}swift-rlvr train scripts/configs/{name}.yaml --output_dir out --use_hf 1 --seed 7 "
+    assert shown.stdout.splitlines()[-1] == command
+
+
+def test_gsm8k_is_prepared_first_as_its_recipes_say(tmp_path):
+    shown = run("train_from_scratch.sh", gpus=1, folder=tmp_path, DRY_RUN="1")
+    prepare = flags(shown.stdout.splitlines()[0])
+    assert prepare == {
+        "model": "Qwen/Qwen2.5-0.5B-Instruct",
+        "max-prompt-tokens": "300",
+        "max-answer-tokens": "200",
+        "rows": "1024",
+        "out": "output/gsm8k_1024.jsonl",
+    }
+    for name in ("gsm8k.yaml", "gsm8k_scratch.yaml"):
+        assert recipe(name)["dataset"] == "gsm8k:output/gsm8k_1024.jsonl"
+        header = (CONFIGS / name).read_text().partition("\n\n")[0].replace("\\\n#", "")
+        (line,) = (line for line in header.splitlines() if "dataset prepare" in line)
+        assert flags(line) == prepare
+    shown = run("train_from_scratch.sh", gpus=1, folder=tmp_path, DRY_RUN="1", DATASET="gsm8k")
+    assert len(shown.stdout.splitlines()) == 1
 
 
 @pytest.mark.parametrize("script", ["train_countdown.sh", "rollout.sh"])

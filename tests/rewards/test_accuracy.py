@@ -1,13 +1,16 @@
 """The accuracy reward: its parameters, what it says for each reason, pickling, and shared processes."""
 
+import gc
 import math
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from swift_rlvr.math_answers import Reason
+from swift_rlvr.math_answers import MathVerifier, Reason
 from swift_rlvr.math_answers.verifier import shared_verifier
 from swift_rlvr.rewards.accuracy import RULES, AccuracyReward
 from swift_rlvr.rewards.base import OTHER_TASK
+from swift_rlvr.rewards.cosine import CosineLengthReward
 
 ROWS = [  # completion, gold, reason, the answer that is shown
     (r"\boxed{5}", "$$", Reason.BAD_GOLD, None),
@@ -98,7 +101,7 @@ def test_parameters_from_the_environment(monkeypatch):
     monkeypatch.setenv("EXTERNAL_ACCURACY_WORKERS", "1")
     monkeypatch.setenv("EXTERNAL_ACCURACY_NEUTRAL_GOLD", "true")
     pool = AccuracyReward().verifier.pool
-    assert (pool.timeout, pool.batch_timeout, pool.workers) == (0.25, 3.0, 1)
+    assert (pool.timeout, pool.batch_timeout, pool.size) == (0.25, 3.0, 1)
     assert AccuracyReward()([""], solution=[""]) == [0.5]
     assert AccuracyReward(timeout=1).verifier.pool.timeout == 1.0
     monkeypatch.setenv("EXTERNAL_ACCURACY_TIMEOUT", "soon")
@@ -117,3 +120,81 @@ def test_rewards_with_equal_settings_share_their_processes(reward):
     other = AccuracyReward(timeout=0.5, workers=1, neutral_gold=True)
     assert other.verifier is reward.verifier
     assert AccuracyReward(timeout=0.75, workers=1).verifier is not reward.verifier
+
+
+# --- beside external_cosine, which needs the same verdicts
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """The batches that the verifier is asked about, in order."""
+    batches = []
+    grade_all = MathVerifier.grade_all
+
+    def counted(self, texts, golds):
+        batches.append(list(texts))
+        return grade_all(self, texts, golds)
+
+    monkeypatch.setattr(MathVerifier, "grade_all", counted)
+    return batches
+
+
+TEXTS = [r"\boxed{5}", r"\boxed{6}", r"\boxed{5}", "none"]
+COLUMNS = {"solution": ["5", "5", "", "5"], "completion_ids": [[1]] * 4, "task": ["math", "math", None, "countdown"]}
+
+
+@pytest.mark.parametrize("neutral", [False, True])
+@pytest.mark.parametrize("cosine_first", [False, True])
+def test_a_batch_is_judged_once_for_accuracy_and_cosine(cosine_first, neutral, judged, monkeypatch):
+    monkeypatch.setenv("EXTERNAL_ACCURACY_NEUTRAL_GOLD", str(neutral).lower())
+    rewards = [CosineLengthReward(), AccuracyReward()] if cosine_first else [AccuracyReward(), CosineLengthReward()]
+    alone = [reward(TEXTS, **COLUMNS) for reward in rewards[:1]]
+    together = [reward(TEXTS, **COLUMNS) for reward in rewards]
+    assert together[:1] == alone
+    assert judged == [TEXTS[:3]] * 2  # the first reward asked twice; the second took the last verdicts
+    accuracy, cosine = reversed(together) if cosine_first else together
+    assert accuracy == [1.0, 0.0, 0.5 if neutral else None, None]
+    assert cosine[0] > 0 > cosine[1] and cosine[2:] == [None, None]
+
+
+def test_another_batch_is_judged_anew(judged):
+    accuracy, cosine = AccuracyReward(), CosineLengthReward()
+    solutions = ["5", "7"]
+    for texts, change in [
+        ([r"\boxed{5}", r"\boxed{7}"], lambda: None),
+        ([r"\boxed{5}", r"\boxed{8}"], lambda: None),
+        ([r"\boxed{5}", r"\boxed{8}"], lambda: solutions.__setitem__(1, "8")),  # the same list with another gold
+    ]:
+        change()
+        accuracy(texts, solution=solutions)
+        cosine(texts, solution=solutions)
+    assert len(judged) == 3
+    assert accuracy.grades([r"\boxed{5}", r"\boxed{8}"], solution=solutions)[1] == (1.0, "correct")
+    assert len(judged) == 4  # who asks again gets a new judgement: a timeout does not outlive its batch
+    accuracy([r"\boxed{5}"], solution=[1]), cosine([r"\boxed{5}"], solution=[True])
+    assert len(judged) == 6
+
+
+def test_other_parameters_share_nothing(judged):
+    rewards = AccuracyReward(timeout=1.5), AccuracyReward(), CosineLengthReward()
+    assert [reward([r"\boxed{5}"], solution=["5"])[0] > 0 for reward in rewards] == [True] * 3
+    assert len(judged) == 2
+
+
+def test_without_a_reward_that_builds_on_it_nothing_is_kept(judged):
+    CosineLengthReward()([r"\boxed{5}"], solution=["5"])
+    gc.collect()
+    AccuracyReward()([r"\boxed{5}"], solution=["5"])
+    assert len(judged) == 2
+
+
+def test_sharing_survives_pickling_and_threads(judged):
+    accuracy, cosine = AccuracyReward(), pickle.loads(pickle.dumps(CosineLengthReward()))
+    for number in range(20):
+        texts = [rf"\boxed{{{number}}}", r"\boxed{5}"]
+        with ThreadPoolExecutor(2) as pool:
+            right, paid = pool.map(lambda reward, texts=texts: reward(texts, solution=["5", "5"]), [accuracy, cosine])
+        assert right == [float(number == 5), 1.0] and paid[1] > 0.9
+    before = len(judged)
+    accuracy(["5"], solution=["5"]), cosine(["5"], solution=["5"])
+    assert len(judged) == before + 1

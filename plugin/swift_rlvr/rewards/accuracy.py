@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swift_rlvr.math_answers import MathVerifier, Reason, Verdict
+from swift_rlvr.math_answers import MathVerifier, Reason
 from swift_rlvr.math_answers.verifier import shared_verifier
 from swift_rlvr.rewards.base import Explanation, Grade, Reward, rules_in_order
 from swift_rlvr.rewards.parameters import Parameters, parameter
@@ -56,6 +56,10 @@ class AccuracyReward(Reward):
             self.require(0 < self.batch_timeout < math.inf, "batch_timeout", "a number of seconds above 0")
             self.require(self.workers >= 0, "workers", "0 or the number of processes")
 
+    def __init__(self, args: object = None, **parameters: Any):
+        super().__init__(args, **parameters)
+        self.neutral = 0.5 if self.parameters.neutral_gold else None
+
     @property
     def verifier(self) -> MathVerifier:
         """Not kept in the object, which has to pickle; rewards with the same settings share their processes."""
@@ -63,16 +67,15 @@ class AccuracyReward(Reward):
 
     def grade_batch(self, texts: Sequence[str | None], columns: Mapping[str, Sequence[Any]]) -> list[Grade]:
         verdicts = self.verifier.grade_all(list(texts), list(columns["solution"]))
-        return [self._grade(verdict) for verdict in verdicts]
+        return [Grade(verdict.reward, str(verdict.reason)) for verdict in verdicts]
 
     def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
         (verdict,) = self.verifier.grade_all([text], [row["solution"]])
-        unread = verdict.reason is Reason.NO_ANSWER and verdict.marked
-        rules = rules_in_order(RULES, verdict.reason, f"found by: {verdict.marked}" if unread else "")
-        if rules[-1].passed is not None:
-            rules[-1] = rules[-1]._replace(detail=f"the gold is {verdict.gold}")
-        return Explanation(*self._grade(verdict), verdict.answer, rules)
-
-    def _grade(self, verdict: Verdict) -> Grade:
-        neutral = verdict.reward is None and self.parameters.neutral_gold
-        return Grade(0.5 if neutral else verdict.reward, str(verdict.reason))
+        details = {RULES[Reason.WRONG]: f"the gold is {verdict.gold}"}
+        if verdict.marked:
+            details[RULES[Reason.NO_ANSWER]] = f"found by: {verdict.marked}"
+        rules = [
+            rule if rule.passed is None else rule._replace(detail=details.get(rule.name, ""))
+            for rule in rules_in_order(RULES, verdict.reason)
+        ]
+        return Explanation(verdict.reward, str(verdict.reason), verdict.answer, rules)

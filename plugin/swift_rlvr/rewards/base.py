@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from swift_rlvr.answers import completion_text
 from swift_rlvr.rewards.parameters import Parameters, read_parameters
+from swift_rlvr.rewards.sharing import shared_grades
 
 logger = logging.getLogger(__name__)
 _SHOWN_CHARS = 300
@@ -127,12 +128,14 @@ class Reward:
             raise ValueError(f"{self.name}: warn_after must be 0 or more, not {self.parameters.warn_after!r}")
         self.log: Any = None
         """The `swift_rlvr.runs.reasons.ReasonLog` of a training run, to which every grade is added."""
+        self.neutral: float | None = None
+        """What a row that cannot be graded earns. Rewards that build on this one still see None."""
         self._barren = 0  # batches in a row without a reward other than 0
 
     @property
-    def __name__(self) -> str:  # type: ignore[override]  # an instance's, beside the class's own
+    def __name__(self) -> str:
         """TRL logs a reward under this name; ms-swift takes the class's, which is the same."""
-        return type(self).__name__
+        return str(type(self).__name__)
 
     def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:
         """Grade one completion of one row."""
@@ -173,11 +176,16 @@ class Reward:
         texts = [text if type(text) is str else completion_text(text) for text in completions]
         used = self._used_columns(len(texts), columns)
         own = self._own_rows(columns.get("task"), len(texts))
+        if own is not None:
+            texts = [texts[index] for index in own]
+            used = {name: [values[index] for index in own] for name, values in used.items()}
+        grades = shared_grades(self, texts, used)
+        if self.neutral is not None:
+            grades = [grade if grade.reward is not None else Grade(self.neutral, grade.reason) for grade in grades]
         if own is None:
-            return self.grade_batch(texts, used)
-        result = [Grade(None, OTHER_TASK)] * len(texts)
-        mine = {name: [values[index] for index in own] for name, values in used.items()}
-        for index, grade in zip(own, self.grade_batch([texts[index] for index in own], mine), strict=True):
+            return grades
+        result = [Grade(None, OTHER_TASK)] * len(completions)
+        for index, grade in zip(own, grades, strict=True):
             result[index] = grade
         return result
 
@@ -186,14 +194,16 @@ class Reward:
 
         Args:
             completion: in either shape.
-            row: the columns' values by name; those that are not needed are ignored, and a row of another task needs none.
+            row: the columns' values by name. What is not needed is ignored; a row of another task needs none.
         """
         columns = {name: [value] for name, value in row.items()}
         if self._own_rows(columns.get("task"), 1) == []:
             own = ", ".join(self.parameters.tasks)
             return Explanation(None, OTHER_TASK, None, [Rule("task", False, f"{row['task']!r} is none of: {own}")])
         used = self._used_columns(1, columns)
-        return self.explain_text(completion_text(completion), {name: values[0] for name, values in used.items()})
+        row = {name: values[0] for name, values in used.items()}
+        explanation = self.explain_text(completion_text(completion), row)
+        return explanation._replace(reward=self.neutral) if explanation.reward is None else explanation
 
     def _used_columns(self, count: int, columns: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
         """The needed and the optional columns, with None in place of every value of an optional one that is absent."""

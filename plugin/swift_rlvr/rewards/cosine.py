@@ -7,6 +7,7 @@ from typing import Any
 
 from swift_rlvr.rewards.base import REWARDS, Explanation, Grade, Reward, Rule
 from swift_rlvr.rewards.parameters import Parameters, parameter
+from swift_rlvr.rewards.sharing import shared_batch, shared_grades
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length, with_unit
 
 
@@ -67,10 +68,8 @@ class CosineLengthReward(Reward):
 
     def __init__(self, args: object = None, **parameters):
         super().__init__(args, **parameters)
-        cls = REWARDS[self.parameters.accuracy]
-        # A row whose gold cannot be parsed is not wrong, even where the accuracy reward has a neutral value for it.
-        neutral = {"neutral_gold": False} if hasattr(cls.Parameters, "neutral_gold") else {}
-        self.accuracy = cls(args=args, **neutral)
+        self.accuracy = REWARDS[self.parameters.accuracy](args=args)
+        self.shared = shared_batch(type(self.accuracy), self.accuracy.parameters)
         self.runs_code = self.accuracy.runs_code
         self.parameters = replace(self.parameters, tasks=self.parameters.tasks or self.accuracy.parameters.tasks)
         self.columns = self.accuracy.columns
@@ -78,7 +77,7 @@ class CosineLengthReward(Reward):
         self.optional_columns = tuple(name for name in dict.fromkeys(others) if name not in self.columns)
 
     def grade_batch(self, texts: Sequence[str | None], columns: Mapping[str, Sequence[Any]]) -> list[Grade]:
-        accuracies = self.accuracy.grade_batch(texts, self._for_accuracy(columns))
+        accuracies = shared_grades(self.accuracy, texts, self._for_accuracy(columns))
         tokens = {name: columns[name] for name in TOKEN_COLUMNS} if self.parameters.unit == "tokens" else {}
         grades = []
         for index, (text, accuracy) in enumerate(zip(texts, accuracies, strict=True)):

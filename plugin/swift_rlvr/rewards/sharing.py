@@ -1,0 +1,63 @@
+"""Grades of the last batch, handed from one reward to another that would compute the same ones.
+
+`external_cosine` asks another reward whether the answers are right. In training that reward usually runs beside it:
+the trainer builds both separately and calls them one after the other with the same completions and columns. While a
+reward that builds on another exists, a `SharedBatch` keeps the grades of the last batch. Another object of the same
+class with the same parameters takes them from there, once. Who asks twice gets a new judgement, so that a verdict that
+depends on the load of the machine (a timeout) lives no longer than its batch.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+if TYPE_CHECKING:
+    from swift_rlvr.rewards.base import Grade, Reward
+
+_LOCK = threading.Lock()
+_SHARED: WeakValueDictionary[tuple, SharedBatch] = WeakValueDictionary()  # by class and parameters
+
+
+class SharedBatch:
+    """The last batch that rewards of one class with the same parameters have graded. Made by `shared_batch`."""
+
+    def __init__(self, key: tuple):
+        self._key = key
+        self._batch: tuple[list[str | None], bytes] | None = None
+        self._grades: list[Grade] = []
+        self._holders: set[int] = set()  # ids of the rewards that have these grades already
+
+    def __reduce__(self) -> tuple:  # a copy or a pickle shares as well, and starts without a batch
+        return shared_batch, self._key
+
+    def grades(self, reward: Reward, texts: Sequence[str | None], columns: Mapping[str, Sequence[Any]]) -> list[Grade]:
+        """The grades of a batch: those that another reward has computed, or else new ones."""
+        try:
+            # A copy of the columns, since rows can be changed in place; and bytes, where 1, 1.0 and True differ.
+            batch = list(texts), pickle.dumps(dict(columns))
+        except (pickle.PicklingError, TypeError, AttributeError, RecursionError):
+            return reward.grade_batch(texts, columns)
+        with _LOCK:
+            if batch == self._batch and id(reward) not in self._holders:
+                self._holders.add(id(reward))
+                return list(self._grades)
+        grades = reward.grade_batch(texts, columns)
+        with _LOCK:
+            self._batch, self._grades, self._holders = batch, list(grades), {id(reward)}
+        return grades
+
+
+def shared_batch(cls: type[Reward], parameters: Any) -> SharedBatch:
+    """The one `SharedBatch` of all rewards of this class with these parameters, for as long as somebody keeps it."""
+    with _LOCK:
+        return _SHARED.setdefault((cls, parameters), SharedBatch((cls, parameters)))
+
+
+def shared_grades(reward: Reward, texts: Sequence[str | None], columns: Mapping[str, Sequence[Any]]) -> list[Grade]:
+    """`reward.grade_batch`, shared with other rewards where one of them asked for that with `shared_batch`."""
+    batch = _SHARED.get((type(reward), reward.parameters))
+    return reward.grade_batch(texts, columns) if batch is None else batch.grades(reward, texts, columns)

@@ -1,26 +1,22 @@
 """`swift-rlvr dataset check`: what it counts, in which words, its limit, its picture; and the measure of difficulty."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
 from fractions import Fraction
 from itertools import permutations, product
-from pathlib import Path
 
+import commands
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from swift_rlvr.cli import app as cli
+from paths import DATASETS, PLUGIN
 from swift_rlvr.countdown.difficulty import chance, figures
 from swift_rlvr.data.check import check
 from swift_rlvr.data.sources import parse_source
 from swift_rlvr.errors import InputError
-from typer.testing import CliRunner
 
-ROOT = Path(__file__).parents[2]
-DATASETS = ROOT / "datasets"
 GOOD = {"nums": [3, 5, 7], "target": 22}
 
 
@@ -29,20 +25,12 @@ def write(path, rows):
     return path
 
 
-def ran(*arguments, code=0):
-    result = CliRunner().invoke(cli.app, ["dataset", *map(str, arguments)], env={"COLUMNS": "80"})
-    assert result.exit_code == code, result.output
-    return result.stdout
+def ran(*arguments, **options):
+    return commands.ran("dataset", *arguments, **options)
 
 
-def refused(monkeypatch, capsys, *arguments):
-    """What `swift-rlvr dataset ARGUMENTS` says when it ends with code 2."""
-    monkeypatch.setattr(sys, "argv", ["swift-rlvr", "dataset", *map(str, arguments)])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    said = " ".join(capsys.readouterr().err.replace("│", " ").split())
-    assert ended.value.code == 2 and "Traceback" not in said
-    return said
+def refused(*arguments):
+    return commands.refused("dataset", *arguments)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +72,7 @@ def test_a_countdown_file_with_every_fault(tmp_path):
     assert (found.duplicates, found.shared) == (1, {str(test): 2})
     assert found.rewards["external_countdown"] == {"full": 4, "less": 0, "none": 0, "reasons": {}}
     assert [line for line, _ in found.problems] == [2, 3, 4, 5, 6, 7]
-    shown = ran("check", train, "--against", test, code=1)
+    shown = ran("check", train, "--against", test, code=1, columns=400)
     for text in ("unsolvable", "line 5: asks the same as line 1", "Rows are shared", "3 of 7 rows are bad"):
         assert text in shown
     assert "unsolvable" in ran("check", train)  # within the limit: few rows never are too many
@@ -117,8 +105,8 @@ def test_the_limit(tmp_path, monkeypatch):
     good = [{"question": f"{n} + 1?", "answer": f"#### {n + 1}"} for n in range(80)]
     path = write(tmp_path / "rows.jsonl", good + [bad] * 20)
 
-    def said(*arguments, code=0) -> str:  # where its lines break depends on how long the path is
-        return " ".join(ran("check", path, *arguments, code=code).split())
+    def said(*arguments, code=0) -> str:
+        return ran("check", path, *arguments, code=code, columns=400)
 
     assert "Too many bad rows: 20 of 100 rows are bad, the limit is 10%" in said(code=1)
     assert "Within the limit" in said("--limit", "0.2")
@@ -162,25 +150,24 @@ def test_a_mixed_file(tmp_path):
         (['{"nums": "' + "1 " * 2**22 + '"}'], "rows.jsonl, line 1: longer than 8,388,608 bytes"),
     ],
 )
-def test_bad_files(tmp_path, monkeypatch, capsys, content, message):
-    path = write(tmp_path / "rows.jsonl", content)
-    assert message in refused(monkeypatch, capsys, "check", path)
+def test_bad_files(tmp_path, content, message):
+    assert message in refused("check", write(tmp_path / "rows.jsonl", content))
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["gsm8k:rows.jsonl"], "cannot read rows.jsonl: No such file"),
-        (["gsm8k:rows.parquet"], "cannot read rows.parquet: no such file"),
+        (["gsm8k:rows.parquet"], "cannot read rows.parquet: No such file"),
         (["chess"], "chess: expected a file ending in .jsonl, .json, .parquet or .csv, NAME:FILE or NAME"),
         (["gsm8k:validation"], "or one of the splits train, test"),
         (["mixed"], "mixed is on no hub, expected mixed:FILE"),
         (["countdown:x.jsonl#0"], "expected # and a number of rows from 1"),
-        ([DATASETS / "gsm8k" / "test.jsonl", "--picture", "x.png"], "expected a Countdown dataset, not gsm8k"),
-        ([DATASETS / "countdown" / "test.jsonl", "--picture", "x.pdf"], "expected a name ending in .png"),
+        ([DATASETS / "gsm8k" / "test.jsonl", "--picture", "x.png"], "--picture is for Countdown, not gsm8k"),
+        ([DATASETS / "countdown" / "test.jsonl", "--picture", "x.pdf"], "--picture must end in .png"),
         (
             [DATASETS / "gsm8k" / "test.jsonl", "--against", DATASETS / "countdown" / "test.jsonl"],
-            "expected a file of gsm8k, with the columns question, answer; it is one of countdown",
+            ": expected a file of gsm8k, with the columns question, answer; it is one of countdown",
         ),
         (
             [f"gsm8k:{DATASETS / 'countdown' / 'test.jsonl'}"],
@@ -188,15 +175,15 @@ def test_bad_files(tmp_path, monkeypatch, capsys, content, message):
         ),
     ],
 )
-def test_mistakes(tmp_path, monkeypatch, capsys, arguments, message):
+def test_mistakes(tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
-    assert message.replace(" ", "") in refused(monkeypatch, capsys, "check", *arguments).replace(" ", "")
+    assert message in refused("check", *arguments)
 
 
-def test_a_wrong_limit_in_the_environment_is_an_error_not_a_crash(monkeypatch, capsys):
+def test_a_wrong_limit_in_the_environment_is_an_error_not_a_crash(monkeypatch):
     monkeypatch.setenv("RLVR_MAX_UNUSABLE", "many")
-    said = refused(monkeypatch, capsys, "check", DATASETS / "gsm8k" / "test.jsonl")
-    assert "RLVR_MAX_UNUSABLE must be a share from 0 to 1, got 'many'" in said
+    message = refused("check", DATASETS / "gsm8k" / "test.jsonl")
+    assert "RLVR_MAX_UNUSABLE must be a share from 0 to 1, got 'many'" in message
 
 
 def test_a_name_is_read_from_the_hub_or_from_a_folder_of_that_name(tmp_path, monkeypatch):
@@ -224,8 +211,7 @@ def test_checking_a_file_loads_no_heavy_package():
         f"check(parse_source({str(DATASETS / 'gsm8k' / 'test.jsonl')!r})); "
         "print(*{name.split('.')[0] for name in sys.modules})"
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "plugin")}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
+    done = subprocess.run([sys.executable, "-c", program], cwd=PLUGIN, capture_output=True, text=True, check=True)
     assert not set(done.stdout.split()) & {"torch", "swift", "vllm", "transformers", "trl", "datasets"}
 
 

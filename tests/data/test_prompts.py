@@ -1,24 +1,29 @@
 """`swift-rlvr dataset show` and `prepare`: the prompt that the model sees, to the letter; what is cut to its length."""
 
 import json
-from pathlib import Path
 
+import commands
 import pytest
-from data.test_check import DATASETS, ROOT, ran, refused
-from swift_rlvr.cli import app as cli
+from paths import DATASETS
 from swift_rlvr.data.prompts import select, show
 from swift_rlvr.data.sources import parse_source
-from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.evaluate import EvalSettings, read_rows
-from swift_rlvr.evaluation.sampling import SamplingSettings
 from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.models import load_tokenizer
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.task import with_system
+from swift_rlvr.tiny_model import WEIGHTS
 
 pytest.importorskip("transformers", reason="needs the extra [train]")
-MODEL = str(ROOT / "plugin" / "swift_rlvr" / "tiny_model" / "weights")
+MODEL = str(WEIGHTS)
 FILES = {name: DATASETS / name / "train.jsonl" for name in ("countdown", "gsm8k", "numina_math_tir", "bespoke_stratos")}
+
+
+def ran(*arguments, **options):
+    return commands.ran("dataset", *arguments, **options)
+
+
+def refused(*arguments):
+    return commands.refused("dataset", *arguments)
 
 
 def raw(name, row=1):
@@ -36,7 +41,7 @@ def test_the_prompt_is_the_chat_template_of_system_and_question(name):
     assert set(shown.columns) == {*task.reward_columns, "task"}
     for reward in task.rewards:
         assert shown.rewards[reward].startswith("reads ")
-    assert shown.system_from == ("the task" if name == "countdown" else "the row")
+    assert shown.system_from == ("the task countdown" if name == "countdown" else "the row")
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -53,11 +58,17 @@ def test_it_is_what_ms_swift_gives_to_the_model(name):
     assert processor.decode(encoded["input_ids"]) == show(parse_source(str(FILES[name])), MODEL).prompt
 
 
-def test_on_the_terminal():
-    shown = ran("show", f"{FILES['gsm8k']}", "--model", MODEL)
-    for text in ("a prompt of 234 tokens", "<|im_start|>system", "the row", "passes over the task gsm8k", "101"):
+def test_on_the_terminal(tmp_path, monkeypatch):
+    (tmp_path / "rows.jsonl").write_bytes(FILES["gsm8k"].read_bytes())
+    monkeypatch.chdir(tmp_path)  # a short path, for the one line that is as long as the path is
+    shown = ran("show", "gsm8k:rows.jsonl", "--model", MODEL, columns=80)
+    assert shown.startswith("rows.jsonl, line 1: a prompt of 234 tokens\n")
+    for text in ("<|im_start|>system", "the row", "passes over the task gsm8k", "101"):
         assert text in shown
     assert all(len(line) <= 80 for line in shown.splitlines())
+
+
+def test_for_programs():
     as_json = json.loads(ran("show", FILES["gsm8k"], "--model", MODEL, "--row", 2, "--json"))
     assert (as_json["line"], as_json["columns"]) == (2, {"solution": "140", "task": "gsm8k"})
     assert as_json["gold"].endswith("<answer>\n140\n</answer>")
@@ -83,12 +94,12 @@ def test_a_prompt_cannot_hide_what_it_holds(tmp_path):
         ([FILES["gsm8k"], "--model", MODEL, "--row", 99], "train.jsonl has no row 99"),
         ([f"gsm8k:{FILES['countdown']}", "--model", MODEL], "column question, answer missing"),
         ([f"{FILES['bespoke_stratos']}", "--model", MODEL, "--row", 23], "line 23: column 'conversations': expected"),
-        ([FILES["gsm8k"], "--model", "no/such/model/here"], "model no/such/model/here: cannot be loaded"),
+        ([FILES["gsm8k"], "--model", "no/such/model/here"], "--model no/such/model/here: cannot be loaded"),
     ],
 )
-def test_mistakes(monkeypatch, capsys, arguments, message):
+def test_mistakes(monkeypatch, arguments, message):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert message.replace(" ", "") in refused(monkeypatch, capsys, "show", *arguments).replace(" ", "")
+    assert message in refused("show", *arguments)
 
 
 # prepare
@@ -122,41 +133,20 @@ def test_prepare_counts_rows_that_cannot_be_used(tmp_path):
     assert "cannot be used: 2 (no box: 2)" in shown
 
 
-def test_prepare_leaves_no_file_where_no_row_is_left(tmp_path, monkeypatch, capsys):
+def test_prepare_leaves_no_file_where_no_row_is_left(tmp_path):
     out = tmp_path / "kept.jsonl"
-    said = refused(
-        monkeypatch, capsys, "prepare", FILES["gsm8k"], "--model", MODEL, "--max-prompt-tokens", 3, "--out", out
-    )
-    assert "is left (prompt too long: 28)" in said.replace("\n", " ") and not out.exists()
-    said = refused(monkeypatch, capsys, "prepare", FILES["gsm8k"], "--model", MODEL, "--out", tmp_path / "kept.csv")
-    assert "--out: expected a name ending in .jsonl" in said
+    message = refused("prepare", FILES["gsm8k"], "--model", MODEL, "--max-prompt-tokens", 3, "--out", out)
+    assert "is left (prompt too long: 28)" in message and not out.exists()
+    message = refused("prepare", FILES["gsm8k"], "--model", MODEL, "--out", tmp_path / "kept.csv")
+    assert "--out must end in .jsonl" in message
 
 
-# evaluation of tasks whose rows bring a system prompt
+# the system prompt
 
 
-def test_evaluation_takes_the_rows_own_system_prompt_unless_told_otherwise():
+def test_the_rows_own_system_prompt_is_kept_unless_overridden():
     messages = [{"role": "system", "content": "own"}, {"role": "user", "content": "?"}]
     assert with_system(messages, "other") == messages
     assert with_system(messages, "other", override=True)[0] == {"role": "system", "content": "other"}
     assert with_system(messages, "", override=True) == messages[1:]
     assert with_system(messages[1:], None) == messages[1:]
-
-
-def test_evaluation_reads_every_task_and_names_the_line_of_a_bad_row(tmp_path):
-    assert len(read_rows(TASKS["gsm8k"], FILES["gsm8k"])) == 28
-    with pytest.raises(InputError, match="train.jsonl, line 23: column 'conversations'"):
-        read_rows(TASKS["bespoke_stratos"], FILES["bespoke_stratos"])
-    for name in TASKS:
-        assert EvalSettings(SamplingSettings(MODEL), "x.jsonl", name).task == name
-
-
-def test_a_tiny_evaluation_of_gsm8k_end_to_end(tmp_path):
-    arguments = ["evaluate", MODEL, "--data", FILES["gsm8k"], "--task", "gsm8k", "--rows", 2, "--max-new-tokens", 8]
-    from typer.testing import CliRunner
-
-    result = CliRunner().invoke(cli.app, [*map(str, arguments), "--backend", "transformers", "--out", str(tmp_path)])
-    assert result.exit_code == 0, result.output
-    records = [row for _, row in read_jsonl(Path(tmp_path) / "records.jsonl")]
-    assert [record["solution"] for record in records] == ["101", "140"]
-    assert all(record["reward"] == 0.0 and record["reason"] for record in records)

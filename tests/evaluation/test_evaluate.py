@@ -4,12 +4,15 @@ import json
 import re
 
 import pytest
+from commands import ran
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paths import DATASETS
 from rich.console import Console
-from swift_rlvr.data.prompts import training_system
+from swift_rlvr.data.prompts import system_prompt
+from swift_rlvr.data.sources import Source, parse_source
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.evaluate import EvalSettings, evaluate, grade, has_format, read_rows
+from swift_rlvr.evaluation.evaluate import EvalSettings, evaluate, grade_samples, has_format, read_rows
 from swift_rlvr.evaluation.sampling import Completion, SamplingSettings, sample
 from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.tasks import TASKS
@@ -96,11 +99,23 @@ def test_evaluation_writes_records_and_summary(model, tmp_path):
     assert (summary["tasks"], summary["completions"], summary["success"]) == (2, 4, 0.0)
 
 
-def test_grade():
+@pytest.mark.parametrize(
+    ("data", "task"), [("FILE", None), ("FILE", "countdown"), ("countdown:FILE", None), ("countdown:FILE#1", None)]
+)
+def test_data_is_named_as_a_dataset_is_elsewhere(model, tmp_path, data, task):
+    path = tmp_path / "test.jsonl"
+    path.write_text('{"nums": [1, 2], "target": 3}\n' * 2)
+    settings = EvalSettings(SamplingSettings(model, max_new_tokens=1), data.replace("FILE", str(path)), task)
+    summary = evaluate(settings, tmp_path / "out", QUIET)
+    assert summary["settings"]["task"] == "countdown"
+    assert summary["tasks"] == (1 if "#" in data else 2)
+
+
+def test_grade_samples():
     rows = [{"nums": [1, 2], "target": 3}]
     right = Completion("<think>1 + 2 = 3</think> <answer>1 + 2</answer>", 9, "stop")
     cut = Completion("<think>1 + 1", 4, "length")
-    first, second = grade(TASK, rows, [[right, cut]])
+    first, second = grade_samples(TASK, rows, [[right, cut]])
     assert (first["reward"], first["reason"], first["format"], first["tokens"]) == (1.0, "correct", True, 9)
     assert (second["reward"], second["reason"], second["format"], second["finish"]) == (
         0.0,
@@ -122,11 +137,11 @@ def test_format_is_ms_swifts(text):
 def test_system_prompt_is_the_one_of_the_training(tmp_path):
     checkpoint = tmp_path / "v0-x" / "checkpoint-10"
     checkpoint.mkdir(parents=True)
-    assert training_system(str(checkpoint), TASK) == TASK.system
+    assert system_prompt(str(checkpoint), TASK) == (TASK.system, "the task countdown")
     (checkpoint.parent / "args.json").write_text('{"system": "of the run"}')
-    assert training_system(str(checkpoint), TASK) == "of the run"
+    assert system_prompt(str(checkpoint), TASK) == ("of the run", str(checkpoint.parent / "args.json"))
     (checkpoint / "args.json").write_text('{"system": null}')
-    assert training_system(str(checkpoint), TASK) is None
+    assert system_prompt(str(checkpoint), TASK)[0] is None
 
 
 @pytest.mark.parametrize(
@@ -144,15 +159,16 @@ def test_bad_data_is_refused_with_file_and_line(tmp_path, content, message):
     path = tmp_path / "test.jsonl"
     path.write_text(content)
     with pytest.raises(InputError, match=f"test.jsonl.*{message}"):
-        read_rows(TASK, path)
+        read_rows(Source(TASK, path))
     with pytest.raises(InputError, match="cannot read .*missing.jsonl: No such file"):
-        read_rows(TASK, tmp_path / "missing.jsonl")
+        read_rows(Source(TASK, tmp_path / "missing.jsonl"))
 
 
 def test_only_the_first_rows(tmp_path):
     path = tmp_path / "test.jsonl"
     path.write_text('{"nums": [1, 2], "target": 3}\n' * 3)
-    assert len(read_rows(TASK, path, limit=2)) == 2
+    assert len(read_rows(Source(TASK, path), limit=2)) == 2
+    assert len(read_rows(Source(TASK, path, limit=1), limit=2)) == 1
 
 
 @pytest.mark.parametrize(
@@ -176,3 +192,19 @@ def test_unusable_models_are_refused(model, tmp_path):
         sample(SamplingSettings(model, max_new_tokens=2000), [conversation("a")], QUIET)
     with pytest.raises(InputError, match="task must be one of countdown, .*, got 'chess'"):
         EvalSettings(SamplingSettings(model), "data.jsonl", task="chess")
+
+
+def test_every_task_is_read_and_the_line_of_a_bad_row_is_named():
+    assert len(read_rows(parse_source(str(DATASETS / "gsm8k" / "train.jsonl")))) == 28
+    with pytest.raises(InputError, match="train.jsonl, line 23: column 'conversations'"):
+        read_rows(parse_source(str(DATASETS / "bespoke_stratos" / "train.jsonl")))
+    for name in TASKS:
+        assert EvalSettings(SamplingSettings("model"), "x.jsonl", name).task == name
+
+
+def test_a_tiny_evaluation_of_gsm8k_end_to_end(model, tmp_path):
+    data = ["--data", DATASETS / "gsm8k" / "train.jsonl", "--task", "gsm8k", "--rows", 2]
+    ran("evaluate", model, *data, "--max-new-tokens", 8, "--backend", "transformers", "--out", tmp_path)
+    records = [row for _, row in read_jsonl(tmp_path / "records.jsonl")]
+    assert [record["solution"] for record in records] == ["101", "140"]
+    assert all(record["reward"] == 0.0 and record["reason"] for record in records)

@@ -63,6 +63,12 @@ def direct(rows) -> list[Grade]:
     return COUNTDOWN[0].grades(completions, **columns_for(COUNTDOWN[0], rows))
 
 
+def tallied(grades) -> Tally:
+    tally = Tally()
+    tally.add(grades)
+    return tally
+
+
 def graded(records) -> list[Grade]:
     return [Grade(each["rewards"]["external_countdown"], each["reasons"]["external_countdown"]) for each in records]
 
@@ -82,7 +88,7 @@ def test_order_and_grades_are_those_of_direct_grading(tmp_path, monkeypatch, wor
     ]
     expected = direct(rows[0]) + direct(rows[1])
     assert graded(records) == expected
-    assert run.tallies[0] == Tally.of(expected)
+    assert run.tallies[0] == tallied(expected)
     assert sum(done) == run.size == sum(file.stat().st_size for file in files) and len(done) > 20
 
 
@@ -217,12 +223,9 @@ def test_where_prompts_stand():
 
 def test_rows_of_other_tasks_need_no_columns():
     rows = [record(0), {"completion": "42", "task": "math"}, {"completion": "42"}, {**record(2), "task": "countdown"}]
-    block = grade_block(lines_of(rows), COUNTDOWN, keep_records=True)
-    assert [(line, reasons) for line, _, _, reasons in block.records] == [
-        (1, ["wrong value"]),
-        (2, ["other task"]),
-        (4, ["wrong value"]),
-    ]
+    block = grade_block(lines_of(rows), COUNTDOWN)
+    assert [line for line, _ in block.places] == [1, 2, 4]
+    assert [grade.reason for grade in block.grades[0]] == ["wrong value", "other task", "wrong value"]
     assert [line for line, _, _ in block.problems] == [3]
 
 
@@ -238,9 +241,9 @@ grades = st.builds(Grade, st.none() | st.integers(-2, 2).map(float), st.sampled_
 
 @given(st.lists(grades), st.lists(grades))
 def test_tallies_add_up(first, second):
-    tally = Tally.of(first)
-    tally.add(Tally.of(second))
-    assert tally == Tally.of(first + second)
+    tally = tallied(first)
+    tally.add(second)
+    assert tally == tallied(first + second)
 
 
 def test_summary_of_several_rewards(tmp_path, registry):
@@ -337,6 +340,6 @@ def test_byte_order_mark_and_line_ends_of_windows(tmp_path):
 
 
 def test_grading_is_handed_to_workers_by_pickle(tmp_path):
-    grade = partial(grade_block, rewards=COUNTDOWN, keep_records=True)
+    grade = partial(grade_block, rewards=COUNTDOWN)
     (block,) = map_in_order(grade, [lines_of([record(1)])], workers=2)
     assert block == grade(lines_of([record(1)]))

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from swift_rlvr.countdown import verify
-from swift_rlvr.data.prompts import training_system
+from swift_rlvr.data.prompts import system_prompt
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.report import read_completions, read_steps, write_report
 from swift_rlvr.evaluation.scoring import Scoring
@@ -119,7 +119,7 @@ def test_two_steps_change_the_weights_and_leave_a_model_that_says_where_it_is_fr
     assert noted["trainer"] == "trl" and noted["model"] == str(WEIGHTS) and noted["dataset"] == FLAGS["--dataset"]
     assert noted["reward_parameters"]["external_cosine"]["accuracy"] == "external_countdown"
     for model in (folder / "run", folder / "run" / "checkpoint-2"):
-        assert training_system(str(model), TASKS["gsm8k"]) == SYSTEM_PROMPT
+        assert system_prompt(str(model), TASKS["gsm8k"])[0] == SYSTEM_PROMPT
 
 
 def test_the_model_is_loaded_again_and_asked_a_held_out_row(results):

@@ -1,23 +1,53 @@
 """The command `swift-rlvr`: makes datasets, trains, evaluates and asks models, grades completions, reports on runs.
 
-Errors in what the user gave end with exit code 2 and a message that names the flag or the file; everything else is a
-bug and shows its traceback.
+An error in what the user gave ends a command with exit code 2 and a message that names the flag or the file. Any other
+error is a bug and shows its traceback.
 """
 
 from __future__ import annotations
 
+import os
+from importlib.util import find_spec
+from typing import Any
+
 import typer
 from rich.console import Console
 from rich.text import Text
+from typer.core import TyperCommand, TyperOption
 
 from swift_rlvr.cli import chat as cli_chat
 from swift_rlvr.cli import countdown as cli_countdown
-from swift_rlvr.cli import dataset as cli_datasets
+from swift_rlvr.cli import dataset as cli_dataset
 from swift_rlvr.cli import evaluate as cli_evaluate
 from swift_rlvr.cli import rewards as cli_rewards
 from swift_rlvr.cli import train as cli_train
-from swift_rlvr.cli import train_trl as cli_training
 from swift_rlvr.errors import InputError
+
+
+class Command(TyperCommand):
+    """A command that shows an InputError with the flag in place of the field, and ends with exit code 2."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            flags = {p.name: p.opts[0] if isinstance(p, TyperOption) else p.name.upper() for p in self.params}
+            message = f"{flags[error.field]} {error.problem}" if error.field in flags else str(error)
+            text = Text.assemble(("Error:", "red"), f" {message}")  # no markup: the message may quote a file
+            Console(stderr=True).print(text, highlight=False, soft_wrap=True)
+            raise typer.Exit(2) from None
+
+
+def plugin() -> None:
+    """Print the path of the plugin for ms-swift.
+
+    swift rlhf --external_plugins "$(swift-rlvr plugin)" ...
+    """
+    spec = find_spec("rlvr_plugin")  # finds it without running it, which would import ms-swift
+    if spec is None or spec.origin is None:
+        raise InputError("rlvr_plugin.py is not installed beside swift_rlvr: pip install swift-rlvr")
+    typer.echo(os.path.abspath(spec.origin))
+
 
 app = typer.Typer(
     help="Verifiable rewards and task datasets for GRPO with ms-swift.",
@@ -28,28 +58,27 @@ dataset_app = typer.Typer(help="Make, check, show and prepare datasets.", no_arg
 make_app = typer.Typer(help="Write a generated dataset to a file.", no_args_is_help=True)
 app.add_typer(dataset_app, name="dataset")
 dataset_app.add_typer(make_app, name="make")
-cli_datasets.add_commands(dataset_app)
-make_app.command("countdown")(cli_countdown.make_countdown)
-app.command("solve")(cli_countdown.solve_countdown)
-app.command("explain")(cli_rewards.explain)
-app.command("score")(cli_rewards.score)
-app.command("train")(cli_train.train)
-app.command("train-trl")(cli_training.train_trl)
-app.command("evaluate")(cli_evaluate.evaluate_model)
-app.command("compare")(cli_evaluate.compare_evaluations)
-app.command("report")(cli_evaluate.report_run)
-app.command("chat")(cli_chat.chat)
-console = Console()
+for group, name, command in (
+    (make_app, "countdown", cli_countdown.make),
+    (dataset_app, "check", cli_dataset.check),
+    (dataset_app, "show", cli_dataset.show),
+    (dataset_app, "prepare", cli_dataset.prepare),
+    (app, "solve", cli_countdown.solve),
+    (app, "explain", cli_rewards.explain),
+    (app, "score", cli_rewards.score),
+    (app, "evaluate", cli_evaluate.evaluate),
+    (app, "compare", cli_evaluate.compare),
+    (app, "report", cli_evaluate.report),
+    (app, "chat", cli_chat.chat),
+    (app, "plugin", plugin),
+):
+    group.command(name, cls=Command)(command)
+app.command("train", cls=Command, context_settings=cli_train.CONTEXT)(cli_train.train)
 
 
 def main() -> None:
     """Run the command line."""
-    try:
-        app()
-    except InputError as error:
-        said = Text.assemble(("Error:", "red"), f" {error}")  # no markup: the message may quote a file
-        Console(stderr=True).print(said, highlight=False, soft_wrap=True)
-        raise SystemExit(2) from None
+    app()
 
 
 if __name__ == "__main__":

@@ -10,11 +10,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from swift_rlvr.cli.render import print_explanation
+from swift_rlvr.cli.dataset import DATASET, UseHf
+from swift_rlvr.cli.render import plain, print_explanation
 from swift_rlvr.errors import InputError
-from swift_rlvr.tasks import TASKS
-
-DATASET = f"NAME:FILE, FILE, NAME or NAME:SPLIT; NAME is one of {', '.join(TASKS)}."
 
 
 def chat(
@@ -26,7 +24,7 @@ def chat(
     target: Annotated[str | None, typer.Option(help="Countdown: the number to reach.")] = None,
     row: Annotated[str | None, typer.Option(metavar="DATASET", help=f"Ask a row of a dataset: {DATASET}")] = None,
     number: Annotated[int, typer.Option(min=1, help="Which row.")] = 1,
-    use_hf: Annotated[bool, typer.Option("--use-hf", help="A NAME is read from Hugging Face, not ModelScope.")] = False,
+    use_hf: UseHf = False,
     system: Annotated[str | None, typer.Option(help='Instead of the one of the training; "" for none.')] = None,
     max_new_tokens: Annotated[int, typer.Option(help="The longest answer, in tokens.")] = 200,
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.7,
@@ -39,22 +37,22 @@ def chat(
     answer is graded. In a conversation the model sees what was said before;
     an empty line or Ctrl-D ends it.
     """
+    from swift_rlvr.data.prompts import system_prompt
     from swift_rlvr.data.sources import parse_source
     from swift_rlvr.evaluation import chat as chatting
+    from swift_rlvr.evaluation.sampling import SamplingSettings
     from swift_rlvr.tasks.task import with_system
 
-    settings = chatting.ChatSettings(model, max_new_tokens, temperature, seed)
+    settings = SamplingSettings(model, temperature=temperature, max_new_tokens=max_new_tokens, seed=seed)
     if (nums is None) != (target is None):
         raise InputError('--nums and --target belong together, such as --nums "3 5 7" --target 22')
-    if sum(given is not None for given in (question, nums, row)) > 1:
+    if sum(option is not None for option in (question, nums, row)) > 1:
         raise InputError("expected one of QUESTION, --nums with --target, and --row")
+    asked: chatting.Question | None = None
     if nums is not None:
         asked = chatting.countdown_question(nums, target)
     elif row is not None:
-        try:
-            asked = chatting.row_question(parse_source(row, use_hf), number)
-        except InputError as error:
-            raise InputError(f"--row: {error}") from error
+        asked = chatting.row_question(parse_source(row, use_hf), number)
     elif question is not None:
         text = sys.stdin.read() if question == "-" else question
         if not text.strip():
@@ -64,53 +62,49 @@ def chat(
         raise InputError(
             "give a QUESTION (- for standard input), --nums with --target, or --row; a conversation needs a terminal"
         )
-    else:
-        asked = None
-    prompt, source = chatting.system_prompt(model, asked and asked.task)
+    prompt, source = system_prompt(model, asked.task if asked else None)
     if system is not None:
         prompt, source = system or None, "--system"
-    notes, console = Console(stderr=True, highlight=False), Console(highlight=False)
+    notes, console = Console(stderr=True, highlight=False, soft_wrap=True), Console(highlight=False)
 
     def write(text: str) -> None:
-        sys.stdout.write(chatting.shown(text))
+        sys.stdout.write(plain(text))
         sys.stdout.flush()
 
-    def say(note: str) -> None:
-        sys.stdout.write("\n")
-        sys.stdout.flush()
-        notes.print(note, style="dim", markup=False)
+    def note(line: str) -> None:
+        write("\n")
+        notes.print(Text(line, "dim"))
 
     try:
-        notes.print(f"Loading {model}", style="dim", markup=False, soft_wrap=True)
-        model_to_ask = chatting.Chat(settings)
+        notes.print(Text(f"Loading {model}", "dim"))
+        policy = chatting.Chat(settings)
         if asked is None:
-            ends = Text("An empty line or Ctrl-D ends the conversation.", "dim")
-            notes.print(_about(prompt, source), ends, sep="\n", soft_wrap=True)
-            chatting.converse(model_to_ask, prompt, _read_line, write, say)
+            notes.print(_about(prompt, source), Text("An empty line or Ctrl-D ends the conversation.", "dim"), sep="\n")
+            chatting.converse(policy, prompt, _read_line, write, note)
             return
         messages = with_system(asked.messages, prompt, override=system is not None)
         if not as_json:
             own = asked.messages[0]["role"] == "system" and system is None
-            notes.print(_about(messages[0]["content"], "the row") if own else _about(prompt, source), soft_wrap=True)
+            notes.print(_about(messages[0]["content"], "the row") if own else _about(prompt, source))
             if asked.task is not None:
-                notes.print(Text(f"\n{chatting.shown(messages[-1]['content'])}\n", "dim"), soft_wrap=True)
-        answer = model_to_ask.answer(messages, None if as_json else write)
+                notes.print(Text(f"\n{plain(messages[-1]['content'])}\n", "dim"))
+        answer = policy.answer(messages, None if as_json else write)
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     explanation = asked.grade(answer.text)
     if as_json:
         grade = {} if explanation is None else {"reward": explanation.reward, "reason": explanation.reason}
-        said = {"model": model, "messages": messages, "answer": answer.text, "tokens": answer.tokens}
-        typer.echo(json.dumps({**said, "finish": answer.finish, **grade}))
+        payload = {"model": model, "messages": messages, "answer": answer.text, "tokens": answer.tokens}
+        typer.echo(json.dumps({**payload, "finish": answer.finish, **grade}))
         return
-    say(chatting.ended(answer, settings))
-    if explanation is not None:
+    note(chatting.ended(answer))
+    if explanation is not None and asked.task is not None:
         print_explanation(console, asked.task.name, explanation)
 
 
 def _about(system: str | None, source: str) -> Text:
     if system is None:
-        return Text(f"No system prompt but what the chat template has by itself (from: {source}).", "dim")
+        return Text(f"No system prompt other than the chat template's own (from: {source}).", "dim")
     return Text(f"System prompt (from: {source}): {system}", "dim")
 
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from swift_rlvr.countdown.settings import OPERATORS, PRESET_HELP, PRESETS, CountdownSettings
+from swift_rlvr.countdown.settings import OPERATORS, PRESET_HELP, PRESETS
 from swift_rlvr.countdown.splits import SPLITS
+from swift_rlvr.errors import InputError
 
-console = Console()
-Preset = Enum("Preset", {name: name for name in PRESETS}, type=str)
-Split = Enum("Split", {name: name for name in SPLITS}, type=str)
-RANGES = {"count": "--count", "number": "--number", "target": "--target"}
-RANGES |= {"solutions": "--with-solutions", "needs": "--with-operators", "depth": "--with-depth"}
+Preset = Enum("Preset", [(name, name) for name in PRESETS], type=str)  # type: ignore[misc]
+Split = Enum("Split", [(name, name) for name in SPLITS], type=str)  # type: ignore[misc]
+FLAGS = {"solutions": "with_solutions", "needs": "with_operators", "depth": "with_depth"}
+"""Settings of the generator -> the parameters of the command, where the names differ."""
 
 
-def make_countdown(
+def make(
     out: Annotated[Path, typer.Option(help="The file to write, ending in .jsonl or .parquet.")],
     preset: Annotated[Preset, typer.Option(help=PRESET_HELP)],
     split: Annotated[Split, typer.Option(help="No task is in two of them, whatever the settings and the seeds.")],
@@ -54,55 +54,65 @@ def make_countdown(
     ] = None,
     with_depth: Annotated[str | None, typer.Option(help="Only tasks that need sums and products so deep.")] = None,
 ) -> None:
-    """Write Countdown tasks (columns nums and target): solvable, no two alike. Run again, it goes on where it was."""
-    from swift_rlvr.countdown import export as countdown_files
-    from swift_rlvr.countdown import generator as countdown_generator
+    """Write Countdown tasks (columns nums and target): solvable, no two alike.
 
-    if out.suffix not in countdown_files.FORMATS:
-        raise typer.BadParameter(f"expected a name ending in .jsonl or .parquet, got {out}", param_hint="--out")
-    texts = dict(zip(RANGES, (count, number, target, with_solutions, with_operators, with_depth), strict=True))
-    settings = _settings(
-        PRESETS[preset.value],
-        {name: _range(text, RANGES[name]) for name, text in texts.items() if text is not None}
-        | {"operators": operators, "negative": negative, "fractions": fractions, "largest": largest},
-    )
-    columns = countdown_generator.Columns(solution, solutions, difficulty)
+    Run again after an interruption, it continues where it stopped.
+    """
+    from swift_rlvr.countdown.export import FORMATS, write_tasks
+    from swift_rlvr.countdown.generator import Columns, holds
+
+    if out.suffix not in FORMATS:
+        raise InputError(f"must end in .jsonl or .parquet, got {out}", field="out")
+    ranges = {"count": count, "number": number, "target": target}
+    ranges |= {"solutions": with_solutions, "needs": with_operators, "depth": with_depth}
+    changes: dict[str, Any] = {
+        name: _range(text, FLAGS.get(name, name)) for name, text in ranges.items() if text is not None
+    }
+    others = {"operators": operators, "negative": negative, "fractions": fractions, "largest": largest}
+    changes |= {name: value for name, value in others.items() if value is not None}
+    if number is not None:
+        changes["tiles"] = None  # drawn evenly from the range instead
+    try:
+        settings = replace(PRESETS[preset.value], **changes)
+    except InputError as error:
+        raise InputError(error.problem, FLAGS.get(error.field or "", error.field)) from error
     if (solutions or difficulty) and settings.count[1] > 6:
-        raise typer.BadParameter("solutions are counted for 6 numbers at most", param_hint="--solutions, --difficulty")
+        raise InputError("is for 6 numbers at most", field="solutions" if solutions else "difficulty")
     total = rows
     if rows is None:
-        total = countdown_generator.holds(settings, split.value)
+        total = holds(settings, split.value)
         if total is None:
-            raise typer.BadParameter("how many rows? With these settings there are millions", param_hint="--rows")
+            raise InputError("is needed: with these settings there are millions of tasks", field="rows")
+    console = Console()
     bar = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*bar, console=console, transient=True, disable=not console.is_terminal) as progress:
         shown = progress.add_task("Making tasks", total=total)
         try:
-            written = countdown_files.write_tasks(
-                out, settings, split.value, seed, rows, workers, columns,
+            written = write_tasks(
+                out, settings, split.value, seed, rows, workers, Columns(solution, solutions, difficulty),
                 lambda done: progress.update(shown, completed=done),
             )  # fmt: skip
         except IndexError as error:
-            raise typer.BadParameter(str(error), param_hint="--rows") from error
+            raise InputError(f"is too large: {error}", field="rows") from error
     console.print(f"{written} tasks written to {out}", soft_wrap=True)
 
 
-def solve_countdown(
+def solve(
     numbers: Annotated[list[int], typer.Argument(help="The numbers and, last, the target.")],
     every: Annotated[bool, typer.Option("--all", help="Show all essentially different solutions.")] = False,
     only_count: Annotated[bool, typer.Option("--count", help="Show how many there are.")] = False,
 ) -> None:
     """Solve a Countdown task exactly: `swift-rlvr solve 3 4 5 6 24` makes 24 of 3, 4, 5 and 6. Exit 1: no solution."""
-    from swift_rlvr.countdown import solver as countdown_solver
+    from swift_rlvr.countdown import solver
 
     *nums, target = numbers
     try:
         if every or only_count:
-            found = countdown_solver.solutions(nums, target)
+            found = solver.solutions(nums, target)
         else:
-            found = [text for text in [countdown_solver.solve(nums, target)] if text]
+            found = [text for text in [solver.solve(nums, target)] if text]
     except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="NUMBERS") from error
+        raise InputError(str(error)) from error
     if only_count:
         typer.echo(len(found))
     elif found:
@@ -117,15 +127,4 @@ def _range(text: str, flag: str) -> tuple[int, int]:
     try:
         return int(first), int(last if dash else first)
     except ValueError:
-        raise typer.BadParameter(f"expected a range such as 3-5 or one number, got {text!r}", param_hint=flag) from None
-
-
-def _settings(preset: CountdownSettings, changes: dict) -> CountdownSettings:
-    changes = {name: value for name, value in changes.items() if value is not None}
-    if "number" in changes:
-        changes["tiles"] = None
-    try:
-        return replace(preset, **changes)
-    except ValueError as error:
-        name = str(error).partition(" ")[0]
-        raise typer.BadParameter(str(error), param_hint=RANGES.get(name, f"--{name}")) from error
+        raise InputError(f"must be a range such as 3-5 or one number, got {text!r}", field=flag) from None

@@ -8,21 +8,23 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
+from swift_rlvr.cli.dataset import DATASET, UseHf
+from swift_rlvr.cli.render import table
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.summary import compare, comparison_table
+from swift_rlvr.evaluation import summary as summaries
 from swift_rlvr.jsonl import read_json, write_json
 from swift_rlvr.tasks import TASKS
 
-console = Console()
 
-
-def evaluate_model(
+def evaluate(
     model: Annotated[str, typer.Argument(help="A folder with a model or a checkpoint, or a hub id.")],
-    data: Annotated[Path, typer.Option(help="Held-out tasks, a .jsonl file.")],
+    data: Annotated[str, typer.Option(metavar="DATASET", help=f"Held-out tasks: {DATASET}")],
     out: Annotated[Path, typer.Option(help="Folder for records.jsonl and summary.json.")],
-    task: Annotated[str, typer.Option(help=f"One of {', '.join(TASKS)}.")] = "countdown",
+    task: Annotated[
+        str | None, typer.Option(help=f"Of a FILE whose columns do not tell it: one of {', '.join(TASKS)}.")
+    ] = None,
     rows: Annotated[int | None, typer.Option(help="Only the first so many tasks.")] = None,
     samples: Annotated[int, typer.Option(help="Completions per task.")] = 1,
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 1.0,
@@ -33,34 +35,39 @@ def evaluate_model(
     system: Annotated[
         str | None, typer.Option(help="System prompt; by default the one of the training, else the task's.")
     ] = None,
+    use_hf: UseHf = False,
 ) -> None:
     """Sample a model on held-out tasks and grade what it writes."""
-    from swift_rlvr.evaluation.evaluate import EvalSettings, evaluate
+    from swift_rlvr.evaluation import evaluate as evaluation
     from swift_rlvr.evaluation.sampling import SamplingSettings
 
     sampling = SamplingSettings(model, samples, temperature, max_new_tokens, batch_size, seed, backend)
-    summary = evaluate(EvalSettings(sampling, str(data), task, rows, system), out, console)
-    _print_table(f"{model}", ("measure", "value"), [row[:2] for row in comparison_table(compare(summary, summary))])
-    console.print(f"records and summary in {out}")
+    console = Console(highlight=False)
+    summary = evaluation.evaluate(evaluation.EvalSettings(sampling, data, task, rows, system, use_hf), out, console)
+    figures = [row[:2] for row in summaries.comparison_table(summaries.compare(summary, summary))]
+    _print_table(console, model, ("measure", "value"), figures)
+    console.print(f"records and summary in {out}", markup=False, soft_wrap=True)
 
 
-def compare_evaluations(
+def compare(
     before: Annotated[Path, typer.Argument(help="Folder or summary.json of the evaluation before training.")],
     after: Annotated[Path, typer.Argument(help="The same after training.")],
     out: Annotated[Path | None, typer.Option(help="A .json file for both and their differences.")] = None,
 ) -> None:
     """Show two evaluations side by side."""
-    comparison = compare(*(_read_summary(path) for path in (before, after)))
-    _print_table("Held-out tasks", ("", "before", "after"), comparison_table(comparison))
+    console = Console(highlight=False)
+    comparison = summaries.compare(_read_summary(before), _read_summary(after))
+    _print_table(console, "Held-out tasks", ("", "before", "after"), summaries.comparison_table(comparison))
     for name, (first, second) in comparison["different_settings"].items():
-        console.print(f"[yellow]note:[/yellow] {name} differs: {first!r} before, {second!r} after", highlight=False)
+        note = f" {name} differs: {first!r} before, {second!r} after"
+        console.print(Text.assemble(("note:", "yellow"), note), soft_wrap=True)
     if out is not None:
         write_json(out, comparison)
-        console.print(f"saved as {out}")
+        console.print(f"written: {out}", markup=False, soft_wrap=True)
 
 
-def report_run(
-    run: Annotated[Path, typer.Argument(help="ms-swift's --output_dir, or the v<N>-<time> folder in it.")],
+def report(
+    run: Annotated[Path, typer.Argument(help="Folder of a run, or ms-swift's --output_dir above it.")],
     out: Annotated[Path, typer.Option(help="Folder for curves.png and report.md.")],
     comparison: Annotated[Path | None, typer.Option(help="What `swift-rlvr compare --out` wrote.")] = None,
     examples: Annotated[int, typer.Option(min=1, help="Completions to show of each step shown.")] = 3,
@@ -69,7 +76,7 @@ def report_run(
     from swift_rlvr.evaluation.report import write_report
 
     for path in write_report(run, out, None if comparison is None else read_json(comparison), examples):
-        console.print(f"written: {path}")
+        Console(highlight=False).print(f"written: {path}", markup=False, soft_wrap=True)
 
 
 def _read_summary(path: Path) -> dict:
@@ -80,10 +87,8 @@ def _read_summary(path: Path) -> dict:
     return summary
 
 
-def _print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    table = Table(title=title)
-    for number, column in enumerate(columns):
-        table.add_column(column, justify="left" if number == 0 else "right")
+def _print_table(console: Console, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    figures = table(*headings, numbers=headings[1:])
     for row in rows:
-        table.add_row(*row)
-    console.print(table)
+        figures.add_row(*row)
+    console.print(Text(title, "bold"), figures, sep="\n")

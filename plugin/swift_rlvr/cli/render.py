@@ -1,11 +1,12 @@
-"""What `swift-rlvr explain` and `swift-rlvr score` show on the terminal.
+"""What the commands show on the terminal: tables, counts, explanations, summaries.
 
-What a model wrote, or a file holds, is shown without markup, with invisible characters escaped, and cut to a length
-that can be read: see `visible`.
+Text from a model or a file is shown without markup, with invisible characters escaped, and cut to a readable length:
+see `visible`, and `plain` for text that is shown as it comes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from rich import box
@@ -21,8 +22,31 @@ OUTCOMES = {True: Text("passed", "green"), False: Text("failed", "bold red"), No
 LONGEST_EXTRACT, LONGEST_DETAIL = 600, 200
 
 
+def table(*headings: str, numbers: Collection[str] = ()) -> Table:
+    """An empty table with these headings; the columns `numbers` are aligned to the right and never broken."""
+    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for heading in headings:
+        number = heading in numbers
+        made.add_column(heading, justify="right" if number else "left", no_wrap=number)
+    return made
+
+
+def count_text(count: int, good: str = "", bad: str = "yellow") -> Text:
+    """A count of rows for a table, in the style `good` or, where it counts faults, `bad`; a zero is dim."""
+    return Text(f"{count:,}", good or bad if count else "dim")
+
+
+def plain(text: str) -> str:
+    r"""A text without what could steer the terminal, which is written as in Python.
+
+    >>> print(plain("a\x1b[2J"))
+    a\x1b[2J
+    """
+    return "".join(char if char.isprintable() or char in "\n\t" else repr(char)[1:-1] for char in text)
+
+
 def visible(text: str, longest: int, encoding: str = "utf-8") -> Text:
-    r"""A text for the terminal: cut in the middle, and what cannot be seen or shown escaped as in Python.
+    r"""A text for the terminal, cut in the middle; what cannot be seen or encoded is escaped as in Python.
 
     >>> print(visible("[bold]1\u200b+\t2\n", longest=20))
     [bold]1\u200b+\t2\n
@@ -63,18 +87,17 @@ def print_explanation(console: Console, name: str, explanation: Explanation) -> 
         if extract:
             console.print(Padding(extract, (0, 0, 0, 2), expand=False))
     console.print()
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("outcome", no_wrap=True)
-    table.add_column("rule")
+    rules = table("outcome", "rule")
+    rules.columns[0].no_wrap = True
     for rule in explanation.rules:
         text = visible(rule.name, LONGEST_DETAIL, console.encoding)
         if rule.passed is None:
             text.stylize("dim")
         if rule.detail:
             text = Text.assemble(text, ": ", visible(rule.detail, LONGEST_DETAIL, console.encoding))
-        # One with a detail was measured, and can neither pass nor fail, or the detail says why it was not looked at.
-        table.add_row(Text("-") if rule.passed is None and rule.detail else OUTCOMES[rule.passed], text)
-    console.print(table)
+        # None with a detail: a measurement, or the detail says why the rule was not looked at.
+        rules.add_row(Text("-") if rule.passed is None and rule.detail else OUTCOMES[rule.passed], text)
+    console.print(rules)
 
 
 def print_summary(console: Console, summary: dict[str, Any]) -> None:
@@ -86,19 +109,14 @@ def print_summary(console: Console, summary: dict[str, Any]) -> None:
     if summary["from_prompt"]:
         console.print(f"nums and target of {summary['from_prompt']:,} completions were read from their prompts")
     console.print()
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for number, heading in enumerate(("reward", "mean", "highest", "at highest", "not graded")):
-        table.add_column(heading, justify="right" if number else "left", no_wrap=number > 0)
+    headings = ("mean", "highest", "at highest", "not graded")
+    rewards = table("reward", *headings, numbers=headings)
     for name, figures in summary["rewards"].items():
         values = [_figure(figures[key]) for key in ("mean", "highest")]
-        table.add_row(name, *values, _share(figures["share_at_highest"]), f"{figures['ungraded']:,}")
-    console.print(table)
+        rewards.add_row(name, *values, _share(figures["share_at_highest"]), f"{figures['ungraded']:,}")
+    console.print(rewards)
     console.print()
-    reasons = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for heading in ("reward", "reason"):
-        reasons.add_column(heading)
-    for heading in ("completions", "share"):
-        reasons.add_column(heading, justify="right", no_wrap=True)
+    reasons = table("reward", "reason", "completions", "share", numbers=("completions", "share"))
     for name, figures in summary["rewards"].items():
         for number, (reason, count) in enumerate(figures["reasons"].items()):
             reasons.add_row("" if number else name, Text(reason), f"{count:,}", _share(count / summary["completions"]))

@@ -1,4 +1,4 @@
-"""The commands `swift-rlvr explain` (why one completion got its reward) and `swift-rlvr score` (files of them)."""
+"""The commands `swift-rlvr explain`, for one completion, and `swift-rlvr score`, for files of completions."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from swift_rlvr.cli.render import print_explanation, print_summary
+from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.completion_files import (
     COMPLETION_KEYS,
     Item,
@@ -25,7 +26,7 @@ from swift_rlvr.evaluation.completion_files import (
 from swift_rlvr.evaluation.scoring import Scoring, default_rewards
 from swift_rlvr.jsonl import LineError, opened
 from swift_rlvr.rewards import REWARDS
-from swift_rlvr.rewards.build import build_rewards, columns_for, missing_column
+from swift_rlvr.rewards.build import build_rewards, missing_column
 from swift_rlvr.tasks import RowError
 from swift_rlvr.tasks.countdown import parse_row
 
@@ -71,10 +72,9 @@ def explain(
         fitting = {"external_countdown": {"nums", "target"}, "external_accuracy": {"solution"}}
         reward = [name for name, needed in fitting.items() if name in REWARDS and needed <= columns.keys()]
         if not reward:
-            raise typer.BadParameter(
-                "name a reward, or give a Countdown task with --nums and --target, or a right answer with --gold; "
-                f"the rewards are {', '.join(REWARDS)}",
-                param_hint="--reward",
+            raise InputError(
+                "name a reward with --reward, or give a Countdown task with --nums and --target, or a right answer "
+                f"with --gold; the rewards are {', '.join(REWARDS)}"
             )
     explanations = {}
     for each in build_rewards(reward, settings or []):
@@ -83,11 +83,8 @@ def explain(
         name = missing_column(each, columns)
         if name is not None:
             flag = FLAGS.get(name, f"--column {name}=VALUE")
-            raise typer.BadParameter(
-                f"{each.name} needs the column {name!r}: give it with {flag}", param_hint=flag.split()[0]
-            )
-        used = columns_for(each, [columns])
-        explanations[each.name] = each.explain(text, **{name: value for name, (value,) in used.items()})
+            raise InputError(f"{each.name} needs the column {name!r}: give it with {flag}")
+        explanations[each.name] = each.explain(text, columns)
     if as_json:
         rewards = {
             name: {**explanation._asdict(), "rules": [rule._asdict() for rule in explanation.rules]}
@@ -119,7 +116,7 @@ def score(
     first line has, except those that run code.
     """
     if out is not None and out.suffix != ".jsonl":
-        raise typer.BadParameter(f"expected a name ending in .jsonl, got {out}", param_hint="--out")
+        raise InputError(f"must end in .jsonl, got {out}", field="out")
     rewards = build_rewards(reward, settings or []) if reward else default_rewards(files, settings or [])
     errors = Console(stderr=True)
     progress = Progress(
@@ -144,79 +141,77 @@ def score(
         console.print(f"Rewards that fit the first line: {', '.join(summary['rewards'])}", style="dim")
     print_summary(console, summary)
     if out is not None:
-        console.print(f"written: {out}", markup=False)
+        console.print(f"written: {out}", markup=False, soft_wrap=True)
 
 
-def _read_row(given: str) -> Item:
+def _read_row(text: str) -> Item:
     """The row that `--row` names, with its completion if it has one."""
-    if given.lstrip().startswith("{"):
-        return _only_item(given, "the object", given, None)
-    place = re.fullmatch(r"(.+?):([0-9]{1,12})(?::([0-9]{1,12}))?", given, re.DOTALL)
+    if text.lstrip().startswith("{"):
+        return _only_item(text, "the object", None)
+    place = re.fullmatch(r"(.+?):([0-9]{1,12})(?::([0-9]{1,12}))?", text, re.DOTALL)
     if place is None:
-        expected = """expected '{"nums": [3, 5, 7], ...}', FILE.jsonl:LINE or FILE.jsonl:LINE:POSITION"""
-        raise typer.BadParameter(f"{expected}, got {given}", param_hint="--row")
+        expected = """must be '{"nums": [3, 5, 7], ...}', FILE.jsonl:LINE or FILE.jsonl:LINE:POSITION"""
+        raise InputError(f"{expected}, got {text}", field="row")
     path, number, position = place[1], int(place[2]), place[3]
     with opened(path) as file:
         line = next(islice(file, number - 1, None), None) if number else None
     if line is None:
-        raise typer.BadParameter(f"{path} has no line {number}", param_hint="--row")
-    return _only_item(line, f"line {number} of {path}", given, None if position is None else int(position))
+        raise InputError(f"{path} has no line {number}", field="row")
+    return _only_item(line, f"line {number} of {path}", None if position is None else int(position))
 
 
-def _only_item(line: str | bytes, where: str, given: str, position: int | None) -> Item:
+def _only_item(line: str | bytes, where: str, position: int | None) -> Item:
     try:
         row = read_object(line)
         if not any(key in row for key in COMPLETION_KEYS):  # a row of a dataset
             return Item(None, None, row)
         items = read_items(line)
     except LineError as error:
-        raise typer.BadParameter(f"{where}: {error}", param_hint="--row") from error
+        raise InputError(f"{where}: {error}", field="row") from error
     if position is None and len(items) != 1:
-        problem = f"{where} has {len(items)} completions: say which, as in FILE.jsonl:LINE:1"
-        raise typer.BadParameter(problem, param_hint="--row")
+        raise InputError(f"{where} has {len(items)} completions: say which, as in FILE.jsonl:LINE:1", field="row")
     position = 1 if position is None else position
     if not 1 <= position <= len(items):
-        raise typer.BadParameter(f"{where} has {len(items)} completions, got {given}", param_hint="--row")
+        raise InputError(f"{where} has {len(items)} completions, got position {position}", field="row")
     return items[position - 1]
 
 
-def _columns(nums: str | None, target: str | None, gold: str | None, given: list[str]) -> dict[str, Any]:
-    columns = {} if gold is None else {"solution": gold}
-    for name, value in (("nums", nums), ("target", target)):
-        if value is None:
+def _columns(nums: str | None, target: str | None, gold: str | None, pairs: list[str]) -> dict[str, Any]:
+    columns: dict[str, Any] = {} if gold is None else {"solution": gold}
+    for name, text in (("nums", nums), ("target", target)):
+        if text is None:
             continue
         try:
-            read = parse_row({"nums": [0], "target": 0, name: value})
+            task = parse_row({"nums": [0], "target": 0, name: text})
         except RowError as error:
-            raise typer.BadParameter(str(error).partition(": ")[2], param_hint=f"--{name}") from error
-        columns[name] = read[0] if name == "nums" else read[1]
-    for pair in given:
-        name, equals, value = pair.partition("=")
+            raise InputError(f"--{name}: {str(error).partition(': ')[2]}") from error
+        columns[name] = task[0] if name == "nums" else task[1]
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
         if not equals or not name:
-            raise typer.BadParameter(f"expected NAME=VALUE, got {pair!r}", param_hint="--column")
+            raise InputError(f"must be NAME=VALUE, got {pair!r}", field="column")
         try:
-            columns[name] = json.loads(value)
+            columns[name] = json.loads(text)
         except (ValueError, RecursionError):
-            columns[name] = value
+            columns[name] = text
     return columns
 
 
-def _completion(given: str | None, file: Path | None, item: Item) -> object:
-    if given is not None and file is not None:
-        raise typer.BadParameter("give the completion as an argument or with --file, not both", param_hint="--file")
+def _completion(text: str | None, file: Path | None, item: Item) -> object:
+    if text is not None and file is not None:
+        raise InputError("cannot be combined with a completion as an argument", field="file")
     if file is not None:
         with opened(file) as opened_file:
-            return _decoded(opened_file.read(), "--file")
-    if given == "-":
-        return _decoded(sys.stdin.buffer.read(), "-")
-    if given is not None:
-        return given
+            return _decoded(opened_file.read(), f"--file {file}")
+    if text == "-":
+        return _decoded(sys.stdin.buffer.read(), "standard input")
+    if text is not None:
+        return text
     if is_completion(item.completion):
         return item.completion
-    raise typer.BadParameter(
-        "give what the model wrote as an argument, with --file, as - from standard input, or on the line that --row "
-        "names",
-        param_hint="COMPLETION",
+    raise InputError(
+        "COMPLETION: give what the model wrote as an argument, with --file, as - from standard input, or on the line "
+        "that --row names"
     )
 
 
@@ -224,5 +219,4 @@ def _decoded(data: bytes, where: str) -> str:
     try:
         return data.decode().removesuffix("\n")
     except UnicodeDecodeError as error:
-        problem = f"not UTF-8 text ({error.reason} at byte {error.start})"
-        raise typer.BadParameter(problem, param_hint=where) from error
+        raise InputError(f"{where}: not UTF-8 text ({error.reason} at byte {error.start})") from error

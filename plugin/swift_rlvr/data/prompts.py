@@ -1,4 +1,4 @@
-"""What a model sees of a row, and how long it is: rows rendered with a model's chat template.
+"""What a model sees of a row and how long it is: the system prompt, and rows rendered with a chat template.
 
 For `swift-rlvr dataset show` and `swift-rlvr dataset prepare`. Imports transformers only when called.
 """
@@ -6,17 +6,17 @@ For `swift-rlvr dataset show` and `swift-rlvr dataset prepare`. Imports transfor
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from swift_rlvr.data.sources import Source
-from swift_rlvr.errors import InputError
 from swift_rlvr.models import load_tokenizer
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.folder import training_args
-from swift_rlvr.tasks import RowError, Task
+from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.task import with_system
 
 UNUSABLE, LONG_PROMPT, LONG_ANSWER = "cannot be used", "prompt too long", "answer too long"
@@ -30,7 +30,11 @@ def render(tokenizer: Any, messages: list[dict[str, str]]) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class Shown:
-    """A row as the model and the rewards see it. `gold` is a completion that earns the maximum, or None."""
+    """A row as the model and the rewards see it.
+
+    tokens: the length of the prompt. columns: what reaches the rewards. rewards: see `uses`.
+    gold: a completion that earns the maximum, or None where none is known.
+    """
 
     line: int
     prompt: str
@@ -45,42 +49,39 @@ class Shown:
 
 
 def show(source: Source, model: str, number: int = 1, system: str | None = None) -> Shown:
-    """Row `number` of a dataset, from 1. `system` is what `--system` is in ms-swift: for rows without a system turn.
+    """Row `number` of a dataset, from 1; InputError where there is no such row or it cannot be used.
 
-    InputError where there is no such row or it cannot be used.
+    Args:
+        system: as ms-swift's `--system`, for rows without a system turn; None for that of the training, see
+            `system_prompt`.
     """
-    line, row = next((found for place, found in enumerate(source.rows(), start=1) if place == number), (0, None))
-    if row is None:
-        raise InputError(f"{source} has no row {number}")
-    try:
+    line, row = source.row(number)
+    with source.at(line):
         prepared = source.task.preprocess(row)
         part = source.task.part(row) if source.task.part else source.task
         gold = part.gold_completion(row) if isinstance(part, Task) else None
-    except RowError as error:
-        raise InputError(f"{source}, line {line}: {error}") from error
     if prepared["messages"][0]["role"] == "system":
         system_from = "the row"
     elif system is not None:
         system_from = "--system"
     else:
-        system = training_system(model, source.task)
-        system_from = "the task" if system == source.task.system else "the training of the model"
+        system, system_from = system_prompt(model, source.task)
     messages = with_system(prepared["messages"], system)
     prompt, tokens = render(load_tokenizer(model), messages)
     columns = {name: value for name, value in prepared.items() if name != "messages"}
-    return Shown(line, prompt, tokens, columns, system_from, takers(columns), gold)
+    return Shown(line, prompt, tokens, columns, system_from, uses(columns), gold)
 
 
-def takers(columns: Mapping[str, Any]) -> dict[str, str]:
-    """What each reward would make of a row with these columns: grade it, see no task of its own, or lack a column.
+def uses(columns: Mapping[str, Any]) -> dict[str, str]:
+    """What each reward would do with a row that has these columns: grade it, pass it over, or miss a column.
 
-    >>> found = takers({"nums": [1, 2], "target": 3, "task": "countdown"})
-    >>> found["external_countdown"], found["external_accuracy"], found["external_boxed"]
+    >>> rewards = uses({"nums": [1, 2], "target": 3, "task": "countdown"})
+    >>> rewards["external_countdown"], rewards["external_accuracy"], rewards["external_boxed"]
     ('reads nums, target', 'passes over the task countdown', 'needs solution')
     """
     outcomes = {}
-    for name, kind in REWARDS.items():
-        reward = kind()
+    for name, cls in REWARDS.items():
+        reward = cls()
         own, missing = reward.parameters.tasks, [column for column in reward.columns if column not in columns]
         if own and columns.get("task") is not None and columns["task"] not in own:
             outcomes[name] = f"passes over the task {columns['task']}"
@@ -93,7 +94,7 @@ def takers(columns: Mapping[str, Any]) -> dict[str, str]:
 
 @dataclass
 class Selection:
-    """Which rows were kept, and why the others were not. `read` is how many were looked at."""
+    """The rows that were kept, and why others of the `read` rows were not."""
 
     kept: list[dict[str, Any]] = field(default_factory=list)
     read: int = 0
@@ -121,48 +122,63 @@ def select(
     rows: int | None = None,
     system: str | None = None,
 ) -> Selection:
-    """The first `rows` raw rows that can be used and are no longer than that; None is no limit.
+    """The first `rows` raw rows that can be used and are not too long; None is no limit.
 
-    The prompt's tokens are those of the whole rendered prompt; the answer's those of the dataset's own solution
-    (`Reference.text`), or of the gold completion where the dataset has none.
+    The length of a prompt is that of the whole rendered prompt, the length of an answer that of the dataset's own
+    solution (`Reference.text`), in tokens of `model`.
     """
-    tokenizer, found = load_tokenizer(model), Selection()
+    tokenizer, selection = load_tokenizer(model), Selection()
     for _, row in source.rows():
-        if len(found.kept) == rows:
+        if len(selection.kept) == rows:
             break
-        found.read += 1
+        selection.read += 1
         try:
             prepared = source.task.preprocess(row)
             reference = source.task.reference(row)
         except RowError as error:
-            found.left_out[UNUSABLE] += 1
-            found.reasons[error.label] += 1
+            selection.left_out[UNUSABLE] += 1
+            selection.reasons[error.label] += 1
             continue
         own = with_system(prepared["messages"], source.task.system if system is None else system)
         _, prompt = render(tokenizer, own)
         answer = 0 if reference is None else len(tokenizer(reference.text, add_special_tokens=False)["input_ids"])
         if max_prompt_tokens is not None and prompt > max_prompt_tokens:
-            found.left_out[LONG_PROMPT] += 1
+            selection.left_out[LONG_PROMPT] += 1
         elif max_answer_tokens is not None and answer > max_answer_tokens:
-            found.left_out[LONG_ANSWER] += 1
+            selection.left_out[LONG_ANSWER] += 1
         else:
-            found.kept.append(row)
-            found.longest_prompt = max(found.longest_prompt, prompt)
-            found.longest_answer = max(found.longest_answer, answer)
-    return found
+            selection.kept.append(row)
+            selection.longest_prompt = max(selection.longest_prompt, prompt)
+            selection.longest_answer = max(selection.longest_answer, answer)
+    return selection
 
 
 def as_rows(selection: Selection) -> Iterator[dict[str, Any]]:
-    """The kept rows, with what JSON has no form for as text."""
+    """The kept rows, with values that JSON cannot hold, such as dates, as text."""
     for row in selection.kept:
         yield json.loads(json.dumps(row, default=str))
 
 
-def training_system(model: str, task: Task) -> str | None:
-    """The system prompt that a checkpoint was trained with, from the args.json that ms-swift saves beside it.
+def system_prompt(model: str, task: Task | None) -> tuple[str | None, str]:
+    """The system prompt that a model was trained with, and where it was found.
 
-    A model without that file was not trained here and gets the task's system prompt, so that "before" and "after" are
-    asked alike. None: ms-swift was given no `--system`, and the chat template's own default applies.
+    It is in the args.json of the run, see `training_args`. ms-swift notes none there where the rows brought their own,
+    so in that case it is the one of the dataset's task. A model without args.json was not trained here and gets the
+    prompt of `task`, so that evaluations before and after training ask alike. None: the chat template's own default.
     """
-    found = training_args(model)
-    return task.system if found is None else found[1].get("system")
+    run = training_args(model)
+    if run is None:
+        return (None, "default") if task is None else (task.system, f"the task {task.name}")
+    file, options = run
+    trained = _trained_on(options.get("dataset"))
+    if options.get("system") is None and trained is not None and trained.system in trained.prompt:
+        return trained.system, f"{file}, whose dataset brings it"
+    return options.get("system"), str(file)
+
+
+def _trained_on(dataset: object) -> Task | None:
+    """The task of the one dataset that an args.json names, a text or a list of texts."""
+    listed = [dataset] if isinstance(dataset, str) else dataset if isinstance(dataset, list) else []
+    names = {re.split("[:#]", name)[0] for name in listed if isinstance(name, str)}
+    known = {name: task for task in TASKS.values() for name in (task.hf_dataset_id, task.ms_dataset_id, task.name)}
+    return known.get(names.pop()) if len(names) == 1 else None

@@ -1,31 +1,34 @@
-"""Where the rows of a dataset come from, for the commands that look at one: a file, or a dataset on the hubs.
+"""Where the rows of a dataset come from: a file or a hub.
 
-Written as in ms-swift's `--dataset`: `gsm8k:FILE`, `gsm8k`, `gsm8k:test`, each with `#N`, which is the first N rows
-here (ms-swift draws them at random). A FILE alone will do, too: its columns tell the task.
+A dataset is named as in ms-swift's `--dataset`: `gsm8k:FILE`, `gsm8k` or `gsm8k:test`, each with `#N` for the first N
+rows (ms-swift draws N at random). `FILE` alone is enough where its columns tell the task.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from swift_rlvr.errors import InputError
-from swift_rlvr.jsonl import LONGEST_ROW, read_jsonl
-from swift_rlvr.tasks import TASKS, Task
+from swift_rlvr.errors import InputError, require
+from swift_rlvr.jsonl import LONGEST_ROW, opened, read_jsonl
+from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.row_check import check_columns
 
 SUFFIXES = (".jsonl", ".json", ".parquet", ".csv")
+_FILE = f"a file ending in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
 
 
 @dataclass(frozen=True)
 class Source:
-    """A dataset: of `task`, in the file `path` or, where that is None, the split `split` on a hub.
+    """A dataset of `task`: the file `path` or, where that is None, the split `split` on a hub.
 
-    limit: only the first so many rows; None for all.
+    limit: how many of the first rows to read; None for all.
+    use_hf: whether the hub is Hugging Face; ModelScope otherwise.
     """
 
     task: Task
@@ -41,8 +44,8 @@ class Source:
     def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """`(line of the file or number of the row, from 1, raw row)`.
 
-        InputError where something cannot be read, where the task's columns are missing in all rows read so far, and
-        where there is no row.
+        Raises:
+            InputError: where a row cannot be read, the first one lacks a column of the task, or there is none.
         """
         rows = _hub_rows(self) if self.path is None else file_rows(self.path)
         number = 0
@@ -56,41 +59,53 @@ class Source:
         if number == 0:
             raise InputError(f"{self}: no rows; expected columns {', '.join(self.task.columns)}")
 
+    def row(self, number: int) -> tuple[int, dict[str, Any]]:
+        """`(line, raw row)` of row `number`, from 1; InputError where there is no such row."""
+        for place, found in enumerate(self.rows(), start=1):
+            if place == number:
+                return found
+        raise InputError(f"{self} has no row {number}")
 
-def parse_source(given: str, use_hf: bool = False) -> Source:
+    @contextmanager
+    def at(self, line: int) -> Iterator[None]:
+        """Turns a RowError inside the `with` block into an InputError that names the dataset and the line."""
+        try:
+            yield
+        except RowError as error:
+            raise InputError(f"{self}, line {line}: {error}") from error
+
+
+def parse_source(name: str, use_hf: bool = False) -> Source:
     """The dataset that NAME, NAME:SPLIT, NAME:FILE or FILE stands for, each with or without #N.
 
     >>> source = parse_source("gsm8k:test#100")
     >>> source.task.name, source.split, source.limit
     ('gsm8k', 'test', 100)
     """
-    text, limit = given, None
-    count = re.search(r"#([0-9]{1,12})\Z", given)
-    if count is not None and not Path(given).exists():
-        text, limit = given[: count.start()], int(count[1])
+    text, limit = name, None
+    count = re.search(r"#([0-9]{1,12})\Z", name)
+    if count is not None and not Path(name).exists():
+        text, limit = name[: count.start()], int(count[1])
         if limit == 0:
-            raise InputError(f"{given}: expected # and a number of rows from 1")
-    name, colon, rest = text.partition(":")
-    if name in TASKS and not (colon and not rest):
-        task = TASKS[name]
+            raise InputError(f"{name}: expected # and a number of rows from 1")
+    first, colon, rest = text.partition(":")
+    if first in TASKS and not (colon and not rest):
+        task = TASKS[first]
         if Path(rest).suffix in SUFFIXES:
             return Source(task, Path(rest).expanduser(), None, limit, use_hf)
-        if task.ms_dataset_id is None:
-            raise InputError(f"{given}: {name} is on no hub, expected {name}:FILE")
+        if (task.hf_dataset_id if use_hf else task.ms_dataset_id) is None:
+            raise InputError(f"{name}: {first} is on no hub, expected {first}:FILE")
         if rest and rest not in task.splits:
-            splits = ", ".join(task.splits)
-            raise InputError(f"{given}: expected {name}:FILE with {_or(SUFFIXES)}, or one of the splits {splits}")
+            raise InputError(f"{name}: expected {first}:FILE, {_FILE}, or one of the splits {', '.join(task.splits)}")
         return Source(task, None, rest or task.splits[0], limit, use_hf)
     path = Path(text).expanduser()
     if path.suffix not in SUFFIXES:
-        raise InputError(
-            f"{given}: expected a file ending in {_or(SUFFIXES)}, NAME:FILE or NAME; NAME is one of {', '.join(TASKS)}"
-        )
+        raise InputError(f"{name}: expected {_FILE}, NAME:FILE or NAME; NAME is one of {', '.join(TASKS)}")
     return Source(guess_task(path), path, None, limit, use_hf)
 
 
 def guess_task(path: Path) -> Task:
-    """The task that the columns of a file's first row fit; InputError where they fit none."""
+    """The task whose columns the first row of a file has; InputError where there is none."""
     line, row = next(file_rows(path), (0, None))
     if row is None:
         raise InputError(f"{path}: no rows")
@@ -101,7 +116,7 @@ def guess_task(path: Path) -> Task:
         raise InputError(
             f"{path}, line {line}: no task has the columns {', '.join(row)}; say which, as in gsm8k:{path}"
         )
-    # Two variants of a task have the same columns; the one with the shorter name is the plain one.
+    # Variants of a task have the same columns; the shortest name is the plain task's.
     return min(fitting, key=lambda task: len(task.name))
 
 
@@ -110,35 +125,32 @@ def file_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     if path.suffix == ".jsonl":
         yield from read_jsonl(path, LONGEST_ROW)
         return
-    if not path.is_file():
-        raise InputError(f"cannot read {path}: no such file")
+    with opened(path):
+        pass  # only to see that it is there
+    require("datasets", extra="train", purpose=f"reading a {path.suffix} file")
     import datasets
 
-    kind = path.suffix[1:]
-    options = {"na_filter": False} if kind == "csv" else {}
+    builder = path.suffix[1:]
+    options = {"na_filter": False} if builder == "csv" else {}
     try:
-        loaded = datasets.load_dataset(kind, data_files=str(path), split="train", **options)
+        loaded = datasets.load_dataset(builder, data_files=str(path), split="train", **options)
     except (datasets.exceptions.DatasetGenerationError, ValueError, TypeError, StopIteration) as error:
-        raise InputError(f"{path}: cannot be read as {kind} ({error.__cause__ or error})") from error
+        raise InputError(f"{path}: cannot be read as {builder} ({error.__cause__ or error})") from error
     yield from enumerate(loaded, start=1)
 
 
-def _hub_rows(source: Source) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    try:
-        from swift.hub import get_hub
-    except ImportError as error:
-        raise InputError(f"{source}: reading from a hub needs ms-swift; install the extra [train]") from error
+def _hub_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    require("swift", extra="train", purpose=f"reading {source} from a hub")
+    from swift.hub import get_hub
+
     task = source.task
     name = task.hf_dataset_id if source.use_hf else task.ms_dataset_id
-    # A folder of that name stands in for the hub, as it does in ms-swift.
+    assert name is not None, source  # parse_source has checked it
+    # As in ms-swift, a folder of that name is read instead.
     hub = get_hub(source.use_hf or Path(name).is_dir())
     try:
         loaded = hub.load_dataset(name, task.subset, source.split)
-    except Exception as error:  # whatever the two hubs' libraries raise: none of it is a bug of ours
+    except Exception as error:  # the hubs' libraries raise all kinds of errors
         where = "Hugging Face" if source.use_hf else "ModelScope"
         raise InputError(f"{name} cannot be loaded from {where}: {error}") from error
     yield from enumerate(loaded, start=1)
-
-
-def _or(names: tuple[str, ...]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}"

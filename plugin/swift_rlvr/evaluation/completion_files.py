@@ -43,7 +43,7 @@ def read_items(line: bytes | str) -> list[Item]:
     row = read_object(line)
     key = next((key for key in COMPLETION_KEYS if key in row), None)
     if key is None:
-        raise LineError(f"no completion: expected 'completion' or 'response', got {names(row)}")
+        raise LineError(f"no completion: expected 'completion' or 'response', got {column_names(row)}")
     value = row[key]
     if is_completion(value):
         return [Item(None, value, row)]
@@ -87,7 +87,7 @@ def with_columns_from_prompt(row: dict[str, Any]) -> dict[str, Any]:
     return row if task is None else {**row, "nums": task[0], "target": task[1]}
 
 
-def names(row: Mapping[str, Any]) -> str:
+def column_names(row: Mapping[str, Any]) -> str:
     """The keys of a row in at most 120 characters."""
     text = ", ".join(map(repr, row)) or "nothing"
     return text if len(text) <= 120 else f"{text[:117]}..."

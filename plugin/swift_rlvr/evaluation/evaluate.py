@@ -2,7 +2,7 @@
 
     swift-rlvr evaluate MODEL --data datasets/countdown/tiny_test.jsonl --out eval/before
 
-leaves `eval/before/records.jsonl`, one graded completion a line, and `eval/before/summary.json`.
+writes `eval/before/records.jsonl`, one graded completion a line, and `eval/before/summary.json`.
 """
 
 from __future__ import annotations
@@ -10,17 +10,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from swift_rlvr.data.prompts import training_system
+from swift_rlvr.data.grading import grade
+from swift_rlvr.data.prompts import system_prompt
+from swift_rlvr.data.sources import Source, parse_source
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.sampling import Completion, SamplingSettings, choose_backend, sample
 from swift_rlvr.evaluation.summary import summarize
-from swift_rlvr.jsonl import LONGEST_ROW, read_jsonl, write_json, write_jsonl
-from swift_rlvr.tasks import TASKS, RowError, Task
+from swift_rlvr.jsonl import write_json, write_jsonl
+from swift_rlvr.tasks import TASKS, Task
 from swift_rlvr.tasks.task import with_system
 
 RECORDS, SUMMARY = "records.jsonl", "summary.json"
@@ -31,77 +34,78 @@ class EvalSettings:
     """What to evaluate on what.
 
     sampling: the model and how it is sampled.
-    data: a .jsonl file with the task's columns. rows: only the first so many; None for all.
-    system: the system prompt; None for the one the model was trained with, see `training_system`.
+    data: a dataset as in `swift_rlvr.data.sources.parse_source`. task: the task of a plain FILE whose columns do not
+    tell it. use_hf: whether a NAME is read from Hugging Face. rows: only the first so many; None for all.
+    system: the system prompt; None for the one the model was trained with, see `system_prompt`.
     """
 
     sampling: SamplingSettings
     data: str
-    task: str = "countdown"
+    task: str | None = None
     rows: int | None = None
     system: str | None = None
+    use_hf: bool = False
 
     def __post_init__(self):
-        if self.task not in TASKS:
-            raise InputError(f"task must be one of {', '.join(TASKS)}, got {self.task!r}")
+        if self.task is not None and self.task not in TASKS:
+            raise InputError(f"must be one of {', '.join(TASKS)}, got {self.task!r}", field="task")
         if self.rows is not None and self.rows < 1:
-            raise InputError(f"rows must be at least 1, got {self.rows}")
+            raise InputError(f"must be at least 1, got {self.rows}", field="rows")
 
 
 def evaluate(settings: EvalSettings, out: str | Path, console: Console) -> dict[str, Any]:
     """Run an evaluation, write its two files into the folder `out` and return the summary."""
-    task, out = TASKS[settings.task], Path(out)
-    rows = read_rows(task, settings.data, settings.rows)
-    system = training_system(settings.sampling.model, task) if settings.system is None else settings.system
-    override = settings.system is not None
-    conversations = [with_system(row["messages"], system, override) for row in rows]
+    source = parse_source(
+        settings.data if settings.task is None else f"{settings.task}:{settings.data}", settings.use_hf
+    )
+    rows = read_rows(source, settings.rows)
+    system = settings.system
+    if system is None:
+        system, _ = system_prompt(settings.sampling.model, source.task)
+    conversations = [with_system(row["messages"], system, override=settings.system is not None) for row in rows]
     completions = sample(settings.sampling, conversations, console)
-    records = grade(task, rows, completions)
+    records = grade_samples(source.task, rows, completions)
     used = {**asdict(settings.sampling), "backend": choose_backend(settings.sampling.backend)}
-    used |= {"task": settings.task, "data": settings.data, "rows": settings.rows, "system": system}
+    used |= {"task": source.task.name, "data": settings.data, "rows": settings.rows, "system": system}
     summary = {"settings": used, **summarize(records)}
-    write_jsonl(out / RECORDS, records)
-    write_json(out / SUMMARY, summary)
+    write_jsonl(Path(out) / RECORDS, records)
+    write_json(Path(out) / SUMMARY, summary)
     return summary
 
 
-def read_rows(task: Task, path: str | Path, limit: int | None = None) -> list[dict[str, Any]]:
-    """The rows of a file, preprocessed. A row that cannot be used raises InputError with file, line and column."""
+def read_rows(source: Source, limit: int | None = None) -> list[dict[str, Any]]:
+    """The first `limit` rows, or all, preprocessed; InputError, naming the line, for a row that cannot be used."""
     rows = []
-    for number, row in read_jsonl(path, LONGEST_ROW):
-        if limit is not None and len(rows) == limit:
-            break
-        try:
-            rows.append(task.preprocess(row))
-        except RowError as error:
-            raise InputError(f"{path}, line {number}: {error}") from error
-    if not rows:
-        raise InputError(f"{path}: no rows; expected columns {', '.join(task.columns)}")
+    for line, row in islice(source.rows(), limit):
+        with source.at(line):
+            rows.append(source.task.preprocess(row))
     return rows
 
 
-def grade(
+def grade_samples(
     task: Task, rows: Sequence[Mapping[str, Any]], completions: Sequence[Sequence[Completion]]
 ) -> list[dict[str, Any]]:
-    """One record for each completion; `rows[i]` is the task of `completions[i]`."""
-    records = []
-    for index, (row, group) in enumerate(zip(rows, completions, strict=True)):
-        for number, completion in enumerate(group):
-            reward, reason = task.grade(completion.text, row)
-            records.append(
-                {
-                    "index": index,
-                    "sample": number,
-                    **{column: row[column] for column in reward_columns(task, row)},
-                    "completion": completion.text,
-                    "reward": reward,
-                    "format": has_format(completion.text),
-                    "reason": reason,
-                    "tokens": completion.tokens,
-                    "finish": completion.finish,
-                }
-            )
-    return records
+    """One record for each completion; `completions[i]` are those of `rows[i]`."""
+    samples = [
+        (index, number, completion)
+        for index, group in enumerate(completions)
+        for number, completion in enumerate(group)
+    ]
+    grades = grade(task, [rows[index] for index, _, _ in samples], [completion.text for *_, completion in samples])
+    return [
+        {
+            "index": index,
+            "sample": number,
+            **{column: rows[index][column] for column in reward_columns(task, rows[index])},
+            "completion": completion.text,
+            "reward": reward,
+            "format": has_format(completion.text),
+            "reason": reason,
+            "tokens": completion.tokens,
+            "finish": completion.finish,
+        }
+        for (index, number, completion), (reward, reason) in zip(samples, grades, strict=True)
+    ]
 
 
 def reward_columns(task: Task, row: Mapping[str, Any]) -> list[str]:
@@ -110,10 +114,10 @@ def reward_columns(task: Task, row: Mapping[str, Any]) -> list[str]:
 
 
 def has_format(text: str) -> bool:
-    r"""Whether ms-swift's built-in reward `format` gives 1.0, but in linear time, whatever the text.
+    r"""Whether ms-swift's built-in reward `format` gives 1.0, found in linear time.
 
-    Its pattern is `^<think>.*?</think>\s*<answer>.*?</answer>(?![\s\S])` with DOTALL: think, then answer, nothing else
-    before or after, anything inside.
+    Its pattern is `^<think>.*?</think>\s*<answer>.*?</answer>(?![\s\S])` with DOTALL: a think part, then an answer
+    part, nothing before, between and after them, anything inside.
 
     >>> has_format("<think>1 + 2</think>\n<answer>1 + 2 = 3</answer>"), has_format("<answer>1 + 2 = 3</answer>")
     (True, False)

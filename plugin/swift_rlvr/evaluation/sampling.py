@@ -1,20 +1,22 @@
 """Prompts -> sampled completions, with transformers or with vLLM.
 
-Sampling is from the policy as it is: temperature only, no top-k, top-p or penalty, whatever the model's
-generation_config says. Imports torch, transformers and vllm only when called.
+Completions are sampled from the policy as it is: by temperature alone, without the top-k, top-p and penalties of the
+model's generation_config. Imports torch, transformers and vllm only when called.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from swift_rlvr.errors import InputError
-from swift_rlvr.models import check_length, load_pretrained
+from swift_rlvr.errors import InputError, require
+from swift_rlvr.models import check_length, end_token_ids, load_pretrained, load_tokenizer
 
 BACKENDS = ("auto", "transformers", "vllm")
 
@@ -39,12 +41,12 @@ class SamplingSettings:
 
     def __post_init__(self):
         for name, low in (("samples", 1), ("temperature", 0), ("max_new_tokens", 1), ("batch_size", 1), ("seed", 0)):
-            if getattr(self, name) < low:
-                raise InputError(f"{name} must be at least {low}, got {getattr(self, name)}")
+            if not low <= getattr(self, name) < math.inf:
+                raise InputError(f"must be at least {low}, got {getattr(self, name)}", field=name)
         if self.backend not in BACKENDS:
-            raise InputError(f"backend must be one of {', '.join(BACKENDS)}, got {self.backend!r}")
+            raise InputError(f"must be one of {', '.join(BACKENDS)}, got {self.backend!r}", field="backend")
         if self.temperature == 0 and self.samples > 1:
-            raise InputError(f"samples must be 1 at temperature 0, where all are the same, got {self.samples}")
+            raise InputError(f"must be 1 at temperature 0, where all are the same, got {self.samples}", field="samples")
 
 
 @dataclass(frozen=True)
@@ -56,96 +58,118 @@ class Completion:
     finish: str
 
 
+class Policy:
+    """A model in transformers that is ready to be sampled from."""
+
+    def __init__(self, settings: SamplingSettings):
+        self.settings, self.tokenizer = settings, load_tokenizer(settings.model)
+        import torch
+        from transformers import AutoModelForCausalLM, GenerationConfig
+
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.model = load_pretrained(AutoModelForCausalLM, settings.model, dtype="auto").to(device).eval()
+        self.ends = end_token_ids(self.tokenizer, self.model)
+        pad = self.tokenizer.pad_token_id
+        self.pad = self.tokenizer.eos_token_id if pad is None else pad
+        sampled = {"do_sample": True, "top_k": 0, "top_p": 1.0, "temperature": settings.temperature}
+        # A fresh GenerationConfig: the model's own often has top-k, top-p and a repetition penalty.
+        self.model.generation_config = GenerationConfig(
+            **(sampled if settings.temperature else {"do_sample": False}),
+            max_new_tokens=settings.max_new_tokens,
+            eos_token_id=self.ends,
+            pad_token_id=self.pad,
+        )
+        torch.manual_seed(settings.seed)
+
+    def generate(self, prompts: Sequence[Sequence[int]], **options: Any) -> list[Completion]:
+        """One completion for each prompt of token ids, in one batch; `options` go to `model.generate`.
+
+        InputError where the longest prompt and the longest completion together exceed the model's context.
+        """
+        import torch
+
+        check_length("max_new_tokens", self.settings.max_new_tokens, prompts, self.model.config)
+        width = max(map(len, prompts))
+        ids = torch.tensor([[self.pad] * (width - len(prompt)) + [*prompt] for prompt in prompts])  # [batch, width]
+        mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts])
+        device = self.model.device
+        with torch.inference_mode():
+            output = self.model.generate(ids.to(device), attention_mask=mask.to(device), **options)
+        completions = []
+        for generated in output[:, width:].tolist():
+            length = next((n for n, token in enumerate(generated, start=1) if token in self.ends), None)
+            text = self.tokenizer.decode(generated[:length], skip_special_tokens=True)
+            completions.append(Completion(text, length or len(generated), "length" if length is None else "stop"))
+        return completions
+
+
 def sample(
     settings: SamplingSettings, conversations: Sequence[list[dict[str, str]]], console: Console
 ) -> list[list[Completion]]:
     """`settings.samples` completions for each conversation (a list of messages that ends with the user's turn)."""
-    from transformers import AutoTokenizer
+    if choose_backend(settings.backend) == "vllm":
+        return _with_vllm(settings, prompt_ids(load_tokenizer(settings.model), conversations))
+    policy = Policy(settings)
+    return _with_transformers(policy, prompt_ids(policy.tokenizer, conversations), console)
 
-    tokenizer = load_pretrained(AutoTokenizer, settings.model)
-    if not tokenizer.chat_template:
-        raise InputError(f"model {settings.model}: its tokenizer has no chat template")
-    prompts = [
+
+def prompt_ids(tokenizer: Any, conversations: Sequence[list[dict[str, str]]]) -> list[list[int]]:
+    """Each conversation as token ids, up to where the model begins to write."""
+    return [
         tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
         for messages in conversations
     ]
-    generate = _with_vllm if choose_backend(settings.backend) == "vllm" else _with_transformers
-    return generate(settings, tokenizer, prompts, console)
 
 
 def choose_backend(backend: str) -> str:
     """The backend that "auto" stands for on this machine."""
     if backend != "auto":
         return backend
+    require("torch", extra="train", purpose="sampling from a model")
     import torch
 
     return "vllm" if torch.cuda.is_available() and find_spec("vllm") else "transformers"
 
 
-def _with_transformers(settings, tokenizer, prompts, console) -> list[list[Completion]]:
+def _with_transformers(policy: Policy, prompts: Sequence[Sequence[int]], console: Console) -> list[list[Completion]]:
     import torch
-    from transformers import AutoModelForCausalLM, GenerationConfig, StoppingCriteria, StoppingCriteriaList
+    from transformers import StoppingCriteria, StoppingCriteriaList
 
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    model = load_pretrained(AutoModelForCausalLM, settings.model, dtype="auto").to(device).eval()
-    check_length("max_new_tokens", settings.max_new_tokens, prompts, model.config)
-    ends = model.generation_config.eos_token_id
-    ends = {*(ends if isinstance(ends, list) else [ends]), tokenizer.eos_token_id} - {None}
-    pad = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
-    greedy = {"do_sample": False} if settings.temperature == 0 else {"temperature": settings.temperature}
-    # A fresh GenerationConfig: the model's own often brings top-k, top-p and a repetition penalty with it.
-    config = GenerationConfig(
-        **{"do_sample": True, "top_k": 0, "top_p": 1.0} | greedy,
-        max_new_tokens=settings.max_new_tokens,
-        eos_token_id=sorted(ends),
-        pad_token_id=pad,
-    )
-    model.generation_config = config
+    settings = policy.settings
+    check_length("max_new_tokens", settings.max_new_tokens, prompts, policy.model.config)
 
     class Advance(StoppingCriteria):
         """Moves the progress bar on at every token; never stops anything."""
 
         def __call__(self, input_ids, scores, **kwargs):
-            progress.update(bar, completed=done + input_ids.shape[1] - width)
+            progress.advance(bar)
             return torch.zeros(len(input_ids), dtype=torch.bool, device=input_ids.device)
 
-    # Prompts of like length in one batch; every sample of a prompt is a row of its own.
+    # Prompts of similar length share a batch; every sample of a prompt is a row of its own.
     rows = sorted((i for i in range(len(prompts)) for _ in range(settings.samples)), key=lambda i: len(prompts[i]))
     batches = [rows[i : i + settings.batch_size] for i in range(0, len(rows), settings.batch_size)]
     completions: list[list[Completion]] = [[] for _ in prompts]
-    torch.manual_seed(settings.seed)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress, torch.inference_mode():
+    columns = ("{task.description}", BarColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task(f"Sampling {len(rows)} completions", total=len(batches) * settings.max_new_tokens)
-        for number, batch in enumerate(batches):
-            done, width = number * settings.max_new_tokens, max(len(prompts[i]) for i in batch)
-            ids = torch.tensor([[pad] * (width - len(prompts[i])) + prompts[i] for i in batch], device=device)
-            mask = torch.tensor([[0] * (width - len(prompts[i])) + [1] * len(prompts[i]) for i in batch], device=device)
-            output = model.generate(
-                ids, attention_mask=mask, stopping_criteria=StoppingCriteriaList([Advance()]), generation_config=config
-            )
-            for i, generated in zip(batch, output[:, width:].tolist(), strict=True):
-                length = next((n for n, token in enumerate(generated, start=1) if token in ends), None)
-                text = tokenizer.decode(generated[:length], skip_special_tokens=True)
-                finish = "length" if length is None else "stop"
-                completions[i].append(Completion(text, length or len(generated), finish))
+        for number, batch in enumerate(batches, start=1):
+            stopping = StoppingCriteriaList([Advance()])
+            generated = policy.generate([prompts[i] for i in batch], stopping_criteria=stopping)
+            progress.update(bar, completed=number * settings.max_new_tokens)
+            for i, completion in zip(batch, generated, strict=True):
+                completions[i].append(completion)
     return completions
 
 
-def _with_vllm(settings, tokenizer, prompts, console) -> list[list[Completion]]:
+def _with_vllm(settings: SamplingSettings, prompts: Sequence[Sequence[int]]) -> list[list[Completion]]:
     if not find_spec("vllm"):
-        raise InputError("backend vllm is not installed here, use transformers")
+        raise InputError("vllm is not installed here, use transformers", field="backend")
     import torch
     from transformers import AutoConfig
     from vllm import LLM, SamplingParams
 
-    check_length("max_new_tokens", settings.max_new_tokens, prompts, load_pretrained(AutoConfig, settings.model))
+    config = load_pretrained(AutoConfig, settings.model)
+    check_length("max_new_tokens", settings.max_new_tokens, prompts, config)
     llm = LLM(
         settings.model,
         seed=settings.seed,

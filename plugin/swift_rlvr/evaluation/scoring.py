@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.completion_files import (
     FROM_PROMPT,
+    column_names,
     is_completion,
-    names,
     read_items,
     with_columns_from_prompt,
 )
@@ -47,31 +47,23 @@ class Tally:
     at_highest: int = 0
     reasons: Counter = field(default_factory=Counter)
 
-    @classmethod
-    def of(cls, grades: Sequence[Grade]) -> Tally:
+    def add(self, grades: Sequence[Grade]) -> None:
         """Count some grades.
 
-        >>> tally = Tally.of([Grade(1.0, "correct"), Grade(0.0, "no answer"), Grade(None, "bad gold")])
+        >>> tally = Tally()
+        >>> tally.add([Grade(1.0, "correct"), Grade(0.0, "no answer"), Grade(None, "bad gold")])
         >>> tally.total, tally.graded, tally.ungraded, tally.at_highest
         (1.0, 2, 1, 1)
         """
         values = [grade.reward for grade in grades if grade.reward is not None]
-        ungraded, reasons = len(grades) - len(values), Counter(grade.reason for grade in grades)
-        if not values:
-            return cls(ungraded=ungraded, reasons=reasons)
-        top = max(values)
-        return cls(len(values), ungraded, math.fsum(values), min(values), top, values.count(top), reasons)
-
-    def add(self, other: Tally) -> None:
-        """Add the counts of other completions."""
-        if other.highest >= self.highest:
-            kept = self.at_highest if other.highest == self.highest else 0
-            self.highest, self.at_highest = other.highest, kept + other.at_highest
-        self.lowest = min(self.lowest, other.lowest)
-        self.graded += other.graded
-        self.ungraded += other.ungraded
-        self.total += other.total
-        self.reasons.update(other.reasons)
+        self.reasons.update(grade.reason for grade in grades)
+        self.ungraded += len(grades) - len(values)
+        self.graded += len(values)
+        self.total += math.fsum(values)
+        self.lowest = min([self.lowest, *values])
+        highest = max([self.highest, *values])
+        self.at_highest = values.count(highest) + (self.at_highest if highest == self.highest else 0)
+        self.highest = highest
 
     def summary(self) -> dict[str, Any]:
         """The figures by name; mean, bounds and share are None where nothing was graded."""
@@ -88,20 +80,19 @@ class Tally:
 
 
 class Graded(NamedTuple):
-    """The result of grading one block of lines, kept small because a worker sends it. Lines are counted from 1."""
+    """The grades of one block of lines. Lines are counted from 1 in the block."""
 
     lines: int
-    completions: int
+    places: list[tuple[int, int | None]]
+    """(line, position) of each completion."""
+    grades: list[list[Grade]]
+    """For each reward, the grade of each completion."""
     from_prompt: int
-    tallies: list[Tally]
-    unusable: int
     problems: list[tuple[int, int | None, str]]
-    """(line, position, message) of the first SHOWN_PROBLEMS."""
-    records: list[tuple[int, int | None, list, list]]
-    """(line, position, rewards, reasons) of each completion, if wanted."""
+    """(line, position, message)."""
 
 
-def grade_block(block: bytes, rewards: Sequence[Reward], keep_records: bool) -> Graded:
+def grade_block(block: bytes, rewards: Sequence[Reward]) -> Graded:
     """Grade the completions of some whole lines."""
     needed = frozenset(name for reward in rewards for name in reward.columns)
     places: list[tuple[int, int | None]] = []
@@ -130,20 +121,14 @@ def grade_block(block: bytes, rewards: Sequence[Reward], keep_records: bool) -> 
             places.append((number, position))
             completions.append(completion)
             rows.append(row)
-    graded = [reward.grades(completions, **columns_for(reward, rows)) for reward in rewards]
-    records = []
-    if keep_records:
-        for place, grades in zip(places, zip(*graded, strict=True), strict=True):
-            records.append((*place, [grade.reward for grade in grades], [grade.reason for grade in grades]))
-    count = len(lines) - (not lines[-1])
-    tallies = list(map(Tally.of, graded))
-    return Graded(count, len(places), from_prompt, tallies, len(problems), problems[:SHOWN_PROBLEMS], records)
+    grades = [reward.grades(completions, **columns_for(reward, rows)) for reward in rewards]
+    return Graded(len(lines) - (not lines[-1]), places, grades, from_prompt, problems)
 
 
-def _grade_part(part: tuple[str, bytes], rewards: Sequence[Reward], keep_records: bool) -> tuple[str, int, Graded]:
+def _grade_part(part: tuple[str, bytes], rewards: Sequence[Reward]) -> tuple[str, int, Graded]:
     """(file, bytes, grades) of one part that `read_blocks` yields."""
     path, block = part
-    return path, len(block), grade_block(block, rewards, keep_records)
+    return path, len(block), grade_block(block, rewards)
 
 
 def _problem(completion: object, row: Mapping[str, Any], rewards: Iterable[Reward], needed: frozenset) -> str | None:
@@ -154,7 +139,7 @@ def _problem(completion: object, row: Mapping[str, Any], rewards: Iterable[Rewar
     for reward in rewards:
         name = missing_column(reward, row)
         if name is not None:
-            return f"{reward.name} needs the column {name!r}, and there is {names(row)}"
+            return f"{reward.name} needs the column {name!r}, and there is {column_names(row)}"
     return None
 
 
@@ -191,51 +176,51 @@ class Scoring:
     def run(self, out: str | Path | None = None) -> dict[str, Any]:
         """Grade everything, write one record a completion to the file `out` if there is one; returns the summary."""
         if out is None:
-            deque(self.records(keep=False), maxlen=0)
+            deque(self.records(), maxlen=0)
         elif Path(out).resolve() in [Path(path).resolve() for path in self.files]:
-            raise InputError(f"--out {out}: this is a file to be graded, and would be replaced")
+            raise InputError(f"{out}: this is a file to be graded, and would be replaced", field="out")
         else:
             write_jsonl(out, self.records())
         return self.summary()
 
-    def records(self, keep: bool = True) -> Iterator[dict[str, Any]]:
-        """Grade everything, yielding a record for each completion, in order; for none with `keep` False."""
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Grade everything, yielding a record for each completion, in order."""
         start = time.perf_counter()
-        reward_names = [reward.name for reward in self.rewards]
-        grade = partial(_grade_part, rewards=self.rewards, keep_records=keep)
-        file, before = None, 0
-        for path, size, graded in map_in_order(grade, read_blocks(self.files), self.workers):
+        names = [reward.name for reward in self.rewards]
+        grade: Callable[[tuple[str, bytes]], tuple[str, int, Graded]] = partial(_grade_part, rewards=self.rewards)
+        file, before = "", 0
+        for path, size, block in map_in_order(grade, read_blocks(self.files), self.workers):
             if path != file:
                 file, before = path, 0
-            self._count(file, before, graded)
-            for line, position, rewards, reasons in graded.records:
+            self._count(file, before, block)
+            for (line, position), grades in zip(block.places, zip(*block.grades, strict=True), strict=True):
                 yield {
                     "file": file,
                     "line": before + line,
                     **({} if position is None else {"position": position}),
-                    "rewards": dict(zip(reward_names, rewards, strict=True)),
-                    "reasons": dict(zip(reward_names, reasons, strict=True)),
+                    "rewards": {name: grade.reward for name, grade in zip(names, grades, strict=True)},
+                    "reasons": {name: grade.reason for name, grade in zip(names, grades, strict=True)},
                 }
-            before += graded.lines
+            before += block.lines
             self.advance(size)
         self.seconds = time.perf_counter() - start
         if not self.completions:
             named = "; ".join(self.problems[:3])
             raise InputError(f"no line can be used: {named}" if named else "no completions: there are only empty lines")
 
-    def _count(self, file: str, before: int, graded: Graded) -> None:
-        for line, position, message in graded.problems:
+    def _count(self, file: str, before: int, block: Graded) -> None:
+        for line, position, message in block.problems:
             within = "" if position is None else f", completion {position}"
             described = f"{file}, line {before + line}{within}: {message}"
             if self.strict:
                 raise InputError(described)
             if len(self.problems) < SHOWN_PROBLEMS:
                 self.problems.append(described)
-        self.completions += graded.completions
-        self.from_prompt += graded.from_prompt
-        self.unusable += graded.unusable
-        for tally, other in zip(self.tallies, graded.tallies, strict=True):
-            tally.add(other)
+        self.completions += len(block.places)
+        self.from_prompt += block.from_prompt
+        self.unusable += len(block.problems)
+        for tally, grades in zip(self.tallies, block.grades, strict=True):
+            tally.add(grades)
 
     def summary(self) -> dict[str, Any]:
         """All counts and figures, by name. `unusable` counts lines, and single completions of lines with many."""
@@ -284,7 +269,7 @@ def default_rewards(files: Iterable[str | Path], settings: Sequence[str] = ()) -
     built = [reward for reward in build_rewards(plain, settings) if not reward.runs_code]
     fitting = [reward.name for reward in built if set(reward.columns) <= row.keys()]
     if not fitting:
-        raise InputError(f"{where}: no reward fits {names(row)}; choose one with --reward: {', '.join(REWARDS)}")
+        raise InputError(f"{where}: no reward fits {column_names(row)}; choose one with --reward: {', '.join(REWARDS)}")
     return build_rewards(fitting, settings)  # again, so that a setting for one that does not fit is refused
 
 

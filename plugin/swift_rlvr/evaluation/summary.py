@@ -64,12 +64,13 @@ def summarize(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     samples = min(map(len, by_task.values()), default=0)
     ks = [k for k in (2**power for power in range(20)) if k <= samples]
     success = _mean([_mean(right) for right in by_task.values()]) if by_task else None
+    interval = None if success is None else list(wilson(success, len(by_task)))
     return {
         "tasks": len(by_task),
         "completions": len(records),
         "ungraded": sum(record["reward"] is None for record in records),
         "success": success,
-        "success_interval": list(wilson(success, len(by_task))) if by_task else None,
+        "success_interval": interval,
         "pass_at_k": {str(k): _mean([pass_at_k(len(right), sum(right), k) for right in by_task.values()]) for k in ks},
         "format": _mean([record["format"] for record in records]),
         "mean_tokens": _mean([record["tokens"] for record in records]),
@@ -95,7 +96,7 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
     }
 
 
-def comparison_table(comparison: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def comparison_table(comparison: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Rows (measure, before, after) for people; reasons that make up at least 1% on either side come last."""
     sides = comparison["before"], comparison["after"]
     rows = [("tasks", *(f"{side['tasks']}" for side in sides))]

@@ -19,7 +19,8 @@ from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
-Item, Result = TypeVar("Item"), TypeVar("Result")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 _ROOM = 4  # items read ahead of the result that is due, for each worker: what a slow item may hold up
 
 

@@ -6,8 +6,9 @@ import random
 
 import pytest
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.report import panels, read_completions, read_steps, smoothed, write_report
+from swift_rlvr.evaluation.report import FORMATS, panels, read_completions, read_steps, smoothed, write_report
 from swift_rlvr.evaluation.summary import compare, summarize
+from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.folder import find_run
 
 
@@ -78,6 +79,28 @@ def test_panels_follow_what_was_logged(run):
     assert shown[-1].title == "Why: CountdownReward"
     assert list(shown[-1].keys.values()) == ["correct", "wrong value", "no answer"]  # the most frequent first
     assert [panel.keys for panel in panels([{"reward": 0.5, "step": 1}])] == [{"reward": "reward"}]
+
+
+@pytest.mark.parametrize(
+    ("trainer", "formats"),
+    [
+        ("ms-swift with its own format", ["Format"]),
+        ("ms-swift with ours", ["FormatReward"]),
+        ("scratch", ["FormatStrictReward"]),
+        ("trl", ["FormatReward", "FormatStrictReward"]),
+    ],
+)
+def test_the_format_has_a_panel_of_its_own_in_the_runs_of_every_trainer(trainer, formats):
+    """All trainers log a reward as rewards/<its class>/mean, so that the names of the format's classes decide."""
+    step = {"step": 1, "reward": 1.0, "rewards/AccuracyReward/mean": 0.5}
+    step |= {f"rewards/{name}/mean": 0.5 for name in formats}
+    drawn = {panel.title: list(panel.keys.values()) for panel in panels([step])}
+    assert drawn == {"Reward": ["AccuracyReward"], "Format": formats}
+
+
+def test_the_trainers_log_our_format_rewards_under_names_that_the_report_knows():
+    for name in ("external_format", "external_format_strict"):
+        assert REWARDS[name]().__name__ in FORMATS and REWARDS[name].__name__ in FORMATS
 
 
 def test_smoothing_keeps_length_and_level():

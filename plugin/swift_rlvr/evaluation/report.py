@@ -1,11 +1,11 @@
-"""What a training run has left behind -> a picture of its curves and a page of its completions.
+"""The files of a training run -> a picture of its curves and a page of its completions.
 
-Reads files only: ms-swift's `logging.jsonl` (one object a logging step), with `--log_completions true` its
-`completions.jsonl` (one table a logging step), and the summaries that the evaluation writes.
+Reads what every trainer writes: `logging.jsonl` (one object per logging step), `completions.jsonl` (one table per
+logging step; ms-swift writes it with `--log_completions true`), and the summaries of evaluations.
 
     swift-rlvr report output/countdown_tiny/v0-20260101-120000 --out report/
 
-leaves `report/curves.png` and `report/report.md`.
+writes `report/curves.png` and `report/report.md`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from swift_rlvr.errors import InputError
+from swift_rlvr.errors import InputError, require
 from swift_rlvr.evaluation.summary import comparison_table
 from swift_rlvr.jsonl import read_jsonl
+from swift_rlvr.rewards import REWARDS
+from swift_rlvr.rewards.format import FormatReward
 from swift_rlvr.runs.folder import COMPLETIONS, LOG, find_run
+
+FORMATS = {"Format"} | {reward.__name__ for reward in REWARDS.values() if issubclass(reward, FormatReward)}
+"""The rewards for the format, by the class names under which the trainers log them: ms-swift's own, and ours."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class Panel:
 def read_steps(run: str | Path) -> list[dict[str, Any]]:
     """The training steps of a run in order, each with `step` (from 1); of a step logged twice, the last.
 
-    A resumed run logs some steps again, and evaluation and closing lines stand in between; those are left out.
+    A resumed run logs some steps again. Lines of evaluations and of the end of the training are skipped.
     """
     steps = {}
     for number, row in read_jsonl(Path(run) / LOG):
@@ -63,15 +68,17 @@ def smoothed(values: Sequence[float], window: int) -> list[float]:
 
 
 def panels(steps: Sequence[dict[str, Any]]) -> list[Panel]:
-    """The panels that the logged values allow. Rewards other than the format are drawn together."""
+    """The panels that the logged values allow: the rewards for the format, all other rewards, and the rest."""
     logged = {key for step in steps for key in step}
     means = sorted(key for key in logged if key.startswith("rewards/") and key.endswith("/mean"))
-    rewards = {key: key.split("/")[1] for key in means if key != "rewards/Format/mean"}
+    names = {key: key.split("/")[1] for key in means}
+    rewards = {key: name for key, name in names.items() if name not in FORMATS}
+    formats = {key: name for key, name in names.items() if name in FORMATS}
     reward = next(iter(rewards.values()), "")
     lengths = {"completions/mean_length": "mean", "completions/max_length": "longest"}
     wanted = [
         Panel("Reward", f"mean {reward}" if len(rewards) == 1 else "mean", rewards or {"reward": "reward"}),
-        Panel("Format", "share in the format", {"rewards/Format/mean": "Format"}, 1.05),
+        Panel("Format", "share in the format", formats, 1.05),
         Panel("Completion length", "tokens", lengths),
         Panel("Spread of the reward within a group", "standard deviation", {"reward_std": "all rewards, weighted"}),
         Panel("KL to the reference policy", "nats per token (k3)", {"kl": "KL"}),
@@ -81,7 +88,7 @@ def panels(steps: Sequence[dict[str, Any]]) -> list[Panel]:
 
 
 def reason_panels(steps: Sequence[dict[str, Any]], rewards: int = 4, reasons: int = 6) -> list[Panel]:
-    """Why completions were rewarded so, as `--callbacks reward_reasons` logs it: the most frequent reasons."""
+    """The most frequent reasons of the rewards; ms-swift logs them with `--callbacks reward_reasons`."""
     totals: dict[str, dict[str, float]] = {}
     for step in steps:
         for key, value in step.items():
@@ -98,7 +105,7 @@ def reason_panels(steps: Sequence[dict[str, Any]], rewards: int = 4, reasons: in
 
 
 def read_completions(run: str | Path) -> list[dict[str, Any]]:
-    """The logged tables of completions in order, each a dict of equally long lists; none where nothing was logged."""
+    """The logged tables of completions in order, each a dict of lists of equal length; [] where none was logged."""
     path = Path(run) / COMPLETIONS
     if not path.is_file():
         return []
@@ -116,8 +123,9 @@ def write_report(
 ) -> tuple[Path, Path]:
     """Write `curves.png` and `report.md` into the folder `out`; returns their paths.
 
-    comparison: what `swift_rlvr.evaluation.summary.compare` made of the evaluations before and after.
-    examples: completions to show of the first, the middle and the last logged step.
+    Args:
+        comparison: of the evaluations before and after training, from `swift_rlvr.evaluation.summary.compare`.
+        examples: completions to show of each of the first, the middle and the last logged step.
     """
     run, out = find_run(run), Path(out)
     steps, tables = read_steps(run), read_completions(run)
@@ -144,7 +152,8 @@ def write_report(
 
 
 def draw(steps: Sequence[dict[str, Any]], path: str | Path, title: str = "") -> None:
-    """Write one PNG: a panel for each kind of value, raw values faint, their moving average as a line."""
+    """Write one PNG with all panels: raw values faint, their moving average as a line."""
+    require("matplotlib", extra="report", purpose="`swift-rlvr report`")
     import matplotlib
 
     matplotlib.use("Agg")

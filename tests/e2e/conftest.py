@@ -1,7 +1,7 @@
-"""The real rollout server and the real trainers, on this machine's CPU, for the end-to-end tests.
+"""The real rollout server and the real trainers, with the recipes for a CPU, for the end-to-end tests.
 
-One server serves all of them (it takes half a minute to start); a test that breaks it leaves it to `rollout_server` to
-start another. After every command the tests look for processes that it left behind.
+One server serves all of them, since it takes half a minute to start; `rollout_server` starts another after a test that
+breaks it. After every command the tests look for processes that it left behind.
 """
 
 import contextlib
@@ -107,8 +107,7 @@ class RolloutServer:
         self.reward = folder / "share_of_digits.py"
         self.reward.write_text(REWARD_PLUGIN)
         self.run = Run(
-            f"rollout --model {model} --model_type qwen2 --template qwen2_5 --torch_dtype float32 --host 127.0.0.1 "
-            f"--port {self.port} --vllm_enforce_eager true --vllm_max_model_len 512 --log_level warning "
+            f"rollout scripts/configs/rollout_cpu.yaml --model {model} --port {self.port} --log_level warning "
             f"--external_plugins {plugin}".split(),
             folder / "server.log",
         )
@@ -129,19 +128,15 @@ class RolloutServer:
             return False
 
     def trainer(self, folder: Path, *flags: str, env: dict[str, str] | None = None) -> Run:
-        """`swift rlhf` with two ZeRO-3 ranks on this server; ``flags`` come last, so they replace those here."""
+        """`swift rlhf` with two ZeRO-3 ranks on this server: the recipe, smaller; ``flags`` come last and win."""
         arguments = f"""
-            rlhf --rlhf_type grpo --model {self.model} --model_type qwen2 --template qwen2_5 --check_model false
-            --torch_dtype float32 --fp16 false --bf16 false --tuner_type full --use_vllm true --vllm_mode server
-            --vllm_server_host 127.0.0.1 --vllm_server_port {self.port} --vllm_server_group_port {self.group_port}
-            --external_plugins {ROOT}/plugin/rlvr_plugin.py {self.reward}
-            --reward_funcs external_countdown format external_share_of_digits
-            --dataset countdown:{ROOT}/datasets/countdown/tiny_train.jsonl --load_from_cache_file false
-            --split_dataset_ratio 0 --max_length 128 --max_completion_length 32 --per_device_train_batch_size 8
-            --gradient_accumulation_steps 1 --num_generations 4 --learning_rate 1e-3 --lr_scheduler_type constant
-            --beta 0.001 --temperature 1.0 --logging_steps 1 --save_strategy no --report_to none
-            --gradient_checkpointing false --dataloader_num_workers 0 --dataset_num_proc 1
-            --deepspeed {ROOT}/scripts/configs/zero3_cpu.json --output_dir {folder}/output --add_version false
+            rlhf scripts/configs/countdown_cpu.yaml --model {self.model}
+            --vllm_server_port {self.port} --vllm_server_group_port {self.group_port}
+            --external_plugins plugin/rlvr_plugin.py {self.reward}
+            --reward_funcs external_countdown format external_share_of_digits --load_from_cache_file false
+            --max_length 128 --max_completion_length 32 --per_device_train_batch_size 8 --num_generations 4
+            --learning_rate 1e-3 --lr_scheduler_type constant --save_strategy no --report_to none
+            --gradient_checkpointing false --dataset_num_proc 1 --output_dir {folder}/output --add_version false
         """.split()
         env = {"NPROC_PER_NODE": "2", "SWIFT_RLVR_SYNC_TIMEOUT": "20", **(env or {})}
         return Run([*arguments, *flags], folder / "train.log", env)
@@ -218,7 +213,7 @@ def rollout_server(_servers) -> RolloutServer:
 
 @pytest.fixture
 def trainers(rollout_server, tmp_path):
-    """Starts trainers and makes sure that none outlives its test."""
+    """Starts trainers, of which none outlives its test."""
     started: list[Run] = []
 
     def start(*flags: str) -> Run:

@@ -1,6 +1,6 @@
 """The trainer from scratch with a vLLM engine in its process: the engine's weights follow the policy's, in place.
 
-In a process of its own: the engine takes over signals and threads, and leaves only with its process.
+The test runs in a process of its own, because the engine takes over signals and threads until its process ends.
 """
 
 import sys
@@ -26,8 +26,10 @@ def train(folder: str, samples: str) -> tuple[list, list, list]:
 
     tasks = [row for _, row in read_jsonl(samples)][:4]
     rows = [{"messages": to_messages(row["nums"], row["target"]), **row} for row in tasks]
-    settings = GRPOSettings(num_generations=2, batch_size=4, max_steps=2, max_completion_length=16, top_k=1, top_p=1.0,
-                            beta=0.0, learning_rate=1e-2, sampler="vllm", save_steps=1)  # fmt: skip
+    settings = GRPOSettings(
+        num_generations=2, per_device_train_batch_size=4, gradient_accumulation_steps=1, max_steps=2,
+        max_completion_length=16, top_k=1, top_p=1.0, beta=0.0, learning_rate=1e-2, sampler="vllm", save_steps=1,
+    )  # fmt: skip
     model = AutoModelForCausalLM.from_pretrained(WEIGHTS, dtype=torch.float32)
     calls = []
 
@@ -42,11 +44,11 @@ def train(folder: str, samples: str) -> tuple[list, list, list]:
     update = trainer.update
 
     def nudged(batch):
-        found = update(batch)
+        metrics = update(batch)
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.add_(0.05 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)))
-        return found
+        return metrics
 
     trainer.update = nudged
     trainer.train()

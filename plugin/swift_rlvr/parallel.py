@@ -46,7 +46,7 @@ def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], work
         for _ in range(workers):
             started.append(_Worker(function))
         idle, numbered, due = list(started), enumerate(items), 0
-        busy: dict[Connection, tuple[int, _Worker]] = {}
+        busy: dict[Any, tuple[int, _Worker]] = {}  # by pipe
         done: dict[int, tuple[Any, Exception | None]] = {}
         while True:
             # Only to a worker that waits for it: a busy one might be sending, and both would wait forever.
@@ -62,7 +62,7 @@ def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], work
                 due += 1
             elif busy:
                 for pipe in wait(list(busy)):
-                    number, worker = busy.pop(pipe)  # type: ignore[index]  # of the pipes that `wait` was given
+                    number, worker = busy.pop(pipe)
                     done[number] = worker.receive()
                     idle.append(worker)
             else:
@@ -124,6 +124,7 @@ def _serve(pipe: Connection, function: Callable) -> None:
     try:
         while True:
             item = pipe.recv()
+            answer: tuple[Any, Exception | None]
             try:
                 answer = function(item), None
             except Exception as error:

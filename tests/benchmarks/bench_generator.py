@@ -21,7 +21,8 @@ import time
 
 from swift_rlvr.countdown import verify
 from swift_rlvr.countdown.export import lines_of
-from swift_rlvr.countdown.generator import TUTORIAL, Columns, batches
+from swift_rlvr.countdown.generator import Columns, batches
+from swift_rlvr.countdown.settings import TUTORIAL
 from swift_rlvr.countdown.solver import solutions, solve
 
 INSTALL = "reasoning-gym is not installed; for the comparison: pip install reasoning-gym"

@@ -5,10 +5,10 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from swift_rlvr.countdown import export as countdown_files
+from swift_rlvr.countdown import export
 from swift_rlvr.countdown.export import write_tasks
-from swift_rlvr.countdown.generator import TINY, TUTORIAL, Columns, make_tasks
-from swift_rlvr.countdown.settings import TV
+from swift_rlvr.countdown.generator import Columns, make_tasks
+from swift_rlvr.countdown.settings import TINY, TUTORIAL, TV
 from swift_rlvr.errors import InputError
 
 EVERYTHING = Columns(solution=True, difficulty=True)
@@ -72,7 +72,7 @@ def test_what_was_made_with_other_settings_is_not_gone_on_with(tmp_path, monkeyp
         assert list(map(json.loads, lines)) == expected
     with pytest.raises(Stopped):
         write_tasks(out, TUTORIAL, "train", 0, 10_000, progress=stop_after(1))
-    monkeypatch.setattr(countdown_files, "_STREAM", 99)  # another version, whose rows are others
+    monkeypatch.setattr(export, "_STREAM", 99)  # another version, whose rows are others
     seen = []
     write_tasks(out, TUTORIAL, "train", 0, 10_000, progress=seen.append)
     assert seen[0] < 6000

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from swift_rlvr.countdown.generator import PRESETS, SPLITS, make_task, split_of
+from swift_rlvr.countdown.generator import make_task
+from swift_rlvr.countdown.settings import PRESETS
 from swift_rlvr.countdown.solver import solve
+from swift_rlvr.countdown.splits import SPLITS, split_of
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, RowError, add_task
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, parse_row, preprocess, to_messages

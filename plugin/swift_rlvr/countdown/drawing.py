@@ -1,12 +1,12 @@
 """Draws Countdown tasks by the ten thousand: random numbers in a random expression, whose value becomes the target.
 
 Candidate i is a pure function of (settings, seed, i): its numbers, the shape of its expression and the operators come
-from SplitMix64 at counter i. Candidates are numbered across chunks of a fixed size, so that a chunk can be made by any
-worker at any time: `draw_chunk`. Those whose value is no whole number in the range of targets, whose intermediate
-results are not allowed, or which belong to another split, are left out; the expression is a solution of the rest.
+from SplitMix64 at counter i. Candidates are numbered across chunks of a fixed size, so that a chunk can be made at any
+time: `draw_chunk`. A candidate becomes a task if its value is a whole number in the range of targets, its intermediate
+results are allowed, and it belongs to the split; its expression is then a solution.
 
-Exact: int64 numerators and denominators. Where n numbers could exceed 62 bits, expressions that come near are left out.
-Leaves out: repetitions (countdown_generator.py) and what is known of solutions (countdown_count.py).
+Exact: int64 numerators and denominators. Where n numbers could exceed 62 bits, expressions that come near are dropped.
+Leaves out: repetitions (generator.py) and how difficult tasks are (counting.py).
 """
 
 from __future__ import annotations
@@ -14,18 +14,32 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import count
 from math import log2
+from typing import Any
 
 import numpy as np
 
-from swift_rlvr.countdown.arrays import Chunk, in_split, pack, random_words, shuffled, sort_columns
-from swift_rlvr.countdown.notation import join
+from swift_rlvr.countdown.arrays import (
+    Chunk,
+    Ints,
+    Mask,
+    Words,
+    concatenate,
+    in_split,
+    pack,
+    random_words,
+    shuffled,
+    sort_columns,
+)
+from swift_rlvr.countdown.notation import Written, join
 from swift_rlvr.countdown.settings import OPERATORS, CountdownSettings
 
 CANDIDATES = 1 << 16  # of a chunk, about: enough to share numpy's cost of a call, few enough for the processor's cache
+_LEAST = 256  # candidates of one shape in a chunk
 _SAMPLE = 1 << 14
 _ADD, _SUB, _MUL, _DIV, _SUB_BACK, _DIV_BACK = range(6)
 _SYMBOLS = ("+", "-", "*", "/", "-", "/")
 _NUMBERS_AT, _OPERATORS_AT, _ORDER_AT = 1, 9, 10  # which word of a candidate is for what
+Shape = Any  # a binary tree: None for a number, else (left, right)
 
 
 def draw_chunk(
@@ -33,35 +47,30 @@ def draw_chunk(
 ) -> Chunk:
     """Chunk `number` of the tasks that (settings, seed) stands for, those of `split`; repetitions among them.
 
-    split: None for those of all splits. parts: a power of 2 up to 256, by which chunks are smaller: the tasks of chunks
-    4 and 5 for parts=2 are those of chunk 2 for parts=1, in the same order.
+    Args:
+        split: None for those of all splits.
+        solution: whether to add the column "solution".
+        parts: how many times smaller chunks are; the tasks are the same, in the same order.
 
     >>> chunk = draw_chunk(CountdownSettings((3, 4), (1, 99), (10, 100)), "train", seed=0, number=7, solution=True)
-    >>> bool((chunk.target >= 10).all()), len(chunk.solution) == len(chunk.target) > 1000
+    >>> bool((chunk.target >= 10).all()), len(chunk.columns["solution"]) == len(chunk) > 1000
     (True, True)
     """
     slots = _slots(settings)
-    each = max(1, CANDIDATES // len(slots) // 256) * 256 // parts
-    drawn = []
-    for place, (size, shape) in enumerate(slots):
-        # Candidates take turns among the slots, so that rows of all sizes and shapes are mixed.
-        index = np.arange(each, dtype=np.uint64) * np.uint64(len(slots)) + np.uint64(number * each * len(slots) + place)
-        drawn.append(_draw_slot(settings, split, seed, index, size, shape, solution))
-    index = np.concatenate([part[0] for part in drawn])
-    order = np.argsort(index, kind="stable")
-    chunk = Chunk(
-        np.concatenate([part[1] for part in drawn]),
-        np.repeat([slot[0] for slot in slots], [len(part[0]) for part in drawn]),
-        np.concatenate([part[2] for part in drawn]),
-        np.concatenate([part[3] for part in drawn]),
-        [text for part in drawn for text in part[4]] if solution else None,
-    )
-    return chunk.take(order)
+    each = max(1, max(_LEAST, CANDIDATES // len(slots)) // parts)
+    # Candidates take turns among the slots, so that rows of all sizes and shapes are mixed.
+    indexes = np.arange(each, dtype=np.uint64) * np.uint64(len(slots)) + np.uint64(number * each * len(slots))
+    drawn = [
+        _draw_slot(settings, split, seed, indexes + np.uint64(place), size, shape, solution)
+        for place, (size, shape) in enumerate(slots)
+    ]
+    order = np.argsort(np.concatenate([index for index, _ in drawn]), kind="stable")
+    return concatenate([chunk for _, chunk in drawn]).take(order)
 
 
 @lru_cache
-def _slots(settings: CountdownSettings) -> list[tuple[int, tuple]]:
-    """(how many numbers, shape of the expression) for candidates by turns.
+def _slots(settings: CountdownSettings) -> list[tuple[int, Shape]]:
+    """(how many numbers, shape of the expression) that candidates take turns among.
 
     More turns for sizes whose candidates are tasks less often, as seen in a sample, so that rows of all sizes are about
     equally many; at most 16 times as many, or sizes that reach hardly anything would take all the time.
@@ -72,12 +81,12 @@ def _slots(settings: CountdownSettings) -> list[tuple[int, tuple]]:
     if len(sizes) == 1:
         return turns[sizes[0]]
     sample = np.arange(max(256, _SAMPLE // most), dtype=np.uint64)
-    found = {
+    tasks = {
         size: 1 + sum(len(_draw_slot(settings, None, 0, sample, *slot, False)[0]) for slot in turns[size])
         for size in sizes
     }
-    best = max(found.values())
-    repeated = {size: turns[size] * min(16, round(best / found[size])) for size in sizes}
+    best = max(tasks.values())
+    repeated = {size: turns[size] * min(16, round(best / tasks[size])) for size in sizes}
     longest = max(map(len, repeated.values()))
     # Evenly interleaved: the slots of each size at the same pace.
     places = [
@@ -87,41 +96,41 @@ def _slots(settings: CountdownSettings) -> list[tuple[int, tuple]]:
 
 
 @lru_cache
-def _shapes(size: int) -> list:
-    """Binary trees with `size` leaves that do not become equal by exchanging two branches; None is a leaf."""
+def _shapes(size: int) -> list[Shape]:
+    """Binary trees with `size` leaves that do not become equal by exchanging two branches."""
     if size == 1:
         return [None]
-    found = []
+    shapes: list[Shape] = []
     for left in range(size - 1, (size - 1) // 2, -1):
         for i, a in enumerate(_shapes(left)):
             others = _shapes(size - left)
-            found += [(a, b) for b in (others[: i + 1] if 2 * left == size else others)]
-    return found
+            shapes += [(a, b) for b in (others[: i + 1] if 2 * left == size else others)]
+    return shapes
 
 
-def _draw_numbers(settings, seed, index, size) -> tuple[list[np.ndarray], np.ndarray | bool]:
+def _draw_numbers(settings: CountdownSettings, seed: int, index: Words, size: int) -> tuple[Words, list[Ints]]:
+    """The candidates that have numbers, (n,), and these, `size` times (n,)."""
     low, high = (0, len(settings.tiles) - 1) if settings.tiles else settings.number
-    span, columns, word = np.uint64(high - low + 1), [], None
+    span, columns = np.uint64(high - low + 1), []
     for i in range(size):  # three fields of 21 bits in a word
-        word = random_words(seed, _NUMBERS_AT + i // 3, index) if i % 3 == 0 else word >> np.uint64(21)
-        field = word & np.uint64((1 << 21) - 1)
-        columns.append((field * span >> np.uint64(21)).astype(np.int64) + low)
+        word = random_words(seed, _NUMBERS_AT + i // 3, index) >> np.uint64(21 * (i % 3))
+        columns.append(((word & np.uint64((1 << 21) - 1)) * span >> np.uint64(21)).astype(np.int64) + low)
     if settings.tiles is None:
-        return columns, True
+        return index, columns
     seen, twice = np.zeros(len(index), np.int64), np.zeros(len(index), bool)
     for column in columns:
         bit = np.int64(1) << column
         twice |= (seen & bit) != 0
         seen |= bit
-    return [np.array(settings.tiles, np.int64)[column] for column in columns], ~twice
+    return index[~twice], [np.array(settings.tiles, np.int64)[column[~twice]] for column in columns]
 
 
-def _draw_slot(settings, split, seed, index, size, shape, solution):
-    """(index, keys, nums, target, solutions) of the candidates of one shape that are tasks of the split."""
-    nums, valid = _draw_numbers(settings, seed, index, size)
-    if valid is not True:
-        index, nums = index[valid], [column[valid] for column in nums]
-    tree = _Evaluation(settings, nums, random_words(seed, _OPERATORS_AT, index), len(index), solution)
+def _draw_slot(
+    settings: CountdownSettings, split: str | None, seed: int, index: Words, size: int, shape: Shape, solution: bool
+) -> tuple[Words, Chunk]:
+    """The candidates of one shape that are tasks of the split: their indexes, (tasks,), and the tasks."""
+    index, nums = _draw_numbers(settings, seed, index, size)
+    tree = _Evaluation(settings, nums, random_words(seed, _OPERATORS_AT, index), solution)
     numerator, denominator = tree.evaluate(shape)
     denominator = np.ones_like(numerator) if denominator is None else denominator
     low, high = settings.target
@@ -129,76 +138,76 @@ def _draw_slot(settings, split, seed, index, size, shape, solution):
         value = numerator / denominator
         # Floats choose, integers decide.
         near = np.flatnonzero(tree.valid & (value > low - 0.5) & (value < high + 0.5) & (value == np.rint(value)))
+    near = near[numerator[near] == value[near].astype(np.int64) * denominator[near]]
     target = value[near].astype(np.int64)
-    near = near[numerator[near] == target * denominator[near]]
-    target = value[near].astype(np.int64)
-    chosen = [column[near] for column in nums]
-    ordered = sort_columns(chosen)
+    ordered = sort_columns([column[near] for column in nums])
     mine = in_split(ordered, target, split)
     near, target = near[mine], target[mine]
     keys = pack(settings, [column[mine] for column in ordered], target)
-    rows = np.zeros((len(near), settings.count[1]), np.int64)
-    rows[:, :size] = np.stack([column[mine] for column in chosen], axis=1)
-    texts = tree.texts(shape, near, rows) if solution else None
-    rows[:, :size] = shuffled(rows[:, :size], random_words(seed, _ORDER_AT, index[near]))
-    return index[near], keys, rows, target, texts
+    rows = np.stack([column[near] for column in nums], axis=1)
+    columns = {"solution": tree.texts(shape, near, rows)} if solution else {}
+    filled = np.zeros((len(near), settings.count[1]), np.int64)
+    filled[:, :size] = shuffled(rows, random_words(seed, _ORDER_AT, index[near]))
+    return index[near], Chunk(keys, np.full(len(near), size), filled, target, columns)
 
 
 class _Evaluation:
-    """Evaluates one shape for many candidates; `valid` says where every intermediate result was allowed."""
+    """Evaluates one shape for many candidates (n,); `valid` (n,) says where every intermediate result was allowed."""
 
-    def __init__(self, settings, nums, word, length, keep_codes):
-        self.settings, self.nums, self.word = settings, nums, word
-        self.valid = np.ones(length, bool)
-        self.codes = [] if keep_codes else None
+    def __init__(self, settings: CountdownSettings, nums: list[Ints], word: Words, keep_codes: bool):
+        self.settings, self.word = settings, word
+        self.valid: Mask = np.ones(len(word), bool)
+        self.keep_codes = keep_codes
+        self.codes: list[np.ndarray] = []  # for each operation, from the inside: which it is, (n,)
         self.leaves = iter(nums)
-        self.kinds = np.array([OPERATORS.index(symbol) for symbol in settings.operators], np.uint8)
+        self.operators = np.array([OPERATORS.index(symbol) for symbol in settings.operators], np.uint8)
         bits = settings.count[1] * log2(settings.number[1]) + settings.count[1]
         self.limit = None if bits < 62 else 2**30
         # Signs can be moved out of any expression with a positive value, if there is a sum to turn a difference into:
         # nothing is lost where the larger operand stands first.
         self.ordered = not settings.negative or "+" in settings.operators
 
-    def evaluate(self, shape):
-        """(numerator, denominator) of a branch; the denominator is never 0 where valid."""
+    def evaluate(self, shape: Shape) -> tuple[Ints, Ints | None]:
+        """(numerator, denominator) of a branch, (n,) each; the denominator is never 0 where valid, None for 1."""
         if shape is None:
             return next(self.leaves), None
         (an, ad), (bn, bd) = self.evaluate(shape[0]), self.evaluate(shape[1])
         field, self.word = self.word & np.uint64(511), self.word >> np.uint64(9)
-        kind = self.kinds[((field & np.uint64(255)) * np.uint64(len(self.kinds)) >> np.uint64(8)).astype(np.uint8)]
+        choice = (field & np.uint64(255)) * np.uint64(len(self.operators)) >> np.uint64(8)
+        operator = self.operators[choice.astype(np.uint8)]
         back = field > np.uint64(255)
         one = an if bd is None else an * bd
         other = bn if ad is None else bn * ad
         both = ad if bd is None else bd if ad is None else ad * bd
         if self.settings.fractions:
-            swap = back if not self.ordered else np.where(kind == _SUB, one < other, back)
+            swap = back if not self.ordered else np.where(operator == _SUB, one < other, back)
         else:
-            swap = one < other if self.ordered else np.where(kind == _DIV, np.abs(one) < np.abs(other), back)
+            swap = one < other if self.ordered else np.where(operator == _DIV, np.abs(one) < np.abs(other), back)
         first, second = np.where(swap, other, one), np.where(swap, one, other)
-        product = an * bn
-        numerator = np.choose(kind, (one + other, first - second, product, first))
-        if self.codes is not None:
-            self.codes.append(
-                np.where(swap & (kind == _SUB), _SUB_BACK, np.where(swap & (kind == _DIV), _DIV_BACK, kind))
-            )
-        divides = kind == _DIV
+        numerator = np.choose(operator, (one + other, first - second, an * bn, first))
+        divides = operator == _DIV
+        if self.keep_codes:
+            swapped = np.where(swap & (operator == _SUB), _SUB_BACK, operator)
+            self.codes.append(np.where(swap & divides, _DIV_BACK, swapped))
         self.valid &= ~divides | (second != 0)
+        denominator: Ints | None = None
         if self.settings.fractions:
             denominator = np.where(divides, second, 1 if both is None else both)
         else:
             with np.errstate(divide="ignore", invalid="ignore"):
                 quotient = np.nan_to_num(first / second, posinf=0.0, neginf=0.0).astype(np.int64)
             self.valid &= ~divides | (quotient * second == first)
-            numerator, denominator = np.where(divides, quotient, numerator), None
+            numerator = np.where(divides, quotient, numerator)
         self._restrict(numerator, denominator)
         return numerator, denominator
 
-    def texts(self, shape, which, rows) -> list[str]:
-        """The expression of each of these candidates, whose numbers are `rows`."""
+    def texts(self, shape: Shape, which: Ints, rows: Ints) -> np.ndarray:
+        """The expression of each of these candidates, whose numbers are `rows` (tasks, numbers): str as objects."""
         codes = np.stack([code[which] for code in self.codes], axis=1).tolist()
-        return [_template(shape, tuple(code)).format(*row) for code, row in zip(codes, rows.tolist(), strict=True)]
+        texts = [_template(shape, tuple(code)).format(*row) for code, row in zip(codes, rows.tolist(), strict=True)]
+        return np.array(texts, object)
 
-    def _restrict(self, numerator, denominator):
+    def _restrict(self, numerator: Ints, denominator: Ints | None) -> None:
         size = np.abs(numerator)
         if self.settings.largest is not None:
             self.valid &= size <= self.settings.largest * (1 if denominator is None else np.abs(denominator))
@@ -209,15 +218,15 @@ class _Evaluation:
 
 
 @lru_cache(maxsize=2**14)
-def _template(shape, codes) -> str:
+def _template(shape: Shape, codes: tuple[int, ...]) -> str:
     """The expression with "{0}" for the first number, and so on."""
-    places, codes = count(), iter(codes)
+    places, remaining = count(), iter(codes)
 
-    def written(branch):
+    def written(branch: Shape) -> Written:
         if branch is None:
             return f"{{{next(places)}}}", "atom"
         left, right = written(branch[0]), written(branch[1])
-        code = next(codes)
+        code = next(remaining)
         if code in (_SUB_BACK, _DIV_BACK):
             left, right = right, left
         return join(left, _SYMBOLS[code], right)

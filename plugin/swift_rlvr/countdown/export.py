@@ -19,7 +19,7 @@ import numpy as np
 from swift_rlvr.countdown.arrays import Chunk
 from swift_rlvr.countdown.generator import TASK_ONLY, Columns, batches
 from swift_rlvr.countdown.settings import CountdownSettings
-from swift_rlvr.errors import InputError
+from swift_rlvr.errors import InputError, require
 
 FORMATS = (".jsonl", ".parquet")
 _ROW_GROUP = 1 << 17
@@ -105,11 +105,10 @@ def _write_jsonl(part: Path, chunks: Iterable[Chunk], written: int, progress: Ca
 
 
 def _write_parquet(part: Path, chunks: Iterable[Chunk], written: int, progress: Callable[[int], object]) -> int:
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError as error:
-        raise InputError("to write Parquet files, install pyarrow: pip install pyarrow") from error
+    require("pyarrow", extra="train", purpose="writing a Parquet file")
+    import pyarrow as pa
+    from pyarrow import parquet
+
     writer: Any = None
     waiting: list[Any] = []
 

@@ -151,6 +151,18 @@ def test_a_column_of_another_length_is_refused(case):
             reward([case.good, case.good], **repeat(case.columns, 2) | {name: [value]})
 
 
+@pytest.mark.parametrize("value", ["42", b"42", {"a": 1}, 42], ids=repr)
+def test_what_is_no_list_is_refused(case, value):
+    reward, case = case
+    for name in reward.columns:
+        with pytest.raises(ValueError, match=f"{type(reward).__name__}: '{name}' must be a list of one value per"):
+            reward([case.good], **repeat(case.columns, 1) | {name: value})
+    with pytest.raises(ValueError, match="'completions' must be a list"):
+        reward(value, **repeat(case.columns, 2))
+    with pytest.raises(ValueError, match="'task' must be a list"):
+        type(reward)(tasks="mine")([case.good], **repeat(case.columns, 1), task=value)
+
+
 def test_other_columns_are_ignored(case):
     reward, case = case
     extra = {"answer": ["x"], "trainer_state": object(), "finish_reason": [None], "prompts": None, "task": [None]}
@@ -233,6 +245,16 @@ def test_bad_parameters_raise_when_it_is_built():
     row = {"nums": [[1, 2]], "target": [2]}
     assert countdown(notation="strict")(["<answer>1 × 2</answer>"], **row) == [0.0]
     assert countdown(notation="lenient")(["<answer>1 × 2</answer>"], **row) == [1.0]
+
+
+def test_the_registry_knows_short_names():
+    assert REWARDS["accuracy"] is REWARDS["external_accuracy"] is REWARDS.get("accuracy")
+    assert "accuracy" in REWARDS and "external_accuracy" in REWARDS
+    assert "luck" not in REWARDS and REWARDS.get("luck") is None
+    with pytest.raises(KeyError, match="^'luck'$"):
+        REWARDS["luck"]
+    assert list(REWARDS) == [reward.name for reward in REWARDS.values()] == list(dict(REWARDS))
+    assert len(REWARDS) == len(list(REWARDS))
 
 
 def test_the_registry_refuses_duplicates():

@@ -8,6 +8,7 @@ from importlib import import_module
 
 import pytest
 import swift_rlvr.rewards
+from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import Reward
 from swift_rlvr.rewards.cosine import CosineLengthReward
 from swift_rlvr.rewards.parameters import Parameters, parameter, read_parameters, variable, was_given
@@ -133,6 +134,18 @@ def test_a_keyword_of_another_type_is_named(name, value, accepted):
     with pytest.raises(ValueError, match=f"^external_some: {name} must be {accepted}, not ") as error:
         read(**{name: value})
     assert str(error.value).endswith(repr(value))
+
+
+def test_a_value_out_of_range_is_named_by_where_it_comes_from(monkeypatch):
+    args = Arguments(some_count=-1)
+    with pytest.raises(InputError, match="^--some_count must be more than 0, not -1$"):
+        read(args)
+    monkeypatch.setenv("EXTERNAL_SOME_COUNT", "-2")
+    with pytest.raises(InputError, match="^EXTERNAL_SOME_COUNT must be more than 0, not -2$") as error:
+        read(args)
+    assert error.value.field == "EXTERNAL_SOME_COUNT"
+    with pytest.raises(InputError, match="^external_some: count must be more than 0, not -3$"):
+        read(args, count=-3)
 
 
 def test_keywords_become_the_parameters_type():

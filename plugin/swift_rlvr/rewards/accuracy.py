@@ -10,7 +10,8 @@ from typing import Any
 from swift_rlvr.math_answers import MathVerifier, Reason
 from swift_rlvr.math_answers.verifier import shared_verifier
 from swift_rlvr.rewards.base import Explanation, Grade, Reward, rules_in_order
-from swift_rlvr.rewards.parameters import Parameters, parameter
+from swift_rlvr.rewards.parameters import Parameters as BaseParameters
+from swift_rlvr.rewards.parameters import parameter
 
 RULES = {  # in the order in which they are checked
     Reason.BAD_GOLD: "the gold in the column solution can be parsed",
@@ -41,7 +42,7 @@ class AccuracyReward(Reward):
     reasons = tuple(map(str, Reason))
 
     @dataclass(frozen=True)
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         tasks: tuple[str, ...] = parameter(
             ("math", "gsm8k", "numina_math_tir", "bespoke_stratos"),
             "values of the column `task` to which the reward applies",
@@ -51,7 +52,7 @@ class AccuracyReward(Reward):
         batch_timeout: float = parameter(5.0, "seconds for a batch, plus 0.01 for each answer")
         workers: int = parameter(0, "worker processes; 0: one for each usable core, at most 8")
 
-        def __post_init__(self):
+        def __post_init__(self) -> None:
             self.require(0 < self.timeout < math.inf, "timeout", "a number of seconds above 0")
             self.require(0 < self.batch_timeout < math.inf, "batch_timeout", "a number of seconds above 0")
             self.require(self.workers >= 0, "workers", "0 or the number of processes")

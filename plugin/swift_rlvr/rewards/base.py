@@ -124,8 +124,6 @@ class Reward:
     def __init__(self, args: object = None, **parameters: Any):
         """Take ms-swift's training arguments, which are not kept because they do not pickle, or parameters by name."""
         self.parameters: Any = read_parameters(self.Parameters, self.name, args, parameters, other_names=REWARDS)
-        if self.parameters.warn_after < 0:  # here, since a subclass's __post_init__ need not call that of Parameters
-            raise ValueError(f"{self.name}: warn_after must be 0 or more, not {self.parameters.warn_after!r}")
         self.log: Any = None
         """The `swift_rlvr.runs.reasons.ReasonLog` of a training run, to which every grade is added."""
         self.neutral: float | None = None

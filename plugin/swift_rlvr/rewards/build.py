@@ -1,19 +1,18 @@
-"""Which rewards are to grade, with which parameters, and which columns of a row they take."""
+"""Rewards from the names and settings of a command line, and the columns that a reward takes from a row."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS, Reward
-from swift_rlvr.rewards.parameters import read_parameters, variable
+from swift_rlvr.rewards.parameters import values_from_texts
 
 
 def full_name(name: str) -> str:
-    """A reward's name in the registry, which may be given without its prefix; InputError for an unknown one.
+    """A reward's name in the registry; the prefix may be left out. InputError for an unknown one.
 
     >>> full_name("countdown"), full_name("external_countdown")
     ('external_countdown', 'external_countdown')
@@ -23,43 +22,38 @@ def full_name(name: str) -> str:
     return REWARDS[name].name
 
 
-def build_rewards(chosen: Iterable[str], settings: Iterable[str] = ()) -> list[Reward]:
+def build_rewards(names: Iterable[str], settings: Iterable[str] = ()) -> list[Reward]:
     """Build rewards with parameters written as `NAME=VALUE`, for each reward that has one, or `REWARD.NAME=VALUE`.
 
-    A parameter not given here is taken from its environment variable, else it has its default.
+    A parameter that is not set here comes from its environment variable, or else has its default.
 
     >>> build_rewards(["countdown"], ["notation=strict"])[0].parameters.notation
     'strict'
     """
-    chosen = list(dict.fromkeys(map(full_name, chosen)))
-    known = {name: [each.name for each in fields(REWARDS[name].Parameters)] for name in chosen}
-    given: dict[str, dict[str, str]] = {name: {} for name in chosen}
+    texts: dict[str, dict[str, str]] = {full_name(name): {} for name in names}
+    known = {name: [each.name for each in fields(REWARDS[name].Parameters)] for name in texts}
     for setting in settings:
         key, equals, value = setting.partition("=")
         reward, dot, key = key.strip().rpartition(".")
         if not equals or not key:
             raise InputError(f"--set: expected NAME=VALUE or REWARD.NAME=VALUE, got {setting!r}")
-        takers = [name for name in ([full_name(reward)] if dot else chosen) if key in known.get(name, ())]
+        takers = [name for name in ([full_name(reward)] if dot else texts) if key in known.get(name, ())]
         if not takers:
-            has = "; ".join(f"{name} has {', '.join(known[name])}" for name in chosen)
+            has = "; ".join(f"{name} has {', '.join(known[name])}" for name in texts)
             raise InputError(f"--set {setting}: no such parameter; {has}")
         for name in takers:
-            given[name][key] = value
-    return [_build(name, given[name]) for name in chosen]
+            texts[name][key] = value
+    return [_build(REWARDS[name], overrides) for name, overrides in texts.items()]
 
 
-def _build(name: str, given: Mapping[str, str]) -> Reward:
-    # The texts are read as those of environment variables are, so that they mean the same in both places.
-    variables = {variable(name, key): value for key, value in given.items()}
-    kind = REWARDS[name].Parameters
+def _build(cls: type[Reward], overrides: Mapping[str, str]) -> Reward:
     try:
-        parameters = read_parameters(kind, name, environment={**os.environ, **variables}, other_names=REWARDS)
-        return REWARDS[name](**{key: getattr(parameters, key) for key in given})
+        return cls(**values_from_texts(cls.Parameters, overrides))
+    except InputError as error:
+        name = (error.field or "").removeprefix(f"{cls.name}: ")
+        raise InputError(error.problem, f"--set {name}" if name in overrides else error.field) from error
     except ValueError as error:
-        message = str(error)
-        for key in given:
-            message = message.replace(variable(name, key), f"--set {key}")
-        raise InputError(message) from error
+        raise InputError(str(error)) from error
 
 
 def missing_column(reward: Reward, row: Mapping[str, Any]) -> str | None:
@@ -71,5 +65,5 @@ def missing_column(reward: Reward, row: Mapping[str, Any]) -> str | None:
 
 
 def columns_for(reward: Reward, rows: Sequence[Mapping[str, Any]]) -> dict[str, list]:
-    """The columns that a reward uses, one value a row; what a row lacks is None, as it is in ms-swift."""
+    """The columns that a reward uses, one value per row, None where a row has none, as in ms-swift."""
     return {name: [row.get(name) for row in rows] for name in (*reward.columns, *reward.optional_columns, "task")}

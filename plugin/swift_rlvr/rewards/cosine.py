@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from swift_rlvr.rewards.base import REWARDS, Explanation, Grade, Reward, Rule
-from swift_rlvr.rewards.parameters import Parameters, parameter
+from swift_rlvr.rewards.parameters import Parameters as BaseParameters
+from swift_rlvr.rewards.parameters import parameter
 from swift_rlvr.rewards.sharing import shared_batch, shared_grades
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length, with_unit
 
@@ -39,7 +40,7 @@ class CosineLengthReward(Reward):
     reasons = ("right", "wrong", "not graded")
 
     @dataclass(frozen=True)
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         tasks: tuple[str, ...] = parameter((), "values of the column `task` to which it applies; none: as `accuracy`")
         accuracy: str = parameter("external_accuracy", "the reward that says whether an answer is right")
         min_len_value_wrong: float = parameter(
@@ -57,7 +58,7 @@ class CosineLengthReward(Reward):
         max_len: int = parameter(1000, "the length from which on the value stays", flag="cosine_max_len")
         unit: str = parameter("tokens", "`tokens` or `characters`; characters where the row has no token ids")
 
-        def __post_init__(self):
+        def __post_init__(self) -> None:
             names = sorted(REWARDS.keys() - {CosineLengthReward.name})
             self.require(self.accuracy in names, "accuracy", f"one of {', '.join(names)}")
             self.require(self.max_len >= 1, "max_len", "1 or more")

@@ -8,7 +8,8 @@ from swift_rlvr.countdown import Reason, verify
 from swift_rlvr.countdown.arithmetic import MAX_CHARS
 from swift_rlvr.countdown.verifier import check_notation
 from swift_rlvr.rewards.base import Explanation, Grade, Reward, rules_in_order
-from swift_rlvr.rewards.parameters import Parameters, parameter
+from swift_rlvr.rewards.parameters import Parameters as BaseParameters
+from swift_rlvr.rewards.parameters import parameter
 
 RULES = {  # in the order in which `verify` checks them
     Reason.BAD_GOLD: "nums and target can be read",
@@ -42,11 +43,11 @@ class CountdownReward(Reward):
     reasons = tuple(map(str, Reason))
 
     @dataclass(frozen=True)
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         tasks: tuple[str, ...] = parameter(("countdown",), "values of the column `task` to which the reward applies")
         notation: str = parameter("lenient", "`strict` reads plain ASCII, `lenient` typographic and LaTeX forms too")
 
-        def __post_init__(self):
+        def __post_init__(self) -> None:
             check_notation(self.notation)
 
     def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:

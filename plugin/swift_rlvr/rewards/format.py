@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 
 from swift_rlvr.answers import completion_text, without_end_tokens
 from swift_rlvr.rewards.base import Explanation, Grade, Reward, rules_in_order
-from swift_rlvr.rewards.parameters import Parameters, parameter
+from swift_rlvr.rewards.parameters import Parameters as BaseParameters
+from swift_rlvr.rewards.parameters import parameter
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 OK = "ok"
@@ -119,7 +120,7 @@ class FormatReward(Reward):
     strict: ClassVar[bool] = False
 
     @dataclass(frozen=True)
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         think_opened: bool = parameter(False, "the prompt ends with <think>, which the completion does not show")
 
     def _fault(self, text: str | None, row: Mapping[str, Any]) -> tuple[str, str]:

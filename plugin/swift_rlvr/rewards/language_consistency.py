@@ -20,7 +20,8 @@ from typing import Any
 
 from swift_rlvr.answers import reasoning
 from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
-from swift_rlvr.rewards.parameters import Parameters, parameter
+from swift_rlvr.rewards.parameters import Parameters as BaseParameters
+from swift_rlvr.rewards.parameters import parameter
 
 LANGUAGES = {
     **dict.fromkeys(("en", "de", "fr", "es", "it", "pt", "nl", "pl", "cs", "sv", "tr", "vi", "id"), "Latin"),
@@ -125,10 +126,10 @@ class LanguageConsistencyReward(Reward):
     reasons = ("consistent", "mixed", "other language", "no words", "no text", "unknown language")
 
     @dataclass(frozen=True)
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         language: str = parameter("en", "the language to reason in, by its code")
 
-        def __post_init__(self):
+        def __post_init__(self) -> None:
             self.require(script_of(self.language) is not None, "language", "one of " + ", ".join(LANGUAGES))
 
     def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
-from swift_rlvr.rewards.parameters import Parameters, parameter
+from swift_rlvr.rewards.parameters import Parameters as BaseParameters
+from swift_rlvr.rewards.parameters import parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length, token_ids, with_unit
 
 
@@ -26,12 +27,12 @@ class LengthReward(Reward):
     reasons = ("length", "no text")
 
     @dataclass(frozen=True)
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         unit: str = parameter("characters", "`characters` or `tokens`; characters where the row has no token ids")
         scale: float = parameter(1.0, "what the length is multiplied by")
         max_length: int = parameter(0, "longer completions count as this long; 0: no limit")
 
-        def __post_init__(self):
+        def __post_init__(self) -> None:
             self.require(self.unit in ("characters", "tokens"), "unit", "'characters' or 'tokens'")
             self.require(self.max_length >= 0, "max_length", "0 or more")
 

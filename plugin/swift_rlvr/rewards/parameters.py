@@ -8,8 +8,8 @@ Each reward has a frozen dataclass `Parameters`. A value is taken from the first
 3. ms-swift's flag for the same thing, where there is one and it was given: ``--cosine_max_len 2000``;
 4. the default.
 
-A variable that begins with a reward's name and fits none of its parameters is an error, and so is a value of another
-type, not a number or infinite: a typing mistake must not train with the default.
+It is an error where a variable begins with a reward's name and fits none of its parameters, and where a value is of
+another type or not finite: after a typing mistake nobody should train with the default.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_origin, get_type_hints
+
+from swift_rlvr.errors import InputError
 
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-_KINDS = {
+_ACCEPTED = {
     bool: "true or false",
     int: "a whole number",
     float: "a finite number",
@@ -38,15 +40,18 @@ def parameter(default: Any, help: str, flag: str | None = None) -> Any:
 
 @dataclass(frozen=True)
 class Parameters:
-    """What every reward can be told. Subclasses add fields and check them in `__post_init__` with `require`."""
+    """The parameters of every reward. Subclasses add fields and check them in `__post_init__` with `require`."""
 
     tasks: tuple[str, ...] = parameter((), "values of the column `task` to which the reward applies; none: all")
     warn_after: int = parameter(20, "batches without a reward other than 0 after which to warn; 0: never")
 
     def require(self, condition: bool, name: str, accepted: str) -> None:
-        """Raise ValueError naming the parameter, its value and what is accepted, unless `condition` holds."""
+        """Raise InputError naming the parameter, its value and what is accepted, unless `condition` holds."""
         if not condition:
-            raise ValueError(f"{name} must be {accepted}, not {getattr(self, name)!r}")
+            raise InputError(f"must be {accepted}, not {getattr(self, name)!r}", field=name)
+
+
+P = TypeVar("P", bound=Parameters)
 
 
 def variable(reward_name: str, parameter_name: str) -> str:
@@ -59,49 +64,71 @@ def variable(reward_name: str, parameter_name: str) -> str:
 
 
 def read_parameters(
-    kind: type[Parameters],
+    cls: type[P],
     reward_name: str,
     args: object = None,
-    given: Mapping[str, Any] | None = None,
+    overrides: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
     other_names: Iterable[str] = (),
-) -> Parameters:
+) -> P:
     """Build a reward's parameters from keywords, environment, ms-swift's flags and defaults, in this order.
 
     Args:
-        kind: the dataclass. reward_name: the reward's key in the registry.
+        cls: the dataclass.
+        reward_name: the reward's key in the registry.
         args: ms-swift's training arguments, or None.
-        given: keywords. environment: the variables; None for those of the process.
+        overrides: the keywords.
+        environment: the variables; None for those of the process.
         other_names: the other rewards, so that EXTERNAL_FORMAT_STRICT_TASKS is not read as one of external_format's.
 
     Raises:
-        TypeError: for a keyword that is no parameter.
-        ValueError: for a value that does not fit or a variable that fits no parameter.
+        TypeError: for a keyword that is not a parameter.
+        InputError: for a value that does not fit or a variable that fits no parameter. Its field is the variable, the
+            flag, or reward and keyword, as in "external_cosine: max_len".
 
     >>> read_parameters(Parameters, "external_mine", environment={"EXTERNAL_MINE_TASKS": "math, gsm8k"}).tasks
     ('math', 'gsm8k')
     """
     environment = os.environ if environment is None else environment
-    known = {each.name: each for each in fields(kind)}
-    given = dict(given or {})
-    unknown = sorted(given.keys() - known.keys())
+    overrides = overrides or {}
+    known = {each.name: each for each in fields(cls)}
+    unknown = sorted(overrides.keys() - known.keys())
     if unknown:
         raise TypeError(f"{reward_name} has no parameter {unknown[0]!r}; it has {', '.join(known)}")
     _refuse_unknown_variables(known, reward_name, environment, other_names)
-    types = get_type_hints(kind)
+    types = _types(cls)
+    sources = {name: f"{reward_name}: {name}" for name in known}
     values = {}
-    for name, each in known.items():
-        flag = each.metadata.get("flag")
-        if name in given:
-            values[name] = given[name]
-        elif variable(reward_name, name) in environment:
-            values[name] = _parse(variable(reward_name, name), environment[variable(reward_name, name)], types[name])
-        elif flag and was_given(args, flag):
-            values[name] = getattr(args, flag)
     try:
-        return kind(**{name: _checked(name, value, types[name]) for name, value in values.items()})
+        for name, each in known.items():
+            own, flag = variable(reward_name, name), each.metadata.get("flag")
+            if name in overrides:
+                value = overrides[name]
+            elif own in environment:
+                value, sources[name] = _from_text(environment[own], types[name]), own
+            elif flag and was_given(args, flag):
+                value, sources[name] = getattr(args, flag), f"--{flag}"
+            else:
+                continue
+            values[name] = _checked(name, value, types[name])
+        parameters = cls(**values)
+        parameters.require(parameters.warn_after >= 0, "warn_after", "0 or more")  # no __post_init__ to rely on
+        return parameters
+    except InputError as error:
+        field = None if error.field is None else sources.get(error.field, error.field)
+        raise InputError(error.problem, field) from None
     except ValueError as error:
-        raise ValueError(f"{reward_name}: {error}") from None
+        raise InputError(f"{reward_name}: {error}") from None
+
+
+def values_from_texts(cls: type[Parameters], texts: Mapping[str, str]) -> dict[str, Any]:
+    """Keywords from texts, which are read as the texts of environment variables are.
+
+    >>> values_from_texts(Parameters, {"tasks": "math, gsm8k", "warn_after": "5"})
+    {'tasks': ('math', 'gsm8k'), 'warn_after': 5}
+    """
+    types = _types(cls)
+    return {name: _from_text(text, types[name]) for name, text in texts.items()}
 
 
 def stray_variables(names: Iterable[str], environment: Mapping[str, str] | None = None) -> list[str]:
@@ -116,9 +143,9 @@ def stray_variables(names: Iterable[str], environment: Mapping[str, str] | None 
 
 
 def was_given(args: object, flag: str) -> bool:
-    """Whether an ms-swift flag was given, told from the command line or from a value that is not its default.
+    """Whether an ms-swift flag was given: it is on the command line, or its value is not the default.
 
-    The default alone cannot tell: `--repetition_max_penalty -1.0` is ms-swift's default, and a wish all the same.
+    The value alone does not tell: `--repetition_max_penalty -1.0` is ms-swift's default, and may be given all the same.
     """
     value = getattr(args, flag, None)
     if value is None:
@@ -129,7 +156,7 @@ def was_given(args: object, flag: str) -> bool:
     declared = getattr(type(args), "__dataclass_fields__", {}).get(flag)
     if declared is None or declared.default is MISSING:
         return False
-    if declared.default is None:  # a length that was not given is filled in by ms-swift with this one
+    if declared.default is None:  # ms-swift fills in a length that was not given
         return value != getattr(args, "max_completion_length", None)
     return value != declared.default
 
@@ -143,33 +170,35 @@ def _refuse_unknown_variables(known, reward_name: str, environment: Mapping[str,
             raise ValueError(f"{name} is set, and {reward_name} has no such parameter; it has {', '.join(accepted)}")
 
 
-def _parse(name: str, text: str, kind: Any) -> Any:
-    kind = getattr(kind, "__origin__", kind)
+def _types(cls: type[Parameters]) -> dict[str, type]:
+    return {name: get_origin(each) or each for name, each in get_type_hints(cls).items()}
+
+
+def _from_text(text: str, cls: type) -> Any:
+    """The value that a text stands for; the text itself where it stands for none, which `_checked` then refuses."""
     text = text.strip()
+    if cls is tuple:
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    if cls is bool:
+        return _BOOLEANS.get(text.lower(), text)
     try:
-        if kind is bool:
-            return _BOOLEANS[text.lower()]
-        if kind is tuple:
-            return tuple(part.strip() for part in text.split(",") if part.strip())
-        value = kind(text)
-        if kind is float and not math.isfinite(value):
-            raise ValueError
-        return value
-    except (KeyError, ValueError):
-        raise ValueError(f"{name} must be {_KINDS[kind]}, not {text!r}") from None
+        value = cls(text)
+    except ValueError:
+        return text
+    return text if cls is float and not math.isfinite(value) else value
 
 
-def _checked(name: str, value: Any, kind: Any) -> Any:
-    """The value of a keyword or flag as the parameter's type; names may be one text with commas, as in a variable."""
-    kind = getattr(kind, "__origin__", kind)
-    if kind is tuple and isinstance(value, str):
-        return _parse(name, value, kind)
-    if kind is tuple:
+def _checked(name: str, value: Any, cls: type) -> Any:
+    """The value as the parameter's type; names may be one text with commas."""
+    if cls is tuple:
+        value = _from_text(value, cls) if isinstance(value, str) else value
         fits = isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)
-    elif kind is float:
-        fits = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    elif isinstance(value, bool):
+        fits = cls is bool
+    elif cls is float:
+        fits = isinstance(value, (int, float)) and math.isfinite(value)
     else:
-        fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+        fits = isinstance(value, cls)
     if not fits:
-        raise ValueError(f"{name} must be {_KINDS[kind]}, not {value!r}")
-    return kind(value) if kind in (tuple, float) else value
+        raise InputError(f"must be {_ACCEPTED[cls]}, not {value!r}", field=name)
+    return cls(value)

@@ -18,7 +18,8 @@ from typing import Any
 
 from swift_rlvr.answers import reasoning
 from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
-from swift_rlvr.rewards.parameters import Parameters, parameter
+from swift_rlvr.rewards.parameters import Parameters as BaseParameters
+from swift_rlvr.rewards.parameters import parameter
 
 _MARKER = re.compile(
     r"""
@@ -40,7 +41,7 @@ def steps(text: str) -> list[str]:
     >>> steps("Step 1: Add 3 and 4. Step 2: Double it.\n- \n- \n- double it.")
     ['add 3 and 4.', 'double it.']
     """
-    found = {}  # as a set that keeps the order
+    found: dict[str, None] = {}  # a set that keeps the order
     markers = list(_MARKER.finditer(text))
     for number, marker in enumerate(markers):
         end = markers[number + 1].start() if number + 1 < len(markers) else len(text)
@@ -65,10 +66,10 @@ class ReasoningStepsReward(Reward):
     reasons = ("enough steps", "few steps", "no steps", "no text")
 
     @dataclass(frozen=True)
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         steps: int = parameter(3, "the number of steps that earns the whole reward")
 
-        def __post_init__(self):
+        def __post_init__(self) -> None:
             self.require(self.steps >= 1, "steps", "a whole number of at least 1")
 
     def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:

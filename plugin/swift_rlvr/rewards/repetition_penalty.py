@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
-from swift_rlvr.rewards.parameters import Parameters, parameter
+from swift_rlvr.rewards.parameters import Parameters as BaseParameters
+from swift_rlvr.rewards.parameters import parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, token_ids
 
 # Scripts written without spaces, of which each character is a unit: Thai and Lao, Myanmar, Khmer; CJK punctuation, Kana
@@ -54,14 +55,14 @@ class RepetitionPenaltyReward(Reward):
     reasons = ("no repetition", "repetition", "too short", "no text")
 
     @dataclass(frozen=True)
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         n_grams: int = parameter(3, "n, the number of words or tokens compared at once", flag="repetition_n_grams")
         max_penalty: float = parameter(
             -0.1, "the reward that endless repetition comes close to", flag="repetition_max_penalty"
         )
         unit: str = parameter("words", "`words` or `tokens`; words where the row has no token ids")
 
-        def __post_init__(self):
+        def __post_init__(self) -> None:
             self.require(1 <= self.n_grams <= 100, "n_grams", "a whole number from 1 to 100")
             self.require(self.max_penalty <= 0, "max_penalty", "0 or less")
             self.require(self.unit in ("words", "tokens"), "unit", "'words' or 'tokens'")

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
-from swift_rlvr.rewards.parameters import Parameters, parameter
+from swift_rlvr.rewards.parameters import Parameters as BaseParameters
+from swift_rlvr.rewards.parameters import parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length, token_ids, with_unit
 
 DEFAULT_MAX_LENGTH = 1024  # where no trainer says its own; the Countdown experiment's
@@ -30,7 +31,7 @@ class SoftOverlongReward(Reward):
     reasons = ("within the limit", "in the cache", "beyond the limit", "no text")
 
     @dataclass(frozen=True)
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         max_length: int = parameter(
             0,
             f"from here on -1; 0: the training's max_completion_length, without a training {DEFAULT_MAX_LENGTH}",
@@ -40,7 +41,7 @@ class SoftOverlongReward(Reward):
             0, "how far before max_length the punishment begins; 0: a fifth of max_length", flag="soft_cache_length"
         )
 
-        def __post_init__(self):
+        def __post_init__(self) -> None:
             self.require(self.max_length >= 0, "max_length", "0 or more")
             self.require(self.cache_length >= 0, "cache_length", "0 or more")
             if self.max_length:

@@ -7,7 +7,8 @@ from typing import Any
 from swift_rlvr.answers import without_end_tokens
 from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
 from swift_rlvr.rewards.format import TAGS, opens_think, with_opening
-from swift_rlvr.rewards.parameters import Parameters, parameter
+from swift_rlvr.rewards.parameters import Parameters as BaseParameters
+from swift_rlvr.rewards.parameters import parameter
 
 WITH_LINE_BREAKS = ("<think>\n", "\n</think>\n", "\n<answer>\n", "\n</answer>")  # in the order of TAGS
 ONCE, REPEATED, MISSING, INSIDE = "once", "more than once", "missing", "not on a line of its own"
@@ -34,7 +35,7 @@ class TagCountReward(Reward):
     reasons = ("all tags", "repeated tag", "missing tag", "tag not on its own line", "no tags", "no text")
 
     @dataclass(frozen=True)
-    class Parameters(Parameters):
+    class Parameters(BaseParameters):
         own_line: bool = parameter(True, "a tag counts only with the line breaks around it that the recipe asks for")
         think_opened: bool = parameter(False, "the prompt ends with <think>, which the completion does not show")
 

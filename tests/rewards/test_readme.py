@@ -209,7 +209,7 @@ def test_console_output_is_what_the_command_prints(number, tmp_path):
     start = words.index("swift-rlvr")
     (tmp_path / "completions.jsonl").write_text(*blocks("jsonl"))
     result = subprocess.run(
-        [sys.executable, "-m", "swift_rlvr.cli.app", *words[start + 1 :]],
+        [sys.executable, "-m", "swift_rlvr.cli", *words[start + 1 :]],
         cwd=tmp_path,
         env={
             **{name: value for name, value in os.environ.items() if not name.startswith("EXTERNAL_")},

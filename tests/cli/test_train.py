@@ -1,131 +1,209 @@
-"""`swift-rlvr train` and scripts/train_from_scratch.sh: flags, a small run with its continuation, and mistakes."""
+"""`swift-rlvr train` with our own trainer: file and flags, a small run with its continuation, and mistakes."""
 
-import sys
-from dataclasses import fields
-from pathlib import Path
+import os
+from unittest.mock import Mock, patch
 
 import pytest
-from helpers import flags
-from helpers import run as run_script
-from swift_rlvr.cli import app as cli
-from swift_rlvr.cli.train import PANELS
+
+pytest.importorskip("transformers", reason="needs the extra [train]")
+from commands import WIDE, ran, refused
+from paths import DATASETS
+from swift_rlvr.cli import app
+from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.report import read_steps
-from swift_rlvr.grpo import GRPOSettings
+from swift_rlvr.grpo import GRPOSettings, GRPOTrainer
 from swift_rlvr.jsonl import read_json, read_jsonl
+from swift_rlvr.runs.folder import diverged
 from swift_rlvr.tiny_model import WEIGHTS
+from swift_rlvr.training.arguments import read_command
+from swift_rlvr.training.scratch import ScratchArguments
+from typer.testing import CliRunner
 
-ROOT = Path(__file__).parents[2]
-COUNTDOWN = f"countdown:{ROOT}/datasets/countdown/tiny_train.jsonl#20"
-GSM8K = f"gsm8k:{ROOT}/datasets/gsm8k/train.jsonl"
-SMALL = ("--num-generations", 4, "--batch-size", 8, "--max-completion-length", 12, "--top-p", 1, "--top-k", 0)
-
-
-def train(monkeypatch, *arguments) -> int:
-    """The exit code of `swift-rlvr train ARGUMENTS`."""
-    monkeypatch.setattr(sys, "argv", ["swift-rlvr", "train", *map(str, arguments)])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    return ended.value.code or 0
+COUNTDOWN = f"countdown:{DATASETS}/countdown/tiny_train.jsonl#20"
+GSM8K = f"gsm8k:{DATASETS}/gsm8k/train.jsonl"
+SMALL = ("--num_generations", 4, "--max-completion-length", 12, "--top_p", 1, "--top-k", 0)
 
 
-def test_the_flags_are_the_fields_of_the_settings():
-    known = {field.name: field.default for field in fields(GRPOSettings)}
-    flagged = {name: default for panel in PANELS.values() for name, (_, default, _) in panel.items()}
-    assert known.pop("reward_weights") is None  # --reward-weight
-    assert known.pop("bf16") is False and flagged.pop("bf16") is None  # where the GPU can
-    assert flagged == known
+def read(*words):
+    command = read_command(list(map(str, words)))
+    return command.parse((ScratchArguments, GRPOSettings))
 
 
-def test_a_run_its_continuation_and_the_question_at_the_end(monkeypatch, tmp_path, capsys):
+@pytest.fixture
+def config(tmp_path):
+    """Writes a file with settings, and leaves the environment as it was."""
+
+    def write(text: str) -> str:
+        (tmp_path / "run.yaml").write_text(f"model: tiny\ndataset: gsm8k\nreward_funcs: [accuracy]\n{text}\n")
+        return str(tmp_path / "run.yaml")
+
+    with patch.dict(os.environ):
+        yield write
+
+
+# What is read
+
+
+def test_a_run_without_settings_has_the_defaults():
+    arguments, settings = read("--model", "tiny", "--dataset", "gsm8k", "--reward_funcs", "a", "--output_dir", "out")
+    assert settings == GRPOSettings()
+    assert (arguments.set, arguments.system, arguments.use_hf) == (None, None, False)
+
+
+def test_flags_override_the_file_with_dashes_or_underscores_and_parameters_are_added(config):
+    path = config(
+        "output_dir: out\nlearning_rate: 5e-7\nnum_generations: 16\nuse_hf: true\nreward_weights: [0.5]\n"
+        "system: '- Think.'\nepsilon_high:\ngradient_accumulation_steps: 4\nset: [notation=strict]"
+    )
+    arguments, settings = read(
+        path, "--num-generations", 8, "--reward_funcs", "countdown", "format", "--reward-weights", 1, "-2.5",
+        "--max_steps=-1", "--set", "warn_after=3", "--set", "warn_after=4",
+    )  # fmt: skip
+    assert arguments.reward_funcs == ["countdown", "format"] and settings.reward_weights == [1.0, -2.5]
+    assert arguments.set == ["notation=strict", "warn_after=3", "warn_after=4"]
+    assert (arguments.model, arguments.use_hf, arguments.system) == ("tiny", True, "- Think.")
+    assert (settings.learning_rate, settings.num_generations, settings.batch_size) == (5e-7, 8, 16)
+    assert settings.epsilon_high is None and settings.max_steps == -1
+
+
+def test_the_file_names_the_trainer_and_the_flag_wins(config):
+    path = config("trainer: trl")
+    assert read_command([path]).trainer == "trl"
+    assert read_command([path, "--trainer", "scratch"]).trainer == "scratch"
+    assert read_command([]).trainer == "scratch"
+
+
+def test_variables_of_the_file_are_set_unless_they_are_set_already(config, monkeypatch):
+    monkeypatch.setenv("RLVR_ONE", "mine")
+    read_command([config("ENV: {RLVR_ONE: theirs, RLVR_TWO: 2}")])
+    assert (os.environ["RLVR_ONE"], os.environ["RLVR_TWO"]) == ("mine", "2")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("num_generation: 8", "run.yaml: there is no setting 'num_generation'; the nearest is num_generations"),
+        ("xyzzy: 1", "run.yaml: there is no setting 'xyzzy'; `swift-rlvr train --trainer scratch --help` lists all"),
+        ("trainer: swift", "run.yaml: trainer must be one of scratch, trl, got 'swift'"),
+        ("loss_type: ppo", "--loss_type/--loss-type: invalid choice: 'ppo' (choose from "),
+        ("beta: high", "--beta: invalid float value: 'high'"),
+        ("ENV: 3", "run.yaml: ENV: expected variables"),
+        ("beta: [", "run.yaml: not YAML"),
+        ("seed: 7", "the following arguments are required: --output_dir/--output-dir"),
+    ],
+)
+def test_mistakes_in_the_file_are_named(config, text, problem):
+    with pytest.raises(InputError) as raised:
+        read(config(text))
+    assert problem in str(raised.value)
+
+
+def test_a_file_that_is_no_settings_or_not_there(tmp_path):
+    (tmp_path / "list.yaml").write_text("- a\n")
+    with pytest.raises(InputError, match="expected settings, such as `num_generations: 8`"):
+        read(tmp_path / "list.yaml")
+    with pytest.raises(InputError, match="cannot read gone.yaml: No such file"):
+        read("gone.yaml")
+
+
+def test_help_tells_how_and_with_a_trainer_lists_all_settings():
+    assert "--resume_from_checkpoint true" in ran("train", "--help")
+    listed = " ".join(ran("train", "--trainer", "scratch", "--help").split())
+    for name in (*GRPOSettings.__dataclass_fields__, *ScratchArguments.__dataclass_fields__):
+        assert f"--{name}" in listed
+    assert "Completions for each prompt. (default: 8)" in listed
+
+
+# Running
+
+
+def test_a_run_its_continuation_and_the_question_at_the_end(tmp_path):
     out = tmp_path / "run"
-    given = ("--model", WEIGHTS, "--dataset", COUNTDOWN, "--out", out, "--reward", "countdown", "--reward", "format",
-             "--reward-weight", 1, "--reward-weight", 0.5, *SMALL, "--beta", 0.01, "--max-steps", 2)  # fmt: skip
-    assert train(monkeypatch, *given) == 0
-    said = capsys.readouterr().out
-    assert "20 rows, 2 updates with 8 completions in groups of 4, on cpu" in said
-    assert f"saved: {out}/checkpoint-2" in said and "countdown: reward" in said
+    words = ("train", "--model", WEIGHTS, "--dataset", COUNTDOWN, "--output_dir", out, "--beta", 0.01,
+             "--reward_funcs", "countdown", "format", "--reward_weights", 1, 0.5, *SMALL)  # fmt: skip
+    shown = ran(*words, "--max_steps", 2, columns=400)
+    assert "20 rows, 2 updates with 8 completions in groups of 4, on cpu" in shown
+    assert "step 2/2  reward" in shown
+    assert f"saved: {out}/checkpoint-2" in shown and "countdown: reward" in shown
     args = read_json(out / "checkpoint-2" / "args.json")
-    assert args["trainer"] == "swift_rlvr.grpo" and args["reward_weights"] == [1.0, 0.5]
+    assert args["trainer"] == "scratch" and args["reward_weights"] == [1.0, 0.5]
+    assert args["reward_parameters"]["external_countdown"]["notation"] == "lenient"
     assert args["system"].startswith("You are a helpful assistant.")
     first = read_steps(out)[0]
     means = (first[f"rewards/{name}/mean"] for name in ("CountdownReward", "FormatReward"))
     assert first["reward"] == pytest.approx(sum(weight * mean for weight, mean in zip((1, 0.5), means, strict=True)))
 
-    assert train(monkeypatch, *given) == 2
-    assert "holds another run; choose another folder, or go on with that run" in capsys.readouterr().err
-    assert train(monkeypatch, *given, "--resume") == 0  # nothing is left to do
+    words = (*words, "--max_steps", 2)
+    assert "holds another run (args.json, logging.jsonl, checkpoint-2); choose another folder" in refused(*words)
+    resume = ("--resume_from_checkpoint", "true")
+    ran(*words, *resume)  # nothing is left to do
     assert [step["step"] for step in read_steps(out)] == [1, 2]
-    assert train(monkeypatch, *given, "--resume", "--dataset", GSM8K, "--reward", "accuracy") == 2
-    assert "--resume: the run in" in capsys.readouterr().err
-    assert train(monkeypatch, *given, "--resume", "--beta", 0.5) == 2
-    assert "cannot be continued with other settings: there beta 0.01, now 0.5" in capsys.readouterr().err
+    for changed, problem in (
+        (("--beta", 0.5), "beta was 0.01 and is 0.5"),
+        (("--dataset", GSM8K, "--reward_funcs", "format", "tag_count"), f"dataset was '{COUNTDOWN}' and is '{GSM8K}'"),
+        (
+            ("--set", "notation=strict"),
+            "reward_parameters.external_countdown.notation was 'lenient' and is 'strict'",
+        ),
+    ):
+        message = message_of(*words, *resume, *changed)
+        assert "cannot be resumed with other settings: " in message and problem in message
 
 
-def test_gsm8k_with_the_recipes_rewards(monkeypatch, tmp_path):
+def message_of(*words, code: int = 2) -> str:
+    """As `refused`, where something was printed before."""
+    result = CliRunner().invoke(app, list(map(str, words)), env=WIDE)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_gsm8k_with_the_recipes_rewards(tmp_path):
     rewards = ("external_format_strict", "external_tag_count", "external_accuracy")
-    chosen = [part for name in rewards for part in ("--reward", name)]
     out = tmp_path / "run"
-    given = ("--model", WEIGHTS, "--dataset", f"{GSM8K}#4", "--out", out, *chosen, *SMALL, "--beta", 0)
-    assert train(monkeypatch, *given, "--max-steps", 1, "--num-iterations", 2, "--loss-type", "dapo") == 0
+    words = ("--model", WEIGHTS, "--dataset", f"{GSM8K}#4", "--output_dir", out, "--reward_funcs", *rewards, *SMALL)
+    ran("train", *words, "--beta", 0, "--max_steps", 1, "--num_iterations", 2, "--loss_type", "dapo")
     (step,) = read_steps(out)
     assert {f"rewards/{name}Reward/mean" for name in ("FormatStrict", "TagCount", "Accuracy")} <= step.keys()
     assert all(line["reasons"]["AccuracyReward"] for _, line in read_jsonl(out / "reasons.jsonl"))
 
 
 @pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (diverged("run", 4, "the loss is nan"), 3, "training has diverged at step 4: the loss is nan"),
+        (KeyboardInterrupt(), 130, "interrupted; --resume_from_checkpoint true goes on from the last checkpoint"),
+    ],
+)
+def test_how_a_run_that_breaks_off_ends(tmp_path, monkeypatch, error, code, message):
+    monkeypatch.setattr(GRPOTrainer, "train", Mock(side_effect=error))
+    words = ("--model", WEIGHTS, "--dataset", COUNTDOWN, "--output_dir", tmp_path / "run", *SMALL)
+    assert message in message_of("train", *words, "--reward_funcs", "format", code=code)
+
+
+@pytest.mark.parametrize(
     ("changed", "message"),
     [
         (["--temperature", 0], "--temperature must be more than 0, got 0.0"),
-        (["--batch-size", 6], "--batch-size must be a multiple of num_generations, 4, got 6"),
-        (["--loss-type", "ppo"], "--loss-type must be one of grpo, dapo, dr_grpo, got 'ppo'"),
-        (["--reward", "luck"], "there is no reward 'luck'"),
-        (["--reward-weight", 1, "--reward-weight", 2], "--reward-weight must be one for each of 1 rewards, got 2"),
-        (["--dataset", "countdown:gone.jsonl"], "--dataset: cannot read gone.jsonl"),
-        (["--dataset", "countdown:empty.jsonl"], "--dataset: empty.jsonl: no rows"),
+        (
+            ["--num_generations", 6],
+            "--per_device_train_batch_size times gradient_accumulation_steps must be a multiple",
+        ),
+        (["--temprature", 1], "--temprature: there is no such setting; the nearest is temperature"),
+        (["--reward_funcs", "luck"], "there is no reward 'luck'"),
+        (["--reward_weights", 1, 2], "--reward_weights must be one for each of 1 rewards, got 2"),
+        (["--dataset", "countdown:gone.jsonl"], "--dataset cannot read gone.jsonl"),
+        (["--dataset", "countdown:empty.jsonl"], "--dataset empty.jsonl: no rows"),
         (["--dataset", COUNTDOWN.replace("#20", "#1")], "the dataset has 1 rows, too few for one step"),
         (["--model", "./nowhere"], "--model ./nowhere: cannot be loaded"),
-        (["--max-completion-length", 2000], "--max-completion-length must be at most 9"),
-        (["--resume"], "--resume: run has no checkpoint to go on from"),
+        (["--max_completion_length", 2000], "--max_completion_length must be at most 9"),
+        (["--resume_from_checkpoint", "true"], "--resume_from_checkpoint true: expected true or a checkpoint in run"),
     ],
 )
-def test_mistakes_name_the_flag(monkeypatch, tmp_path, capsys, changed, message):
+def test_mistakes_name_the_flag(monkeypatch, tmp_path, changed, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.jsonl").touch()
-    given = ("--model", WEIGHTS, "--dataset", COUNTDOWN, "--out", "run", *SMALL, *changed)
-    assert train(monkeypatch, *given, *([] if "--reward" in changed else ["--reward", "countdown"])) == 2
-    said = capsys.readouterr().err
-    assert message in said and "Traceback" not in said
+    words = ["--model", WEIGHTS, "--dataset", COUNTDOWN, "--output_dir", "run", *SMALL, *changed]
+    if "--reward_funcs" not in changed:
+        words += ["--reward_funcs", "countdown"]
+    assert message in message_of("train", *words)
     assert not (tmp_path / "run").exists()
-
-
-def test_the_script_on_a_gpu_is_the_recipe(tmp_path):
-    shown = run_script("train_from_scratch.sh", "--seed", "7", gpus=2, folder=tmp_path, DRY_RUN="1")
-    assert shown.returncode == 0, shown.stderr
-    prepare, command = shown.stdout.splitlines()
-    expected = {"model": "Qwen/Qwen2.5-0.5B-Instruct", "max-prompt-tokens": "300", "max-answer-tokens": "200",
-                "rows": "1024", "out": "output/scratch_gsm8k/gsm8k_1024.jsonl"}  # fmt: skip
-    assert flags(prepare) == expected
-    assert command.startswith("CUDA_VISIBLE_DEVICES=0 swift-rlvr train ")
-    expected = {"model": "Qwen/Qwen2.5-0.5B-Instruct", "dataset": "gsm8k:output/scratch_gsm8k/gsm8k_1024.jsonl",
-                "num-generations": "8", "epsilon": "0.2", "beta": "0.04", "temperature": None, "top-p": "0.9",
-                "top-k": "50", "num-iterations": "1", "learning-rate": "1e-6", "seed": "7"}  # fmt: skip
-    actual = flags(command)
-    assert {name: actual.get(name) for name in expected} == expected
-    words = command.split()
-    pairs = list(zip(words, words[1:], strict=False))
-    assert [value for name, value in pairs if name == "--reward"] == [
-        "external_format_strict", "external_tag_count", "external_accuracy"]  # fmt: skip
-    assert [value for name, value in pairs if name == "--reward-weight"] == ["0.5", "0.5", "1"]
-
-
-@pytest.mark.parametrize(("task", "dataset"), [("gsm8k", "gsm8k"), ("countdown", "countdown")])
-def test_the_scripts_small_files_are_there(task, dataset, tmp_path):
-    shown = run_script("train_from_scratch.sh", folder=tmp_path, DRY_RUN="1", TASK=task)
-    name, _, path = flags(shown.stdout)["dataset"].partition(":")
-    assert name == dataset and Path(path).is_file()
-
-
-def test_the_script_says_which_tasks_there_are(tmp_path):
-    shown = run_script("train_from_scratch.sh", folder=tmp_path, DRY_RUN="1", TASK="chess")
-    assert shown.returncode == 2
-    assert "TASK must be gsm8k or countdown, got chess; for another one set DATASET and REWARDS" in shown.stderr

@@ -33,7 +33,7 @@ def train(context: typer.Context) -> None:
     question of the dataset. Exit status: 2 for settings that cannot be used,
     3 where training diverges, 130 where it is interrupted.
 
-    swift-rlvr train scripts/configs/scratch_countdown_cpu.yaml --max_steps 10
+    swift-rlvr train scripts/configs/countdown_scratch_cpu.yaml --max_steps 10
     """
     if not context.args or context.args in (["--help"], ["-h"]):
         typer.echo("Usage: swift-rlvr train [CONFIG.yaml] [--trainer scratch|trl] [--name value ...]\n")

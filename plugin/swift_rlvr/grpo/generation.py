@@ -56,7 +56,8 @@ def sample_tokens(logits: Tensor, temperature: float, top_k: int, top_p: float, 
         logits = logits.masked_fill(torch.zeros_like(surplus).scatter(1, order, surplus), -torch.inf)
     reached = logits.softmax(-1).cumsum(-1)
     drawn = torch.rand(len(logits), 1, dtype=torch.double, device=logits.device, generator=generator)
-    return torch.searchsorted(reached, drawn * reached[:, -1:], right=True).squeeze(1)
+    chosen = torch.searchsorted(reached, drawn * reached[:, -1:], right=True).squeeze(1)
+    return chosen.clamp(max=logits.shape[1] - 1)  # beyond the end where logits are NaN, which the loss then shows
 
 
 @torch.no_grad()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -87,14 +87,19 @@ def check_same_settings(checkpoint: str | Path, settings: Mapping[str, Any]) -> 
     args = training_args(checkpoint)
     if args is None:
         raise InputError(f"{checkpoint}: expected a checkpoint of a run, with {ARGS} in it or one folder above")
-    before, now = args[1], as_json(settings)
-    changes = [
-        f"{name} was {before.get(name)!r} and is {value!r}"
-        for name, value in now.items()
-        if name not in MAY_CHANGE and before.get(name) != value
-    ]
+    changes = list(_changes(args[1], as_json(settings)))
     if changes:
         raise InputError(f"{checkpoint}: cannot be resumed with other settings: {'; '.join(changes[:5])}")
+
+
+def _changes(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    for name, value in now.items():
+        if name in MAY_CHANGE or before.get(name) == value:
+            continue
+        if isinstance(value, dict) and isinstance(before.get(name), dict):
+            yield from _changes(before[name], value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name} was {before.get(name)!r} and is {value!r}"
 
 
 def as_json(settings: Mapping[str, Any]) -> dict[str, Any]:

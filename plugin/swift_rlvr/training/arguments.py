@@ -40,9 +40,7 @@ class RunArguments:
     dataset: str = field(
         metadata={"help": "NAME:FILE, FILE, NAME or NAME:SPLIT, each with #N for the first N rows; NAME is a task."}
     )
-    reward_funcs: list[str] = field(
-        metadata={"help": "Names of rewards, with or without external_.", "action": "extend"}
-    )
+    reward_funcs: list[str] = field(metadata={"help": "Names of rewards, with or without external_."})
     set: list[str] | None = setting(
         "NAME=VALUE or REWARD.NAME=VALUE, parameters of rewards; flags add to those of the file.", action="extend"
     )

@@ -1,4 +1,4 @@
-"""`swift-rlvr explain` and `swift-rlvr score`: what they print and write, and what they say to mistakes."""
+"""`swift-rlvr explain` and `swift-rlvr score`: what they print and write, and how they refuse mistakes."""
 
 import json
 import os
@@ -9,15 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
-from swift_rlvr.cli import app as cli
+from commands import ran, refused
+from paths import PLUGIN
 from swift_rlvr.cli.render import visible
 from swift_rlvr.rewards import REWARDS, Explanation, Grade, Reward, Rule
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.tasks.countdown import to_messages
-from typer.testing import CliRunner
 
-PLUGIN = Path(__file__).parents[2] / "plugin"
-HEAVY_PACKAGES = {"torch", "swift", "vllm", "deepspeed", "transformers", "trl", "accelerate", "numpy"}
 TASK = ["--nums", "3 5 7", "--target", "22"]
 RIGHT, WRONG = "<answer>3 * 5 + 7 = 22</answer>", "<answer>3 + 5 * 7</answer>"
 
@@ -42,24 +40,8 @@ def registry(monkeypatch):
     monkeypatch.setitem(REWARDS, Accuracy.name, Accuracy)
 
 
-def printed(*arguments, stdin=None) -> str:
-    result = CliRunner().invoke(cli.app, list(map(str, arguments)), input=stdin, env={"COLUMNS": "80"})
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
 def explained(*arguments, stdin=None) -> dict:
-    return json.loads(printed("explain", *arguments, "--json", stdin=stdin))["rewards"]
-
-
-def refused(monkeypatch, capsys, *arguments) -> str:
-    """What `swift-rlvr ARGUMENTS` says when it ends with code 2."""
-    monkeypatch.setattr(sys, "argv", ["swift-rlvr", *map(str, arguments)])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    said = capsys.readouterr()
-    assert ended.value.code == 2 and "Traceback" not in said.err and not said.out
-    return " ".join(said.err.replace("│", " ").split())
+    return json.loads(ran("explain", *arguments, "--json", stdin=stdin))["rewards"]
 
 
 def write(path: Path, *rows) -> Path:
@@ -68,11 +50,11 @@ def write(path: Path, *rows) -> Path:
 
 
 def test_explain_for_people():
-    said = printed("explain", RIGHT, *TASK)
+    said = ran("explain", RIGHT, *TASK)
     assert "external_countdown: reward 1.0 (correct)" in said
     assert "Judged (14 characters):\n  3 * 5 + 7 = 22" in said
     assert "the value is the target: the value is 22, the target 22" in said and "failed" not in said
-    said = printed("explain", "<think>no</think>", *TASK)
+    said = ran("explain", "<think>no</think>", *TASK)
     assert "external_countdown: reward 0.0 (no answer)" in said and "Nothing was found that could be judged." in said
     outcomes = [line[:12].strip() for line in said.splitlines() if line.startswith(("passed", "failed", "not looked"))]
     assert outcomes == ["passed", "failed"] + ["not looked at"[:12].strip()] * 11
@@ -129,7 +111,7 @@ def test_rewards_and_parameters(registry):
     assert explained(*typographic, "--set", "notation=strict")["external_countdown"]["reward"] == 0.0
     assert explained(RIGHT, *TASK, "--column", "task=math")["external_countdown"]["reason"] == "other task"
     assert explained(RIGHT, "--column", "task=math", "--reward", "countdown")["external_countdown"]["reward"] is None
-    assert "reward none, cannot be graded (bad gold)" in printed("explain", "7", "--row", '{"nums": 0, "target": 1}')
+    assert "reward none, cannot be graded (bad gold)" in ran("explain", "7", "--row", '{"nums": 0, "target": 1}')
 
 
 def test_gold_is_for_external_accuracy(registry, monkeypatch):
@@ -141,14 +123,14 @@ def test_gold_is_for_external_accuracy(registry, monkeypatch):
 def test_no_text_reaches_the_terminal_as_it_is(registry):
     text = "<answer>[bold]3[/bold] [/] \x1b[31m\u202e\u200b\ud800\n7\t</answer>"
     row = json.dumps({"completion": text, "solution": text})
-    said = printed("explain", "--row", row, "--reward", "test_gold")
+    said = ran("explain", "--row", row, "--reward", "test_gold")
     assert r"<answer>[bold]3[/bold] [/] \x1b[31m\u202e\u200b\ud800\n" in said and r"7\t</answer>" in said
     assert "[red]equal[/red]: <answer>[bold]3" in said
     assert not set("\x1b\u202e\u200b\ud800\t") & set(said)
 
 
 def test_long_texts_are_cut(registry):
-    said = printed("explain", "-", "--gold", "1", "--reward", "test_gold", stdin="(" * 999_999 + ")")
+    said = ran("explain", "-", "--gold", "1", "--reward", "test_gold", stdin="(" * 999_999 + ")")
     assert "Judged (1,000,000 characters):" in said
     assert "(...999,400morecharacters...(" in "".join(said.split())
     assert said.count("(") < 700 and "()\n" in said.replace(" ", "")
@@ -162,35 +144,37 @@ def test_what_a_terminal_cannot_show_is_escaped():
     ("arguments", "message"),
     [
         (TASK, "COMPLETION: give what the model wrote as an argument, with --file, as - from standard input"),
-        (["x", "--file", "y", *TASK], "--file: give the completion as an argument or with --file, not both"),
-        (["x"], "--reward: name a reward, or give a Countdown task with --nums and --target"),
-        (["x", "--nums", "3"], "--reward: name a reward"),
+        (["x", "--file", "y", *TASK], "--file cannot be combined with a completion as an argument"),
+        (["x"], "name a reward with --reward, or give a Countdown task with --nums and --target"),
+        (["x", "--nums", "3"], "name a reward with --reward"),
         (["x", "--nums", "3", "--reward", "countdown"], "needs the column 'target': give it with --target 22"),
-        (["x", "--target", "3", "--reward", "countdown"], "--nums: external_countdown needs the column 'nums'"),
-        (["x", "--reward", "test_gold"], "--gold: external_test_gold needs the column 'solution'"),
+        (
+            ["x", "--target", "3", "--reward", "countdown"],
+            "needs the column 'nums': give it with --nums",
+        ),
+        (["x", "--reward", "test_gold"], "external_test_gold needs the column 'solution': give it with --gold"),
         (["x", "--reward", "nope"], "there is no reward 'nope'; there are external_countdown, external_test_gold"),
         (["x", "--nums", "3 x", "--target", "1"], "--nums: expected whole numbers such as [3, 5, 7], got '3 x'"),
         (["x", "--nums", "3", "--target", "[/red]"], "--target: expected a whole number such as 22, got '[/red]'"),
-        (["x", "--column", "nums"], "--column: expected NAME=VALUE, got 'nums'"),
+        (["x", "--column", "nums"], "--column must be NAME=VALUE, got 'nums'"),
         (["x", *TASK, "--set", "notation=loose"], "notation must be 'lenient' or 'strict', not 'loose'"),
-        (["x", "--row", "{"], "--row: the object: not JSON"),
-        (["x", "--row", "rows.jsonl"], "--row: expected '{\"nums\": [3, 5, 7], ...}', FILE.jsonl:LINE or"),
+        (["x", "--row", "{"], "--row the object: not JSON"),
+        (["x", "--row", "rows.jsonl"], "--row must be '{\"nums\": [3, 5, 7], ...}', FILE.jsonl:LINE or"),
         (["x", "--row", "no.jsonl:1"], "cannot read no.jsonl: No such file or directory"),
         (["--row", "table.jsonl:1"], "line 1 of table.jsonl has 2 completions: say which"),
-        (["--row", "table.jsonl:1:3"], "line 1 of table.jsonl has 2 completions, got table.jsonl:1:3"),
-        (["--row", "table.jsonl:1:0"], "line 1 of table.jsonl has 2 completions, got"),
+        (["--row", "table.jsonl:1:3"], "line 1 of table.jsonl has 2 completions, got position 3"),
+        (["--row", "table.jsonl:1:0"], "line 1 of table.jsonl has 2 completions, got position 0"),
         (["--row", "table.jsonl:2"], "table.jsonl has no line 2"),
         (["--row", "table.jsonl:0"], "table.jsonl has no line 0"),
-        (["--file", "latin.txt", *TASK], "--file: not UTF-8 text"),
+        (["--file", "latin.txt", *TASK], "--file latin.txt: not UTF-8 text"),
         (["--file", "no.txt", *TASK], "cannot read no.txt: No such file or directory"),
     ],
 )
-def test_mistakes_in_explain(registry, monkeypatch, tmp_path, capsys, arguments, message):
+def test_mistakes_in_explain(registry, monkeypatch, tmp_path, arguments, message):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "300")
     write(tmp_path / "table.jsonl", {"prompt": ["p", "p"], "completion": ["a", "b"]})
     (tmp_path / "latin.txt").write_bytes("3 × 5".encode("latin-1"))
-    assert message in refused(monkeypatch, capsys, "explain", *arguments)
+    assert message in refused("explain", *arguments)
 
 
 ROWS = [{"completion": text, "nums": [3, 5, 7], "target": 22} for text in (RIGHT, WRONG, WRONG, "no")]
@@ -198,7 +182,7 @@ ROWS = [{"completion": text, "nums": [3, 5, 7], "target": 22} for text in (RIGHT
 
 def test_score(tmp_path, registry):
     file, out = write(tmp_path / "c.jsonl", *ROWS), tmp_path / "new" / "graded.jsonl"
-    said = printed("score", file, "--out", out)
+    said = ran("score", file, "--out", out)
     assert "Rewards that fit the first line: external_countdown" in said
     assert "4 completions graded by 1 process in" in said and f"written: {out}" in said.replace("\n", "")
     assert max(len(line) for line in said.splitlines() if "written" not in line and "tmp" not in line) <= 80
@@ -223,16 +207,16 @@ def test_score(tmp_path, registry):
 
 def test_score_for_programs(tmp_path):
     file = write(tmp_path / "c.jsonl", *ROWS, {"completion": RIGHT, "nums": [3, 5], "target": "22"})
-    said = json.loads(printed("score", file, "--reward", "countdown", "--set", "notation=strict", "--json"))
+    said = json.loads(ran("score", file, "--reward", "countdown", "--set", "notation=strict", "--json"))
     assert said["completions"] == 5 and said["unusable"] == 0 and said["files"] == [str(file)]
     figures = said["rewards"]["external_countdown"]
     assert figures["reasons"] == {"wrong value": 2, "correct": 1, "no answer": 1, "extra number": 1}
     assert figures["mean"] == 0.2 and figures["parameters"]["notation"] == "strict"
 
 
-def test_lines_that_cannot_be_used_are_named(tmp_path, monkeypatch, capsys):
+def test_lines_that_cannot_be_used_are_named(tmp_path):
     file, out = write(tmp_path / "c.jsonl", *ROWS, *[{"[/red]": 1}] * 12, *ROWS), tmp_path / "graded.jsonl"
-    said = printed("score", file, "--reward", "countdown", "--out", out)
+    said = ran("score", file, "--reward", "countdown", "--out", out)
     assert "12 could not be used:" in said and "... and 2 more" in said
     expected = [
         f"line {number}: no completion: expected 'completion' or 'response', got '[/red]'" for number in range(5, 15)
@@ -242,7 +226,7 @@ def test_lines_that_cannot_be_used_are_named(tmp_path, monkeypatch, capsys):
     ]
     assert [json.loads(line)["line"] for line in out.read_text().splitlines()] == [1, 2, 3, 4, 17, 18, 19, 20]
     out.unlink()
-    said = refused(monkeypatch, capsys, "score", file, "--reward", "countdown", "--out", out, "--strict")
+    said = refused("score", file, "--reward", "countdown", "--out", out, "--strict")
     assert said == f"Error: {file}, {expected[0]}"
     assert list(tmp_path.iterdir()) == [file]
 
@@ -256,35 +240,35 @@ def test_lines_that_cannot_be_used_are_named(tmp_path, monkeypatch, capsys):
         (["c.jsonl", "empty.jsonl"], "empty.jsonl: the file is empty"),
         (["c.jsonl", "--reward", "nope"], "--reward: there is no reward 'nope'"),
         (["c.jsonl", "--reward", "test_gold"], "line 1: external_test_gold needs the column 'solution', and there is"),
-        (["c.jsonl", "--out", "out.txt"], "--out: expected a name ending in .jsonl, got out.txt"),
+        (["c.jsonl", "--out", "out.txt"], "--out must end in .jsonl, got out.txt"),
         (["c.jsonl", "--out", "c.jsonl"], "--out c.jsonl: this is a file to be graded"),
         (["c.jsonl", "--workers", "0"], "Invalid value for --workers"),
         (["c.jsonl", "--set", "max=1"], "--set max=1: no such parameter"),
     ],
 )
-def test_mistakes_in_score(registry, monkeypatch, tmp_path, capsys, arguments, message):
+def test_mistakes_in_score(registry, monkeypatch, tmp_path, arguments, message):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "300")
     write(tmp_path / "c.jsonl", *ROWS)
     write(tmp_path / "empty.jsonl")
-    assert message in refused(monkeypatch, capsys, "score", *arguments).replace("'--workers'", "--workers")
+    assert message in refused("score", *arguments).replace("'--workers'", "--workers")
 
 
 def start(*arguments, **options) -> subprocess.Popen:
-    command = [sys.executable, "-m", "swift_rlvr.cli.app", *map(str, arguments)]
+    command = [sys.executable, "-m", "swift_rlvr.cli", *map(str, arguments)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(command, cwd=PLUGIN, **pipes, **options)
 
 
 def test_several_processes_of_the_real_command(tmp_path):
     file = write(tmp_path / "c.jsonl", *ROWS * 2000)
-    outs = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
-    for workers, out in enumerate(outs, start=1):
-        command = start("score", file, "--reward", "countdown", "--workers", workers, "--out", out, "--json")
-        said, errors = command.communicate(timeout=60)
-        assert command.returncode == 0 and not errors
-        assert json.loads(said)["completions"] == 8000 and json.loads(said)["workers"] == workers
-    assert outs[0].read_bytes() == outs[1].read_bytes()
+    one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
+    summary = json.loads(ran("score", file, "--reward", "countdown", "--workers", 1, "--out", one, "--json"))
+    assert summary["completions"] == 8000 and summary["workers"] == 1
+    command = start("score", file, "--reward", "countdown", "--workers", 2, "--out", two, "--json")
+    output, errors = command.communicate(timeout=60)
+    assert command.returncode == 0 and not errors
+    assert json.loads(output)["completions"] == 8000 and json.loads(output)["workers"] == 2
+    assert one.read_bytes() == two.read_bytes()
 
 
 def children(pid: int) -> list[int]:
@@ -347,9 +331,3 @@ def test_workers_end_when_the_command_is_killed(grading):
     _, errors = command.communicate(timeout=30)
     assert "Traceback" not in errors
     wait_for_end(workers)
-
-
-def test_nothing_heavy_is_loaded():
-    code = "import swift_rlvr.cli.app, sys; print(*{name.split('.')[0] for name in sys.modules})"
-    result = subprocess.run([sys.executable, "-c", code], cwd=PLUGIN, capture_output=True, text=True, check=True)
-    assert not set(result.stdout.split()) & HEAVY_PACKAGES

@@ -79,7 +79,3 @@ app.command("train", cls=Command, context_settings=cli_train.CONTEXT)(cli_train.
 def main() -> None:
     """Run the command line."""
     app()
-
-
-if __name__ == "__main__":
-    main()

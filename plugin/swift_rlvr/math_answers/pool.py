@@ -22,6 +22,8 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from weakref import WeakSet
 
+from swift_rlvr.errors import require
+
 FIRST_SLICE, SHORTEST_SLICE = 0.1, 0.02
 """Seconds for an answer while others wait. One that takes longer is done again after them, with the full time. The more
 of these there are in a batch, the shorter the slice gets."""
@@ -207,6 +209,7 @@ class Pool:
     def _start(self) -> None:
         if self._nursery is not None and self._nursery.poll() is None:
             return
+        require("math_verify", extra="math", purpose="the comparison of mathematical answers")
         self._stop()
         self._control, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
         # The child must find the package even where a plugin file put it on sys.path by hand.
@@ -223,7 +226,7 @@ class Pool:
             self._stop()
             raise RuntimeError(
                 "the processes that compare mathematical answers do not start: "
-                f"try `{' '.join(command)}` by hand; math-verify must be installed"
+                f"try `{' '.join(command)}` by hand"
             )
         self._workers = [self._fork() for _ in range(self.size)]
 

@@ -20,7 +20,8 @@ help_and_exit() {
 
 # read_recipe NAME VARIABLE=FLAG... -- ARGUMENTS...: sets CONFIG to the recipe, which is the first argument if that is a
 # .yaml file and else scripts/configs/NAME.yaml, and FLAGS to what overrides it: the variables that are set, as flags,
-# and then the other arguments. Of a flag that is given twice the last counts.
+# and then the other arguments. Of a flag that is given twice the last counts. Variables that were settings once are an
+# error: a training that ignored them would be found out too late.
 read_recipe() {
   local name removed=(LEARNING_RATE SCHEDULER WARMUP WEIGHT_DECAY BETA EPSILON GENERATIONS BATCH MICRO_BATCH EVAL_BATCH
     ACCUMULATION ITERATIONS MAX_COMPLETION EPOCHS MAX_STEPS SAVE_STEPS EVAL_STEPS LOGGING_STEPS KEEP REWARDS
@@ -103,11 +104,11 @@ ensure_environment() {
   export PYTHONWARNINGS=${PYTHONWARNINGS:-ignore::FutureWarning:torch.distributed.c10d_logger}
 }
 
-# port_is_free PORT: no program has it, on any address of this machine, as swift rollout wants it.
+# port_is_free PORT: no program uses it on any address of this machine, as swift rollout requires.
 port_is_free() { can_bind "$1" 1; }
 
-# await_port PORT: until swift rollout can have a free port. For a minute after a server has ended the system keeps its
-# port for late packets, and swift rollout then takes the next one, where nobody would look for it.
+# await_port PORT: waits until swift rollout can use the port. The system holds a port for a minute after its server has
+# ended, and swift rollout would silently take the next one.
 await_port() {
   local waited
   for ((waited = 0; waited < 120; waited++)); do
@@ -130,7 +131,7 @@ with socket.socket() as s:
 PY
 }
 
-# wait_for_server HOST PORT PID LOG: until the rollout server answers; PID and LOG are empty for one started elsewhere.
+# wait_for_server HOST PORT PID LOG: until the rollout server answers. PID and LOG are empty if it was started elsewhere.
 wait_for_server() {
   local start=$SECONDS limit=${SERVER_TIMEOUT:-1800}
   until python -c "import urllib.request as r; r.urlopen('http://$1:$2/health/', timeout=2)" 2>/dev/null; do
@@ -145,7 +146,7 @@ wait_for_server() {
   echo "   the server is ready after $((SECONDS - start)) s"
 }
 
-# stop_group PID SECONDS: ends the process group that PID leads, politely first, and waits until it is gone.
+# stop_group PID SECONDS: ends the process group that PID leads, with TERM, and with KILL if it is still there after SECONDS.
 stop_group() {
   kill -TERM -- "-$1" 2>/dev/null || return 0
   local i
@@ -156,20 +157,20 @@ stop_group() {
   kill -KILL -- "-$1" 2>/dev/null || true
 }
 
-# start_group COMMAND...: runs it in the background as the leader of its own process group, whose id is in $GROUP;
-# every group started here is ended when the script ends, is interrupted or terminated.
+# start_group COMMAND...: runs it in the background as the leader of a process group, whose id is in $GROUP. All of these
+# groups are stopped when the script ends, is interrupted or is terminated.
 GROUPS_STARTED=()
 start_group() {
   setsid "$@" &
   GROUP=$!
   GROUPS_STARTED+=("$GROUP")
 }
-# run_group FUNCTION|COMMAND...: the same, and waits for it, so that an interrupt ends it at once; returns its status.
+# run_group FUNCTION|COMMAND...: the same, and waits for it; an interrupt ends it at once. Returns its status.
 run_group() {
   local status=0
   start_group bash -c '"$@"' run_group "$@"
   wait "$GROUP" || status=$?
-  # What it left behind goes now: later its id may be another's.
+  # Stop what it left behind now: later the id may belong to another group.
   stop_group "$GROUP" 5
   unset 'GROUPS_STARTED[-1]'
   return "$status"

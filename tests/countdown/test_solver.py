@@ -131,9 +131,9 @@ def forms_by_brute_force(nums, target, rules):
     return found
 
 
-def test_two_thousand_random_tasks_are_solved_exactly_where_brute_force_can():
+def test_a_thousand_random_tasks_are_solved_exactly_where_brute_force_can():
     rng, solved = random.Random(0), 0
-    for _ in range(2000):
+    for _ in range(1000):
         size = rng.choice((2, 3, 3, 4, 4))
         nums, target = [rng.randint(1, rng.choice((9, 30, 99))) for _ in range(size)], rng.randint(1, 100)
         expression = solve(nums, target)
@@ -141,7 +141,7 @@ def test_two_thousand_random_tasks_are_solved_exactly_where_brute_force_can():
         if expression is not None:
             solved += 1
             assert verify(f"<answer>{expression} = {target}</answer>", nums, target).reward == 1.0
-    assert 300 < solved < 1700
+    assert 150 < solved < 850
 
 
 @pytest.mark.parametrize(("operands", "forms"), [(1, 1), (2, 6), (3, 68), (4, 1170), (5, 27142), (6, 793002)])
@@ -163,7 +163,7 @@ def test_no_form_is_missed_by_listing_each_once(repeats):
 )
 def test_solutions_are_counted_as_by_brute_force(rules):
     rng, total = random.Random(3), 0
-    for size, tasks in ((2, 60), (3, 100), (4, 20)):
+    for size, tasks in ((2, 60), (3, 100), (4, 12)):
         nums = [[rng.randint(1, rng.choice((4, 9, 20))) for _ in range(size)] for _ in range(tasks)]
         target = [rng.choice(reachable(each, rules) or [7]) for each in nums]
         expected = [len(forms_by_brute_force(each, goal, rules)) for each, goal in zip(nums, target, strict=True)]

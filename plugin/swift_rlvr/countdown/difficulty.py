@@ -1,8 +1,8 @@
 """How hard Countdown tasks are: how many random attempts it takes until one of them hits the target, on average.
 
-An attempt takes two of the numbers at random, in random order, puts one of + - * / between them, and goes on with the
-result in place of the two until one number is left. Its chance of success is computed exactly for up to EXACT numbers;
-with more, random first steps lead to as many, and the chance is the mean over DRAWS of them.
+An attempt takes two of the numbers at random, in random order, joins them by one of + - * /, and goes on with the
+result in place of the two until one number is left. Its chance of success is exact for up to EXACT numbers. With more,
+random first steps leave EXACT of them, and the chance is the mean over DRAWS such starts.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ def figures(chances: Mapping[int, Sequence[float]]) -> dict[str, dict[str, Any]]
     >>> figures({2: [0.25, 0.125, 0.0]})
     {'2': {'tasks': 3, 'no_hit': 1, 'attempts': [5, 6, 7]}}
     """
-    found = {}
+    rows = {}
     for count, values in chances.items():
         attempts = sorted(1 / value for value in values if value)
         quartiles = quantiles(attempts, n=4, method="inclusive") if len(attempts) > 1 else attempts * 3
-        found[str(count)] = {
+        rows[str(count)] = {
             "tasks": len(values),
             "no_hit": len(values) - len(attempts),
             "attempts": [round(value) for value in quartiles],
         }
-    return found
+    return rows
 
 
 def draw_picture(chances: Mapping[int, Sequence[float]], title: str, path: str | Path) -> None:
@@ -102,7 +102,7 @@ def _chance(values: tuple[Value, ...], target: Value, memory: dict[tuple[Value, 
 
 
 def _results(left: Value, right: Value) -> list[tuple[float, Value]]:
-    """What can become of two numbers, each with its chance; a division by zero comes to nothing."""
+    """The possible results of two numbers, each with its chance; a division by zero has none."""
     (a, b), (c, d) = left, right
     results = [
         (0.25, a * d + c * b, b * d),
@@ -123,7 +123,7 @@ def _reduced_fraction(numerator: int, denominator: int) -> Value:
 
 
 def _reduced(values: tuple[Value, ...], draw: random.Random) -> tuple[Value, ...]:
-    """What random steps make of the values, until EXACT are left or a division by zero has ended the attempt."""
+    """The values after random steps, until EXACT are left or a division by zero has ended the attempt."""
     left = list(values)
     while len(left) > EXACT:
         second, first = (left.pop(place) for place in sorted(draw.sample(range(len(left)), 2), reverse=True))

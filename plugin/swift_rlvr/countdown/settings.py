@@ -1,10 +1,4 @@
-"""What Countdown tasks look like: the settings of the generator, its presets, and the split that a task belongs to.
-
-Whether a task belongs to train, validation or test is a hash of the task alone, its sorted numbers and its target, so
-no seed, size, preset or order of drawing can mix them: `split_of`.
-
-Leaves out: making tasks (countdown_generator.py). Plain Python, so that a command line starts without numpy.
-"""
+"""What Countdown tasks look like: the settings of the generator and its presets. Plain Python, without numpy."""
 
 from __future__ import annotations
 
@@ -20,16 +14,16 @@ HIGHEST_NUMBER, HIGHEST_TARGET = 1000, 10**6
 class CountdownSettings:
     """What tasks look like. Ranges are inclusive pairs (lowest, highest); None stands for no limit.
 
-    count: how many numbers, each used exactly once; 2 to 8. The sizes in the range come about equally
-        often, until a small one has no task left: tutorial's train split has some 350,000 tasks with 3 numbers.
-    number: the value of each, drawn evenly; or, where `tiles` are given, what these lie between.
+    count: how many numbers, each used exactly once; 2 to 8. The sizes in the range come about equally often, until a
+        small one has no task left: train of the preset `tutorial` has some 350,000 tasks with 3 numbers.
+    number: the value of each, drawn evenly; or, with `tiles`, the range that these lie in.
     target: the value to reach.
     operators: a selection of "+-*/".
     negative, fractions: whether an intermediate result may be negative, and whether it may be a fraction.
     largest: the largest intermediate result.
-    tiles: numbers are drawn from these without putting back.
-    solutions: how many essentially different solutions (see countdown_count.py) a task has.
-    needs: how many different operators a task needs: the fewest that one of its solutions gets by with.
+    tiles: numbers are drawn from these without replacement.
+    solutions: how many essentially different solutions (see forms.py) a task has.
+    needs: how many different operators a task needs: the fewest in one of its solutions.
     depth: how deep sums and products are nested in the shallowest solution: 1 for a sum or a product of the numbers.
 
     >>> CountdownSettings(count=(3, 9), number=(1, 9), target=(1, 40))

@@ -1,4 +1,7 @@
-"""Train, validation and test: a hash of the task alone decides, so no seed, size or preset can mix them."""
+"""Train, validation and test: a hash of the task alone decides, so no seed, size or preset can mix them.
+
+The hash is of the target and the sorted numbers. Plain Python; `arrays.mix_arrays` does it for arrays.
+"""
 
 from __future__ import annotations
 

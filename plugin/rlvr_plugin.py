@@ -1,19 +1,20 @@
-"""Tells ms-swift about this package's rewards and datasets. No logic: see swift_rlvr/rewards and swift_rlvr/tasks.
+"""Registers this package's rewards, datasets and callback with ms-swift. Registrations only: the rest is in swift_rlvr.
 
     swift rlhf --external_plugins plugin/rlvr_plugin.py --reward_funcs external_countdown format \
         --dataset countdown:datasets/countdown/train.jsonl ...
 
 Rewards go into `orms` under the names in REWARDS. A name that is there already is an error: none is overwritten.
 
-`--callbacks reward_reasons` logs the share of each reason and writes reasons.jsonl: see swift_rlvr/reason_callback.py.
+`--callbacks reward_reasons` logs the share of each reason, writes reasons.jsonl and ends a run that has diverged: see
+swift_rlvr/training/reason_callback.py.
 
-Each task in TASKS can be named in `--dataset` and `--val_dataset` as
+Each task in TASKS can be named in `--dataset` and `--val_dataset` (see swift_rlvr/training/ms_swift.py) as
 - `countdown:FILE`, a local .jsonl, .json, .parquet or .csv file with the task's columns,
 - `countdown`, the dataset on ModelScope, or on Hugging Face with `--use_hf true`; `gsm8k:test` its test split,
 - the dataset's id there, such as `zouxuhong/Countdown-Tasks-3to4`,
 each with `#N` for N rows. ms-swift has entries for these ModelScope ids. They stay, but a look-up by id finds the one
-registered last, which is ours: a prompt and a column for the reward instead of a question and an answer to learn (for
-Countdown the same prompt as ms-swift's), and an account of the rows that cannot be used.
+registered last, which is ours: a prompt and a column for the reward instead of a question and an answer to learn. For
+Countdown the prompt is the same as ms-swift's.
 """
 
 from swift.callbacks import callbacks_map

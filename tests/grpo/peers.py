@@ -1,4 +1,4 @@
-"""TRL's and ms-swift's own GRPO trainers on given completions; for test_grpo_against_trainers.py.
+"""TRL's and ms-swift's own GRPO trainers on given completions; for test_against_trainers.py.
 
 `run_trl` and `run_swift` each belong into a process of their own: importing ms-swift changes transformers for good.
 Both trainers are built from their usual arguments and run their usual `train()`: it renders the prompts, calls and

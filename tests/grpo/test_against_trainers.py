@@ -1,10 +1,10 @@
 """Our loss and gradients beside those of TRL's and ms-swift's own GRPO trainers: same weights, completions and rewards.
 
-    python -m pytest tests/test_grpo_against_trainers.py -s      # prints the table of differences
+    python -m pytest tests/grpo/test_against_trainers.py -s      # prints the table of differences
 
 Each case has four optimizer steps. Completions are taken over at the first and the third, so these are first inner
 iterations, and the second and fourth later ones; in the fourth, policy, old and reference policy are three.
-grpo_peers.py says what is put into the trainers. Two differences are known and not met here: a completion to which no
+peers.py says what is put into the trainers. Two differences are known and not met here: a completion to which no
 reward applies counts for nothing with us and as a reward of 0 with them, and ms-swift clamps k3 at 10.
 """
 
@@ -189,6 +189,7 @@ def differences(found: dict[str, Any], expected: dict[str, Any], texts: list[str
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("peer", PEERS)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_same_advantages_loss_and_gradients(peer, case, ours, theirs, table):

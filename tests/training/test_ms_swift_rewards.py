@@ -145,6 +145,7 @@ def test_ours_shows_the_same_prompt_as_ms_swifts_entry_for_the_same_rows(args):
     assert (theirs["nums"], theirs["target"]) == (ours["nums"], ours["target"])
 
 
+@pytest.mark.slow
 def test_plugin_needs_no_installation(tmp_path):
     """ms-swift puts only the plugin's folder on sys.path; -I -S leaves out the rest but for ms-swift's own."""
     site = next(path for path in sys.path if path.endswith("site-packages"))

@@ -1,11 +1,14 @@
 r"""Completion -> the text of its answer.
 
 The answer is the last ``<answer>...</answer>`` block after the last ``</think>``; without a ``</think>`` it is the last
-block of the completion. Tags are exactly these, in lower case and without attributes, as the prompt asks for. Searching
-is done with ``str.find`` and ``str.rfind``, so that a text of 100,000 unclosed tags costs no more than any other.
+block of the completion. Tags are exactly these, in lower case and without attributes, as the prompt asks for. The
+search uses ``str.find`` and ``str.rfind``, so a text of 100,000 unclosed tags costs no more than any other.
 
-Mathematics has two more customs: ``\boxed{...}`` and, in GSM8K, ``#### ...``. `marked_answer` knows all three.
+Mathematical texts mark an answer in two more ways: ``\boxed{...}`` and, in GSM8K, ``#### ...``. `marked_answer` reads
+all three.
 """
+
+from __future__ import annotations
 
 import re
 
@@ -20,7 +23,7 @@ _CODE_LANGUAGES = ("", "python", "python3", "py")
 
 
 def completion_text(completion: object) -> str | None:
-    """Return the text of a completion in either shape that trainers hand over, or None where there is none.
+    """Return the text of a completion in either shape that trainers pass, or None where there is none.
 
     Args:
         completion: a string (ms-swift), or a list of messages ``{"role": ..., "content": ...}`` (TRL), of which the
@@ -43,7 +46,7 @@ def completion_text(completion: object) -> str | None:
 
 
 def last_answer(text: str) -> str | None:
-    """Return what stands inside the answer block (white space kept), or None where no block is complete.
+    """Return the text inside the answer block, white space included, or None where no block is complete.
 
     A block ends at the first ``</answer>`` after its opening tag; an opening tag that is never closed opens nothing.
 
@@ -52,7 +55,7 @@ def last_answer(text: str) -> str | None:
     >>> last_answer("<think><answer>1+1</answer></think> that was it") is None
     True
     """
-    start = text.rfind(OPEN)  # not rpartition, which copies all that stands before
+    start = text.rfind(OPEN)  # not rpartition, which copies everything before it
     if start < 0:
         return None
     tail = text[start + _OPEN_LENGTH :]
@@ -67,7 +70,7 @@ def last_answer(text: str) -> str | None:
 
 
 def has_unclosed_answer(text: str) -> bool:
-    """Say whether an answer is opened after the last ``</think>``; asked where `last_answer` found no complete block.
+    """Return whether an answer is opened after the last ``</think>``, for a text without a complete block.
 
     >>> has_unclosed_answer("<think>...</think><answer>1+1"), has_unclosed_answer("<answer>2</answer></think>")
     (True, False)
@@ -78,7 +81,7 @@ def has_unclosed_answer(text: str) -> bool:
 def without_end_tokens(text: str) -> str:
     r"""Return the text without special tokens such as ``<|im_end|>`` and white space at its end.
 
-    Some trainers decode them along with the text; they are no part of what the policy was asked to write.
+    Some trainers decode them with the text; they are not part of what the policy was asked to write.
 
     >>> without_end_tokens("<answer>7</answer><|im_end|>\n<|endoftext|>")
     '<answer>7</answer>'
@@ -95,7 +98,7 @@ def without_end_tokens(text: str) -> str:
 
 
 def last_boxed(text: str) -> str | None:
-    r"""Return what stands in the last complete ``\boxed{...}`` or ``\fbox{...}``, or None; of nested ones the inner.
+    r"""Return the text inside the last complete ``\boxed{...}`` or ``\fbox{...}``, or None; of nested ones the inner.
 
     >>> print(last_boxed(r"\boxed{1}, so \boxed{\frac{1}{2}} and \boxed{3"), last_boxed("no box"))
     \frac{1}{2} None
@@ -114,8 +117,9 @@ def last_boxed(text: str) -> str | None:
 
 
 def _last_closed_box(text: str) -> str | None:
-    """The same in one pass over the whole text, for one whose last box is never closed."""
-    found, opened = None, []
+    """The same for a text whose last box is never closed, in one pass over all of it."""
+    opened: list[int | None] = []  # for each open brace, where its box begins; None where it opens no box
+    box = None
     for token in _BOXED_OR_BRACE.finditer(text):
         mark = token.group()
         if mark == "{":
@@ -125,12 +129,12 @@ def _last_closed_box(text: str) -> str | None:
         elif mark == "}" and opened:
             start = opened.pop()
             if start is not None:
-                found = start, token.start()
-    return None if found is None else text[found[0] : found[1]]
+                box = slice(start, token.start())
+    return None if box is None else text[box]
 
 
 def marked_answer(text: str) -> tuple[str, str] | None:
-    r"""Return how the final answer of a mathematical text is marked and what it is, or None where nothing marks it.
+    r"""Return how the final answer of a mathematical text is marked, and the answer; None where nothing marks one.
 
     Only what follows the last ``</think>`` counts. The last complete answer block decides, and in it the last
     ``\boxed{...}`` if there is one; without a block the last ``\boxed{...}`` of the text, and without that what follows
@@ -166,17 +170,17 @@ def after_think(text: str) -> str:
 
 
 def reasoning(text: str) -> str:
-    """The part of a text that holds its reasoning.
+    """Return the reasoning in a text.
 
     That is the think part, from the first ``<think>`` or, where a prompt has opened it, from the beginning, to the last
-    ``</think>``; where no think part is closed, what stands before the last ``<answer>``; else the whole text.
+    ``</think>``. Where no think part is closed, it is the text before the last ``<answer>``, or else the whole text.
 
     >>> reasoning("<think>a</think> b <answer>c</answer>"), reasoning("a</think> b"), reasoning("a <answer>c")
     ('a', 'a', 'a ')
     """
-    end = text.rfind("</think>")
+    end = text.rfind(THINK_END)
     if end < 0:
-        end = text.rfind("<answer>")
+        end = text.rfind(OPEN)
     text = without_end_tokens(text) if end < 0 else text[:end]
     start = text.find("<think>")
     return text if start < 0 else text[start + len("<think>") :]
@@ -185,8 +189,8 @@ def reasoning(text: str) -> str:
 def find_code(text: str) -> str | None:
     """Return the completion's code: the last fenced block of the answer, or the whole answer if it has no fence.
 
-    The answer is the last ``<answer>`` block after the last ``</think>``; without one, all that follows ``</think>``,
-    where a fence is needed. A block in another language, and one that is never closed, is no code.
+    The answer is the last ``<answer>`` block after the last ``</think>``. Without one it is everything after
+    ``</think>``, and then only a fenced block counts. A block in another language or without an end is not code.
 
     >>> find_code("<think>...</think>So:\\n```python\\nprint(1)\\n```\\nDone."), find_code("<answer>print(2)</answer>")
     ('print(1)', 'print(2)')
@@ -195,7 +199,7 @@ def find_code(text: str) -> str | None:
     scope = after_think(text) if answer is None else answer
     if "```" not in scope:
         return None if answer is None or not answer.strip() else answer.strip("\n")
-    found, opened = None, None
+    code, opened = None, None
     lines = scope.split("\n")
     for number, line in enumerate(lines):
         fence = line.strip()
@@ -208,9 +212,9 @@ def find_code(text: str) -> str | None:
                 opened = number, length, len(line) - len(line.lstrip()), (words.split() or [""])[0].lower()
         elif not words and length >= opened[1]:
             if opened[3] in _CODE_LANGUAGES:
-                found = opened[0], number, opened[2]
+                code = slice(opened[0] + 1, number), opened[2]
             opened = None
-    if found is None:
+    if code is None:
         return None
-    start, end, indent = found
-    return "\n".join(line[indent:] if not line[:indent].strip() else line for line in lines[start + 1 : end]) or None
+    block, indent = code
+    return "\n".join(line[indent:] if not line[:indent].strip() else line for line in lines[block]) or None

@@ -69,8 +69,10 @@ def test_golds_earn_the_maximum_of_every_reward(name, split):
         reward = REWARDS[reward_name]()
         rewards = reward(completions, **columns_for(reward, prepared))
         assert rewards == [1.0] * len(pairs), reward_name
-    assert all(task.grade(text, row)[0] == 1.0 for text, row in zip(completions, prepared, strict=True))
-    assert {task.grade("<think></think><answer>no idea</answer>", row)[0] for row in prepared} == {0.0}
+    assert {task.verifier(row) for row in (*prepared, *(raw for raw, _ in pairs))} == {task.rewards[0]}
+    verifier = REWARDS[task.rewards[0]]()
+    wrong = ["<think></think><answer>no idea</answer>"] * len(pairs)
+    assert verifier(wrong, **columns_for(verifier, prepared)) == [0.0] * len(pairs)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -165,7 +167,8 @@ def test_mixed_rows_are_graded_by_the_rewards_of_their_own_tasks_only():
     assert REWARDS["external_countdown"]()(golds, **columns) == countdown
     mathematics = [None if value else 1.0 for value in countdown]
     assert REWARDS["external_accuracy"]()(golds, **columns) == mathematics
-    assert all(TASKS["mixed"].grade(gold, row) == (1.0, "correct") for gold, row in zip(golds, rows, strict=True))
+    verifiers = ["external_countdown" if row["task"] == "countdown" else "external_accuracy" for row in rows]
+    assert [TASKS["mixed"].verifier(row) for row in rows] == verifiers
 
 
 @pytest.mark.parametrize(
@@ -190,7 +193,11 @@ def test_mixed_rows_of_tasks_without_a_dataset_bring_their_messages():
     row = {"task": "code", "messages": messages, "tests": ["assert add(1, 2) == 3"], "solution": None}
     assert TASKS["mixed"].preprocess(row) == {"task": "code", "messages": messages, "tests": row["tests"]}
     math = {"task": "math", "messages": messages, "solution": "2"}
-    assert TASKS["mixed"].grade("<answer>2</answer>", math) == (1.0, "correct")
+    assert TASKS["mixed"].preprocess(math) == math
+    assert [TASKS["mixed"].verifier(each) for each in (row, math)] == ["external_code", "external_accuracy"]
+    assert all(TASKS["mixed"].part(each).gold_completion(each) is None for each in (row, math))
+    with pytest.raises(RowError, match="column 'task'"):
+        TASKS["mixed"].verifier({"task": "chess"})
 
 
 @pytest.mark.parametrize(

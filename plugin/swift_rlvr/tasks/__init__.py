@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from . import bespoke_stratos, countdown, gsm8k, mixed, numina_math_tir
-from .task import RowError, Task
+from swift_rlvr.tasks import bespoke_stratos, countdown, gsm8k, mixed, numina_math_tir
+from swift_rlvr.tasks.task import RowError, Task
 
 __all__ = ["TASKS", "RowError", "Task", "add_task"]
 

@@ -8,11 +8,11 @@ Rows have `system` and `conversations`, as in bespokelabs/Bespoke-Stratos-17k (M
        {"from": "assistant", "value": "<|begin_of_thought|>\n\n...\n\n<|end_of_thought|>\n\n<|begin_of_solution|>\n\n
                                        ... \\boxed{1600}.\n\n<|end_of_solution|>"}]}
 
-The first user turn becomes the prompt, with the R1-Zero system prompt: the dataset's own asks for other tags than the
-format rewards look for. The column `solution` for `external_accuracy` is the last box of the last turn, in its solution
-section where it has one. Rows without a box (in the published dataset programming tasks above all, about a third) are
-left out and counted as "no box"; only past a half of them loading stops. The system prompt is part of each row, and
-ms-swift's `--system` has no effect on such rows.
+The first user turn becomes the prompt, with the R1-Zero system prompt, since the dataset's own asks for other tags than
+those of the format rewards. The column `solution` for `external_accuracy` is the last box of the last turn, in its
+solution section where it has one. Rows without a box (in the published dataset mostly programming tasks, about a third)
+are skipped and counted as "no box"; loading stops only where they are more than half. The system prompt is part of each
+row, and ms-swift's `--system` has no effect on such rows.
 
     swift rlhf --external_plugins plugin/rlvr_plugin.py --dataset bespoke_stratos:datasets/bespoke_stratos/train.jsonl \
         --reward_funcs external_accuracy external_format ...
@@ -23,39 +23,38 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, boxed_gold, grade, to_messages
-
-from .task import Reference, RowError, Task, normalised, shown
+from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, boxed_gold, to_messages
+from swift_rlvr.tasks.task import Reference, RowError, Task, normalised, shown
 
 THOUGHT, SOLUTION = ("<|begin_of_thought|>", "<|end_of_thought|>"), ("<|begin_of_solution|>", "<|end_of_solution|>")
-ASKS, ANSWERS = ("user", "human"), ("assistant", "gpt")
+USER, ASSISTANT = ("user", "human"), ("assistant", "gpt")
 
 
 def turns(row: Mapping[str, Any]) -> tuple[str, str]:
-    """The first turn of the user and the last one of the assistant; RowError where the conversation has another form.
+    """The user's first turn and the assistant's last; RowError where the conversation has another form.
 
     >>> turns({"conversations": [{"from": "user", "value": "1 + 1?"}, {"from": "assistant", "value": "2"}]})
     ('1 + 1?', '2')
     """
-    found = row.get("conversations")
-    if not isinstance(found, (list, tuple)) or len(found) < 2:
-        raise RowError("conversations", f"expected a list of two turns or more, got {shown(found)}")
-    for index, turn in enumerate(found):
-        given = turn if isinstance(turn, Mapping) else {}
-        who, said = given.get("from"), given.get("value")
-        if who not in (ANSWERS if index % 2 else ASKS) or not isinstance(said, str) or not said.strip():
-            expected = f'{{"from": "{(ASKS, ANSWERS)[index % 2][0]}", "value": a text}}'
+    conversation = row.get("conversations")
+    if not isinstance(conversation, (list, tuple)) or len(conversation) < 2:
+        raise RowError("conversations", f"expected a list of two turns or more, got {shown(conversation)}")
+    for index, turn in enumerate(conversation):
+        names = (USER, ASSISTANT)[index % 2]
+        text = turn.get("value") if isinstance(turn, Mapping) and turn.get("from") in names else None
+        if not isinstance(text, str) or not text.strip():
+            expected = f'{{"from": "{names[0]}", "value": a text}}'
             raise RowError("conversations", f"turn {index + 1}: expected {expected}, got {shown(turn)}")
-    if len(found) % 2:
+    if len(conversation) % 2:
         raise RowError("conversations", "expected the assistant to have the last turn")
-    return found[0]["value"].strip(), found[-1]["value"].strip()
+    return conversation[0]["value"].strip(), conversation[-1]["value"].strip()
 
 
 def preprocess(row: Mapping[str, Any]) -> dict[str, Any]:
     r"""Raw row -> row for training: `messages`, `solution` and `task`.
 
-    >>> asked, said = {"from": "user", "value": "1 + 1?"}, {"from": "assistant", "value": r"So it is \boxed{2}."}
-    >>> row = preprocess({"system": "Think.", "conversations": [asked, said]})
+    >>> question, answer = {"from": "user", "value": "1 + 1?"}, {"from": "assistant", "value": r"So it is \boxed{2}."}
+    >>> row = preprocess({"system": "Think.", "conversations": [question, answer]})
     >>> print(row["solution"], row["task"], [message["role"] for message in row["messages"]])
     \boxed{2} bespoke_stratos ['system', 'user']
     """
@@ -89,7 +88,6 @@ TASK = Task(
     name="bespoke_stratos",
     columns=("conversations",),
     preprocess=preprocess,
-    grade=grade,
     system=R1_ZERO_SYSTEM,
     ms_dataset_id="bespokelabs/Bespoke-Stratos-17k",
     hf_dataset_id="bespokelabs/Bespoke-Stratos-17k",

@@ -3,9 +3,9 @@
 Rows have `nums` (list of int) and `target` (int), as in zouxuhong/Countdown-Tasks-3to4 (ModelScope) and
 Jiayi-Pan/Countdown-Tasks-3to4 (Hugging Face). Both columns stay in the row for the reward `external_countdown`.
 
-The user turn is word for word the one that ms-swift has for the ModelScope id, so that it makes no difference to a run
-whether ms-swift's entry or ours answers. The system turn is not part of a row: ms-swift takes it from `--system`,
-and a row that brought its own would make that flag silently void.
+The user turn is word for word that of ms-swift's own entry for the ModelScope id, so a run does not depend on which of
+the two is used. The system turn is not part of a row: ms-swift takes it from `--system` and would ignore that flag
+for rows with a system turn of their own.
 
     swift rlhf --external_plugins plugin/rlvr_plugin.py --dataset countdown:datasets/countdown/train.jsonl ...
 """
@@ -16,9 +16,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from swift_rlvr.countdown import read_gold, verify
-
-from .task import Reference, RowError, Task, shown
+from swift_rlvr.countdown import read_gold
+from swift_rlvr.tasks.task import Reference, RowError, Task, shown
 
 SYSTEM_PROMPT = (
     "You are a helpful assistant. You first think about the reasoning process in the mind "
@@ -67,16 +66,21 @@ def parse_row(row: Mapping[str, Any]) -> tuple[list[int], int]:
     gold = read_gold([0], target)
     if gold is None:
         raise RowError("target", f"expected a whole number such as 22, got {shown(target)}")
-    # read_gold sorts, and the order of the numbers belongs to the prompt: read them one by one.
-    parts = re.findall(r"[^][(),\s]+", nums) if isinstance(nums, str) else nums
-    return [read_gold([part], 0)[0][0] for part in parts], gold[1]
+    # read_gold sorts, and the prompt keeps the order of the numbers: read them one by one.
+    parts: Any = re.findall(r"[^][(),\s]+", nums) if isinstance(nums, str) else nums
+    numbers = []
+    for part in parts:
+        number = read_gold([part], 0)
+        assert number is not None  # since all of them can be read together
+        numbers += number[0]
+    return numbers, gold[1]
 
 
 def read_prompt(prompt: str) -> tuple[list[int], int] | None:
     """The numbers and the target that a prompt made of `PROMPT` asks for, or None where it is another prompt.
 
     For completions that were logged with their prompt but without the columns. The prompt may be rendered with a chat
-    template. One that asks for two different tasks gives None: the second question may be the policy's own words.
+    template. One that asks for two different tasks gives None, since the policy may have written the second question.
 
     >>> read_prompt(f"<|im_start|>user\\n{to_messages([7, 3, 5], 22)[1]['content']}<|im_end|>\\n")
     ([7, 3, 5], 22)
@@ -92,7 +96,7 @@ def read_prompt(prompt: str) -> tuple[list[int], int] | None:
 
 
 def preprocess(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Raw row -> row for training: `messages` (user turn), `nums` and `target` as ints, `task`, and what else it has.
+    """Raw row -> row for training: `messages` (user turn), `nums` and `target` as ints, `task`, and its other columns.
 
     >>> row = preprocess({"nums": [3, 5, 7], "target": 22})
     >>> row["nums"], row["target"], len(row["messages"]), row["task"]
@@ -114,33 +118,31 @@ def identity(row: Mapping[str, Any]) -> str:
 
 
 def reference(row: Mapping[str, Any]) -> Reference | None:
-    """An equation that solves the row, or None where there is none, or where to look for it could take minutes.
+    """An equation that solves the row, or None where there is none, or where the search could take minutes.
 
     >>> reference({"nums": [3, 5, 7], "target": 22}).answer, reference({"nums": [1, 1], "target": 22})
     ('3 * 5 + 7 = 22', None)
     """
-    from swift_rlvr.countdown.solver import LARGEST, MOST_LISTED, solve  # here, as training has no use for it
+    from swift_rlvr.countdown.solver import (
+        LARGEST,
+        MOST_LISTED,
+        solve,
+    )  # here: it needs numpy, and training does not need it
 
     nums, target = parse_row(row)
     if len(nums) > MOST_LISTED or max(*nums, abs(target)) > LARGEST:
         return None
-    found = solve(nums, target)
-    return (
-        None if found is None else Reference(f"{found} = {target}", f"{found} makes {target}.", f"{found} = {target}")
-    )
-
-
-def grade(completion: str, row: Mapping[str, Any]) -> tuple[float | None, str]:
-    """(reward, reason) of one completion for a row, as the reward `external_countdown` gives it."""
-    verdict = verify(completion, row["nums"], row["target"])
-    return verdict.reward, str(verdict.reason)
+    expression = solve(nums, target)
+    if expression is None:
+        return None
+    equation = f"{expression} = {target}"
+    return Reference(equation, f"{expression} makes {target}.", equation)
 
 
 TASK = Task(
     name="countdown",
     columns=("nums", "target"),
     preprocess=preprocess,
-    grade=grade,
     system=SYSTEM_PROMPT,
     ms_dataset_id="zouxuhong/Countdown-Tasks-3to4",
     hf_dataset_id="Jiayi-Pan/Countdown-Tasks-3to4",

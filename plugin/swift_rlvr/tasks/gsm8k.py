@@ -5,8 +5,8 @@ Rows have `question` and `answer`, as in modelscope/gsm8k (ModelScope) and opena
     {"question": "A box holds 6 eggs. How many eggs are in 4 boxes?",
      "answer": "Each box holds 6 eggs, so 4 boxes hold 4*6 = <<4*6=24>>24 eggs.\n#### 24"}
 
-What follows `####`, without thousands' commas, becomes the column `solution` for `external_accuracy`; ms-swift leaves
-that name alone. The marks `<<4*6=24>>` are a calculator's and are removed. The system prompt asks for tags on lines of
+What follows `####`, without thousands' commas, becomes the column `solution` for `external_accuracy`; ms-swift keeps a
+column of that name. The calculator annotations `<<4*6=24>>` are removed. The system prompt asks for tags on lines of
 their own, as `external_format_strict` and `external_tag_count` want them; it is part of each row, and ms-swift's
 `--system` has no effect on such rows.
 
@@ -14,7 +14,7 @@ their own, as `external_format_strict` and `external_tag_count` want them; it is
         --reward_funcs external_accuracy external_format_strict external_tag_count --reward_weights 1 0.5 0.5 ...
 
 `gsm8k_one_shot` is the same with one worked example in front of each question. `gsm8k:test` is the hub's test split.
-The recipe's limits (300 tokens for the prompt, 200 for the answer, 1,024 rows) need a tokenizer:
+The limits of the GSM8K recipe (300 tokens for the prompt, 200 for the answer, 1,024 rows) need a tokenizer:
 `swift-rlvr dataset prepare gsm8k --model DIR --max-prompt-tokens 300 --max-answer-tokens 200 --rows 1024 --out FILE`.
 """
 
@@ -25,9 +25,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from swift_rlvr.tasks.math_prompts import grade, to_messages
-
-from .task import Reference, RowError, Task, normalised, shown, text_of
+from swift_rlvr.tasks.math_prompts import to_messages
+from swift_rlvr.tasks.task import Reference, RowError, Task, normalised, shown, text_of
 
 LAYOUT = "<think>\n{reasoning}\n</think>\n<answer>\n{answer}\n</answer>"
 
@@ -50,7 +49,7 @@ _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 
 
 def read_answer(answer: str) -> tuple[str, str]:
-    r"""The reasoning without the calculator's marks, and the gold without thousands' commas; RowError without a gold.
+    r"""The reasoning without calculator annotations, and the gold without thousands' commas; RowError without a gold.
 
     >>> read_answer("Together 1000 + 200 = <<1000+200=1200>>1200.\n#### 1,200")
     ('Together 1000 + 200 = 1200.', '1200')
@@ -98,7 +97,6 @@ TASK = Task(
     name="gsm8k",
     columns=("question", "answer"),
     preprocess=preprocess,
-    grade=grade,
     system=SYSTEM_PROMPT,
     ms_dataset_id="modelscope/gsm8k",
     hf_dataset_id="openai/gsm8k",

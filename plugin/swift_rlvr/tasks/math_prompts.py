@@ -1,12 +1,8 @@
-r"""What the mathematical tasks share: the R1-Zero system prompt, messages, the gold in a box, the grade."""
+r"""What the mathematical tasks share: the R1-Zero system prompt, messages, the gold in a box."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from swift_rlvr.answers import last_boxed
-from swift_rlvr.rewards.accuracy import AccuracyReward
 
 R1_ZERO_SYSTEM = (
     "A conversation between User and Assistant. The User asks a question, and the Assistant solves it. The Assistant "
@@ -23,8 +19,8 @@ def to_messages(question: str, system: str, *before: tuple[str, str]) -> list[di
     ['system', 'user', 'assistant', 'user']
     """
     turns = [("system", system)]
-    for asked, answered in before:
-        turns += [("user", asked), ("assistant", answered)]
+    for example, answer in before:
+        turns += [("user", example), ("assistant", answer)]
     return [{"role": role, "content": content} for role, content in [*turns, ("user", question)]]
 
 
@@ -34,15 +30,5 @@ def boxed_gold(solution: str) -> str | None:
     >>> print(boxed_gold(r"First \boxed{1}, then $x = \boxed{\frac{1}{2}}$."), boxed_gold("none"))
     \boxed{\frac{1}{2}} None
     """
-    found = last_boxed(solution)
-    return rf"\boxed{{{found.strip()}}}" if found and found.strip() else None
-
-
-def grade(completion: str, row: Mapping[str, Any]) -> tuple[float | None, str]:
-    """(reward, reason) of one completion for a preprocessed row, as the reward `external_accuracy` gives it.
-
-    >>> grade("<answer>7</answer>", {"solution": "7"})
-    (1.0, 'correct')
-    """
-    reward, reason = AccuracyReward().grade(completion, row)
-    return reward, reason
+    box = (last_boxed(solution) or "").strip()
+    return rf"\boxed{{{box}}}" if box else None

@@ -1,17 +1,17 @@
-r"""Rows of several tasks in one file: the column `task` says whose each row is, and the other columns are that task's.
+r"""Rows of several tasks in one file: the column `task` names the task of a row, the other columns are that task's.
 
     {"task": "countdown", "nums": [3, 5, 7], "target": 22}
     {"task": "gsm8k", "question": "A box holds 6 eggs. How many are in 4 boxes?", "answer": "4*6 = 24\n#### 24"}
     {"task": "code", "messages": [{"role": "user", "content": "Write ..."}], "tests": ["assert add(1, 2) == 3"]}
 
-Each row gets the messages and columns that its own task gives it. Rows of `math` and `code`, for which there is no
-dataset here, bring `messages` and the column of their reward, `solution` or `tests`, themselves.
+Each row gets the messages and columns of its own task. There is no dataset for `math` and `code` here: their rows bring
+`messages` and the column of their reward, `solution` or `tests`, themselves.
 
     swift rlhf --external_plugins plugin/rlvr_plugin.py --dataset mixed:tasks.jsonl \
         --reward_funcs external_countdown external_accuracy external_format ...
 
-Each reward grades the rows of its own tasks (its parameter `tasks`) and says None to the others. The same comes about
-with several names in one `--dataset`, such as `countdown:a.jsonl gsm8k:b.jsonl`.
+Each reward grades the rows of its own tasks (its parameter `tasks`) and gives None for all others. Several names in one
+`--dataset`, such as `countdown:a.jsonl gsm8k:b.jsonl`, have the same effect.
 """
 
 from __future__ import annotations
@@ -19,14 +19,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from swift_rlvr.rewards.accuracy import AccuracyReward
-from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.tasks import bespoke_stratos, countdown, gsm8k, numina_math_tir
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT
 from swift_rlvr.tasks.task import Reference, RowError, Task, normalised, shown
 
 
-def _ready(name: str, column: str, reward: str, grade: Any) -> Task:
+def _ready(name: str, column: str, reward: str) -> Task:
     """A task whose rows bring their messages and the column of their reward."""
 
     def preprocess(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,10 +37,7 @@ def _ready(name: str, column: str, reward: str, grade: Any) -> Task:
         name=name,
         columns=("messages", column),
         preprocess=preprocess,
-        grade=grade,
         system=SYSTEM_PROMPT,
-        ms_dataset_id=None,
-        hf_dataset_id=None,
         prompt="",
         identity=lambda row: normalised(_question(row)),
         reference=lambda row: None,
@@ -64,8 +59,8 @@ def _question(row: Mapping[str, Any]) -> str:
 
 _TASKS = (
     *(module.TASK for module in (countdown, gsm8k, numina_math_tir, bespoke_stratos)),
-    _ready("math", "solution", "external_accuracy", lambda text, row: tuple(AccuracyReward().grade(text, row))),
-    _ready("code", "tests", "external_code", lambda text, row: tuple(CodeReward().grade(text, row))),
+    _ready("math", "solution", "external_accuracy"),
+    _ready("code", "tests", "external_code"),
 )
 PARTS = {task.name: task for task in _TASKS}
 
@@ -101,19 +96,11 @@ def reference(row: Mapping[str, Any]) -> Reference | None:
     return part_of(row).reference(row)
 
 
-def grade(completion: str, row: Mapping[str, Any]) -> tuple[float | None, str]:
-    """(reward, reason) of one completion for a preprocessed row, as its own task grades it."""
-    return part_of(row).grade(completion, row)
-
-
 TASK = Task(
     name="mixed",
     columns=("task",),
     preprocess=preprocess,
-    grade=grade,
     system=SYSTEM_PROMPT,
-    ms_dataset_id=None,
-    hf_dataset_id=None,
     prompt="\n".join(part.prompt for part in PARTS.values()),
     identity=identity,
     reference=reference,

@@ -7,9 +7,10 @@ Rows have `problem`, `solution` and `messages`, as in AI-MO/NuminaMath-TIR (Mode
      "messages": [{"content": "How many integers ...", "role": "user"}, {"content": "Count ...", "role": "assistant"}]}
 
 `messages`, the same text as a conversation, is dropped: the prompt is the R1-Zero system prompt and the problem. The
-column `solution` for `external_accuracy` is the last box of the solution, or empty where it has none: such a row is
-kept, and the reward says None or, with `EXTERNAL_ACCURACY_NEUTRAL_GOLD=true`, 0.5. A number or a word in a proof is not
-taken for an answer. The system prompt is part of each row, and ms-swift's `--system` has no effect on such rows.
+column `solution` for `external_accuracy` is the last box of the solution. Where there is no box it is empty: the row is
+kept, and its reward is None or, with `EXTERNAL_ACCURACY_NEUTRAL_GOLD=true`, 0.5. Nothing else in a solution, such as a
+number in a proof, is taken for the answer. The system prompt is part of each row, and ms-swift's `--system` has no
+effect on such rows.
 
     swift rlhf --external_plugins plugin/rlvr_plugin.py --dataset numina_math_tir:datasets/numina_math_tir/train.jsonl \
         --reward_funcs external_accuracy external_format external_reasoning_steps external_cosine \
@@ -23,9 +24,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, boxed_gold, grade, to_messages
-
-from .task import Reference, Task, normalised, text_of
+from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, boxed_gold, to_messages
+from swift_rlvr.tasks.task import Reference, Task, normalised, text_of
 
 
 def preprocess(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,7 +64,6 @@ TASK = Task(
     name="numina_math_tir",
     columns=("problem", "solution"),
     preprocess=preprocess,
-    grade=grade,
     system=R1_ZERO_SYSTEM,
     ms_dataset_id="AI-MO/NuminaMath-TIR",
     hf_dataset_id="AI-MO/NuminaMath-TIR",

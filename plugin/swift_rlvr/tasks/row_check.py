@@ -1,4 +1,4 @@
-"""Which rows of a dataset can be used, and when too many cannot."""
+"""Which rows of a dataset can be used, and when there are too many that cannot."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from swift_rlvr.errors import InputError
 from swift_rlvr.tasks import RowError, Task
 
 LIMIT_VARIABLE = "RLVR_MAX_UNUSABLE"
-FORGIVEN = 10  # so many unusable rows never stop a run: in a small file they would soon be a large share
+FORGIVEN = 10  # this many unusable rows never stop a run: in a small file they would soon be a large share
 
 
 def check_columns(task: Task, present: Iterable[str]) -> None:
-    """Raise ValueError, naming the columns missing and present, unless all of the task's columns are there."""
+    """Raise ValueError, naming the columns missing and present, unless all columns of the task are present."""
     present = list(present)
     missing = [column for column in task.columns if column not in present]
     if missing:
@@ -25,9 +25,9 @@ def check_columns(task: Task, present: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class RowCheck:
-    """Which rows can be used: `usable` holds their indexes, `errors` one `(index, message)` for every other row.
+    """Which rows can be used.
 
-    by_label: how many rows there are of each kind of error.
+    usable: their indexes. errors: `(index, message)` of every other row. by_label: the number of errors of each kind.
     """
 
     usable: list[int]
@@ -35,7 +35,7 @@ class RowCheck:
     by_label: Mapping[str, int]
 
     def describe(self, name: str, shown: int = 10) -> str:
-        """Say which rows are unusable, the first `shown` of them one by one, counted from 1 as lines of a file are.
+        """Say which rows are unusable, and list the first `shown` of them, counted from 1 like the lines of a file.
 
         >>> RowCheck([0], [(1, "column 'target': missing")], {"target": 1}).describe("countdown")
         "countdown: 1 of 2 rows cannot be used (target: 1)\\n  row 2: column 'target': missing"
@@ -49,7 +49,7 @@ class RowCheck:
         return "\n".join(lines)
 
     def excess(self, share: float) -> str | None:
-        """Why so many unusable rows are too many, or None: none is left, or more than `share` and than FORGIVEN are.
+        """Why there are too many unusable rows, or None: no row is left, or they exceed both `share` and FORGIVEN.
 
         >>> print(RowCheck([0], [(1, "?")] * 9, {}).excess(0.1), RowCheck([], [(1, "?")], {}).excess(0.1))
         None no row is left
@@ -63,8 +63,8 @@ class RowCheck:
 
 
 def check_rows(task: Task, rows: Iterable[Mapping[str, Any]]) -> RowCheck:
-    """Try every row and keep account of those that `task.preprocess` refuses."""
-    usable, errors, by_label = [], [], Counter()
+    """Preprocess every row and collect the errors of those that `task.preprocess` refuses."""
+    usable, errors, by_label = [], [], Counter[str]()
     for index, row in enumerate(rows):
         try:
             task.preprocess(row)
@@ -77,17 +77,17 @@ def check_rows(task: Task, rows: Iterable[Mapping[str, Any]]) -> RowCheck:
 
 
 def allowed_share(task: Task, environment: Mapping[str, str] | None = None) -> float:
-    """The share of unusable rows past which loading stops: LIMIT_VARIABLE where it is set, else the task's own.
+    """The share of unusable rows above which loading stops: LIMIT_VARIABLE where it is set, else the task's own.
 
-    InputError where that is no share from 0 to 1.
+    InputError where the variable is not a share from 0 to 1.
     """
-    given = (os.environ if environment is None else environment).get(LIMIT_VARIABLE)
-    if given is None:
+    text = (os.environ if environment is None else environment).get(LIMIT_VARIABLE)
+    if text is None:
         return task.max_unusable
     try:
-        share = float(given)
+        share = float(text)
     except ValueError:
         share = -1.0
     if not 0 <= share <= 1:
-        raise InputError(f"{LIMIT_VARIABLE} must be a share from 0 to 1, got {given!r}")
+        raise InputError(f"must be a share from 0 to 1, got {text!r}", field=LIMIT_VARIABLE)
     return share

@@ -18,6 +18,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import regex  # type: ignore[import-untyped]
+
 from swift_rlvr.answers import reasoning
 from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
 from swift_rlvr.rewards.parameters import Parameters as BaseParameters
@@ -32,41 +34,44 @@ HAN_PER_KANA = 4
 CONSISTENT = 0.99
 _LETTERS_A_WORD = 4
 
-_LATIN = (
-    "A-Za-zÀ-ÖØ-öø-\u02af\u1d00-\u1d25\u1d6b-\u1d9a\u1e00-\u1eff"
-    "\u2c60-\u2c7f\ua722-\ua7ff\uab30-\uab68\ufb00-\ufb06Ａ-Ｚａ-ｚ"
-)
-_GREEK = (
-    "\u0370-\u0373\u0376-\u037d\u037f\u0386\u0388-\u03ff\u1d26-\u1d2a"
-    "\u1f00-\u1fbc\u1fbe\u1fc2-\u1fcc\u1fd0-\u1fdb\u1fe0-\u1fec\u1ff2-\u1ffc"
-)
-_RUNS = {  # characters of scripts whose words are runs of letters
-    "Cyrillic": "\u0400-\u0481\u0483-\u052f\u1c80-\u1c88\u1d2b\u2de0-\u2dff\ua640-\ua66e\ua67f-\ua69f",
-    "Hangul": "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb\uffa0-\uffdc",
-    "Arabic": "\u0610-\u061a\u0620-\u065f\u066e-\u06d3\u06d5-\u06dc\u06df-\u06e8\u06ea-\u06ef\u06fa-\u06ff"
-    "\u0750-\u077f\u0870-\u088e\u08a0-\u08ff\ufb50-\ufdff\ufe70-\ufefc",
-    "Devanagari": "\u0900-\u0963\u0970-\u097f\ua8e0-\ua8ff",
-    "Hebrew": "\u0591-\u05bd\u05d0-\u05f4\ufb1d-\ufb4f",
+_SCRIPTS = {  # with marks and signs that Unicode counts among no script, or among several
+    "Latin": r"\p{Script=Latin}",
+    "Greek": r"\p{Script=Greek}",
+    "Cyrillic": r"\p{Script=Cyrillic}\u0485\u0486",
+    "Hangul": r"\p{Script=Hangul}",
+    "Arabic": r"\p{Script=Arabic}\u0640\u064b-\u0655\u0670",
+    "Devanagari": r"\p{Script=Devanagari}\u0951-\u0954",
+    "Hebrew": r"\p{Script=Hebrew}",
+    "Han": r"\p{Script=Han}",
+    "kana": r"\p{Script=Hiragana}\p{Script=Katakana}ー\uff70\uff9e\uff9f",
+    "Thai": r"\p{Script=Thai}",
 }
-_CHARACTERS = {
-    "Han": "々〇〻\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af",
-    "kana": "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f",
-}
-_THAI = "\u0e01-\u0e3a\u0e40-\u0e4e"
-_SIGNS = (  # of formulas: neither \d nor words
-    "ªºµ²³¹¼½¾\u1d2c-\u1d6a\u1d9b-\u1dbf\u2070-\u209c\u2100-\u218f\u2460-\u24ff\u3220-\u32ff"
-    "\U0001d400-\U0001d7ff\U0001ee00-\U0001eeff"
+_SIGNS = (  # letters of formulas, in a circle or a square, raised or lowered
+    r"ªºµ\u1d2c-\u1d6a\u1d9b-\u1dbf\u2070-\u209c\u2100-\u218f\u2460-\u24ff\u3220-\u33ff"
+    r"\U0001d400-\U0001d7ff\U0001ee00-\U0001eeff"
 )
-_KNOWN = "".join((_LATIN, _GREEK, *_RUNS.values(), *_CHARACTERS.values(), _THAI, _SIGNS))
-_WORDS = {  # a run of at least two letters, or of one
-    "Latin": re.compile(f"[{_LATIN}][{_LATIN}'’\u0300-\u036f]*[{_LATIN}]"),
-    "Greek": re.compile(f"[{_GREEK}][{_GREEK}\u0300-\u036f]*[{_GREEK}]"),
-    **{script: re.compile(f"[{letters}]+") for script, letters in _RUNS.items()},
+
+
+def _letters(characters: str) -> str:
+    """The class of those characters that are letters or marks; 〇 is a letter too."""
+    return rf"[[[{characters}]&&[\p{{L}}\p{{M}}〇]]--[{_SIGNS}]]"
+
+
+def _words(script: str) -> regex.Pattern:
+    letter = _letters(_SCRIPTS[script])
+    if script in ("Latin", "Greek"):
+        return regex.compile(rf"{letter}[{letter}'’\u0300-\u036f]*{letter}", regex.V1)
+    return regex.compile(f"{letter}+", regex.V1)
+
+
+_WORDS = {
+    script: _words(script) for script in ("Latin", "Greek", "Cyrillic", "Hangul", "Arabic", "Devanagari", "Hebrew")
 }
-_LETTERS = {
-    **{script: (re.compile(f"[{letters}]+"), 1) for script, letters in _CHARACTERS.items()},
-    "Thai": (re.compile(f"[{_THAI}]+"), _LETTERS_A_WORD),
-    "other": (re.compile(rf"[^\W\d_{_KNOWN}]+"), _LETTERS_A_WORD),
+_LETTERS = {  # and how many of them count as a word
+    "Han": (_words("Han"), 1),
+    "kana": (_words("kana"), 1),
+    "Thai": (_words("Thai"), _LETTERS_A_WORD),
+    "other": (regex.compile(_letters(r"\p{L}--[" + "".join(_SCRIPTS.values()) + "]") + "+", regex.V1), _LETTERS_A_WORD),
 }
 # No branch looks for its end beyond the next place where it could begin, or else it takes all that follows, so that the
 # search is linear in the text.

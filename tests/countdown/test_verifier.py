@@ -5,8 +5,11 @@ answer block, so that most rows show the answer alone.
 """
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from swift_rlvr.countdown import Reason, grade_all, verify
-from swift_rlvr.countdown.arithmetic import MAX_CHARS
+from swift_rlvr.countdown.verifier import MAX_CHARS
+from swift_rlvr.rewards.countdown import CountdownReward
 
 R = Reason
 N3, N4 = [1, 2, 3], [1, 2, 3, 4]
@@ -191,6 +194,11 @@ TABLE = [
     ("9" * MAX_CHARS, N3, 6, 0.0, R.EXTRA_NUMBER),
     ("9" * (MAX_CHARS + 1), N3, 6, 0.0, R.TOO_LONG),
     ("1 + 2 + 3" + " " * 100_000 + "= 6", N3, 6, 1.0, R.CORRECT),  # white space does not count
+    ("(" * 509 + "1 + 2 + 3" + ")" * 510, N3, 6, 0.0, R.NOT_AN_EXPRESSION),  # the longest that is read
+    ("(" * 510 + "1 + 2 + 3" + ")" * 510, N3, 6, 0.0, R.TOO_LONG),
+    ("+".join(["1"] * (MAX_CHARS // 2)), [1] * (MAX_CHARS // 2), MAX_CHARS // 2, 1.0, R.CORRECT),
+    ("1 + 2 + 3 = " + "/".join(["7", "9"] * 250), N3, 6, 0.0, R.FALSE_EQUATION),
+    ("1 + 2 + 3 = " + "1/3-1/7+" * 120 + "1", N3, 6, 0.0, R.FALSE_EQUATION),
     ("(" * 400 + "1 + 2 + 3" + ")" * 400, N3, 6, 1.0, R.CORRECT),
     ("(" * 100_000 + "1 + 2 + 3" + ")" * 100_000, N3, 6, 0.0, R.TOO_LONG),
     ("1 + 2 + 3" + " = 6" * 200, N3, 6, 1.0, R.CORRECT),
@@ -243,11 +251,46 @@ def test_table(completion, nums, target, reward, reason):
     assert (verdict.reward is None, verdict.reward == 1.0) == (reason is R.BAD_GOLD, reason is R.CORRECT)
 
 
+def columns(rows) -> tuple[list, list, list]:
+    completions, nums, targets = ([row[i] for row in rows] for i in range(3))
+    return [block(text) if isinstance(text, str) else text for text in completions], nums, targets
+
+
 def test_the_table_in_bulk():
-    """Scored together, the rows get what they get one by one."""
-    completions = [block(row[0]) if isinstance(row[0], str) else None for row in TABLE]
-    rewards = grade_all(completions, [row[1] for row in TABLE], [row[2] for row in TABLE])
-    assert rewards == [row[3] for row in TABLE]
+    """Graded together, the rows get what they get one by one."""
+    verdicts = grade_all(*columns(TABLE))
+    assert [verdict[:2] for verdict in verdicts] == [row[3:] for row in TABLE]
+
+
+ROWS = st.sampled_from([row for row in TABLE if not isinstance(row[0], str) or len(row[0]) < 2000]) | st.tuples(
+    st.none() | st.text(alphabet="0123456789+-*/()= ×\0\n", max_size=20),
+    st.lists(st.integers(-1, 12), max_size=4) | st.sampled_from(["1, 2, 3", [1.0, 2, 3], [True, 2, 3], None]),
+    st.integers(-3, 12) | st.sampled_from(["6", 6.0, True, None]),
+)
+
+
+@given(st.lists(ROWS, max_size=8), st.sampled_from(["lenient", "strict"]))
+@settings(max_examples=300, deadline=None)
+def test_many_together_as_one_by_one(rows, notation):
+    """A verdict depends on nothing but its own row: not on the others, their order, or what was judged before."""
+    corpus = columns(rows)
+    one_by_one = [verify(*row, notation=notation) for row in zip(*corpus, strict=True)]
+    assert grade_all(*corpus, notation=notation) == one_by_one
+    backwards = grade_all(*(column[::-1] for column in corpus), notation=notation)
+    assert backwards[::-1] == one_by_one
+    assert [type(verdict.value) for verdict in backwards[::-1]] == [type(verdict.value) for verdict in one_by_one]
+
+
+def test_the_reward_gives_these_grades():
+    completions, nums, targets = columns(TABLE)
+    grades = CountdownReward().grades(completions, nums=nums, target=targets)
+    assert grades == [(reward, str(reason)) for *_, reward, reason in TABLE]
+    assert {type(reason) for _, reason in grades} == {str}
+
+
+def test_columns_of_different_lengths_are_refused():
+    with pytest.raises(ValueError, match="shorter"):
+        grade_all(["<answer>1</answer>"] * 2, [[1]], [1, 1])
 
 
 def test_the_table_names_every_reason():

@@ -45,7 +45,7 @@ def to_plain(text: str) -> str | None:
     if "\\" not in text and "{" not in text:
         return text
     out: list[str] = []
-    last = "="  # the last character written that is not white space: "=" where a side begins, "]" where a box ended
+    last = "="  # the last character of `out` that is not white space; "=" where a side begins, "]" where a box ended
     braces: list[str] = []  # what each open brace belongs to
     awaited = ""  # what the next token must open a brace for
     for token in _TOKEN.findall(text):
@@ -59,12 +59,12 @@ def to_plain(text: str) -> str | None:
             braces.append(awaited)
             awaited = ""
         elif token == "}":
-            kind = braces.pop() if braces else None
-            if kind == "numerator":
+            owner = braces.pop() if braces else None
+            if owner == "numerator":
                 piece, awaited = ")/", "denominator"
-            elif kind == "denominator":
+            elif owner == "denominator":
                 piece = "))"
-            elif kind == "box":
+            elif owner == "box":
                 piece, last = " ", "]"
             else:
                 return None

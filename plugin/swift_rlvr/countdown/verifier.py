@@ -1,39 +1,42 @@
 r"""The Countdown verifier: does a completion make the target from the numbers?
 
 What counts as right: the answer (see `swift_rlvr.answers`) is an expression of ``+ - * /``, parentheses and whole
-numbers (see `swift_rlvr.countdown.arithmetic`) that uses every given number exactly once and no other, and whose exact value is
-the target. With ``=``, one side uses the numbers and every side equals the target: ``(1 + 2) * 3 = 3 * 3 = 9`` is
-right, ``(1 + 2) * 3 = 8`` and ``(1 + 2) * 3 = ?`` are not. White space, line breaks too, may stand anywhere but inside
-a number; working spread over several lines is therefore read as one text, and refused where one line ends and the next
-begins with a number. Words, decimals, brackets other than parentheses, digit grouping (``1,000``), leading zeros and a
-full stop at the end are refused: none of them is an expression of the task.
+numbers (see `swift_rlvr.countdown.arithmetic`) that uses every given number exactly once and no other, and whose exact
+value is the target. With ``=``, one side uses the numbers and every side equals the target: ``(1 + 2) * 3 = 3 * 3 = 9``
+is right, ``(1 + 2) * 3 = 8`` and ``(1 + 2) * 3 = ?`` are not. White space and line breaks may stand anywhere but inside
+a number. An answer of several lines is therefore read as one text, and refused where one line ends and the next begins
+with a number. Words, decimals, brackets other than parentheses, digit grouping (``1,000``), leading zeros and a full
+stop at the end are refused, because the task asks for an expression and nothing else.
 
-The task is the one of TinyZero (https://github.com/Jiayi-Pan/TinyZero); its scorer, like most, evaluates the answer
+The task is the one of TinyZero (https://github.com/Jiayi-Pan/TinyZero). Its scorer, like most, evaluates the answer
 with eval and a tolerance. This one parses it and computes with rational numbers, in time linear in the completion's
 length.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from enum import Enum
 from fractions import Fraction
-from itertools import repeat
+from functools import lru_cache
 from operator import countOf
 from typing import NamedTuple
 
 from swift_rlvr.answers import has_unclosed_answer, last_answer
-from swift_rlvr.countdown.arithmetic import MAX_CHARS, solve, solve_all
+from swift_rlvr.countdown.arithmetic import parse
 from swift_rlvr.countdown.notation import to_plain
+
+MAX_CHARS = 1024
+"""Longest answer that is read, white space not counted. It bounds depth, size of the numbers, memory and time."""
 
 
 class Reason(str, Enum):
-    """Why a completion got its reward; the value is the text for logs. Of several reasons the first listed counts."""
+    """Why a completion got its reward; the value is the text for logs. Where several apply, the first listed counts."""
 
-    BAD_GOLD = "bad gold"  # nums or target of the row cannot be read: nothing can be graded
+    BAD_GOLD = "bad gold"  # nums or target of the row cannot be read, so nothing can be graded
     NO_ANSWER = "no answer"
     UNCLOSED_ANSWER = "unclosed answer"
     EMPTY_ANSWER = "empty answer"
-    TOO_LONG = "too long"  # over arithmetic.MAX_CHARS characters
+    TOO_LONG = "too long"  # more than MAX_CHARS characters
     FORBIDDEN_OPERATOR = "forbidden operator"  # ** // % ^ ! and the like, in an answer without words
     NOT_AN_EXPRESSION = "not an expression"
     EXTRA_NUMBER = "extra number"  # one that is not among the given numbers
@@ -49,22 +52,22 @@ class Reason(str, Enum):
 
 
 class Verdict(NamedTuple):
-    """What `verify` found."""
+    """The judgement of one completion."""
 
     reward: float | None
     """1.0 for a right answer, 0.0 for a wrong one, None where the row cannot be graded."""
     reason: Reason
     expression: str | None = None
-    """The answer as it was written, or None where there is none of a length that can be read."""
+    """The answer as it was written, or None where there is none or it is too long."""
     value: Fraction | None = None
     """The exact value of the side that uses the numbers, or None where it was not computed."""
 
 
 NOTATIONS = ("lenient", "strict")
-_CHUNK = 128  # completions solved together: enough to share the work, few enough to use the same memory again
 _ASCII_SPACE = " \n\t\r\f\v"
 _FORBIDDEN = re.compile(r"\*\*|//|==|[%^!~|&@<>≈≠≤≥√²³¹⁰⁴⁵⁶⁷⁸⁹]")
 _INTEGER = re.compile(r"[+-]?[0-9]+(?:\.0+)?")
+_exact = lru_cache(maxsize=1024)(Fraction)  # a Fraction is slow to make, and most values are small whole numbers
 
 
 def check_notation(notation: str) -> str:
@@ -78,7 +81,7 @@ def verify(completion: object, nums: object, target: object, *, notation: str = 
     r"""Judge one completion.
 
     Args:
-        completion: the text the policy wrote. Whatever it is, it never raises; what is not a string has no answer.
+        completion: the text that the policy wrote. No text raises an error; what is not a string has no answer.
         nums: the given numbers, whole and not negative: a list, a tuple or an array of integers (integral floats too),
             or a string holding them, ``"[1, 2]"``, ``"1,2"`` or ``"1 2"``.
         target: an integer, an integral float, an array scalar, or a string holding one.
@@ -97,93 +100,68 @@ def verify(completion: object, nums: object, target: object, *, notation: str = 
     >>> verify("<answer>1 + 2</answer>", [1, None], 3).reward is None
     True
     """
-    check_notation(notation)
-    completion = completion if isinstance(completion, str) else None
-    ((reward, reason, text, found),) = _judge_all([completion], [nums], [target], notation)
-    value = None
-    if reason is Reason.CORRECT:
-        value = found
-    elif reason is Reason.NO_ANSWER and completion is not None and has_unclosed_answer(completion):
-        reason = Reason.UNCLOSED_ANSWER
-    elif reason is Reason.NOT_AN_EXPRESSION:
-        reason = _why_unreadable(found)
-    elif reason is Reason.MISSING_NUMBER:
-        reason = _why_wrong_numbers(*found)
-    elif reason is Reason.WRONG_VALUE:
-        (shape, values), side = found
-        results = [values[root] for root in shape.roots]
-        value = results[shape.sides.index(side)]
-        if None in results:
-            reason, value = Reason.DIVISION_BY_ZERO, None
-        elif results.count(value) < len(results):
-            reason = Reason.FALSE_EQUATION
-    return Verdict(reward, reason, text and text.strip(), None if value is None else Fraction(value))
+    return _verdict(completion, nums, target, check_notation(notation) == "lenient")
 
 
 def grade_all(
-    completions: list[str | None], nums: list, target: list, *, notation: str = "lenient"
-) -> list[float | None]:
-    """Return the rewards that `verify` gives to many completions (None: no text), without the reasons and faster.
+    completions: Sequence[object], nums: Sequence[object], target: Sequence[object], *, notation: str = "lenient"
+) -> list[Verdict]:
+    """Judge many completions, each with its own numbers and target, as `verify` judges one.
 
-    >>> grade_all(["<answer>1 + 2 = 3</answer>", "<answer>1 + 2 = 4</answer>"], [[1, 2], [1, 2]], [3, 3])
-    [1.0, 0.0]
+    Raises:
+        ValueError: for another notation, and where the three are not equally long.
+
+    >>> verdicts = grade_all(["<answer>1 + 2 = 3</answer>", "<answer>1 + 2 = 4</answer>"], [[1, 2], [1, 2]], [3, 3])
+    >>> [(verdict.reward, str(verdict.reason)) for verdict in verdicts]
+    [(1.0, 'correct'), (0.0, 'false equation')]
     """
-    check_notation(notation)
-    return [judged[0] for judged in _judge_all(completions, nums, target, notation)]
+    lenient = check_notation(notation) == "lenient"
+    rows = zip(completions, nums, target, strict=True)
+    return [_verdict(completion, given, goal, lenient) for completion, given, goal in rows]
 
 
-# Looked up once: reading a member off an Enum is slow before Python 3.12.
-_BAD_GOLD, _NO_ANSWER = Reason.BAD_GOLD, Reason.NO_ANSWER
-_EMPTY_ANSWER, _TOO_LONG = Reason.EMPTY_ANSWER, Reason.TOO_LONG
-_UNREADABLE, _WRONG_NUMBERS = Reason.NOT_AN_EXPRESSION, Reason.MISSING_NUMBER  # until `verify` looks closer
-_WRONG_VALUE, _CORRECT = Reason.WRONG_VALUE, Reason.CORRECT
+def _verdict(completion: object, nums: object, target: object, lenient: bool) -> Verdict:
+    """The one way to a verdict: each check returns as soon as it fails."""
+    gold = read_gold(nums, target)
+    if gold is None:
+        return Verdict(None, Reason.BAD_GOLD)
+    given, goal = gold
 
+    if not isinstance(completion, str):
+        return Verdict(0.0, Reason.NO_ANSWER)
+    text = last_answer(completion)
+    if text is None:
+        return Verdict(0.0, Reason.UNCLOSED_ANSWER if has_unclosed_answer(completion) else Reason.NO_ANSWER)
+    text = text.strip() if lenient else text.strip(_ASCII_SPACE)
+    if not text:
+        return Verdict(0.0, Reason.EMPTY_ANSWER)
+    if len(text) > MAX_CHARS and len("".join(text.split())) > MAX_CHARS:
+        return Verdict(0.0, Reason.TOO_LONG)
 
-def _judge_all(completions, nums, target, notation) -> Iterator[tuple]:
-    for start in range(0, len(completions), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        answers = [None if text is None else last_answer(text) for text in completions[part]]
-        solved = solve_all([text or "" for text in answers])
-        yield from map(_judge, answers, solved, nums[part], target[part], repeat(notation))
+    parsed = parse(text)
+    if parsed is None:
+        plain = to_plain(text) if lenient else None
+        parsed = parse(plain) if plain is not None else None
+        if parsed is None:
+            return Verdict(0.0, _why_unreadable(text if plain is None else plain), text)
 
-
-def _judge(text, solved, nums, target, notation) -> tuple[float | None, Reason, str | None, object]:
-    """Return reward, reason, answer text, and what `verify` needs to tell the reason more closely or the value."""
-    # The common case in line: to call for it costs as much as to look for an answer in 1,000 characters.
-    if type(nums) is list and type(target) is int and 0 < len(nums) == countOf(map(type, nums), int):
-        given, goal = sorted(nums), target
-        if given[0] < 0:
-            return None, _BAD_GOLD, None, None
-    else:
-        gold = read_gold(nums, target)
-        if gold is None:
-            return None, _BAD_GOLD, None, None
-        given, goal = gold
-    if solved is None:
-        if text is None:
-            return 0.0, _NO_ANSWER, None, None
-        text = text.strip() if notation == "lenient" else text.strip(_ASCII_SPACE)
-        if not text:
-            return 0.0, _EMPTY_ANSWER, None, None
-        if len("".join(text.split())) > MAX_CHARS:
-            return 0.0, _TOO_LONG, None, None
-        plain = to_plain(text) if notation == "lenient" else None
-        solved = solve(plain) if plain is not None else None
-        if solved is None:
-            return 0.0, _UNREADABLE, text, text if plain is None else plain
-
-    (_, _, sides, roots), values = solved
-    for first, last in sides:
-        used = values[first:last]
-        used.sort()
-        if used == given:
+    shape, numbers = parsed
+    for side in shape.sides:
+        if sorted(numbers[side]) == given:
             break
     else:
-        return 0.0, _WRONG_NUMBERS, text, (sides, values, given)
-    for root in roots:
-        if values[root] != goal:
-            return 0.0, _WRONG_VALUE, text, (solved, (first, last))
-    return 1.0, _CORRECT, text, goal
+        longest = max((numbers[side] for side in shape.sides), key=len)
+        return Verdict(0.0, _why_wrong_numbers(longest, given), text)
+    try:
+        values = shape.evaluate(numbers)
+    except ZeroDivisionError:
+        return Verdict(0.0, Reason.DIVISION_BY_ZERO, text)
+    value = values[shape.sides.index(side)]
+    if values.count(value) < len(values):
+        return Verdict(0.0, Reason.FALSE_EQUATION, text, _exact(value))
+    if value != goal:
+        return Verdict(0.0, Reason.WRONG_VALUE, text, _exact(value))
+    return Verdict(1.0, Reason.CORRECT, text, _exact(value))
 
 
 def read_gold(nums: object, target: object) -> tuple[list[int], int] | None:
@@ -192,6 +170,9 @@ def read_gold(nums: object, target: object) -> tuple[list[int], int] | None:
     >>> read_gold("[3, 1, 2]", "24"), read_gold([1, 2.0], 3.0), read_gold([1, True], 3), read_gold([], 3)
     (([1, 2, 3], 24), ([1, 2], 3), None, None)
     """
+    if type(nums) is list and type(target) is int and countOf(map(type, nums), int) == len(nums) > 0:
+        given = sorted(nums)  # most rows have this form, and it is read several times as fast
+        return (given, target) if given[0] >= 0 else None
     if isinstance(nums, str):
         nums = nums.strip()
         bracketed = nums[:1] + nums[-1:] in ("[]", "()")
@@ -200,10 +181,9 @@ def read_gold(nums: object, target: object) -> tuple[list[int], int] | None:
         nums = nums.tolist()
     if not isinstance(nums, (list, tuple)) or not nums:
         return None
-    given, goal = [_integer(number) for number in nums], _integer(target)
-    if goal is None or None in given or min(given) < 0:
-        return None
-    return sorted(given), goal
+    integers, goal = [_integer(number) for number in nums], _integer(target)
+    given = sorted(number for number in integers if number is not None and number >= 0)
+    return (given, goal) if goal is not None and len(given) == len(nums) else None
 
 
 def _integer(value: object) -> int | None:
@@ -222,18 +202,15 @@ def _integer(value: object) -> int | None:
 
 
 def _why_unreadable(text: str) -> Reason:
+    """Why a text is not in the grammar. LaTeX commands are no words, so that ``2^3 \\times 4`` names the operator."""
     without_commands = re.sub(r"\\[A-Za-z]+", " ", text)
     if _FORBIDDEN.search(without_commands) and not any(map(str.isalpha, without_commands)):
         return Reason.FORBIDDEN_OPERATOR
     return Reason.NOT_AN_EXPRESSION
 
 
-def _why_wrong_numbers(sides: tuple, values: list, given: list[int]) -> Reason:
-    """Say what is wrong with the numbers of the side that has the most of them, the first of several."""
-    used: list[int] = []
-    for first, last in sides:
-        if last - first > len(used):
-            used = values[first:last]
+def _why_wrong_numbers(used: list[int], given: list[int]) -> Reason:
+    """Why the numbers of an answer (of its longest side, where it is an equation) are not the given ones."""
     if not set(used) <= set(given):
         return Reason.EXTRA_NUMBER
     reused = any(used.count(number) > given.count(number) for number in used)

@@ -1,15 +1,13 @@
 """The Countdown reward: 1.0 for an answer that makes the target from the numbers, each used exactly once."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
 
-from swift_rlvr.countdown import Reason, verify
-from swift_rlvr.countdown.arithmetic import MAX_CHARS
-from swift_rlvr.countdown.verifier import check_notation
-from swift_rlvr.rewards.base import Explanation, Grade, Reward, rules_in_order
-from swift_rlvr.rewards.parameters import Parameters as BaseParameters
-from swift_rlvr.rewards.parameters import parameter
+from swift_rlvr.countdown import Reason, grade_all, verify
+from swift_rlvr.countdown.verifier import MAX_CHARS, check_notation
+from swift_rlvr.rewards.base import Columns, Explanation, Grade, Reward, Row, rules_in_order
+from swift_rlvr.rewards.parameters import BaseParameters, parameter
 
 RULES = {  # in the order in which `verify` checks them
     Reason.BAD_GOLD: "nums and target can be read",
@@ -28,10 +26,16 @@ RULES = {  # in the order in which `verify` checks them
 }
 
 
+# Cached, since there is one grade for each reason, and making it takes as long as finding an answer in a completion.
+@lru_cache(maxsize=len(Reason))
+def _grade(reward: float | None, reason: Reason) -> Grade:
+    return Grade(reward, str(reason))
+
+
 class CountdownReward(Reward):
     """Reward 1.0 for a right Countdown answer, 0.0 for a wrong one, None where nums or target cannot be read.
 
-    What counts as right is said in `swift_rlvr.countdown`, and so are the accepted forms of the two columns.
+    `swift_rlvr.countdown.verifier` defines what counts as right, and the accepted forms of the two columns.
 
     >>> reward = CountdownReward()
     >>> reward(["<answer>1 + 2 * 3</answer>", "<answer>1 + 2 + 4</answer>"], nums=[[1, 2, 3]] * 2, target=[7, 7])
@@ -50,11 +54,11 @@ class CountdownReward(Reward):
         def __post_init__(self) -> None:
             check_notation(self.notation)
 
-    def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:
-        verdict = verify(text, row["nums"], row["target"], notation=self.parameters.notation)
-        return Grade(verdict.reward, str(verdict.reason))
+    def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
+        verdicts = grade_all(texts, columns["nums"], columns["target"], notation=self.parameters.notation)
+        return [_grade(verdict.reward, verdict.reason) for verdict in verdicts]
 
-    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+    def explain_text(self, text: str | None, row: Row) -> Explanation:
         verdict = verify(text, row["nums"], row["target"], notation=self.parameters.notation)
         rules = rules_in_order(RULES, verdict.reason)
         if verdict.value is not None:

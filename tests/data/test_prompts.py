@@ -128,7 +128,7 @@ def test_prepare_keeps_the_first_rows_that_are_short_enough(tmp_path):
 
 def test_prepare_counts_rows_that_cannot_be_used(tmp_path):
     found = select(parse_source(str(FILES["bespoke_stratos"])), MODEL)
-    assert (len(found.kept), found.left_out, found.reasons) == (22, {"cannot be used": 2}, {"no box": 2})
+    assert (len(found.kept), found.left_out, found.unusable) == (22, {"cannot be used": 2}, {"no box": 2})
     shown = ran("prepare", FILES["bespoke_stratos"], "--model", MODEL, "--out", tmp_path / "kept.jsonl")
     assert "cannot be used: 2 (no box: 2)" in shown
 

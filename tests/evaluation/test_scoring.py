@@ -223,7 +223,7 @@ def test_where_prompts_stand():
 
 def test_rows_of_other_tasks_need_no_columns():
     rows = [record(0), {"completion": "42", "task": "math"}, {"completion": "42"}, {**record(2), "task": "countdown"}]
-    block = grade_block(lines_of(rows), COUNTDOWN)
+    block = grade_block(("x.jsonl", lines_of(rows)), COUNTDOWN)
     assert [line for line, _ in block.places] == [1, 2, 4]
     assert [grade.reason for grade in block.grades[0]] == ["wrong value", "other task", "wrong value"]
     assert [line for line, _, _ in block.problems] == [3]
@@ -317,8 +317,8 @@ def test_files_that_cannot_be_graded(tmp_path):
         empty: "the file is empty",
         blank: "there are only empty lines",
         bad: "no line can be used: .*line 1: not JSON.*line 2: expected an object",
-        tmp_path: "expected a file of lines",
-        tmp_path / "no.jsonl": "no such file",
+        tmp_path: "Is a directory",
+        tmp_path / "no.jsonl": "No such file",
     }.items():
         with pytest.raises(InputError, match=message):
             Scoring([file], COUNTDOWN).run(tmp_path / "out.jsonl")
@@ -341,5 +341,5 @@ def test_byte_order_mark_and_line_ends_of_windows(tmp_path):
 
 def test_grading_is_handed_to_workers_by_pickle(tmp_path):
     grade = partial(grade_block, rewards=COUNTDOWN)
-    (block,) = map_in_order(grade, [lines_of([record(1)])], workers=2)
-    assert block == grade(lines_of([record(1)]))
+    part = ("x.jsonl", lines_of([record(1)]))
+    assert list(map_in_order(grade, [part], workers=2)) == [grade(part)]

@@ -108,16 +108,16 @@ def solve(
     *nums, target = numbers
     try:
         if every or only_count:
-            found = solver.solutions(nums, target)
+            solutions = solver.solutions(nums, target)
         else:
-            found = [text for text in [solver.solve(nums, target)] if text]
+            solutions = [text for text in [solver.solve(nums, target)] if text]
     except ValueError as error:
         raise InputError(str(error)) from error
     if only_count:
-        typer.echo(len(found))
-    elif found:
-        typer.echo("\n".join(f"{text} = {target}" for text in found))
-    if not found:
+        typer.echo(len(solutions))
+    elif solutions:
+        typer.echo("\n".join(f"{text} = {target}" for text in solutions))
+    if not solutions:
         typer.echo(f"no solution: {target} cannot be made of {', '.join(map(str, nums))}", err=True)
         raise typer.Exit(1)
 

@@ -95,7 +95,7 @@ def show(
     source = parse_source(dataset, use_hf)
     shown = prompts.show(source, model, row, system)
     if as_json:
-        typer.echo(json.dumps({"dataset": str(source), **shown.as_json()}, default=str))
+        typer.echo(json.dumps({"dataset": str(source), **vars(shown)}, default=str))
         return
     console = Console(highlight=False)
     tokens = (f"{shown.tokens:,} tokens", "bold")
@@ -157,7 +157,7 @@ def prepare(
     console = Console(highlight=False)
     console.print(f"{len(selection.kept):,} of {selection.read:,} rows that were read are kept.")
     for label, count in selection.left_out.items():
-        details = ", ".join(f"{reason}: {number:,}" for reason, number in selection.reasons.items())
+        details = ", ".join(f"{reason}: {number:,}" for reason, number in selection.unusable.items())
         note = f" ({details})" if label == "cannot be used" else ""
         console.print(f"  {label}: {count:,}{note}", style="yellow", markup=False)
     if rows is not None and len(selection.kept) < rows:

@@ -19,7 +19,7 @@ from swift_rlvr.data.grading import BATCH, patient_reward
 from swift_rlvr.data.sources import Source
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards.build import columns_for
-from swift_rlvr.tasks import RowError, Task
+from swift_rlvr.tasks import RowError
 from swift_rlvr.tasks.row_check import FORGIVEN, allowed_share
 
 SHOWN = 10
@@ -63,19 +63,8 @@ class Findings:
         return self.too_many or any(self.shared.values())
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "rows": self.rows,
-            "tasks": dict(self.tasks),
-            "unusable": dict(self.unusable),
-            "no_gold": dict(self.no_gold),
-            "rewards": {name: {**counts, "reasons": dict(counts["reasons"])} for name, counts in self.rewards.items()},
-            "bad": self.bad,
-            "limit": self.limit,
-            "too_many": self.too_many,
-            "duplicates": self.duplicates,
-            "shared": self.shared,
-            "problems": [{"line": line, "problem": problem} for line, problem in self.problems],
-        }
+        problems = [{"line": line, "problem": problem} for line, problem in self.problems]
+        return {**vars(self), "too_many": self.too_many, "problems": problems}
 
 
 def check(source: Source, against: Sequence[Source] = (), limit: float | None = None) -> Findings:
@@ -94,10 +83,10 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
         graded: dict[str, list[tuple[int, dict[str, Any], str]]] = {}
         for line, row in batch:
             try:
-                part = source.task.part(row) if source.task.part else source.task
+                part = source.task.of(row)
                 prepared = source.task.preprocess(row)
                 key = source.task.identity(row)
-                gold = part.gold_completion(row) if isinstance(part, Task) else None
+                gold = part.gold_completion(row)
             except RowError as error:
                 findings.unusable[error.label] += 1
                 _note(findings, bad, line, str(error))
@@ -110,9 +99,8 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
                 if key in keys:
                     findings.shared[name] += 1
                     findings.problems.append((line, f"is in {name} as well"))
-            name = part.name if isinstance(part, Task) else part
-            findings.tasks[name] += 1
-            if gold is None or not isinstance(part, Task):
+            findings.tasks[part.name] += 1
+            if gold is None:
                 label = UNSOLVABLE if "nums" in prepared else NO_GOLD
                 findings.no_gold[label] += 1
                 _note(findings, bad, line, label)

@@ -44,9 +44,6 @@ class Shown:
     rewards: dict[str, str]
     gold: str | None
 
-    def as_json(self) -> dict[str, Any]:
-        return dict(vars(self))
-
 
 def show(source: Source, model: str, number: int = 1, system: str | None = None) -> Shown:
     """Row `number` of a dataset, from 1; InputError where there is no such row or it cannot be used.
@@ -58,8 +55,7 @@ def show(source: Source, model: str, number: int = 1, system: str | None = None)
     line, row = source.row(number)
     with source.at(line):
         prepared = source.task.preprocess(row)
-        part = source.task.part(row) if source.task.part else source.task
-        gold = part.gold_completion(row) if isinstance(part, Task) else None
+        gold = source.task.of(row).gold_completion(row)
     if prepared["messages"][0]["role"] == "system":
         system_from = "the row"
     elif system is not None:
@@ -94,24 +90,17 @@ def uses(columns: Mapping[str, Any]) -> dict[str, str]:
 
 @dataclass
 class Selection:
-    """The rows that were kept, and why others of the `read` rows were not."""
+    """The rows that were kept, and why others of the `read` rows were not. unusable: their number, by label."""
 
     kept: list[dict[str, Any]] = field(default_factory=list)
     read: int = 0
     left_out: Counter = field(default_factory=Counter)
-    reasons: Counter = field(default_factory=Counter)
+    unusable: Counter = field(default_factory=Counter)
     longest_prompt: int = 0
     longest_answer: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "kept": len(self.kept),
-            "read": self.read,
-            "left_out": dict(self.left_out),
-            "unusable": dict(self.reasons),
-            "longest_prompt": self.longest_prompt,
-            "longest_answer": self.longest_answer,
-        }
+        return {**vars(self), "kept": len(self.kept)}
 
 
 def select(
@@ -137,7 +126,7 @@ def select(
             reference = source.task.reference(row)
         except RowError as error:
             selection.left_out[UNUSABLE] += 1
-            selection.reasons[error.label] += 1
+            selection.unusable[error.label] += 1
             continue
         own = with_system(prepared["messages"], source.task.system if system is None else system)
         _, prompt = render(tokenizer, own)

@@ -61,9 +61,9 @@ class Source:
 
     def row(self, number: int) -> tuple[int, dict[str, Any]]:
         """`(line, raw row)` of row `number`, from 1; InputError where there is no such row."""
-        for place, found in enumerate(self.rows(), start=1):
+        for place, row in enumerate(self.rows(), start=1):
             if place == number:
-                return found
+                return row
         raise InputError(f"{self} has no row {number}")
 
     @contextmanager

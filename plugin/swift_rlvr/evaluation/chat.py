@@ -92,9 +92,8 @@ def countdown_question(nums: object, target: object) -> Question:
 
 
 def _task_question(task: Task, row: Mapping[str, Any]) -> Question:
-    part = task.part(row) if task.part else task
     prepared = task.preprocess(row)
-    return Question(prepared["messages"], part if isinstance(part, Task) else task, prepared)
+    return Question(prepared["messages"], task.of(row), prepared)
 
 
 def converse(

@@ -9,6 +9,7 @@ and reported, and has no effect on other lines.
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -80,8 +81,11 @@ class Tally:
 
 
 class Graded(NamedTuple):
-    """The grades of one block of lines. Lines are counted from 1 in the block."""
+    """The grades of one block of lines of a file. Lines are counted from 1 in the block."""
 
+    file: str
+    size: int
+    """In bytes."""
     lines: int
     places: list[tuple[int, int | None]]
     """(line, position) of each completion."""
@@ -92,8 +96,9 @@ class Graded(NamedTuple):
     """(line, position, message)."""
 
 
-def grade_block(block: bytes, rewards: Sequence[Reward]) -> Graded:
-    """Grade the completions of some whole lines."""
+def grade_block(part: tuple[str, bytes], rewards: Sequence[Reward]) -> Graded:
+    """Grade the completions of a part of a file, as `read_blocks` yields it."""
+    file, block = part
     needed = frozenset(name for reward in rewards for name in reward.columns)
     places: list[tuple[int, int | None]] = []
     completions: list[object] = []
@@ -122,13 +127,7 @@ def grade_block(block: bytes, rewards: Sequence[Reward]) -> Graded:
             completions.append(completion)
             rows.append(row)
     grades = [reward.grades(completions, **columns_for(reward, rows)) for reward in rewards]
-    return Graded(len(lines) - (not lines[-1]), places, grades, from_prompt, problems)
-
-
-def _grade_part(part: tuple[str, bytes], rewards: Sequence[Reward]) -> tuple[str, int, Graded]:
-    """(file, bytes, grades) of one part that `read_blocks` yields."""
-    path, block = part
-    return path, len(block), grade_block(block, rewards)
+    return Graded(file, len(block), len(lines) - (not lines[-1]), places, grades, from_prompt, problems)
 
 
 def _problem(completion: object, row: Mapping[str, Any], rewards: Iterable[Reward], needed: frozenset) -> str | None:
@@ -187,12 +186,12 @@ class Scoring:
         """Grade everything, yielding a record for each completion, in order."""
         start = time.perf_counter()
         names = [reward.name for reward in self.rewards]
-        grade: Callable[[tuple[str, bytes]], tuple[str, int, Graded]] = partial(_grade_part, rewards=self.rewards)
+        grade: Callable[[tuple[str, bytes]], Graded] = partial(grade_block, rewards=self.rewards)
         file, before = "", 0
-        for path, size, block in map_in_order(grade, read_blocks(self.files), self.workers):
-            if path != file:
-                file, before = path, 0
-            self._count(file, before, block)
+        for block in map_in_order(grade, read_blocks(self.files), self.workers):
+            if block.file != file:
+                file, before = block.file, 0
+            self._count(before, block)
             for (line, position), grades in zip(block.places, zip(*block.grades, strict=True), strict=True):
                 yield {
                     "file": file,
@@ -202,16 +201,16 @@ class Scoring:
                     "reasons": {name: grade.reason for name, grade in zip(names, grades, strict=True)},
                 }
             before += block.lines
-            self.advance(size)
+            self.advance(block.size)
         self.seconds = time.perf_counter() - start
         if not self.completions:
             named = "; ".join(self.problems[:3])
             raise InputError(f"no line can be used: {named}" if named else "no completions: there are only empty lines")
 
-    def _count(self, file: str, before: int, block: Graded) -> None:
+    def _count(self, before: int, block: Graded) -> None:
         for line, position, message in block.problems:
             within = "" if position is None else f", completion {position}"
-            described = f"{file}, line {before + line}{within}: {message}"
+            described = f"{block.file}, line {before + line}{within}: {message}"
             if self.strict:
                 raise InputError(described)
             if len(self.problems) < SHOWN_PROBLEMS:
@@ -249,13 +248,12 @@ def read_blocks(files: Iterable[str]) -> Iterator[tuple[str, bytes]]:
 
 
 def file_size(path: str | Path) -> int:
-    """The size of a file in bytes; InputError for what is no file, or an empty one."""
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(f"cannot read {path}: " + ("expected a file of lines" if path.exists() else "no such file"))
-    if not path.stat().st_size:
+    """The size of a file in bytes; InputError for one that cannot be read or is empty."""
+    with opened(path) as file:
+        size = file.seek(0, os.SEEK_END)
+    if not size:
         raise InputError(f"{path}: the file is empty; expected completions, one a line")
-    return path.stat().st_size
+    return size
 
 
 def default_rewards(files: Iterable[str | Path], settings: Sequence[str] = ()) -> list[Reward]:

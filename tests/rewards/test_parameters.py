@@ -11,13 +11,13 @@ import swift_rlvr.rewards
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import Reward
 from swift_rlvr.rewards.cosine import CosineLengthReward
-from swift_rlvr.rewards.parameters import Parameters, parameter, read_parameters, variable, was_given
+from swift_rlvr.rewards.parameters import BaseParameters, parameter, read_parameters, variable, was_given
 from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward
 from swift_rlvr.rewards.soft_overlong import SoftOverlongReward
 
 
 @dataclass(frozen=True)
-class Some(Parameters):
+class Some(BaseParameters):
     count: int = parameter(7, "how many", flag="some_count")
     share: float = parameter(0.5, "how much", flag="some_share")
     strict: bool = parameter(True, "whether")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from swift_rlvr.rewards import REWARDS
-from swift_rlvr.rewards.parameters import Parameters, variable
+from swift_rlvr.rewards.parameters import BaseParameters, variable
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +29,7 @@ OVERVIEW_HEADER = ("reward", "pays for", "range", "columns (optional)", "tasks b
 
 def parameter_rows() -> list[tuple[str, ...]]:
     """The rows of the table: those all rewards share once, and of each reward what is its own or differs from them."""
-    shared = {each.name: each for each in fields(Parameters)}
+    shared = {each.name: each for each in fields(BaseParameters)}
     rows = [row("all", each) for each in shared.values()]
     for name, reward in REWARDS.items():
         for each in fields(reward.Parameters):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from swift_rlvr.math_answers import MathVerifier, Reason
 from swift_rlvr.math_answers.verifier import shared_verifier
-from swift_rlvr.rewards.base import Explanation, Grade, Reward, rules_in_order
-from swift_rlvr.rewards.parameters import Parameters as BaseParameters
-from swift_rlvr.rewards.parameters import parameter
+from swift_rlvr.rewards.base import Columns, Explanation, Grade, Reward, Row, rules_in_order
+from swift_rlvr.rewards.parameters import BaseParameters, parameter
 
 RULES = {  # in the order in which they are checked
     Reason.BAD_GOLD: "the gold in the column solution can be parsed",
@@ -66,11 +65,11 @@ class AccuracyReward(Reward):
         """Not kept in the object, which has to pickle; rewards with the same settings share their processes."""
         return shared_verifier(self.parameters.workers or None, self.parameters.timeout, self.parameters.batch_timeout)
 
-    def grade_batch(self, texts: Sequence[str | None], columns: Mapping[str, Sequence[Any]]) -> list[Grade]:
+    def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         verdicts = self.verifier.grade_all(list(texts), list(columns["solution"]))
         return [Grade(verdict.reward, str(verdict.reason)) for verdict in verdicts]
 
-    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+    def explain_text(self, text: str | None, row: Row) -> Explanation:
         (verdict,) = self.verifier.grade_all([text], [row["solution"]])
         details = {RULES[Reason.WRONG]: f"the gold is {verdict.gold}"}
         if verdict.marked:

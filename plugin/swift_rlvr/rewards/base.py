@@ -9,8 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from swift_rlvr.answers import completion_text
-from swift_rlvr.rewards.parameters import Parameters, read_parameters
+from swift_rlvr.rewards.parameters import BaseParameters, read_parameters
 from swift_rlvr.rewards.sharing import shared_grades
+
+Row = Mapping[str, Any]  # the values of one row, by column
+Columns = Mapping[str, Sequence[Any]]  # one value per completion, by column
 
 logger = logging.getLogger(__name__)
 _SHOWN_CHARS = 300
@@ -119,7 +122,7 @@ class Reward:
     """Whether it only punishes, so that a batch of zeros is no cause for concern."""
     runs_code: bool = False
     """Whether it runs code that the policy wrote, which it does only where people ask for it."""
-    Parameters: ClassVar[type[Parameters]] = Parameters
+    Parameters: ClassVar[type[BaseParameters]] = BaseParameters
 
     def __init__(self, args: object = None, **parameters: Any):
         """Take ms-swift's training arguments, which are not kept because they do not pickle, or parameters by name."""
@@ -135,18 +138,18 @@ class Reward:
         """TRL logs a reward under this name; ms-swift takes the class's, which is the same."""
         return str(type(self).__name__)
 
-    def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:
+    def grade(self, text: str | None, row: Row) -> Grade:
         """Grade one completion of one row."""
         if type(self).grade_batch is Reward.grade_batch:
             raise NotImplementedError(f"{type(self).__name__} does not implement grade")
         return self.grade_batch([text], {name: [value] for name, value in row.items()})[0]
 
-    def grade_batch(self, texts: Sequence[str | None], columns: Mapping[str, Sequence[Any]]) -> list[Grade]:
+    def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         """Grade each completion with its row; every column holds one value per text."""
         rows = zip(texts, *columns.values(), strict=True)
         return [self.grade(text, dict(zip(columns, values, strict=True))) for text, *values in rows]
 
-    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+    def explain_text(self, text: str | None, row: Row) -> Explanation:
         """Grade one completion of one row, and list every rule with its outcome, in the order they are checked."""
         reward, reason = self.grade(text, row)
         return Explanation(reward, reason, text, [Rule(reason, None if reward is None else reward > 0)])
@@ -187,7 +190,7 @@ class Reward:
             result[index] = grade
         return result
 
-    def explain(self, completion: object, row: Mapping[str, Any]) -> Explanation:
+    def explain(self, completion: object, row: Row) -> Explanation:
         """Say why one completion of one row gets its reward.
 
         Args:
@@ -203,7 +206,7 @@ class Reward:
         explanation = self.explain_text(completion_text(completion), row)
         return explanation._replace(reward=self.neutral) if explanation.reward is None else explanation
 
-    def _used_columns(self, count: int, columns: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+    def _used_columns(self, count: int, columns: Row) -> dict[str, Sequence[Any]]:
         """The needed and the optional columns, with None in place of every value of an optional one that is absent."""
         for name in self.columns:
             if name not in columns:

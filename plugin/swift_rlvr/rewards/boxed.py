@@ -1,11 +1,9 @@
 """The boxed answer reward: 1.0 where the last box holds the gold, compared as text."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 from swift_rlvr.answers import after_think, last_boxed, marked_answer
-from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
+from swift_rlvr.rewards.base import Explanation, Grade, Reward, Row, Rule
 
 
 def plain(answer: str) -> str:
@@ -56,10 +54,10 @@ class BoxedReward(Reward):
     columns = ("solution",)
     reasons = ("correct", "wrong answer", "empty box", "no box", "no text", "bad gold")
 
-    def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:
+    def grade(self, text: str | None, row: Row) -> Grade:
         return self._judge(text, row["solution"])[0]
 
-    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+    def explain_text(self, text: str | None, row: Row) -> Explanation:
         (reward, reason), box, gold = self._judge(text, row["solution"])
         rules = [
             Rule("the gold can be read", gold is not None, "" if gold is None else f"it is {gold[:80]}"),

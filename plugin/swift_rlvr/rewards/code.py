@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from swift_rlvr import sandbox
 from swift_rlvr.answers import find_code
 from swift_rlvr.parallel import usable_cores
-from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule, rules_in_order
-from swift_rlvr.rewards.parameters import Parameters as BaseParameters
-from swift_rlvr.rewards.parameters import parameter
+from swift_rlvr.rewards.base import Columns, Explanation, Grade, Reward, Row, Rule, rules_in_order
+from swift_rlvr.rewards.parameters import BaseParameters, parameter
 from swift_rlvr.sandbox import FAILURES, PASSED, WRONG, BadTests, Case, Limits, Outcome, Step, read_tests
 
 _ALL_PASSED, _SOME_FAILED, _BAD_TESTS = "all tests passed", "some tests failed", "bad tests"
@@ -76,10 +75,10 @@ class CodeReward(Reward):
             self.require(self.memory_mb >= 64, "memory_mb", "at least 64")
             self.require(self.max_workers >= 0, "max_workers", "0 or more")
 
-    def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:
+    def grade(self, text: str | None, row: Row) -> Grade:
         return self._judge(text, row).grade
 
-    def grade_batch(self, texts: Sequence[str | None], columns: Mapping[str, Sequence[Any]]) -> list[Grade]:
+    def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         """Grade several at a time; code that occurs more than once with the same tests is run once."""
         rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         keys = [(text is None, text and find_code(text), repr(row)) for text, row in zip(texts, rows, strict=True)]
@@ -89,7 +88,7 @@ class CodeReward(Reward):
             grades = dict(zip(runs, pool.map(lambda run: self.grade(*run), runs.values()), strict=True))
         return [grades[key] for key in keys]
 
-    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+    def explain_text(self, text: str | None, row: Row) -> Explanation:
         grade, detail, code, tests, outcomes = self._judge(text, row)
         rules = rules_in_order(_RULES, _NO_CODE if grade.reason == _NO_TEXT else grade.reason, detail)
         for number, (test, outcome) in enumerate(zip_longest(tests, outcomes), 1):
@@ -98,7 +97,7 @@ class CodeReward(Reward):
             rules.append(Rule(f"it passes test {number}", passed, f"{str(test)[:100]} -> {result}"))
         return Explanation(*grade, code, rules)
 
-    def _judge(self, text: str | None, row: Mapping[str, Any]) -> _Verdict:
+    def _judge(self, text: str | None, row: Row) -> _Verdict:
         entry_point = row.get("entry_point")
         try:
             tests = read_tests(row["tests"], entry_point)

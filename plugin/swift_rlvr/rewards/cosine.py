@@ -1,13 +1,12 @@
 """The cosine reward: a right answer earns more the shorter it is, a wrong one loses less the longer it is."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from swift_rlvr.rewards.base import REWARDS, Explanation, Grade, Reward, Rule
-from swift_rlvr.rewards.parameters import Parameters as BaseParameters
-from swift_rlvr.rewards.parameters import parameter
+from swift_rlvr.rewards.base import REWARDS, Columns, Explanation, Grade, Reward, Row, Rule
+from swift_rlvr.rewards.parameters import BaseParameters, parameter
 from swift_rlvr.rewards.sharing import shared_batch, shared_grades
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length, with_unit
 
@@ -77,7 +76,7 @@ class CosineLengthReward(Reward):
         others = (*self.accuracy.optional_columns, *TOKEN_COLUMNS)
         self.optional_columns = tuple(name for name in dict.fromkeys(others) if name not in self.columns)
 
-    def grade_batch(self, texts: Sequence[str | None], columns: Mapping[str, Sequence[Any]]) -> list[Grade]:
+    def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         accuracies = shared_grades(self.accuracy, texts, self._for_accuracy(columns))
         tokens = {name: columns[name] for name in TOKEN_COLUMNS} if self.parameters.unit == "tokens" else {}
         grades = []
@@ -86,7 +85,7 @@ class CosineLengthReward(Reward):
             grades.append(self._grade(accuracy.reward, completion_length(text, row)))
         return grades
 
-    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+    def explain_text(self, text: str | None, row: Row) -> Explanation:
         accuracy = self.accuracy.explain_text(text, self._for_accuracy(row))
         counted = row if self.parameters.unit == "tokens" else {}
         reward, reason = self._grade(accuracy.reward, completion_length(text, counted))
@@ -117,6 +116,6 @@ class CosineLengthReward(Reward):
             return values.min_len_value_correct, values.max_len_value_correct
         return values.min_len_value_wrong, values.max_len_value_wrong
 
-    def _for_accuracy(self, columns: Mapping[str, Any]) -> dict[str, Any]:
+    def _for_accuracy(self, columns: Row) -> dict[str, Any]:
         """The columns, or the values of one row, that the accuracy reward takes."""
         return {name: columns[name] for name in (*self.accuracy.columns, *self.accuracy.optional_columns)}

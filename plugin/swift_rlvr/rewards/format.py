@@ -9,14 +9,12 @@ Where a prompt has opened the think part already, the completion has no ``<think
 - A prompt with ``<think>`` written out in the dataset has to be told under ms-swift, which hands over no prompts.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from swift_rlvr.answers import completion_text, without_end_tokens
-from swift_rlvr.rewards.base import Explanation, Grade, Reward, rules_in_order
-from swift_rlvr.rewards.parameters import Parameters as BaseParameters
-from swift_rlvr.rewards.parameters import parameter
+from swift_rlvr.rewards.base import Explanation, Grade, Reward, Row, rules_in_order
+from swift_rlvr.rewards.parameters import BaseParameters, parameter
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 OK = "ok"
@@ -123,14 +121,14 @@ class FormatReward(Reward):
     class Parameters(BaseParameters):
         think_opened: bool = parameter(False, "the prompt ends with <think>, which the completion does not show")
 
-    def _fault(self, text: str | None, row: Mapping[str, Any]) -> tuple[str, str]:
+    def _fault(self, text: str | None, row: Row) -> tuple[str, str]:
         return fault(text, self.parameters.think_opened or opens_think(row.get("prompts")), self.strict)
 
-    def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:
+    def grade(self, text: str | None, row: Row) -> Grade:
         reason, _ = self._fault(text, row)
         return Grade(float(reason == OK), reason)
 
-    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+    def explain_text(self, text: str | None, row: Row) -> Explanation:
         reason, detail = self._fault(text, row)
         rules = rules_in_order(STRICT_RULES if self.strict else RULES, reason, detail)
         return Explanation(float(reason == OK), reason, text, rules)

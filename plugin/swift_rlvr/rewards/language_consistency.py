@@ -14,16 +14,13 @@ count up to four times the kana, so that Chinese does not pass for it.
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import regex  # type: ignore[import-untyped]
 
 from swift_rlvr.answers import reasoning
-from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
-from swift_rlvr.rewards.parameters import Parameters as BaseParameters
-from swift_rlvr.rewards.parameters import parameter
+from swift_rlvr.rewards.base import Explanation, Grade, Reward, Row, Rule
+from swift_rlvr.rewards.parameters import BaseParameters, parameter
 
 LANGUAGES = {
     **dict.fromkeys(("en", "de", "fr", "es", "it", "pt", "nl", "pl", "cs", "sv", "tr", "vi", "id"), "Latin"),
@@ -137,7 +134,7 @@ class LanguageConsistencyReward(Reward):
         def __post_init__(self) -> None:
             self.require(script_of(self.language) is not None, "language", "one of " + ", ".join(LANGUAGES))
 
-    def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:
+    def grade(self, text: str | None, row: Row) -> Grade:
         script = script_of(self._language(row))
         if script is None:
             return Grade(None, "unknown language")
@@ -156,7 +153,7 @@ class LanguageConsistencyReward(Reward):
         share = own / words
         return Grade(share, "consistent" if share >= CONSISTENT else "mixed" if share >= 0.5 else "other language")
 
-    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+    def explain_text(self, text: str | None, row: Row) -> Explanation:
         language = self._language(row)
         script = script_of(language)
         rules = [
@@ -175,6 +172,6 @@ class LanguageConsistencyReward(Reward):
         ]
         return Explanation(reward, reason, part, rules)
 
-    def _language(self, row: Mapping[str, Any]) -> object:
+    def _language(self, row: Row) -> object:
         language = row.get("language")
         return self.parameters.language if language is None else language

@@ -1,12 +1,9 @@
 """The length reward: as many points as the completion is long."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
-from swift_rlvr.rewards.parameters import Parameters as BaseParameters
-from swift_rlvr.rewards.parameters import parameter
+from swift_rlvr.rewards.base import Explanation, Grade, Reward, Row, Rule
+from swift_rlvr.rewards.parameters import BaseParameters, parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length, token_ids, with_unit
 
 
@@ -36,7 +33,7 @@ class LengthReward(Reward):
             self.require(self.unit in ("characters", "tokens"), "unit", "'characters' or 'tokens'")
             self.require(self.max_length >= 0, "max_length", "0 or more")
 
-    def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:
+    def grade(self, text: str | None, row: Row) -> Grade:
         row = self._counted(row)
         if text is None and token_ids(row) is None:
             return Grade(0.0, "no text")
@@ -45,7 +42,7 @@ class LengthReward(Reward):
             length = min(length, self.parameters.max_length)
         return Grade(self.parameters.scale * length + 0.0, "length")  # + 0.0 turns -0.0 into 0.0
 
-    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+    def explain_text(self, text: str | None, row: Row) -> Explanation:
         reward, reason = self.grade(text, row)
         limit = self.parameters.max_length
         detail = with_unit(text, self._counted(row)) + (f", of which at most {limit} count" if limit else "")
@@ -56,6 +53,6 @@ class LengthReward(Reward):
         ]
         return Explanation(reward, reason, text, rules)
 
-    def _counted(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _counted(self, row: Row) -> Row:
         """The row, without its token ids where characters are counted."""
         return row if self.parameters.unit == "tokens" else {}

@@ -39,8 +39,8 @@ def parameter(default: Any, help: str, flag: str | None = None) -> Any:
 
 
 @dataclass(frozen=True)
-class Parameters:
-    """The parameters of every reward. Subclasses add fields and check them in `__post_init__` with `require`."""
+class BaseParameters:
+    """The parameters of every reward. A reward's own add fields and check them in `__post_init__` with `require`."""
 
     tasks: tuple[str, ...] = parameter((), "values of the column `task` to which the reward applies; none: all")
     warn_after: int = parameter(20, "batches without a reward other than 0 after which to warn; 0: never")
@@ -51,7 +51,7 @@ class Parameters:
             raise InputError(f"must be {accepted}, not {getattr(self, name)!r}", field=name)
 
 
-P = TypeVar("P", bound=Parameters)
+P = TypeVar("P", bound=BaseParameters)
 
 
 def variable(reward_name: str, parameter_name: str) -> str:
@@ -86,7 +86,7 @@ def read_parameters(
         InputError: for a value that does not fit or a variable that fits no parameter. Its field is the variable, the
             flag, or reward and keyword, as in "external_cosine: max_len".
 
-    >>> read_parameters(Parameters, "external_mine", environment={"EXTERNAL_MINE_TASKS": "math, gsm8k"}).tasks
+    >>> read_parameters(BaseParameters, "external_mine", environment={"EXTERNAL_MINE_TASKS": "math, gsm8k"}).tasks
     ('math', 'gsm8k')
     """
     environment = os.environ if environment is None else environment
@@ -121,10 +121,10 @@ def read_parameters(
         raise InputError(f"{reward_name}: {error}") from None
 
 
-def values_from_texts(cls: type[Parameters], texts: Mapping[str, str]) -> dict[str, Any]:
+def values_from_texts(cls: type[BaseParameters], texts: Mapping[str, str]) -> dict[str, Any]:
     """Keywords from texts, which are read as the texts of environment variables are.
 
-    >>> values_from_texts(Parameters, {"tasks": "math, gsm8k", "warn_after": "5"})
+    >>> values_from_texts(BaseParameters, {"tasks": "math, gsm8k", "warn_after": "5"})
     {'tasks': ('math', 'gsm8k'), 'warn_after': 5}
     """
     types = _types(cls)
@@ -170,7 +170,7 @@ def _refuse_unknown_variables(known, reward_name: str, environment: Mapping[str,
             raise ValueError(f"{name} is set, and {reward_name} has no such parameter; it has {', '.join(accepted)}")
 
 
-def _types(cls: type[Parameters]) -> dict[str, type]:
+def _types(cls: type[BaseParameters]) -> dict[str, type]:
     return {name: get_origin(each) or each for name, each in get_type_hints(cls).items()}
 
 

@@ -12,14 +12,11 @@ Source: the R1-Zero recipe, min(1, count / 3), where count is that of ``Step n:`
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from swift_rlvr.answers import reasoning
-from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
-from swift_rlvr.rewards.parameters import Parameters as BaseParameters
-from swift_rlvr.rewards.parameters import parameter
+from swift_rlvr.rewards.base import Explanation, Grade, Reward, Row, Rule
+from swift_rlvr.rewards.parameters import BaseParameters, parameter
 
 _MARKER = re.compile(
     r"""
@@ -72,7 +69,7 @@ class ReasoningStepsReward(Reward):
         def __post_init__(self) -> None:
             self.require(self.steps >= 1, "steps", "a whole number of at least 1")
 
-    def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:
+    def grade(self, text: str | None, row: Row) -> Grade:
         if text is None or not text.strip():
             return Grade(0.0, "no text")
         return self._grade(len(steps(reasoning(text))))
@@ -82,7 +79,7 @@ class ReasoningStepsReward(Reward):
             return Grade(1.0, "enough steps")
         return Grade(count / self.parameters.steps, "few steps" if count else "no steps")
 
-    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+    def explain_text(self, text: str | None, row: Row) -> Explanation:
         if text is None or not text.strip():
             return Explanation(0.0, "no text", None, [Rule("there is a text", False)])
         part = reasoning(text)

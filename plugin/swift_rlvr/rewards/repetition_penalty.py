@@ -1,13 +1,11 @@
 """The repetition penalty: the larger the share of n-grams that occurred before, the lower the reward."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
-from swift_rlvr.rewards.parameters import Parameters as BaseParameters
-from swift_rlvr.rewards.parameters import parameter
+from swift_rlvr.rewards.base import Explanation, Grade, Reward, Row, Rule
+from swift_rlvr.rewards.parameters import BaseParameters, parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, token_ids
 
 # Scripts written without spaces, of which each character is a unit: Thai and Lao, Myanmar, Khmer; CJK punctuation, Kana
@@ -67,7 +65,7 @@ class RepetitionPenaltyReward(Reward):
             self.require(self.max_penalty <= 0, "max_penalty", "0 or less")
             self.require(self.unit in ("words", "tokens"), "unit", "'words' or 'tokens'")
 
-    def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:
+    def grade(self, text: str | None, row: Row) -> Grade:
         _, units = self._units(text, row)
         if units is None:
             return Grade(0.0, "no text")
@@ -78,7 +76,7 @@ class RepetitionPenaltyReward(Reward):
             return Grade(0.0, "no repetition")
         return Grade((1 - different / total) * self.parameters.max_penalty + 0.0, "repetition")  # -0.0 becomes 0.0
 
-    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+    def explain_text(self, text: str | None, row: Row) -> Explanation:
         reward, reason = self.grade(text, row)
         unit, units = self._units(text, row)
         if units is None:
@@ -94,7 +92,7 @@ class RepetitionPenaltyReward(Reward):
         ]
         return Explanation(reward, reason, text, rules)
 
-    def _units(self, text: str | None, row: Mapping[str, Any]) -> tuple[str, Sequence | None]:
+    def _units(self, text: str | None, row: Row) -> tuple[str, Sequence | None]:
         """The name of the units that are compared, and the units; None where there is no text."""
         ids = token_ids(row) if self.parameters.unit == "tokens" else None
         if ids is not None:

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
-    from swift_rlvr.rewards.base import Grade, Reward
+    from swift_rlvr.rewards.base import Columns, Grade, Reward
 
 _LOCK = threading.Lock()
 _SHARED: WeakValueDictionary[tuple, SharedBatch] = WeakValueDictionary()  # by class and parameters
@@ -34,7 +34,7 @@ class SharedBatch:
     def __reduce__(self) -> tuple:  # a copy or a pickle shares as well, and starts without a batch
         return shared_batch, self._key
 
-    def grades(self, reward: Reward, texts: Sequence[str | None], columns: Mapping[str, Sequence[Any]]) -> list[Grade]:
+    def grades(self, reward: Reward, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         """The grades of a batch: those that another reward has computed, or else new ones."""
         try:
             # A copy of the columns, since rows can be changed in place; and bytes, where 1, 1.0 and True differ.
@@ -57,7 +57,7 @@ def shared_batch(cls: type[Reward], parameters: Any) -> SharedBatch:
         return _SHARED.setdefault((cls, parameters), SharedBatch((cls, parameters)))
 
 
-def shared_grades(reward: Reward, texts: Sequence[str | None], columns: Mapping[str, Sequence[Any]]) -> list[Grade]:
+def shared_grades(reward: Reward, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
     """`reward.grade_batch`, shared with other rewards where one of them asked for that with `shared_batch`."""
     batch = _SHARED.get((type(reward), reward.parameters))
     return reward.grade_batch(texts, columns) if batch is None else batch.grades(reward, texts, columns)

@@ -1,12 +1,9 @@
 """The soft overlong punishment: nothing for a completion within the limit, less and less for one that comes close."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
-from swift_rlvr.rewards.parameters import Parameters as BaseParameters
-from swift_rlvr.rewards.parameters import parameter
+from swift_rlvr.rewards.base import Explanation, Grade, Reward, Row, Rule
+from swift_rlvr.rewards.parameters import BaseParameters, parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length, token_ids, with_unit
 
 DEFAULT_MAX_LENGTH = 1024  # where no trainer says its own; the Countdown experiment's
@@ -54,7 +51,7 @@ class SoftOverlongReward(Reward):
         cache = self.parameters.cache_length or max(1, longest // 5)
         self.parameters = replace(self.parameters, max_length=longest, cache_length=cache)
 
-    def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:
+    def grade(self, text: str | None, row: Row) -> Grade:
         if text is None and token_ids(row) is None:
             return Grade(0.0, "no text")
         longest, cache = self.parameters.max_length, self.parameters.cache_length
@@ -65,7 +62,7 @@ class SoftOverlongReward(Reward):
             return Grade((longest - cache - length) / cache, "in the cache")
         return Grade(-1.0, "beyond the limit")
 
-    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+    def explain_text(self, text: str | None, row: Row) -> Explanation:
         reward, reason = self.grade(text, row)
         longest, cache = self.parameters.max_length, self.parameters.cache_length
         if reason == "no text":

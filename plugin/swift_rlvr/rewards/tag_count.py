@@ -1,14 +1,11 @@
 """The tag count reward: a quarter for each of the four tags that occurs exactly once."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from swift_rlvr.answers import without_end_tokens
-from swift_rlvr.rewards.base import Explanation, Grade, Reward, Rule
+from swift_rlvr.rewards.base import Explanation, Grade, Reward, Row, Rule
 from swift_rlvr.rewards.format import TAGS, opens_think, with_opening
-from swift_rlvr.rewards.parameters import Parameters as BaseParameters
-from swift_rlvr.rewards.parameters import parameter
+from swift_rlvr.rewards.parameters import BaseParameters, parameter
 
 WITH_LINE_BREAKS = ("<think>\n", "\n</think>\n", "\n<answer>\n", "\n</answer>")  # in the order of TAGS
 ONCE, REPEATED, MISSING, INSIDE = "once", "more than once", "missing", "not on a line of its own"
@@ -39,7 +36,7 @@ class TagCountReward(Reward):
         own_line: bool = parameter(True, "a tag counts only with the line breaks around it that the recipe asks for")
         think_opened: bool = parameter(False, "the prompt ends with <think>, which the completion does not show")
 
-    def _outcomes(self, text: str | None, row: Mapping[str, Any]) -> list[str]:
+    def _outcomes(self, text: str | None, row: Row) -> list[str]:
         """How each of TAGS occurs; an empty list where there is no text."""
         if text is None or not without_end_tokens(text):
             return []
@@ -53,7 +50,7 @@ class TagCountReward(Reward):
                 outcomes.append(INSIDE if tag in text else MISSING)
         return outcomes
 
-    def grade(self, text: str | None, row: Mapping[str, Any]) -> Grade:
+    def grade(self, text: str | None, row: Row) -> Grade:
         return self._grade(self._outcomes(text, row))
 
     @staticmethod
@@ -69,7 +66,7 @@ class TagCountReward(Reward):
                 return Grade(outcomes.count(ONCE) / 4, "no tags" if set(outcomes) == {MISSING} else reason)
         return Grade(1.0, "all tags")
 
-    def explain_text(self, text: str | None, row: Mapping[str, Any]) -> Explanation:
+    def explain_text(self, text: str | None, row: Row) -> Explanation:
         outcomes = self._outcomes(text, row)
         rules = [Rule("there is a text", bool(outcomes))]
         for index, mark in enumerate(WITH_LINE_BREAKS if self.parameters.own_line else TAGS):

@@ -4,14 +4,15 @@ ms-swift hands over `response_token_ids`, a list of token ids a completion, or a
 TRL hands over `completion_ids`. Outside of a training there is only the text.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from numbers import Integral
-from typing import Any
+
+from swift_rlvr.rewards.base import Row
 
 TOKEN_COLUMNS = ("response_token_ids", "completion_ids")
 
 
-def token_ids(row: Mapping[str, Any]) -> Sequence[int] | None:
+def token_ids(row: Row) -> Sequence[int] | None:
     """Return the token ids of a completion, those of all turns in one list, or None where the row has none.
 
     They come from the first of `TOKEN_COLUMNS` that holds some. A value that is not a list of whole numbers is skipped,
@@ -33,7 +34,7 @@ def token_ids(row: Mapping[str, Any]) -> Sequence[int] | None:
     return None
 
 
-def completion_length(text: str | None, row: Mapping[str, Any]) -> int:
+def completion_length(text: str | None, row: Row) -> int:
     """Return the number of tokens, or of characters where the row has no token ids; 0 where there is no text.
 
     >>> completion_length("four", {"completion_ids": [1, 2]}), completion_length("four", {})
@@ -43,7 +44,7 @@ def completion_length(text: str | None, row: Mapping[str, Any]) -> int:
     return len(text or "") if tokens is None else len(tokens)
 
 
-def with_unit(text: str | None, row: Mapping[str, Any]) -> str:
+def with_unit(text: str | None, row: Row) -> str:
     """The length with its unit, for people.
 
     >>> with_unit("four", {"completion_ids": [1, 2]}), with_unit("four", {})

@@ -28,7 +28,7 @@ def train(folder: str, samples: str) -> tuple[list, list, list]:
     rows = [{"messages": to_messages(row["nums"], row["target"]), **row} for row in tasks]
     settings = GRPOSettings(
         num_generations=2, per_device_train_batch_size=4, gradient_accumulation_steps=1, max_steps=2,
-        max_completion_length=16, top_k=1, top_p=1.0, beta=0.0, learning_rate=1e-2, sampler="vllm", save_steps=1,
+        max_completion_length=16, top_k=1, top_p=1.0, beta=0.0, learning_rate=1e-2, use_vllm=True, save_steps=1,
     )  # fmt: skip
     model = AutoModelForCausalLM.from_pretrained(WEIGHTS, dtype=torch.float32)
     calls = []

@@ -1,10 +1,12 @@
-"""How fast the Countdown reward is beside the tutorial's method, and how slow the nastiest completions can make it.
+"""How fast the Countdown reward is beside the one of the Countdown experiment, and its slowest completions.
 
-Speed: 2,000 completions of 200 to 1,500 characters, 250 tasks with 8 completions each, once with single-line answers
-and once with half of the answers on lines of their own. The scorers are timed in turns and the medians compared, in
-processor time, so that other work on the machine disturbs them less. Nothing about a completion is kept from call to
-call, only the shapes of expressions: "warm" is the state of a training run, in which about 99% of the shapes have been
-seen after ten such batches; "cold" empties that cache before each timing.
+Speed: 2,000 completions of 200 to 1,500 characters, once with single-line answers and once with half of the answers on
+lines of their own; for each, 250 tasks with a group of 8 completions and 2,000 tasks with 1. The reward is called as
+ms-swift calls it, with a `ReasonLog`, so that every reward is computed with its reason. Beside it runs ms-swift's
+CountdownORM. Both are timed in processor time, one after the other in each round; the ratio is the median of the
+rounds' ratios, so that other work on the machine disturbs it less. Only the shapes of expressions are kept from call to
+call: "warm" is the state of a training run, in which nearly all shapes have been seen; "cold" empties that cache before
+each timing.
 Worst cases: the longest of five timings for each 1 MB completion.
 
 Usage: PYTHONPATH=plugin python tests/benchmarks/bench_countdown.py [--rounds 21]
@@ -22,14 +24,16 @@ from fractions import Fraction
 
 from swift_rlvr.countdown import arithmetic
 from swift_rlvr.rewards.countdown import CountdownReward
+from swift_rlvr.runs.reasons import ReasonLog
 
-FIGURES = {"single-line": 3.0, "half multi-line": 1.5}  # times the tutorial's method, at least
+FIGURES = {"single-line": 2.0, "half multi-line": 1.0}  # times the speed of CountdownORM, warm, at least
+GROUPS = (8, 1)  # completions a task
 WORST_MS = 50.0
 OPERATIONS = {"+": Fraction.__add__, "-": Fraction.__sub__, "*": Fraction.__mul__, "/": Fraction.__truediv__}
 
 
-def tutorial_reward(completions, target, nums, **_):
-    """The tutorial's method (CountdownORM of ms-swift's GRPO examples), rewritten; here for comparison only.
+def countdown_orm(completions, target, nums, **_):
+    """The method of CountdownORM, which the Countdown experiment uses (README.md, Glossary); for comparison only.
 
     The first answer tag by regex, the part left of "=", its digits compared with nums, a character filter, then eval
     with a tolerance. It credits ``7 // 2``, hangs on ``9**9**9`` and misses answers that contain a line break.
@@ -123,25 +127,30 @@ def seconds(score, corpus) -> float:
     return time.process_time() - start
 
 
-def compare(multi_line_share: float, rounds: int) -> dict:
-    """Time both scorers in turns on one corpus; count how often each differs from the right rewards."""
-    corpus = make_corpus(1, multi_line_share)
+def compare(multi_line_share: float, group: int, rounds: int) -> dict:
+    """Time both rewards on one corpus, and count how often each differs from the right rewards."""
+    corpus = make_corpus(1, multi_line_share, 2000 // group, group)
     reward = CountdownReward()
-    times = {"tutorial": [], "warm": [], "cold": []}
+    times: dict[str, list[float]] = {"countdown_orm": [], "cold": [], "warm": []}
     for _ in range(rounds):
-        times["tutorial"].append(seconds(tutorial_reward, corpus))
+        times["countdown_orm"].append(seconds(countdown_orm, corpus))
         arithmetic._parse_shape.cache_clear()
-        times["cold"].append(seconds(reward, corpus))
-        times["warm"].append(seconds(reward, corpus))
+        for state in ("cold", "warm"):
+            reward.log = ReasonLog()
+            times[state].append(seconds(reward, corpus))
+
+    def ratio(state: str) -> float:
+        pairs = zip(times["countdown_orm"], times[state], strict=True)
+        return round(statistics.median(theirs / ours for theirs, ours in pairs), 2)
+
     completions, nums, target, gold = corpus
-    per_second = {name: len(gold) / statistics.median(values) for name, values in times.items()}
     lengths = [len(completion) for completion in completions]
     return {
-        "per_second": {name: round(value) for name, value in per_second.items()},
-        "ratio": round(per_second["warm"] / per_second["tutorial"], 2),
-        "ratio_cold": round(per_second["cold"] / per_second["tutorial"], 2),
+        "per_second": {name: round(len(gold) / statistics.median(values)) for name, values in times.items()},
+        "ratio": ratio("warm"),
+        "ratio_cold": ratio("cold"),
         "wrong": sum(a != b for a, b in zip(reward(completions, nums=nums, target=target), gold, strict=True)),
-        "wrong_tutorial": sum(a != b for a, b in zip(tutorial_reward(completions, target, nums), gold, strict=True)),
+        "wrong_countdown_orm": sum(a != b for a, b in zip(countdown_orm(completions, target, nums), gold, strict=True)),
         "characters": [min(lengths), max(lengths)],
     }
 
@@ -185,6 +194,8 @@ def nasty_completions(size: int = 1_000_000) -> dict[str, str]:
         "block of full-width digits": inside("１"),
         "block of NUL": inside("\0"),
         "longest block: fractions": fill("x", suffix=f"<answer>1+2+3={fractions}</answer>"),
+        "longest block: quotient": fill("x", suffix=f"<answer>1+2+3={'/'.join(['7', '9'] * 254)}</answer>"),
+        "longest block: uneven": fill("x", suffix=f"<answer>1+2+3={'+1/3-1/7' * 126}</answer>"),
         "longest block: product": fill("x", suffix=f"<answer>1+2+3={'*'.join(['99999'] * 165)}</answer>"),
         "longest block: depth": fill("x", suffix=f"<answer>{'(' * 509}1+2+3{')' * 509}</answer>"),
         "longest block: signs": fill("x", suffix=f"<answer>1+2+3{'--3' * 300}</answer>"),
@@ -211,23 +222,28 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=21, help="timings of each scorer on each corpus (default: 21)")
     rounds = parser.parse_args().rounds
-    speed = {"single-line": compare(0.0, rounds), "half multi-line": compare(0.5, rounds)}
+    shares = {"single-line": 0.0, "half multi-line": 0.5}
+    speed = {
+        f"{name}, {group} a task": compare(share, group, rounds) for name, share in shares.items() for group in GROUPS
+    }
     worst = worst_cases()
 
-    heads = ("tutorial/s", "warm/s", "ratio", "cold/s", "ratio", "wrong: tutorial", "ours")
-    widths = (12, 12, 8, 12, 8, 17, 6)
-    print(f"{'2,000 completions':<18}" + "".join(f"{head:>{width}}" for head, width in zip(heads, widths, strict=True)))
+    heads = ("CountdownORM/s", "warm/s", "ratio", "cold/s", "ratio", "wrong: CountdownORM", "ours")
+    widths = (16, 12, 8, 12, 8, 21, 6)
+    print(f"{'2,000 completions':<27}" + "".join(f"{head:>{width}}" for head, width in zip(heads, widths, strict=True)))
     for name, row in speed.items():
         rates = row["per_second"]
         print(
-            f"{name:<18}{rates['tutorial']:>12,}{rates['warm']:>12,}{row['ratio']:>8}{rates['cold']:>12,}"
-            f"{row['ratio_cold']:>8}{row['wrong_tutorial']:>17}{row['wrong']:>6}"
+            f"{name:<27}{rates['countdown_orm']:>16,}{rates['warm']:>12,}{row['ratio']:>8}{rates['cold']:>12,}"
+            f"{row['ratio_cold']:>8}{row['wrong_countdown_orm']:>21}{row['wrong']:>6}"
         )
     print(f"\n{'1 MB of':<32}{'ms':>8}")
     for name, milliseconds in sorted(worst.items(), key=lambda item: -item[1]):
         print(f"{name:<32}{milliseconds:>8.2f}")
     missed = [
-        f"{name}: ratio {row['ratio']} < {FIGURES[name]}" for name, row in speed.items() if row["ratio"] < FIGURES[name]
+        f"{name}: ratio {row['ratio']} < {FIGURES[name.split(',')[0]]}"
+        for name, row in speed.items()
+        if row["ratio"] < FIGURES[name.split(",")[0]]
     ]
     missed += [f"{name}: {row['wrong']} wrong rewards" for name, row in speed.items() if row["wrong"]]
     missed += [f"{name}: {value} ms >= {WORST_MS} ms" for name, value in worst.items() if value >= WORST_MS]

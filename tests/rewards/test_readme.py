@@ -1,6 +1,6 @@
 """The page plugin/swift_rlvr/rewards/README.md says what the code says, and what it shows works.
 
-python tests/test_rewards_readme.py     # prints the page's table of all parameters
+python tests/rewards/test_readme.py     # prints the page's table of all parameters
 """
 
 import doctest

@@ -1,4 +1,4 @@
-"""All rewards. What each computes, from which source and with which parameters, stands in README.md beside this file.
+"""All rewards. README.md beside this file describes each one: what it computes, its source and its parameters.
 
 A reward that builds on another one is registered after it.
 """

@@ -28,8 +28,8 @@ class AccuracyReward(Reward):
     r"""Reward 1.0 for a completion whose final answer equals the column `solution`, 0.0 for any other.
 
     A row whose solution cannot be parsed is not graded (None); with ``neutral_gold=True`` it gets the neutral value of
-    the R1-Zero recipe. What counts as the answer and as equal is said in `swift_rlvr.math_answers`. Comparisons that
-    take computer algebra run in worker processes that end with this one.
+    the R1-Zero recipe. `swift_rlvr.math_answers` defines what counts as the answer and as equal. Comparisons that need
+    computer algebra run in worker processes, which end with this process.
 
     >>> reward = AccuracyReward()
     >>> reward([r"so \boxed{\frac{1}{2}}", "<answer>0.4</answer>"], solution=["0.5", r"Thus $x = \boxed{0.5}$."])
@@ -62,7 +62,7 @@ class AccuracyReward(Reward):
 
     @property
     def verifier(self) -> MathVerifier:
-        """Not kept in the object, which has to pickle; rewards with the same settings share their processes."""
+        """Not an attribute, since the reward has to pickle; rewards with the same settings share their processes."""
         return shared_verifier(self.parameters.workers or None, self.parameters.timeout, self.parameters.batch_timeout)
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:

@@ -19,7 +19,7 @@ def gold_text(solution: object) -> str | None:
     r"""The gold as `plain` text, or None where there is none.
 
     Args:
-        solution: a number, or a text, of which the part counts that `marked_answer` finds, or else the whole.
+        solution: a number, or a text, of which the answer that `marked_answer` finds counts, or else all of it.
 
     >>> gold_text(72.0), gold_text("48 + 24 = 72\n#### 72"), gold_text(r"It is $\boxed{72}$."), gold_text("")
     ('72', '72', '72', None)
@@ -42,8 +42,8 @@ def gold_text(solution: object) -> str | None:
 class BoxedReward(Reward):
     r"""Reward 1.0 where the last ``\boxed{...}`` after the thinking is the gold, 0.0 otherwise, None without a gold.
 
-    The boxed answer of the notebook's GRPO by hand. It compares texts, white space and ``$`` around them aside, so that
-    ``0.5`` is not ``\frac{1}{2}``: `external_accuracy` compares values. The gold stands in the column `solution`.
+    It compares texts without their white space and the ``$`` around them, so ``0.5`` is not ``\frac{1}{2}``;
+    `external_accuracy` compares values. The gold is in the column `solution`.
 
     >>> reward = BoxedReward()
     >>> reward([r"So it is \boxed{72}.", r"\boxed{71}", "72"], solution=["#### 72", r"\boxed{72}", 72])
@@ -69,7 +69,7 @@ class BoxedReward(Reward):
 
     @staticmethod
     def _judge(text: str | None, solution: object) -> tuple[Grade, str | None, str | None]:
-        """The grade, what stands in the box, and the gold."""
+        """The grade, the text in the box, and the gold."""
         gold = gold_text(solution)
         if gold is None:
             return Grade(None, "bad gold"), None, None

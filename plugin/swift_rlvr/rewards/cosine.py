@@ -20,14 +20,16 @@ class CosineLengthReward(Reward):
 
     with one pair of values for right answers and one for wrong ones, see "Demystifying Long Chain-of-Thought Reasoning
     in LLMs" (arXiv 2502.03373), open-r1 and the R1-Zero recipe, whose values are the defaults. The values are named by
-    length, as ms-swift names them, and not by size, as the recipe does: its min_value_wrong is `min_len_value_wrong`,
-    max_value_wrong is `max_len_value_wrong`, max_value_correct is `min_len_value_correct` and min_value_correct is
-    `max_len_value_correct`. Beyond max_len the value stays, where the cosine would come back up.
+    length, as in ms-swift. The recipe names them by size: its min_value_wrong is `min_len_value_wrong`, its
+    max_value_wrong `max_len_value_wrong`, its max_value_correct `min_len_value_correct` and its min_value_correct
+    `max_len_value_correct`. Beyond max_len the value is constant, where the cosine would rise again.
 
-    Whether an answer is right is asked of another reward, `accuracy`, which reads its own parameters from the
-    environment and whose columns are needed: right is a reward of 1.0 or more; None stays None. Unless `tasks` is
-    given, the tasks are that reward's. The length is in tokens where the trainer hands them over, as in the paper; with
-    ``unit="characters"``, as in the recipe, it is always in characters.
+    Another reward, `accuracy`, decides whether an answer is right: its reward is 1.0 or more; None stays None. It reads
+    its own parameters from the environment, and its columns are needed. Unless `tasks` is given, the tasks are that
+    reward's. Where both run in one training, each batch is judged once, see `swift_rlvr.rewards.sharing`.
+
+    The length is in tokens where the trainer passes them, as in the paper. With ``unit="characters"``, as in the
+    R1-Zero recipe, it is always in characters.
 
     >>> reward = CosineLengthReward(accuracy="external_countdown", max_len=100)
     >>> right, wrong = "<answer>1+2</answer>", "<answer>1-2</answer>"

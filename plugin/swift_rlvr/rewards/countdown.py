@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from swift_rlvr.countdown import Reason, grade_all, verify
 from swift_rlvr.countdown.verifier import MAX_CHARS, check_notation
@@ -26,10 +25,9 @@ RULES = {  # in the order in which `verify` checks them
 }
 
 
-# Cached, since there is one grade for each reason, and making it takes as long as finding an answer in a completion.
-@lru_cache(maxsize=len(Reason))
-def _grade(reward: float | None, reason: Reason) -> Grade:
-    return Grade(reward, str(reason))
+_GRADES = {  # made once, since a `Grade` takes as long to make as an answer to find
+    reason: Grade({Reason.CORRECT: 1.0, Reason.BAD_GOLD: None}.get(reason, 0.0), str(reason)) for reason in Reason
+}
 
 
 class CountdownReward(Reward):
@@ -56,7 +54,7 @@ class CountdownReward(Reward):
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         verdicts = grade_all(texts, columns["nums"], columns["target"], notation=self.parameters.notation)
-        return [_grade(verdict.reward, verdict.reason) for verdict in verdicts]
+        return [_GRADES[verdict.reason] for verdict in verdicts]
 
     def explain_text(self, text: str | None, row: Row) -> Explanation:
         verdict = verify(text, row["nums"], row["target"], notation=self.parameters.notation)

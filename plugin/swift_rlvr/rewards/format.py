@@ -1,12 +1,12 @@
 """The format rewards: 1.0 for a think part followed by an answer part and nothing else, 0.0 for all other texts.
 
-Where a prompt has opened the think part already, the completion has no ``<think>`` of its own.
+Where the prompt has opened the think part, the completion has no ``<think>`` of its own.
 
-- ms-swift puts what it adds to a prompt, `--response_prefix` or the prefix of a thinking model's template, in front of
-  the completion too before a reward sees it (`Template.decode_generate_ids`): there is nothing to tell.
-- TRL hands over the prompts (column `prompts`), and the reward looks at their end. What a chat template adds to them
-  does not show there, and has to be told with the parameter `think_opened`.
-- A prompt with ``<think>`` written out in the dataset has to be told under ms-swift, which hands over no prompts.
+- Under ms-swift nothing has to be set for a prefix that it adds itself, `--response_prefix` or that of a thinking
+  model's template: it puts the prefix in front of the completion too (`Template.decode_generate_ids`).
+- TRL passes the prompts (column `prompts`), and the reward looks at their end. What a chat template adds is not in that
+  column: set the parameter `think_opened`.
+- Where the prompts in the dataset end with ``<think>``, set it under ms-swift too, which passes no prompts.
 """
 
 from dataclasses import dataclass
@@ -29,13 +29,13 @@ RULES = {  # reason -> rule, in the order in which `fault` checks them
     "answer part not closed": "there is an </answer>",
     "repeated tag": "no tag is repeated",
     "wrong order": "the tags come in the order <think> </think> <answer> </answer>",
-    "text outside the tags": "nothing but white space stands outside the two parts",
+    "text outside the tags": "there is nothing but white space outside the two parts",
     "empty think part": "the think part is not empty",
     "empty answer": "the answer is not empty",
 }
 STRICT_RULES = RULES | {
     "tag not on its own line": "each tag is on a line of its own",
-    "white space around the tags": "no tag has a space beside it, and no blank line stands before or between the parts",
+    "white space around the tags": "no space is beside a tag, and no blank line before or between the parts",
 }
 
 
@@ -59,7 +59,7 @@ def with_opening(text: str, opened: bool) -> str:
 
 
 def fault(text: str | None, opened: bool = False, strict: bool = False) -> tuple[str, str]:
-    """The first rule that the text breaks, as a reason, and what was found; the reason is `OK` where it keeps all.
+    """The reason for the first rule that the text breaks, with a detail; the reason is `OK` where it breaks none.
 
     >>> fault("<think>1 + 1</think><answer>2"), fault("<think>1 + 1</think> So: <answer>2</answer>")
     (('answer part not closed', ''), ('text outside the tags', "'So:'"))
@@ -73,7 +73,7 @@ def fault(text: str | None, opened: bool = False, strict: bool = False) -> tuple
             return MISSING[tag], ""
     for tag in TAGS:
         if text.count(tag) > 1:
-            return "repeated tag", f"{tag} stands {text.count(tag)} times"
+            return "repeated tag", f"{tag} occurs {text.count(tag)} times"
     starts = [text.find(tag) for tag in TAGS]
     if starts != sorted(starts):
         return "wrong order", " ".join(tag for _, tag in sorted(zip(starts, TAGS, strict=True)))
@@ -101,8 +101,8 @@ def fault(text: str | None, opened: bool = False, strict: bool = False) -> tuple
 class FormatReward(Reward):
     """Reward 1.0 for ``<think>...</think>`` and ``<answer>...</answer>`` in this order, neither empty, and only that.
 
-    Each of the four tags stands exactly once, and nothing but white space stands before, between and after the parts;
-    special tokens at the end do no harm. This is the format reward of the R1-Zero recipe (DeepSeek-R1, arXiv
+    Each of the four tags occurs exactly once, with nothing but white space before, between and after the parts; special
+    tokens at the end are ignored. This is the format reward of the R1-Zero recipe (DeepSeek-R1, arXiv
     2501.12948, section 2.2.2). ms-swift's own `format` accepts further tags inside the parts, and empty parts.
 
     >>> reward = FormatReward()
@@ -138,7 +138,7 @@ class FormatStrictReward(FormatReward):
     r"""Reward 1.0 for ``<think>\n...\n</think>\n<answer>\n...\n</answer>``, the whole completion, 0.0 otherwise.
 
     The GSM8K recipe's format: as `FormatReward`, with each tag on a line of its own, and no space or blank line before
-    and between the parts. White space and special tokens at the end do no harm.
+    and between the parts. White space and special tokens at the end are ignored.
 
     >>> FormatStrictReward()(["<think>\n1 + 1\n</think>\n<answer>\n2\n</answer>", "<think>1</think><answer>2</answer>"])
     [1.0, 0.0]

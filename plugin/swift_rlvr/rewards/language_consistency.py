@@ -1,16 +1,16 @@
 r"""The language consistency reward: reasoning in the language that is asked for, judged by its script.
 
 Source: DeepSeek-R1 (arXiv 2501.12948, section 2.3.2): the share of words of the target language in the chain of
-thought. What a word is:
+thought. A word is:
 
-- Latin, Greek, Cyrillic, Hangul, Arabic, Devanagari and Hebrew script: a run of letters. A single Latin or Greek letter
-  is none: it is a variable as a rule.
-- Han and kana: each character. Thai and every script that has no language here: four letters, because several of them
-  are written without spaces.
+- in Latin, Greek, Cyrillic, Hangul, Arabic, Devanagari and Hebrew script a run of letters. A single Latin or Greek
+  letter does not count, since it is usually a variable;
+- in Han and kana each character; in Thai and every script that has no language here four letters, because several of
+  these scripts are written without spaces.
 
-Left out are code (``` and `), formulas ($, \( and \[), LaTeX commands, tags, addresses and digits. A script cannot tell
-English from German: for all languages written in Latin script the reward is the same. For Japanese, Han characters
-count up to four times the kana, so that Chinese does not pass for it.
+Code (``` and `), formulas ($, \( and \[), LaTeX commands, tags, addresses and digits are skipped. The script does not
+tell English from German: the reward is the same for all languages in Latin script. For Japanese, Han characters count
+up to four times the kana, so that Chinese does not pass for Japanese.
 """
 
 import re
@@ -29,19 +29,15 @@ LANGUAGES = {
 }
 HAN_PER_KANA = 4
 CONSISTENT = 0.99
-_LETTERS_A_WORD = 4
+_LETTERS_PER_WORD = {"Han": 1, "kana": 1, "Thai": 4, "other": 4}  # in all other scripts a run of letters is a word
 
-_SCRIPTS = {  # with marks and signs that Unicode counts among no script, or among several
-    "Latin": r"\p{Script=Latin}",
-    "Greek": r"\p{Script=Greek}",
+_SCRIPTS = {
+    **{name: rf"\p{{Script={name}}}" for name in ("Latin", "Greek", "Hangul", "Hebrew", "Han", "Thai")},
+    # with marks and signs that Unicode counts among several scripts
     "Cyrillic": r"\p{Script=Cyrillic}\u0485\u0486",
-    "Hangul": r"\p{Script=Hangul}",
     "Arabic": r"\p{Script=Arabic}\u0640\u064b-\u0655\u0670",
     "Devanagari": r"\p{Script=Devanagari}\u0951-\u0954",
-    "Hebrew": r"\p{Script=Hebrew}",
-    "Han": r"\p{Script=Han}",
     "kana": r"\p{Script=Hiragana}\p{Script=Katakana}ー\uff70\uff9e\uff9f",
-    "Thai": r"\p{Script=Thai}",
 }
 _SIGNS = (  # letters of formulas, in a circle or a square, raised or lowered
     r"ªºµ\u1d2c-\u1d6a\u1d9b-\u1dbf\u2070-\u209c\u2100-\u218f\u2460-\u24ff\u3220-\u33ff"
@@ -49,29 +45,16 @@ _SIGNS = (  # letters of formulas, in a circle or a square, raised or lowered
 )
 
 
-def _letters(characters: str) -> str:
-    """The class of those characters that are letters or marks; 〇 is a letter too."""
-    return rf"[[[{characters}]&&[\p{{L}}\p{{M}}〇]]--[{_SIGNS}]]"
+def _runs(characters: str, single: bool = True) -> regex.Pattern:
+    """Matches runs of those of the characters that are letters or marks, or 〇; runs of one only if `single`."""
+    letter = rf"[[[{characters}]&&[\p{{L}}\p{{M}}〇]]--[{_SIGNS}]]"
+    return regex.compile(f"{letter}+" if single else rf"{letter}[{letter}'’\u0300-\u036f]*{letter}", regex.V1)
 
 
-def _words(script: str) -> regex.Pattern:
-    letter = _letters(_SCRIPTS[script])
-    if script in ("Latin", "Greek"):
-        return regex.compile(rf"{letter}[{letter}'’\u0300-\u036f]*{letter}", regex.V1)
-    return regex.compile(f"{letter}+", regex.V1)
-
-
-_WORDS = {
-    script: _words(script) for script in ("Latin", "Greek", "Cyrillic", "Hangul", "Arabic", "Devanagari", "Hebrew")
-}
-_LETTERS = {  # and how many of them count as a word
-    "Han": (_words("Han"), 1),
-    "kana": (_words("kana"), 1),
-    "Thai": (_words("Thai"), _LETTERS_A_WORD),
-    "other": (regex.compile(_letters(r"\p{L}--[" + "".join(_SCRIPTS.values()) + "]") + "+", regex.V1), _LETTERS_A_WORD),
-}
-# No branch looks for its end beyond the next place where it could begin, or else it takes all that follows, so that the
-# search is linear in the text.
+_RUNS = {name: _runs(characters, name not in ("Latin", "Greek")) for name, characters in _SCRIPTS.items()}
+_RUNS["other"] = _runs(rf"\p{{L}}--[{''.join(_SCRIPTS.values())}]")
+# Each branch looks for its end no further than the next place where it could begin, or takes the rest of the text, so
+# the search is linear in the length of the text.
 _LEFT_OUT = re.compile(
     r"""
     ```.*?(?:```|\Z)
@@ -89,7 +72,7 @@ _LEFT_OUT = re.compile(
 
 
 def script_of(language: object) -> str | None:
-    """The script by which a language is judged, or None for one that is not known; regions do not matter.
+    """The script of a language, or None for a language that is not known; regions do not matter.
 
     >>> script_of("en"), script_of("zh-CN"), script_of("python")
     ('Latin', 'Han', None)
@@ -104,17 +87,19 @@ def count_words(text: str) -> dict[str, int]:
     {'Latin': 2, 'Han': 6}
     """
     text = _LEFT_OUT.sub(" ", text)
-    counts = {script: len(words.findall(text)) for script, words in _WORDS.items()}
-    for script, (letters, per_word) in _LETTERS.items():
-        counts[script] = -(-sum(map(len, letters.findall(text))) // per_word)
+    counts = {}
+    for script, runs in _RUNS.items():
+        letters = [len(run) for run in runs.findall(text)]
+        per_word = _LETTERS_PER_WORD.get(script)
+        counts[script] = len(letters) if per_word is None else -(-sum(letters) // per_word)
     return {script: count for script, count in counts.items() if count}
 
 
 class LanguageConsistencyReward(Reward):
     """Reward the share of words in the reasoning that are in the language asked for; 0.0 where there are none.
 
-    The language is the row's value of the column `language` or, where the row has none, the parameter. A row with a
-    language that is not known counts for nothing.
+    The language is the row's value of the column `language` or, where the row has none, the parameter. A row with an
+    unknown language is not graded.
 
     >>> reward = LanguageConsistencyReward()
     >>> reward(["<think>We add them.</think><answer>7</answer>", "<think>We 相加 them.</think>", "<think>相加</think>"])

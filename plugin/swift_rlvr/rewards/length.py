@@ -8,10 +8,10 @@ from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length, to
 
 
 class LengthReward(Reward):
-    """Reward scale * length, for looking at how training behaves with a reward that is easily understood.
+    """Reward scale * length, to watch how training behaves with a reward that is easy to understand.
 
-    The first reward of a GRPO written by hand (the fourth experiment): the length in characters. A model soon learns to
-    write without end, so set `max_length`, or a negative scale, which rewards short completions, for anything else.
+    A policy soon learns to write without end. For any other purpose set `max_length`, or a negative scale, which
+    rewards short completions.
 
     >>> LengthReward()([" blue.", " in the sky."])
     [6.0, 12.0]

@@ -3,12 +3,12 @@ r"""The reasoning steps reward: reasoning that is written in steps.
 Source: the R1-Zero recipe, min(1, count / 3), where count is that of ``Step n:``, ``n.`` at the beginning of a line,
 ``\n-``, ``\n*`` and ``First,`` ``Second,`` ``Next,`` ``Finally,`` (open-r1's `reasoning_steps_reward`). Differences:
 
-- It looks at the reasoning only, see `swift_rlvr.answers.reasoning`, so that an answer need not be a list.
-- A marker with nothing behind it counts for nothing, and steps with the same text count once; the recipe's formula pays
-  1.0 for three empty bullets. A bullet's or number's text is the rest of its line, that of all others ends at the next
-  marker. So ``- Step 1: add`` and ``**Step 1:** add`` are one step, where the recipe counts two.
-- ``n.`` and bullets are found on every line, indented ones too; a decimal number such as ``1.5`` is none.
-- Chinese markers count as well.
+- Only the reasoning counts, see `swift_rlvr.answers.reasoning`, so an answer need not be a list.
+- A marker without text does not count, and steps with the same text count once; the recipe's formula pays 1.0 for three
+  empty bullets. The text of a bullet or number is the rest of its line, that of other markers ends at the next marker.
+  So ``- Step 1: add`` is one step, where the recipe counts two.
+- ``n.`` and bullets count on every line, also when indented; a decimal number such as ``1.5`` is not a marker.
+- Chinese markers count too.
 """
 
 import re
@@ -38,7 +38,7 @@ def steps(text: str) -> list[str]:
     >>> steps("Step 1: Add 3 and 4. Step 2: Double it.\n- \n- \n- double it.")
     ['add 3 and 4.', 'double it.']
     """
-    found: dict[str, None] = {}  # a set that keeps the order
+    different: dict[str, None] = {}  # a set that keeps the order
     markers = list(_MARKER.finditer(text))
     for number, marker in enumerate(markers):
         end = markers[number + 1].start() if number + 1 < len(markers) else len(text)
@@ -47,12 +47,12 @@ def steps(text: str) -> list[str]:
             end = end if line_end < 0 else line_end
         step = text[marker.end() : end]
         if _LETTER_OR_DIGIT.search(step):
-            found[" ".join(step.lower().split())] = None
-    return list(found)
+            different[" ".join(step.lower().split())] = None
+    return list(different)
 
 
 class ReasoningStepsReward(Reward):
-    """Reward min(1, count / 3) for the number of marked steps in the reasoning; what is counted is said above.
+    """Reward min(1, count / 3) for the number of marked steps in the reasoning; see above for what counts.
 
     >>> reward = ReasoningStepsReward()
     >>> reward(["First, add. Second, double. Finally, halve.", "Step 1: Add. Step 2: Add.", "It is 7."])

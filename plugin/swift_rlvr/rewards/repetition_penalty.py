@@ -41,7 +41,7 @@ class RepetitionPenaltyReward(Reward):
     The R1-Zero recipe's repetition penalty, after open-r1 and "Demystifying Long Chain-of-Thought Reasoning in LLMs"
     (arXiv 2502.03373), appendix C.2. Words are lower-cased and end at white space; in Chinese, Japanese, Thai, Lao,
     Khmer and Burmese each character counts as a word. With ``unit="tokens"`` the trainer's token ids are compared,
-    which also sees repetition inside one long word.
+    which also finds repetition inside one long word.
 
     >>> RepetitionPenaltyReward(n_grams=2)(["wait wait wait wait wait", "every pair of words is new"])
     [-0.07500000000000001, 0.0]
@@ -56,7 +56,7 @@ class RepetitionPenaltyReward(Reward):
     class Parameters(BaseParameters):
         n_grams: int = parameter(3, "n, the number of words or tokens compared at once", flag="repetition_n_grams")
         max_penalty: float = parameter(
-            -0.1, "the reward that endless repetition comes close to", flag="repetition_max_penalty"
+            -0.1, "the reward that endless repetition approaches", flag="repetition_max_penalty"
         )
         unit: str = parameter("words", "`words` or `tokens`; words where the row has no token ids")
 
@@ -80,12 +80,12 @@ class RepetitionPenaltyReward(Reward):
         reward, reason = self.grade(text, row)
         unit, units = self._units(text, row)
         if units is None:
-            return Explanation(reward, reason, None, [Rule("there is a text to look at", False)])
+            return Explanation(reward, reason, None, [Rule("there is a text", False)])
         n = self.parameters.n_grams
         different, total = count_ngrams(units, n)
         repeated = f"{different} of {total} different" if total else ""
         rules = [
-            Rule("there is a text to look at", True),
+            Rule("there is a text", True),
             Rule(f"it has at least {n} {unit}", total > 0, f"{len(units)} {unit}"),
             Rule(f"no {n} {unit} in a row occur twice", None if total == 0 else reason == "no repetition", repeated),
             Rule("reward", None, f"{reward:g}, at worst {self.parameters.max_penalty:g}"),

@@ -6,16 +6,16 @@ from swift_rlvr.rewards.base import Explanation, Grade, Reward, Row, Rule
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length, token_ids, with_unit
 
-DEFAULT_MAX_LENGTH = 1024  # where no trainer says its own; the Countdown experiment's
+DEFAULT_MAX_LENGTH = 1024  # without a trainer's limit; that of the Countdown experiment
 
 
 class SoftOverlongReward(Reward):
     """Reward 0 up to max_length - cache_length, then falling in a straight line to -1 at max_length, and -1 beyond.
 
-    From DAPO (arXiv 2503.14476), equation 13: a completion that is cut off at the limit is punished, and one that comes
-    close is told so before. ms-swift's own `soft_overlong` goes on falling below -1; the equation does not.
+    From DAPO (arXiv 2503.14476), equation 13: a completion that is cut off at the limit is punished in full, and one
+    that comes close in part. ms-swift's own `soft_overlong` keeps falling below -1; the equation does not.
 
-    Lengths are in tokens where the trainer hands them over, otherwise in characters.
+    Lengths are in tokens where the trainer passes them, otherwise in characters.
 
     >>> reward = SoftOverlongReward(max_length=100, cache_length=20)
     >>> reward(["..."] * 4, completion_ids=[[7] * 80, [7] * 90, [7] * 100, [7] * 500])

@@ -14,11 +14,11 @@ ONCE, REPEATED, MISSING, INSIDE = "once", "more than once", "missing", "not on a
 class TagCountReward(Reward):
     r"""Reward 0.25 for each of ``<think>\n``, ``\n</think>\n``, ``\n<answer>\n``, ``\n</answer>`` that occurs once.
 
-    The tag reward of the GSM8K recipe (and open-r1's `tag_count_reward`): a slope towards the strict format for a
-    policy that does not have it yet. Order and content do not count, so it belongs beside a format reward. One
-    difference: ``\n</think>\n</think>\n`` is two occurrences here; `str.count`, which sees no overlap, finds one.
-    With `own_line` false the tags count without their line breaks, as `external_format` takes them. A ``<think>`` that
-    the prompt has opened counts as the completion's, see `swift_rlvr.rewards.format`.
+    The tag reward of the GSM8K recipe (and open-r1's `tag_count_reward`): partial credit on the way to the strict
+    format. Order and content do not count, so it belongs beside a format reward. One difference:
+    ``\n</think>\n</think>\n`` counts as two occurrences here, while `str.count`, which skips overlaps, finds one. With
+    `own_line` false the tags count without their line breaks, as in `external_format`. A ``<think>`` that the prompt
+    has opened counts as the completion's, see `swift_rlvr.rewards.format`.
 
     >>> reward = TagCountReward()
     >>> reward(["<think>\n1 + 1\n</think>\n<answer>\n2\n</answer>", "<think>\n1 + 1\n</think>\n2", "2"])
@@ -33,7 +33,7 @@ class TagCountReward(Reward):
 
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
-        own_line: bool = parameter(True, "a tag counts only with the line breaks around it that the recipe asks for")
+        own_line: bool = parameter(True, "a tag counts only with the line breaks that the GSM8K recipe asks for")
         think_opened: bool = parameter(False, "the prompt ends with <think>, which the completion does not show")
 
     def _outcomes(self, text: str | None, row: Row) -> list[str]:

@@ -1,7 +1,7 @@
-"""How long a completion is: in tokens where the trainer hands them over, otherwise in characters.
+"""The length of a completion: in tokens where the trainer passes them, otherwise in characters.
 
-ms-swift hands over `response_token_ids`, a list of token ids a completion, or a list of such lists, one for each turn;
-TRL hands over `completion_ids`. Outside of a training there is only the text.
+ms-swift passes `response_token_ids`, for each completion a list of token ids or a list of such lists, one per turn; TRL
+passes `completion_ids`. Outside of training there is only the text.
 """
 
 from collections.abc import Sequence

@@ -289,7 +289,7 @@ def test_the_reward_gives_these_grades():
 
 
 def test_columns_of_different_lengths_are_refused():
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(ValueError, match="2 completions, 1 nums, 2 target: must be equally many"):
         grade_all(["<answer>1</answer>"] * 2, [[1]], [1, 1])
 
 

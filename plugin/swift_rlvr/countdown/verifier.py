@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
+from itertools import repeat
 from operator import countOf
 from typing import NamedTuple
 
@@ -116,8 +117,15 @@ def grade_all(
     [(1.0, 'correct'), (0.0, 'false equation')]
     """
     lenient = check_notation(notation) == "lenient"
-    rows = zip(completions, nums, target, strict=True)
-    return [_verdict(completion, given, goal, lenient) for completion, given, goal in rows]
+    if not len(completions) == len(nums) == len(target):
+        raise ValueError(
+            f"{len(completions)} completions, {len(nums)} nums, {len(target)} target: must be equally many"
+        )
+    return list(map(_verdict, completions, nums, target, repeat(lenient)))
+
+
+# Looked up once: reading a member off an Enum is slow before Python 3.12.
+_CORRECT, _FALSE_EQUATION, _WRONG_VALUE = Reason.CORRECT, Reason.FALSE_EQUATION, Reason.WRONG_VALUE
 
 
 def _verdict(completion: object, nums: object, target: object, lenient: bool) -> Verdict:
@@ -156,12 +164,11 @@ def _verdict(completion: object, nums: object, target: object, lenient: bool) ->
         values = shape.evaluate(numbers)
     except ZeroDivisionError:
         return Verdict(0.0, Reason.DIVISION_BY_ZERO, text)
+    if values.count(goal) == len(values):
+        return Verdict(1.0, _CORRECT, text, _exact(goal))
     value = values[shape.sides.index(side)]
-    if values.count(value) < len(values):
-        return Verdict(0.0, Reason.FALSE_EQUATION, text, _exact(value))
-    if value != goal:
-        return Verdict(0.0, Reason.WRONG_VALUE, text, _exact(value))
-    return Verdict(1.0, Reason.CORRECT, text, _exact(value))
+    agree = values.count(value) == len(values)
+    return Verdict(0.0, _WRONG_VALUE if agree else _FALSE_EQUATION, text, _exact(value))
 
 
 def read_gold(nums: object, target: object) -> tuple[list[int], int] | None:

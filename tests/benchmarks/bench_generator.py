@@ -1,8 +1,8 @@
 """How fast Countdown tasks are made and solved, beside reasoning-gym's generator, in one run.
 
 Tutorial preset (3 to 4 numbers of 1..99, target 10..100), split train: different tasks as they come, as lines of JSON,
-and with the number of solutions of each; lines on one and on two processes, by the clock. Making the tasks alone is so
-cheap that handing them from process to process costs about as much: two processes pay where solutions are counted.
+and with the number of solutions of each; lines on one and on two processes, by the clock. Drawing the
+tasks is so cheap that one process does it for all; workers pay where solutions are counted.
 reasoning-gym makes tasks of the same ranges; of its rows are counted those that are a repetition, those whose own
 answer the Countdown verifier does not credit, and those that it fails to make.
 Every time is the best of --rounds, so that other work on the machine disturbs less. Without reasoning-gym

@@ -14,7 +14,7 @@ from swift_rlvr.errors import InputError
 EVERYTHING = Columns(solution=True, difficulty=True)
 
 
-@pytest.mark.parametrize(("wanted", "rows"), [(TUTORIAL, 9000), (TV, 30), (TINY, None)])
+@pytest.mark.parametrize(("wanted", "rows"), [(TUTORIAL, 5000), (TV, 30), (TINY, None)])
 @pytest.mark.parametrize("columns", [Columns(), Columns(solutions=True), EVERYTHING])
 def test_lines_are_what_json_makes_of_the_rows(tmp_path, wanted, rows, columns):
     made = list(make_tasks(wanted, "train", 1, rows, columns=columns))
@@ -24,7 +24,7 @@ def test_lines_are_what_json_makes_of_the_rows(tmp_path, wanted, rows, columns):
 
 def test_the_file_is_the_same_on_two_workers(tmp_path):
     for workers in (1, 2):
-        write_tasks(tmp_path / f"{workers}.jsonl", TUTORIAL, "test", 2, 20_000, workers, EVERYTHING)
+        write_tasks(tmp_path / f"{workers}.jsonl", TUTORIAL, "test", 2, 9000, workers, EVERYTHING)
     assert (tmp_path / "1.jsonl").read_bytes() == (tmp_path / "2.jsonl").read_bytes()
     assert len(list(tmp_path.iterdir())) == 2
 
@@ -93,17 +93,17 @@ def test_an_old_file_stays_until_the_new_one_is_whole(tmp_path):
 def test_parquet_holds_the_same_rows(tmp_path, columns):
     parquet = pytest.importorskip("pyarrow.parquet")
     out = tmp_path / "t.parquet"
-    assert write_tasks(out, TUTORIAL, "train", 1, 7000, 2, columns) == 7000
-    assert parquet.read_table(out).to_pylist() == list(make_tasks(TUTORIAL, "train", 1, 7000, columns=columns))
+    assert write_tasks(out, TUTORIAL, "train", 1, 5000, columns=columns) == 5000
+    assert parquet.read_table(out).to_pylist() == list(make_tasks(TUTORIAL, "train", 1, 5000, columns=columns))
     assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
 
 
 def test_hugging_face_datasets_and_trl_read_both_as_they_are(tmp_path):
     datasets = pytest.importorskip("datasets")
     rows = list(make_tasks(TUTORIAL, "train", 1, 300, columns=EVERYTHING))
-    for kind, name in (("json", "t.jsonl"), ("parquet", "t.parquet")):
+    for builder, name in (("json", "t.jsonl"), ("parquet", "t.parquet")):
         write_tasks(tmp_path / name, TUTORIAL, "train", 1, 300, columns=EVERYTHING)
-        loaded = datasets.load_dataset(kind, data_files=str(tmp_path / name), split="train", cache_dir=str(tmp_path))
+        loaded = datasets.load_dataset(builder, data_files=str(tmp_path / name), split="train", cache_dir=str(tmp_path))
         assert loaded.to_list() == rows
 
 

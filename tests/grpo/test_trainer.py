@@ -227,8 +227,8 @@ def test_bf16_runs_under_autocast_and_keeps_float32_weights(tokenizer, rows, tmp
 
 
 def test_it_learns_what_is_rewarded(tokenizer, rows, tmp_path):
-    settings = replace(SETTINGS, per_device_train_batch_size=16, gradient_accumulation_steps=1, num_generations=8, max_steps=12,
-                       beta=0.0, max_completion_length=10, learning_rate=3e-3,
+    settings = replace(SETTINGS, per_device_train_batch_size=16, gradient_accumulation_steps=1, num_generations=8,
+                       max_steps=12, beta=0.0, max_completion_length=10, learning_rate=3e-3,
                        lr_scheduler_type="constant_with_warmup")  # fmt: skip
     trainer_of(tokenizer, rows, tmp_path, settings, rewards=(early,)).train()
     rewards = [step["reward"] for step in read_steps(tmp_path)]

@@ -19,7 +19,6 @@ from paths import DATASETS, ROOT
 from rich.console import Console
 from swift_rlvr.countdown import verify
 from swift_rlvr.data.prompts import system_prompt
-from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.report import read_completions, read_steps, write_report
 from swift_rlvr.evaluation.scoring import Scoring
 from swift_rlvr.jsonl import read_json, read_jsonl
@@ -28,9 +27,8 @@ from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, read_prompt, to_messages
 from swift_rlvr.tiny_model import WEIGHTS
-from swift_rlvr.training.arguments import RunArguments
-from swift_rlvr.training.rows import read_data
 
+pytestmark = pytest.mark.slow  # importing TRL and training a little takes half a minute
 COUNTDOWN = DATASETS / "countdown"
 TRAIN = f"countdown:{COUNTDOWN / 'tiny_train.jsonl'}#40"
 QUIET = Console(quiet=True)
@@ -290,29 +288,3 @@ def test_trls_own_trainer_learns_from_three_of_our_rewards(results, folder):
         assert step["rewards/CosineLengthReward/mean"] == pytest.approx(share * 0.99 - (1 - share) * 0.49, abs=0.05)
     for _, line in read_jsonl(folder / "rewards" / "reasons.jsonl"):
         assert (line["rewards"]["CosineLengthReward"] > 0) == (line["rewards"]["CountdownReward"] == 1.0)
-
-
-def test_unusable_rows_are_counted_named_and_limited(tmp_path, capsys):
-    rows = [{"nums": [3, 5, 7], "target": 22}] * 30 + [{"nums": [3, 5, None], "target": 22}] * 3
-    file = tmp_path / "tasks.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    arguments = RunArguments("model", f"countdown:{file}", ["countdown"], system="Think.")
-    rewards = build_rewards(arguments.reward_funcs)
-    data = read_data(arguments, rewards, Console(soft_wrap=True))
-    assert len(data.rows) == 30 and data.system == "Think."
-    assert data.rows[0]["prompt"][0] == {"role": "system", "content": "Think."}
-    assert data.rows[0].keys() == {"prompt", "nums", "target", "task"}
-    said = capsys.readouterr().out
-    assert "3 of 33 rows cannot be used (nums: 3)" in said and "row 31: column 'nums'" in said
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows[:2] + rows[-1:] * 20))
-    with pytest.raises(InputError, match=r"(?s)^dataset .*more than the limit of 10%"):
-        read_data(arguments, rewards, QUIET)
-
-
-def test_rows_with_a_system_prompt_of_their_own_keep_it(capsys):
-    file, rewards = DATASETS / "numina_math_tir" / "train.jsonl", build_rewards(["accuracy", "cosine"])
-    arguments = RunArguments("model", f"numina_math_tir:{file}", ["accuracy", "cosine"], system="No.")
-    data = read_data(arguments, rewards, Console(soft_wrap=True))
-    assert data.system == TASKS["numina_math_tir"].system == data.rows[0]["prompt"][0]["content"]
-    assert "`system` is not used" in capsys.readouterr().out
-    assert data.rows[0].keys() == {"prompt", "solution", "task"}

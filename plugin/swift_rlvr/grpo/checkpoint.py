@@ -6,13 +6,11 @@ loses nothing.
 
 from __future__ import annotations
 
-import random
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from swift_rlvr.errors import InputError
@@ -32,7 +30,7 @@ def save(
     model.save_pretrained(part)
     tokenizer.save_pretrained(part)
     write_json(part / ARGS, info)
-    torch.save({**state, "random": random_state()}, part / STATE)
+    torch.save(dict(state), part / STATE)
     part.rename(path)
     for old in checkpoints(folder)[:-keep]:
         shutil.rmtree(old)
@@ -45,22 +43,3 @@ def load_state(path: str | Path) -> dict[str, Any]:
         return torch.load(Path(path) / STATE, map_location="cpu", weights_only=True)
     except OSError as error:
         raise InputError(f"{path}: expected a checkpoint of this trainer, with {STATE} in it") from error
-
-
-def random_state() -> dict[str, Any]:
-    """All global random states: Python's, numpy's, torch's."""
-    version, keys, gauss = random.getstate()
-    name, numbers, *rest = np.random.get_state(legacy=True)
-    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
-    state = {"python": [version, list(keys), gauss], "numpy": [name, np.asarray(numbers).tolist(), *rest]}
-    return {**state, "torch": torch.get_rng_state(), "cuda": cuda}
-
-
-def set_random_state(state: Mapping[str, Any]) -> None:
-    version, keys, gauss = state["python"]
-    random.setstate((version, tuple(keys), gauss))
-    name, numbers, *rest = state["numpy"]
-    np.random.set_state((name, np.array(numbers, dtype=np.uint32), *rest))
-    torch.set_rng_state(state["torch"])
-    if state["cuda"] and torch.cuda.device_count() == len(state["cuda"]):
-        torch.cuda.set_rng_state_all(state["cuda"])

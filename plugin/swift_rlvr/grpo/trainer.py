@@ -18,7 +18,7 @@ from rich.console import Console
 from transformers import get_scheduler
 
 from swift_rlvr.errors import InputError
-from swift_rlvr.grpo.checkpoint import load_state, save, set_random_state
+from swift_rlvr.grpo.checkpoint import load_state, save
 from swift_rlvr.grpo.metrics import batch_summary
 from swift_rlvr.grpo.objective import group_advantages, token_weights, total_reward
 from swift_rlvr.grpo.policy import Batch, Policy, collate
@@ -212,7 +212,6 @@ class GRPOTrainer:
             self.sampler.set_state(state["sampler"])
         self.sampler.update()
         self.step, self.seen = state["step"], state["seen"]
-        set_random_state(state["random"])
 
 
 def without_dropout(model: Any, gradient_checkpointing: bool = False) -> None:

@@ -9,12 +9,12 @@ from swift.dataset import RowPreprocessor, SubsetDataset
 from swift.dataset.loader import DatasetLoader
 from swift.utils import get_logger
 
+from swift_rlvr.data.sources import SUFFIXES
 from swift_rlvr.jsonl import check_jsonl
 from swift_rlvr.tasks import Task
 from swift_rlvr.tasks.row_check import allowed_share, check_columns, check_rows
 from swift_rlvr.tasks.task import RowError
 
-FILE_SUFFIXES = (".jsonl", ".json", ".parquet", ".csv")
 logger = get_logger()
 
 
@@ -65,7 +65,7 @@ class TaskLoader(DatasetLoader):
     def load(self, dataset_syntax=None, dataset_meta=None, *, use_hf=None):
         path = Path("/".join(dataset_syntax.subsets)).expanduser()
         name, task = dataset_meta.dataset_name, dataset_meta.preprocess_func.task
-        if path.suffix not in FILE_SUFFIXES:
+        if path.suffix not in SUFFIXES:
             if dataset_syntax.dataset is None:
                 raise ValueError(f"--dataset {name}: there is no such dataset on the hubs; give a file, {name}:FILE")
             return super().load(dataset_syntax, dataset_meta, use_hf=use_hf)

@@ -1,0 +1,40 @@
+"""The rows that a trainer gets: which are left out, and whose system prompt they have."""
+
+import json
+
+import pytest
+from paths import DATASETS
+from rich.console import Console
+from swift_rlvr.errors import InputError
+from swift_rlvr.rewards.build import build_rewards
+from swift_rlvr.tasks import TASKS
+from swift_rlvr.training.arguments import RunArguments
+from swift_rlvr.training.rows import read_data
+
+QUIET = Console(quiet=True)
+
+
+def test_unusable_rows_are_counted_named_and_limited(tmp_path, capsys):
+    rows = [{"nums": [3, 5, 7], "target": 22}] * 30 + [{"nums": [3, 5, None], "target": 22}] * 3
+    file = tmp_path / "tasks.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    arguments = RunArguments("model", f"countdown:{file}", ["countdown"], system="Think.")
+    rewards = build_rewards(arguments.reward_funcs)
+    data = read_data(arguments, rewards, Console(soft_wrap=True))
+    assert len(data.rows) == 30 and data.system == "Think."
+    assert data.rows[0]["prompt"][0] == {"role": "system", "content": "Think."}
+    assert data.rows[0].keys() == {"prompt", "nums", "target", "task"}
+    said = capsys.readouterr().out
+    assert "3 of 33 rows cannot be used (nums: 3)" in said and "row 31: column 'nums'" in said
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows[:2] + rows[-1:] * 20))
+    with pytest.raises(InputError, match=r"(?s)^dataset .*more than the limit of 10%"):
+        read_data(arguments, rewards, QUIET)
+
+
+def test_rows_with_a_system_prompt_of_their_own_keep_it(capsys):
+    file, rewards = DATASETS / "numina_math_tir" / "train.jsonl", build_rewards(["accuracy", "cosine"])
+    arguments = RunArguments("model", f"numina_math_tir:{file}", ["accuracy", "cosine"], system="No.")
+    data = read_data(arguments, rewards, Console(soft_wrap=True))
+    assert data.system == TASKS["numina_math_tir"].system == data.rows[0]["prompt"][0]["content"]
+    assert "`system` is not used" in capsys.readouterr().out
+    assert data.rows[0].keys() == {"prompt", "solution", "task"}

@@ -34,9 +34,9 @@ ROOMY = Limits(seconds=60, memory_mb=256)
 def output_of(code: str, stdin: bytes = b"", limits: Limits = ROOMY) -> str:
     """What a program prints that runs to its end."""
     job = {"code": textwrap.dedent(code), "imports": None}
-    with Child(job, limits, time.monotonic() + limits.seconds, stdin, 1 << 20) as child:
-        output, report = child.finish()
-        assert (report, child.status(), child.stopped) == (None, 0, "")
+    with contextlib.closing(Child(limits, time.monotonic() + limits.seconds, is_program=True)) as child:
+        output, report = child.run(job, stdin, 1 << 20)
+    assert report is None
     return output.decode()
 
 
@@ -456,7 +456,7 @@ def test_it_refuses_where_there_is_no_filter():
 
 def test_it_refuses_where_the_interpreter_does_not_start(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(SandboxError, match="/bin/false ends at once with status 1"):
+    with pytest.raises(SandboxError, match="/bin/false ended early: exit status 1"):
         result_of("x = 1")
 
 

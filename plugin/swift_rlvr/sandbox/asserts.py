@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete)
 _PREPARATION = (ast.Import, ast.ImportFrom, ast.Pass, *_ASSIGNMENTS, *_DEFINITIONS)
-_COLLECTIONS = {"set": set, "frozenset": frozenset, "list": list, "tuple": tuple, "dict": dict}
+COLLECTIONS = {"set": set, "frozenset": frozenset, "list": list, "tuple": tuple, "dict": dict}
 
 
 class BadTests(ValueError):
@@ -221,10 +221,10 @@ def _literal(node: ast.expr) -> tuple[bool, Any]:
             return True, float(text)
         case ast.Attribute(ast.Name("math"), "inf" | "pi" | "e" as name):
             return True, getattr(math, name)
-        case ast.Call(ast.Name(name), arguments, []) if name in _COLLECTIONS and len(arguments) < 2:
+        case ast.Call(ast.Name(name), arguments, []) if name in COLLECTIONS and len(arguments) < 2:
             values = [_literal(each) for each in arguments]
             try:
-                return all(is_known for is_known, _ in values), _COLLECTIONS[name](*(value for _, value in values))
+                return all(is_known for is_known, _ in values), COLLECTIONS[name](*(value for _, value in values))
             except (TypeError, ValueError):
                 return False, None
     try:

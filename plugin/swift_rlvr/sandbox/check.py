@@ -1,16 +1,16 @@
 """Run tests one after the other against the code of one completion."""
 
-from __future__ import annotations
-
 import secrets
 import time
+from collections.abc import Generator
+from contextlib import closing
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from swift_rlvr.sandbox.asserts import Step, imported_modules
+from swift_rlvr.sandbox.asserts import COLLECTIONS, Step, imported_modules
 from swift_rlvr.sandbox.cases import Case, same_output
 from swift_rlvr.sandbox.child import LONGEST_DETAIL
-from swift_rlvr.sandbox.process import Child, Limits
+from swift_rlvr.sandbox.process import Child, Ended, Limits
 
 PASSED, WRONG = "passed", "wrong"
 _REPORTED = ("syntax error", "error", "out of memory", "ended early")
@@ -41,78 +41,77 @@ def check(
     [Outcome(result='wrong', detail="expected '5', got '4\\\\n'")]
     """
     deadline = time.monotonic() + limits.seconds
+    cases = [test for test in tests if isinstance(test, Case)]
     steps = [test for test in tests if isinstance(test, Step)]
-    if steps:
-        return _check_steps(code, steps, limits, entry_point, all_tests, deadline)
+    job = {"code": code, "imports": imported_modules(steps) if steps else None, "entry_point": entry_point}
     outcomes = []
-    for case in tests:
-        assert isinstance(case, Case)
-        outcomes.append(_check_case(code, case, limits, deadline))
-        result = outcomes[-1].result
-        if result != PASSED and not all_tests or result == "syntax error" or time.monotonic() >= deadline:
-            break
+    with closing(
+        _run_steps(job, steps, limits, deadline) if steps else _run_cases(job, cases, limits, deadline)
+    ) as runs:
+        for outcome in runs:
+            outcomes.append(outcome)
+            if outcome.result != PASSED and not all_tests:
+                break
     return outcomes
 
 
-def _check_case(code: str, case: Case, limits: Limits, deadline: float) -> Outcome:
-    job = {"code": code, "imports": None}
-    expected = case.output.encode(errors="replace")
-    max_output = 2 * len(expected) + _SPARE_OUTPUT
-    with Child(job, limits, deadline, case.input.encode(errors="replace"), max_output) as child:
-        output, report = child.finish()
-        if report is not None and not child.stopped:
-            return _reported(report)
-        status = child.status()
-        if child.stopped or status:
-            return _ended(child, status)
-    got = output.decode(errors="replace")
-    return Outcome(PASSED) if same_output(got, case.output) else Outcome(WRONG, _difference(case.output, got))
-
-
-def _check_steps(
-    code: str, steps: list[Step], limits: Limits, entry_point: str | None, all_tests: bool, deadline: float
-) -> list[Outcome]:
-    job = {"code": code, "imports": imported_modules(steps), "entry_point": entry_point}
-    outcomes: list[Outcome] = []
-    with Child(job, limits, deadline) as child:
-        report = child.ask()
-        if report is not None:
-            if report.get("kind") != "loaded":
-                return [_reported(report)]
-            for step in steps:
-                outcome = _check_step(child, step)
-                if outcome is None:
-                    break
-                outcomes.append(outcome)
-                if outcome.result != PASSED and not all_tests:
-                    return outcomes
+def _run_cases(job: dict, cases: list[Case], limits: Limits, deadline: float) -> Generator[Outcome, None, None]:
+    for case in cases:
+        expected = case.output.encode(errors="replace")
+        try:
+            with closing(Child(limits, deadline, is_program=True)) as child:
+                stdin = case.input.encode(errors="replace")
+                output, report = child.run(job, stdin, max_output=2 * len(expected) + _SPARE_OUTPUT)
+        except Ended as end:
+            yield Outcome(*end.args)
+        else:
+            got = output.decode(errors="replace")
+            if report is not None:
+                yield _reported(report)
+                if report.get("kind") == "syntax error":
+                    return
             else:
-                return outcomes
-        return [*outcomes, _ended(child, child.status())]
+                yield Outcome(PASSED) if same_output(got, case.output) else _wrong(case.output, _shown(got))
+        if time.monotonic() >= deadline:
+            return
 
 
-def _check_step(child: Child, step: Step) -> Outcome | None:
-    """Have the child evaluate one test; None where it does not answer, or not as it should."""
+def _run_steps(job: dict, steps: list[Step], limits: Limits, deadline: float) -> Generator[Outcome, None, None]:
+    try:
+        with closing(Child(limits, deadline)) as child:
+            report = child.ask(job)
+            if report.get("kind") != "loaded":
+                yield _reported(report)
+                return
+            for step in steps:
+                yield _check_step(child, step)
+    except Ended as end:
+        yield Outcome(*end.args)
+
+
+def _check_step(child: Child, step: Step) -> Outcome:
+    """Have the child evaluate one test."""
     nonce = secrets.token_hex(16)
     # a right value is written in not much more than the expected one; more is not even looked at
     longest = 16 * len(_shown(step.expected, None)) + _SPARE_OUTPUT
     message = {"prepare": step.prepare, "source": step.source, "is_value": step.kind != "run"}
     report = child.ask(message | {"is_hidden": step.is_hidden, "longest": longest, "nonce": nonce}, 2 * longest)
-    if report is None or child.stopped or report.get("nonce") != nonce:
-        return None
-    kind = report.get("kind")
-    if step.kind == "run" and kind in ("done", "failed"):
-        return Outcome(PASSED) if kind == "done" else Outcome(WRONG, _detail(report))
-    if kind == "opaque":
-        return Outcome(WRONG, f"expected {_shown(step.expected)}, got {_detail(report)}")
-    if kind != "value" or step.kind == "run":
-        return _reported(report)
-    try:
-        value = decode(report.get("value"))
-        holds = step.holds(value)
-    except (ValueError, TypeError, RecursionError, OverflowError, ZeroDivisionError) as error:
-        return Outcome(WRONG, f"the value cannot be read: {type(error).__name__}")
-    return Outcome(PASSED) if holds else Outcome(WRONG, _difference(step.expected, value))
+    if report.get("nonce") != nonce:
+        raise Ended("ended early")
+    match step.kind == "run", report.get("kind"):
+        case True, "done":
+            return Outcome(PASSED)
+        case True, "failed":
+            return Outcome(WRONG, _detail(report))
+        case False, "opaque":
+            return _wrong(step.expected, _detail(report))
+        case False, "value":
+            try:
+                value = decode(report.get("value"))
+                return Outcome(PASSED) if step.holds(value) else _wrong(step.expected, _shown(value))
+            except (ValueError, TypeError, RecursionError, OverflowError, ZeroDivisionError) as error:
+                return Outcome(WRONG, f"the value cannot be compared: {type(error).__name__}")
+    return _reported(report)
 
 
 def decode(value: Any) -> object:
@@ -121,10 +120,6 @@ def decode(value: Any) -> object:
     Raises:
         ValueError, TypeError, RecursionError, OverflowError, ZeroDivisionError: for what it cannot have written.
     """
-    if isinstance(value, dict):
-        raise ValueError("no value is written as an object")
-    if not isinstance(value, list):
-        return value
     match value:
         case ["int", digits]:
             return int(digits, 16)
@@ -136,13 +131,11 @@ def decode(value: Any) -> object:
             return complex(real, imaginary)
         case ["dict", *items]:
             return {decode(key): decode(each) for key, each in items}
-        case ["list", *items]:
-            return [decode(each) for each in items]
-        case ["tuple", *items]:
-            return tuple(map(decode, items))
-        case ["set", *items]:
-            return set(map(decode, items))
-    raise ValueError("unknown type")
+        case ["list" | "tuple" | "set" as name, *items]:
+            return COLLECTIONS[name](map(decode, items))
+        case list() | dict():
+            raise ValueError("unknown type")
+    return value
 
 
 def _reported(report: dict) -> Outcome:
@@ -155,16 +148,8 @@ def _detail(report: dict) -> str:
     return detail[:LONGEST_DETAIL] if isinstance(detail, str) else ""
 
 
-def _ended(child: Child, status: int) -> Outcome:
-    if child.stopped:
-        return Outcome(child.stopped, f"stopped after {child.limits.seconds:g} s" if child.stopped == "timeout" else "")
-    if status < 0:
-        return Outcome("killed", f"signal {-status}")
-    return Outcome("ended early", f"exit status {status}")
-
-
-def _difference(expected: object, got: object) -> str:
-    return f"expected {_shown(expected)}, got {_shown(got)}"
+def _wrong(expected: object, got: str) -> Outcome:
+    return Outcome(WRONG, f"expected {_shown(expected)}, got {got}")
 
 
 def _shown(value: object, most: int | None = 100) -> str:

@@ -128,8 +128,9 @@ def test_an_error_names_the_flag_of_the_setting_and_ends_the_command_with_code_2
 
 
 def test_the_plugin_is_found_without_ms_swift(monkeypatch):
-    monkeypatch.setitem(sys.modules, "swift", None)
-    path = Path(ran("plugin").strip())
+    with monkeypatch.context() as blocked:
+        blocked.setitem(sys.modules, "swift", None)
+        path = Path(ran("plugin").strip())
     assert path.is_absolute() and path.name == "rlvr_plugin.py" and "register_dataset" in path.read_text()
 
 
@@ -154,7 +155,8 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatc
     (tmp_path / "rows.parquet").write_bytes(b"")
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "logging.jsonl").write_text('{"reward": 1, "global_step/max_steps": "1/1"}\n')
-    monkeypatch.setitem(sys.modules, package, None)
-    message = refused(*arguments)
+    with monkeypatch.context() as blocked:  # only for the command: pytest-randomly's hooks use torch after the test
+        blocked.setitem(sys.modules, package, None)
+        message = refused(*arguments)
     assert f"Error: {package.replace('_', '-')} is not installed, and " in message
     assert message.endswith(f"needs it: pip install 'swift-rlvr[{extra}]'")

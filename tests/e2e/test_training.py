@@ -1,6 +1,8 @@
 """A few GRPO steps with the real rollout server and two real ZeRO-3 ranks."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,3 +69,11 @@ def test_the_checkpoint_loads_and_has_learned_something(finished, start_model):
     same = [name for name in before if torch.equal(before[name], after[name])]
     assert same == [], "these were not trained, or not saved"
     assert torch.isfinite(trained(ids).logits).all()
+
+
+def test_a_wrong_flag_ends_the_launcher_as_it_ends_swift():
+    """The same last line and exit code; only the real `swift rollout` shows that nothing of ours comes between."""
+    command = [sys.executable, "-m", "swift_rlvr.cpu_backend", "rollout", "--port", "eight"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith("error: argument --port: invalid int value: 'eight'")

@@ -1,5 +1,5 @@
-"""The warning after batches without a reward, and what the reason log hands on. The callback is tested in real runs:
-tests/e2e/test_mixed_tasks.py and tests/test_trl.py.
+"""The warning after batches without a reward, and what the reason log collects. The callback is tested in real runs:
+tests/e2e/test_mixed_tasks.py and tests/training/test_trl.py.
 """
 
 import logging

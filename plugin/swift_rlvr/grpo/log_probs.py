@@ -1,4 +1,4 @@
-"""Log-probabilities of given tokens under a causal language model, also where all logits would be too much to hold."""
+"""Log-probabilities of given tokens under a causal language model, also where all logits do not fit into memory."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def batch_summary(
 
     Args:
         rewards: (B,) in all, NaN counts as 0. groups: (B,) group ids. by_name: each function's rewards, NaN where it
-            said None; one that said nothing else has no mean. lengths: in tokens. ended: with an end-of-sequence token.
+            returned None; one that returned nothing else has no mean. lengths: in tokens. ended: with an end token.
     """
     rewards = rewards.nan_to_num(0.0)
     spread = torch.stack([rewards[groups == group].std() for group in groups.unique()])

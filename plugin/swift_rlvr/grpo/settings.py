@@ -48,8 +48,8 @@ def setting(default: Any, help: str) -> Any:
 
 @dataclass(frozen=True)
 class GRPOSettings:
-    """What can be set about a run. The defaults are those of the GSM8K recipe, which follows DeepSeekMath where that
-    says something. A step is one update; `batch_size` completions are sampled for it.
+    """What can be set about a run. The defaults are those of the GSM8K recipe, with DeepSeekMath's values where the
+    paper gives them. A step is one update; `batch_size` completions are sampled for it.
     """
 
     num_generations: Annotated[int, Range(2)] = setting(8, "Completions for each prompt.")

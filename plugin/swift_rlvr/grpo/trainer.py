@@ -168,7 +168,7 @@ class GRPOTrainer:
         return [orders[epoch][place] for epoch, place in places]
 
     def _score(self, texts: list[str], completions: list[list[int]], rows: list[Mapping[str, Any]]) -> torch.Tensor:
-        """The rewards (B, F) of all functions; NaN where one says None."""
+        """The rewards (B, F) of all functions; NaN where one returned None."""
         columns = {name: [row.get(name) for row in rows] for name in {name for row in rows for name in row}}
         scores = []
         for reward in self.rewards:

@@ -397,6 +397,11 @@ def test_a_known_limit():
         ("def test_a():\n    assert f(1) == 2\ntest_a()", None, [("test_a()", "run", None)]),
         ("assert f(1)\ndef test_a():\n    assert f(2)", None, [("f(1)", "true", True), ("f(2)", "true", True)]),
         ("def same(a, b): return a == b\nassert same(f(1), 2)", None, [("same(f(1), 2)", "true", True)]),
+        (
+            "def check(g):\n    def h(): return g(1)\n    assert h() == 2",
+            "f",
+            [("h()", "equal", 2)],
+        ),  # a function in it
     ],
 )
 def test_tests_are_taken_apart(source, entry_point, expected):

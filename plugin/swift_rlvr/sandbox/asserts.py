@@ -15,18 +15,17 @@ Not accepted: ``unittest.TestCase``, pytest's fixtures and parameters, and impor
 which is all that there is in the sandbox.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete)
-_PREPARATION = (ast.Import, ast.ImportFrom, ast.Pass, *_ASSIGNMENTS, *_DEFINITIONS)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+_PREPARATION = (*_DEFINITIONS, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete, ast.Pass)
+_NO_LITERAL = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
 COLLECTIONS = {"set": set, "frozenset": frozenset, "list": list, "tuple": tuple, "dict": dict}
 
 
@@ -50,18 +49,24 @@ class Step(NamedTuple):
     def __str__(self) -> str:
         return self.source
 
-    @property
-    def is_hidden(self) -> bool:
-        """Whether the value itself is compared outside the sandbox."""
-        return self.kind in ("equal", "is", "near")
+    def holds(self, value: Any) -> bool:
+        """Whether a value of plain types is what the test asks for.
 
-    def holds(self, value: object) -> bool:
-        """Whether a value of plain types is what the test asks for."""
+        Raises:
+            OverflowError, TypeError, ValueError: for numbers that cannot be compared.
+        """
         if self.kind == "is":
             return value is self.expected
-        if self.kind == "near":
-            return _is_near(value, self.expected, self.tolerance or {})
-        return bool(value == self.expected)
+        if self.kind == "equal":
+            return bool(value == self.expected)
+        if not isinstance(value, (int, float, complex, Fraction)):
+            return False
+        tolerance = self.tolerance or {}
+        if "below" in tolerance:
+            return abs(value - self.expected) < tolerance["below"]
+        if "at most" in tolerance:
+            return abs(value - self.expected) <= tolerance["at most"]
+        return math.isclose(value, self.expected, **tolerance)  # type: ignore[arg-type]  # a complex number raises
 
 
 def read_steps(source: str, candidate: ast.expr | None) -> list[Step]:
@@ -121,66 +126,56 @@ def _unfold(body: list[ast.stmt], candidate: ast.expr | None) -> list[ast.stmt]:
     result: list[ast.stmt] = []
     is_called = False
     for statement in body:
-        call = statement.value if isinstance(statement, ast.Expr) else None
-        if check and isinstance(call, ast.Call) and getattr(call.func, "id", None) == "check":
-            is_called = True
-            if len(call.args) == 1 and not call.keywords:
-                result += _statements_of(check, call.args) or [statement]
-                continue
-        result.append(statement)
+        match statement:
+            case ast.Expr(ast.Call(ast.Name("check"), arguments, keywords)) if check:
+                is_called = True
+                result += _call(check, arguments) if len(arguments) == 1 and not keywords else [statement]
+            case _:
+                result.append(statement)
     if check and candidate and not is_called:
-        result += _statements_of(check, [candidate]) or [_call("check", candidate)]
+        result += _call(check, [candidate])
     for name, function in functions.items():
         if name.startswith("test") and not _is_named(name, [each for each in result if each is not function]):
             if function.args.args:
                 raise BadTests(f"{name} takes arguments, and nothing supplies them")
-            result += _statements_of(function, []) or [_call(name)]
-    for statement in result:
-        ast.fix_missing_locations(statement)
-    result = [each for each in result if not _does_nothing(each)]
+            result += _call(function, [])
     # an unfolded function would tell the code what is expected, so it stays only where something else needs it
-    return [
-        each
-        for each in result
-        if not (isinstance(each, ast.FunctionDef) and each is functions[each.name])
-        or _is_named(each.name, [other for other in result if other is not each])
-    ]
+    for name, function in functions.items():
+        others = [each for each in result if each is not function]
+        if not _is_named(name, others):
+            result = others
+    return result
 
 
-def _call(name: str, *arguments: ast.expr) -> ast.stmt:
-    return ast.Expr(ast.Call(ast.Name(name, ast.Load()), list(arguments), []))
-
-
-def _is_named(name: str, statements: Iterable[ast.stmt]) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for each in statements for node in ast.walk(each))
-
-
-def _statements_of(function: ast.FunctionDef, values: Sequence[ast.expr]) -> list[ast.stmt]:
-    """The statements of a function called with these values as they would stand outside it; none where they can't."""
+def _call(function: ast.FunctionDef, values: list[ast.expr]) -> list[ast.stmt]:
+    """A call of a function with these values: the statements in it as they would stand outside it, where they can."""
     arguments = function.args
+    call = ast.fix_missing_locations(ast.Expr(ast.Call(ast.Name(function.name, ast.Load()), values, [])))
     if function.decorator_list or len(arguments.args) != len(values) or arguments.vararg or arguments.kwonlyargs:
-        return []
-    assigned = [
-        ast.Assign([ast.Name(argument.arg, ast.Store())], value)
-        for argument, value in zip(arguments.args, values, strict=True)
-    ]
+        return [call]
+    pairs = zip(arguments.args, values, strict=True)
+    assigned = [ast.Assign([ast.Name(argument.arg, ast.Store())], value) for argument, value in pairs]
     module = ast.fix_missing_locations(ast.Module([*assigned, *function.body], []))
     try:
         compile(module, "<tests>", "exec", dont_inherit=True)
     except SyntaxError:  # a return or a yield
-        return []
-    return module.body
+        return [call]
+    return [each for each in module.body if not _does_nothing(each)]
+
+
+def _is_named(name: str, nodes: Iterable[ast.AST]) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == name for each in nodes for node in ast.walk(each))
 
 
 def _does_nothing(statement: ast.stmt) -> bool:
     """A docstring, ``assert True``, a print, or an ``if __name__ == "__main__"`` with all that it holds."""
-    if isinstance(statement, ast.Assert):
-        return isinstance(statement.test, ast.Constant) and bool(statement.test.value)
-    if isinstance(statement, ast.If):
-        return _is_named("__name__", [ast.Expr(statement.test)])
-    if isinstance(statement, ast.Expr):
-        value = statement.value
-        return isinstance(value, ast.Constant) or getattr(getattr(value, "func", None), "id", None) == "print"
+    match statement:
+        case ast.Assert(ast.Constant(value)):
+            return bool(value)
+        case ast.Expr(ast.Constant() | ast.Call(ast.Name("print"))):
+            return True
+        case ast.If(test):
+            return _is_named("__name__", [test])
     return False
 
 
@@ -189,9 +184,8 @@ def _step(prepare: str, test: ast.expr) -> Step:
     match test:
         case ast.Compare(left, [ast.Eq()], [right]):
             for expression, other in ((left, right), (right, left)):
-                is_known, expected = _literal(other)
-                if is_known:
-                    return Step(prepare, ast.unparse(expression), "equal", expected)
+                with suppress(*_NO_LITERAL):
+                    return Step(prepare, ast.unparse(expression), "equal", _literal(other))
         case ast.Compare(left, [ast.Is()], [ast.Constant(None | True | False as expected)]):
             return Step(prepare, ast.unparse(left), "is", expected)
         case ast.Compare(
@@ -199,52 +193,38 @@ def _step(prepare: str, test: ast.expr) -> Step:
             [ast.Lt() | ast.LtE() as sign],
             [most],
         ):
-            (_, expected), (_, limit) = _literal(other), _literal(most)
-            if _are_numbers(expected, limit):
-                tolerance = {"below" if isinstance(sign, ast.Lt) else "at most": limit}
-                return Step(prepare, ast.unparse(expression), "near", expected, tolerance)
+            with suppress(*_NO_LITERAL):
+                tolerance = {"below" if isinstance(sign, ast.Lt) else "at most": _number(most)}
+                return Step(prepare, ast.unparse(expression), "near", _number(other), tolerance)
         case ast.Call(ast.Name("isclose") | ast.Attribute(ast.Name("math"), "isclose"), [expression, other], keywords):
-            _, expected = _literal(other)
-            tolerance = {str(keyword.arg): _literal(keyword.value)[1] for keyword in keywords}
-            if tolerance.keys() <= {"rel_tol", "abs_tol"} and _are_numbers(expected, *tolerance.values()):
-                return Step(prepare, ast.unparse(expression), "near", expected, tolerance)
+            with suppress(*_NO_LITERAL):
+                tolerance = {str(keyword.arg): _number(keyword.value) for keyword in keywords}
+                if tolerance.keys() <= {"rel_tol", "abs_tol"}:
+                    return Step(prepare, ast.unparse(expression), "near", _number(other), tolerance)
     wanted = True
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test, wanted = test.operand, not wanted
     return Step(prepare, ast.unparse(test), "true", wanted)
 
 
-def _literal(node: ast.expr) -> tuple[bool, Any]:
-    """Whether a node is a literal, and its value. ``set([1, 2])``, ``float("inf")`` and ``math.inf`` count as well."""
+def _literal(node: ast.expr) -> Any:
+    """The value of a literal; ``set([1, 2])``, ``float("inf")`` and ``math.inf`` count as well.
+
+    Raises:
+        ValueError, TypeError, SyntaxError, MemoryError, RecursionError: where the node is none.
+    """
     match node:
         case ast.Call(ast.Name("float"), [ast.Constant("inf" | "-inf" | "nan" as text)], []):
-            return True, float(text)
+            return float(text)
         case ast.Attribute(ast.Name("math"), "inf" | "pi" | "e" as name):
-            return True, getattr(math, name)
-        case ast.Call(ast.Name(name), arguments, []) if name in COLLECTIONS and len(arguments) < 2:
-            values = [_literal(each) for each in arguments]
-            try:
-                return all(is_known for is_known, _ in values), COLLECTIONS[name](*(value for _, value in values))
-            except (TypeError, ValueError):
-                return False, None
-    try:
-        return True, ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return False, None
+            return getattr(math, name)
+        case ast.Call(ast.Name(name), arguments, []) if name in COLLECTIONS:
+            return COLLECTIONS[name](*map(_literal, arguments))
+    return ast.literal_eval(node)
 
 
-def _are_numbers(*values: object) -> bool:
-    return all(isinstance(value, (int, float)) for value in values)
-
-
-def _is_near(value: Any, expected: float, tolerance: dict[str, float]) -> bool:
-    if not isinstance(value, (int, float, complex, Fraction)):
-        return False
-    try:
-        if "below" in tolerance:
-            return abs(value - expected) < tolerance["below"]
-        if "at most" in tolerance:
-            return abs(value - expected) <= tolerance["at most"]
-        return math.isclose(value, expected, **tolerance)  # type: ignore[arg-type]  # a complex number raises
-    except (OverflowError, ValueError, TypeError):
-        return False
+def _number(node: ast.expr) -> float:
+    value = _literal(node)
+    if not isinstance(value, (int, float)):
+        raise ValueError("no number")
+    return value

@@ -94,8 +94,9 @@ def _check_step(child: Child, step: Step) -> Outcome:
     nonce = secrets.token_hex(16)
     # a right value is written in not much more than the expected one; more is not even looked at
     longest = 16 * len(_shown(step.expected, None)) + _SPARE_OUTPUT
-    message = {"prepare": step.prepare, "source": step.source, "is_value": step.kind != "run"}
-    report = child.ask(message | {"is_hidden": step.is_hidden, "longest": longest, "nonce": nonce}, 2 * longest)
+    message = {"prepare": step.prepare, "source": step.source, "longest": longest, "nonce": nonce}
+    message |= {"is_value": step.kind != "run", "is_hidden": step.kind in ("equal", "is", "near")}
+    report = child.ask(message, 2 * longest)
     if report.get("nonce") != nonce:
         raise Ended("ended early")
     match step.kind == "run", report.get("kind"):

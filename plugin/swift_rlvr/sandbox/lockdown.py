@@ -36,6 +36,7 @@ import signal
 import struct
 import sys
 
+_LIBC = ctypes.CDLL(None, use_errno=True)
 _AUDIT_ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _Instruction = tuple[int, int, int, int]  # BPF: code, jump if true, jump if false, constant
 
@@ -74,9 +75,7 @@ _ALLOWED = _numbers("""
     getpriority 140 141 | prctl 157 167 | uname 63 160 | sysinfo 99 179 | getrandom 318 278
 """)
 # allowed only with Landlock, which keeps them within the folder
-_WRITING = _numbers("""
-    creat 85 - | rename 82 - | renameat 264 38 | unlink 87 - | unlinkat 263 35
-""")
+_WRITING = _numbers("creat 85 - | rename 82 - | renameat 264 38 | unlink 87 - | unlinkat 263 35")
 _FIRST_NEW = 424
 _LOAD, _EQUAL, _NOT_LESS, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # BPF instructions
 _ALLOW, _KILL = (_RETURN, 0, 0, 0x7FFF0000), (_RETURN, 0, 0, 0x80000000)
@@ -119,52 +118,43 @@ def lock_down(parent: int, folder: str, memory: int, cpu_seconds: int, file_size
     """
     if not sys.platform.startswith("linux") or os.uname().machine not in _AUDIT_ARCHITECTURE or sys.maxsize < 2**32:
         raise LockdownError(f"it needs 64-bit Linux on x86_64 or aarch64, and this is {sys.platform}")
-    libc = ctypes.CDLL(None, use_errno=True)
-    _prctl(libc, _PR_SET_PDEATHSIG, signal.SIGKILL)
+    _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before the line above
         os._exit(1)
-    for limit, value in (
-        (resource.RLIMIT_CPU, cpu_seconds),
-        (resource.RLIMIT_AS, memory),
-        (resource.RLIMIT_FSIZE, file_size),
-        (resource.RLIMIT_NOFILE, 64),
-        (resource.RLIMIT_CORE, 0),
-    ):
+    limits = {"CPU": cpu_seconds, "AS": memory, "FSIZE": file_size, "NOFILE": 64, "CORE": 0}
+    for name, value in limits.items():
+        limit = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(limit)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(limit, (value, value))
-    _prctl(libc, _PR_SET_DUMPABLE, 0)  # RLIMIT_CORE does not keep a crash from a core dump handler
-    _prctl(libc, _PR_SET_NO_NEW_PRIVS, 1)
-    confined = landlock and _confine_files(libc, folder)
-    header, nothing = struct.pack("Ii", 0x20080522, 0), bytes(24)
-    if libc.capset(header, nothing) != 0:
-        raise LockdownError(f"the capabilities cannot be dropped: {os.strerror(ctypes.get_errno())}")
-    install_filter(libc, build_filter(os.uname().machine, os.getpid(), read_only=not confined))
-    if libc.socket(2, 1, 0) != -1 or ctypes.get_errno() != errno.EPERM:
+    _call("prctl", _PR_SET_DUMPABLE, 0)  # RLIMIT_CORE does not keep a crash from a core dump handler
+    _call("prctl", _PR_SET_NO_NEW_PRIVS, 1)
+    confined = landlock and _confine_files(folder)
+    _call("capset", struct.pack("Ii", 0x20080522, 0), bytes(24))  # no capability
+    install_filter(build_filter(os.uname().machine, os.getpid(), read_only=not confined))
+    if _LIBC.socket(2, 1, 0) != -1 or ctypes.get_errno() != errno.EPERM:
         raise LockdownError("the kernel accepts the seccomp filter and does not apply it")
 
 
-def _prctl(libc: ctypes.CDLL, option: int, *values) -> None:
-    arguments = [value if isinstance(value, ctypes.Array) else ctypes.c_ulong(value) for value in values]
-    if libc.prctl(option, *arguments, *[ctypes.c_ulong(0)] * (4 - len(arguments))) != 0:
-        raise LockdownError(f"prctl({option}) is refused: {os.strerror(ctypes.get_errno())}")
+def _call(function: str, *arguments: int | bytes) -> int:
+    """Call a function of the C library. Zeros follow the arguments: prctl demands them, and the others ignore them."""
+    wide = [ctypes.c_long(each) if isinstance(each, int) else each for each in (*arguments, 0, 0, 0)]
+    result = getattr(_LIBC, function)(*wide)
+    if result == -1:
+        number = f"({arguments[0]})" if isinstance(arguments[0], int) else ""
+        raise LockdownError(f"{function}{number} is refused: {os.strerror(ctypes.get_errno())}")
+    return result
 
 
-def _confine_files(libc: ctypes.CDLL, folder: str) -> bool:
+def _confine_files(folder: str) -> bool:
     """Restrict by Landlock which files can be opened. False where the kernel does not have it."""
     create, add, restrict = 444, 445, 446
-
-    def call(number: int, *arguments) -> int:
-        wide = [each if isinstance(each, bytes) else ctypes.c_long(each) for each in arguments]
-        return libc.syscall(ctypes.c_long(number), *wide)
-
-    version = call(create, 0, 0, 1)
-    if version < 1:
+    try:
+        version = _call("syscall", create, 0, 0, 1)
+    except LockdownError:
         return False
     rights = (1 << _RIGHTS_BY_VERSION[min(version, max(_RIGHTS_BY_VERSION))]) - 1
-    ruleset = call(create, struct.pack("Q", rights), 8, 0)
-    if ruleset < 0:
-        raise LockdownError(f"Landlock is refused: {os.strerror(ctypes.get_errno())}")
+    ruleset = _call("syscall", create, struct.pack("Q", rights), 8, 0)
     # the child's search path holds its standard library; in a conda environment C libraries lie beside it
     library = os.path.dirname(os.__file__)
     allowed = dict.fromkeys((*_READABLE, *sys.path, library, os.path.dirname(library)), _READ_FILE | _READ_DIR)
@@ -177,20 +167,17 @@ def _confine_files(libc: ctypes.CDLL, folder: str) -> bool:
             continue
         if not os.path.isdir(path):
             granted &= _READ_FILE | _WRITE_FILE | _TRUNCATE
-        if call(add, ruleset, 1, struct.pack("=Qi", granted & rights, beneath), 0) != 0:
-            raise LockdownError(f"Landlock refuses a rule for {path}: {os.strerror(ctypes.get_errno())}")
+        _call("syscall", add, ruleset, 1, struct.pack("=Qi", granted & rights, beneath), 0)
         os.close(beneath)
-    if call(restrict, ruleset, 0) != 0:
-        raise LockdownError(f"Landlock is refused: {os.strerror(ctypes.get_errno())}")
+    _call("syscall", restrict, ruleset, 0)
     os.close(ruleset)
     return True
 
 
-def install_filter(libc: ctypes.CDLL, program: list[_Instruction]) -> None:
+def install_filter(program: list[_Instruction]) -> None:
     """Have the kernel apply a filter to the calling process. It needs `_PR_SET_NO_NEW_PRIVS` first."""
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *instruction) for instruction in program))
-    description = struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
-    _prctl(libc, _PR_SET_SECCOMP, 2, ctypes.create_string_buffer(description))
+    _call("prctl", _PR_SET_SECCOMP, 2, struct.pack("HxxxxxxP", len(program), ctypes.addressof(code)))
 
 
 def _load_argument(index: int) -> _Instruction:

@@ -14,7 +14,7 @@ from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward, count
 from swift_rlvr.rewards.soft_overlong import SoftOverlongReward
 from swift_rlvr.rewards.token_length import completion_length, token_ids
 
-NOT_TOKENS = [None, [], "12", 3, [None], ["1"], [1, "2"], [True], [1.0], [[1], 2], [[[1]]], [[]], {}, {1: 2}, object()]
+NOT_TOKENS = [None, [], "12", 3, [None], ["1"], [1, "2"], [True], [1.0], [[1], 2], [[[1]]], [[]], {}, {1: 2}, ...]
 TOKENS = [  # (value of one column, number of tokens)
     ([1, 2, 3], 3),
     ((1, 2), 2),

@@ -221,6 +221,7 @@ def test_every_parameter_says_what_it_means_and_has_a_default_of_its_type(kind):
         assert each.metadata["help"]
 
 
+@pytest.mark.slow  # it imports ms-swift
 def test_every_flag_is_one_of_ms_swifts():
     mixin = pytest.importorskip("swift.rlhf_trainers.args_mixin", reason="needs the extra [train]")
     theirs = {each.name for each in fields(mixin.GRPOArgumentsMixin)}
@@ -236,6 +237,7 @@ def training(tmp_path):
     return lambda **flags: trainers.GRPOConfig(output_dir=str(tmp_path), bf16=False, use_cpu=True, **flags)
 
 
+@pytest.mark.slow  # it imports ms-swift
 def test_ms_swifts_defaults_do_not_replace_ours(training):
     args = training(max_completion_length=300)
     assert args.cosine_max_len == 300  # filled in
@@ -245,6 +247,7 @@ def test_ms_swifts_defaults_do_not_replace_ours(training):
     assert SoftOverlongReward(args).parameters == SoftOverlongReward(max_length=300, cache_length=60).parameters
 
 
+@pytest.mark.slow  # it imports ms-swift
 def test_ms_swifts_flags_are_taken(training, command_line):
     args = training(
         cosine_min_len_value_wrong=-0.7,

@@ -164,6 +164,7 @@ def launches() -> list[tuple[dict[str, str], dict[str, list[str]]]]:
     return found
 
 
+@pytest.mark.slow  # it imports ms-swift
 @pytest.mark.parametrize("number", range(4))
 def test_launch_commands_name_what_exists(number, monkeypatch):
     pytest.importorskip("swift", reason="needs the extra [train]")
@@ -187,6 +188,7 @@ def test_launch_commands_name_what_exists(number, monkeypatch):
     assert set(environment) <= used, "set for a reward that is not used"
 
 
+@pytest.mark.slow  # it imports ms-swift
 def test_flags_and_callback_in_the_text_exist():
     pytest.importorskip("swift", reason="needs the extra [train]")
     from swift.arguments import RLHFArguments

@@ -43,6 +43,7 @@ def distance(a: bytes, b: bytes) -> float:
     return float(np.abs(a - b).mean()) if a.shape == b.shape else math.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(CELLS)))
 def test_a_cell_shows_what_is_stored(shown, number):
     now, then = shown[number], stored(CELLS[number])

@@ -1,19 +1,17 @@
 """Reward for programming tasks: the completion's code is run against the row's tests, in a sandbox."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import Any
 
 from swift_rlvr import sandbox
 from swift_rlvr.answers import find_code
 from swift_rlvr.parallel import usable_cores
 from swift_rlvr.rewards.base import Columns, Explanation, Grade, Reward, Row, Rule, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
-from swift_rlvr.sandbox import FAILURES, PASSED, WRONG, BadTests, Case, Limits, Outcome, Step, read_tests
+from swift_rlvr.sandbox import FAILURES, PASSED, WRONG, BadTests, Limits, Outcome, read_tests
 
 _ALL_PASSED, _SOME_FAILED, _BAD_TESTS = "all tests passed", "some tests failed", "bad tests"
 _NO_TEXT, _NO_CODE, _TOO_LONG, _SYNTAX_ERROR = "no text", "no code", "code too long", "syntax error"
@@ -24,16 +22,6 @@ _RULES = {
     _TOO_LONG: f"it has at most {_LONGEST_CODE} characters",
     _SYNTAX_ERROR: "it compiles",
 }
-
-
-class _Verdict(NamedTuple):
-    grade: Grade
-    detail: str = ""
-    """What is wrong, if it is one of `_RULES`."""
-    code: str | None = None
-    tests: Sequence[Case | Step] = ()
-    outcomes: Sequence[Outcome] = ()
-    """Of the first tests; those after them were not run."""
 
 
 class CodeReward(Reward):
@@ -76,7 +64,8 @@ class CodeReward(Reward):
             self.require(self.max_workers >= 0, "max_workers", "0 or more")
 
     def grade(self, text: str | None, row: Row) -> Grade:
-        return self._judge(text, row).grade
+        why = self.explain_text(text, row)
+        return Grade(why.reward, why.reason)
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         """Grade several at a time; code that occurs more than once with the same tests is run once."""
@@ -89,34 +78,36 @@ class CodeReward(Reward):
         return [grades[key] for key in keys]
 
     def explain_text(self, text: str | None, row: Row) -> Explanation:
-        grade, detail, code, tests, outcomes = self._judge(text, row)
-        rules = rules_in_order(_RULES, _NO_CODE if grade.reason == _NO_TEXT else grade.reason, detail)
-        for number, (test, outcome) in enumerate(zip_longest(tests, outcomes), 1):
-            passed = None if outcome is None else outcome.result == PASSED
-            result = "not run" if outcome is None else "passed" if passed else ": ".join(filter(None, outcome))
-            rules.append(Rule(f"it passes test {number}", passed, f"{str(test)[:100]} -> {result}"))
-        return Explanation(*grade, code, rules)
+        code: str | None = None
+        tests: Sequence[Any] = ()
+        outcomes: Sequence[Outcome] = ()  # of the first tests; those after them were not run
 
-    def _judge(self, text: str | None, row: Row) -> _Verdict:
-        entry_point = row.get("entry_point")
+        def explanation(reward: float | None, reason: str, detail: str = "") -> Explanation:
+            rules = rules_in_order(_RULES, _NO_CODE if reason == _NO_TEXT else reason, detail)
+            for number, (test, outcome) in enumerate(zip_longest(tests, outcomes), 1):
+                passed = None if outcome is None else outcome.result == PASSED
+                result = "not run" if outcome is None else ": ".join(filter(None, outcome))
+                rules.append(Rule(f"it passes test {number}", passed, f"{str(test)[:100]} -> {result}"))
+            return Explanation(reward, reason, code, rules)
+
         try:
-            tests = read_tests(row["tests"], entry_point)
+            tests = read_tests(row["tests"], row.get("entry_point"))
         except BadTests as error:
-            return _Verdict(Grade(None, _BAD_TESTS), str(error))
+            return explanation(None, _BAD_TESTS, str(error))
         if text is None:
-            return _Verdict(Grade(0.0, _NO_TEXT), "no text", tests=tests)
+            return explanation(0.0, _NO_TEXT, "no text")
         code = find_code(text)
         if code is None:
-            return _Verdict(Grade(0.0, _NO_CODE), tests=tests)
+            return explanation(0.0, _NO_CODE)
         if len(code) > _LONGEST_CODE:
-            return _Verdict(Grade(0.0, _TOO_LONG), f"it has {len(code)}", code, tests)
+            return explanation(0.0, _TOO_LONG, f"it has {len(code)}")
         limits = Limits(self.parameters.timeout, self.parameters.memory_mb)
-        outcomes = sandbox.check(code, tests, limits, entry_point, self.parameters.partial)
-        if outcomes[0].result == _SYNTAX_ERROR:
-            return _Verdict(Grade(0.0, _SYNTAX_ERROR), outcomes[0].detail, code, tests)
+        results = sandbox.check(code, tests, limits, row.get("entry_point"), self.parameters.partial)
+        if results[0].result == _SYNTAX_ERROR:
+            return explanation(0.0, _SYNTAX_ERROR, results[0].detail)
+        outcomes = results
         failures = [outcome.result for outcome in outcomes if outcome.result != PASSED]
         if not failures:
-            return _Verdict(Grade(1.0, _ALL_PASSED), "", code, tests, outcomes)
+            return explanation(1.0, _ALL_PASSED)
         share = (len(outcomes) - len(failures)) / len(tests) if self.parameters.partial else 0.0
-        reason = _SOME_FAILED if failures[0] == WRONG else failures[0]
-        return _Verdict(Grade(share, reason), "", code, tests, outcomes)
+        return explanation(share, _SOME_FAILED if failures[0] == WRONG else failures[0])

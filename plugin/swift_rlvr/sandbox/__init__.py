@@ -30,21 +30,9 @@ Known limits:
 When the trainer is killed, its children die with it, and only their small folders in the temporary folder remain.
 """
 
-from swift_rlvr.sandbox.asserts import BadTests, Step
-from swift_rlvr.sandbox.cases import Case, read_tests
+from swift_rlvr.sandbox.asserts import BadTests
+from swift_rlvr.sandbox.cases import read_tests
 from swift_rlvr.sandbox.check import FAILURES, PASSED, WRONG, Outcome, check
 from swift_rlvr.sandbox.process import Limits, SandboxError
 
-__all__ = [
-    "FAILURES",
-    "PASSED",
-    "WRONG",
-    "BadTests",
-    "Case",
-    "Limits",
-    "Outcome",
-    "SandboxError",
-    "Step",
-    "check",
-    "read_tests",
-]
+__all__ = ["FAILURES", "PASSED", "WRONG", "BadTests", "Limits", "Outcome", "SandboxError", "check", "read_tests"]

@@ -22,8 +22,6 @@ These forms are accepted, each also as a JSON string:
 accepted.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 from typing import Any, NamedTuple
@@ -63,8 +61,7 @@ def read_tests(tests: Any, entry_point: Any = None) -> list[Case] | list[Step]:
             raise BadTests(f"tests begin like JSON but cannot be read: {error}") from None
     if isinstance(tests, dict):
         return _cases(tests)
-    if isinstance(tests, str):
-        tests = [tests]
+    tests = [tests] if isinstance(tests, str) else tests
     if not isinstance(tests, (list, tuple)) or not tests:
         raise BadTests("tests must be a source, a list of sources, or cases of input and output, at least one")
     if all(isinstance(test, dict) for test in tests):

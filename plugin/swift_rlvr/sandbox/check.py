@@ -45,9 +45,8 @@ def check(
     steps = [test for test in tests if isinstance(test, Step)]
     job = {"code": code, "imports": imported_modules(steps) if steps else None, "entry_point": entry_point}
     outcomes = []
-    with closing(
-        _run_steps(job, steps, limits, deadline) if steps else _run_cases(job, cases, limits, deadline)
-    ) as runs:
+    runs = _run_steps(job, steps, limits, deadline) if steps else _run_cases(job, cases, limits, deadline)
+    with closing(runs):  # which ends the child, also where not all tests are run
         for outcome in runs:
             outcomes.append(outcome)
             if outcome.result != PASSED and not all_tests:
@@ -63,16 +62,14 @@ def _run_cases(job: dict, cases: list[Case], limits: Limits, deadline: float) ->
                 stdin = case.input.encode(errors="replace")
                 output, report = child.run(job, stdin, max_output=2 * len(expected) + _SPARE_OUTPUT)
         except Ended as end:
-            yield Outcome(*end.args)
+            outcome = Outcome(*end.args)
         else:
             got = output.decode(errors="replace")
+            outcome = Outcome(PASSED) if same_output(got, case.output) else _wrong(case.output, _shown(got))
             if report is not None:
-                yield _reported(report)
-                if report.get("kind") == "syntax error":
-                    return
-            else:
-                yield Outcome(PASSED) if same_output(got, case.output) else _wrong(case.output, _shown(got))
-        if time.monotonic() >= deadline:
+                outcome = _reported(report)
+        yield outcome
+        if outcome.result == "syntax error" or time.monotonic() >= deadline:
             return
 
 

@@ -188,20 +188,18 @@ class Child:
     def _send_to(self, end: FileIO, content: bytes) -> None:
         """Have `_exchange` write this. Standard input is closed after it."""
         os.set_blocking(end.fileno(), False)
-        if end not in self._unsent:
+        if not self._is_open(end):
             self._selector.register(end, selectors.EVENT_WRITE, self._send)
         self._unsent[end] = memoryview(content)
 
     def _send(self, end: FileIO) -> None:
         unsent = self._unsent[end]
         try:
-            unsent = unsent[end.write(unsent[:_CHUNK]) or 0 :]
+            self._unsent[end] = unsent[end.write(unsent[:_CHUNK]) or 0 :]
         except BrokenPipeError:  # the child need not read all of it
-            unsent = unsent[:0]
-        self._unsent[end] = unsent
-        if not unsent:
+            self._unsent[end] = unsent[:0]
+        if not self._unsent[end]:
             self._selector.unregister(end)
-            del self._unsent[end]
             if end is not self._jobs:
                 end.close()
 
@@ -212,15 +210,14 @@ class Child:
 
     def _receive(self, end: FileIO) -> None:
         chunk = end.read(_CHUNK)
-        if chunk is None:
-            return
-        self._received[end] += chunk
+        if chunk == b"":
+            self._selector.unregister(end)
+        self._received[end] += chunk or b""
         if len(self._received[end]) > self._limit[end]:
             raise Ended("too much output")
-        if not chunk:
-            self._selector.unregister(end)
 
     def _is_open(self, end: FileIO) -> bool:
+        """Whether there is more to write to, or may be more to read from, one of our ends."""
         return end in self._selector.get_map()
 
 

@@ -13,9 +13,8 @@ settings.load_profile("swift-rlvr")
 
 
 def pytest_configure():
-    """The terminal of whoever runs the tests must not matter: rich and click read these when a console is made."""
+    """Colours that somebody forces on would be in every output. The width, COLUMNS, is left: tests must survive it."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's threads of several processes wait for each other
-    os.environ["COLUMNS"] = "100"
     for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "LINES"):
         os.environ.pop(name, None)
 

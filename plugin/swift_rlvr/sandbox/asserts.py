@@ -50,11 +50,7 @@ class Step(NamedTuple):
         return self.source
 
     def holds(self, value: Any) -> bool:
-        """Whether a value of plain types is what the test asks for.
-
-        Raises:
-            OverflowError, TypeError, ValueError: for numbers that cannot be compared.
-        """
+        """Whether a value of plain types is what the test asks for. Raises where Python cannot compare the numbers."""
         if self.kind == "is":
             return value is self.expected
         if self.kind == "equal":

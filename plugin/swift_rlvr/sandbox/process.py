@@ -101,7 +101,7 @@ class Child:
 
     def _lock_down(self, limits: Limits) -> None:
         """Have the child lock itself down. No code was sent to it yet, so its answer can be believed."""
-        lockdown = {
+        request = {
             "parent": os.getpid(),
             "folder": self._folder,
             "memory": limits.memory_mb << 20,
@@ -110,7 +110,7 @@ class Child:
             "landlock": limits.landlock,
         }
         try:
-            report = self.ask(lockdown)
+            report = self.ask(request)
         except Ended as end:
             if end.args[0] != "ended early":
                 raise
@@ -119,14 +119,7 @@ class Child:
             raise SandboxError(f"code cannot be run safely here, so it is not run at all: {report.get('detail')}")
 
     def ask(self, message: dict, longest: int = _LONGEST_REPORT) -> dict:
-        """Send a message and return the report that follows.
-
-        Args:
-            longest: bytes of the report after which the child is stopped.
-
-        Raises:
-            Ended: where no report follows.
-        """
+        """Send a message and return the report that follows, of at most `longest` bytes. Raises Ended if none does."""
         self._send_to(self._jobs, _line(message))
         self._limit[self._reports] = longest
         self._exchange(lambda: b"\n" in self._received[self._reports] or not self._is_open(self._reports))
@@ -138,11 +131,8 @@ class Child:
     def run(self, job: dict, stdin: bytes, max_output: int) -> tuple[bytes, dict | None]:
         """Have a program read its input and run to its end; its standard output, and its report if it made one.
 
-        Args:
-            max_output: bytes of standard output after which the child is stopped.
-
-        Raises:
-            Ended: where it was stopped, or ended without a report and with another exit status than 0.
+        Raises Ended where it was stopped, also after `max_output` bytes, or where it ended with neither a report nor
+        exit status 0.
         """
         self._send_to(self._jobs, _line(job))
         self._send_to(self._stdin, stdin)

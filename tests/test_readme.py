@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import shlex
 
 import pytest
 from paths import ROOT
@@ -39,3 +40,30 @@ def test_every_reward_and_dataset_is_listed():
         text = (ROOT / name).read_text()
         for item in [*REWARDS, *TASKS]:
             assert f"`{item}`" in text, f"{name}: {item}"
+
+
+def test_the_shown_output_of_explain_is_what_it_prints(monkeypatch):
+    from commands import ran
+
+    (block,) = [code for language, code in CODE.findall((ROOT / "README.md").read_text()) if language == "console"]
+    command, *shown = block.splitlines()
+    output = [" ".join(line.split()) for line in ran(*shlex.split(command)[2:]).splitlines()]
+    for line in shown:
+        assert line == "..." or " ".join(line.split()) in output, line
+
+
+def test_the_flags_in_it_exist():
+    """Of every `swift-rlvr` line; those of `train` are the trainer's own."""
+    from swift_rlvr.cli import app
+    from typer.main import get_command
+
+    text = "\n".join(code.replace("\\\n", " ") for _, code in CODE.findall((ROOT / "README.md").read_text()))
+    lines = re.findall(r"^(?:\$ )?swift-rlvr (.*)$", text, re.MULTILINE)
+    assert len(lines) > 3
+    for line in lines:
+        words = shlex.split(line, comments=True)
+        command = get_command(app)
+        while words[0] in getattr(command, "commands", {}):
+            command = command.commands[words.pop(0)]
+        known = {name for parameter in command.params for name in parameter.opts}
+        assert {word for word in words if word.startswith("--")} <= known, line

@@ -1,17 +1,15 @@
-"""Many Countdown tasks at once as arrays: chunks of them, their hashes, splits and keys.
+"""Many Countdown tasks at once as arrays: chunks of them, their hashes and splits.
 
 uint64 arithmetic wraps around here, on purpose: it is that of `splits.mix`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from swift_rlvr.countdown.settings import CountdownSettings
 from swift_rlvr.countdown.splits import mix, split_bounds
 
 Ints = npt.NDArray[np.int64]
@@ -25,8 +23,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 class Chunk:
     """Tasks in the order in which they were drawn."""
 
-    keys: Words  # (tasks,), equal where two tasks are the same, see `pack`
-    size: Ints  # (tasks,), how many numbers
+    keys: Words  # (tasks,), see `task_keys`
     nums: Ints  # (tasks, most numbers), filled up with 0
     target: Ints  # (tasks,)
     columns: dict[str, np.ndarray] = field(default_factory=dict)  # further ones: (tasks,), of int64 or str as objects
@@ -34,17 +31,21 @@ class Chunk:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def take(self, which: Ints | Mask | slice) -> Chunk:
+    @property
+    def size(self) -> Ints:
+        """How many numbers each task has: (tasks,)."""
+        return np.count_nonzero(self.nums, axis=1)
+
+    def take(self, which: Ints | Mask | slice) -> Self:
         """The tasks at these places, where a mask is true, or of a slice."""
         columns = {name: column[which] for name, column in self.columns.items()}
-        return Chunk(self.keys[which], self.size[which], self.nums[which], self.target[which], columns)
+        return type(self)(self.keys[which], self.nums[which], self.target[which], columns)
 
 
 def concatenate(chunks: Sequence[Chunk]) -> Chunk:
     """The tasks of several chunks that have the same columns."""
     return Chunk(
         np.concatenate([chunk.keys for chunk in chunks]),
-        np.concatenate([chunk.size for chunk in chunks]),
         np.concatenate([chunk.nums for chunk in chunks]),
         np.concatenate([chunk.target for chunk in chunks]),
         {name: np.concatenate([chunk.columns[name] for chunk in chunks]) for name in chunks[0].columns},
@@ -65,39 +66,21 @@ def random_words(seed: int, which: int, index: Words) -> Words:
     return _finalized(index * _GOLDEN + np.uint64(mix(seed, which)))
 
 
-def in_split(columns: Sequence[Ints], target: Ints, split: str | None) -> Mask:
-    """Which tasks (n,) belong to `split`, all where it is None; columns are the sorted numbers, (n,) each."""
-    if split is None:
-        return np.ones(len(target), bool)
-    first, end = split_bounds(split)
-    place = mix_arrays(target, *columns)
-    return (place >= np.uint64(first)) & (place <= np.uint64(end - 1))
+def task_keys(nums: Ints, target: Ints) -> Words:
+    """The hash that decides the split of each task, and tells whether two are the same: (tasks,).
 
-
-def pack(settings: CountdownSettings, columns: Sequence[Ints], target: Ints) -> Words:
-    """A key for each task (n,). Different tasks have different keys where numbers and target fit into 64 bits.
-
-    Otherwise (7 or 8 numbers up to some hundreds) the key is a hash, and a task is lost where two of them meet.
+    `nums` (tasks, numbers) may be in any order. Different tasks that share a key count as a repetition; among a million
+    tasks that happens with a probability of about 1e-7.
     """
-    low, high = settings.number
-    lowest, highest = settings.target
-    base, targets = high - low + 2, highest - lowest + 1
-    if base ** settings.count[1] * targets >= 2**64:
-        return mix_arrays(target, *columns, len(columns))
-    key = np.zeros(len(target), np.uint64)
-    for column in columns:  # the numbers count from 1, so that fewer numbers are another key
-        key = key * np.uint64(base) + (column - (low - 1)).astype(np.uint64)
-    return key * np.uint64(targets) + (target - lowest).astype(np.uint64)
+    return mix_arrays(target, *np.sort(nums, axis=1).T)
 
 
-def sort_columns(columns: Sequence[Ints]) -> list[Ints]:
-    """Sort row by row, by a network of comparisons: for a few columns (n,) many times as fast as np.sort."""
-    columns = list(columns)
-    for end in range(len(columns) - 1, 0, -1):
-        for i in range(end):
-            a, b = columns[i], columns[i + 1]
-            columns[i], columns[i + 1] = np.minimum(a, b), np.maximum(a, b)
-    return columns
+def in_split(keys: Words, split: str | None) -> Mask:
+    """Which tasks (n,) belong to `split`, all where it is None."""
+    if split is None:
+        return np.ones(len(keys), bool)
+    first, end = split_bounds(split)
+    return (keys >= np.uint64(first)) & (keys <= np.uint64(end - 1))
 
 
 def shuffled(nums: Ints, word: Words) -> Ints:

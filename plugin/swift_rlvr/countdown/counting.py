@@ -8,8 +8,6 @@ the target is confirmed with exact numerators and denominators.
 Leaves out: more than 6 numbers, for which there are millions of forms (solver.py solves one such task).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import log2
 
@@ -28,8 +26,6 @@ _CELLS = 1 << 16  # of a table of forms and tasks, so that it stays in the proce
 _BY_RANK = sorted(range(16), key=lambda bits: (bits.bit_count(), [symbol for symbol in range(4) if bits >> symbol & 1]))
 _RANK = np.argsort(np.array(_BY_RANK))
 _OPERATORS_OF = np.array(["".join(s for i, s in enumerate(OPERATORS) if bits >> i & 1) for bits in _BY_RANK], object)
-# About how many values there are to compute for one set of 0, 1, ... 6 numbers.
-_FORMS, _FORMS_EVERY_WAY = (1, 1, 8, 90, 1500, 34_000, 10**6), (1, 1, 8, 130, 3800, 150_000, 10**7)
 
 
 def difficulty(nums: Ints, target: Ints, settings: CountdownSettings) -> dict[str, np.ndarray]:
@@ -39,7 +35,7 @@ def difficulty(nums: Ints, target: Ints, settings: CountdownSettings) -> dict[st
     not allowed, one). The fewest operators and the least depth may be those of different solutions.
 
     Args:
-        nums: (tasks, numbers), in any order. target: (tasks,).
+        nums: (tasks, most numbers), in any order, filled up with 0. target: (tasks,).
 
     Returns:
         solutions: (tasks,), int64.
@@ -88,22 +84,18 @@ def all_targets(nums: Ints, settings: CountdownSettings) -> tuple[Ints, Ints]:
     return row, value
 
 
-def forms_to_evaluate(multisets: int, size: int, settings: CountdownSettings) -> int:
-    """About how many values `all_targets` computes for so many multisets of `size` numbers."""
-    return 10**18 if size > 6 else multisets * (_FORMS_EVERY_WAY if settings.restricted else _FORMS)[size]
-
-
 def _slices(nums: Ints, settings: CountdownSettings) -> Iterator[tuple[Ints, Exact, Forms]]:
     """(places of some tasks (n,), their different numbers (operands, n), the forms over these).
 
     Tasks whose numbers repeat in the same way share a table of forms.
     """
-    ordered = np.sort(nums, axis=1)
-    repeats = (ordered[:, 1:] == ordered[:, :-1]) @ (1 << np.arange(nums.shape[1] - 1))
-    for code in np.unique(repeats):
-        places = np.flatnonzero(repeats == code)
-        starts = np.array([0] + [i + 1 for i in range(nums.shape[1] - 1) if not code >> i & 1])
-        lengths = np.diff(starts, append=nums.shape[1])
+    ordered, most = np.sort(nums, axis=1), nums.shape[1]
+    blank = np.count_nonzero(nums == 0, axis=1)
+    repeats = (ordered[:, 1:] == ordered[:, :-1]) @ (1 << np.arange(1, most))  # bit i: number i is number i - 1 again
+    for first, code in np.unique(np.stack([blank, repeats]), axis=1).T.tolist():
+        places = np.flatnonzero((blank == first) & (repeats == code))
+        starts = np.array([i for i in range(first, most) if i == first or not code >> i & 1])
+        lengths = np.diff(starts, append=most)
         order = np.argsort(-lengths, kind="stable")  # one table serves 3 3 5 and 3 5 5
         forms = forms_for(tuple(lengths[order].tolist()), settings)
         operands = ordered[np.ix_(places, starts[order])].T

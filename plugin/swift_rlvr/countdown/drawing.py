@@ -9,8 +9,6 @@ Exact: int64 numerators and denominators. Where n numbers could exceed 62 bits, 
 Leaves out: repetitions (generator.py) and how difficult tasks are (counting.py).
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from itertools import count
 from math import log2
@@ -18,18 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from swift_rlvr.countdown.arrays import (
-    Chunk,
-    Ints,
-    Mask,
-    Words,
-    concatenate,
-    in_split,
-    pack,
-    random_words,
-    shuffled,
-    sort_columns,
-)
+from swift_rlvr.countdown.arrays import Chunk, Ints, Words, concatenate, in_split, random_words, shuffled, task_keys
 from swift_rlvr.countdown.notation import Written, join
 from swift_rlvr.countdown.settings import OPERATORS, CountdownSettings
 
@@ -132,7 +119,6 @@ def _draw_slot(
     index, nums = _draw_numbers(settings, seed, index, size)
     tree = _Evaluation(settings, nums, random_words(seed, _OPERATORS_AT, index), solution)
     numerator, denominator = tree.evaluate(shape)
-    denominator = np.ones_like(numerator) if denominator is None else denominator
     low, high = settings.target
     with np.errstate(divide="ignore", invalid="ignore"):
         value = numerator / denominator
@@ -140,15 +126,14 @@ def _draw_slot(
         near = np.flatnonzero(tree.valid & (value > low - 0.5) & (value < high + 0.5) & (value == np.rint(value)))
     near = near[numerator[near] == value[near].astype(np.int64) * denominator[near]]
     target = value[near].astype(np.int64)
-    ordered = sort_columns([column[near] for column in nums])
-    mine = in_split(ordered, target, split)
-    near, target = near[mine], target[mine]
-    keys = pack(settings, [column[mine] for column in ordered], target)
     rows = np.stack([column[near] for column in nums], axis=1)
+    keys = task_keys(rows, target)
+    mine = in_split(keys, split)
+    near, target, rows = near[mine], target[mine], rows[mine]
     columns = {"solution": tree.texts(shape, near, rows)} if solution else {}
     filled = np.zeros((len(near), settings.count[1]), np.int64)
     filled[:, :size] = shuffled(rows, random_words(seed, _ORDER_AT, index[near]))
-    return index[near], Chunk(keys, np.full(len(near), size), filled, target, columns)
+    return index[near], Chunk(keys[mine], filled, target, columns)
 
 
 class _Evaluation:
@@ -156,10 +141,10 @@ class _Evaluation:
 
     def __init__(self, settings: CountdownSettings, nums: list[Ints], word: Words, keep_codes: bool):
         self.settings, self.word = settings, word
-        self.valid: Mask = np.ones(len(word), bool)
+        self.valid = np.ones(len(word), bool)
         self.keep_codes = keep_codes
         self.codes: list[np.ndarray] = []  # for each operation, from the inside: which it is, (n,)
-        self.leaves = iter(nums)
+        self.leaves, self.one = iter(nums), np.ones(len(word), np.int64)
         self.operators = np.array([OPERATORS.index(symbol) for symbol in settings.operators], np.uint8)
         bits = settings.count[1] * log2(settings.number[1]) + settings.count[1]
         self.limit = None if bits < 62 else 2**30
@@ -167,18 +152,16 @@ class _Evaluation:
         # nothing is lost where the larger operand stands first.
         self.ordered = not settings.negative or "+" in settings.operators
 
-    def evaluate(self, shape: Shape) -> tuple[Ints, Ints | None]:
-        """(numerator, denominator) of a branch, (n,) each; the denominator is never 0 where valid, None for 1."""
+    def evaluate(self, shape: Shape) -> tuple[Ints, Ints]:
+        """(numerator, denominator) of a branch, (n,) each; the denominator is never 0 where valid."""
         if shape is None:
-            return next(self.leaves), None
+            return next(self.leaves), self.one
         (an, ad), (bn, bd) = self.evaluate(shape[0]), self.evaluate(shape[1])
         field, self.word = self.word & np.uint64(511), self.word >> np.uint64(9)
         choice = (field & np.uint64(255)) * np.uint64(len(self.operators)) >> np.uint64(8)
         operator = self.operators[choice.astype(np.uint8)]
         back = field > np.uint64(255)
-        one = an if bd is None else an * bd
-        other = bn if ad is None else bn * ad
-        both = ad if bd is None else bd if ad is None else ad * bd
+        one, other, denominator = an * bd, bn * ad, ad * bd
         if self.settings.fractions:
             swap = back if not self.ordered else np.where(operator == _SUB, one < other, back)
         else:
@@ -190,15 +173,17 @@ class _Evaluation:
             swapped = np.where(swap & (operator == _SUB), _SUB_BACK, operator)
             self.codes.append(np.where(swap & divides, _DIV_BACK, swapped))
         self.valid &= ~divides | (second != 0)
-        denominator: Ints | None = None
         if self.settings.fractions:
-            denominator = np.where(divides, second, 1 if both is None else both)
+            denominator = np.where(divides, second, denominator)
         else:
             with np.errstate(divide="ignore", invalid="ignore"):
                 quotient = np.nan_to_num(first / second, posinf=0.0, neginf=0.0).astype(np.int64)
             self.valid &= ~divides | (quotient * second == first)
             numerator = np.where(divides, quotient, numerator)
-        self._restrict(numerator, denominator)
+        if self.settings.largest is not None:
+            self.valid &= np.abs(numerator) <= self.settings.largest * np.abs(denominator)
+        if self.limit is not None:
+            self.valid &= np.maximum(np.abs(numerator), np.abs(denominator)) < self.limit
         return numerator, denominator
 
     def texts(self, shape: Shape, which: Ints, rows: Ints) -> np.ndarray:
@@ -206,15 +191,6 @@ class _Evaluation:
         codes = np.stack([code[which] for code in self.codes], axis=1).tolist()
         texts = [_template(shape, tuple(code)).format(*row) for code, row in zip(codes, rows.tolist(), strict=True)]
         return np.array(texts, object)
-
-    def _restrict(self, numerator: Ints, denominator: Ints | None) -> None:
-        size = np.abs(numerator)
-        if self.settings.largest is not None:
-            self.valid &= size <= self.settings.largest * (1 if denominator is None else np.abs(denominator))
-        if self.limit is not None:
-            self.valid &= size < self.limit
-            if denominator is not None:
-                self.valid &= np.abs(denominator) < self.limit
 
 
 @lru_cache(maxsize=2**14)

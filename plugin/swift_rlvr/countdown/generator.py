@@ -13,18 +13,16 @@ Two tasks are the same if they have the same multiset of numbers and the same ta
   counting solutions and writing lines is what workers do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from itertools import combinations, combinations_with_replacement, count
+from itertools import combinations, combinations_with_replacement, count, islice
 from math import comb
 
 import numpy as np
 
-from swift_rlvr.countdown.arrays import Chunk, concatenate, in_split, mix_arrays, pack, shuffled
-from swift_rlvr.countdown.counting import all_targets, difficulty, forms_to_evaluate
+from swift_rlvr.countdown.arrays import Chunk, concatenate, in_split, mix_arrays, shuffled, task_keys
+from swift_rlvr.countdown.counting import all_targets, difficulty
 from swift_rlvr.countdown.drawing import draw_chunk
 from swift_rlvr.countdown.settings import CountdownSettings
 from swift_rlvr.countdown.solver import solve
@@ -32,6 +30,8 @@ from swift_rlvr.countdown.splits import mix, split_bounds
 from swift_rlvr.parallel import map_in_order
 
 FEW = 5 * 10**7  # values to compute in order to list every task: a second or two
+# About how many of them there are for one set of 0, 1, ... 6 numbers.
+_FORMS, _FORMS_EVERY_WAY = (1, 1, 8, 90, 1500, 34_000, 10**6), (1, 1, 8, 130, 3800, 150_000, 10**7)
 PATIENCE = 32  # chunks without a new task after which there are taken to be no more
 _BATCH = 4096  # most rows handed on together
 
@@ -65,11 +65,9 @@ def make_task(settings: CountdownSettings, split: str, seed: int, index: int) ->
     if index < 0:
         raise IndexError(f"index must be at least 0, got {index}")
     made, rest = _made(settings, split, seed)
-    while index >= len(made):
-        chunk = next(rest, None)
-        if chunk is None:
-            raise IndexError(f"no row {index}: these settings do not hold that many {split} tasks")
-        made.extend(rows_of(chunk))
+    made.extend(islice(rest, max(0, index + 1 - len(made))))
+    if index >= len(made):
+        raise IndexError(f"no row {index}: these settings do not hold that many {split} tasks")
     return {"nums": list(made[index]["nums"]), "target": made[index]["target"]}
 
 
@@ -127,9 +125,9 @@ def rows_of(chunk: Chunk) -> list[dict]:
 
 
 @lru_cache(maxsize=4)
-def _made(settings: CountdownSettings, split: str, seed: int) -> tuple[list[dict], Iterator[Chunk]]:
+def _made(settings: CountdownSettings, split: str, seed: int) -> tuple[list[dict], Iterator[dict]]:
     """Rows that exist already, and those that follow."""
-    return [], batches(settings, split, seed, None)
+    return [], make_tasks(settings, split, seed, None)
 
 
 def _parts(settings: CountdownSettings) -> int:
@@ -176,28 +174,16 @@ def _completed(settings: CountdownSettings, columns: Columns, finish, chunk: Chu
         solved = [solve(row["nums"], row["target"], settings) for row in rows_of(chunk)]
         added["solution"] = np.array(solved, object)
     if columns.solutions or columns.difficulty:
-        measures = _measures(settings, chunk)
+        measures = difficulty(chunk.nums, chunk.target, settings)
         added |= measures if columns.difficulty else {"solutions": measures["solutions"]}
     chunk = replace(chunk, columns=added)
     return chunk if finish is None else finish(chunk)
 
 
-def _measures(settings: CountdownSettings, chunk: Chunk) -> dict[str, np.ndarray]:
-    """The columns of `difficulty`, for tasks of several sizes."""
-    columns: dict[str, np.ndarray] = {}
-    for size in np.unique(chunk.size):
-        which = np.flatnonzero(chunk.size == size)
-        for name, values in difficulty(chunk.nums[which, :size], chunk.target[which], settings).items():
-            columns.setdefault(name, np.zeros(len(chunk), values.dtype))[which] = values
-    return columns
-
-
 def _chosen(settings: CountdownSettings, chunk: Chunk) -> Chunk:
     """The tasks, each once, that are as difficult as the settings ask for."""
     chunk = chunk.take(np.sort(np.unique(chunk.keys, return_index=True)[1]))
-    if not len(chunk):
-        return chunk
-    measures = _measures(settings, chunk)
+    measures = difficulty(chunk.nums, chunk.target, settings)
     measures["needs"] = np.array([len(operators) for operators in measures["operators"]])
     mask = np.ones(len(chunk), bool)
     for name in ("solutions", "needs", "depth"):
@@ -210,11 +196,13 @@ def _chosen(settings: CountdownSettings, chunk: Chunk) -> Chunk:
 @lru_cache
 def _are_few(settings: CountdownSettings) -> bool:
     """Whether every task can be listed."""
+    (fewest, most), (low, high) = settings.count, settings.number
+    if most >= len(_FORMS):
+        return False
     total = 0
-    for size in range(settings.count[0], settings.count[1] + 1):
-        low, high = settings.number
+    for size in range(fewest, most + 1):
         sets = comb(len(settings.tiles), size) if settings.tiles else comb(high - low + size, size)
-        total += forms_to_evaluate(sets, size, settings)
+        total += sets * (_FORMS_EVERY_WAY if settings.restricted else _FORMS)[size]
     return total <= FEW
 
 
@@ -225,17 +213,18 @@ def _listed(settings: CountdownSettings, split: str, seed: int) -> Chunk:
     for size in range(settings.count[0], settings.count[1] + 1):
         low, high = settings.number
         if settings.tiles:
-            sets = sorted(set(combinations(sorted(settings.tiles), size)))
+            sets = np.array(sorted(set(combinations(sorted(settings.tiles), size))))
         else:
-            sets = list(combinations_with_replacement(range(low, high + 1), size))
-        row, target = all_targets(np.array(sets, np.int64), settings)
-        nums = np.array(sets, np.int64)[row]
-        mine = in_split(list(nums.T), target, split)
+            sets = np.array(list(combinations_with_replacement(range(low, high + 1), size)))
+        row, target = all_targets(sets, settings)
+        nums = sets[row]
+        keys = task_keys(nums, target)
+        mine = in_split(keys, split)
         nums, target = nums[mine], target[mine]
         order = mix_arrays(mix(seed), size, *nums.T, target)
         filled = np.zeros((len(nums), settings.count[1]), np.int64)
         filled[:, :size] = shuffled(nums, mix_arrays(order, 1))
         orders.append(order)
-        chunks.append(Chunk(pack(settings, list(nums.T), target), np.full(len(nums), size), filled, target))
+        chunks.append(Chunk(keys[mine], filled, target))
     chunk = concatenate(chunks).take(np.argsort(np.concatenate(orders)))
     return _chosen(settings, chunk) if settings.by_difficulty else chunk

@@ -108,7 +108,7 @@ def test_hugging_face_datasets_and_trl_read_both_as_they_are(tmp_path):
 
 
 def test_mistakes(tmp_path):
-    with pytest.raises(InputError, match=r"expected a name ending in \.jsonl or \.parquet, got t\.csv"):
+    with pytest.raises(InputError, match=r"out must end in \.jsonl or \.parquet, got t\.csv"):
         write_tasks(tmp_path.relative_to(tmp_path) / "t.csv", TINY, "train", 0, 1)
     (tmp_path / "file").write_text("")
     for name in ("t.jsonl", "t.parquet"):

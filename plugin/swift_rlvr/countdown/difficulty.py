@@ -5,8 +5,6 @@ result in place of the two until one number is left. Its chance of success is ex
 random first steps leave EXACT of them, and the chance is the mean over DRAWS such starts.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,23 +1,20 @@
-"""Writes generated Countdown tasks to JSONL or Parquet, in one pass, as whole files only, and resumes where it stopped.
+"""Writes generated Countdown tasks to JSONL or Parquet, as whole files only, and resumes where it stopped.
 
 The rows go to FILE.part, which becomes FILE when it is complete. For JSONL, FILE.part.json says what is being made:
-after an interruption the same call counts the complete lines of FILE.part and adds those that are missing, so that the
-file is the same to the byte as one made without a stop. The rows that are there are drawn again and not written: they
-decide which later ones are new. With other settings, and for Parquet, it starts anew.
+after an interruption the same call counts the complete lines of FILE.part and adds the missing ones, to the same bytes
+as without a stop. The rows that are there are drawn again and not written: they decide which later ones are new. With
+other settings it starts anew, and so does Parquet, whose rows are held in memory until the last is made.
 """
-
-from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from swift_rlvr.countdown.arrays import Chunk
-from swift_rlvr.countdown.generator import TASK_ONLY, Columns, batches
+from swift_rlvr.countdown.generator import TASK_ONLY, Columns, batches, rows_of
 from swift_rlvr.countdown.settings import CountdownSettings
 from swift_rlvr.errors import InputError, require
 
@@ -46,7 +43,7 @@ def write_tasks(
         IndexError: there are fewer rows; nothing is left behind.
     """
     if out.suffix not in FORMATS:
-        raise InputError(f"expected a name ending in {' or '.join(FORMATS)}, got {out}")
+        raise InputError(f"must end in {' or '.join(FORMATS)}, got {out}", field="out")
     part, state = out.with_name(out.name + ".part"), out.with_name(out.name + ".part.json")
     lines = out.suffix == ".jsonl"
     described = {"stream": _STREAM, "settings": asdict(settings), "split": split, "seed": seed, "rows": rows}
@@ -70,12 +67,7 @@ def write_tasks(
 
 def lines_of(chunk: Chunk) -> Chunk:
     """The chunk with its rows as lines of JSON, in the only column "line": (tasks,), bytes."""
-    nums = [row[:size] for row, size in zip(chunk.nums.tolist(), chunk.size.tolist(), strict=True)]
-    form = '{"nums": %s, "target": %d'
-    for name, values in chunk.columns.items():
-        form += f', "{name}": ' + ('"%s"' if values.dtype == object else "%d")
-    columns = [values.tolist() for values in chunk.columns.values()]
-    lines = [(form + "}\n") % row for row in zip(nums, chunk.target.tolist(), *columns, strict=True)]
+    lines = [json.dumps(row) + "\n" for row in rows_of(chunk)]
     # Bytes of one length go from process to process at once, strings one by one.
     return replace(chunk, columns={"line": np.array(lines, np.bytes_)})
 
@@ -109,33 +101,13 @@ def _write_parquet(part: Path, chunks: Iterable[Chunk], written: int, progress: 
     import pyarrow as pa
     from pyarrow import parquet
 
-    writer: Any = None
-    waiting: list[Any] = []
-
-    def flush():
-        nonlocal writer, waiting
-        table = pa.Table.from_batches(waiting)
-        writer = writer or parquet.ParquetWriter(part, table.schema)
-        writer.write_table(table)
-        waiting = []
-
-    try:
-        for chunk in chunks:
-            waiting.append(_record_batch(pa, chunk))
-            written += len(chunk)
-            if sum(map(len, waiting)) >= _ROW_GROUP:
-                flush()
-            progress(written)
-        if waiting:
-            flush()
-    finally:
-        if writer is not None:
-            writer.close()
+    record_batches = []
+    for chunk in chunks:
+        offsets = np.concatenate([[0], np.cumsum(chunk.size)]).astype(np.int32)
+        nums = pa.ListArray.from_arrays(offsets, chunk.nums[chunk.nums > 0])
+        record_batches.append(pa.RecordBatch.from_pydict({"nums": nums, "target": chunk.target, **chunk.columns}))
+        written += len(chunk)
+        progress(written)
+    if record_batches:
+        parquet.write_table(pa.Table.from_batches(record_batches), part, row_group_size=_ROW_GROUP)
     return written
-
-
-def _record_batch(pa, chunk: Chunk) -> Any:
-    offsets = np.concatenate([[0], np.cumsum(chunk.size)]).astype(np.int32)
-    flat = chunk.nums[np.arange(chunk.nums.shape[1]) < chunk.size[:, None]]
-    columns = {"nums": pa.ListArray.from_arrays(offsets, pa.array(flat)), "target": pa.array(chunk.target)}
-    return pa.RecordBatch.from_pydict(columns | {name: pa.array(values) for name, values in chunk.columns.items()})

@@ -1,8 +1,5 @@
 """The accuracy reward: 1.0 for an answer that is mathematically equal to the gold."""
 
-from __future__ import annotations
-
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -49,12 +46,11 @@ class AccuracyReward(Reward):
         neutral_gold: bool = parameter(False, "reward 0.5 where the gold cannot be parsed, instead of not grading it")
         timeout: float = parameter(2.0, "seconds for one comparison")
         batch_timeout: float = parameter(5.0, "seconds for a batch, plus 0.01 for each answer")
-        workers: int = parameter(0, "worker processes; 0: one for each usable core, at most 8")
+        workers: int = parameter(0, "worker processes; 0: one for each usable core, at most 8", at_least=0)
 
         def __post_init__(self) -> None:
-            self.require(0 < self.timeout < math.inf, "timeout", "a number of seconds above 0")
-            self.require(0 < self.batch_timeout < math.inf, "batch_timeout", "a number of seconds above 0")
-            self.require(self.workers >= 0, "workers", "0 or the number of processes")
+            self.require(self.timeout > 0, "timeout", "a number of seconds above 0")
+            self.require(self.batch_timeout > 0, "batch_timeout", "a number of seconds above 0")
 
     def __init__(self, args: object = None, **parameters: Any):
         super().__init__(args, **parameters)

@@ -23,18 +23,15 @@ OTHER_TASK = "other task"  # the reason that every reward gives for a row of a t
 class Grade(NamedTuple):
     """What a reward says about one completion."""
 
-    reward: float | None
-    """None where the row cannot be graded; the trainers leave it out of the row's sum."""
-    reason: str
-    """One of the reward's `reasons`."""
+    reward: float | None  # None where the row cannot be graded; the trainers leave it out of the row's sum
+    reason: str  # one of the reward's `reasons`
 
 
 class Rule(NamedTuple):
     """One rule that a reward checks, for people who ask why."""
 
     name: str
-    passed: bool | None
-    """None where it was not checked, or where it is a measurement that can neither pass nor fail."""
+    passed: bool | None  # None where it was not checked, or is a measurement, which can neither pass nor fail
     detail: str = ""
 
 
@@ -43,8 +40,7 @@ class Explanation(NamedTuple):
 
     reward: float | None
     reason: str
-    extracted: str | None
-    """The part of the completion that was judged, or None where there is none."""
+    extracted: str | None  # the part of the completion that was judged, or None where there is none
     rules: list[Rule]
 
 
@@ -75,10 +71,10 @@ class Registry(UserDict[str, type["Reward"]]):
     """
 
     def __missing__(self, name: str) -> type[Reward]:
-        try:
-            return self.data[f"external_{name}"]
-        except KeyError:
-            raise KeyError(name) from None
+        full_name = f"external_{name}"
+        if full_name not in self.data:
+            raise KeyError(name)
+        return self.data[full_name]
 
     def __contains__(self, name: object) -> bool:
         return name in self.data or f"external_{name}" in self.data
@@ -91,18 +87,16 @@ class Reward:
     """A reward that ms-swift and TRL can call: ``reward(completions, **columns) -> list[float | None]``.
 
     A subclass has a `name` in the registry, the dataset `columns` it needs, those it uses where they are present
-    (`optional_columns`), every reason it gives (`reasons`), and one method, `grade`. Two more may be overridden:
+    (`optional_columns`), every reason it gives (`reasons`), and one of these methods, from which the others follow:
 
     - `grade(text, row)`: the grade of one completion.
-    - `grade_batch(texts, columns)`: many at once, where that is cheaper than one by one. `grade` then needs no code.
     - `explain_text(text, row)`: the grade and the rules behind it, for people.
+    - `grade_batch(texts, columns)`: the grades of many, where that is cheaper than one by one.
 
     `text` is the completion's text, or None where it has none. `row` holds the values of all columns and optional
     columns by name, None for an optional one that is absent. None of the three may raise because of what a policy
-    wrote. `self.parameters` holds the parameters, see `swift_rlvr.rewards.parameters`.
-
-    Everyone else calls the reward, `grades` or `explain`, which read both completion shapes, check the columns and
-    leave out the rows of other tasks.
+    wrote. Everyone else calls the reward, `grades` or `explain`, which read both completion shapes, check the columns
+    and leave out the rows of other tasks.
 
     >>> class Shorter(Reward):
     ...     name, columns, reasons = "external_shorter", ("limit",), ("short", "too long")
@@ -118,19 +112,15 @@ class Reward:
     columns: tuple[str, ...] = ()
     optional_columns: tuple[str, ...] = ()
     reasons: ClassVar[tuple[str, ...]] = ()
-    zero_is_best: ClassVar[bool] = False
-    """Whether it only punishes, so that a batch of zeros is no cause for concern."""
-    runs_code: bool = False
-    """Whether it runs code that the policy wrote, which it does only where people ask for it."""
+    zero_is_best: ClassVar[bool] = False  # it only punishes, so a batch of zeros is no cause for concern
+    runs_code: bool = False  # it runs code that the policy wrote; only where people ask for it
     Parameters: ClassVar[type[BaseParameters]] = BaseParameters
 
     def __init__(self, args: object = None, **parameters: Any):
         """Take ms-swift's training arguments, which are not kept because they do not pickle, or parameters by name."""
         self.parameters: Any = read_parameters(self.Parameters, self.name, args, parameters, other_names=REWARDS)
-        self.log: Any = None
-        """The `swift_rlvr.runs.reasons.ReasonLog` of a training run, to which every grade is added."""
-        self.neutral: float | None = None
-        """What a row that cannot be graded earns. Rewards that build on this one still see None."""
+        self.log: Any = None  # the `swift_rlvr.runs.reasons.ReasonLog` of a training run
+        self.neutral: float | None = None  # what a row earns that cannot be graded; rewards built on this one see None
         self._barren = 0  # batches in a row without a reward other than 0
 
     @property
@@ -140,9 +130,11 @@ class Reward:
 
     def grade(self, text: str | None, row: Row) -> Grade:
         """Grade one completion of one row."""
-        if type(self).grade_batch is Reward.grade_batch:
-            raise NotImplementedError(f"{type(self).__name__} does not implement grade")
-        return self.grade_batch([text], {name: [value] for name, value in row.items()})[0]
+        if type(self).grade_batch is not Reward.grade_batch:
+            return self.grade_batch([text], {name: [value] for name, value in row.items()})[0]
+        if type(self).explain_text is not Reward.explain_text:
+            return Grade(*self.explain_text(text, row)[:2])
+        raise NotImplementedError(f"{type(self).__name__} implements neither grade nor explain_text")
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         """Grade each completion with its row; every column holds one value per text."""
@@ -214,13 +206,11 @@ class Reward:
                     f"{type(self).__name__} needs the dataset column {name!r}; "
                     f"the columns present are {', '.join(map(repr, sorted(columns))) or 'none'}"
                 )
-            self._check_column(name, columns[name], count)
         used = {name: columns[name] for name in self.columns}
         for name in self.optional_columns:
-            used[name] = columns.get(name)
-            if used[name] is None:
-                used[name] = [None] * count
-            self._check_column(name, used[name], count)
+            used[name] = [None] * count if columns.get(name) is None else columns[name]
+        for name, values in used.items():
+            self._check_column(name, values, count)
         return used
 
     def _own_rows(self, task: Any, count: int) -> list[int] | None:
@@ -243,15 +233,13 @@ class Reward:
             )
 
     def _note_barren_batch(self, completions: Sequence, grades: list[Grade]) -> None:
-        """Warn, once in so many batches in a row without any reward, which rule fails and on what.
-
-        Batches in which every row is another task's do not count.
-        """
+        """Warn, once in `warn_after` batches in a row without any reward, which rule fails and on what."""
         counts = Counter(grade.reason for grade in grades if grade.reason != OTHER_TASK)
-        if not counts:
+        if not counts:  # all rows are other tasks'
             return
         self._barren += 1
-        if self.parameters.warn_after == 0 or self._barren % self.parameters.warn_after or _rank() != 0:
+        warn_after = self.parameters.warn_after
+        if warn_after == 0 or self._barren % warn_after or int(os.environ.get("RANK", 0)) != 0:
             return
         ((reason, count),) = counts.most_common(1)
         text = completion_text(completions[[grade.reason for grade in grades].index(reason)])
@@ -262,17 +250,12 @@ class Reward:
         )  # fmt: skip
 
 
-def _rank() -> int:
-    return int(os.environ.get("RANK", 0))
-
-
 def add_reward(reward: type[Reward]) -> None:
     """Add a reward class to `REWARDS`, under its `name`.
 
     Raises:
-        ValueError: for a name without the prefix ``external_`` (the others are ms-swift's), for a name that is taken,
-            for a class name that is taken (trainers log rewards under their class's name), and for a class that has no
-            `reasons`.
+        ValueError: for a name without the prefix ``external_`` (the others are ms-swift's), for a name or a class name
+            that is taken (trainers log rewards under their class's name), and for a class without `reasons`.
     """
     name = reward.name
     if not name.startswith("external_"):

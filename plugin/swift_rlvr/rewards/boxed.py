@@ -3,7 +3,7 @@
 import math
 
 from swift_rlvr.answers import after_think, last_boxed, marked_answer
-from swift_rlvr.rewards.base import Explanation, Grade, Reward, Row, Rule
+from swift_rlvr.rewards.base import Explanation, Reward, Row, Rule
 
 
 def plain(answer: str) -> str:
@@ -24,17 +24,15 @@ def gold_text(solution: object) -> str | None:
     >>> gold_text(72.0), gold_text("48 + 24 = 72\n#### 72"), gold_text(r"It is $\boxed{72}$."), gold_text("")
     ('72', '72', '72', None)
     """
-    if isinstance(solution, bool) or not isinstance(solution, (str, int, float)):
-        return None
-    if isinstance(solution, float):
-        if not math.isfinite(solution):
-            return None
-        solution = int(solution) if solution.is_integer() else solution
-    if not isinstance(solution, str):
+    if isinstance(solution, float) and math.isfinite(solution):
+        return str(int(solution) if solution.is_integer() else solution)
+    if isinstance(solution, int) and not isinstance(solution, bool):
         try:
             return str(solution)
         except ValueError:  # Python refuses to write out whole numbers of thousands of digits
             return None
+    if not isinstance(solution, str):
+        return None
     marked = marked_answer(solution)
     return plain(solution if marked is None else marked[1]) or None
 
@@ -54,30 +52,21 @@ class BoxedReward(Reward):
     columns = ("solution",)
     reasons = ("correct", "wrong answer", "empty box", "no box", "no text", "bad gold")
 
-    def grade(self, text: str | None, row: Row) -> Grade:
-        return self._judge(text, row["solution"])[0]
-
     def explain_text(self, text: str | None, row: Row) -> Explanation:
-        (reward, reason), box, gold = self._judge(text, row["solution"])
+        gold, text = gold_text(row["solution"]), text or ""
+        box = None if gold is None else last_boxed(after_think(text))
+        answer = None if box is None else plain(box)
+        reward = None if gold is None else float(answer == gold)
+        if gold is None:
+            reason = "bad gold"
+        elif box is None:
+            reason = "no box" if text.strip() else "no text"
+        else:
+            reason = "correct" if answer == gold else "wrong answer" if answer else "empty box"
         rules = [
             Rule("the gold can be read", gold is not None, "" if gold is None else f"it is {gold[:80]}"),
-            Rule(r"there is a \boxed{...} after the thinking", None if reason == "bad gold" else box is not None),
-            Rule("it is not empty", None if box is None else bool(plain(box))),
-            Rule("it is the gold", reward == 1.0 if reason in ("correct", "wrong answer") else None),
+            Rule(r"there is a \boxed{...} after the thinking", None if gold is None else box is not None),
+            Rule("it is not empty", None if box is None else bool(answer)),
+            Rule("it is the gold", answer == gold if answer else None),
         ]
         return Explanation(reward, reason, box, rules)
-
-    @staticmethod
-    def _judge(text: str | None, solution: object) -> tuple[Grade, str | None, str | None]:
-        """The grade, the text in the box, and the gold."""
-        gold = gold_text(solution)
-        if gold is None:
-            return Grade(None, "bad gold"), None, None
-        if text is None or not text.strip():
-            return Grade(0.0, "no text"), None, gold
-        box = last_boxed(after_think(text))
-        if box is None:
-            return Grade(0.0, "no box"), None, gold
-        if not plain(box):
-            return Grade(0.0, "empty box"), box, gold
-        return (Grade(1.0, "correct") if plain(box) == gold else Grade(0.0, "wrong answer")), box, gold

@@ -8,7 +8,7 @@ from typing import Any
 from swift_rlvr.rewards.base import REWARDS, Columns, Explanation, Grade, Reward, Row, Rule
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
 from swift_rlvr.rewards.sharing import shared_batch, shared_grades
-from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length, with_unit
+from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length
 
 
 class CosineLengthReward(Reward):
@@ -56,14 +56,16 @@ class CosineLengthReward(Reward):
         max_len_value_correct: float = parameter(
             0.8, "for a right answer of max_len and more", flag="cosine_max_len_value_correct"
         )
-        max_len: int = parameter(1000, "the length from which on the value stays", flag="cosine_max_len")
-        unit: str = parameter("tokens", "`tokens` or `characters`; characters where the row has no token ids")
+        max_len: int = parameter(1000, "the length from which on the value stays", flag="cosine_max_len", at_least=1)
+        unit: str = parameter(
+            "tokens",
+            "`tokens` or `characters`; characters where the row has no token ids",
+            choices=("characters", "tokens"),
+        )
 
         def __post_init__(self) -> None:
             names = sorted(REWARDS.keys() - {CosineLengthReward.name})
             self.require(self.accuracy in names, "accuracy", f"one of {', '.join(names)}")
-            self.require(self.max_len >= 1, "max_len", "1 or more")
-            self.require(self.unit in ("characters", "tokens"), "unit", "'characters' or 'tokens'")
             least = min(self.min_len_value_correct, self.max_len_value_correct)
             for name in ("min_len_value_wrong", "max_len_value_wrong"):
                 self.require(getattr(self, name) < least, name, f"less than what a right answer earns, {least}")
@@ -80,17 +82,18 @@ class CosineLengthReward(Reward):
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         accuracies = shared_grades(self.accuracy, texts, self._for_accuracy(columns))
-        tokens = {name: columns[name] for name in TOKEN_COLUMNS} if self.parameters.unit == "tokens" else {}
+        tokens = {name: columns[name] for name in TOKEN_COLUMNS}
         grades = []
         for index, (text, accuracy) in enumerate(zip(texts, accuracies, strict=True)):
             row = {name: values[index] for name, values in tokens.items()}
-            grades.append(self._grade(accuracy.reward, completion_length(text, row)))
+            length, _ = completion_length(text, row, self.parameters.unit)
+            grades.append(self._grade(accuracy.reward, length))
         return grades
 
     def explain_text(self, text: str | None, row: Row) -> Explanation:
         accuracy = self.accuracy.explain_text(text, self._for_accuracy(row))
-        counted = row if self.parameters.unit == "tokens" else {}
-        reward, reason = self._grade(accuracy.reward, completion_length(text, counted))
+        length, unit = completion_length(text, row, self.parameters.unit)
+        reward, reason = self._grade(accuracy.reward, length)
         judge = self.parameters.accuracy
         if reward is None:
             rules = [Rule("the row can be graded", False, f"{judge} cannot grade it")]
@@ -98,7 +101,7 @@ class CosineLengthReward(Reward):
             start, end = self._values(reason == "right")
             rules = [
                 Rule("the answer is right", reason == "right", f"{judge} says so"),
-                Rule("length", None, f"{with_unit(text, counted)}, max_len {self.parameters.max_len}"),
+                Rule("length", None, f"{length} {unit}, max_len {self.parameters.max_len}"),
                 Rule("reward", None, f"{reward:.4g}, between {start:g} at length 0 and {end:g} at max_len"),
             ]
         return Explanation(reward, reason, accuracy.extracted, [*accuracy.rules, *rules])
@@ -106,10 +109,11 @@ class CosineLengthReward(Reward):
     def _grade(self, accuracy: float | None, length: int) -> Grade:
         if accuracy is None:
             return Grade(None, "not graded")
-        start, end = self._values(accuracy >= 1.0)
+        right = accuracy >= 1.0
+        start, end = self._values(right)
         progress = min(length / self.parameters.max_len, 1.0)
         value = end + 0.5 * (start - end) * (1.0 + math.cos(math.pi * progress))
-        return Grade(value, "right" if accuracy >= 1.0 else "wrong")
+        return Grade(value, "right" if right else "wrong")
 
     def _values(self, right: bool) -> tuple[float, float]:
         """The values at length 0 and at max_len."""

@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from swift_rlvr.answers import completion_text, without_end_tokens
-from swift_rlvr.rewards.base import Explanation, Grade, Reward, Row, rules_in_order
+from swift_rlvr.rewards.base import Explanation, Reward, Row, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
+MISSING = ("no think part", "think part not closed", "no answer part", "answer part not closed")  # one for each tag
 OK = "ok"
-MISSING = dict(
-    zip(TAGS, ("no think part", "think part not closed", "no answer part", "answer part not closed"), strict=True)
-)
 RULES = {  # reason -> rule, in the order in which `fault` checks them
     "no text": "there is a text",
     "no think part": "there is a <think>",
@@ -68,9 +66,9 @@ def fault(text: str | None, opened: bool = False, strict: bool = False) -> tuple
     if not text:
         return "no text", ""
     text = with_opening(text, opened)
-    for tag in TAGS:
+    for tag, reason in zip(TAGS, MISSING, strict=True):
         if tag not in text:
-            return MISSING[tag], ""
+            return reason, ""
     for tag in TAGS:
         if text.count(tag) > 1:
             return "repeated tag", f"{tag} occurs {text.count(tag)} times"
@@ -121,15 +119,9 @@ class FormatReward(Reward):
     class Parameters(BaseParameters):
         think_opened: bool = parameter(False, "the prompt ends with <think>, which the completion does not show")
 
-    def _fault(self, text: str | None, row: Row) -> tuple[str, str]:
-        return fault(text, self.parameters.think_opened or opens_think(row.get("prompts")), self.strict)
-
-    def grade(self, text: str | None, row: Row) -> Grade:
-        reason, _ = self._fault(text, row)
-        return Grade(float(reason == OK), reason)
-
     def explain_text(self, text: str | None, row: Row) -> Explanation:
-        reason, detail = self._fault(text, row)
+        opened = self.parameters.think_opened or opens_think(row.get("prompts"))
+        reason, detail = fault(text, opened, self.strict)
         rules = rules_in_order(STRICT_RULES if self.strict else RULES, reason, detail)
         return Explanation(float(reason == OK), reason, text, rules)
 

@@ -16,10 +16,10 @@ up to four times the kana, so that Chinese does not pass for Japanese.
 import re
 from dataclasses import dataclass
 
-import regex  # type: ignore[import-untyped]
+import regex
 
 from swift_rlvr.answers import reasoning
-from swift_rlvr.rewards.base import Explanation, Grade, Reward, Row, Rule
+from swift_rlvr.rewards.base import Explanation, Reward, Row, Rule
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
 
 LANGUAGES = {
@@ -119,44 +119,27 @@ class LanguageConsistencyReward(Reward):
         def __post_init__(self) -> None:
             self.require(script_of(self.language) is not None, "language", "one of " + ", ".join(LANGUAGES))
 
-    def grade(self, text: str | None, row: Row) -> Grade:
-        script = script_of(self._language(row))
-        if script is None:
-            return Grade(None, "unknown language")
-        if text is None or not text.strip():
-            return Grade(0.0, "no text")
-        return self._grade(count_words(reasoning(text)), script)
-
-    @staticmethod
-    def _grade(counts: dict[str, int], script: str) -> Grade:
-        words = sum(counts.values())
-        if not words:
-            return Grade(0.0, "no words")
-        own = counts.get(script, 0)
-        if script == "kana":
-            own += min(counts.get("Han", 0), HAN_PER_KANA * own)
-        share = own / words
-        return Grade(share, "consistent" if share >= CONSISTENT else "mixed" if share >= 0.5 else "other language")
-
     def explain_text(self, text: str | None, row: Row) -> Explanation:
-        language = self._language(row)
-        script = script_of(language)
+        language = self.parameters.language if row.get("language") is None else row["language"]
+        script, text = script_of(language), text or ""
         rules = [
             Rule("the language is known", script is not None, repr(language)),
-            Rule("there is a text", text is not None and bool(text.strip())),
+            Rule("there is a text", bool(text.strip())),
         ]
-        if script is None or text is None or not text.strip():
-            return Explanation(*self.grade(text, row), None, rules)
+        if script is None:
+            return Explanation(None, "unknown language", None, rules)
+        if not text.strip():
+            return Explanation(0.0, "no text", None, rules)
         part = reasoning(text)
         counts = count_words(part)
-        reward, reason = self._grade(counts, script)
+        words, own = sum(counts.values()), counts.get(script, 0)
+        if script == "kana":
+            own += min(counts.get("Han", 0), HAN_PER_KANA * own)
+        share = own / words if words else 0.0
+        reason = "consistent" if share >= CONSISTENT else "mixed" if share >= 0.5 else "other language"
         by_script = ", ".join(f"{count} {name}" for name, count in counts.items()) or "none"
         rules += [
-            Rule("there are words in the reasoning", bool(counts), f"words by script: {by_script}"),
-            Rule(f"at least {CONSISTENT:.0%} of them are in it", reason == "consistent", f"{reward:.1%}"),
+            Rule("there are words in the reasoning", words > 0, f"words by script: {by_script}"),
+            Rule(f"at least {CONSISTENT:.0%} of them are in it", share >= CONSISTENT, f"{share:.1%}"),
         ]
-        return Explanation(reward, reason, part, rules)
-
-    def _language(self, row: Row) -> object:
-        language = row.get("language")
-        return self.parameters.language if language is None else language
+        return Explanation(share, reason if words else "no words", part, rules)

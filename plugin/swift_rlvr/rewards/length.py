@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from swift_rlvr.rewards.base import Explanation, Grade, Reward, Row, Rule
+from swift_rlvr.rewards.base import Explanation, Reward, Row, Rule
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
-from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length, token_ids, with_unit
+from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length
 
 
 class LengthReward(Reward):
@@ -25,34 +25,23 @@ class LengthReward(Reward):
 
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
-        unit: str = parameter("characters", "`characters` or `tokens`; characters where the row has no token ids")
+        unit: str = parameter(
+            "characters",
+            "`characters` or `tokens`; characters where the row has no token ids",
+            choices=("characters", "tokens"),
+        )
         scale: float = parameter(1.0, "what the length is multiplied by")
-        max_length: int = parameter(0, "longer completions count as this long; 0: no limit")
-
-        def __post_init__(self) -> None:
-            self.require(self.unit in ("characters", "tokens"), "unit", "'characters' or 'tokens'")
-            self.require(self.max_length >= 0, "max_length", "0 or more")
-
-    def grade(self, text: str | None, row: Row) -> Grade:
-        row = self._counted(row)
-        if text is None and token_ids(row) is None:
-            return Grade(0.0, "no text")
-        length = completion_length(text, row)
-        if self.parameters.max_length:
-            length = min(length, self.parameters.max_length)
-        return Grade(self.parameters.scale * length + 0.0, "length")  # + 0.0 turns -0.0 into 0.0
+        max_length: int = parameter(0, "longer completions count as this long; 0: no limit", at_least=0)
 
     def explain_text(self, text: str | None, row: Row) -> Explanation:
-        reward, reason = self.grade(text, row)
-        limit = self.parameters.max_length
-        detail = with_unit(text, self._counted(row)) + (f", of which at most {limit} count" if limit else "")
+        length, unit = completion_length(text, row, self.parameters.unit)
+        if text is None and unit == "characters":
+            return Explanation(0.0, "no text", None, [Rule("there is a text to measure", False)])
+        limit, scale = self.parameters.max_length, self.parameters.scale
+        reward = scale * min(length, limit or length) + 0.0  # + 0.0 turns -0.0 into 0.0
         rules = [
-            Rule("there is a text to measure", reason != "no text"),
-            Rule("length", None, detail),
-            Rule("reward", None, f"the length times {self.parameters.scale:g} is {reward:g}"),
+            Rule("there is a text to measure", True),
+            Rule("length", None, f"{length} {unit}" + (f", of which at most {limit} count" if limit else "")),
+            Rule("reward", None, f"the length times {scale:g} is {reward:g}"),
         ]
-        return Explanation(reward, reason, text, rules)
-
-    def _counted(self, row: Row) -> Row:
-        """The row, without its token ids where characters are counted."""
-        return row if self.parameters.unit == "tokens" else {}
+        return Explanation(reward, "length", text, rules)

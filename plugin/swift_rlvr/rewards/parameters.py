@@ -12,13 +12,11 @@ It is an error where a variable begins with a reward's name and fits none of its
 another type or not finite: after a typing mistake nobody should train with the default.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, TypeVar, get_origin, get_type_hints
 
 from swift_rlvr.errors import InputError
@@ -33,17 +31,20 @@ _ACCEPTED = {
 }
 
 
-def parameter(default: Any, help: str, flag: str | None = None) -> Any:
-    """A field of a reward's `Parameters`: its default, what it means, and ms-swift's flag for the same thing."""
-    return field(default=default, metadata={"help": help, "flag": flag})
+def parameter(
+    default: Any, help: str, flag: str | None = None, at_least: float | None = None, choices: Sequence[str] = ()
+) -> Any:
+    """A field of a reward's `Parameters`: its default, what it means, ms-swift's flag for the same thing, its range."""
+    metadata = {"help": help, "flag": flag, "at_least": at_least, "choices": choices}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True)
 class BaseParameters:
-    """The parameters of every reward. A reward's own add fields and check them in `__post_init__` with `require`."""
+    """The parameters of every reward. What a field cannot say about its range is checked in `__post_init__`."""
 
     tasks: tuple[str, ...] = parameter((), "values of the column `task` to which the reward applies; none: all")
-    warn_after: int = parameter(20, "batches without a reward other than 0 after which to warn; 0: never")
+    warn_after: int = parameter(20, "batches without a reward other than 0 after which to warn; 0: never", at_least=0)
 
     def require(self, condition: bool, name: str, accepted: str) -> None:
         """Raise InputError naming the parameter, its value and what is accepted, unless `condition` holds."""
@@ -74,8 +75,6 @@ def read_parameters(
     """Build a reward's parameters from keywords, environment, ms-swift's flags and defaults, in this order.
 
     Args:
-        cls: the dataclass.
-        reward_name: the reward's key in the registry.
         args: ms-swift's training arguments, or None.
         overrides: the keywords.
         environment: the variables; None for those of the process.
@@ -110,13 +109,10 @@ def read_parameters(
                 value, sources[name] = getattr(args, flag), f"--{flag}"
             else:
                 continue
-            values[name] = _checked(name, value, types[name])
-        parameters = cls(**values)
-        parameters.require(parameters.warn_after >= 0, "warn_after", "0 or more")  # no __post_init__ to rely on
-        return parameters
+            values[name] = _checked(each, value, types[name])
+        return cls(**values)
     except InputError as error:
-        field = None if error.field is None else sources.get(error.field, error.field)
-        raise InputError(error.problem, field) from None
+        raise InputError(error.problem, sources.get(error.field or "", error.field)) from None
     except ValueError as error:
         raise InputError(f"{reward_name}: {error}") from None
 
@@ -188,8 +184,8 @@ def _from_text(text: str, cls: type) -> Any:
     return text if cls is float and not math.isfinite(value) else value
 
 
-def _checked(name: str, value: Any, cls: type) -> Any:
-    """The value as the parameter's type; names may be one text with commas."""
+def _checked(parameter: Field, value: Any, cls: type) -> Any:
+    """The value as the parameter's type, and in its range; names may be one text with commas."""
     if cls is tuple:
         value = _from_text(value, cls) if isinstance(value, str) else value
         fits = isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)
@@ -199,6 +195,12 @@ def _checked(name: str, value: Any, cls: type) -> Any:
         fits = isinstance(value, (int, float)) and math.isfinite(value)
     else:
         fits = isinstance(value, cls)
+    accepted = _ACCEPTED[cls]
+    minimum, choices = parameter.metadata.get("at_least"), parameter.metadata.get("choices")
+    if fits and minimum is not None:
+        fits, accepted = value >= minimum, f"{minimum} or more"
+    elif fits and choices:
+        fits, accepted = value in choices, " or ".join(map(repr, choices))
     if not fits:
-        raise InputError(f"must be {_ACCEPTED[cls]}, not {value!r}", field=name)
+        raise InputError(f"must be {accepted}, not {value!r}", field=parameter.name)
     return cls(value)

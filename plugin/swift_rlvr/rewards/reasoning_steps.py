@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 
 from swift_rlvr.answers import reasoning
-from swift_rlvr.rewards.base import Explanation, Grade, Reward, Row, Rule
+from swift_rlvr.rewards.base import Explanation, Reward, Row, Rule
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
 
 _MARKER = re.compile(
@@ -64,27 +64,14 @@ class ReasoningStepsReward(Reward):
 
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
-        steps: int = parameter(3, "the number of steps that earns the whole reward")
-
-        def __post_init__(self) -> None:
-            self.require(self.steps >= 1, "steps", "a whole number of at least 1")
-
-    def grade(self, text: str | None, row: Row) -> Grade:
-        if text is None or not text.strip():
-            return Grade(0.0, "no text")
-        return self._grade(len(steps(reasoning(text))))
-
-    def _grade(self, count: int) -> Grade:
-        if count >= self.parameters.steps:
-            return Grade(1.0, "enough steps")
-        return Grade(count / self.parameters.steps, "few steps" if count else "no steps")
+        steps: int = parameter(3, "the number of steps that earns the whole reward", at_least=1)
 
     def explain_text(self, text: str | None, row: Row) -> Explanation:
         if text is None or not text.strip():
             return Explanation(0.0, "no text", None, [Rule("there is a text", False)])
         part = reasoning(text)
-        count = len(steps(part))
-        reward, reason = self._grade(count)
-        name = f"the reasoning has at least {self.parameters.steps} different steps that are marked and not empty"
-        rules = [Rule("there is a text", True), Rule(name, reason == "enough steps", f"it has {count}")]
-        return Explanation(reward, reason, part, rules)
+        count, enough = len(steps(part)), self.parameters.steps
+        reason = "enough steps" if count >= enough else "few steps" if count else "no steps"
+        name = f"the reasoning has at least {enough} different steps that are marked and not empty"
+        rules = [Rule("there is a text", True), Rule(name, count >= enough, f"it has {count}")]
+        return Explanation(min(1.0, count / enough), reason, part, rules)

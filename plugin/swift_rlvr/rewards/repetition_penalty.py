@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from swift_rlvr.rewards.base import Explanation, Grade, Reward, Row, Rule
+from swift_rlvr.rewards.base import Explanation, Reward, Row, Rule
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, token_ids
 
@@ -58,43 +58,29 @@ class RepetitionPenaltyReward(Reward):
         max_penalty: float = parameter(
             -0.1, "the reward that endless repetition approaches", flag="repetition_max_penalty"
         )
-        unit: str = parameter("words", "`words` or `tokens`; words where the row has no token ids")
+        unit: str = parameter(
+            "words", "`words` or `tokens`; words where the row has no token ids", choices=("words", "tokens")
+        )
 
         def __post_init__(self) -> None:
             self.require(1 <= self.n_grams <= 100, "n_grams", "a whole number from 1 to 100")
             self.require(self.max_penalty <= 0, "max_penalty", "0 or less")
-            self.require(self.unit in ("words", "tokens"), "unit", "'words' or 'tokens'")
-
-    def grade(self, text: str | None, row: Row) -> Grade:
-        _, units = self._units(text, row)
-        if units is None:
-            return Grade(0.0, "no text")
-        different, total = count_ngrams(units, self.parameters.n_grams)
-        if total == 0:
-            return Grade(0.0, "too short")
-        if different == total:
-            return Grade(0.0, "no repetition")
-        return Grade((1 - different / total) * self.parameters.max_penalty + 0.0, "repetition")  # -0.0 becomes 0.0
 
     def explain_text(self, text: str | None, row: Row) -> Explanation:
-        reward, reason = self.grade(text, row)
-        unit, units = self._units(text, row)
+        unit, units = "tokens", token_ids(row) if self.parameters.unit == "tokens" else None
         if units is None:
-            return Explanation(reward, reason, None, [Rule("there is a text", False)])
-        n = self.parameters.n_grams
+            if text is None:
+                return Explanation(0.0, "no text", None, [Rule("there is a text", False)])
+            unit, units = "words", words(text)
+        n, max_penalty = self.parameters.n_grams, self.parameters.max_penalty
         different, total = count_ngrams(units, n)
+        reward = (1 - different / total) * max_penalty + 0.0 if total else 0.0  # + 0.0 turns -0.0 into 0.0
+        reason = "too short" if total == 0 else "no repetition" if different == total else "repetition"
         repeated = f"{different} of {total} different" if total else ""
         rules = [
             Rule("there is a text", True),
             Rule(f"it has at least {n} {unit}", total > 0, f"{len(units)} {unit}"),
-            Rule(f"no {n} {unit} in a row occur twice", None if total == 0 else reason == "no repetition", repeated),
-            Rule("reward", None, f"{reward:g}, at worst {self.parameters.max_penalty:g}"),
+            Rule(f"no {n} {unit} in a row occur twice", different == total if total else None, repeated),
+            Rule("reward", None, f"{reward:g}, at worst {max_penalty:g}"),
         ]
         return Explanation(reward, reason, text, rules)
-
-    def _units(self, text: str | None, row: Row) -> tuple[str, Sequence | None]:
-        """The name of the units that are compared, and the units; None where there is no text."""
-        ids = token_ids(row) if self.parameters.unit == "tokens" else None
-        if ids is not None:
-            return "tokens", ids
-        return "words", None if text is None else words(text)

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from swift_rlvr.rewards.base import Explanation, Grade, Reward, Row, Rule
+from swift_rlvr.rewards.base import Explanation, Reward, Row, Rule
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
-from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length, token_ids, with_unit
+from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length
 
 DEFAULT_MAX_LENGTH = 1024  # without a trainer's limit; that of the Countdown experiment
 
@@ -33,14 +33,16 @@ class SoftOverlongReward(Reward):
             0,
             f"from here on -1; 0: the training's max_completion_length, without a training {DEFAULT_MAX_LENGTH}",
             flag="soft_max_length",
+            at_least=0,
         )
         cache_length: int = parameter(
-            0, "how far before max_length the punishment begins; 0: a fifth of max_length", flag="soft_cache_length"
+            0,
+            "how far before max_length the punishment begins; 0: a fifth of max_length",
+            flag="soft_cache_length",
+            at_least=0,
         )
 
         def __post_init__(self) -> None:
-            self.require(self.max_length >= 0, "max_length", "0 or more")
-            self.require(self.cache_length >= 0, "cache_length", "0 or more")
             if self.max_length:
                 accepted = f"at most max_length, {self.max_length}"
                 self.require(self.cache_length <= self.max_length, "cache_length", accepted)
@@ -51,30 +53,24 @@ class SoftOverlongReward(Reward):
         cache = self.parameters.cache_length or max(1, longest // 5)
         self.parameters = replace(self.parameters, max_length=longest, cache_length=cache)
 
-    def grade(self, text: str | None, row: Row) -> Grade:
-        if text is None and token_ids(row) is None:
-            return Grade(0.0, "no text")
-        longest, cache = self.parameters.max_length, self.parameters.cache_length
-        length = completion_length(text, row)
-        if length <= longest - cache:
-            return Grade(0.0, "within the limit")
-        if length <= longest:
-            return Grade((longest - cache - length) / cache, "in the cache")
-        return Grade(-1.0, "beyond the limit")
-
     def explain_text(self, text: str | None, row: Row) -> Explanation:
-        reward, reason = self.grade(text, row)
+        length, unit = completion_length(text, row)
+        if text is None and unit == "characters":
+            return Explanation(0.0, "no text", None, [Rule("there is a text to measure", False)])
         longest, cache = self.parameters.max_length, self.parameters.cache_length
-        if reason == "no text":
-            return Explanation(reward, reason, None, [Rule("there is a text to measure", False)])
-        length = with_unit(text, row)
+        if length <= longest - cache:
+            reward, reason = 0.0, "within the limit"
+        elif length <= longest:
+            reward, reason = (longest - cache - length) / cache, "in the cache"
+        else:
+            reward, reason = -1.0, "beyond the limit"
         rules = [
             Rule("there is a text to measure", True),
-            Rule("the length is at most max_length", reason != "beyond the limit", f"{length}, max_length {longest}"),
+            Rule("the length is at most max_length", length <= longest, f"{length} {unit}, max_length {longest}"),
             Rule(
                 "the length is at most max_length - cache_length",
-                reason == "within the limit",
-                f"{length}, max_length - cache_length {longest - cache}",
+                length <= longest - cache,
+                f"{length} {unit}, max_length - cache_length {longest - cache}",
             ),
             Rule("reward", None, f"{reward:g}"),
         ]

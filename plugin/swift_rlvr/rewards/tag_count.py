@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 
 from swift_rlvr.answers import without_end_tokens
-from swift_rlvr.rewards.base import Explanation, Grade, Reward, Row, Rule
+from swift_rlvr.rewards.base import Explanation, Reward, Row, Rule
 from swift_rlvr.rewards.format import TAGS, opens_think, with_opening
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
 
 WITH_LINE_BREAKS = ("<think>\n", "\n</think>\n", "\n<answer>\n", "\n</answer>")  # in the order of TAGS
 ONCE, REPEATED, MISSING, INSIDE = "once", "more than once", "missing", "not on a line of its own"
+REASONS = {REPEATED: "repeated tag", MISSING: "missing tag", INSIDE: "tag not on its own line"}  # the first that occurs
 
 
 class TagCountReward(Reward):
@@ -36,40 +37,22 @@ class TagCountReward(Reward):
         own_line: bool = parameter(True, "a tag counts only with the line breaks that the GSM8K recipe asks for")
         think_opened: bool = parameter(False, "the prompt ends with <think>, which the completion does not show")
 
-    def _outcomes(self, text: str | None, row: Row) -> list[str]:
-        """How each of TAGS occurs; an empty list where there is no text."""
-        if text is None or not without_end_tokens(text):
-            return []
-        text = with_opening(text, self.parameters.think_opened or opens_think(row.get("prompts")))
-        outcomes = []
-        for tag, mark in zip(TAGS, WITH_LINE_BREAKS if self.parameters.own_line else TAGS, strict=True):
-            first = text.find(mark)
-            if first >= 0:
-                outcomes.append(ONCE if text.find(mark, first + 1) < 0 else REPEATED)
-            else:
-                outcomes.append(INSIDE if tag in text else MISSING)
-        return outcomes
-
-    def grade(self, text: str | None, row: Row) -> Grade:
-        return self._grade(self._outcomes(text, row))
-
-    @staticmethod
-    def _grade(outcomes: list[str]) -> Grade:
-        if not outcomes:
-            return Grade(0.0, "no text")
-        for outcome, reason in (
-            (REPEATED, "repeated tag"),
-            (MISSING, "missing tag"),
-            (INSIDE, "tag not on its own line"),
-        ):
-            if outcome in outcomes:
-                return Grade(outcomes.count(ONCE) / 4, "no tags" if set(outcomes) == {MISSING} else reason)
-        return Grade(1.0, "all tags")
-
     def explain_text(self, text: str | None, row: Row) -> Explanation:
-        outcomes = self._outcomes(text, row)
-        rules = [Rule("there is a text", bool(outcomes))]
-        for index, mark in enumerate(WITH_LINE_BREAKS if self.parameters.own_line else TAGS):
-            passed, detail = (outcomes[index] == ONCE, outcomes[index]) if outcomes else (None, "")
-            rules.append(Rule(f"{mark!r} occurs exactly once", passed, detail))
-        return Explanation(*self._grade(outcomes), text, rules)
+        marks = WITH_LINE_BREAKS if self.parameters.own_line else TAGS
+        names = [f"{mark!r} occurs exactly once" for mark in marks]
+        if text is None or not without_end_tokens(text):
+            rules = [Rule("there is a text", False), *(Rule(name, None) for name in names)]
+            return Explanation(0.0, "no text", text, rules)
+        shown = with_opening(text, self.parameters.think_opened or opens_think(row.get("prompts")))
+        outcomes = []
+        for tag, mark in zip(TAGS, marks, strict=True):
+            first = shown.find(mark)
+            if first >= 0:
+                outcomes.append(ONCE if shown.find(mark, first + 1) < 0 else REPEATED)
+            else:
+                outcomes.append(INSIDE if tag in shown else MISSING)
+        reason = next((REASONS[outcome] for outcome in REASONS if outcome in outcomes), "all tags")
+        if set(outcomes) == {MISSING}:
+            reason = "no tags"
+        rules = [Rule(name, outcome == ONCE, outcome) for name, outcome in zip(names, outcomes, strict=True)]
+        return Explanation(outcomes.count(ONCE) / 4, reason, text, [Rule("there is a text", True), *rules])

@@ -29,30 +29,17 @@ def token_ids(row: Row) -> Sequence[int] | None:
             continue
         if all(issubclass(cls, (list, tuple)) for cls in set(map(type, value))):
             value = [token for turn in value for token in turn]
-        if value and all(_is_whole_number(cls) for cls in set(map(type, value))):
+        types = set(map(type, value))
+        if value and all(issubclass(cls, Integral) and cls is not bool for cls in types):
             return value
     return None
 
 
-def completion_length(text: str | None, row: Row) -> int:
-    """Return the number of tokens, or of characters where the row has no token ids; 0 where there is no text.
+def completion_length(text: str | None, row: Row, unit: str = "tokens") -> tuple[int, str]:
+    """Return the length and its unit: "tokens" if that is asked for and the row has token ids, else "characters".
 
     >>> completion_length("four", {"completion_ids": [1, 2]}), completion_length("four", {})
-    (2, 4)
+    ((2, 'tokens'), (4, 'characters'))
     """
-    tokens = token_ids(row)
-    return len(text or "") if tokens is None else len(tokens)
-
-
-def with_unit(text: str | None, row: Row) -> str:
-    """The length with its unit, for people.
-
-    >>> with_unit("four", {"completion_ids": [1, 2]}), with_unit("four", {})
-    ('2 tokens', '4 characters')
-    """
-    unit = "characters" if token_ids(row) is None else "tokens"
-    return f"{completion_length(text, row)} {unit}"
-
-
-def _is_whole_number(cls: type) -> bool:
-    return issubclass(cls, Integral) and cls is not bool
+    tokens = token_ids(row) if unit == "tokens" else None
+    return (len(text or ""), "characters") if tokens is None else (len(tokens), "tokens")

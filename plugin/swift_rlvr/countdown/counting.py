@@ -132,14 +132,14 @@ def hits_of(
     hits = [(np.zeros(0, np.int64),) * 3]
     with np.errstate(all="ignore"):
         for block in forms.blocks[:-1]:
-            for operator, run in forms.runs(block):
+            for operator, run in forms.runs(*block):
                 left, right = forms.left[run], forms.right[run]
                 n[run], d[run] = _exactly(operator, n[left], d[left], n[right], d[right])
             run = slice(*block)
             value[run] = _allowed(n[run], d[run], settings)
             if settings.restricted:
                 d[run][np.isnan(value[run])] = 0  # and so for all that is made of it
-        for operator, run in forms.runs(last):
+        for operator, run in forms.runs(*last):
             a, b = value[forms.left[run]], value[forms.right[run]]
             result = a + b if operator == ADD else a - b if operator == SUB else a * b if operator == MUL else a / b
             if target is None:

@@ -14,8 +14,6 @@ stands below the line, which a division exchanges. The hashes of a sum are the s
 holds for products.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -35,7 +33,6 @@ _FORM = np.dtype(
     + [(name, np.int32) for name in ("left", "right")]
     + [(name, np.uint64) for name in ("key", "plus", "minus", "above", "below")]
 )
-Run = tuple[int, slice]  # an operator, and the places of the forms with it in a block
 
 
 @dataclass
@@ -57,18 +54,13 @@ class Forms:
     depth: npt.NDArray[np.int8]  # how deep sums and products are nested
     used: npt.NDArray[np.int8]  # bit i: OPERATORS[i] occurs when written without needless parentheses
 
-    def __post_init__(self):
-        self._runs: dict[int, list[Run]] = {}
-        for start, end in self.blocks:
-            edges = (start + np.searchsorted(self.operator[start:end], np.arange(5))).tolist()
-            self._runs[start] = [(i, slice(edges[i], edges[i + 1])) for i in range(4) if edges[i] < edges[i + 1]]
-
     def __len__(self) -> int:
         return len(self.operator)
 
-    def runs(self, block: tuple[int, int]) -> list[Run]:
-        """The runs of one operator that a block is sorted into."""
-        return self._runs[block[0]]
+    def runs(self, start: int, end: int) -> list[tuple[int, slice]]:
+        """(operator, the places of the forms with it) for each operator in a block, which is sorted by operators."""
+        edges = (start + np.searchsorted(self.operator[start:end], np.arange(5, dtype=np.int8))).tolist()
+        return [(i, slice(edges[i], edges[i + 1])) for i in range(4) if edges[i] < edges[i + 1]]
 
 
 def forms_for(multiplicities: tuple[int, ...], settings: CountdownSettings) -> Forms:

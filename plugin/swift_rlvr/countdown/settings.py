@@ -1,7 +1,5 @@
 """What Countdown tasks look like: the settings of the generator and its presets. Plain Python, without numpy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from swift_rlvr.errors import InputError

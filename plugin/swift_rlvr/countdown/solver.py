@@ -9,8 +9,6 @@ numbers in every way and solving the rest: at once where there are many solution
 seconds with 7 numbers and minutes with 8.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction

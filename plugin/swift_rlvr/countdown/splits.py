@@ -3,18 +3,13 @@
 The hash is of the target and the sorted numbers. Plain Python; `arrays.mix_arrays` does it for arrays.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 SPLITS = ("train", "validation", "test")
 # Large, because the tiny preset has about a thousand tasks and a test needs some hundreds of them.
-TEST_SHARE = 1 / 3
-VALIDATION_END = 0.38  # validation is what lies from TEST_SHARE to here, train the rest
+_TEST_END, _VALIDATION_END = int(1 / 3 * 2**64), int(0.38 * 2**64)
+_BOUNDS = {"train": (_VALIDATION_END, 2**64), "validation": (_TEST_END, _VALIDATION_END), "test": (0, _TEST_END)}
 _MASK = 2**64 - 1
-_WORD = 2**64
-_ENDS = (int(TEST_SHARE * _WORD), int(VALIDATION_END * _WORD))
-_BOUNDS = {"test": (0, _ENDS[0]), "validation": _ENDS, "train": (_ENDS[1], _WORD)}
 
 
 def split_of(nums: Sequence[int], target: int) -> str:
@@ -24,7 +19,7 @@ def split_of(nums: Sequence[int], target: int) -> str:
     True
     """
     place = mix(target, *sorted(nums))
-    return "test" if place < _BOUNDS["test"][1] else "validation" if place < _BOUNDS["validation"][1] else "train"
+    return next(split for split, (first, end) in _BOUNDS.items() if first <= place < end)
 
 
 def split_bounds(split: str) -> tuple[int, int]:

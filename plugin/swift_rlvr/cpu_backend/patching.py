@@ -1,11 +1,9 @@
 """Replaces attributes of other packages; a missing one is an error that names the version it was checked with."""
 
-from __future__ import annotations
-
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
+from pkgutil import resolve_name
 from typing import Any
 
 
@@ -32,6 +30,11 @@ class Patch:
     reason: str
 
 
+def always(replacement: Any) -> Callable[[Any], Any]:
+    """A patch's `make` that does not look at the original."""
+    return lambda original: replacement
+
+
 def apply_patches(patches: tuple[Patch, ...]) -> None:
     """Replace every target of ``patches``; a second call changes nothing.
 
@@ -45,25 +48,17 @@ def apply_patches(patches: tuple[Patch, ...]) -> None:
     swift_rlvr.cpu_backend.patching.PatchError: torch ... has no toy:answer, which the CPU backend replaces ...
     """
     for patch in patches:
-        owner, attribute, original = _resolve(patch)
-        if getattr(original, "_swift_rlvr_patch", None) == patch.target:
-            continue
-        replacement = patch.make(original)
-        replacement._swift_rlvr_patch = patch.target
-        setattr(owner, attribute, replacement)
-
-
-def _resolve(patch: Patch) -> tuple[Any, str, Any]:
-    """The object that owns the target, the attribute's name, and its present value."""
-    module_name, _, path = patch.target.partition(":")
-    *owners, attribute = path.split(".")
-    try:
-        owner: Any = importlib.import_module(module_name)
-        for name in owners:
-            owner = getattr(owner, name)
-        return owner, attribute, getattr(owner, attribute)
-    except (ModuleNotFoundError, AttributeError) as error:
-        raise PatchError(
-            f"{patch.package} {version(patch.package)} has no {patch.target}, which the CPU backend replaces "
-            f"({patch.reason}). It was checked with {patch.package} {patch.checked}: install that version."
-        ) from error
+        module, _, path = patch.target.partition(":")
+        owner_path, _, attribute = path.rpartition(".")
+        try:
+            owner = resolve_name(f"{module}:{owner_path}")
+            original = getattr(owner, attribute)
+        except (ModuleNotFoundError, AttributeError) as error:
+            raise PatchError(
+                f"{patch.package} {version(patch.package)} has no {patch.target}, which the CPU backend replaces "
+                f"({patch.reason}). It was checked with {patch.package} {patch.checked}: install that version."
+            ) from error
+        if getattr(original, "_swift_rlvr_patch", None) != patch.target:
+            replacement = patch.make(original)
+            replacement._swift_rlvr_patch = patch.target
+            setattr(owner, attribute, replacement)

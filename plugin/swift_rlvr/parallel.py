@@ -5,8 +5,6 @@ result, for example because memory ran out, the caller hangs; and it cannot end 
 `kill_workers`), so that Ctrl-C waits. Here every worker has a pipe of its own, which breaks when the worker ends.
 """
 
-from __future__ import annotations
-
 import atexit
 import ctypes
 import os

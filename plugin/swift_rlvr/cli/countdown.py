@@ -1,7 +1,5 @@
 """The commands `swift-rlvr dataset make countdown` and `swift-rlvr solve`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
@@ -28,15 +26,9 @@ def make(
     rows: Annotated[int | None, typer.Option(min=1, help="How many; 24 and tiny: all there are, unless given.")] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same rows.")] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Processes; the file is the same for any number.")] = 1,
-    solution: Annotated[
-        bool, typer.Option("--solution", help="Add a column with an expression that solves it.")
-    ] = False,
-    solutions: Annotated[
-        bool, typer.Option("--solutions", help="Add the number of essentially different solutions.")
-    ] = False,
-    difficulty: Annotated[
-        bool, typer.Option("--difficulty", help="Add solutions, operators (the fewest needed) and depth.")
-    ] = False,
+    solution: Annotated[bool, typer.Option("--solution", help="Add an expression that solves it.")] = False,
+    solutions: Annotated[bool, typer.Option("--solutions", help="Add how many different solutions there are.")] = False,
+    difficulty: Annotated[bool, typer.Option("--difficulty", help="Add solutions, operators needed, depth.")] = False,
     count: Annotated[str | None, typer.Option(help="Instead of the preset's: how many numbers, such as 3-5.")] = None,
     number: Annotated[str | None, typer.Option(help="What they lie between, such as 1-50.")] = None,
     target: Annotated[str | None, typer.Option(help="What the target lies between.")] = None,
@@ -49,20 +41,16 @@ def make(
     ] = None,
     largest: Annotated[int | None, typer.Option(help="The largest intermediate result.")] = None,
     with_solutions: Annotated[str | None, typer.Option(help="Only tasks with so many solutions, such as 1-3.")] = None,
-    with_operators: Annotated[
-        str | None, typer.Option(help="Only tasks that need so many different operators.")
-    ] = None,
+    with_operators: Annotated[str | None, typer.Option(help="Only tasks that need so many operators.")] = None,
     with_depth: Annotated[str | None, typer.Option(help="Only tasks that need sums and products so deep.")] = None,
 ) -> None:
     """Write Countdown tasks (columns nums and target): solvable, no two alike.
 
     Run again after an interruption, it continues where it stopped.
     """
-    from swift_rlvr.countdown.export import FORMATS, write_tasks
+    from swift_rlvr.countdown.export import write_tasks
     from swift_rlvr.countdown.generator import Columns, holds
 
-    if out.suffix not in FORMATS:
-        raise InputError(f"must end in .jsonl or .parquet, got {out}", field="out")
     ranges = {"count": count, "number": number, "target": target}
     ranges |= {"solutions": with_solutions, "needs": with_operators, "depth": with_depth}
     changes: dict[str, Any] = {
@@ -78,11 +66,9 @@ def make(
         raise InputError(error.problem, FLAGS.get(error.field or "", error.field)) from error
     if (solutions or difficulty) and settings.count[1] > 6:
         raise InputError("is for 6 numbers at most", field="solutions" if solutions else "difficulty")
-    total = rows
-    if rows is None:
-        total = holds(settings, split.value)
-        if total is None:
-            raise InputError("is needed: with these settings there are millions of tasks", field="rows")
+    total = rows or holds(settings, split.value)
+    if total is None:
+        raise InputError("is needed: with these settings there are millions of tasks", field="rows")
     console = Console()
     bar = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*bar, console=console, transient=True, disable=not console.is_terminal) as progress:

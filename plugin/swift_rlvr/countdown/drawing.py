@@ -65,8 +65,6 @@ def _slots(settings: CountdownSettings) -> list[tuple[int, Shape]]:
     sizes = range(settings.count[0], settings.count[1] + 1)
     most = max(len(_shapes(size)) for size in sizes)
     turns = {size: [(size, _shapes(size)[turn % len(_shapes(size))]) for turn in range(most)] for size in sizes}
-    if len(sizes) == 1:
-        return turns[sizes[0]]
     sample = np.arange(max(256, _SAMPLE // most), dtype=np.uint64)
     tasks = {
         size: 1 + sum(len(_draw_slot(settings, None, 0, sample, *slot, False)[0]) for slot in turns[size])

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from swift_rlvr.errors import InputError
 
 OPERATORS = "+-*/"
-HIGHEST_NUMBER, HIGHEST_TARGET = 1000, 10**6
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class CountdownSettings:
     depth: tuple[int, int] | None = None
 
     def __post_init__(self):
-        ranges = [("count", 2, 8), ("number", 1, HIGHEST_NUMBER), ("target", 1, HIGHEST_TARGET)]
+        ranges = [("count", 2, 8), ("number", 1, 1000), ("target", 1, 10**6)]
         ranges += [("solutions", 1, 10**9), ("needs", 1, 4), ("depth", 1, 7)]
         for name, low, high in ranges:
             pair = getattr(self, name)

@@ -9,14 +9,13 @@ numbers in every way and solving the rest: at once where there are many solution
 seconds with 7 numbers and minutes with 8.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 
-from swift_rlvr.countdown.counting import Exact, hits_of
+from swift_rlvr.countdown.counting import hits_of
 from swift_rlvr.countdown.forms import Forms, forms_for
 from swift_rlvr.countdown.notation import Written, join
 from swift_rlvr.countdown.settings import OPERATORS, CountdownSettings
@@ -68,38 +67,28 @@ def _solved(operands: list[Operand], target: int, settings: CountdownSettings, f
         for fewer in _one_fewer(operands, settings):
             yield from _solved(fewer, target, settings, first)
         return
-    forms, above, below, names = _table(operands, settings)
-    seen = set()
-    for form in hits_of(forms, above, np.array([target], above.dtype), settings, below, first)[0].tolist():
-        if forms.key[form] not in seen:
-            seen.add(forms.key[form])
-            yield _written(forms, form, names)
-
-
-def _table(operands: list[Operand], settings: CountdownSettings) -> tuple[Forms, Exact, Exact, list[list[Written]]]:
-    """The forms over these operands, and for different ones: numerators and denominators (operands, 1); names."""
     names: dict[Fraction, list[Written]] = {}
     for value, name in operands:
         names.setdefault(value, []).append(name)
-    counts = Counter(value for value, _ in operands).most_common()
-    forms = forms_for(tuple(n for _, n in counts), settings)
-    bits = sum(n * max(value.numerator.bit_length(), value.denominator.bit_length()) for value, n in counts)
-    exact = np.int64 if bits + len(operands) < 62 else object
-    above = np.array([[value.numerator] for value, _ in counts], exact)
-    below = np.array([[value.denominator] for value, _ in counts], exact)
-    return forms, above, below, [names[value] for value, _ in counts]
+    different = sorted(names, key=lambda value: -len(names[value]))
+    forms = forms_for(tuple(len(names[value]) for value in different), settings)
+    bits = sum(1 + max(value.numerator.bit_length(), value.denominator.bit_length()) for value, _ in operands)
+    exact = np.int64 if bits < 62 else object
+    above = np.array([[value.numerator] for value in different], exact)  # (different operands, 1 task)
+    below = np.array([[value.denominator] for value in different], exact)
+    seen = set()
+    for form in hits_of(forms, above, np.array([target], exact), settings, below, first)[0].tolist():
+        if forms.key[form] not in seen:
+            seen.add(forms.key[form])
+            yield _written(forms, form, [iter(names[value]) for value in different])[0]
 
 
-def _written(forms: Forms, form: int, names: list[list[Written]]) -> str:
-    unused = [iter(each) for each in names]
-
-    def written(form: int) -> Written:
-        if form < forms.operands:
-            return next(unused[form])
-        left = written(forms.left[form])
-        return join(left, OPERATORS[forms.operator[form]], written(forms.right[form]))
-
-    return written(form)[0]
+def _written(forms: Forms, form: int, unused: list[Iterator[Written]]) -> Written:
+    """How a form is written, with the names that the operands still have unused."""
+    if form < forms.operands:
+        return next(unused[form])
+    left = _written(forms, forms.left[form], unused)
+    return join(left, OPERATORS[forms.operator[form]], _written(forms, forms.right[form], unused))
 
 
 def _one_fewer(operands: list[Operand], settings: CountdownSettings) -> Iterator[list[Operand]]:

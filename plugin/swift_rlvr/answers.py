@@ -8,8 +8,6 @@ Mathematical texts mark an answer in two more ways: ``\boxed{...}`` and, in GSM8
 all three.
 """
 
-from __future__ import annotations
-
 import re
 
 OPEN, CLOSE, THINK_END = "<answer>", "</answer>", "</think>"

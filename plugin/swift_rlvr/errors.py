@@ -1,7 +1,5 @@
 """The error for anything the user supplied that cannot be used."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 
 

@@ -67,11 +67,12 @@ class RepetitionPenaltyReward(Reward):
             self.require(self.max_penalty <= 0, "max_penalty", "0 or less")
 
     def explain_text(self, text: str | None, row: Row) -> Explanation:
-        unit, units = "tokens", token_ids(row) if self.parameters.unit == "tokens" else None
+        units: Sequence | None = token_ids(row) if self.parameters.unit == "tokens" else None
+        unit = "words" if units is None else "tokens"
+        if units is None and text is not None:
+            units = words(text)
         if units is None:
-            if text is None:
-                return Explanation(0.0, "no text", None, [Rule("there is a text", False)])
-            unit, units = "words", words(text)
+            return Explanation(0.0, "no text", None, [Rule("there is a text", False)])
         n, max_penalty = self.parameters.n_grams, self.parameters.max_penalty
         different, total = count_ngrams(units, n)
         reward = (1 - different / total) * max_penalty + 0.0 if total else 0.0  # + 0.0 turns -0.0 into 0.0

@@ -1,7 +1,5 @@
 """The datasets that this package knows, by name. A new one: copy countdown.py and add a line at the end."""
 
-from __future__ import annotations
-
 from swift_rlvr.tasks import bespoke_stratos, countdown, gsm8k, mixed, numina_math_tir
 from swift_rlvr.tasks.task import RowError, Task
 

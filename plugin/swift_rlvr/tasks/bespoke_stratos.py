@@ -11,26 +11,23 @@ Rows have `system` and `conversations`, as in bespokelabs/Bespoke-Stratos-17k (M
 The first user turn becomes the prompt, with the R1-Zero system prompt, since the dataset's own asks for other tags than
 those of the format rewards. The column `solution` for `external_accuracy` is the last box of the last turn, in its
 solution section where it has one. Rows without a box (in the published dataset mostly programming tasks, about a third)
-are skipped and counted as "no box"; loading stops only where they are more than half. The system prompt is part of each
-row, and ms-swift's `--system` has no effect on such rows.
+are skipped and counted as "no box"; loading stops only where they are more than half.
 
     swift rlhf --external_plugins plugin/rlvr_plugin.py --dataset bespoke_stratos:datasets/bespoke_stratos/train.jsonl \
         --reward_funcs external_accuracy external_format ...
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, boxed_gold, to_messages
-from swift_rlvr.tasks.task import Reference, RowError, Task, normalised, shown
+from swift_rlvr.tasks.task import Reference, Row, RowError, Task, normalised, shown
 
 THOUGHT, SOLUTION = ("<|begin_of_thought|>", "<|end_of_thought|>"), ("<|begin_of_solution|>", "<|end_of_solution|>")
 USER, ASSISTANT = ("user", "human"), ("assistant", "gpt")
 
 
-def turns(row: Mapping[str, Any]) -> tuple[str, str]:
+def turns(row: Row) -> tuple[str, str]:
     """The user's first turn and the assistant's last; RowError where the conversation has another form.
 
     >>> turns({"conversations": [{"from": "user", "value": "1 + 1?"}, {"from": "assistant", "value": "2"}]})
@@ -50,7 +47,7 @@ def turns(row: Mapping[str, Any]) -> tuple[str, str]:
     return conversation[0]["value"].strip(), conversation[-1]["value"].strip()
 
 
-def preprocess(row: Mapping[str, Any]) -> dict[str, Any]:
+def preprocess(row: Row) -> dict[str, Any]:
     r"""Raw row -> row for training: `messages`, `solution` and `task`.
 
     >>> question, answer = {"from": "user", "value": "1 + 1?"}, {"from": "assistant", "value": r"So it is \boxed{2}."}
@@ -58,18 +55,15 @@ def preprocess(row: Mapping[str, Any]) -> dict[str, Any]:
     >>> print(row["solution"], row["task"], [message["role"] for message in row["messages"]])
     \boxed{2} bespoke_stratos ['system', 'user']
     """
-    return {
-        "messages": to_messages(turns(row)[0], R1_ZERO_SYSTEM),
-        "solution": reference(row).answer,
-        "task": "bespoke_stratos",
-    }
+    messages = to_messages(turns(row)[0], R1_ZERO_SYSTEM)
+    return {"messages": messages, "solution": reference(row).answer, "task": "bespoke_stratos"}
 
 
-def identity(row: Mapping[str, Any]) -> str:
+def identity(row: Row) -> str:
     return normalised(turns(row)[0])
 
 
-def reference(row: Mapping[str, Any]) -> Reference:
+def reference(row: Row) -> Reference:
     text = turns(row)[1]
     gold = boxed_gold(_section(text, *SOLUTION))
     if gold is None:
@@ -88,13 +82,10 @@ TASK = Task(
     name="bespoke_stratos",
     columns=("conversations",),
     preprocess=preprocess,
+    identity=identity,
+    reference=reference,
     system=R1_ZERO_SYSTEM,
     ms_dataset_id="bespokelabs/Bespoke-Stratos-17k",
     hf_dataset_id="bespokelabs/Bespoke-Stratos-17k",
-    prompt=R1_ZERO_SYSTEM,
-    identity=identity,
-    reference=reference,
-    reward_columns=("solution",),
-    rewards=("external_accuracy", "external_format"),
     max_unusable=0.5,
 )

@@ -10,14 +10,12 @@ for rows with a system turn of their own.
     swift rlhf --external_plugins plugin/rlvr_plugin.py --dataset countdown:datasets/countdown/train.jsonl ...
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from swift_rlvr.countdown import read_gold
-from swift_rlvr.tasks.task import Reference, RowError, Task, shown
+from swift_rlvr.tasks.task import Reference, Row, RowError, Task, shown
 
 SYSTEM_PROMPT = (
     "You are a helpful assistant. You first think about the reasoning process in the mind "
@@ -48,7 +46,7 @@ def to_messages(nums: Sequence[int], target: int, system: str | None = SYSTEM_PR
     return [{"role": "system", "content": system}, user] if system else [user]
 
 
-def parse_row(row: Mapping[str, Any]) -> tuple[list[int], int]:
+def parse_row(row: Row) -> tuple[list[int], int]:
     """The numbers, in their order, and the target of a raw row, as ints.
 
     Accepts the forms that the verifier accepts: lists, tuples, arrays or strings such as "[3, 5, 7]" for `nums`; ints,
@@ -95,7 +93,7 @@ def read_prompt(prompt: str) -> tuple[list[int], int] | None:
         return None
 
 
-def preprocess(row: Mapping[str, Any]) -> dict[str, Any]:
+def preprocess(row: Row) -> dict[str, Any]:
     """Raw row -> row for training: `messages` (user turn), `nums` and `target` as ints, `task`, and its other columns.
 
     >>> row = preprocess({"nums": [3, 5, 7], "target": 22})
@@ -103,11 +101,11 @@ def preprocess(row: Mapping[str, Any]) -> dict[str, Any]:
     ([3, 5, 7], 22, 1, 'countdown')
     """
     nums, target = parse_row(row)
-    made = {"nums": nums, "target": target, "task": "countdown"}
-    return {**row, **made, "messages": to_messages(nums, target, system=None)}
+    messages = to_messages(nums, target, system=None)
+    return {**row, "messages": messages, "nums": nums, "target": target, "task": "countdown"}
 
 
-def identity(row: Mapping[str, Any]) -> str:
+def identity(row: Row) -> str:
     """The same text for the same multiset of numbers with the same target.
 
     >>> identity({"nums": [7, 3, 5], "target": 22}) == identity({"nums": "3 5 7", "target": "22"})
@@ -117,22 +115,18 @@ def identity(row: Mapping[str, Any]) -> str:
     return f"{sorted(nums)} {target}"
 
 
-def reference(row: Mapping[str, Any]) -> Reference | None:
+def reference(row: Row) -> Reference | None:
     """An equation that solves the row, or None where there is none, or where the search could take minutes.
 
     >>> reference({"nums": [3, 5, 7], "target": 22}).answer, reference({"nums": [1, 1], "target": 22})
     ('3 * 5 + 7 = 22', None)
     """
-    from swift_rlvr.countdown.solver import (
-        LARGEST,
-        MOST_LISTED,
-        solve,
-    )  # here: it needs numpy, and training does not need it
+    from swift_rlvr.countdown import solver  # here: it needs numpy, which training does not
 
     nums, target = parse_row(row)
-    if len(nums) > MOST_LISTED or max(*nums, abs(target)) > LARGEST:
+    if len(nums) > solver.MOST_LISTED or max(*nums, abs(target)) > solver.LARGEST:
         return None
-    expression = solve(nums, target)
+    expression = solver.solve(nums, target)
     if expression is None:
         return None
     equation = f"{expression} = {target}"
@@ -143,12 +137,12 @@ TASK = Task(
     name="countdown",
     columns=("nums", "target"),
     preprocess=preprocess,
-    system=SYSTEM_PROMPT,
-    ms_dataset_id="zouxuhong/Countdown-Tasks-3to4",
-    hf_dataset_id="Jiayi-Pan/Countdown-Tasks-3to4",
-    prompt=PROMPT,
     identity=identity,
     reference=reference,
+    system=SYSTEM_PROMPT,
+    prompt=PROMPT,
     reward_columns=("nums", "target"),
     rewards=("external_countdown", "external_format"),
+    ms_dataset_id="zouxuhong/Countdown-Tasks-3to4",
+    hf_dataset_id="Jiayi-Pan/Countdown-Tasks-3to4",
 )

@@ -7,8 +7,7 @@ Rows have `question` and `answer`, as in modelscope/gsm8k (ModelScope) and opena
 
 What follows `####`, without thousands' commas, becomes the column `solution` for `external_accuracy`; ms-swift keeps a
 column of that name. The calculator annotations `<<4*6=24>>` are removed. The system prompt asks for tags on lines of
-their own, as `external_format_strict` and `external_tag_count` want them; it is part of each row, and ms-swift's
-`--system` has no effect on such rows.
+their own, as `external_format_strict` and `external_tag_count` want them.
 
     swift rlhf --external_plugins plugin/rlvr_plugin.py --dataset gsm8k:datasets/gsm8k/train.jsonl \
         --reward_funcs external_accuracy external_format_strict external_tag_count --reward_weights 1 0.5 0.5 ...
@@ -18,15 +17,12 @@ The limits of the GSM8K recipe (300 tokens for the prompt, 200 for the answer, 1
 `swift-rlvr dataset prepare gsm8k --model DIR --max-prompt-tokens 300 --max-answer-tokens 200 --rows 1024 --out FILE`.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from swift_rlvr.tasks.math_prompts import to_messages
-from swift_rlvr.tasks.task import Reference, RowError, Task, normalised, shown, text_of
+from swift_rlvr.tasks.task import Reference, Row, RowError, Task, normalised, shown, text_of
 
 LAYOUT = "<think>\n{reasoning}\n</think>\n<answer>\n{answer}\n</answer>"
 
@@ -64,7 +60,7 @@ def read_answer(answer: str) -> tuple[str, str]:
     return _CALCULATOR.sub("", reasoning).strip(), gold
 
 
-def preprocess(row: Mapping[str, Any], *before: tuple[str, str]) -> dict[str, Any]:
+def preprocess(row: Row, *before: tuple[str, str]) -> dict[str, Any]:
     r"""Raw row -> row for training: `messages`, `solution` and `task`.
 
     >>> row = preprocess({"question": "1 + 1?", "answer": "1 + 1 = <<1+1=2>>2\n#### 2"})
@@ -75,21 +71,21 @@ def preprocess(row: Mapping[str, Any], *before: tuple[str, str]) -> dict[str, An
     return {"messages": to_messages(question, SYSTEM_PROMPT, *before), "solution": gold, "task": "gsm8k"}
 
 
-def preprocess_one_shot(row: Mapping[str, Any]) -> dict[str, Any]:
+def preprocess_one_shot(row: Row) -> dict[str, Any]:
     """As `preprocess`, with EXAMPLE before the question."""
     return preprocess(row, EXAMPLE)
 
 
-def identity(row: Mapping[str, Any]) -> str:
+def identity(row: Row) -> str:
     return normalised(text_of(row, "question", "How many?"))
 
 
-def reference(row: Mapping[str, Any]) -> Reference:
+def reference(row: Row) -> Reference:
     reasoning, gold = read_answer(_answer(row))
     return Reference(gold, reasoning, f"{reasoning}\n#### {gold}")
 
 
-def _answer(row: Mapping[str, Any]) -> str:
+def _answer(row: Row) -> str:
     return text_of(row, "answer", "1 + 1 = 2\n#### 2")
 
 
@@ -97,18 +93,14 @@ TASK = Task(
     name="gsm8k",
     columns=("question", "answer"),
     preprocess=preprocess,
-    system=SYSTEM_PROMPT,
-    ms_dataset_id="modelscope/gsm8k",
-    hf_dataset_id="openai/gsm8k",
-    prompt=SYSTEM_PROMPT,
     identity=identity,
     reference=reference,
-    reward_columns=("solution",),
+    system=SYSTEM_PROMPT,
     rewards=("external_accuracy", "external_format_strict", "external_tag_count"),
+    ms_dataset_id="modelscope/gsm8k",
+    hf_dataset_id="openai/gsm8k",
     layout=LAYOUT,
     subset="main",
     splits=("train", "test"),
 )
-ONE_SHOT = replace(
-    TASK, name="gsm8k_one_shot", preprocess=preprocess_one_shot, prompt="\n".join([SYSTEM_PROMPT, *EXAMPLE])
-)
+ONE_SHOT = replace(TASK, name="gsm8k_one_shot", preprocess=preprocess_one_shot, prompt="\n".join(EXAMPLE))

@@ -1,7 +1,5 @@
 r"""What the mathematical tasks share: the R1-Zero system prompt, messages, the gold in a box."""
 
-from __future__ import annotations
-
 from swift_rlvr.answers import last_boxed
 
 R1_ZERO_SYSTEM = (
@@ -14,6 +12,8 @@ R1_ZERO_SYSTEM = (
 
 def to_messages(question: str, system: str, *before: tuple[str, str]) -> list[dict[str, str]]:
     """System turn, then the turns of `before` as (question, answer), then the question.
+
+    The system prompt is part of the row, so ms-swift's `--system` has no effect on it.
 
     >>> [message["role"] for message in to_messages("1 + 1?", "Answer.", ("0 + 1?", "1"))]
     ['system', 'user', 'assistant', 'user']

@@ -14,20 +14,18 @@ Each reward grades the rows of its own tasks (its parameter `tasks`) and gives N
 `--dataset`, such as `countdown:a.jsonl gsm8k:b.jsonl`, have the same effect.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 from swift_rlvr.tasks import bespoke_stratos, countdown, gsm8k, numina_math_tir
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT
-from swift_rlvr.tasks.task import Reference, RowError, Task, normalised, shown
+from swift_rlvr.tasks.task import Reference, Row, RowError, Task, normalised, shown
 
 
 def _ready(name: str, column: str, reward: str) -> Task:
     """A task whose rows bring their messages and the column of their reward."""
 
-    def preprocess(row: Mapping[str, Any]) -> dict[str, Any]:
+    def preprocess(row: Row) -> dict[str, Any]:
         _question(row)
         if column not in row:
             raise RowError(column, f"missing, and a row of the task {name!r} needs it")
@@ -37,16 +35,15 @@ def _ready(name: str, column: str, reward: str) -> Task:
         name=name,
         columns=("messages", column),
         preprocess=preprocess,
-        system=SYSTEM_PROMPT,
-        prompt="",
         identity=lambda row: normalised(_question(row)),
         reference=lambda row: None,
+        system=SYSTEM_PROMPT,
         reward_columns=(column,),
         rewards=(reward,),
     )
 
 
-def _question(row: Mapping[str, Any]) -> str:
+def _question(row: Row) -> str:
     """The last turn of a row that brings its messages."""
     messages = row.get("messages")
     last = messages[-1] if isinstance(messages, (list, tuple)) and messages else None
@@ -57,15 +54,12 @@ def _question(row: Mapping[str, Any]) -> str:
     return content
 
 
-_TASKS = (
-    *(module.TASK for module in (countdown, gsm8k, numina_math_tir, bespoke_stratos)),
-    _ready("math", "solution", "external_accuracy"),
-    _ready("code", "tests", "external_code"),
-)
+_READY = _ready("math", "solution", "external_accuracy"), _ready("code", "tests", "external_code")
+_TASKS = countdown.TASK, gsm8k.TASK, numina_math_tir.TASK, bespoke_stratos.TASK, *_READY
 PARTS = {task.name: task for task in _TASKS}
 
 
-def part_of(row: Mapping[str, Any]) -> Task:
+def part_of(row: Row) -> Task:
     """The task of a row; RowError where the row names none.
 
     >>> part_of({"task": "gsm8k"}).name, part_of({"task": "code"}).rewards
@@ -77,22 +71,22 @@ def part_of(row: Mapping[str, Any]) -> Task:
     return PARTS[name]
 
 
-def preprocess(row: Mapping[str, Any]) -> dict[str, Any]:
+def preprocess(row: Row) -> dict[str, Any]:
     """Raw row -> row for training, as its own task makes it.
 
     >>> preprocess({"task": "countdown", "nums": [3, 5, 7], "target": 22, "question": None})["target"]
     22
     """
-    part = part_of(row)
-    return part.preprocess({name: value for name, value in row.items() if value is not None})  # other tasks' columns
+    own_columns = {name: value for name, value in row.items() if value is not None}
+    return part_of(row).preprocess(own_columns)
 
 
-def identity(row: Mapping[str, Any]) -> str:
+def identity(row: Row) -> str:
     part = part_of(row)
     return f"{part.name} {part.identity(row)}"
 
 
-def reference(row: Mapping[str, Any]) -> Reference | None:
+def reference(row: Row) -> Reference | None:
     return part_of(row).reference(row)
 
 
@@ -100,10 +94,10 @@ TASK = Task(
     name="mixed",
     columns=("task",),
     preprocess=preprocess,
-    system=SYSTEM_PROMPT,
-    prompt="\n".join(part.prompt for part in PARTS.values()),
     identity=identity,
     reference=reference,
+    system=SYSTEM_PROMPT,
+    prompt="\n".join(part.system + part.prompt for part in PARTS.values()),
     reward_columns=(),
     rewards=(),
     part=part_of,

@@ -9,8 +9,7 @@ Rows have `problem`, `solution` and `messages`, as in AI-MO/NuminaMath-TIR (Mode
 `messages`, the same text as a conversation, is dropped: the prompt is the R1-Zero system prompt and the problem. The
 column `solution` for `external_accuracy` is the last box of the solution. Where there is no box it is empty: the row is
 kept, and its reward is None or, with `EXTERNAL_ACCURACY_NEUTRAL_GOLD=true`, 0.5. Nothing else in a solution, such as a
-number in a proof, is taken for the answer. The system prompt is part of each row, and ms-swift's `--system` has no
-effect on such rows.
+number in a proof, is taken for the answer.
 
     swift rlhf --external_plugins plugin/rlvr_plugin.py --dataset numina_math_tir:datasets/numina_math_tir/train.jsonl \
         --reward_funcs external_accuracy external_format external_reasoning_steps external_cosine \
@@ -19,44 +18,38 @@ effect on such rows.
 `numina_math_tir:test` is the hub's test split.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from typing import Any
 
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, boxed_gold, to_messages
-from swift_rlvr.tasks.task import Reference, Task, normalised, text_of
+from swift_rlvr.tasks.task import Reference, Row, Task, normalised, text_of
 
 
-def preprocess(row: Mapping[str, Any]) -> dict[str, Any]:
+def preprocess(row: Row) -> dict[str, Any]:
     r"""Raw row -> row for training: `messages`, `solution` and `task`.
 
     >>> row = preprocess({"problem": "1 + 1?", "solution": r"It is $\boxed{2}$.", "messages": []})
     >>> print(row["solution"], row["task"], [message["role"] for message in row["messages"]])
     \boxed{2} numina_math_tir ['system', 'user']
     """
-    return {
-        "messages": to_messages(_problem(row), R1_ZERO_SYSTEM),
-        "solution": boxed_gold(_solution(row)) or "",
-        "task": "numina_math_tir",
-    }
+    messages = to_messages(_problem(row), R1_ZERO_SYSTEM)
+    return {"messages": messages, "solution": boxed_gold(_solution(row)) or "", "task": "numina_math_tir"}
 
 
-def identity(row: Mapping[str, Any]) -> str:
+def identity(row: Row) -> str:
     return normalised(_problem(row))
 
 
-def reference(row: Mapping[str, Any]) -> Reference | None:
+def reference(row: Row) -> Reference | None:
     solution = _solution(row)
     gold = boxed_gold(solution)
     return None if gold is None else Reference(gold, solution, solution)
 
 
-def _problem(row: Mapping[str, Any]) -> str:
+def _problem(row: Row) -> str:
     return text_of(row, "problem", "What is 1 + 1?")
 
 
-def _solution(row: Mapping[str, Any]) -> str:
+def _solution(row: Row) -> str:
     return text_of(row, "solution", r"It is \boxed{2}.")
 
 
@@ -64,13 +57,10 @@ TASK = Task(
     name="numina_math_tir",
     columns=("problem", "solution"),
     preprocess=preprocess,
+    identity=identity,
+    reference=reference,
     system=R1_ZERO_SYSTEM,
     ms_dataset_id="AI-MO/NuminaMath-TIR",
     hf_dataset_id="AI-MO/NuminaMath-TIR",
-    prompt=R1_ZERO_SYSTEM,
-    identity=identity,
-    reference=reference,
-    reward_columns=("solution",),
-    rewards=("external_accuracy", "external_format"),
     splits=("train", "test"),
 )

@@ -1,7 +1,5 @@
 """Which rows of a dataset can be used, and when there are too many that cannot."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -25,14 +23,11 @@ def check_columns(task: Task, present: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class RowCheck:
-    """Which rows can be used.
+    """Which rows of a dataset can be used."""
 
-    usable: their indexes. errors: `(index, message)` of every other row. by_label: the number of errors of each kind.
-    """
-
-    usable: list[int]
-    errors: list[tuple[int, str]]
-    by_label: Mapping[str, int]
+    usable: list[int]  # their indexes
+    errors: list[tuple[int, str]]  # index and message of every other row
+    by_label: Mapping[str, int]  # the number of errors of each kind
 
     def describe(self, name: str, shown: int = 10) -> str:
         """Say which rows are unusable, and list the first `shown` of them, counted from 1 like the lines of a file.

@@ -16,6 +16,9 @@ _GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _IGNORED = re.compile(r"[\s$\"'`;:?,]|\.(?!\d)|(?<![\d)])!")
 
 
+Row = Mapping[str, Any]
+
+
 class RowError(ValueError):
     """A row that cannot be used. `column` is the column to blame; the message says what is accepted there.
 
@@ -24,8 +27,7 @@ class RowError(ValueError):
 
     def __init__(self, column: str, problem: str, label: str | None = None):
         super().__init__(f"column {column!r}: {problem}")
-        self.column = column
-        self.label = label or column
+        self.column, self.label = column, label or column
 
 
 @dataclass(frozen=True)
@@ -39,55 +41,38 @@ class Reference:
 
 @dataclass(frozen=True)
 class Task:
-    """One dataset.
+    """One dataset. Its functions take a raw row and raise RowError where that cannot be used."""
 
-    name: as in `--dataset NAME`, `--dataset NAME:FILE` and `swift-rlvr dataset make NAME`.
-    columns: the columns that a raw row must have.
-    preprocess: raw row -> row with `messages`, the columns of the rewards and `task`; raises RowError.
-    system: the task's system prompt. Where the rows' messages have no system turn, pass it with `--system` in training;
-        the evaluation adds it by itself.
-    prompt: the text that `preprocess` fills in. ms-swift caches preprocessed rows under a hash of this object, so a
-        changed prompt must change it.
-    identity: raw row -> a text that is the same for rows that ask the same; raises RowError.
-    reference: raw row -> the right answer, or None where there is none; raises RowError.
-    reward_columns: the columns of a preprocessed row that the rewards need, besides `task`.
-    rewards: names of the rewards for the task, the verifier first; `gold_completion` must earn all of them in full.
-    ms_dataset_id, hf_dataset_id: the dataset on ModelScope and on Hugging Face, or None.
-    layout: how a gold completion is put together from `{reasoning}` and `{answer}`.
-    subset: the configuration on the hubs. splits: those on the hubs, the one for training first.
-    max_unusable: the share of unusable rows above which loading stops.
-    part: for a task that is made of others, row -> its own task; raises RowError.
-    """
-
-    name: str
-    columns: tuple[str, ...]
-    preprocess: Callable[[Mapping[str, Any]], dict[str, Any]]
+    name: str  # as in `--dataset NAME`, `--dataset NAME:FILE` and `swift-rlvr dataset make NAME`
+    columns: tuple[str, ...]  # those that a raw row must have
+    preprocess: Callable[[Row], dict[str, Any]]  # the row with `messages`, the columns of the rewards and `task`
+    identity: Callable[[Row], str]  # a text that is the same for rows that ask the same
+    reference: Callable[[Row], Reference | None]  # the right answer, or None where there is none
+    # Where the rows' messages have no system turn, it is passed with `--system` in training; the evaluation adds it.
     system: str
-    prompt: str
-    identity: Callable[[Mapping[str, Any]], str]
-    reference: Callable[[Mapping[str, Any]], Reference | None]
-    reward_columns: tuple[str, ...]
-    rewards: tuple[str, ...]
-    ms_dataset_id: str | None = None
-    hf_dataset_id: str | None = None
-    layout: str = "<think>{reasoning}</think>\n<answer>{answer}</answer>"
-    subset: str = "default"
-    splits: tuple[str, ...] = ("train",)
-    max_unusable: float = 0.1
-    part: Callable[[Mapping[str, Any]], Task] | None = None
+    # What `preprocess` fills in besides. ms-swift caches preprocessed rows under a hash of this object, so a changed
+    # prompt must change it.
+    prompt: str = ""
+    reward_columns: tuple[str, ...] = ("solution",)  # of a preprocessed row, needed by the rewards besides `task`
+    # The verifier comes first, and `gold_completion` must earn all of them in full.
+    rewards: tuple[str, ...] = ("external_accuracy", "external_format")
+    ms_dataset_id: str | None = None  # on ModelScope
+    hf_dataset_id: str | None = None  # on Hugging Face
+    layout: str = "<think>{reasoning}</think>\n<answer>{answer}</answer>"  # of a gold completion
+    subset: str = "default"  # the configuration on the hubs
+    splits: tuple[str, ...] = ("train",)  # those on the hubs, the one for training first
+    max_unusable: float = 0.1  # the share of unusable rows above which loading stops
+    part: Callable[[Row], Task] | None = None  # for a task made of others: the task of a row, raw or preprocessed
 
-    def of(self, row: Mapping[str, Any]) -> Task:
+    def of(self, row: Row) -> Task:
         """The task of a row, raw or preprocessed: this one, or the row's own where tasks are mixed; raises RowError."""
         return self.part(row) if self.part else self
 
-    def verifier(self, row: Mapping[str, Any]) -> str:
-        """The reward, by its name in the registry, that says whether a completion for a row is right; raises RowError.
-
-        row: raw or preprocessed.
-        """
+    def verifier(self, row: Row) -> str:
+        """The reward that says whether a completion for a row, raw or preprocessed, is right; raises RowError."""
         return self.of(row).rewards[0]
 
-    def gold_completion(self, row: Mapping[str, Any]) -> str | None:
+    def gold_completion(self, row: Row) -> str | None:
         """A completion for a raw row that earns all of `rewards` in full; None where no right answer is known."""
         reference = self.reference(row)
         if reference is None:
@@ -102,7 +87,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def text_of(row: Mapping[str, Any], column: str, example: str) -> str:
+def text_of(row: Row, column: str, example: str) -> str:
     """The text in a column; RowError where there is none.
 
     >>> text_of({"question": " 1 + 1? "}, "question", "How many?")
@@ -122,9 +107,7 @@ def normalised(text: str) -> str:
     >>> normalised("So, what is 3 - 5.5?!"), normalised("5!")
     ('sowhatis3-5.5', '5!')
     """
-    text = unicodedata.normalize("NFKC", text).casefold()
-    text = _GROUPING.sub("", text)
-    return _IGNORED.sub("", text)
+    return _IGNORED.sub("", _GROUPING.sub("", unicodedata.normalize("NFKC", text).casefold()))
 
 
 def with_system(messages: list[dict[str, str]], system: str | None, override: bool = False) -> list[dict[str, str]]:

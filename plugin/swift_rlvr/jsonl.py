@@ -1,11 +1,8 @@
 """JSON and JSONL files: reading and writing them, with errors that name the file and the line."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -66,20 +63,17 @@ def read_jsonl(path: str | Path, longest: int | None = None) -> Iterator[tuple[i
     Raises:
         InputError: for a file that cannot be read, and for a line that is no JSON object or is too long.
     """
+    limit = -1 if longest is None else longest + 1
     with opened(path) as file:
-        for number in count(1):
-            line = file.readline(-1 if longest is None else longest + 1)
-            if not line:
-                return
+        for number, line in enumerate(iter(lambda: file.readline(limit), b""), start=1):
             if longest is not None and len(line) > longest:
                 raise InputError(f"{path}, line {number}: longer than {longest:,} bytes")
             if line.isspace():
                 continue
             try:
-                row = parse_object(line)
+                yield number, parse_object(line)
             except LineError as error:
                 raise InputError(f"{path}, line {number}: {error}") from error
-            yield number, row
 
 
 def check_jsonl(path: str | Path) -> int:
@@ -92,25 +86,20 @@ def check_jsonl(path: str | Path) -> int:
 
 def read_json(path: str | Path) -> dict[str, Any]:
     """The JSON object that a file holds; InputError if it holds anything else."""
-    with opened(path) as file:
-        text = file.read()
     try:
-        return parse_object(text)
+        with opened(path) as file:
+            return parse_object(file.read())
     except LineError as error:
         raise InputError(f"{path}: {error}") from error
 
 
-def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> int:
-    """Write one object a line and return the number of rows; the folder is made if need be.
+def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write one object a line; the folder is made if need be.
 
     The rows go to a file beside `path` first, so that no half-written file is left after an error.
     """
-    written = 0
     with _replacing(Path(path)) as file:
-        for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
-            written += 1
-    return written
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def write_json(path: str | Path, value: Mapping[str, Any]) -> None:
@@ -130,5 +119,4 @@ def _replacing(path: Path) -> Iterator[TextIO]:
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
     finally:
-        if part.exists():
-            part.unlink()
+        part.unlink(missing_ok=True)

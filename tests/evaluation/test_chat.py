@@ -13,8 +13,8 @@ from swift_rlvr.cli.chat import chat as chat_command
 from swift_rlvr.countdown import verify
 from swift_rlvr.data.prompts import system_prompt
 from swift_rlvr.data.sources import parse_source
-from swift_rlvr.evaluation.chat import Chat, converse, countdown_question, plain_question, row_question
-from swift_rlvr.evaluation.sampling import SamplingSettings, sample
+from swift_rlvr.evaluation.chat import Question, answer, converse, countdown_question, row_question
+from swift_rlvr.evaluation.sampling import Policy, SamplingSettings, sample
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, to_messages
 from swift_rlvr.tasks.task import with_system
@@ -29,7 +29,7 @@ def model():
     import torch
 
     torch.set_num_threads(1)
-    return Chat(SamplingSettings(str(WEIGHTS), temperature=0, max_new_tokens=100))
+    return Policy(SamplingSettings(str(WEIGHTS), temperature=0, max_new_tokens=100))
 
 
 def run(*arguments: object, **options):
@@ -39,41 +39,41 @@ def run(*arguments: object, **options):
 def test_the_answer_is_the_one_of_the_evaluations_sampling(model):
     asked = to_messages([3, 5, 7], 22)
     pieces: list[str] = []
-    answer = model.answer(asked, pieces.append)
+    written = answer(model, asked, pieces.append)
     ((expected,),) = sample(
         SamplingSettings(str(WEIGHTS), temperature=0, max_new_tokens=100), [asked], Console(quiet=True)
     )
-    assert answer == expected
-    assert "".join(pieces) == answer.text
+    assert written == expected
+    assert "".join(pieces) == written.text
     assert len(pieces) > 5  # in pieces, as it is written
 
 
 def test_the_same_seed_gives_the_same_answers_and_another_seed_others():
     texts = []
     for seed in (1, 1, 2):
-        chat = Chat(SamplingSettings(str(WEIGHTS), temperature=0.7, seed=seed, max_new_tokens=80))
-        texts.append([chat.answer(to_messages([3, 5, 7], 22)).text for _ in range(2)])
+        policy = Policy(SamplingSettings(str(WEIGHTS), temperature=0.7, seed=seed, max_new_tokens=80))
+        texts.append([answer(policy, to_messages([3, 5, 7], 22)).text for _ in range(2)])
     assert texts[0] == texts[1] != texts[2]
     assert texts[0][0] != texts[0][1]  # one question asked again is answered anew
 
 
 def test_an_answer_that_is_cut_off_says_so():
     sampled = [SamplingSettings(str(WEIGHTS), temperature=0.7, max_new_tokens=tokens) for tokens in (5, 200)]
-    short, long = map(Chat, sampled)
-    answer = short.answer(to_messages([3, 5, 7], 22))
-    assert (answer.tokens, answer.finish) == (5, "length")
+    short, long = map(Policy, sampled)
+    cut = answer(short, to_messages([3, 5, 7], 22))
+    assert (cut.tokens, cut.finish) == (5, "length")
     # The tiny model writes 53 tokens on average, and one in 20 completions has more than 200.
-    assert "stop" in {long.answer(to_messages([3, 5, 7], 22)).finish for _ in range(3)}
+    assert "stop" in {answer(long, to_messages([3, 5, 7], 22)).finish for _ in range(3)}
 
 
 def test_a_countdown_task_is_asked_word_for_word_as_in_training_and_graded_by_the_verifier():
     question = countdown_question("7 3 5", "22")
     assert with_system(question.messages, SYSTEM_PROMPT) == to_messages([7, 3, 5], 22)
-    for answer in ("<answer>3 * 5 + 7</answer>", "<answer>3 * 5</answer>", "no answer", "<answer>3 * 5 + 7"):
-        graded, verdict = question.grade(answer), verify(answer, [7, 3, 5], 22)
+    for text in ("<answer>3 * 5 + 7</answer>", "<answer>3 * 5</answer>", "no answer", "<answer>3 * 5 + 7"):
+        graded, verdict = question.grade(text), verify(text, [7, 3, 5], 22)
         assert (graded.reward, graded.reason) == (verdict.reward, verdict.reason)
         assert graded.rules
-    assert plain_question("1 + 1?").grade("2") is None
+    assert Question([{"role": "user", "content": "1 + 1?"}]).grade("2") is None
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ def test_a_conversation_remembers_and_leaves_out_the_oldest_when_it_is_too_long(
     messages = converse(model, SYSTEM_PROMPT, lambda: next(questions), lambda text: None, notes.append)
     assert [message["role"] for message in messages] == ["user", "assistant"] * 2
     assert messages[0]["content"] == question
-    assert messages[1]["content"] == model.answer(to_messages([3, 5, 7], 22)).text
-    assert messages[3]["content"] == model.answer(with_system(messages[:3], SYSTEM_PROMPT)).text
+    assert messages[1]["content"] == answer(model, to_messages([3, 5, 7], 22)).text
+    assert messages[3]["content"] == answer(model, with_system(messages[:3], SYSTEM_PROMPT)).text
     assert next(questions) == "never asked"
 
     # The model reads 1,024 tokens, 100 of them its answer: one such question has room, two have not.
@@ -151,8 +151,8 @@ def test_a_conversation_remembers_and_leaves_out_the_oldest_when_it_is_too_long(
 def test_the_command_streams_grades_and_says_which_prompt_it_used():
     result = run("--nums", "3 5 7", "--target", 22, "--max-new-tokens", 20)
     assert result.exit_code == 0, result.output
-    answer, _, grade = result.stdout.partition("countdown: reward 0.0 (no answer)")  # nobody gets there in 20 tokens
-    assert answer.startswith("<think>\n") and len(answer) > 20
+    text, _, grade = result.stdout.partition("countdown: reward 0.0 (no answer)")  # nobody gets there in 20 tokens
+    assert text.startswith("<think>\n") and len(text) > 20
     assert "there is an <answer> block" in grade
     assert "20 tokens, cut off by --max-new-tokens" in result.stderr
     assert "the task countdown" in result.stderr

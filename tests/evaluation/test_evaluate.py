@@ -12,7 +12,7 @@ from rich.console import Console
 from swift_rlvr.data.prompts import system_prompt
 from swift_rlvr.data.sources import Source, parse_source
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.evaluate import EvalSettings, evaluate, grade_samples, has_format, read_rows
+from swift_rlvr.evaluation.evaluate import evaluate, grade_samples, has_format, read_rows
 from swift_rlvr.evaluation.sampling import Completion, SamplingSettings, sample
 from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.tasks import TASKS
@@ -86,7 +86,7 @@ def test_evaluation_writes_records_and_summary(model, tmp_path):
     data = tmp_path / "test.jsonl"
     data.write_text('{"nums": [1, 2], "target": 3}\n\n{"nums": "[4, 4, 9]", "target": 25.0}\n')
     sampling = SamplingSettings(model, samples=2, max_new_tokens=8)
-    summary = evaluate(EvalSettings(sampling, str(data), system="think"), tmp_path / "out", QUIET)
+    summary = evaluate(sampling, str(data), tmp_path / "out", QUIET, system="think")
     records = [row for _, row in read_jsonl(tmp_path / "out" / "records.jsonl")]
     assert [(r["index"], r["sample"], r["nums"], r["target"]) for r in records] == [
         (0, 0, [1, 2], 3),
@@ -105,8 +105,8 @@ def test_evaluation_writes_records_and_summary(model, tmp_path):
 def test_data_is_named_as_a_dataset_is_elsewhere(model, tmp_path, data, task):
     path = tmp_path / "test.jsonl"
     path.write_text('{"nums": [1, 2], "target": 3}\n' * 2)
-    settings = EvalSettings(SamplingSettings(model, max_new_tokens=1), data.replace("FILE", str(path)), task)
-    summary = evaluate(settings, tmp_path / "out", QUIET)
+    sampling = SamplingSettings(model, max_new_tokens=1)
+    summary = evaluate(sampling, data.replace("FILE", str(path)), tmp_path / "out", QUIET, task)
     assert summary["settings"]["task"] == "countdown"
     assert summary["tasks"] == (1 if "#" in data else 2)
 
@@ -191,15 +191,13 @@ def test_unusable_models_are_refused(model, tmp_path):
     with pytest.raises(InputError, match="max_new_tokens must be at most 10.., got 2000: the model reads 1024 tokens"):
         sample(SamplingSettings(model, max_new_tokens=2000), [conversation("a")], QUIET)
     with pytest.raises(InputError, match="task must be one of countdown, .*, got 'chess'"):
-        EvalSettings(SamplingSettings(model), "data.jsonl", task="chess")
+        evaluate(SamplingSettings(model), "data.jsonl", tmp_path, QUIET, task="chess")
 
 
 def test_every_task_is_read_and_the_line_of_a_bad_row_is_named():
     assert len(read_rows(parse_source(str(DATASETS / "gsm8k" / "train.jsonl")))) == 28
     with pytest.raises(InputError, match="train.jsonl, line 23: column 'conversations'"):
         read_rows(parse_source(str(DATASETS / "bespoke_stratos" / "train.jsonl")))
-    for name in TASKS:
-        assert EvalSettings(SamplingSettings("model"), "x.jsonl", name).task == name
 
 
 def test_a_tiny_evaluation_of_gsm8k_end_to_end(model, tmp_path):

@@ -223,10 +223,10 @@ def test_where_prompts_stand():
 
 def test_rows_of_other_tasks_need_no_columns():
     rows = [record(0), {"completion": "42", "task": "math"}, {"completion": "42"}, {**record(2), "task": "countdown"}]
-    block = grade_block(("x.jsonl", lines_of(rows)), COUNTDOWN)
+    block = grade_block(("x.jsonl", 1, lines_of(rows)), COUNTDOWN)
     assert [line for line, _ in block.places] == [1, 2, 4]
     assert [grade.reason for grade in block.grades[0]] == ["wrong value", "other task", "wrong value"]
-    assert [line for line, _, _ in block.problems] == [3]
+    assert [problem.partition(":")[0] for problem in block.problems] == ["x.jsonl, line 3"]
 
 
 def test_bad_gold_is_graded_as_none_and_not_refused(tmp_path):
@@ -341,5 +341,5 @@ def test_byte_order_mark_and_line_ends_of_windows(tmp_path):
 
 def test_grading_is_handed_to_workers_by_pickle(tmp_path):
     grade = partial(grade_block, rewards=COUNTDOWN)
-    part = ("x.jsonl", lines_of([record(1)]))
+    part = ("x.jsonl", 1, lines_of([record(1)]))
     assert list(map_in_order(grade, [part], workers=2)) == [grade(part)]

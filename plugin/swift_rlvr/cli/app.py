@@ -4,8 +4,6 @@ An error in what the user gave ends a command with exit code 2 and a message tha
 error is a bug and shows its traceback.
 """
 
-from __future__ import annotations
-
 import os
 from importlib.util import find_spec
 from typing import Any
@@ -15,12 +13,7 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperCommand, TyperOption
 
-from swift_rlvr.cli import chat as cli_chat
-from swift_rlvr.cli import countdown as cli_countdown
-from swift_rlvr.cli import dataset as cli_dataset
-from swift_rlvr.cli import evaluate as cli_evaluate
-from swift_rlvr.cli import rewards as cli_rewards
-from swift_rlvr.cli import train as cli_train
+from swift_rlvr.cli import chat, countdown, dataset, evaluate, rewards, train
 from swift_rlvr.errors import InputError
 
 
@@ -59,21 +52,21 @@ make_app = typer.Typer(help="Write a generated dataset to a file.", no_args_is_h
 app.add_typer(dataset_app, name="dataset")
 dataset_app.add_typer(make_app, name="make")
 for group, name, command in (
-    (make_app, "countdown", cli_countdown.make),
-    (dataset_app, "check", cli_dataset.check),
-    (dataset_app, "show", cli_dataset.show),
-    (dataset_app, "prepare", cli_dataset.prepare),
-    (app, "solve", cli_countdown.solve),
-    (app, "explain", cli_rewards.explain),
-    (app, "score", cli_rewards.score),
-    (app, "evaluate", cli_evaluate.evaluate),
-    (app, "compare", cli_evaluate.compare),
-    (app, "report", cli_evaluate.report),
-    (app, "chat", cli_chat.chat),
+    (make_app, "countdown", countdown.make),
+    (dataset_app, "check", dataset.check),
+    (dataset_app, "show", dataset.show),
+    (dataset_app, "prepare", dataset.prepare),
+    (app, "solve", countdown.solve),
+    (app, "explain", rewards.explain),
+    (app, "score", rewards.score),
+    (app, "evaluate", evaluate.evaluate),
+    (app, "compare", evaluate.compare),
+    (app, "report", evaluate.report),
+    (app, "chat", chat.chat),
     (app, "plugin", plugin),
 ):
     group.command(name, cls=Command)(command)
-app.command("train", cls=Command, context_settings=cli_train.CONTEXT)(cli_train.train)
+app.command("train", cls=Command, context_settings=train.CONTEXT)(train.train)
 
 
 def main() -> None:

@@ -1,7 +1,5 @@
 """The command `swift-rlvr chat`: ask a model a question, or a task whose answer is graded."""
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Annotated
@@ -10,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from swift_rlvr.cli.dataset import DATASET, UseHf
+from swift_rlvr.cli.dataset import DATASET, Json, UseHf
 from swift_rlvr.cli.render import plain, print_explanation
 from swift_rlvr.errors import InputError
 
@@ -29,7 +27,7 @@ def chat(
     max_new_tokens: Annotated[int, typer.Option(help="The longest answer, in tokens.")] = 200,
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.7,
     seed: Annotated[int, typer.Option(help="Same seed, same answer.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Ask a model a question and see the answer as it is written.
 
@@ -40,7 +38,7 @@ def chat(
     from swift_rlvr.data.prompts import system_prompt
     from swift_rlvr.data.sources import parse_source
     from swift_rlvr.evaluation import chat as chatting
-    from swift_rlvr.evaluation.sampling import SamplingSettings
+    from swift_rlvr.evaluation.sampling import Policy, SamplingSettings
     from swift_rlvr.tasks.task import with_system
 
     settings = SamplingSettings(model, temperature=temperature, max_new_tokens=max_new_tokens, seed=seed)
@@ -57,7 +55,7 @@ def chat(
         text = sys.stdin.read() if question == "-" else question
         if not text.strip():
             raise InputError("QUESTION is empty")
-        asked = chatting.plain_question(text)
+        asked = chatting.Question([{"role": "user", "content": text}])
     elif as_json or not sys.stdin.isatty():
         raise InputError(
             "give a QUESTION (- for standard input), --nums with --target, or --row; a conversation needs a terminal"
@@ -77,7 +75,7 @@ def chat(
 
     try:
         notes.print(Text(f"Loading {model}", "dim"))
-        policy = chatting.Chat(settings)
+        policy = Policy(settings)
         if asked is None:
             notes.print(_about(prompt, source), Text("An empty line or Ctrl-D ends the conversation.", "dim"), sep="\n")
             chatting.converse(policy, prompt, _read_line, write, note)
@@ -88,7 +86,7 @@ def chat(
             notes.print(_about(messages[0]["content"], "the row") if own else _about(prompt, source))
             if asked.task is not None:
                 notes.print(Text(f"\n{plain(messages[-1]['content'])}\n", "dim"))
-        answer = policy.answer(messages, None if as_json else write)
+        answer = chatting.answer(policy, messages, None if as_json else write)
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     explanation = asked.grade(answer.text)

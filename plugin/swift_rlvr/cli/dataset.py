@@ -3,8 +3,6 @@
 A dataset is named as in ms-swift's `--dataset`: NAME:FILE, NAME, NAME:SPLIT or FILE alone, each with #N.
 """
 
-from __future__ import annotations
-
 import json
 from itertools import islice
 from pathlib import Path
@@ -51,7 +49,6 @@ def check(
     """
     source = parse_source(dataset, use_hf)
     others = [parse_source(other, use_hf) for other in against or []]
-    checking.same_columns(source, others)
     countdown = source.task.name == "countdown"
     if picture is not None:
         if picture.suffix != ".png" or not countdown:
@@ -140,7 +137,7 @@ def prepare(
     swift-rlvr dataset prepare gsm8k --model DIR --max-prompt-tokens 300
     --max-answer-tokens 200 --rows 1024 --out gsm8k_1024.jsonl
     """
-    from swift_rlvr.data.prompts import as_rows, select
+    from swift_rlvr.data.prompts import select
 
     if out.suffix != ".jsonl":
         raise InputError(f"must end in .jsonl, got {out}", field="out")
@@ -150,7 +147,7 @@ def prepare(
     if not selection.kept:
         why = ", ".join(f"{label}: {count:,}" for label, count in selection.left_out.items())
         raise InputError(f"no row of {source} is left ({why})")
-    write_jsonl(out, as_rows(selection))
+    write_jsonl(out, selection.kept)
     if as_json:
         typer.echo(json.dumps({"dataset": str(source), **selection.as_json(), "out": str(out)}))
         return

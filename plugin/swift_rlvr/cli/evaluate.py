@@ -1,7 +1,5 @@
 """The commands `swift-rlvr evaluate`, `compare` and `report`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -25,7 +23,7 @@ def evaluate(
     task: Annotated[
         str | None, typer.Option(help=f"Of a FILE whose columns do not tell it: one of {', '.join(TASKS)}.")
     ] = None,
-    rows: Annotated[int | None, typer.Option(help="Only the first so many tasks.")] = None,
+    rows: Annotated[int | None, typer.Option(min=1, help="Only the first so many tasks.")] = None,
     samples: Annotated[int, typer.Option(help="Completions per task.")] = 1,
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 1.0,
     max_new_tokens: Annotated[int, typer.Option(help="The longest completion, in tokens.")] = 1024,
@@ -43,7 +41,7 @@ def evaluate(
 
     sampling = SamplingSettings(model, samples, temperature, max_new_tokens, batch_size, seed, backend)
     console = Console(highlight=False)
-    summary = evaluation.evaluate(evaluation.EvalSettings(sampling, data, task, rows, system, use_hf), out, console)
+    summary = evaluation.evaluate(sampling, data, out, console, task, rows, system, use_hf)
     figures = [row[:2] for row in summaries.comparison_table(summaries.compare(summary, summary))]
     _print_table(console, model, ("measure", "value"), figures)
     console.print(f"records and summary in {out}", markup=False, soft_wrap=True)

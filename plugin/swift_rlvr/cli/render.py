@@ -4,8 +4,6 @@ Text from a model or a file is shown without markup, with invisible characters e
 see `visible`, and `plain` for text that is shown as it comes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The commands `swift-rlvr explain`, for one completion, and `swift-rlvr score`, for files of completions."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -13,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
+from swift_rlvr.cli.dataset import Json
 from swift_rlvr.cli.render import print_explanation, print_summary
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.completion_files import (
@@ -54,7 +53,7 @@ def explain(
     ] = None,
     reward: RewardNames = None,
     settings: Settings = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show why a completion gets its reward: what was judged, and every rule.
 
@@ -70,7 +69,7 @@ def explain(
     if reward is None:
         columns = with_columns_from_prompt(columns)
         fitting = {"external_countdown": {"nums", "target"}, "external_accuracy": {"solution"}}
-        reward = [name for name, needed in fitting.items() if name in REWARDS and needed <= columns.keys()]
+        reward = [name for name, needed in fitting.items() if needed <= columns.keys()]
         if not reward:
             raise InputError(
                 "name a reward with --reward, or give a Countdown task with --nums and --target, or a right answer "
@@ -119,16 +118,8 @@ def score(
         raise InputError(f"must end in .jsonl, got {out}", field="out")
     rewards = build_rewards(reward, settings or []) if reward else default_rewards(files, settings or [])
     errors = Console(stderr=True)
-    progress = Progress(
-        TextColumn("grading"),
-        BarColumn(),
-        DownloadColumn(),
-        TimeRemainingColumn(),
-        console=errors,
-        transient=True,
-        disable=as_json or not errors.is_terminal,
-    )
-    with progress:
+    columns = (TextColumn("grading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=errors, transient=True, disable=as_json or not errors.is_terminal) as progress:
         bar = progress.add_task("")
         scoring = Scoring(files, rewards, workers, strict, lambda size: progress.advance(bar, size))
         progress.update(bar, total=scoring.size)

@@ -1,7 +1,5 @@
 """The command `swift-rlvr train`: GRPO without ms-swift, with this package's own trainer or with TRL's."""
 
-from __future__ import annotations
-
 import os
 from importlib import import_module
 from inspect import cleandoc

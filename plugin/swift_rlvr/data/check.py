@@ -7,10 +7,8 @@ evaluation's (`against`). `Task.identity` says what is the same: the normalised 
 numbers and the target.
 """
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -26,8 +24,6 @@ SHOWN = 10
 PROBE = "<think>A guess.</think><answer>271828183</answer>"
 """An answer that is right for no row. A gold that cannot be read still equals itself, so the gold completion alone
 would not show it; a reward that gives this answer None cannot grade what a policy writes for the row."""
-MAXIMUM = 1.0
-"""The most that each reward of a task gives."""
 UNSOLVABLE, NO_GOLD = "unsolvable", "no right answer is known"
 
 
@@ -71,15 +67,23 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
     """Look at every row of a dataset; InputError, naming the line, where one cannot be read.
 
     Args:
+        against: of tasks with the same columns; the two could share no row otherwise.
         limit: the share of bad rows that is too much; None for the task's.
     """
-    others = {str(other): set(identities(other)) for other in against}
+    for other in against:
+        if other.task.columns != source.task.columns:
+            raise InputError(
+                f"{other}: expected a file of {source.task.name}, with the columns "
+                f"{', '.join(source.task.columns)}; it is one of {other.task.name}",
+                field="against",
+            )
+    others = {str(other): set(_identities(other)) for other in against}
     findings = Findings(limit=allowed_share(source.task) if limit is None else limit, shared=dict.fromkeys(others, 0))
     seen: dict[str, int] = {}
     rows = source.rows()
     while batch := list(islice(rows, BATCH)):
         findings.rows += len(batch)
-        bad: set[int] = set()
+        bad: list[tuple[int, str]] = []  # as findings.problems
         graded: dict[str, list[tuple[int, dict[str, Any], str]]] = {}
         for line, row in batch:
             try:
@@ -89,7 +93,7 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
                 gold = part.gold_completion(row)
             except RowError as error:
                 findings.unusable[error.label] += 1
-                _note(findings, bad, line, str(error))
+                bad.append((line, str(error)))
                 continue
             first = seen.setdefault(key, line)
             if first != line:
@@ -103,19 +107,18 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
             if gold is None:
                 label = UNSOLVABLE if "nums" in prepared else NO_GOLD
                 findings.no_gold[label] += 1
-                _note(findings, bad, line, label)
+                bad.append((line, label))
                 continue
             for reward in part.rewards:
                 graded.setdefault(reward, []).append((line, prepared, gold))
         for reward, golds in graded.items():
-            _grade(findings, bad, reward, golds)
-        findings.bad += len(bad)
-        findings.problems = sorted(findings.problems)[:SHOWN]
+            bad += _grade(findings, reward, golds)
+        findings.bad += len({line for line, _ in bad})
+        findings.problems = sorted(findings.problems + bad)[:SHOWN]
     return findings
 
 
-def identities(source: Source) -> Iterator[str]:
-    """The identity of each row of a dataset that can be used."""
+def _identities(source: Source) -> Iterator[str]:
     for _, row in source.rows():
         try:
             yield source.task.identity(row)
@@ -123,18 +126,8 @@ def identities(source: Source) -> Iterator[str]:
             continue
 
 
-def same_columns(source: Source, others: Iterable[Source]) -> None:
-    """InputError where another dataset is of a task with other columns, so that the two can share no row."""
-    for other in others:
-        if other.task.columns != source.task.columns:
-            raise InputError(
-                f"{other}: expected a file of {source.task.name}, with the columns "
-                f"{', '.join(source.task.columns)}; it is one of {other.task.name}",
-                field="against",
-            )
-
-
-def _grade(findings: Findings, bad: set[int], name: str, golds: list[tuple[int, dict[str, Any], str]]) -> None:
+def _grade(findings: Findings, name: str, golds: list[tuple[int, dict[str, Any], str]]) -> Iterator[tuple[int, str]]:
+    """Grade and count the golds, each a (line, prepared row, completion); yields (line, problem) of those that fail."""
     reward = patient_reward(name)
     columns = columns_for(reward, [row for _, row, _ in golds])
     grades = reward.grades([gold for _, _, gold in golds], **columns)
@@ -143,15 +136,10 @@ def _grade(findings: Findings, bad: set[int], name: str, golds: list[tuple[int, 
         grades = [probe if probe.reward is None else grade for grade, probe in zip(grades, probes, strict=True)]
     counts = findings.rewards.setdefault(name, {"full": 0, "less": 0, "none": 0, "reasons": Counter()})
     for (line, _, _), (value, reason) in zip(golds, grades, strict=True):
-        if value == MAXIMUM:
+        if value == 1.0:  # the most that a reward of a task gives
             counts["full"] += 1
             continue
         counts["none" if value is None else "less"] += 1
         counts["reasons"][reason] += 1
         outcome = "cannot read the gold" if value is None else f"gives the gold {value:g}"
-        _note(findings, bad, line, f"{name} {outcome}: {reason}")
-
-
-def _note(findings: Findings, bad: set[int], line: int, problem: str) -> None:
-    bad.add(line)
-    findings.problems.append((line, problem))
+        yield line, f"{name} {outcome}: {reason}"

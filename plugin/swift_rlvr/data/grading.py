@@ -1,7 +1,5 @@
 """Grades completions of preprocessed rows, many at once, each with the reward that belongs to its row."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any

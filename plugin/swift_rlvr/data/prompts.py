@@ -3,12 +3,10 @@
 For `swift-rlvr dataset show` and `swift-rlvr dataset prepare`. Imports transformers only when called.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -136,16 +134,10 @@ def select(
         elif max_answer_tokens is not None and answer > max_answer_tokens:
             selection.left_out[LONG_ANSWER] += 1
         else:
-            selection.kept.append(row)
+            selection.kept.append(json.loads(json.dumps(row, default=str)))  # dates and the like as text
             selection.longest_prompt = max(selection.longest_prompt, prompt)
             selection.longest_answer = max(selection.longest_answer, answer)
     return selection
-
-
-def as_rows(selection: Selection) -> Iterator[dict[str, Any]]:
-    """The kept rows, with values that JSON cannot hold, such as dates, as text."""
-    for row in selection.kept:
-        yield json.loads(json.dumps(row, default=str))
 
 
 def system_prompt(model: str, task: Task | None) -> tuple[str | None, str]:
@@ -167,7 +159,7 @@ def system_prompt(model: str, task: Task | None) -> tuple[str | None, str]:
 
 def _trained_on(dataset: object) -> Task | None:
     """The task of the one dataset that an args.json names, a text or a list of texts."""
-    listed = [dataset] if isinstance(dataset, str) else dataset if isinstance(dataset, list) else []
+    listed = dataset if isinstance(dataset, list) else [dataset]
     names = {re.split("[:#]", name)[0] for name in listed if isinstance(name, str)}
     known = {name: task for task in TASKS.values() for name in (task.hf_dataset_id, task.ms_dataset_id, task.name)}
     return known.get(names.pop()) if len(names) == 1 else None

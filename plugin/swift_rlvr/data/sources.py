@@ -4,8 +4,6 @@ A dataset is named as in ms-swift's `--dataset`: `gsm8k:FILE`, `gsm8k` or `gsm8k
 rows (ms-swift draws N at random). `FILE` alone is enough where its columns tell the task.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,7 +37,7 @@ class Source:
 
     def __str__(self) -> str:
         where = self.path or ":".join(filter(None, [self.task.name, self.split]))
-        return f"{where}" if self.limit is None else f"{where}#{self.limit}"
+        return str(where) if self.limit is None else f"{where}#{self.limit}"
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """`(line of the file or number of the row, from 1, raw row)`.
@@ -61,10 +59,10 @@ class Source:
 
     def row(self, number: int) -> tuple[int, dict[str, Any]]:
         """`(line, raw row)` of row `number`, from 1; InputError where there is no such row."""
-        for place, row in enumerate(self.rows(), start=1):
-            if place == number:
-                return row
-        raise InputError(f"{self} has no row {number}")
+        row = next(islice(self.rows(), number - 1, None), None)
+        if row is None:
+            raise InputError(f"{self} has no row {number}")
+        return row
 
     @contextmanager
     def at(self, line: int) -> Iterator[None]:
@@ -109,13 +107,12 @@ def guess_task(path: Path) -> Task:
     line, row = next(file_rows(path), (0, None))
     if row is None:
         raise InputError(f"{path}: no rows")
-    fitting = [task for task in TASKS.values() if not task.part and set(task.columns) <= row.keys()]
-    if "task" in row and "mixed" in TASKS:
+    if "task" in row:
         return TASKS["mixed"]
+    fitting = [task for task in TASKS.values() if not task.part and set(task.columns) <= row.keys()]
     if not fitting:
-        raise InputError(
-            f"{path}, line {line}: no task has the columns {', '.join(row)}; say which, as in gsm8k:{path}"
-        )
+        columns = ", ".join(row)
+        raise InputError(f"{path}, line {line}: no task has the columns {columns}; say which, as in gsm8k:{path}")
     # Variants of a task have the same columns; the shortest name is the plain task's.
     return min(fitting, key=lambda task: len(task.name))
 

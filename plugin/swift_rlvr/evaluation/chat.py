@@ -6,8 +6,6 @@
 Imports torch and transformers only when called.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +13,7 @@ from typing import Any
 from swift_rlvr.data.grading import patient_reward
 from swift_rlvr.data.sources import Source
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.sampling import Completion, Policy, SamplingSettings, prompt_ids
+from swift_rlvr.evaluation.sampling import Completion, Policy, prompt_ids
 from swift_rlvr.rewards import Explanation
 from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.task import with_system
@@ -23,31 +21,27 @@ from swift_rlvr.tasks.task import with_system
 Messages = list[dict[str, str]]
 
 
-class Chat:
-    """A model that is loaded to be asked. The same settings and the same questions give the same answers."""
+def answer(policy: Policy, messages: Messages, write: Callable[[str], None] | None = None) -> Completion:
+    """What the model answers to a conversation that ends with the user's turn.
 
-    def __init__(self, settings: SamplingSettings):
-        self.settings, self.policy = settings, Policy(settings)
+    The same settings of the policy and the same questions give the same answers.
 
-    def answer(self, messages: Messages, write: Callable[[str], None] | None = None) -> Completion:
-        """What the model answers to a conversation that ends with the user's turn.
+    Args:
+        write: gets the text piece by piece as it is generated.
 
-        Args:
-            write: gets the text piece by piece as it is generated.
+    Raises:
+        InputError: where the conversation and the longest answer together exceed the model's context.
+    """
+    from transformers import TextStreamer
 
-        Raises:
-            InputError: where the conversation and the longest answer together exceed the model's context.
-        """
-        from transformers import TextStreamer
+    class Writer(TextStreamer):
+        def on_finalized_text(self, text, stream_end=False):
+            if write is not None:
+                write(text)
 
-        class Writer(TextStreamer):
-            def on_finalized_text(self, text, stream_end=False):
-                if write is not None:
-                    write(text)
-
-        streamer = Writer(self.policy.tokenizer, skip_prompt=True, skip_special_tokens=True)
-        (completion,) = self.policy.generate(prompt_ids(self.policy.tokenizer, [messages]), streamer=streamer)
-        return completion
+    streamer = Writer(policy.tokenizer, skip_prompt=True, skip_special_tokens=True)
+    (completion,) = policy.generate(prompt_ids(policy.tokenizer, [messages]), streamer=streamer)
+    return completion
 
 
 @dataclass(frozen=True)
@@ -61,15 +55,11 @@ class Question:
     task: Task | None = None
     row: Mapping[str, Any] | None = None
 
-    def grade(self, answer: str) -> Explanation | None:
+    def grade(self, text: str) -> Explanation | None:
         """What the verifier of the task says about an answer; None for a question of no task."""
         if self.task is None or self.row is None:
             return None
-        return patient_reward(self.task.verifier(self.row)).explain(answer, self.row)
-
-
-def plain_question(text: str) -> Question:
-    return Question([{"role": "user", "content": text}])
+        return patient_reward(self.task.verifier(self.row)).explain(text, self.row)
 
 
 def row_question(source: Source, number: int = 1) -> Question:
@@ -97,7 +87,7 @@ def _task_question(task: Task, row: Mapping[str, Any]) -> Question:
 
 
 def converse(
-    chat: Chat,
+    policy: Policy,
     system: str | None,
     ask: Callable[[], str | None],
     write: Callable[[str], None],
@@ -115,22 +105,22 @@ def converse(
         messages.append({"role": "user", "content": text})
         while True:
             try:
-                answer = chat.answer(with_system(messages, system), write)
+                completion = answer(policy, with_system(messages, system), write)
                 break
             except InputError:
                 if len(messages) == 1:
                     raise
                 del messages[:2]
                 note("the conversation is too long for the model: its oldest question and answer are left out")
-        messages.append({"role": "assistant", "content": answer.text})
-        note(ended(answer))
+        messages.append({"role": "assistant", "content": completion.text})
+        note(ended(completion))
     return messages
 
 
-def ended(answer: Completion) -> str:
+def ended(completion: Completion) -> str:
     """How an answer ended.
 
     >>> ended(Completion("4", 2, "stop"))
     '2 tokens'
     """
-    return f"{answer.tokens} tokens" + (", cut off by --max-new-tokens" if answer.finish == "length" else "")
+    return f"{completion.tokens} tokens" + (", cut off by --max-new-tokens" if completion.finish == "length" else "")

@@ -8,8 +8,6 @@
   `solution`; nums and target are read from the prompt if that is the one of the Countdown task.
 """
 
-from __future__ import annotations
-
 import codecs
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -23,13 +21,15 @@ FROM_PROMPT = frozenset(("nums", "target"))  # columns that can be read from a p
 
 
 class Item(NamedTuple):
-    """One completion."""
+    """One completion.
+
+    position: from 1 in a line that holds many completions; None in a line of its own.
+    row: its columns and everything else on the line.
+    """
 
     position: int | None
-    """From 1 in a line that holds many completions; None in a line of its own."""
     completion: object
     row: dict[str, Any]
-    """Its columns and everything else on the line."""
 
 
 def read_items(line: bytes | str) -> list[Item]:

@@ -5,11 +5,9 @@
 writes `eval/before/records.jsonl`, one graded completion a line, and `eval/before/summary.json`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -29,44 +27,34 @@ from swift_rlvr.tasks.task import with_system
 RECORDS, SUMMARY = "records.jsonl", "summary.json"
 
 
-@dataclass(frozen=True)
-class EvalSettings:
-    """What to evaluate on what.
+def evaluate(
+    sampling: SamplingSettings,
+    data: str,
+    out: str | Path,
+    console: Console,
+    task: str | None = None,
+    limit: int | None = None,
+    system: str | None = None,
+    use_hf: bool = False,
+) -> dict[str, Any]:
+    """Run an evaluation, write its two files into the folder `out` and return the summary.
 
-    sampling: the model and how it is sampled.
-    data: a dataset as in `swift_rlvr.data.sources.parse_source`. task: the task of a plain FILE whose columns do not
-    tell it. use_hf: whether a NAME is read from Hugging Face. rows: only the first so many; None for all.
-    system: the system prompt; None for the one the model was trained with, see `system_prompt`.
+    Args:
+        sampling: the model and how it is sampled.
+        data: a dataset as in `swift_rlvr.data.sources.parse_source`; `use_hf` is for a NAME.
+        task: the task of a plain FILE whose columns do not tell it.
+        limit: only the first so many rows; None for all.
+        system: the system prompt; None for the one the model was trained with, see `system_prompt`.
     """
-
-    sampling: SamplingSettings
-    data: str
-    task: str | None = None
-    rows: int | None = None
-    system: str | None = None
-    use_hf: bool = False
-
-    def __post_init__(self):
-        if self.task is not None and self.task not in TASKS:
-            raise InputError(f"must be one of {', '.join(TASKS)}, got {self.task!r}", field="task")
-        if self.rows is not None and self.rows < 1:
-            raise InputError(f"must be at least 1, got {self.rows}", field="rows")
-
-
-def evaluate(settings: EvalSettings, out: str | Path, console: Console) -> dict[str, Any]:
-    """Run an evaluation, write its two files into the folder `out` and return the summary."""
-    source = parse_source(
-        settings.data if settings.task is None else f"{settings.task}:{settings.data}", settings.use_hf
-    )
-    rows = read_rows(source, settings.rows)
-    system = settings.system
-    if system is None:
-        system, _ = system_prompt(settings.sampling.model, source.task)
-    conversations = [with_system(row["messages"], system, override=settings.system is not None) for row in rows]
-    completions = sample(settings.sampling, conversations, console)
-    records = grade_samples(source.task, rows, completions)
-    used = {**asdict(settings.sampling), "backend": choose_backend(settings.sampling.backend)}
-    used |= {"task": source.task.name, "data": settings.data, "rows": settings.rows, "system": system}
+    if task is not None and task not in TASKS:
+        raise InputError(f"must be one of {', '.join(TASKS)}, got {task!r}", field="task")
+    source = parse_source(data if task is None else f"{task}:{data}", use_hf)
+    rows = read_rows(source, limit)
+    prompt = system_prompt(sampling.model, source.task)[0] if system is None else system
+    conversations = [with_system(row["messages"], prompt, override=system is not None) for row in rows]
+    records = grade_samples(source.task, rows, sample(sampling, conversations, console))
+    used = {**asdict(sampling), "backend": choose_backend(sampling.backend)}
+    used |= {"task": source.task.name, "data": data, "rows": limit, "system": prompt}
     summary = {"settings": used, **summarize(records)}
     write_jsonl(Path(out) / RECORDS, records)
     write_json(Path(out) / SUMMARY, summary)
@@ -85,18 +73,14 @@ def read_rows(source: Source, limit: int | None = None) -> list[dict[str, Any]]:
 def grade_samples(
     task: Task, rows: Sequence[Mapping[str, Any]], completions: Sequence[Sequence[Completion]]
 ) -> list[dict[str, Any]]:
-    """One record for each completion; `completions[i]` are those of `rows[i]`."""
-    samples = [
-        (index, number, completion)
-        for index, group in enumerate(completions)
-        for number, completion in enumerate(group)
-    ]
+    """One record for each completion, with the columns that its reward reads; `completions[i]` are of `rows[i]`."""
+    samples = [(index, number, each) for index, group in enumerate(completions) for number, each in enumerate(group)]
     grades = grade(task, [rows[index] for index, _, _ in samples], [completion.text for *_, completion in samples])
     return [
         {
             "index": index,
             "sample": number,
-            **{column: rows[index][column] for column in reward_columns(task, rows[index])},
+            **{column: rows[index][column] for column in task.reward_columns or rows[index] if column != "messages"},
             "completion": completion.text,
             "reward": reward,
             "format": has_format(completion.text),
@@ -106,11 +90,6 @@ def grade_samples(
         }
         for (index, number, completion), (reward, reason) in zip(samples, grades, strict=True)
     ]
-
-
-def reward_columns(task: Task, row: Mapping[str, Any]) -> list[str]:
-    """The columns of a preprocessed row that tell its completions' rewards."""
-    return list(task.reward_columns) or [column for column in row if column != "messages"]
 
 
 def has_format(text: str) -> bool:

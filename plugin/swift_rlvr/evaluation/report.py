@@ -8,8 +8,6 @@ logging step; ms-swift writes it with `--log_completions true`), and the summari
 writes `report/curves.png` and `report/report.md`.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -43,16 +41,16 @@ def read_steps(run: str | Path) -> list[dict[str, Any]]:
 
     A resumed run logs some steps again. Lines of evaluations and of the end of the training are skipped.
     """
-    steps = {}
-    for number, row in read_jsonl(Path(run) / LOG):
+    path, steps = Path(run) / LOG, {}
+    for number, row in read_jsonl(path):
         if "reward" not in row:
             continue
-        step, separator, _ = str(row.get("global_step/max_steps", "")).partition("/")
-        if not separator or not step.isdigit():
-            raise InputError(f'{Path(run) / LOG}, line {number}: expected "global_step/max_steps" such as "7/100"')
-        steps[int(step)] = {"step": int(step), **row}
+        step = re.match(r"([0-9]+)/", str(row.get("global_step/max_steps")))
+        if step is None:
+            raise InputError(f'{path}, line {number}: expected "global_step/max_steps" such as "7/100"')
+        steps[int(step[1])] = {"step": int(step[1]), **row}
     if not steps:
-        raise InputError(f'{Path(run) / LOG}: no training step is logged, no line has "reward"')
+        raise InputError(f'{path}: no training step is logged, no line has "reward"')
     return [steps[step] for step in sorted(steps)]
 
 
@@ -70,8 +68,7 @@ def smoothed(values: Sequence[float], window: int) -> list[float]:
 def panels(steps: Sequence[dict[str, Any]]) -> list[Panel]:
     """The panels that the logged values allow: the rewards for the format, all other rewards, and the rest."""
     logged = {key for step in steps for key in step}
-    means = sorted(key for key in logged if key.startswith("rewards/") and key.endswith("/mean"))
-    names = {key: key.split("/")[1] for key in means}
+    names = {key: key.split("/")[1] for key in sorted(logged) if re.fullmatch("rewards/.*/mean", key)}
     rewards = {key: name for key, name in names.items() if name not in FORMATS}
     formats = {key: name for key, name in names.items() if name in FORMATS}
     reward = next(iter(rewards.values()), "")

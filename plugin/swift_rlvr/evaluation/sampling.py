@@ -4,8 +4,6 @@ Completions are sampled from the policy as it is: by temperature alone, without 
 model's generation_config. Imports torch, transformers and vllm only when called.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -115,10 +113,7 @@ def sample(
 
 def prompt_ids(tokenizer: Any, conversations: Sequence[list[dict[str, str]]]) -> list[list[int]]:
     """Each conversation as token ids, up to where the model begins to write."""
-    return [
-        tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
-        for messages in conversations
-    ]
+    return tokenizer.apply_chat_template(list(conversations), add_generation_prompt=True, return_dict=False)
 
 
 def choose_backend(backend: str) -> str:
@@ -168,8 +163,7 @@ def _with_vllm(settings: SamplingSettings, prompts: Sequence[Sequence[int]]) -> 
     from transformers import AutoConfig
     from vllm import LLM, SamplingParams
 
-    config = load_pretrained(AutoConfig, settings.model)
-    check_length("max_new_tokens", settings.max_new_tokens, prompts, config)
+    check_length("max_new_tokens", settings.max_new_tokens, prompts, load_pretrained(AutoConfig, settings.model))
     llm = LLM(
         settings.model,
         seed=settings.seed,

@@ -6,12 +6,10 @@ The forms of the lines are described in `swift_rlvr.evaluation.completion_files`
 and reported, and has no effect on other lines.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -21,6 +19,7 @@ from typing import Any, NamedTuple
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.completion_files import (
     FROM_PROMPT,
+    Item,
     column_names,
     is_completion,
     read_items,
@@ -81,60 +80,55 @@ class Tally:
 
 
 class Graded(NamedTuple):
-    """The grades of one block of lines of a file. Lines are counted from 1 in the block."""
+    """The grades of one block of lines of a file, `size` bytes long.
+
+    places: (line, position) of each completion. grades: for each reward, the grade of each completion.
+    from_prompt: how many rows got nums and target from their prompt. problems: what cannot be used, where and why.
+    """
 
     file: str
     size: int
-    """In bytes."""
-    lines: int
     places: list[tuple[int, int | None]]
-    """(line, position) of each completion."""
     grades: list[list[Grade]]
-    """For each reward, the grade of each completion."""
     from_prompt: int
-    problems: list[tuple[int, int | None, str]]
-    """(line, position, message)."""
+    problems: list[str]
 
 
-def grade_block(part: tuple[str, bytes], rewards: Sequence[Reward]) -> Graded:
+def grade_block(part: tuple[str, int, bytes], rewards: Sequence[Reward]) -> Graded:
     """Grade the completions of a part of a file, as `read_blocks` yields it."""
-    file, block = part
+    file, first, block = part
     needed = frozenset(name for reward in rewards for name in reward.columns)
-    places: list[tuple[int, int | None]] = []
-    completions: list[object] = []
-    rows: list[dict[str, Any]] = []
-    problems: list[tuple[int, int | None, str]] = []
+    usable: list[tuple[int, Item]] = []
+    problems: list[str] = []
     from_prompt = 0
-    lines = block.split(b"\n")
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(block.split(b"\n"), start=first):
         if not line or line.isspace():
             continue
         try:
             items = read_items(line)
         except LineError as error:
-            problems.append((number, None, str(error)))
+            problems.append(f"{file}, line {number}: {error}")
             continue
-        for position, completion, row in items:
-            if not needed <= row.keys() and needed >= FROM_PROMPT:
-                completed = with_columns_from_prompt(row)
-                from_prompt += completed is not row
-                row = completed
-            problem = _problem(completion, row, rewards, needed)
+        for item in items:
+            if not needed <= item.row.keys() and needed >= FROM_PROMPT:
+                row = with_columns_from_prompt(item.row)
+                from_prompt += row is not item.row
+                item = item._replace(row=row)
+            problem = _problem(item.completion, item.row, rewards)
             if problem:
-                problems.append((number, position, problem))
-                continue
-            places.append((number, position))
-            completions.append(completion)
-            rows.append(row)
+                within = "" if item.position is None else f", completion {item.position}"
+                problems.append(f"{file}, line {number}{within}: {problem}")
+            else:
+                usable.append((number, item))
+    completions, rows = [item.completion for _, item in usable], [item.row for _, item in usable]
     grades = [reward.grades(completions, **columns_for(reward, rows)) for reward in rewards]
-    return Graded(file, len(block), len(lines) - (not lines[-1]), places, grades, from_prompt, problems)
+    places = [(number, item.position) for number, item in usable]
+    return Graded(file, len(block), places, grades, from_prompt, problems)
 
 
-def _problem(completion: object, row: Mapping[str, Any], rewards: Iterable[Reward], needed: frozenset) -> str | None:
+def _problem(completion: object, row: Mapping[str, Any], rewards: Iterable[Reward]) -> str | None:
     if not is_completion(completion):
         return f"expected a text or a list of messages, got {brief(completion)}"
-    if needed <= row.keys():
-        return None
     for reward in rewards:
         name = missing_column(reward, row)
         if name is not None:
@@ -165,7 +159,7 @@ class Scoring:
     ):
         self.files = list(dict.fromkeys(map(str, files)))  # one that is named twice counts once
         self.rewards, self.strict, self.advance = rewards, strict, advance
-        self.size = sum(map(file_size, self.files))
+        self.size = sum(map(_file_size, self.files))
         self.workers = workers or max(1, min(usable_cores(), self.size // _WORTH_A_WORKER))
         self.completions = self.from_prompt = self.unusable = 0
         self.problems: list[str] = []
@@ -175,7 +169,8 @@ class Scoring:
     def run(self, out: str | Path | None = None) -> dict[str, Any]:
         """Grade everything, write one record a completion to the file `out` if there is one; returns the summary."""
         if out is None:
-            deque(self.records(), maxlen=0)
+            for _ in self.records():
+                pass
         elif Path(out).resolve() in [Path(path).resolve() for path in self.files]:
             raise InputError(f"{out}: this is a file to be graded, and would be replaced", field="out")
         else:
@@ -186,40 +181,29 @@ class Scoring:
         """Grade everything, yielding a record for each completion, in order."""
         start = time.perf_counter()
         names = [reward.name for reward in self.rewards]
-        grade: Callable[[tuple[str, bytes]], Graded] = partial(grade_block, rewards=self.rewards)
-        file, before = "", 0
+        grade: Callable[[tuple[str, int, bytes]], Graded] = partial(grade_block, rewards=self.rewards)
         for block in map_in_order(grade, read_blocks(self.files), self.workers):
-            if block.file != file:
-                file, before = block.file, 0
-            self._count(before, block)
+            if self.strict and block.problems:
+                raise InputError(block.problems[0])
+            self.problems += block.problems[: SHOWN_PROBLEMS - len(self.problems)]
+            self.unusable += len(block.problems)
+            self.completions += len(block.places)
+            self.from_prompt += block.from_prompt
+            for tally, counted in zip(self.tallies, block.grades, strict=True):
+                tally.add(counted)
             for (line, position), grades in zip(block.places, zip(*block.grades, strict=True), strict=True):
                 yield {
-                    "file": file,
-                    "line": before + line,
+                    "file": block.file,
+                    "line": line,
                     **({} if position is None else {"position": position}),
                     "rewards": {name: grade.reward for name, grade in zip(names, grades, strict=True)},
                     "reasons": {name: grade.reason for name, grade in zip(names, grades, strict=True)},
                 }
-            before += block.lines
             self.advance(block.size)
         self.seconds = time.perf_counter() - start
         if not self.completions:
             named = "; ".join(self.problems[:3])
             raise InputError(f"no line can be used: {named}" if named else "no completions: there are only empty lines")
-
-    def _count(self, before: int, block: Graded) -> None:
-        for line, position, message in block.problems:
-            within = "" if position is None else f", completion {position}"
-            described = f"{block.file}, line {before + line}{within}: {message}"
-            if self.strict:
-                raise InputError(described)
-            if len(self.problems) < SHOWN_PROBLEMS:
-                self.problems.append(described)
-        self.completions += len(block.places)
-        self.from_prompt += block.from_prompt
-        self.unusable += len(block.problems)
-        for tally, grades in zip(self.tallies, block.grades, strict=True):
-            tally.add(grades)
 
     def summary(self) -> dict[str, Any]:
         """All counts and figures, by name. `unusable` counts lines, and single completions of lines with many."""
@@ -239,16 +223,18 @@ class Scoring:
         }
 
 
-def read_blocks(files: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield (file, some whole lines of it), in order."""
+def read_blocks(files: Iterable[str]) -> Iterator[tuple[str, int, bytes]]:
+    """Yield (file, number of a line from 1, that line and some more), in order."""
     for path in files:
         with opened(path) as file:
+            number = 1
             while block := file.read(_BLOCK):
-                yield path, block + file.readline()
+                block += file.readline()
+                yield path, number, block
+                number += block.count(b"\n")
 
 
-def file_size(path: str | Path) -> int:
-    """The size of a file in bytes; InputError for one that cannot be read or is empty."""
+def _file_size(path: str) -> int:
     with opened(path) as file:
         size = file.seek(0, os.SEEK_END)
     if not size:

@@ -4,8 +4,6 @@ A record is one graded completion: `index` (its task), `reward` (None where it c
 `tokens` and `finish` ("stop" or "length"), beside the texts.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -64,36 +62,27 @@ def summarize(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     samples = min(map(len, by_task.values()), default=0)
     ks = [k for k in (2**power for power in range(20)) if k <= samples]
     success = _mean([_mean(right) for right in by_task.values()]) if by_task else None
-    interval = None if success is None else list(wilson(success, len(by_task)))
+    reasons = Counter(record["reason"] for record in records)
     return {
         "tasks": len(by_task),
         "completions": len(records),
         "ungraded": sum(record["reward"] is None for record in records),
         "success": success,
-        "success_interval": interval,
+        "success_interval": None if success is None else list(wilson(success, len(by_task))),
         "pass_at_k": {str(k): _mean([pass_at_k(len(right), sum(right), k) for right in by_task.values()]) for k in ks},
         "format": _mean([record["format"] for record in records]),
         "mean_tokens": _mean([record["tokens"] for record in records]),
         "cut_off": _mean([record["finish"] == "length" for record in records]),
-        "reasons": {
-            reason: count / len(records) for reason, count in Counter(r["reason"] for r in records).most_common()
-        },
+        "reasons": {reason: count / len(records) for reason, count in reasons.most_common()},
     }
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """Two summaries side by side, with the settings in which they differ apart from the model."""
-    settings = [before.get("settings", {}), after.get("settings", {})]
-    names = sorted((settings[0].keys() | settings[1].keys()) - {"model"})
-    return {
-        "before": dict(before),
-        "after": dict(after),
-        "different_settings": {
-            name: [side.get(name) for side in settings]
-            for name in names
-            if settings[0].get(name) != settings[1].get(name)
-        },
-    }
+    old, new = before.get("settings", {}), after.get("settings", {})
+    names = sorted((old.keys() | new.keys()) - {"model"})
+    different = {name: [old.get(name), new.get(name)] for name in names if old.get(name) != new.get(name)}
+    return {"before": dict(before), "after": dict(after), "different_settings": different}
 
 
 def comparison_table(comparison: Mapping[str, Any]) -> list[tuple[str, ...]]:

@@ -7,8 +7,6 @@ arithmetic and copying numbers; the second has short ones, which set the probabi
 before reinforcement learning. Leaves out: several devices, resuming.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import random
@@ -28,45 +26,29 @@ from swift_rlvr.tiny_model import WEIGHTS
 from swift_rlvr.tiny_model.tokenizer import build_tokenizer
 from swift_rlvr.tiny_model.traces import compare, trace, trials
 
+BATCH_SIZE, WARMUP = 32, 50
+
 
 @dataclass(frozen=True)
 class Phase:
     """A stretch of supervised training.
 
     give_up: probability of stopping after a miss in the traces of this phase.
-    lr: peak learning rate, reached after `warmup` of the `steps` and followed by a cosine to a tenth.
+    lr: peak learning rate, reached after `WARMUP` of the `steps` and followed by a cosine to a tenth.
     """
 
     steps: int
     give_up: float
     lr: float
-    warmup: int = 50
 
     def lr_at(self, step: int) -> float:
-        if step < self.warmup:
-            return self.lr * (step + 1) / self.warmup
-        progress = (step - self.warmup) / max(1, self.steps - self.warmup)
+        if step < WARMUP:
+            return self.lr * (step + 1) / WARMUP
+        progress = (step - WARMUP) / max(1, self.steps - WARMUP)
         return self.lr * (0.1 + 0.45 * (1 + math.cos(math.pi * progress)))
 
 
 PHASES = (Phase(4500, give_up=0.05, lr=3e-3), Phase(200, give_up=0.25, lr=3e-4))
-
-
-def model_config(vocab_size: int, eos: int, pad: int) -> Qwen2Config:
-    return Qwen2Config(
-        vocab_size=vocab_size,
-        hidden_size=128,
-        intermediate_size=384,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=1024,
-        rope_theta=10000.0,
-        tie_word_embeddings=True,
-        bos_token_id=None,
-        eos_token_id=eos,
-        pad_token_id=pad,
-    )
 
 
 def chat_prompt(tokenizer, nums: list[int], target: int) -> list[int]:
@@ -75,8 +57,8 @@ def chat_prompt(tokenizer, nums: list[int], target: int) -> list[int]:
     return tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
 
 
-def batches(tokenizer, rows: list[dict], phase: Phase, size: int, rng: random.Random) -> Iterator[tuple]:
-    """Yields (input_ids, labels, tokens): int64 [size, length] twice, labels -100 on the prompt and on padding.
+def batches(tokenizer, rows: list[dict], give_up: float, rng: random.Random) -> Iterator[tuple]:
+    """Yields (input_ids, labels, tokens): int64 [BATCH_SIZE, length] twice, labels -100 on the prompt and on padding.
 
     Rows are drawn at random and sorted by length within blocks of 16 batches, which saves padding. `tokens` is the mean
     number of labels of the block's batches, for the loss: divided by each batch's own number, it would weigh the tokens
@@ -85,14 +67,14 @@ def batches(tokenizer, rows: list[dict], phase: Phase, size: int, rng: random.Ra
     pad, end = tokenizer.pad_token_id, tokenizer.convert_tokens_to_ids("<|im_end|>")
     while True:
         block = []
-        for row in rng.choices(rows, k=16 * size):
+        for row in rng.choices(rows, k=16 * BATCH_SIZE):
             nums = rng.sample(row["nums"], len(row["nums"]))
             prompt = chat_prompt(tokenizer, nums, row["target"])
-            completion = tokenizer.encode(trace(rng, nums, row["target"], phase.give_up)) + [end]
+            completion = tokenizer.encode(trace(rng, nums, row["target"], give_up)) + [end]
             block.append((prompt + completion, len(prompt)))
         tokens = sum(len(ids) - n for ids, n in block) / 16
         block.sort(key=lambda item: len(item[0]))
-        chunks = [block[i : i + size] for i in range(0, len(block), size)]
+        chunks = [block[i : i + BATCH_SIZE] for i in range(0, len(block), BATCH_SIZE)]
         rng.shuffle(chunks)
         for chunk in chunks:
             length = max(len(ids) for ids, _ in chunk)
@@ -102,24 +84,20 @@ def batches(tokenizer, rows: list[dict], phase: Phase, size: int, rng: random.Ra
 
 
 @torch.no_grad()
-def quality(model: Qwen2ForCausalLM, tokenizer, rows: list[dict], seed: int = 0) -> dict[str, float]:
+def quality(model: Qwen2ForCausalLM, tokenizer, rows: list[dict]) -> dict[str, float]:
     """Samples one completion per row at temperature 1.0 and measures what the model has learned.
 
     Returns:
         success: share of right answers; valid: share of trials that use each number once and calculate and compare
         correctly; repeats: share of trials that repeat an earlier one; trials, tokens: means per completion.
     """
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     prompts = [chat_prompt(tokenizer, row["nums"], row["target"]) for row in rows]
     width = max(map(len, prompts))
     pad = tokenizer.pad_token_id
-    output = model.generate(
-        torch.tensor([[pad] * (width - len(ids)) + ids for ids in prompts]),
-        attention_mask=torch.tensor([[0] * (width - len(ids)) + [1] * len(ids) for ids in prompts]),
-        do_sample=True,
-        top_k=0,
-        max_new_tokens=300,
-    )
+    padded = torch.tensor([[pad] * (width - len(ids)) + ids for ids in prompts])
+    mask = torch.tensor([[0] * (width - len(ids)) + [1] * len(ids) for ids in prompts])
+    output = model.generate(padded, attention_mask=mask, do_sample=True, top_k=0, max_new_tokens=300)
     completions = tokenizer.batch_decode(output[:, width:], skip_special_tokens=True)
     success = valid = repeats = total = 0
     for row, completion in zip(rows, completions, strict=True):
@@ -129,16 +107,12 @@ def quality(model: Qwen2ForCausalLM, tokenizer, rows: list[dict], seed: int = 0)
         total += len(lines)
         repeats += len(lines) - len(set(lines))
         valid += sum(line in known for line in lines)
-    return {
-        "success": success / len(rows),
-        "valid": valid / max(1, total),
-        "repeats": repeats / max(1, total),
-        "trials": total / len(rows),
-        "tokens": (output[:, width:] != pad).sum().item() / len(rows),
-    }
+    tokens = (output[:, width:] != pad).sum().item()
+    shares = {"success": success / len(rows), "valid": valid / max(1, total), "repeats": repeats / max(1, total)}
+    return {**shares, "trials": total / len(rows), "tokens": tokens / len(rows)}
 
 
-def train(out: Path, phases: tuple[Phase, ...] = PHASES, batch_size: int = 32, seed: int = 0) -> None:
+def train(out: Path, seed: int = 0) -> None:
     """Trains tokenizer and model and writes both to `out`; prints a line every 25 steps."""
     torch.manual_seed(seed)
     rng = random.Random(seed)
@@ -146,12 +120,16 @@ def train(out: Path, phases: tuple[Phase, ...] = PHASES, batch_size: int = 32, s
     held_out = rng.sample(list(make_tasks(TINY, "test", seed=0, rows=None)), 200)
     texts = ["\n".join(m["content"] for m in to_messages(row["nums"], row["target"])) for row in rows[:200]]
     tokenizer = build_tokenizer(texts + ["system\n", "user\n", "assistant\n", " low high yes"] * 200)
-    ends = tokenizer.eos_token_id, tokenizer.pad_token_id
-    model = Qwen2ForCausalLM(model_config(len(tokenizer), *ends))
+    config = Qwen2Config(
+        vocab_size=len(tokenizer), hidden_size=128, intermediate_size=384, num_hidden_layers=4, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=1024, rope_theta=10000.0, tie_word_embeddings=True,
+        bos_token_id=None, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
+    )  # fmt: skip
+    model = Qwen2ForCausalLM(config)
     print(f"{model.num_parameters():,} parameters, {len(tokenizer)} tokens, {len(rows)} tasks to train on", flush=True)
     optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=0.01)
-    for phase in phases:
-        data = batches(tokenizer, rows, phase, batch_size, rng)
+    for phase in PHASES:
+        data = batches(tokenizer, rows, phase.give_up, rng)
         start = time.time()
         for step in range(phase.steps):
             for group in optimizer.param_groups:
@@ -173,13 +151,9 @@ def train(out: Path, phases: tuple[Phase, ...] = PHASES, batch_size: int = 32, s
                 tokenizer.save_pretrained(out)
 
 
-def main() -> None:
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, default=WEIGHTS, help="folder to write (default: the package's weights)")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    train(args.out, seed=args.seed)
-
-
-if __name__ == "__main__":
-    main()
+    train(args.out, args.seed)

@@ -4,8 +4,6 @@ Qwen2 splits numbers into digits. Here 10 to 99 and the think and answer tags ar
 takes 12 tokens and arithmetic is a look-up. All other text is encoded byte by byte.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 
@@ -14,26 +12,23 @@ from tokenizers.pre_tokenizers import ByteLevel
 from transformers import Qwen2Tokenizer
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
+VOCABULARY = 640  # at most, without added tokens
 CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 
 
-def build_tokenizer(texts: Iterable[str], vocab_size: int = 640) -> Qwen2Tokenizer:
-    """Trains the merges on `texts`, whose words become single tokens, and adds the tags and the two-digit numbers.
-
-    vocab_size: of the BPE at most, without added tokens; at least 256.
-    """
+def build_tokenizer(texts: Iterable[str]) -> Qwen2Tokenizer:
+    """Trains the merges on `texts`, whose words become single tokens, and adds the tags and the two-digit numbers."""
     specials = {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>", "unk_token": "<|endoftext|>"}
-    blank = Qwen2Tokenizer(**specials)
     trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size,
+        vocab_size=VOCABULARY,
         special_tokens=["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
         initial_alphabet=sorted(ByteLevel.alphabet()),
         show_progress=False,
     )
-    bpe = blank.backend_tokenizer
+    bpe = Qwen2Tokenizer(**specials).backend_tokenizer
     bpe.train_from_iterator(texts, trainer)
     model = json.loads(bpe.to_str())["model"]
     merges = [tuple(merge) for merge in model["merges"]]

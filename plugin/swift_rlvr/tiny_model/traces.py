@@ -10,12 +10,10 @@ Leaves out: more than three numbers, negative and fractional intermediate result
 each result is one token of the tiny tokenizer.
 """
 
-from __future__ import annotations
-
 import random
 from functools import lru_cache
 
-MAX_RESULT = 99
+MAX_RESULT, MAX_TRIALS = 99, 20
 
 Step = tuple[int, str, int, int]  # left operand, operator, right operand, result
 
@@ -51,19 +49,18 @@ def compare(value: int, target: int) -> str:
     return " low" if value < target else " high" if value > target else " yes"
 
 
-def trace(rng: random.Random, nums: list[int], target: int, give_up: float, max_trials: int = 20) -> str:
-    """One completion: a random search without repeated trials, then the answer.
+def trace(rng: random.Random, nums: list[int], target: int, give_up: float) -> str:
+    """One completion: a random search of at most `MAX_TRIALS` trials, none repeated, then the answer.
 
     Args:
         rng: the trace is a pure function of its state and the other arguments.
         nums: three numbers.
         give_up: probability in [0, 1] of stopping after a miss.
-        max_trials: the search stops after so many in any case.
     """
     a, b, c = sorted(nums)
     pool = trials((a, b, c))
     lines = []
-    for trial in rng.sample(pool, min(max_trials, len(pool))):
+    for trial in rng.sample(pool, min(MAX_TRIALS, len(pool))):
         line, expression, value = trial
         lines.append(line + compare(value, target))
         if value == target or rng.random() < give_up:

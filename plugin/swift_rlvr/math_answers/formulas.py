@@ -12,15 +12,18 @@ fit that form or exceeds the size limits below.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 
 MAX_TERMS, MAX_DEGREE, MAX_BITS = 60, 40, 2000
 _LARGEST_RADICAND = 10**6
 
 Powers = tuple[tuple[str, int], ...]  # ((symbol, exponent), ...), sorted by symbol
-Terms = dict[tuple[int, Powers], Fraction]  # {(square-free integer under the root, powers): coefficient}, no zeros
-_UNIT: tuple[int, Powers] = (1, ())  # the term of a rational number
+Term = tuple[int, Powers]  # (square-free integer under the root, powers)
+Terms = dict[Term, Fraction]  # {term: coefficient}, no zeros
+_UNIT: Term = (1, ())  # the term of a rational number
 _ONE: Terms = {_UNIT: Fraction(1)}
 
 
@@ -36,19 +39,16 @@ class Formula:
     bottom: Terms
 
     def __neg__(self) -> Formula:
-        return constant(-1) * self
+        return Formula(_negative(self.top), self.bottom)
 
     def __add__(self, other: Formula) -> Formula:
-        return self._sum(other, 1)
+        if self.bottom == other.bottom:
+            return Formula(_plus(self.top, other.top), self.bottom)
+        top = _plus(_times(self.top, other.bottom), _times(other.top, self.bottom))
+        return Formula(top, _times(self.bottom, other.bottom))
 
     def __sub__(self, other: Formula) -> Formula:
-        return self._sum(other, -1)
-
-    def _sum(self, other: Formula, sign: int) -> Formula:
-        if self.bottom == other.bottom:
-            return Formula(_plus(self.top, other.top, sign), self.bottom)
-        tops = _times(self.top, other.bottom), _times(other.top, self.bottom)
-        return Formula(_plus(*tops, sign), _times(self.bottom, other.bottom))
+        return self + -other
 
     def __mul__(self, other: Formula) -> Formula:
         return Formula(_times(self.top, other.top), _times(self.bottom, other.bottom))
@@ -111,9 +111,7 @@ class Formula:
 
     def is_constant(self) -> bool:
         """Whether it contains no symbols but pi and e."""
-        return all(
-            symbol in ("pi", "e") for terms in (self.top, self.bottom) for _, powers in terms for symbol, _ in powers
-        )
+        return {name for _, powers in chain(self.top, self.bottom) for name, _ in powers} <= {"pi", "e"}
 
     def lone_symbol(self) -> str | None:
         """The name of the symbol that is the whole formula, if it is one."""
@@ -176,7 +174,7 @@ def same_formula(gold: Formula | Equation, answer: Formula | Equation) -> bool |
 def _same_equation(gold: Equation, answer: Equation) -> bool | None:
     try:
         first, second = (
-            _plus(_times(each.left.top, each.right.bottom), _times(each.right.top, each.left.bottom), -1)
+            _plus(_times(each.left.top, each.right.bottom), _negative(_times(each.right.top, each.left.bottom)))
             for each in (gold, answer)
         )
     except NotAFormula:
@@ -194,13 +192,12 @@ def _same_equation(gold: Equation, answer: Equation) -> bool | None:
     return False if linear else None
 
 
-def _plus(first: Terms, second: Terms, sign: int) -> Terms:
-    result = dict(first)
-    for term, value in second.items():
-        _add(result, term, sign * value)
-    if len(result) > MAX_TERMS:
-        raise NotAFormula
-    return result
+def _negative(terms: Terms) -> Terms:
+    return {term: -value for term, value in terms.items()}
+
+
+def _plus(first: Terms, second: Terms) -> Terms:
+    return _collect(chain(first.items(), second.items()))
 
 
 def _times(first: Terms, second: Terms) -> Terms:
@@ -210,30 +207,30 @@ def _times(first: Terms, second: Terms) -> Terms:
         return first
     if len(first) * len(second) > MAX_TERMS * MAX_TERMS:
         raise NotAFormula
-    result: Terms = {}
+    products = []
     for (root_a, powers_a), a in first.items():
         for (root_b, powers_b), b in second.items():
             shared = math.gcd(root_a, root_b)
             value = a * b * (-shared if root_a < 0 and root_b < 0 else shared)
             if value.numerator.bit_length() + value.denominator.bit_length() > MAX_BITS:
                 raise NotAFormula
-            _add(result, (root_a * root_b // (shared * shared), _multiply_powers(powers_a, powers_b)), value)
+            term = root_a * root_b // (shared * shared), _multiply_powers(powers_a, powers_b)
+            products.append((term, value))
+    return _collect(products)
+
+
+def _collect(values: Iterable[tuple[Term, Fraction]]) -> Terms:
+    """The sum of all values, by term."""
+    sums: Terms = {}
+    for term, value in values:
+        sums[term] = sums.get(term, 0) + value
+    result = {term: value for term, value in sums.items() if value}
     if len(result) > MAX_TERMS:
         raise NotAFormula
     return result
 
 
-def _add(terms: Terms, term: tuple[int, Powers], value: Fraction) -> None:
-    total = terms.get(term, 0) + value
-    if total:
-        terms[term] = total
-    else:
-        terms.pop(term, None)
-
-
 def _multiply_powers(first: Powers, second: Powers) -> Powers:
-    if not first or not second:
-        return first or second
     powers = dict(first)
     for name, power in second:
         powers[name] = powers.get(name, 0) + power

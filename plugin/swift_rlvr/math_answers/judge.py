@@ -13,8 +13,6 @@ math_verify (https://github.com/huggingface/Math-Verify) decides. Three things a
   result in a hundred times the time.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import Any
@@ -48,7 +46,7 @@ _TRIGONOMETRY = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![A-Za-z])")
 _HALF_RELATION = re.compile(r"\s*(?:\\(?:neq?|approx|sim|not|leq?|geq?)(?![A-Za-z])|[<>=≈≠~]|!=)")
 _BARE_ROOT = re.compile(r"(\\sqrt\s*\[[^\[\]]{1,20}\])\s*(\w)")
 _HIDDEN = re.compile(r"\\(?:[hv]?phantom|cancel|bcancel|xcancel|sout)(?![A-Za-z])")
-_OR = re.compile(r"(?:\s+or\s+|\\lor(?![A-Za-z])|\\vee(?![A-Za-z])|∨)")
+_OR = re.compile(r"\s+or\s+|\\(?:lor|vee)(?![A-Za-z])|∨")
 _INEQUALITY = re.compile(r"[<>≤≥]|\\[lg]eq?(?![A-Za-z])")
 
 
@@ -78,8 +76,8 @@ def prepare(text: str) -> str:
     text = _ROOT.sub(lambda match: rf"\sqrt{{{match[1] or match[2]}}}", text)
     text = _NAME.sub(lambda match: rf"\{NAMES.get(match[0], match[0])} ", text)
     text = _COLOR.sub("", text)
-    if len(_GREATER.findall(text)) > 1 and not _LESS.search(text):  # the grammar knows only rising chains
-        parts, signs = _GREATER.split(text), _GREATER.findall(text)
+    parts, signs = _GREATER.split(text), _GREATER.findall(text)
+    if len(signs) > 1 and not _LESS.search(text):  # the grammar knows only rising chains
         text = parts.pop()
         for part, sign in zip(reversed(parts), reversed(signs), strict=True):
             text += ("<" if sign == ">" else r"\leq ") + part
@@ -96,7 +94,11 @@ def parse_formula(text: str) -> list[Any]:
     if _HALF_RELATION.match(text) or _HIDDEN.search(text):
         return []
     if (parts := _OR.split(text, maxsplit=4))[1:] and all(map(_INEQUALITY.search, parts)):
-        return _union([parse_formula(part) for part in parts])
+        # `x < 1 or x > 2`: the set where one of several inequalities in one variable holds
+        relations = [relation for part in parts for relation in parse_formula(part) if isinstance(relation, Relational)]
+        symbols = set().union(*(relation.free_symbols for relation in relations))
+        is_set = len(relations) == len(parts) and len(symbols) == 1
+        return [Union(*(relation.as_set() for relation in relations))] if is_set else []
     latex = normalize_latex(text, NORMALIZATION)
     for formula in dict.fromkeys((latex, get_last_eq(latex))):
         is_complex = should_treat_as_complex(formula)
@@ -109,15 +111,6 @@ def parse_formula(text: str) -> list[Any]:
             except Exception:  # the grammar, the conversion and sympy raise exceptions of any type
                 continue
     return []
-
-
-def _union(alternatives: list[list[Any]]) -> list[Any]:
-    """The set where one of several inequalities in one variable holds: `x < 1 or x > 2`."""
-    relations = [relation for parsed in alternatives for relation in parsed if isinstance(relation, Relational)]
-    symbols = set().union(*(relation.free_symbols for relation in relations))
-    if len(relations) != len(alternatives) or len(symbols) != 1:
-        return []
-    return [Union(*(relation.as_set() for relation in relations))]
 
 
 @lru_cache(maxsize=4096)
@@ -144,10 +137,10 @@ def clearly_apart(gold: Any, answer: Any) -> bool:
     for side in (gold, answer):
         if not isinstance(side, Expr) or isinstance(side, Symbol) or get_pct_val(side) is not None:
             return False
-    symbols = sorted(gold.free_symbols, key=lambda symbol: symbol.name)
-    if [symbol.name for symbol in symbols] != sorted(symbol.name for symbol in answer.free_symbols):
+    names, others = (sorted(symbol.name for symbol in side.free_symbols) for side in (gold, answer))
+    if names != others:
         return False
-    place = {symbol.name: Rational(7 + 4 * n, 5 + 3 * n) for n, symbol in enumerate(symbols)}
+    place = {name: Rational(7 + 4 * n, 5 + 3 * n) for n, name in enumerate(names)}
     try:
         first, second = (
             complex(side.evalf(20, subs={symbol: place[symbol.name] for symbol in side.free_symbols}))

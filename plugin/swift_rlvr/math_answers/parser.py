@@ -4,8 +4,6 @@ Not read are functions, other roots, absolute values and whatever exceeds the li
 read in different ways: `1/2x`, `f(x)`, `2\\frac{1}{2}x`, `3^2!`, `5!!`. Computer algebra has to judge these.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from fractions import Fraction
@@ -14,10 +12,7 @@ from functools import lru_cache
 from swift_rlvr.math_answers.formulas import Equation, Formula, NotAFormula, constant, symbol
 
 MAX_CHARS, MAX_DEPTH = 200, 30
-_GREEK = (
-    "alpha", "beta", "gamma", "delta", "epsilon", "theta", "lambda", "mu", "rho", "sigma", "tau", "phi", "varphi",
-    "omega", "pi",
-)  # fmt: skip
+_GREEK = re.compile("alpha|beta|gamma|delta|epsilon|theta|lambda|mu|rho|sigma|tau|phi|varphi|omega|pi")
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+")
 _SUBSCRIPT = re.compile(r"_(?:(\w)|\{(\w+)\})")
@@ -40,7 +35,7 @@ def read_formula(text: str) -> Formula | Equation | None:
     if len(text) > MAX_CHARS or len(sides) > 2:
         return None
     try:
-        left, *right = (_Parser(side).read() for side in sides)
+        left, *right = (_Parser(side).whole() for side in sides)
     except (NotAFormula, ZeroDivisionError):
         return None
     return Equation(left, right[0]) if right else left
@@ -52,7 +47,7 @@ class _Parser:
     def __init__(self, text: str):
         self.text, self.place, self.depth = text, 0, 0
 
-    def read(self) -> Formula:
+    def whole(self) -> Formula:
         formula = self.sum()
         if self.place < len(self.text):
             raise NotAFormula
@@ -81,9 +76,7 @@ class _Parser:
         if self.depth > MAX_DEPTH:
             raise NotAFormula
         sign = self.take("+", "-")
-        result = self.product()
-        if sign == "-":
-            result = -result
+        result = -self.product() if sign == "-" else self.product()
         while sign := self.take("+", "-"):
             result = result + self.product() if sign == "+" else result - self.product()
         self.depth -= 1
@@ -139,26 +132,20 @@ class _Parser:
             return constant(Fraction(number[0].replace(",", "")))
         if self.peek() == "\\":
             return self.command()
-        if self.take("√"):
+        word = _WORD.match(self.text, self.place)
+        name = word[0] if word else self.peek()
+        self.place += len(name)
+        if name in ("√", "sqrt"):
             return self.argument().square_root()
-        if self.take("π"):
+        if name in ("π", "pi"):
             return self.symbol("pi")
-        if word := _WORD.match(self.text, self.place):
-            self.place = word.end()
-            if word[0] == "sqrt":
-                return self.argument().square_root()
-            if word[0] == "pi":
-                return self.symbol("pi")
-            raise NotAFormula  # sin, or a word of a sentence
-        letter = self.peek()
-        if not (letter.isascii() and letter.isalpha()):
+        if word or not (name.isascii() and name.isalpha()):  # sin, or a word of a sentence
             raise NotAFormula
-        self.place += 1
-        if letter == "i":
+        if name == "i":
             return constant(-1).square_root()
-        if letter in _FUNCTION_NAMES and self.peek() == "(":
+        if name in _FUNCTION_NAMES and self.peek() == "(":
             raise NotAFormula
-        return self.symbol(letter)
+        return self.symbol(name)
 
     def symbol(self, name: str) -> Formula:
         """The symbol of that name, with the subscript that follows."""
@@ -171,8 +158,7 @@ class _Parser:
         match = _COMMAND.match(self.text, self.place)
         if match is None:
             raise NotAFormula
-        self.place = match.end()
-        name = match[1]
+        self.place, name = match.end(), match[1]
         if name in ("frac", "dfrac", "tfrac"):
             return self.argument() / self.argument()
         if name == "sqrt":
@@ -182,7 +168,7 @@ class _Parser:
             if n.denominator != 1 or k.denominator != 1 or not 0 <= k <= n <= 200:
                 raise NotAFormula
             return constant(math.comb(int(n), int(k)))
-        if name in _GREEK:
+        if _GREEK.fullmatch(name):
             return self.symbol(name)
         raise NotAFormula
 
@@ -195,11 +181,9 @@ class _Parser:
             raise NotAFormula
         if degree == 2:
             return constant(value).square_root()
-        if value < 0 and degree == 4:
-            raise NotAFormula
         parts = [round(part ** (1 / int(degree))) for part in (abs(value.numerator), value.denominator)]
         root = Fraction(*parts) * (-1 if value < 0 else 1)
-        if root ** int(degree) != value:
+        if root ** int(degree) != value:  # irrational, or the fourth root of a negative number
             raise NotAFormula
         return constant(root)
 

@@ -5,10 +5,6 @@ under torchrun and after a fork. A "nursery" process loads sympy and forks the w
 locks with the calling process, so it does not matter what else is loaded there.
 """
 
-from __future__ import annotations
-
-import atexit
-import contextlib
 import math
 import os
 import socket
@@ -20,7 +16,6 @@ from collections import deque
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from weakref import WeakSet
 
 from swift_rlvr.errors import require
 
@@ -36,7 +31,6 @@ START_SECONDS = 120.0
 WORKER = "swift_rlvr.math_answers.worker"
 _TICKS = os.sysconf("SC_CLK_TCK")
 _GOLD = -1  # in place of an answer's index
-_open_pools: WeakSet[Pool] = WeakSet()
 
 
 @dataclass
@@ -129,7 +123,6 @@ class Pool:
     def __init__(self, size: int, timeout: float, batch_timeout: float):
         self.size, self.timeout, self.batch_timeout = size, timeout, batch_timeout
         self._reset()
-        _open_pools.add(self)
 
     def _reset(self) -> None:
         self._lock = threading.Lock()
@@ -225,8 +218,7 @@ class Pool:
         if ready != b"ready":
             self._stop()
             raise RuntimeError(
-                "the processes that compare mathematical answers do not start: "
-                f"try `{' '.join(command)}` by hand"
+                f"the processes that compare mathematical answers do not start: try `{' '.join(command)}` by hand"
             )
         self._workers = [self._fork() for _ in range(self.size)]
 
@@ -243,9 +235,9 @@ class Pool:
         self._workers = []
         if self._nursery is not None:
             self._control.close()  # the nursery then kills the workers and ends
-            with contextlib.suppress(subprocess.TimeoutExpired):
+            try:
                 self._nursery.wait(2)
-            if self._nursery.poll() is None:
+            except subprocess.TimeoutExpired:
                 self._nursery.kill()
                 self._nursery.wait()
         self._nursery = None
@@ -277,9 +269,3 @@ def _cpu_seconds(pid: int) -> float:
     except OSError:
         return math.inf
     return (int(fields[11]) + int(fields[12])) / _TICKS
-
-
-@atexit.register
-def _close_all() -> None:
-    for pool in list(_open_pools):
-        pool.close()

@@ -1,11 +1,8 @@
-r"""Answers that can be compared exactly without computer algebra: numbers, choices, words, formulas, sequences of them.
+r"""Text -> one of the kinds of values in `swift_rlvr.math_answers.values`, whose `same` then compares two exactly.
 
-`read` turns the text of an answer, LaTeX or plain, into one of the kinds of values in `swift_rlvr.math_answers.values`,
-or into None where it is something else. `values.same` then compares two values with rational arithmetic. Together they
-settle most answers of a mathematics dataset in microseconds; the others go to `swift_rlvr.math_answers.judge`.
+Together they settle most answers of a mathematics dataset in microseconds; the others go to
+`swift_rlvr.math_answers.judge`.
 """
-
-from __future__ import annotations
 
 import re
 from fractions import Fraction
@@ -45,7 +42,7 @@ _SCIENTIFIC = re.compile(
     rf"([+-]?)({_DECIMAL})\s*(?:[eE]\s*([+-]?\d{{1,3}})|(?:\\times|\\cdot|×|·|\*)\s*10\s*\^\s*\{{?\s*([+-]?\d{{1,3}})\s*\}}?)"
 )
 _INFINITY = re.compile(r"([+-]?)\s*\\infty")
-_CURRENCY = "$€£¥₹"
+_CURRENCY = re.compile("([+-]?)[$€£¥₹]")
 _CHOICE = re.compile(r"(\(\s*)?([A-Za-z])(\s*\)|[.:)])?")
 _CHOICE_AND_MORE = re.compile(r"(?:\(([A-Z])\)\s*|([A-Z])[.):]\s+)(?=[^\s,;/|&])(?!(?:and|or)\b)")
 _DIGIT_GAP = re.compile(r"(?<=\d)\s+(?=\d)(?!\d{3}(?!\d))")
@@ -121,15 +118,14 @@ def read(text: str) -> Value | None:
 
 def _value(text: str, depth: int) -> Value | None:
     set_as_text = r"\text" in text or r"\mathrm" in text or r"\mathbf" in text
-    written, text = text, tidy(text)
-    lead_in = _LEAD_IN.match(text)
-    if lead_in and lead_in.end() < len(text):
-        text = tidy(text[lead_in.end() :])
-    value = _read(text, set_as_text, depth)
+    tidied = tidy(text)
+    lead_in = _LEAD_IN.match(tidied)
+    if lead_in and lead_in.end() < len(tidied):
+        tidied = tidy(tidied[lead_in.end() :])
+    value = _read(tidied, set_as_text, depth)
     if value is None or isinstance(value, (Formula, Equation)):
-        rest, unit = split_unit(written)
-        formula = read_formula(rest) if unit else None
-        if formula is not None:
+        rest, unit = split_unit(text)
+        if unit and (formula := read_formula(rest)):
             return Quantity(formula, unit)
     return value
 
@@ -143,29 +139,26 @@ def split_unit(text: str) -> tuple[str, str]:
     bare = _bare(text)
     start = max(bare.rfind(command) for command in (r"\text", r"\mathrm", r"\mbox"))
     match = _TEXT_UNIT.fullmatch(bare, start) if start > 0 else None
-    unit = read_unit(f" {match[1].strip()}{match[2]}") if match else None
-    if unit:
+    if match and (unit := read_unit(f" {match[1].strip()}{match[2]}")):
         return tidy(bare[:start]), unit
     bare = tidy(text)
     start = bare.rfind(" ")
     match = _PLAIN_UNIT.fullmatch(bare, start) if start > 0 else None
-    unit = read_unit(match[1] + match[2]) if match else None
-    if unit:
-        value = read_formula(bare[:start].rstrip())
-        value = value.right if isinstance(value, Equation) else value
-        if value is not None and (unit == "degree" or value.is_constant()):
-            return bare[:start].rstrip(), unit
+    if match and (unit := read_unit(match[1] + match[2])):
+        rest = bare[:start].rstrip()
+        formula = read_formula(rest)
+        value = formula.right if isinstance(formula, Equation) else formula
+        if value and (unit == "degree" or value.is_constant()):
+            return rest, unit
     return bare, ""
 
 
 def _read(text: str, set_as_text: bool, depth: int) -> Value | None:
     if not text or depth > 2:
         return None
-    value = _number(text)
-    if value is not None:
+    if value := _number(text):
         return value
-    infinity = _INFINITY.fullmatch(text)
-    if infinity:
+    if infinity := _INFINITY.fullmatch(text):
         return Infinity(-1 if infinity[1] == "-" else 1)
     choice = _CHOICE.fullmatch(text)
     if choice and bool(choice[1]) <= bool(choice[3]):
@@ -180,19 +173,18 @@ def _read(text: str, set_as_text: bool, depth: int) -> Value | None:
         words = text.lower().split()
         words = words[1:] if words[0] in ("a", "an", "the") and len(words) > 1 else words
         return Words(" ".join(words), set_as_text or len(text) > 3 or words[0] in _SHORT_WORDS)
-    sequence = _sequence(text, set_as_text, depth)
-    return read_formula(text) if sequence is None else sequence
+    return _sequence(text, set_as_text, depth) or read_formula(text)
 
 
 def _number(text: str) -> Number | None:
-    percent, unit = False, ""
-    if text[0] in _CURRENCY or (len(text) > 1 and text[0] in "+-" and text[1] in _CURRENCY):
-        text = text.replace(text[0] if text[0] in _CURRENCY else text[1], "", 1)
-        unit = "dollar"
+    unit = ""
+    if currency := _CURRENCY.match(text):
+        text, unit = currency[1] + text[currency.end() :], "dollar"
     elif text[0] in "+-" and text[1:2] == " ":
         text = text[0] + text[1:].lstrip()
-    if text.endswith(("%", " percent")):
-        text, percent = (text[:-1] if text[-1] == "%" else text[:-8]).rstrip(), True
+    percent = text.endswith(("%", " percent"))
+    if percent:
+        text = (text[:-1] if text[-1] == "%" else text.removesuffix(" percent")).rstrip()
     for pattern, convert in _FORMS:
         match = pattern.match(text)
         if match is None or match.end() > _MAX_DIGITS:
@@ -201,16 +193,13 @@ def _number(text: str) -> Number | None:
         for word, factor in _SCALES.items():
             if rest.startswith(word) and not rest[len(word) : len(word) + 1].isalpha():
                 rest, scale = rest[len(word) :], factor
-        if rest:
-            rest_unit = None if percent else read_unit(rest)
-            if rest_unit is None:
-                continue
-            unit = rest_unit
+        rest_unit = read_unit(rest) if rest and not percent else None
+        if rest and rest_unit is None:
+            continue
         try:
-            value = convert(match)
+            return Number(convert(match) * scale, percent, rest_unit or unit)
         except ZeroDivisionError:
             return None
-        return Number(value * scale, percent, unit)
     return None
 
 
@@ -225,9 +214,7 @@ def _signed(value: Fraction, *signs: str | None) -> Fraction:
 def _from_fraction(match: re.Match) -> Fraction:
     sign, whole, top_sign, top, bottom_sign, bottom, short_top, short_bottom = match.groups()
     value = _decimal(short_top or top) / _decimal(short_bottom or bottom)
-    if whole:
-        return _signed(int(whole) + _signed(value, top_sign, bottom_sign), sign)
-    return _signed(value, sign, top_sign, bottom_sign)
+    return _signed(int(whole or 0) + _signed(value, top_sign, bottom_sign), sign)
 
 
 def _from_repeating(match: re.Match) -> Fraction:
@@ -263,9 +250,8 @@ def _sequence(text: str, set_as_text: bool, depth: int) -> Sequence | None:
         opening, closing, parts = "", "", _split(text)
     if parts is None or (not opening and len(parts) < 2):
         return None
-    items = [_read(part, set_as_text, depth + 1) for part in parts]
-    values = tuple(item for item in items if item is not None)
-    return Sequence(opening, closing, values) if len(values) == len(items) else None
+    values = tuple(value for part in parts if (value := _read(part, set_as_text, depth + 1)) is not None)
+    return Sequence(opening, closing, values) if len(values) == len(parts) else None
 
 
 def _split(text: str) -> list[str] | None:
@@ -284,7 +270,7 @@ def _split(text: str) -> list[str] | None:
             start = index + 1
     last = text[start:].strip()
     if last.startswith("and ") and parts:
-        last = last[4:].strip()
+        last = last[4:]
     elif " and " in last and depth == 0:
         before, _, last = last.rpartition(" and ")
         parts.append(before.strip())

@@ -1,7 +1,5 @@
 """Units after numbers: `5 cm`, `12 apples`, `18 dollars a day`."""
 
-from __future__ import annotations
-
 import re
 
 _UNIT_WORDS = re.compile(
@@ -41,8 +39,7 @@ def read_unit(text: str) -> str | None:
     >>> read_unit(" square meters"), read_unit(" cm^2"), read_unit(" apples"), read_unit("x"), read_unit(" or 6")
     ('m2', 'cm2', 'things', None, None)
     """
-    compound = _COMPOUND_UNIT.fullmatch(text)
-    if compound:
+    if _COMPOUND_UNIT.fullmatch(text):
         return "".join(text.split())
     match = _UNIT_WORDS.fullmatch(text)
     if match is None:
@@ -53,12 +50,10 @@ def read_unit(text: str) -> str | None:
         power = _POWERS[words.pop(0).rstrip(".")]
     if len(words) == 2 and words[1] in _POWERS and words[0] in _UNITS and not match[2]:
         power = _POWERS[words.pop()]
-    if not words:
-        return None
     if len(words) == 1 and words[0] in _UNITS:
         return _UNITS[words[0]] + power
     # What is counted: "12 apples". A single letter is a variable, and some words are mathematics.
-    if text[0] == " " and not match[2] and (len(words[-1]) > 2 or words[-1] in _UNITS) and len(words[0]) > 1:
+    if words and text[0] == " " and not match[2] and (words[-1] in _UNITS or len(words[-1]) > 2) and len(words[0]) > 1:
         things = [word for word in words if word not in _IN_BETWEEN and word not in _UNITS]
         if all(len(word) > 2 and word not in _NO_UNITS for word in things):
             return "things"

@@ -1,7 +1,4 @@
-"""The kinds of answers that can be compared exactly without computer algebra, and their comparison.
-
-`swift_rlvr.math_answers.reading` reads them from text.
-"""
+"""The kinds of answers that `swift_rlvr.math_answers.reading` reads from text, and their exact comparison."""
 
 from __future__ import annotations
 
@@ -76,8 +73,7 @@ def same(gold: Value, answer: Value) -> bool | None:
         units = [value.unit for value in (gold, answer) if isinstance(value, (Quantity, Number))]
         if _different_units(units[0], units[-1]):
             return False
-        first, second = (value.value if isinstance(value, Quantity) else value for value in (gold, answer))
-        return same(first, second)
+        return same(*(value.value if isinstance(value, Quantity) else value for value in (gold, answer)))
     if isinstance(gold, Choice) and isinstance(answer, Choice):
         return _same_choice(gold, answer)
     if isinstance(gold, Choice) and gold.content:  # "(D) 12" is answered by 12 as well as by D
@@ -89,14 +85,15 @@ def same(gold: Value, answer: Value) -> bool | None:
     if isinstance(gold, Infinity) and isinstance(answer, Infinity):
         return gold == answer
     if isinstance(gold, (Formula, Equation)) or isinstance(answer, (Formula, Equation)):
-        formulas = _formula(gold), _formula(answer)
-        return None if formulas[0] is None or formulas[1] is None else same_formula(formulas[0], formulas[1])
-    items = [value.items for value in (gold, answer) if isinstance(value, Sequence)]
-    if items:
-        return None if len(items[0]) < 2 else False
+        first, second = _formula(gold), _formula(answer)
+        return same_formula(first, second) if first and second else None
+    for value in (gold, answer):
+        if isinstance(value, Sequence):
+            return None if len(value.items) < 2 else False
     if isinstance(gold, Number) or isinstance(answer, Number):
-        marked = any(isinstance(value, (Choice, Words)) and value.marked for value in (gold, answer))
-        return False if marked or isinstance(gold, Infinity) or isinstance(answer, Infinity) else None
+        for value in (gold, answer):
+            if isinstance(value, Infinity) or (isinstance(value, (Choice, Words)) and value.marked):
+                return False
     return None
 
 
@@ -149,12 +146,8 @@ def _same_sequence(gold: Sequence, answer: Sequence) -> bool | None:
 
 
 def _same_set(gold: tuple[Value, ...], answer: tuple[Value, ...]) -> bool | None:
-    numbers, others = (
-        [item.value for item in items if isinstance(item, Number) and not (item.percent or item.unit)]
-        for items in (gold, answer)
-    )
-    if len(numbers) == len(gold) and len(others) == len(answer):
-        return set(numbers) == set(others)
+    if all(isinstance(item, Number) and not (item.percent or item.unit) for item in (*gold, *answer)):
+        return set(gold) == set(answer)
     if _size(gold) * _size(answer) > _MAX_PAIRS:
         return None
     table = [[same(first, second) for second in answer] for first in gold]

@@ -14,15 +14,13 @@ written A, (A), A. or \text{A}, and its text may follow. Stricter: decimals must
 an expression, to twelve places), and different units are not equal.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import re
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from swift_rlvr.answers import after_think, has_unclosed_answer, marked_answer
 from swift_rlvr.math_answers.pool import Job, Pool
@@ -117,7 +115,7 @@ class MathVerifier:
         self._readable: dict[str, bool] = {}  # of golds that need computer algebra: whether it can read them
         self.pool = Pool(workers or min(8, usable_cores()), timeout, batch_timeout)
 
-    def __enter__(self) -> MathVerifier:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -133,38 +131,33 @@ class MathVerifier:
         Raises:
             RuntimeError: worker processes are needed and cannot be started. No text ever makes it raise.
         """
+        if len(self._readable) > _MAX_GOLDS:
+            self._readable = {}
+        readable = self._readable
         verdicts = []
         batch: _Batch = {}
-        doubtful: dict[_Gold, list[int]] = {}  # the rows of golds that at most computer algebra can read
-        for index, (text, solution) in enumerate(zip(texts, golds, strict=True)):
-            gold = read_gold(solution)
+        read_golds = [read_gold(solution) for solution in golds]
+        for index, (text, gold) in enumerate(zip(texts, read_golds, strict=True)):
             if gold is None:
                 verdicts.append(Verdict(None, Reason.BAD_GOLD))
                 continue
-            if gold.value is None:
-                doubtful.setdefault(gold, []).append(index)
+            if gold.value is None and gold.text not in readable:
+                batch.setdefault(gold, {})
             found = _find_answer(text)
             if isinstance(found, Reason):
                 verdicts.append(Verdict(found.reward, found, gold=gold.text))
                 continue
-            answer, marked = found
+            marked, answer = found
             reason = _compare(gold, answer, marked)
             if reason is None:
                 batch.setdefault(gold, {}).setdefault((answer, _how(answer, marked)), []).append(index)
                 reason = Reason.UNREADABLE  # until it is judged
             verdicts.append(Verdict(reason.reward, reason, answer, marked, gold.text))
-        if len(self._readable) > _MAX_GOLDS:
-            self._readable = {}
-        readable = self._readable
-        for gold in doubtful:
-            if gold.text not in readable:
-                batch.setdefault(gold, {})
         if batch:
             self._judge(batch, verdicts, readable)
-        for gold, indexes in doubtful.items():
-            if not readable.get(gold.text):
-                for index in indexes:
-                    verdicts[index] = verdicts[index]._replace(reward=None, reason=Reason.BAD_GOLD)
+        for index, gold in enumerate(read_golds):
+            if gold and gold.value is None and not readable.get(gold.text):
+                verdicts[index] = verdicts[index]._replace(reward=None, reason=Reason.BAD_GOLD)
         return verdicts
 
     def _judge(self, batch: _Batch, verdicts: list[Verdict], readable: dict[str, bool]) -> None:
@@ -202,7 +195,7 @@ def read_gold(solution: object) -> _Gold | None:
     >>> read_gold(None), read_gold("  "), read_gold("$$")
     (None, None, None)
     """
-    if isinstance(solution, bool) or solution is None or (isinstance(solution, float) and not math.isfinite(solution)):
+    if isinstance(solution, bool) or (isinstance(solution, float) and not math.isfinite(solution)):
         return None
     if isinstance(solution, (int, float)):
         solution = repr(solution)
@@ -222,16 +215,15 @@ def _read_gold(solution: str) -> _Gold | None:
 
 
 def _find_answer(text: str | None) -> Reason | tuple[str, str]:
-    """The answer of a completion and how it is marked, or why there is none."""
+    """How a completion marks its answer, and the answer; or why there is none."""
     if text is None:
         return Reason.NO_ANSWER
     if marked := marked_answer(text):
-        how, answer = marked
-        return answer, how
+        return marked
     if has_unclosed_answer(text):
         return Reason.UNCLOSED_ANSWER
     tail = after_think(text[-_TAIL_CHARS:])
-    return (tail, "text") if "nswer" in tail else Reason.NO_ANSWER
+    return ("text", tail) if "nswer" in tail else Reason.NO_ANSWER
 
 
 def _compare(gold: _Gold, answer: str, marked: str) -> Reason | None:
@@ -243,10 +235,9 @@ def _compare(gold: _Gold, answer: str, marked: str) -> Reason | None:
     if len(answer) > MAX_CHARS:
         return Reason.CORRECT if answer == gold.text else Reason.TOO_LONG
     value = read(answer)
-    if gold.value is not None and value is not None:
-        equal = same(gold.value, value)
-        if equal is not None:
-            return Reason.CORRECT if equal else Reason.WRONG
+    equal = same(gold.value, value) if gold.value and value else None
+    if equal is not None:
+        return Reason.CORRECT if equal else Reason.WRONG
     if plain(answer) == gold.plain:
         return Reason.CORRECT
     if len(answer) > MAX_ANSWER_CHARS:
@@ -281,10 +272,8 @@ def _is_prose(text: str) -> bool:
     return sum(len(word) > 1 for word in _NO_PROSE.sub(" ", text).split()) > 1
 
 
-@lru_cache(maxsize=8)
-def shared_verifier(workers: int | None, timeout: float, batch_timeout: float) -> MathVerifier:
-    """One verifier for all callers with the same settings, so that they share its processes."""
-    return MathVerifier(workers, timeout, batch_timeout)
+shared_verifier = lru_cache(maxsize=8)(MathVerifier)
+"""One verifier for all callers with the same arguments, so that they share its processes."""
 
 
 def grade_all(texts: list[str | None], golds: list[object]) -> list[Verdict]:

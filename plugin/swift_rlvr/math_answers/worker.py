@@ -3,8 +3,6 @@
 python -m swift_rlvr.math_answers.worker      # with a socket as its standard input
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

@@ -13,6 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
@@ -50,7 +51,8 @@ def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], work
             # Only to a worker that waits for it: a busy one might be sending, and both would wait forever.
             while idle and len(busy) + len(done) < _ROOM * workers and (pair := next(numbered, None)):
                 worker = idle.pop()
-                worker.send(pair[1])
+                with worker.connection() as pipe:
+                    pipe.send(pair[1])
                 busy[worker.pipe] = pair[0], worker
             if due in done:
                 result, error = done.pop(due)
@@ -59,9 +61,10 @@ def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], work
                 yield result
                 due += 1
             elif busy:
-                for pipe in wait(list(busy)):
-                    number, worker = busy.pop(pipe)
-                    done[number] = worker.receive()
+                for ready in wait(list(busy)):
+                    number, worker = busy.pop(ready)
+                    with worker.connection() as pipe:
+                        done[number] = pipe.recv()
                     idle.append(worker)
             else:
                 return
@@ -88,31 +91,23 @@ class _Worker:
             theirs.close()
         atexit.register(self.end)  # of an iterator that was abandoned: multiprocessing would wait for the worker
 
-    def send(self, item: object) -> None:
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """The pipe to the worker; BrokenProcessPool where the worker turns out to have ended."""
         try:
-            self.pipe.send(item)
-        except OSError as error:
-            raise self._broken() from error
-
-    def receive(self) -> tuple[Any, Exception | None]:
-        try:
-            return self.pipe.recv()
+            yield self.pipe
         except (EOFError, OSError) as error:
-            raise self._broken() from error
+            self.process.join(1)
+            raise BrokenProcessPool(
+                f"a worker ended early, with exit code {self.process.exitcode}: it was killed, for example because "
+                "memory ran out, or its traceback is above"
+            ) from error
 
     def end(self) -> None:
         atexit.unregister(self.end)
         self.process.kill()
         self.process.join()
         self.pipe.close()
-
-    def _broken(self) -> BrokenProcessPool:
-        self.process.join(1)
-        code = self.process.exitcode
-        return BrokenProcessPool(
-            f"a worker ended early, with exit code {code}: it was killed, for example because memory ran out, "
-            "or its traceback is above"
-        )
 
 
 def _serve(pipe: Connection, function: Callable) -> None:

@@ -41,7 +41,7 @@ def make(
     ] = None,
     largest: Annotated[int | None, typer.Option(help="The largest intermediate result.")] = None,
     with_solutions: Annotated[str | None, typer.Option(help="Only tasks with so many solutions, such as 1-3.")] = None,
-    with_operators: Annotated[str | None, typer.Option(help="Only tasks that need so many operators.")] = None,
+    with_operators: Annotated[str | None, typer.Option(help="Only tasks that need so many distinct operators.")] = None,
     with_depth: Annotated[str | None, typer.Option(help="Only tasks that need sums and products so deep.")] = None,
 ) -> None:
     """Write Countdown tasks (columns nums and target): solvable, no two alike.

@@ -4,8 +4,7 @@ Solutions are counted as essentially different ones, see forms.py. A solution co
 to the settings: operators, no division by zero, and the intermediate results that they allow.
 
 Floats choose and integers decide: a form is evaluated in float64 for many tasks at once, and each one within reach of
-the target is confirmed with exact numerators and denominators.
-Leaves out: more than 6 numbers, for which there are millions of forms (solver.py solves one such task).
+the target is confirmed with exact numerators and denominators. For 6 numbers at most: 7 have millions of forms.
 """
 
 from collections.abc import Iterator
@@ -19,7 +18,6 @@ from swift_rlvr.countdown.forms import ADD, DIV, MUL, SUB, Forms, forms_for
 from swift_rlvr.countdown.settings import OPERATORS, CountdownSettings
 
 Exact = np.ndarray  # of int64, or of Python ints as objects where 62 bits could be too few
-Floats = npt.NDArray[np.float64]
 
 _CELLS = 1 << 16  # of a table of forms and tasks, so that it stays in the processor's cache
 # Sets of operators in order of preference: fewer, and then those that come first.
@@ -170,7 +168,7 @@ def _exactly(operator: int, an: Exact, ad: Exact, bn: Exact, bd: Exact) -> tuple
     return (an * bd + bn * ad if operator == ADD else an * bd - bn * ad), ad * bd
 
 
-def _allowed(above: Exact, below: Exact, settings: CountdownSettings) -> Floats:
+def _allowed(above: Exact, below: Exact, settings: CountdownSettings) -> npt.NDArray[np.float64]:
     """Intermediate results as floats, NaN where the settings do not allow them."""
     value = np.where(below != 0, above / np.where(below != 0, below, 1), np.nan).astype(np.float64)
     if not settings.negative:

@@ -6,7 +6,6 @@ time: `draw_chunk`. A candidate becomes a task if its value is a whole number in
 results are allowed, and it belongs to the split; its expression is then a solution.
 
 Exact: int64 numerators and denominators. Where n numbers could exceed 62 bits, expressions that come near are dropped.
-Leaves out: repetitions (generator.py) and how difficult tasks are (counting.py).
 """
 
 from functools import lru_cache
@@ -17,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from swift_rlvr.countdown.arrays import Chunk, Ints, Words, concatenate, in_split, random_words, shuffled, task_keys
+from swift_rlvr.countdown.forms import DIV, SUB
 from swift_rlvr.countdown.notation import Written, join
 from swift_rlvr.countdown.settings import OPERATORS, CountdownSettings
 
 CANDIDATES = 1 << 16  # of a chunk, about: enough to share numpy's cost of a call, few enough for the processor's cache
 _LEAST = 256  # candidates of one shape in a chunk
 _SAMPLE = 1 << 14
-_ADD, _SUB, _MUL, _DIV, _SUB_BACK, _DIV_BACK = range(6)
-_SYMBOLS = ("+", "-", "*", "/", "-", "/")
+_SWAPPED = 4  # added to the code of an operator whose operands are exchanged
 _NUMBERS_AT, _OPERATORS_AT, _ORDER_AT = 1, 9, 10  # which word of a candidate is for what
 Shape = Any  # a binary tree: None for a number, else (left, right)
 
@@ -161,15 +160,14 @@ class _Evaluation:
         back = field > np.uint64(255)
         one, other, denominator = an * bd, bn * ad, ad * bd
         if self.settings.fractions:
-            swap = back if not self.ordered else np.where(operator == _SUB, one < other, back)
+            swap = back if not self.ordered else np.where(operator == SUB, one < other, back)
         else:
-            swap = one < other if self.ordered else np.where(operator == _DIV, np.abs(one) < np.abs(other), back)
+            swap = one < other if self.ordered else np.where(operator == DIV, np.abs(one) < np.abs(other), back)
         first, second = np.where(swap, other, one), np.where(swap, one, other)
         numerator = np.choose(operator, (one + other, first - second, an * bn, first))
-        divides = operator == _DIV
+        divides = operator == DIV
         if self.keep_codes:
-            swapped = np.where(swap & (operator == _SUB), _SUB_BACK, operator)
-            self.codes.append(np.where(swap & divides, _DIV_BACK, swapped))
+            self.codes.append(operator + _SWAPPED * (swap & (divides | (operator == SUB))))
         self.valid &= ~divides | (second != 0)
         if self.settings.fractions:
             denominator = np.where(divides, second, denominator)
@@ -200,9 +198,7 @@ def _template(shape: Shape, codes: tuple[int, ...]) -> str:
         if branch is None:
             return f"{{{next(places)}}}", "atom"
         left, right = written(branch[0]), written(branch[1])
-        code = next(remaining)
-        if code in (_SUB_BACK, _DIV_BACK):
-            left, right = right, left
-        return join(left, _SYMBOLS[code], right)
+        swapped, operator = divmod(next(remaining), _SWAPPED)
+        return join(right, OPERATORS[operator], left) if swapped else join(left, OPERATORS[operator], right)
 
     return written(shape)[0]

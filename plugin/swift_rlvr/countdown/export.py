@@ -52,17 +52,16 @@ def write_tasks(
         skip = _resumable(part, state, json.dumps(described | asdict(columns))) if lines else 0
         finish = lines_of if lines else None
         chunks = batches(settings, split, seed, rows, skip=skip, workers=workers, columns=columns, finish=finish)
-        try:
-            written = (_write_jsonl if lines else _write_parquet)(part, chunks, skip, progress)
-        except IndexError:
-            part.unlink(missing_ok=True)
-            state.unlink(missing_ok=True)
-            raise
+        written = (_write_jsonl if lines else _write_parquet)(part, chunks, skip, progress)
         part.replace(out)
         state.unlink(missing_ok=True)
+        return written
+    except IndexError:
+        part.unlink(missing_ok=True)
+        state.unlink(missing_ok=True)
+        raise
     except OSError as error:
         raise InputError(f"cannot write {out}: {error.strerror}") from error
-    return written
 
 
 def lines_of(chunk: Chunk) -> Chunk:

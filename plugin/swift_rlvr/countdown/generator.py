@@ -90,11 +90,8 @@ def batches(
 ) -> Iterator[Chunk]:
     """Rows skip, skip + 1, ... up to row rows - 1, or to the last where `rows` is None, in parts of some thousands.
 
-    Args:
-        finish: a picklable function for what is to be done with the parts in the workers, such as to write them out.
-
-    Raises:
-        IndexError: at the end, if there are fewer than `rows`.
+    `finish` is a picklable function that the workers apply to each part. IndexError at the end, if there are fewer than
+    `rows`.
     """
     split_bounds(split)
     if workers < 1:
@@ -187,8 +184,7 @@ def _chosen(settings: CountdownSettings, chunk: Chunk) -> Chunk:
     measures["needs"] = np.array([len(operators) for operators in measures["operators"]])
     mask = np.ones(len(chunk), bool)
     for name in ("solutions", "needs", "depth"):
-        bounds = getattr(settings, name)
-        if bounds is not None:
+        if bounds := getattr(settings, name):
             mask &= (measures[name] >= bounds[0]) & (measures[name] <= bounds[1])
     return chunk.take(mask)
 

@@ -1,12 +1,9 @@
 """Solves Countdown tasks exactly: one solution, or all essentially different ones.
 
-For gold answers, for tests and for `swift-rlvr solve`; rewards use the verifier instead, which reads an expression.
 What counts as essentially different is defined in forms.py, which lists those expressions once for every number of
-operands; the first task with 6 numbers waits half a second for that list.
-
-Leaves out: all solutions of tasks with 7 and 8 numbers, which have millions. One solution is found by joining two
-numbers in every way and solving the rest: at once where there are many solutions; to find that there is none takes
-seconds with 7 numbers and minutes with 8.
+operands; the first task with 6 numbers waits half a second for that list. With 7 and 8 numbers there are millions, so
+one solution is searched by joining two numbers in every way and solving the rest: at once where there are many
+solutions; to find that there is none takes seconds with 7 numbers and minutes with 8.
 """
 
 from collections.abc import Iterator, Sequence

@@ -48,8 +48,8 @@ def rules_in_order(rules: Mapping[Any, str], reason: Any, detail: str = "") -> l
     """The outcome of rules that are checked one after another until one fails.
 
     Args:
-        rules: the reason that a failure of each rule gives, and the rule's name.
-        reason: of the completion's grade; not in `rules` where all have passed.
+        rules: the name of each rule, by the reason that its failure gives.
+        reason: the grade's reason; not in `rules` where all have passed.
         detail: of the rule that failed.
 
     >>> rules_in_order({"no text": "there is a text", "wrong": "it is right", "long": "it is short"}, "wrong")[1:]
@@ -150,8 +150,7 @@ class Reward:
         """Reward each completion, in order. Columns that are not needed are ignored.
 
         Raises:
-            ValueError: where a column is missing, is no list or is not as long as completions; this is a mistake in the
-                dataset or its preprocessor, and training on would only hide it.
+            ValueError: where a column is missing, is no list or is not as long as completions.
         """
         grades = self.grades(completions, **columns)
         if self.log is not None:
@@ -183,11 +182,9 @@ class Reward:
         return result
 
     def explain(self, completion: object, row: Row) -> Explanation:
-        """Say why one completion of one row gets its reward.
+        """Say why one completion, in either shape, gets its reward.
 
-        Args:
-            completion: in either shape.
-            row: the columns' values by name. What is not needed is ignored; a row of another task needs none.
+        `row` holds the columns' values by name. What is not needed is ignored; a row of another task needs none.
         """
         columns = {name: [value] for name, value in row.items()}
         if self._own_rows(columns.get("task"), 1) == []:
@@ -202,10 +199,9 @@ class Reward:
         """The needed and the optional columns, with None in place of every value of an optional one that is absent."""
         for name in self.columns:
             if name not in columns:
-                raise ValueError(
-                    f"{type(self).__name__} needs the dataset column {name!r}; "
-                    f"the columns present are {', '.join(map(repr, sorted(columns))) or 'none'}"
-                )
+                present = ", ".join(map(repr, sorted(columns))) or "none"
+                message = f"needs the dataset column {name!r}; the columns present are {present}"
+                raise ValueError(f"{type(self).__name__} {message}")
         used = {name: columns[name] for name in self.columns}
         for name in self.optional_columns:
             used[name] = [None] * count if columns.get(name) is None else columns[name]
@@ -227,10 +223,8 @@ class Reward:
             expected = "one value per completion" if count is not None else "completions"
             raise ValueError(f"{type(self).__name__}: {name!r} must be a list of {expected}, not {values!r:.80}")
         if count is not None and len(values) != count:
-            raise ValueError(
-                f"{type(self).__name__}: column {name!r} must hold one value per completion: "
-                f"it holds {len(values)} for {count} completions"
-            )
+            expected = f"one value per completion: it holds {len(values)} for {count} completions"
+            raise ValueError(f"{type(self).__name__}: column {name!r} must hold {expected}")
 
     def _note_barren_batch(self, completions: Sequence, grades: list[Grade]) -> None:
         """Warn, once in `warn_after` batches in a row without any reward, which rule fails and on what."""

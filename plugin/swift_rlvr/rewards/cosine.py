@@ -8,7 +8,7 @@ from typing import Any
 from swift_rlvr.rewards.base import REWARDS, Columns, Explanation, Grade, Reward, Row, Rule
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
 from swift_rlvr.rewards.sharing import shared_batch, shared_grades
-from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length
+from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, UNITS, completion_length
 
 
 class CosineLengthReward(Reward):
@@ -44,24 +44,12 @@ class CosineLengthReward(Reward):
     class Parameters(BaseParameters):
         tasks: tuple[str, ...] = parameter((), "values of the column `task` to which it applies; none: as `accuracy`")
         accuracy: str = parameter("external_accuracy", "the reward that says whether an answer is right")
-        min_len_value_wrong: float = parameter(
-            -0.5, "for a wrong answer of length 0", flag="cosine_min_len_value_wrong"
-        )
-        max_len_value_wrong: float = parameter(
-            -0.1, "for a wrong answer of max_len and more", flag="cosine_max_len_value_wrong"
-        )
-        min_len_value_correct: float = parameter(
-            1.0, "for a right answer of length 0", flag="cosine_min_len_value_correct"
-        )
-        max_len_value_correct: float = parameter(
-            0.8, "for a right answer of max_len and more", flag="cosine_max_len_value_correct"
-        )
+        min_len_value_wrong: float = parameter(-0.5, "wrong answer of length 0", flag="cosine_min_len_value_wrong")
+        max_len_value_wrong: float = parameter(-0.1, "wrong answer past max_len", flag="cosine_max_len_value_wrong")
+        min_len_value_correct: float = parameter(1.0, "right answer of length 0", flag="cosine_min_len_value_correct")
+        max_len_value_correct: float = parameter(0.8, "right answer past max_len", flag="cosine_max_len_value_correct")
         max_len: int = parameter(1000, "the length from which on the value stays", flag="cosine_max_len", at_least=1)
-        unit: str = parameter(
-            "tokens",
-            "`tokens` or `characters`; characters where the row has no token ids",
-            choices=("characters", "tokens"),
-        )
+        unit: str = parameter("tokens", "`tokens` or `characters`; characters if a row has no token ids", choices=UNITS)
 
         def __post_init__(self) -> None:
             names = sorted(REWARDS.keys() - {CosineLengthReward.name})

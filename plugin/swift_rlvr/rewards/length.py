@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from swift_rlvr.rewards.base import Explanation, Reward, Row, Rule
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
-from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length
+from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, UNITS, completion_length
 
 
 class LengthReward(Reward):
@@ -26,9 +26,7 @@ class LengthReward(Reward):
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
         unit: str = parameter(
-            "characters",
-            "`characters` or `tokens`; characters where the row has no token ids",
-            choices=("characters", "tokens"),
+            "characters", "`characters` or `tokens`; characters if a row has no token ids", choices=UNITS
         )
         scale: float = parameter(1.0, "what the length is multiplied by")
         max_length: int = parameter(0, "longer completions count as this long; 0: no limit", at_least=0)

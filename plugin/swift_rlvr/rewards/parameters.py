@@ -17,7 +17,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
-from typing import Any, TypeVar, get_origin, get_type_hints
+from typing import Any, get_origin, get_type_hints
 
 from swift_rlvr.errors import InputError
 
@@ -52,26 +52,19 @@ class BaseParameters:
             raise InputError(f"must be {accepted}, not {getattr(self, name)!r}", field=name)
 
 
-P = TypeVar("P", bound=BaseParameters)
-
-
 def variable(reward_name: str, parameter_name: str) -> str:
-    """The environment variable of a parameter.
-
-    >>> variable("external_cosine", "max_len")
-    'EXTERNAL_COSINE_MAX_LEN'
-    """
+    """The environment variable of a parameter, such as EXTERNAL_COSINE_MAX_LEN."""
     return f"{reward_name}_{parameter_name}".upper()
 
 
 def read_parameters(
-    cls: type[P],
+    cls: type[BaseParameters],
     reward_name: str,
     args: object = None,
     overrides: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
     other_names: Iterable[str] = (),
-) -> P:
+) -> Any:
     """Build a reward's parameters from keywords, environment, ms-swift's flags and defaults, in this order.
 
     Args:
@@ -89,8 +82,8 @@ def read_parameters(
     ('math', 'gsm8k')
     """
     environment = os.environ if environment is None else environment
-    overrides = overrides or {}
     known = {each.name: each for each in fields(cls)}
+    overrides = overrides or {}
     unknown = sorted(overrides.keys() - known.keys())
     if unknown:
         raise TypeError(f"{reward_name} has no parameter {unknown[0]!r}; it has {', '.join(known)}")
@@ -139,15 +132,11 @@ def stray_variables(names: Iterable[str], environment: Mapping[str, str] | None 
 
 
 def was_given(args: object, flag: str) -> bool:
-    """Whether an ms-swift flag was given: it is on the command line, or its value is not the default.
-
-    The value alone does not tell: `--repetition_max_penalty -1.0` is ms-swift's default, and may be given all the same.
-    """
+    """Whether an ms-swift flag was given: it is on the command line, even with its default, or has another value."""
     value = getattr(args, flag, None)
     if value is None:
         return False
-    spellings = (f"--{flag}", f"--{flag.replace('_', '-')}")
-    if any(word.partition("=")[0] in spellings for word in sys.argv):
+    if any(word.partition("=")[0].replace("-", "_") == f"__{flag}" for word in sys.argv):
         return True
     declared = getattr(type(args), "__dataclass_fields__", {}).get(flag)
     if declared is None or declared.default is MISSING:

@@ -1,10 +1,9 @@
 """Grades of the last batch, handed from one reward to another that would compute the same ones.
 
 `external_cosine` asks another reward whether the answers are right. In training that reward usually runs beside it:
-the trainer builds both separately and calls them one after the other with the same completions and columns. While a
-reward that builds on another exists, a `SharedBatch` keeps the grades of the last batch. Another object of the same
-class with the same parameters takes them from there, once. Who asks twice gets a new judgement, so that a verdict that
-depends on the load of the machine (a timeout) lives no longer than its batch.
+the trainer builds both and calls them one after the other with the same completions and columns. While a reward that
+builds on another exists, a `SharedBatch` keeps the last grades. Another object of the same class with the same
+parameters takes them from there, once: a verdict that depends on the machine's load (a timeout) outlives no batch.
 """
 
 from __future__ import annotations

@@ -36,16 +36,12 @@ class SoftOverlongReward(Reward):
             at_least=0,
         )
         cache_length: int = parameter(
-            0,
-            "how far before max_length the punishment begins; 0: a fifth of max_length",
-            flag="soft_cache_length",
-            at_least=0,
+            0, "how far before max_length it starts to fall; 0: a fifth of it", flag="soft_cache_length", at_least=0
         )
 
         def __post_init__(self) -> None:
-            if self.max_length:
-                accepted = f"at most max_length, {self.max_length}"
-                self.require(self.cache_length <= self.max_length, "cache_length", accepted)
+            fits = self.max_length == 0 or self.cache_length <= self.max_length
+            self.require(fits, "cache_length", f"at most max_length, {self.max_length}")
 
     def __init__(self, args: object = None, **parameters):
         super().__init__(args, **parameters)
@@ -58,20 +54,17 @@ class SoftOverlongReward(Reward):
         if text is None and unit == "characters":
             return Explanation(0.0, "no text", None, [Rule("there is a text to measure", False)])
         longest, cache = self.parameters.max_length, self.parameters.cache_length
-        if length <= longest - cache:
+        start, limit = longest - cache, "the length is at most max_length"
+        if length <= start:
             reward, reason = 0.0, "within the limit"
         elif length <= longest:
-            reward, reason = (longest - cache - length) / cache, "in the cache"
+            reward, reason = (start - length) / cache, "in the cache"
         else:
             reward, reason = -1.0, "beyond the limit"
         rules = [
             Rule("there is a text to measure", True),
-            Rule("the length is at most max_length", length <= longest, f"{length} {unit}, max_length {longest}"),
-            Rule(
-                "the length is at most max_length - cache_length",
-                length <= longest - cache,
-                f"{length} {unit}, max_length - cache_length {longest - cache}",
-            ),
+            Rule(limit, length <= longest, f"{length} {unit}, max_length {longest}"),
+            Rule(f"{limit} - cache_length", length <= start, f"{length} {unit}, max_length - cache_length {start}"),
             Rule("reward", None, f"{reward:g}"),
         ]
         return Explanation(reward, reason, text, rules)

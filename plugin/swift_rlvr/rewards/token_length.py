@@ -10,6 +10,7 @@ from numbers import Integral
 from swift_rlvr.rewards.base import Row
 
 TOKEN_COLUMNS = ("response_token_ids", "completion_ids")
+UNITS = ("characters", "tokens")
 
 
 def token_ids(row: Row) -> Sequence[int] | None:

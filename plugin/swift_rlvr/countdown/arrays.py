@@ -83,10 +83,10 @@ def in_split(keys: Words, split: str | None) -> Mask:
     return (keys >= np.uint64(first)) & (keys <= np.uint64(end - 1))
 
 
-def shuffled(nums: Ints, word: Words) -> Ints:
-    """Each row of (n, numbers) in the order that its random word (n,) gives, so that the order tells nothing."""
+def shuffled(nums: Ints, word: Words, width: int) -> Ints:
+    """Each row of (n, numbers) in the order that its random word (n,) gives, filled up with 0: (n, width)."""
     order = word.astype("<u8").view(np.uint8).reshape(-1, 8)[:, : nums.shape[1]].argsort(axis=1, kind="stable")
-    return np.take_along_axis(nums, order, axis=1)
+    return np.pad(np.take_along_axis(nums, order, axis=1), ((0, 0), (0, width - nums.shape[1])))
 
 
 def _finalized(state: Words) -> Words:

@@ -114,7 +114,7 @@ def _draw_slot(
 ) -> tuple[Words, Chunk]:
     """The candidates of one shape that are tasks of the split: their indexes, (tasks,), and the tasks."""
     index, nums = _draw_numbers(settings, seed, index, size)
-    tree = _Evaluation(settings, nums, random_words(seed, _OPERATORS_AT, index), solution)
+    tree = _Evaluation(settings, nums, random_words(seed, _OPERATORS_AT, index))
     numerator, denominator = tree.evaluate(shape)
     low, high = settings.target
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -128,18 +128,17 @@ def _draw_slot(
     mine = in_split(keys, split)
     near, target, rows = near[mine], target[mine], rows[mine]
     columns = {"solution": tree.texts(shape, near, rows)} if solution else {}
-    filled = np.zeros((len(near), settings.count[1]), np.int64)
-    filled[:, :size] = shuffled(rows, random_words(seed, _ORDER_AT, index[near]))
-    return index[near], Chunk(keys[mine], filled, target, columns)
+    # In a random order, so that the order tells nothing of the solution.
+    shown = shuffled(rows, random_words(seed, _ORDER_AT, index[near]), settings.count[1])
+    return index[near], Chunk(keys[mine], shown, target, columns)
 
 
 class _Evaluation:
     """Evaluates one shape for many candidates (n,); `valid` (n,) says where every intermediate result was allowed."""
 
-    def __init__(self, settings: CountdownSettings, nums: list[Ints], word: Words, keep_codes: bool):
+    def __init__(self, settings: CountdownSettings, nums: list[Ints], word: Words):
         self.settings, self.word = settings, word
         self.valid = np.ones(len(word), bool)
-        self.keep_codes = keep_codes
         self.codes: list[np.ndarray] = []  # for each operation, from the inside: which it is, (n,)
         self.leaves, self.one = iter(nums), np.ones(len(word), np.int64)
         self.operators = np.array([OPERATORS.index(symbol) for symbol in settings.operators], np.uint8)
@@ -166,8 +165,7 @@ class _Evaluation:
         first, second = np.where(swap, other, one), np.where(swap, one, other)
         numerator = np.choose(operator, (one + other, first - second, an * bn, first))
         divides = operator == DIV
-        if self.keep_codes:
-            self.codes.append(operator + _SWAPPED * (swap & (divides | (operator == SUB))))
+        self.codes.append(operator + _SWAPPED * (swap & (divides | (operator == SUB))))
         self.valid &= ~divides | (second != 0)
         if self.settings.fractions:
             denominator = np.where(divides, second, denominator)

@@ -218,9 +218,7 @@ def _listed(settings: CountdownSettings, split: str, seed: int) -> Chunk:
         mine = in_split(keys, split)
         nums, target = nums[mine], target[mine]
         order = mix_arrays(mix(seed), size, *nums.T, target)
-        filled = np.zeros((len(nums), settings.count[1]), np.int64)
-        filled[:, :size] = shuffled(nums, mix_arrays(order, 1))
         orders.append(order)
-        chunks.append(Chunk(keys[mine], filled, target))
+        chunks.append(Chunk(keys[mine], shuffled(nums, mix_arrays(order, 1), settings.count[1]), target))
     chunk = concatenate(chunks).take(np.argsort(np.concatenate(orders)))
     return _chosen(settings, chunk) if settings.by_difficulty else chunk

@@ -106,8 +106,7 @@ def show(
     for name, value in shown.columns.items():
         text = value if isinstance(value, str) else json.dumps(value, default=str)
         columns.add_row(name, visible(text, LONGEST_VALUE, console.encoding))
-    console.print(columns)
-    console.print()
+    console.print(columns, "")
     rewards = table("reward", "with these columns it")
     for name, outcome in shown.rewards.items():
         style = "" if outcome.startswith("reads") else "dim"
@@ -137,7 +136,7 @@ def prepare(
     swift-rlvr dataset prepare gsm8k --model DIR --max-prompt-tokens 300
     --max-answer-tokens 200 --rows 1024 --out gsm8k_1024.jsonl
     """
-    from swift_rlvr.data.prompts import select
+    from swift_rlvr.data.prompts import UNUSABLE, select
 
     if out.suffix != ".jsonl":
         raise InputError(f"must end in .jsonl, got {out}", field="out")
@@ -155,7 +154,7 @@ def prepare(
     console.print(f"{len(selection.kept):,} of {selection.read:,} rows that were read are kept.")
     for label, count in selection.left_out.items():
         details = ", ".join(f"{reason}: {number:,}" for reason, number in selection.unusable.items())
-        note = f" ({details})" if label == "cannot be used" else ""
+        note = f" ({details})" if label == UNUSABLE else ""
         console.print(f"  {label}: {count:,}{note}", style="yellow", markup=False)
     if rows is not None and len(selection.kept) < rows:
         console.print(f"There are no more: fewer than the {rows:,} asked for.", style="yellow")
@@ -164,19 +163,17 @@ def prepare(
 
 
 def print_findings(console: Console, source: Source, findings: checking.Findings) -> None:
+    parts = ", ".join(f"{name}: {count:,}" for name, count in findings.tasks.items()) if source.task.part else ""
     console.print(Text.assemble((str(source), "bold"), f": {findings.rows:,} rows of ", (source.task.name, "bold")))
-    if source.task.part:
-        console.print("  " + ", ".join(f"{name}: {count:,}" for name, count in findings.tasks.items()))
-    console.print()
+    console.print(f"  {parts}\n" if parts else "")
     if findings.rewards:
         numbers = ("maximum", "less", "none")
         rewards = table("reward on the gold", *numbers, "why", numbers=numbers)
         for name, counts in findings.rewards.items():
-            why = ", ".join(f"{reason}: {count:,}" for reason, count in counts["reasons"].most_common())
-            cells = [count_text(counts["full"], "green"), count_text(counts["less"]), count_text(counts["none"])]
-            rewards.add_row(name, *cells, Text(why))
-        console.print(rewards)
-        console.print()
+            why = Text(", ".join(f"{reason}: {count:,}" for reason, count in counts["reasons"].most_common()))
+            less, none = count_text(counts["less"]), count_text(counts["none"])
+            rewards.add_row(name, count_text(counts["full"], "green"), less, none, why)
+        console.print(rewards, "")
     rows = table("rows", "count", numbers=("count",))
     for label, count in findings.unusable.items() or [("", 0)]:
         rows.add_row(Text(f"cannot be used: {label}" if label else "cannot be used"), count_text(count))
@@ -185,16 +182,14 @@ def print_findings(console: Console, source: Source, findings: checking.Findings
     rows.add_row("ask the same as an earlier row", count_text(findings.duplicates))
     for name, count in findings.shared.items():
         rows.add_row(Text(f"are in {name} as well"), count_text(count, bad="bold red"))
-    console.print(rows)
+    console.print(rows, "")
+    for line, problem in findings.problems:
+        text = visible(problem, LONGEST_PROBLEM, console.encoding)
+        console.print(f"  line {line}: ", text, sep="", soft_wrap=True)
+    if len(findings.problems) == checking.SHOWN:
+        console.print("  and perhaps more; these are the first", style="dim")
     if findings.problems:
         console.print()
-        for line, problem in findings.problems:
-            console.print(
-                f"  line {line}: ", visible(problem, LONGEST_PROBLEM, console.encoding), sep="", soft_wrap=True
-            )
-        if len(findings.problems) == checking.SHOWN:
-            console.print("  and perhaps more; these are the first", style="dim")
-    console.print()
     share = f"{findings.bad:,} of {findings.rows:,} rows are bad, the limit is {findings.limit:.0%}"
     if findings.too_many:
         console.print(f"Too many bad rows: {share}.", style="bold red")
@@ -207,14 +202,13 @@ def print_findings(console: Console, source: Source, findings: checking.Findings
 
 
 def print_difficulty(console: Console, difficulties: dict[str, dict[str, Any]], first: int | None) -> None:
-    console.print()
     names = ("numbers", "tasks", "no hit", "easy quarter", "median", "hard quarter")
     figures = table(*names, numbers=names)
     for count, values in difficulties.items():
         attempts = [f"{value:,}" for value in values["attempts"]] or ["-"] * 3
         figures.add_row(count, f"{values['tasks']:,}", count_text(values["no_hit"]), *attempts)
     rows = f", first {first:,} rows" if first else ""
-    console.print(f"Random attempts until one hits the target, on average{rows}", soft_wrap=True)
+    console.print(f"\nRandom attempts until one hits the target, on average{rows}", soft_wrap=True)
     console.print(figures)
 
 

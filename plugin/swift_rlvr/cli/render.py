@@ -112,16 +112,14 @@ def print_summary(console: Console, summary: dict[str, Any]) -> None:
     for name, figures in summary["rewards"].items():
         values = [_figure(figures[key]) for key in ("mean", "highest")]
         rewards.add_row(name, *values, _share(figures["share_at_highest"]), f"{figures['ungraded']:,}")
-    console.print(rewards)
-    console.print()
+    console.print(rewards, "")
     reasons = table("reward", "reason", "completions", "share", numbers=("completions", "share"))
     for name, figures in summary["rewards"].items():
         for number, (reason, count) in enumerate(figures["reasons"].items()):
             reasons.add_row("" if number else name, Text(reason), f"{count:,}", _share(count / summary["completions"]))
     console.print(reasons)
     if summary["unusable"]:
-        console.print()
-        console.print(f"{summary['unusable']:,} could not be used:", style="yellow")
+        console.print(f"\n{summary['unusable']:,} could not be used:", style="yellow")
         for problem in summary["problems"]:
             console.print("  ", visible(problem, LONGEST_DETAIL, console.encoding), sep="", soft_wrap=True)
         if summary["unusable"] > SHOWN_PROBLEMS:

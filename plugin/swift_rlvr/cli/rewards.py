@@ -192,21 +192,18 @@ def _completion(text: str | None, file: Path | None, item: Item) -> object:
     if text is not None and file is not None:
         raise InputError("cannot be combined with a completion as an argument", field="file")
     if file is not None:
+        where = f"--file {file}"
         with opened(file) as opened_file:
-            return _decoded(opened_file.read(), f"--file {file}")
-    if text == "-":
-        return _decoded(sys.stdin.buffer.read(), "standard input")
-    if text is not None:
-        return text
-    if is_completion(item.completion):
-        return item.completion
-    raise InputError(
-        "COMPLETION: give what the model wrote as an argument, with --file, as - from standard input, or on the line "
-        "that --row names"
-    )
-
-
-def _decoded(data: bytes, where: str) -> str:
+            data = opened_file.read()
+    elif text == "-":
+        where, data = "standard input", sys.stdin.buffer.read()
+    elif text is not None or is_completion(item.completion):
+        return item.completion if text is None else text
+    else:
+        raise InputError(
+            "COMPLETION: give what the model wrote as an argument, with --file, as - from standard input, or on the "
+            "line that --row names"
+        )
     try:
         return data.decode().removesuffix("\n")
     except UnicodeDecodeError as error:

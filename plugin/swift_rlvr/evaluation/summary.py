@@ -9,13 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-MEASURES = {
-    "success": "success",
-    "format": "format",
-    "mean_tokens": "mean length in tokens",
-    "cut_off": "cut off at the longest length",
-}
-
 
 def wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
     """Wilson's score interval for a share seen in n trials, 95% for z = 1.96 (Wilson 1927; Brown et al. 2001, eq. 4).
@@ -88,8 +81,13 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
 def comparison_table(comparison: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Rows (measure, before, after) for people; reasons that make up at least 1% on either side come last."""
     sides = comparison["before"], comparison["after"]
-    rows = [("tasks", *(f"{side['tasks']}" for side in sides))]
-    rows += [(label, *(_shown(side, name) for side in sides)) for name, label in MEASURES.items()]
+    rows = [
+        ("tasks", *(f"{side['tasks']}" for side in sides)),
+        ("success", *map(_success, sides)),
+        ("format", *(f"{side['format']:.3f}" for side in sides)),
+        ("mean length in tokens", *(f"{side['mean_tokens']:.0f}" for side in sides)),
+        ("cut off at the longest length", *(f"{side['cut_off']:.3f}" for side in sides)),
+    ]
     for k in sides[0]["pass_at_k"].keys() & sides[1]["pass_at_k"].keys() - {"1"}:
         rows.append((f"pass@{k}", *(f"{side['pass_at_k'][k]:.3f}" for side in sides)))
     reasons = sorted(
@@ -103,16 +101,10 @@ def comparison_table(comparison: Mapping[str, Any]) -> list[tuple[str, ...]]:
     return rows
 
 
-def _shown(summary: Mapping[str, Any], name: str) -> str:
-    value = summary[name]
-    if value is None:
+def _success(summary: Mapping[str, Any]) -> str:
+    if summary["success"] is None:
         return "nothing graded"
-    if name == "mean_tokens":
-        return f"{value:.0f}"
-    if name != "success":
-        return f"{value:.3f}"
-    low, high = summary["success_interval"]
-    return f"{value:.3f} ({low:.3f} to {high:.3f})"
+    return "{:.3f} ({:.3f} to {:.3f})".format(summary["success"], *summary["success_interval"])
 
 
 def _mean(values: Sequence[float]) -> float:

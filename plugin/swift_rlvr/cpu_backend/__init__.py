@@ -3,8 +3,8 @@
 ms-swift, vLLM, DeepSpeed and accelerate each stop somewhere without an accelerator. This package fills those gaps with
 the patches listed in `table.py`, and nothing else: the server, the trainers and every flag stay ms-swift's.
 
-    python -m swift_rlvr.cpu_backend rollout <flags of swift rollout>
-    NPROC_PER_NODE=2 python -m swift_rlvr.cpu_backend rlhf <flags of swift rlhf>
+    python -m swift_rlvr.cpu_backend rollout --model ... --host 127.0.0.1 --vllm_enforce_eager true
+    NPROC_PER_NODE=2 python -m swift_rlvr.cpu_backend rlhf --deepspeed scripts/configs/zero3_cpu.json ...
 
 Where an accelerator is visible nothing is patched, and both commands are `swift rollout` and `swift rlhf`.
 Everything runs on one machine and listens on its loopback interface; for the server itself pass `--host 127.0.0.1`.

@@ -1,10 +1,4 @@
-"""The launcher: ms-swift's own command line, on a machine without an accelerator.
-
-    python -m swift_rlvr.cpu_backend rollout --model ... --host 127.0.0.1 --vllm_enforce_eager true
-    NPROC_PER_NODE=2 python -m swift_rlvr.cpu_backend rlhf --deepspeed scripts/configs/zero3_cpu.json ...
-
-Commands, flags, messages and exit codes are ms-swift's. The variables below are defaults; one that is set stays.
-"""
+"""The launcher: commands, flags, messages and exit codes are ms-swift's."""
 
 import os
 import runpy
@@ -19,7 +13,7 @@ from swift_rlvr.parallel import end_with_parent
 
 PLUGIN = "swift_rlvr_cpu"
 
-ENVIRONMENT = {
+ENVIRONMENT = {  # defaults: a variable that is set stays
     LAUNCHED: "1",
     "DS_ACCELERATOR": "cpu",
     "GLOO_SOCKET_IFNAME": "lo",

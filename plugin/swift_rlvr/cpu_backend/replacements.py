@@ -94,15 +94,14 @@ def reporting_worker(extension: Any):
 
         def process_weights_after_loading(self) -> None:
             """Called by ms-swift when the last bucket of a full update is loaded."""
+            self._report(self._finish_update)
 
-            def check_complete() -> None:
-                loaded, self._loaded_parameters = self._loaded_parameters, set()
-                missing = {name for name, _ in self.model_runner.model.named_parameters()} - loaded
-                if missing:
-                    raise WeightSyncError(f"the update left out {len(missing)} parameters: {sorted(missing)[:5]} ...")
-                super(ReportingWeightSync, self).process_weights_after_loading()
-
-            self._report(check_complete)
+        def _finish_update(self) -> None:
+            loaded, self._loaded_parameters = self._loaded_parameters, set()
+            missing = {name for name, _ in self.model_runner.model.named_parameters()} - loaded
+            if missing:
+                raise WeightSyncError(f"the update left out {len(missing)} parameters: {sorted(missing)[:5]} ...")
+            super().process_weights_after_loading()
 
         def _report(self, update, *args) -> None:
             try:
@@ -114,10 +113,7 @@ def reporting_worker(extension: Any):
             self.communicator.group.report()
 
     def reported(name):
-        def update(self, *args):
-            self._report(functools.partial(getattr(super(ReportingWeightSync, self), name), *args))
-
-        return update
+        return lambda self, *args: self._report(getattr(super(ReportingWeightSync, self), name), *args)
 
     for name in _UPDATES:
         setattr(ReportingWeightSync, name, reported(name))

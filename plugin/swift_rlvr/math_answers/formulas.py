@@ -182,7 +182,7 @@ def _same_equation(gold: Equation, answer: Equation) -> bool | None:
     if bool(first) != bool(second):  # one of them is always true
         return False
     bottoms = [side.bottom for each in (gold, answer) for side in (each.left, each.right)]
-    if not (first and second) or any(powers for terms in bottoms for _, powers in terms):
+    if not (first and second) or any(powers for _, powers in chain(*bottoms)):
         return None
     if gold.gives_value() != answer.gives_value():  # 3x + 2 = 17 is the question, not the answer
         return False

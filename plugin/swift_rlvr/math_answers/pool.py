@@ -248,8 +248,7 @@ def _in_order(jobs: list[Job]) -> deque[_Unit]:
     ordinary: deque[_Unit] = deque()
     risky: deque[_Unit] = deque()
     for job in jobs:
-        gold_is_risky = _looks_slow(job.gold_text)
-        marks = [gold_is_risky or _looks_slow(text) for text, _ in job.answers]
+        marks = [_looks_slow(job.gold_text) or _looks_slow(text) for text, _ in job.answers]
         # Where this unit has no answers it is the gold alone, which thus gets parsed before the risky answers.
         ordinary.append(_Unit(job, deque(index for index, mark in enumerate(marks) if not mark)))
         if any(marks):

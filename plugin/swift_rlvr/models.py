@@ -1,7 +1,5 @@
 """Loading models and tokenizers from a folder or a hub, and what they say about where a completion ends."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

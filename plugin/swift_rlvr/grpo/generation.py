@@ -5,8 +5,6 @@ token, and goes on with completions that have ended until the last one has. Here
 group, the cache has room for the tokens to come, and completions that have ended leave the batch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

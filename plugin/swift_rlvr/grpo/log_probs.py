@@ -1,7 +1,5 @@
 """Log-probabilities of given tokens under a causal language model, also where all logits do not fit into memory."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint

@@ -5,8 +5,6 @@ B completions of at most T tokens; nothing here knows a model. Papers: GRPO is D
 (arXiv 1707.06347); the KL's estimates, Schulman, "Approximating KL Divergence" (joschu.net/blog/kl-approx.html).
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

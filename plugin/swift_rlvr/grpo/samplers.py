@@ -1,7 +1,5 @@
 """Where completions come from: the policy itself, or a vLLM engine in this process that is given its weights."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 

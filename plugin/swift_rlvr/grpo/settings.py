@@ -4,8 +4,6 @@ Each is written once, here: `swift-rlvr train` takes its flags, YAML keys, help 
 import torch.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_type_hints

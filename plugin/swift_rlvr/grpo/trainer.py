@@ -3,8 +3,6 @@
 One step of the algorithm is `rollout` and `num_iterations` times `update`; the rest of this file keeps the books.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

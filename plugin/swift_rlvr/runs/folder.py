@@ -5,8 +5,6 @@ for each batch, REASONS with a line for each completion, and folders `checkpoint
 `v<N>-<time>` of its output folder.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -3,8 +3,6 @@
 The terminal shows a progress bar and a line for each logged step.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import time
@@ -12,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
@@ -37,7 +35,7 @@ class RunLog:
         columns = ("GRPO", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), "left", TimeRemainingColumn())
         self.progress = Progress(*columns, console=self.console)
 
-    def __enter__(self) -> RunLog:
+    def __enter__(self) -> Self:
         self._open = ExitStack()
         self._open.enter_context(self.progress)
         if self._tensorboard:

@@ -1,7 +1,5 @@
 """Why completions got their rewards: collected during training, and counted for the log. Plain Python."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -6,8 +6,6 @@ The file has ms-swift's form: each key is a setting's name, and the variables un
 unless they are set already. transformers' HfArgumentParser derives the flags from the trainers' own dataclasses.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from argparse import ArgumentParser

@@ -1,7 +1,5 @@
 """Our tasks as ms-swift's datasets: a preprocessor, a loader for local files, and the subsets."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

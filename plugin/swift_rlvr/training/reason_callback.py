@@ -11,8 +11,6 @@ It also ends a run that has diverged with `DivergedError`, before another checkp
 is an exception like any other: exit status 1.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rows of a dataset for a GRPO trainer, and what can be wrong with them before a model is loaded."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

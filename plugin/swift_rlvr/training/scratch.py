@@ -1,7 +1,5 @@
 """A run of this package's own trainer, `swift_rlvr.grpo`: what `swift-rlvr train --trainer scratch` does."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import torch

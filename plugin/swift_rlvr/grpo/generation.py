@@ -60,17 +60,9 @@ def sample_tokens(logits: Tensor, temperature: float, top_k: int, top_p: float, 
 
 @torch.no_grad()
 def generate(
-    model: Any,
-    prompts: Sequence[Sequence[int]],
-    copies: int,
-    max_new_tokens: int,
-    ends: Sequence[int],
-    *,
-    temperature: float = 1.0,
-    top_k: int = 0,
-    top_p: float = 1.0,
-    generator: torch.Generator | None = None,
-) -> list[list[int]]:
+    model: Any, prompts: Sequence[Sequence[int]], copies: int, max_new_tokens: int, ends: Sequence[int], *,
+    temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0, generator: torch.Generator | None = None,
+) -> list[list[int]]:  # fmt: skip
     """`copies` completions for each prompt, those of a prompt side by side; token ids, with the ending one of `ends`.
 
     model: in eval mode. generator: on the model's device; None is torch's own.

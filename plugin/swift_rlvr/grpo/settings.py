@@ -1,7 +1,6 @@
 """The settings of a GRPO run, under the names that ms-swift and TRL use.
 
-Each is written once, here: `swift-rlvr train` takes its flags, YAML keys, help and checks from the dataclass. Does not
-import torch.
+Each is written once, here: `swift-rlvr train` takes its flags, YAML keys, help and checks from the dataclass.
 """
 
 import math

@@ -4,6 +4,7 @@ One step of the algorithm is `rollout` and `num_iterations` times `update`; the 
 """
 
 import math
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,8 +17,6 @@ from rich.console import Console
 from transformers import get_scheduler
 
 from swift_rlvr.errors import InputError
-from swift_rlvr.grpo.checkpoint import load_state, save
-from swift_rlvr.grpo.metrics import batch_summary
 from swift_rlvr.grpo.objective import group_advantages, token_weights, total_reward
 from swift_rlvr.grpo.policy import Batch, Policy, collate
 from swift_rlvr.grpo.samplers import TransformersSampler, VLLMSampler
@@ -27,6 +26,8 @@ from swift_rlvr.models import check_length, end_token_ids
 from swift_rlvr.runs.folder import ARGS, check_same_settings, checkpoints, diverged
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.reasons import collected_reasons
+
+STATE = "trainer_state.pt"  # in a checkpoint, beside the model and ARGS
 
 
 class GRPOTrainer:
@@ -63,12 +64,13 @@ class GRPOTrainer:
         self.reference = Policy(reference.eval(), settings.temperature, bool(settings.bf16)) if settings.beta else None
         self.weights = torch.tensor(settings.reward_weights or [1.0] * len(rewards), dtype=torch.float32)
         self.ends = end_token_ids(tokenizer, model)
+        self.generator = torch.Generator(self.policy.device).manual_seed(settings.seed)
         self.sampler: TransformersSampler | VLLMSampler
         if settings.use_vllm:
             longest = max(map(len, self.prompts))
             self.sampler = VLLMSampler(self.policy, settings, self.ends, model.name_or_path, longest)
         else:
-            self.sampler = TransformersSampler(self.policy, settings, self.ends)
+            self.sampler = TransformersSampler(self.policy, settings, self.ends, self.generator)
         self.per_step = settings.batch_size // settings.num_generations  # prompts
         steps = int(settings.num_train_epochs * len(rows)) // self.per_step * settings.num_iterations
         self.max_steps = steps if settings.max_steps == -1 else settings.max_steps
@@ -195,19 +197,34 @@ class GRPOTrainer:
         check_length("max_completion_length", settings.max_completion_length, self.prompts, self.model.config)
 
     def _save(self) -> None:
+        """Write `checkpoint-<step>`: a model that transformers loads, and the trainer's whole state.
+
+        It gets its name when it is complete, and older ones are deleted after that: an interrupted write loses nothing.
+        """
+        path, part = (self.folder / f"checkpoint-{self.step}{suffix}" for suffix in ("", ".part"))
+        for old in (part, path):
+            shutil.rmtree(old, ignore_errors=True)
+        self.model.save_pretrained(part)
+        self.tokenizer.save_pretrained(part)
+        write_json(part / ARGS, self.info)
         state = {"optimizer": self.optimizer.state_dict(), "scheduler": self.scheduler.state_dict(),
-                 "sampler": self.sampler.state(), "step": self.step, "seen": self.seen}  # fmt: skip
-        save(self.folder, self.step, self.model, self.tokenizer, state, self.info, self.settings.save_total_limit)
+                 "sampler": self.generator.get_state(), "step": self.step, "seen": self.seen}  # fmt: skip
+        torch.save(state, part / STATE)
+        part.rename(path)
+        for old in checkpoints(self.folder)[: -self.settings.save_total_limit]:
+            shutil.rmtree(old)
 
     def _load(self, path: str | Path) -> None:
         check_same_settings(path, self.info)
-        state = load_state(path)
+        try:
+            state = torch.load(Path(path) / STATE, map_location="cpu", weights_only=True)
+        except OSError as error:
+            raise InputError(f"{path}: expected a checkpoint of this trainer, with {STATE} in it") from error
         saved = type(self.model).from_pretrained(path, dtype=torch.float32)
         self.model.load_state_dict(saved.state_dict())
         for name in ("optimizer", "scheduler"):
             getattr(self, name).load_state_dict(state[name])
-        if isinstance(self.sampler, TransformersSampler):
-            self.sampler.set_state(state["sampler"])
+        self.generator.set_state(state["sampler"])
         self.sampler.update()
         self.step, self.seen = state["step"], state["seen"]
 
@@ -221,6 +238,29 @@ def without_dropout(model: Any, gradient_checkpointing: bool = False) -> None:
             module.attention_dropout = 0.0
     if gradient_checkpointing:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+
+
+def batch_summary(
+    rewards: torch.Tensor, groups: torch.Tensor, by_name: Mapping[str, Sequence[float]], lengths: Sequence[int],
+    ended: Sequence[bool],
+) -> dict[str, float | None]:  # fmt: skip
+    """What ms-swift logs about a batch of B completions, under its names.
+
+    Args:
+        rewards: (B,) in all, NaN counts as 0. groups: (B,) group ids. by_name: each function's rewards, NaN where it
+            returned None; one that returned nothing else has no mean. lengths: in tokens. ended: with an end token.
+    """
+    rewards = rewards.nan_to_num(0.0)
+    spread = torch.stack([rewards[groups == group].std() for group in groups.unique()])
+    metrics = {"reward": rewards.mean().item(), "reward_std": spread.mean().item(),
+               "frac_reward_zero_std": (spread < 1e-6).float().mean().item()}  # fmt: skip
+    for name, values in by_name.items():
+        known = torch.tensor([value for value in values if not math.isnan(value)])
+        metrics[f"rewards/{name}/mean"] = known.mean().item() if len(known) else None
+        metrics[f"rewards/{name}/std"] = known.std().item() if len(known) > 1 else None
+    sizes = {"mean": sum(lengths) / len(lengths), "min": min(lengths), "max": max(lengths)}
+    metrics |= {f"completions/{name}_length": float(value) for name, value in sizes.items()}
+    return metrics | {"completions/clipped_ratio": 1 - sum(ended) / len(ended)}
 
 
 @contextmanager

@@ -134,7 +134,7 @@ def test_a_conversation_remembers_and_leaves_out_the_oldest_when_it_is_too_long(
     question = countdown_question([3, 5, 7], 22).messages[0]["content"]
     notes: list[str] = []
     questions = iter([question, "And in another way?", "", "never asked"])
-    messages = converse(model, SYSTEM_PROMPT, lambda: next(questions), lambda text: None, notes.append)
+    messages = converse(model, SYSTEM_PROMPT, questions, lambda text: None, notes.append)
     assert [message["role"] for message in messages] == ["user", "assistant"] * 2
     assert messages[0]["content"] == question
     assert messages[1]["content"] == answer(model, to_messages([3, 5, 7], 22)).text
@@ -142,8 +142,8 @@ def test_a_conversation_remembers_and_leaves_out_the_oldest_when_it_is_too_long(
     assert next(questions) == "never asked"
 
     # The model reads 1,024 tokens, 100 of them its answer: one such question has room, two have not.
-    long = iter([question + " 1" * 300, "And now? " + "2 " * 250, None])
-    messages = converse(model, SYSTEM_PROMPT, lambda: next(long), lambda text: None, notes.append)
+    long = [question + " 1" * 300, "And now? " + "2 " * 250]
+    messages = converse(model, SYSTEM_PROMPT, long, lambda text: None, notes.append)
     assert [message["content"][:8] for message in messages[::2]] == ["And now?"]
     assert any("left out" in note for note in notes)
 

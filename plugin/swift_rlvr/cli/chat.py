@@ -2,6 +2,8 @@
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -66,8 +68,7 @@ def chat(
     notes, console = Console(stderr=True, highlight=False, soft_wrap=True), Console(highlight=False)
 
     def write(text: str) -> None:
-        sys.stdout.write(plain(text))
-        sys.stdout.flush()
+        print(plain(text), end="", flush=True)
 
     def note(line: str) -> None:
         write("\n")
@@ -78,7 +79,7 @@ def chat(
         policy = Policy(settings)
         if asked is None:
             notes.print(_about(prompt, source), Text("An empty line or Ctrl-D ends the conversation.", "dim"), sep="\n")
-            chatting.converse(policy, prompt, _read_line, write, note)
+            chatting.converse(policy, prompt, _questions(), write, note)
             return
         messages = with_system(asked.messages, prompt, override=system is not None)
         if not as_json:
@@ -101,13 +102,11 @@ def chat(
 
 
 def _about(system: str | None, source: str) -> Text:
-    if system is None:
-        return Text(f"No system prompt other than the chat template's own (from: {source}).", "dim")
-    return Text(f"System prompt (from: {source}): {system}", "dim")
+    own = f"No system prompt other than the chat template's own (from: {source})."
+    return Text(own if system is None else f"System prompt (from: {source}): {system}", "dim")
 
 
-def _read_line() -> str | None:
-    try:
-        return input("\nyou> ")
-    except EOFError:
-        return None
+def _questions() -> Iterator[str]:
+    with suppress(EOFError):
+        while True:
+            yield input("\nyou> ")

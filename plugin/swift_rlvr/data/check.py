@@ -24,7 +24,6 @@ SHOWN = 10
 PROBE = "<think>A guess.</think><answer>271828183</answer>"
 """An answer that is right for no row. A gold that cannot be read still equals itself, so the gold completion alone
 would not show it; a reward that gives this answer None cannot grade what a policy writes for the row."""
-UNSOLVABLE, NO_GOLD = "unsolvable", "no right answer is known"
 
 
 @dataclass
@@ -105,7 +104,7 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
                     findings.problems.append((line, f"is in {name} as well"))
             findings.tasks[part.name] += 1
             if gold is None:
-                label = UNSOLVABLE if "nums" in prepared else NO_GOLD
+                label = "unsolvable" if "nums" in prepared else "no right answer is known"
                 findings.no_gold[label] += 1
                 bad.append((line, label))
                 continue

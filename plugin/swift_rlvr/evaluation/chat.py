@@ -6,8 +6,9 @@
 Imports torch and transformers only when called.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from swift_rlvr.data.grading import patient_reward
@@ -89,11 +90,11 @@ def _task_question(task: Task, row: Mapping[str, Any]) -> Question:
 def converse(
     policy: Policy,
     system: str | None,
-    ask: Callable[[], str | None],
+    questions: Iterable[str],
     write: Callable[[str], None],
     note: Callable[[str], None],
 ) -> Messages:
-    """A conversation with a history, until `ask` gives None or nothing but white space; returns its messages.
+    """A conversation with a history, until the questions end or one is nothing but white space; returns its messages.
 
     Where the conversation becomes too long for the model, its oldest question and answer are dropped.
 
@@ -101,7 +102,7 @@ def converse(
         write: gets the answers piece by piece. note: gets a line of text after each answer.
     """
     messages: Messages = []
-    while (text := ask()) is not None and text.strip():
+    for text in takewhile(str.strip, questions):
         messages.append({"role": "user", "content": text})
         while True:
             try:

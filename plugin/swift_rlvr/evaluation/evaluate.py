@@ -24,8 +24,6 @@ from swift_rlvr.jsonl import write_json, write_jsonl
 from swift_rlvr.tasks import TASKS, Task
 from swift_rlvr.tasks.task import with_system
 
-RECORDS, SUMMARY = "records.jsonl", "summary.json"
-
 
 def evaluate(
     sampling: SamplingSettings,
@@ -56,8 +54,8 @@ def evaluate(
     used = {**asdict(sampling), "backend": choose_backend(sampling.backend)}
     used |= {"task": source.task.name, "data": data, "rows": limit, "system": prompt}
     summary = {"settings": used, **summarize(records)}
-    write_jsonl(Path(out) / RECORDS, records)
-    write_json(Path(out) / SUMMARY, summary)
+    write_jsonl(Path(out) / "records.jsonl", records)
+    write_json(Path(out) / "summary.json", summary)
     return summary
 
 

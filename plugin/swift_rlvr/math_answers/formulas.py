@@ -223,7 +223,7 @@ def _collect(values: Iterable[tuple[Term, Fraction]]) -> Terms:
     """The sum of all values, by term."""
     sums: Terms = {}
     for term, value in values:
-        sums[term] = sums.get(term, 0) + value
+        sums[term] = sums[term] + value if term in sums else value
     result = {term: value for term, value in sums.items() if value}
     if len(result) > MAX_TERMS:
         raise NotAFormula
@@ -231,6 +231,8 @@ def _collect(values: Iterable[tuple[Term, Fraction]]) -> Terms:
 
 
 def _multiply_powers(first: Powers, second: Powers) -> Powers:
+    if not first or not second:
+        return first or second
     powers = dict(first)
     for name, power in second:
         powers[name] = powers.get(name, 0) + power

@@ -4,6 +4,7 @@ A dataset is named as in ms-swift's `--dataset`: NAME:FILE, NAME, NAME:SPLIT or 
 """
 
 import json
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -215,8 +216,6 @@ def print_difficulty(console: Console, difficulties: dict[str, dict[str, Any]], 
 def _countdown_tasks(source: Source, rows: int) -> list[tuple[list[int], int]]:
     tasks = []
     for _, row in islice(source.rows(), rows):
-        try:
+        with suppress(RowError):
             tasks.append(parse_row(row))
-        except RowError:
-            continue
     return tasks

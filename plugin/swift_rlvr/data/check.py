@@ -9,6 +9,7 @@ numbers and the target.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -119,10 +120,8 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
 
 def _identities(source: Source) -> Iterator[str]:
     for _, row in source.rows():
-        try:
+        with suppress(RowError):
             yield source.task.identity(row)
-        except RowError:
-            continue
 
 
 def _grade(findings: Findings, name: str, golds: list[tuple[int, dict[str, Any], str]]) -> Iterator[tuple[int, str]]:

@@ -23,14 +23,11 @@ _CODE_LANGUAGES = ("", "python", "python3", "py")
 def completion_text(completion: object) -> str | None:
     """Return the text of a completion in either shape that trainers pass, or None where there is none.
 
-    Args:
-        completion: a string (ms-swift), or a list of messages ``{"role": ..., "content": ...}`` (TRL), of which the
-            last one counts; its content is a string, a list of parts ``{"type": "text", "text": ...}``, or None.
+    That is a string (ms-swift), or a list of messages ``{"role": ..., "content": ...}`` (TRL), of which the last one
+    counts; its content is a string, a list of parts ``{"type": "text", "text": ...}``, or None.
 
     >>> completion_text("3 + 4"), completion_text([{"role": "assistant", "content": "3 + 4"}])
     ('3 + 4', '3 + 4')
-    >>> completion_text([{"role": "assistant", "content": None}]) is None
-    True
     """
     if isinstance(completion, str):
         return completion

@@ -47,10 +47,8 @@ class Explanation(NamedTuple):
 def rules_in_order(rules: Mapping[Any, str], reason: Any, detail: str = "") -> list[Rule]:
     """The outcome of rules that are checked one after another until one fails.
 
-    Args:
-        rules: the name of each rule, by the reason that its failure gives.
-        reason: the grade's reason; not in `rules` where all have passed.
-        detail: of the rule that failed.
+    `rules` holds the name of each, by the reason that its failure gives; where `reason` is none of these, all have
+    passed. `detail` is that of the rule that failed.
 
     >>> rules_in_order({"no text": "there is a text", "wrong": "it is right", "long": "it is short"}, "wrong")[1:]
     [Rule(name='it is right', passed=False, detail=''), Rule(name='it is short', passed=None, detail='')]

@@ -16,10 +16,7 @@ def plain(answer: str) -> str:
 
 
 def gold_text(solution: object) -> str | None:
-    r"""The gold as `plain` text, or None where there is none.
-
-    Args:
-        solution: a number, or a text, of which the answer that `marked_answer` finds counts, or else all of it.
+    r"""The gold as `plain` text: a number, or the answer that `marked_answer` finds in a text, or else all of the text.
 
     >>> gold_text(72.0), gold_text("48 + 24 = 72\n#### 72"), gold_text(r"It is $\boxed{72}$."), gold_text("")
     ('72', '72', '72', None)

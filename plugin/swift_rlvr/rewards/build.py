@@ -1,7 +1,5 @@
 """Rewards from the names and settings of a command line, and the columns that a reward takes from a row."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any

@@ -25,11 +25,9 @@ class CosineLengthReward(Reward):
     `max_len_value_correct`. Beyond max_len the value is constant, where the cosine would rise again.
 
     Another reward, `accuracy`, decides whether an answer is right: its reward is 1.0 or more; None stays None. It reads
-    its own parameters from the environment, and its columns are needed. Unless `tasks` is given, the tasks are that
-    reward's. Where both run in one training, each batch is judged once, see `swift_rlvr.rewards.sharing`.
-
-    The length is in tokens where the trainer passes them, as in the paper. With ``unit="characters"``, as in the
-    R1-Zero recipe, it is always in characters.
+    its own parameters from the environment, and its columns are needed. Where both run in one training, each batch is
+    judged once, see `swift_rlvr.rewards.sharing`. The length is in tokens, as in the paper, or in characters, as in the
+    R1-Zero recipe.
 
     >>> reward = CosineLengthReward(accuracy="external_countdown", max_len=100)
     >>> right, wrong = "<answer>1+2</answer>", "<answer>1-2</answer>"
@@ -70,45 +68,36 @@ class CosineLengthReward(Reward):
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         accuracies = shared_grades(self.accuracy, texts, self._for_accuracy(columns))
-        tokens = {name: columns[name] for name in TOKEN_COLUMNS}
-        grades = []
-        for index, (text, accuracy) in enumerate(zip(texts, accuracies, strict=True)):
-            row = {name: values[index] for name, values in tokens.items()}
-            length, _ = completion_length(text, row, self.parameters.unit)
-            grades.append(self._grade(accuracy.reward, length))
-        return grades
+        tokens = zip(*(columns[name] for name in TOKEN_COLUMNS), strict=True)
+        rows = [dict(zip(TOKEN_COLUMNS, values, strict=True)) for values in tokens]
+        return [
+            self._judge(accuracy.reward, text, row)[0]
+            for accuracy, text, row in zip(accuracies, texts, rows, strict=True)
+        ]
 
     def explain_text(self, text: str | None, row: Row) -> Explanation:
         accuracy = self.accuracy.explain_text(text, self._for_accuracy(row))
-        length, unit = completion_length(text, row, self.parameters.unit)
-        reward, reason = self._grade(accuracy.reward, length)
-        judge = self.parameters.accuracy
-        if reward is None:
-            rules = [Rule("the row can be graded", False, f"{judge} cannot grade it")]
-        else:
-            start, end = self._values(reason == "right")
-            rules = [
-                Rule("the answer is right", reason == "right", f"{judge} says so"),
-                Rule("length", None, f"{length} {unit}, max_len {self.parameters.max_len}"),
-                Rule("reward", None, f"{reward:.4g}, between {start:g} at length 0 and {end:g} at max_len"),
-            ]
-        return Explanation(reward, reason, accuracy.extracted, [*accuracy.rules, *rules])
+        grade, rules = self._judge(accuracy.reward, text, row)
+        return Explanation(*grade, accuracy.extracted, [*accuracy.rules, *rules])
 
-    def _grade(self, accuracy: float | None, length: int) -> Grade:
-        if accuracy is None:
-            return Grade(None, "not graded")
-        right = accuracy >= 1.0
-        start, end = self._values(right)
-        progress = min(length / self.parameters.max_len, 1.0)
-        value = end + 0.5 * (start - end) * (1.0 + math.cos(math.pi * progress))
-        return Grade(value, "right" if right else "wrong")
-
-    def _values(self, right: bool) -> tuple[float, float]:
-        """The values at length 0 and at max_len."""
+    def _judge(self, accuracy: float | None, text: str | None, row: Row) -> tuple[Grade, list[Rule]]:
         values = self.parameters
+        if accuracy is None:
+            rule = Rule("the row can be graded", False, f"{values.accuracy} cannot grade it")
+            return Grade(None, "not graded"), [rule]
+        right = accuracy >= 1.0
+        start, end = values.min_len_value_wrong, values.max_len_value_wrong
         if right:
-            return values.min_len_value_correct, values.max_len_value_correct
-        return values.min_len_value_wrong, values.max_len_value_wrong
+            start, end = values.min_len_value_correct, values.max_len_value_correct
+        length, unit = completion_length(text, row, values.unit)
+        progress = min(length / values.max_len, 1.0)
+        reward = end + 0.5 * (start - end) * (1.0 + math.cos(math.pi * progress))
+        rules = [
+            Rule("the answer is right", right, f"{values.accuracy} says so"),
+            Rule("length", None, f"{length} {unit}, max_len {values.max_len}"),
+            Rule("reward", None, f"{reward:.4g}, between {start:g} at length 0 and {end:g} at max_len"),
+        ]
+        return Grade(reward, "right" if right else "wrong"), rules
 
     def _for_accuracy(self, columns: Row) -> dict[str, Any]:
         """The columns, or the values of one row, that the accuracy reward takes."""

@@ -23,8 +23,6 @@ RULES = {  # in the order in which `verify` checks them
     Reason.FALSE_EQUATION: "all sides of = are equal",
     Reason.WRONG_VALUE: "the value is the target",
 }
-
-
 _GRADES = {  # made once, since a `Grade` takes as long to make as an answer to find
     reason: Grade({Reason.CORRECT: 1.0, Reason.BAD_GOLD: None}.get(reason, 0.0), str(reason)) for reason in Reason
 }

@@ -1,14 +1,10 @@
 """The format rewards: 1.0 for a think part followed by an answer part and nothing else, 0.0 for all other texts.
 
-Where the prompt has opened the think part, the completion has no ``<think>`` of its own.
-
-- Under ms-swift nothing has to be set for a prefix that it adds itself, `--response_prefix` or that of a thinking
-  model's template: it puts the prefix in front of the completion too (`Template.decode_generate_ids`).
-- TRL passes the prompts (column `prompts`), and the reward looks at their end. What a chat template adds is not in that
-  column: set the parameter `think_opened`.
-- Where the prompts in the dataset end with ``<think>``, set it under ms-swift too, which passes no prompts.
+Where the prompt has opened the think part, the completion has no ``<think>`` of its own. README.md says what each
+trainer shows of that, and when to set `think_opened`.
 """
 
+import re
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,6 +13,7 @@ from swift_rlvr.rewards.base import Explanation, Reward, Row, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
+_TAG = re.compile("|".join(TAGS))
 MISSING = ("no think part", "think part not closed", "no answer part", "answer part not closed")  # one for each tag
 OK = "ok"
 RULES = {  # reason -> rule, in the order in which `fault` checks them
@@ -66,19 +63,16 @@ def fault(text: str | None, opened: bool = False, strict: bool = False) -> tuple
     if not text:
         return "no text", ""
     text = with_opening(text, opened)
+    tags = _TAG.findall(text)
     for tag, reason in zip(TAGS, MISSING, strict=True):
-        if tag not in text:
+        if tag not in tags:
             return reason, ""
     for tag in TAGS:
-        if text.count(tag) > 1:
-            return "repeated tag", f"{tag} occurs {text.count(tag)} times"
-    starts = [text.find(tag) for tag in TAGS]
-    if starts != sorted(starts):
-        return "wrong order", " ".join(tag for _, tag in sorted(zip(starts, TAGS, strict=True)))
-    ends = [start + len(tag) for start, tag in zip(starts, TAGS, strict=True)]
-    before, think, between, answer, after = (
-        text[start:end] for start, end in zip([0, *ends], [*starts, len(text)], strict=True)
-    )
+        if tags.count(tag) > 1:
+            return "repeated tag", f"{tag} occurs {tags.count(tag)} times"
+    if tags != list(TAGS):
+        return "wrong order", " ".join(tags)
+    before, think, between, answer, after = _TAG.split(text)
     for part in (before, between, after):
         if part.strip():
             return "text outside the tags", repr(part.strip()[:40])
@@ -87,9 +81,9 @@ def fault(text: str | None, opened: bool = False, strict: bool = False) -> tuple
     if not answer.strip():
         return "empty answer", ""
     if strict:
-        for tag, start, end in zip(TAGS, starts, ends, strict=True):
-            line_end = text.find("\n", end)
-            if text[text.rfind("\n", 0, start) + 1 : line_end if line_end >= 0 else None].strip() != tag:
+        lines = [line.strip() for line in text.split("\n")]
+        for tag in TAGS:
+            if tag not in lines:
                 return "tag not on its own line", tag
         if before or between != "\n" or {think[0], think[-1], answer[0], answer[-1]} != {"\n"}:
             return "white space around the tags", f"{before!r} before, {between!r} between"
@@ -106,8 +100,6 @@ class FormatReward(Reward):
     >>> reward = FormatReward()
     >>> reward(["<think>1 + 1</think> <answer>2</answer>", "<think></think><answer>2</answer>", "2"])
     [1.0, 0.0, 0.0]
-    >>> reward(["1 + 1</think><answer>2</answer>"] * 2, prompts=["1 + 1 = ? <think>", "1 + 1 = ?"])
-    [1.0, 0.0]
     """
 
     name = "external_format"

@@ -104,8 +104,6 @@ class LanguageConsistencyReward(Reward):
     >>> reward = LanguageConsistencyReward()
     >>> reward(["<think>We add them.</think><answer>7</answer>", "<think>We 相加 them.</think>", "<think>相加</think>"])
     [1.0, 0.5, 0.0]
-    >>> reward(["<think>相加</think>"], language=["zh"])
-    [1.0]
     """
 
     name = "external_language_consistency"

@@ -13,8 +13,6 @@ class LengthReward(Reward):
     A policy soon learns to write without end. For any other purpose set `max_length`, or a negative scale, which
     rewards short completions.
 
-    >>> LengthReward()([" blue.", " in the sky."])
-    [6.0, 12.0]
     >>> LengthReward(unit="tokens", scale=-0.5)([" in the sky."], response_token_ids=[[304, 279, 12884, 13]])
     [-2.0]
     """

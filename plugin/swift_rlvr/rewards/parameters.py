@@ -1,15 +1,9 @@
 """The parameters of a reward, and where their values come from.
 
-Each reward has a frozen dataclass `Parameters`. A value is taken from the first of these that has one:
-
-1. the keyword with which the reward is built in Python, ``CosineLengthReward(max_len=2000)``;
-2. the environment variable named after the reward and the parameter, ``EXTERNAL_COSINE_MAX_LEN=2000 swift rlhf ...``,
-   as ms-swift's own plugins and models take theirs;
-3. ms-swift's flag for the same thing, where there is one and it was given: ``--cosine_max_len 2000``;
-4. the default.
-
-It is an error where a variable begins with a reward's name and fits none of its parameters, and where a value is of
-another type or not finite: after a typing mistake nobody should train with the default.
+Each reward has a frozen dataclass `Parameters`. A value comes from the keyword with which the reward is built, from the
+environment (``EXTERNAL_COSINE_MAX_LEN=2000``), from ms-swift's flag (``--cosine_max_len 2000``) or is the default, see
+README.md. A variable that fits no parameter and a value that does not fit are errors: after a typing mistake nobody
+should train with the default.
 """
 
 import math

@@ -24,39 +24,37 @@ _SHARED: WeakValueDictionary[tuple, SharedBatch] = WeakValueDictionary()  # by c
 class SharedBatch:
     """The last batch that rewards of one class with the same parameters have graded. Made by `shared_batch`."""
 
-    def __init__(self, key: tuple):
-        self._key = key
-        self._batch: tuple[list[str | None], bytes] | None = None
-        self._grades: list[Grade] = []
-        self._holders: set[int] = set()  # ids of the rewards that have these grades already
+    def __init__(self, *key: Any):
+        self.key = key
+        self.batch: tuple[list[str | None], bytes] | None = None
+        self.grades: list[Grade] = []
+        self.holders: set[int] = set()  # ids of the rewards that have these grades already
 
     def __reduce__(self) -> tuple:  # a copy or a pickle shares as well, and starts without a batch
-        return shared_batch, self._key
-
-    def grades(self, reward: Reward, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
-        """The grades of a batch: those that another reward has computed, or else new ones."""
-        try:
-            # A copy of the columns, since rows can be changed in place; and bytes, where 1, 1.0 and True differ.
-            batch = list(texts), pickle.dumps(dict(columns))
-        except (pickle.PicklingError, TypeError, AttributeError, RecursionError):
-            return reward.grade_batch(texts, columns)
-        with _LOCK:
-            if batch == self._batch and id(reward) not in self._holders:
-                self._holders.add(id(reward))
-                return list(self._grades)
-        grades = reward.grade_batch(texts, columns)
-        with _LOCK:
-            self._batch, self._grades, self._holders = batch, list(grades), {id(reward)}
-        return grades
+        return shared_batch, self.key
 
 
 def shared_batch(cls: type[Reward], parameters: Any) -> SharedBatch:
-    """The one `SharedBatch` of all rewards of this class with these parameters, for as long as somebody keeps it."""
+    """The one `SharedBatch` of all rewards of this class with these parameters, for as long as anyone keeps it."""
     with _LOCK:
-        return _SHARED.setdefault((cls, parameters), SharedBatch((cls, parameters)))
+        return _SHARED.setdefault((cls, parameters), SharedBatch(cls, parameters))
 
 
 def shared_grades(reward: Reward, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
-    """`reward.grade_batch`, shared with other rewards where one of them asked for that with `shared_batch`."""
-    batch = _SHARED.get((type(reward), reward.parameters))
-    return reward.grade_batch(texts, columns) if batch is None else batch.grades(reward, texts, columns)
+    """`reward.grade_batch`, or the grades of an equal reward, where one of them asked for that with `shared_batch`."""
+    shared = _SHARED.get((type(reward), reward.parameters))
+    if shared is None:
+        return reward.grade_batch(texts, columns)
+    try:
+        # A copy of the columns, since rows can be changed in place; and bytes, where 1, 1.0 and True differ.
+        batch = list(texts), pickle.dumps(dict(columns))
+    except (pickle.PicklingError, TypeError, AttributeError, RecursionError):
+        return reward.grade_batch(texts, columns)
+    with _LOCK:
+        if batch == shared.batch and id(reward) not in shared.holders:
+            shared.holders.add(id(reward))
+            return list(shared.grades)
+    grades = reward.grade_batch(texts, columns)
+    with _LOCK:
+        shared.batch, shared.grades, shared.holders = batch, list(grades), {id(reward)}
+    return grades

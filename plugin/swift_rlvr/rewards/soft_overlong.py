@@ -15,8 +15,6 @@ class SoftOverlongReward(Reward):
     From DAPO (arXiv 2503.14476), equation 13: a completion that is cut off at the limit is punished in full, and one
     that comes close in part. ms-swift's own `soft_overlong` keeps falling below -1; the equation does not.
 
-    Lengths are in tokens where the trainer passes them, otherwise in characters.
-
     >>> reward = SoftOverlongReward(max_length=100, cache_length=20)
     >>> reward(["..."] * 4, completion_ids=[[7] * 80, [7] * 90, [7] * 100, [7] * 500])
     [0.0, -0.5, -1.0, -1.0]

@@ -17,15 +17,12 @@ class TagCountReward(Reward):
 
     The tag reward of the GSM8K recipe (and open-r1's `tag_count_reward`): partial credit on the way to the strict
     format. Order and content do not count, so it belongs beside a format reward. One difference:
-    ``\n</think>\n</think>\n`` counts as two occurrences here, while `str.count`, which skips overlaps, finds one. With
-    `own_line` false the tags count without their line breaks, as in `external_format`. A ``<think>`` that the prompt
-    has opened counts as the completion's, see `swift_rlvr.rewards.format`.
+    ``\n</think>\n</think>\n`` counts as two occurrences here, while `str.count`, which skips overlaps, finds one. A
+    ``<think>`` that the prompt has opened counts as the completion's, see `swift_rlvr.rewards.format`.
 
     >>> reward = TagCountReward()
     >>> reward(["<think>\n1 + 1\n</think>\n<answer>\n2\n</answer>", "<think>\n1 + 1\n</think>\n2", "2"])
     [1.0, 0.5, 0.0]
-    >>> TagCountReward(own_line=False)(["<answer>2</answer>"])
-    [0.5]
     """
 
     name = "external_tag_count"

@@ -1,4 +1,4 @@
-"""The datasets that this package knows, by name. A new one: copy countdown.py and add a line at the end."""
+"""The datasets that this package knows, by name. A new one: copy countdown.py and add it at the end."""
 
 from swift_rlvr.tasks import bespoke_stratos, countdown, gsm8k, mixed, numina_math_tir
 from swift_rlvr.tasks.task import RowError, Task
@@ -15,12 +15,6 @@ def add_task(task: Task) -> None:
     TASKS[task.name] = task
 
 
-for task in (
-    countdown.TASK,
-    gsm8k.ONE_SHOT,  # before the one with the same ids: in ms-swift a look-up by id finds the last
-    gsm8k.TASK,
-    numina_math_tir.TASK,
-    bespoke_stratos.TASK,
-    mixed.TASK,
-):
+# gsm8k_one_shot comes before gsm8k, which has the same ids: in ms-swift a look-up by id finds the last.
+for task in (countdown.TASK, gsm8k.ONE_SHOT, gsm8k.TASK, numina_math_tir.TASK, bespoke_stratos.TASK, mixed.TASK):
     add_task(task)

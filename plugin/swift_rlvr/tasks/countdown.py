@@ -37,8 +37,6 @@ _QUESTION = re.compile(
 def to_messages(nums: Sequence[int], target: int, system: str | None = SYSTEM_PROMPT) -> list[dict[str, str]]:
     """The chat messages that ask for one task; without the system turn where `system` is None or empty.
 
-    >>> [message["role"] for message in to_messages([3, 5, 7], 22)]
-    ['system', 'user']
     >>> to_messages([3, 5, 7], 22, system=None)[0]["content"].splitlines()[0]
     'Using the numbers [3, 5, 7], create an equation that equals 22.'
     """
@@ -54,9 +52,6 @@ def parse_row(row: Row) -> tuple[list[int], int]:
 
     >>> parse_row({"nums": "[7, 3, 5]", "target": 22.0})
     ([7, 3, 5], 22)
-    >>> parse_row({"nums": [3, 5, None], "target": 22})
-    Traceback (most recent call last):
-    swift_rlvr.tasks.task.RowError: column 'nums': expected whole numbers such as [3, 5, 7], got [3, 5, None]
     """
     nums, target = row.get("nums"), row.get("target")
     if read_gold(nums, 0) is None:

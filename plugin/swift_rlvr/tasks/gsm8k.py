@@ -12,9 +12,8 @@ their own, as `external_format_strict` and `external_tag_count` want them.
     swift rlhf --external_plugins plugin/rlvr_plugin.py --dataset gsm8k:datasets/gsm8k/train.jsonl \
         --reward_funcs external_accuracy external_format_strict external_tag_count --reward_weights 1 0.5 0.5 ...
 
-`gsm8k_one_shot` is the same with one worked example in front of each question. `gsm8k:test` is the hub's test split.
-The limits of the GSM8K recipe (300 tokens for the prompt, 200 for the answer, 1,024 rows) need a tokenizer:
-`swift-rlvr dataset prepare gsm8k --model DIR --max-prompt-tokens 300 --max-answer-tokens 200 --rows 1024 --out FILE`.
+`gsm8k_one_shot` is the same with one worked example in front of each question.
+The GSM8K recipe's rows, limited in their tokens, are made by `swift-rlvr dataset prepare gsm8k`, see README.md.
 """
 
 import re
@@ -49,9 +48,6 @@ def read_answer(answer: str) -> tuple[str, str]:
 
     >>> read_answer("Together 1000 + 200 = <<1000+200=1200>>1200.\n#### 1,200")
     ('Together 1000 + 200 = 1200.', '1200')
-    >>> read_answer("1200")
-    Traceback (most recent call last):
-    swift_rlvr.tasks.task.RowError: column 'answer': expected a number after ####, got '1200'
     """
     reasoning, marks, gold = answer.rpartition("####")
     gold = gold.strip().replace(",", "").removeprefix("$")

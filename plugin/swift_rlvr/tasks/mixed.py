@@ -10,8 +10,7 @@ Each row gets the messages and columns of its own task. There is no dataset for 
     swift rlhf --external_plugins plugin/rlvr_plugin.py --dataset mixed:tasks.jsonl \
         --reward_funcs external_countdown external_accuracy external_format ...
 
-Each reward grades the rows of its own tasks (its parameter `tasks`) and gives None for all others. Several names in one
-`--dataset`, such as `countdown:a.jsonl gsm8k:b.jsonl`, have the same effect.
+Several names in one `--dataset`, such as `countdown:a.jsonl gsm8k:b.jsonl`, have the same effect.
 """
 
 from collections.abc import Mapping

@@ -14,8 +14,6 @@ number in a proof, is taken for the answer.
     swift rlhf --external_plugins plugin/rlvr_plugin.py --dataset numina_math_tir:datasets/numina_math_tir/train.jsonl \
         --reward_funcs external_accuracy external_format external_reasoning_steps external_cosine \
         external_repetition_penalty ...
-
-`numina_math_tir:test` is the hub's test split.
 """
 
 from typing import Any

@@ -49,10 +49,9 @@ class RowCheck:
         >>> print(RowCheck([0], [(1, "?")] * 9, {}).excess(0.1), RowCheck([], [(1, "?")], {}).excess(0.1))
         None no row is left
         """
-        total = len(self.usable) + len(self.errors)
         if not self.usable:
             return "no row is left"
-        if len(self.errors) > max(FORGIVEN, share * total):
+        if len(self.errors) > max(FORGIVEN, share * (len(self.usable) + len(self.errors))):
             return f"that is more than the limit of {share:.0%}, which {LIMIT_VARIABLE} sets"
         return None
 
@@ -77,10 +76,8 @@ def allowed_share(task: Task, environment: Mapping[str, str] | None = None) -> f
     InputError where the variable is not a share from 0 to 1.
     """
     text = (os.environ if environment is None else environment).get(LIMIT_VARIABLE)
-    if text is None:
-        return task.max_unusable
     try:
-        share = float(text)
+        share = task.max_unusable if text is None else float(text)
     except ValueError:
         share = -1.0
     if not 0 <= share <= 1:

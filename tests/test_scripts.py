@@ -154,7 +154,7 @@ def test_our_trainer_reads_a_recipe_as_it_is_meant(name):
 @pytest.mark.parametrize("name", recipes_of("trl"))
 def test_trl_reads_a_recipe_as_it_is_meant(name):
     from swift_rlvr.training.arguments import read_command
-    from swift_rlvr.training.trl.run import read
+    from swift_rlvr.training.trl import read
 
     with mock.patch.dict(os.environ):
         command = read_command([str(CONFIGS / name), "--seed", "7"])

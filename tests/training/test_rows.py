@@ -20,10 +20,10 @@ def test_unusable_rows_are_counted_named_and_limited(tmp_path, capsys):
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     arguments = RunArguments("model", f"countdown:{file}", ["countdown"], system="Think.")
     rewards = build_rewards(arguments.reward_funcs)
-    data = read_data(arguments, rewards, Console(soft_wrap=True))
-    assert len(data.rows) == 30 and data.system == "Think."
-    assert data.rows[0]["prompt"][0] == {"role": "system", "content": "Think."}
-    assert data.rows[0].keys() == {"prompt", "nums", "target", "task"}
+    used, system = read_data(arguments, rewards, Console(soft_wrap=True))
+    assert len(used) == 30 and system == "Think."
+    assert used[0]["prompt"][0] == {"role": "system", "content": "Think."}
+    assert used[0].keys() == {"prompt", "nums", "target", "task"}
     said = capsys.readouterr().out
     assert "3 of 33 rows cannot be used (nums: 3)" in said and "row 31: column 'nums'" in said
     file.write_text("".join(json.dumps(row) + "\n" for row in rows[:2] + rows[-1:] * 20))
@@ -34,7 +34,7 @@ def test_unusable_rows_are_counted_named_and_limited(tmp_path, capsys):
 def test_rows_with_a_system_prompt_of_their_own_keep_it(capsys):
     file, rewards = DATASETS / "numina_math_tir" / "train.jsonl", build_rewards(["accuracy", "cosine"])
     arguments = RunArguments("model", f"numina_math_tir:{file}", ["accuracy", "cosine"], system="No.")
-    data = read_data(arguments, rewards, Console(soft_wrap=True))
-    assert data.system == TASKS["numina_math_tir"].system == data.rows[0]["prompt"][0]["content"]
+    rows, system = read_data(arguments, rewards, Console(soft_wrap=True))
+    assert system == TASKS["numina_math_tir"].system == rows[0]["prompt"][0]["content"]
     assert "`system` is not used" in capsys.readouterr().out
-    assert data.rows[0].keys() == {"prompt", "solution", "task"}
+    assert rows[0].keys() == {"prompt", "solution", "task"}

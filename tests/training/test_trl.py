@@ -81,7 +81,7 @@ def run_commands(folder: Path) -> dict:
     import torch
     from swift_rlvr.cli import app
     from swift_rlvr.training.arguments import read_command
-    from swift_rlvr.training.trl.run import read
+    from swift_rlvr.training.trl import read
     from typer.testing import CliRunner
 
     torch.set_num_threads(1)

@@ -11,7 +11,6 @@ from rich.text import Text
 from swift_rlvr.cli import chat as cli_chat
 from swift_rlvr.errors import DivergedError, InputError, require
 
-MODULES = {"scratch": "swift_rlvr.training.scratch", "trl": "swift_rlvr.training.trl.run"}
 # The settings are the trainers', and their names are too many for typer: see `swift_rlvr.training.arguments`.
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
@@ -38,7 +37,7 @@ def train(context: typer.Context) -> None:
         typer.echo(cleandoc(train.__doc__ or ""))
         return
     require("transformers", "train", "swift-rlvr train")
-    from swift_rlvr.training.arguments import read_command
+    from swift_rlvr.training.arguments import TRAINERS, read_command
 
     rank_zero = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun started, or the only one
     console = Console(highlight=False, quiet=not rank_zero)
@@ -46,7 +45,7 @@ def train(context: typer.Context) -> None:
         command = read_command(context.args)
         if command.trainer == "trl":
             require("trl", "trl", "--trainer trl")
-        trained = import_module(MODULES[command.trainer]).run(command, console)
+        trained = import_module(TRAINERS[command.trainer]).run(command, console)
     except InputError as error:
         raise InputError(error.problem, error.field and f"--{error.field}") from error
     except DivergedError as error:
@@ -60,8 +59,5 @@ def train(context: typer.Context) -> None:
     note = f"saved: {trained.model}; its answer to the first row of {trained.dataset}:"
     console.print(note, markup=False, soft_wrap=True)
     cli_chat.chat(
-        trained.model,
-        row=trained.dataset,
-        use_hf=trained.use_hf,
-        max_new_tokens=trained.max_completion_length,
+        trained.model, row=trained.dataset, use_hf=trained.use_hf, max_new_tokens=trained.max_completion_length
     )

@@ -27,9 +27,8 @@ class RoomyLayer(DynamicLayer):
             self._store: tuple[Tensor, Tensor] = (self.keys, self.values)
         start, end = self.keys.shape[2], self.keys.shape[2] + key_states.shape[2]
         if self._store[0].shape[2] < end or len(self._store[0]) != len(key_states):
-            shape = (*key_states.shape[:2], end + ROOM, -1)
             self._store = tuple(
-                torch.cat([old, new.new_empty(*shape[:2], shape[2] - start, new.shape[3])], dim=2)
+                torch.cat([old, new.new_empty(*new.shape[:2], end + ROOM - start, new.shape[3])], dim=2)
                 for old, new in ((self.keys, key_states), (self.values, value_states))
             )
         for store, new in zip(self._store, (key_states, value_states), strict=True):

@@ -66,13 +66,9 @@ class Batch:
         """(rows, their completions), `size` at a time: by length, or by prompt and length, which computes less."""
         lengths, (_, number) = self.mask.sum(1), self.distinct_prompts()
         keys = lengths, number * (int(lengths.max()) + 1) + lengths
-        return min(
-            (
-                [(rows, self.take(rows)) for rows in key.argsort(descending=True, stable=True).split(size)]
-                for key in keys
-            ),
-            key=lambda parts: sum(part.computed_tokens() for _, part in parts),
-        )
+        orders = [key.argsort(descending=True, stable=True).split(size) for key in keys]
+        choices = [[(rows, self.take(rows)) for rows in order] for order in orders]
+        return min(choices, key=lambda parts: sum(part.computed_tokens() for _, part in parts))
 
     def computed_tokens(self) -> int:
         return len(self.distinct_prompts()[0]) * self.prompts.shape[1] + self.mask.numel()

@@ -123,3 +123,12 @@ def check_ranges(settings: Any) -> None:
                 raise InputError(f"must be {allowed}, got {value}", name)
     if settings.max_steps == 0:
         raise InputError("must be at least 1, or -1 for all epochs, got 0", "max_steps")
+
+
+def check_enough_rows(rows: int, completions: int, num_generations: int) -> None:
+    """InputError where a dataset has fewer rows than a step has prompts."""
+    if rows < completions // num_generations:
+        raise InputError(
+            f"the dataset has {rows} rows, too few for one step: {completions} completions "
+            f"/ num_generations {num_generations}"
+        )

@@ -20,7 +20,7 @@ from swift_rlvr.errors import InputError
 from swift_rlvr.grpo.objective import group_advantages, token_weights, total_reward
 from swift_rlvr.grpo.policy import Batch, Policy, collate
 from swift_rlvr.grpo.samplers import TransformersSampler, VLLMSampler
-from swift_rlvr.grpo.settings import GRPOSettings
+from swift_rlvr.grpo.settings import GRPOSettings, check_enough_rows
 from swift_rlvr.jsonl import write_json
 from swift_rlvr.models import check_length, end_token_ids
 from swift_rlvr.runs.folder import ARGS, check_same_settings, checkpoints, diverged
@@ -183,9 +183,7 @@ class GRPOTrainer:
 
     def _check(self, reference: Any) -> None:
         settings, weights = self.settings, self.settings.reward_weights
-        if len(self.rows) < settings.batch_size // settings.num_generations:
-            raise InputError(f"the dataset has {len(self.rows)} rows, too few for one step: {settings.batch_size} "
-                             f"completions / num_generations {settings.num_generations}")  # fmt: skip
+        check_enough_rows(len(self.rows), settings.batch_size, settings.num_generations)
         if not self.rewards:
             raise InputError("must hold at least one reward", "reward_funcs")
         if weights and len(weights) != len(self.rewards):

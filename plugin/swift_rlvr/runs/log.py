@@ -61,13 +61,9 @@ class RunLog:
         known = {name: round(value, 8) if isinstance(value, float) else value for name, value in known.items()}
         elapsed = time.monotonic() - self.started
         speed = elapsed / max(1, step - self.first)
-        times = {
-            "global_step/max_steps": f"{step}/{self.last}",
-            "elapsed_time": f"{elapsed:.0f}s",
-            "remaining_time": f"{speed * (self.last - step):.0f}s",
-            "train_speed(s/it)": round(speed, 6),
-        }
-        self._append(LOG, {**known, **times})
+        times = {"elapsed_time": f"{elapsed:.0f}s", "remaining_time": f"{speed * (self.last - step):.0f}s",
+                 "train_speed(s/it)": round(speed, 6)}  # fmt: skip
+        self._append(LOG, {**known, "global_step/max_steps": f"{step}/{self.last}", **times})
         self.advance(step)
         if "train_runtime" not in known:  # the closing line of transformers' trainer
             self.console.print(line(known, step, self.last), markup=False, soft_wrap=True)

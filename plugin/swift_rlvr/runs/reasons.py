@@ -1,6 +1,6 @@
 """Why completions got their rewards: collected during training, and counted for the log. Plain Python."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -21,10 +21,10 @@ class ReasonLog:
     """
 
     def __init__(self) -> None:
-        self._grades: dict[str, list[tuple[float | None, str]]] = {}
+        self._grades: defaultdict[str, list[tuple[float | None, str]]] = defaultdict(list)
 
     def add(self, name: str, grades: Sequence[tuple[float | None, str]]) -> None:
-        self._grades.setdefault(name, []).extend(grades)
+        self._grades[name].extend(grades)
 
     def take(self) -> list[Sample]:
         """The grades since the last call, one dictionary for each completion in order."""
@@ -33,7 +33,7 @@ class ReasonLog:
             samples += [{} for _ in range(len(grades) - len(samples))]
             for sample, (reward, reason) in zip(samples, grades, strict=False):
                 sample[name] = (reward, reason)
-        self._grades = {}
+        self._grades.clear()
         return samples
 
 
@@ -63,17 +63,16 @@ class ReasonShares:
     """
 
     def __init__(self) -> None:
-        self._seen: dict[str, set[str]] = {}
+        self._seen: defaultdict[str, set[str]] = defaultdict(set)
 
     def update(self, samples: Sequence[Sample]) -> dict[str, float]:
-        counts: dict[str, Counter[str]] = {}
+        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for sample in samples:
             for name, (_, reason) in sample.items():
-                counts.setdefault(name, Counter())[reason] += 1
+                counts[name][reason] += 1
         shares = {}
         for name, reasons in counts.items():
-            seen = self._seen.setdefault(name, set())
-            seen.update(reasons)
-            for reason in sorted(seen):
+            self._seen[name].update(reasons)
+            for reason in sorted(self._seen[name]):
                 shares[f"reasons/{name}/{reason.replace(' ', '_')}"] = reasons[reason] / reasons.total()
         return shares

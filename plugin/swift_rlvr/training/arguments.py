@@ -20,10 +20,7 @@ import yaml  # type: ignore[import-untyped]
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import Reward
 
-TRAINERS = {
-    "scratch": "this package's own trainer, swift_rlvr.grpo, on one GPU or a CPU",
-    "trl": "TRL's GRPOTrainer, with every setting of its GRPOConfig",
-}
+TRAINERS = {"scratch": "swift_rlvr.training.scratch", "trl": "swift_rlvr.training.trl"}
 
 
 def setting(help: str, default: Any = None, **options: Any) -> Any:
@@ -92,9 +89,9 @@ class Command:
             raise _unknown(f"{name}: there is no such setting", name, known, prog)
         try:
             return list(parser.parse_args_into_dataclasses(self.argv, look_for_args_file=False))
+        except InputError:
+            raise
         except (ValueError, TypeError) as error:
-            if isinstance(error, InputError):
-                raise
             raise InputError(f"{self.trainer} refuses these settings: {error}") from error
 
 

@@ -3,12 +3,8 @@
     swift rlhf --external_plugins plugin/rlvr_plugin.py --callbacks reward_reasons ...
 
 logs `reasons/<reward class>/<reason>`, the share of the step's completions with that reason, next to ms-swift's
-`rewards/<reward class>/mean`, and writes `reasons.jsonl` beside ms-swift's completions.jsonl. Under TRL:
-
-    trainer.add_callback(ReasonCallback(trainer.args, trainer))
-
-It also ends a run that has diverged with `DivergedError`, before another checkpoint is written. Under `swift rlhf` that
-is an exception like any other: exit status 1.
+`rewards/<reward class>/mean`, and writes `reasons.jsonl` beside ms-swift's completions.jsonl. It also ends a run that
+has diverged with `DivergedError`, before another checkpoint is written; the exit status of `swift rlhf` is then 1.
 """
 
 import math
@@ -23,12 +19,9 @@ from swift_rlvr.runs.reasons import ReasonLog
 
 
 class ReasonCallback(TrainerCallback):
-    """Hands the reasons of all ranks to the trainer's metrics and to `reasons.jsonl` in the output folder.
+    """Hands the reasons of all ranks to the trainer's metrics and to `log`, by default in the output folder.
 
-    Args:
-        args: the training arguments; output_dir is used.
-        trainer: a GRPO trainer of ms-swift or TRL.
-        log: where the reasons are written; by default in the output folder.
+    Under TRL: `trainer.add_callback(ReasonCallback(trainer.args, trainer))`.
     """
 
     def __init__(self, args: Any, trainer: Any, log: RunLog | None = None):
@@ -57,9 +50,7 @@ class ReasonCallback(TrainerCallback):
         samples = gather_object(self.reasons.take())  # of all ranks in order, as ms-swift gathers completions
         if not samples:
             return
-        if self.trainer.accelerator.is_main_process:
-            shares = self.log.reasons(step, samples, mode)
-        else:
-            shares = self.log.shares.update(samples)
+        main = self.trainer.accelerator.is_main_process
+        shares = self.log.reasons(step, samples, mode) if main else self.log.shares.update(samples)
         for name, share in shares.items():
             self.trainer._metrics[mode][name].append(share)

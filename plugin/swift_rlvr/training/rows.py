@@ -1,7 +1,6 @@
 """Rows of a dataset for a GRPO trainer, and what can be wrong with them before a model is loaded."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
@@ -18,18 +17,13 @@ from swift_rlvr.training.arguments import RunArguments
 FROM_TRAINER = ("prompts", "completion_ids", "response_token_ids")  # columns of rewards that are no dataset's
 
 
-@dataclass(frozen=True)
-class Data:
-    """`rows`: `prompt` (messages) and the columns of the rewards. `system`: the prompts'."""
+def read_data(
+    arguments: RunArguments, rewards: Sequence[Reward], console: Console, field: str = "dataset"
+) -> tuple[list[dict[str, Any]], str | None]:
+    """The rows of a run's dataset, with `prompt` (messages) and the columns of the rewards, and their system prompt.
 
-    rows: list[dict[str, Any]]
-    system: str | None
-
-
-def read_data(arguments: RunArguments, rewards: Sequence[Reward], console: Console, field: str = "dataset") -> Data:
-    """The prompts of a run's dataset; `field` is the argument that names it.
-
-    Rows that cannot be used are reported and skipped; past the limit (`allowed_share`) they are an error.
+    `field` is the argument that names the dataset. Rows that cannot be used are reported and skipped; past the limit
+    (`allowed_share`) they are an error.
 
     Raises:
         InputError: with the field; also where a reward lacks a column, and where no verifying reward grades a row.
@@ -58,7 +52,7 @@ def read_data(arguments: RunArguments, rewards: Sequence[Reward], console: Conso
         {"prompt": turns, **{name: row.get(name) for name in columns}}
         for turns, row in zip(messages, rows, strict=True)
     ]
-    return Data(prompts, first["content"] if first["role"] == "system" else None)
+    return prompts, first["content"] if first["role"] == "system" else None
 
 
 def reward_columns(field: str, source: Source, rewards: Sequence[Reward], rows: Sequence[dict]) -> list[str]:

@@ -30,7 +30,7 @@ def run(command: Command, console: Console) -> Trained:
     arguments, settings = command.parse((ScratchArguments, GRPOSettings))
     checkpoint = checkpoint_to_resume(arguments.output_dir, arguments.resume_from_checkpoint)
     rewards = build_rewards(arguments.reward_funcs, arguments.set or [])
-    data = read_data(arguments, rewards, console)
+    prompts, system = read_data(arguments, rewards, console)
     tokenizer = load_tokenizer(arguments.model)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     with console.status(f"Loading {arguments.model}"):
@@ -38,10 +38,10 @@ def run(command: Command, console: Console) -> Trained:
             load_pretrained(AutoModelForCausalLM, arguments.model, dtype=torch.float32).to(device) if needed else None
             for needed in (True, settings.beta > 0)
         )
-    rows = [{"messages": row["prompt"], **row} for row in data.rows]
+    rows = [{"messages": row["prompt"], **row} for row in prompts]
     trainer = GRPOTrainer(
         model, tokenizer, rewards, rows, settings, arguments.output_dir, reference=reference,
-        info=arguments.as_json(data.system, rewards), console=console,
+        info=arguments.as_json(system, rewards), console=console,
     )  # fmt: skip
     console.print(
         f"{len(rows):,} rows, {trainer.max_steps:,} updates with {settings.batch_size} completions in groups of "

@@ -1,25 +1,23 @@
 """The same rewards and datasets under TRL's GRPOTrainer, with ms-swift's form of logs: `train --trainer trl`.
 
 The settings are those of TRL's GRPOConfig under their own names. The output folder gets the trained model with its
-tokenizer, `args.json`, `logging.jsonl`, `completions.jsonl`, `reasons.jsonl` and the last checkpoints.
+tokenizer, the last checkpoints, and the files of `swift_rlvr.runs.folder`.
 """
 
-from __future__ import annotations
-
 import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate.utils import gather_object
 from rich.console import Console
-from transformers import AutoConfig
+from transformers import AutoConfig, PrinterCallback, ProgressCallback, TrainerCallback
 from trl import GRPOConfig
 
 from swift_rlvr.errors import InputError
-from swift_rlvr.grpo.settings import check_ranges
+from swift_rlvr.grpo.settings import check_enough_rows, check_ranges
 from swift_rlvr.jsonl import write_json
 from swift_rlvr.models import check_length, load_pretrained, load_tokenizer
 from swift_rlvr.rewards import Reward
@@ -70,24 +68,19 @@ def run(command: Command, console: Console) -> Trained:
     folder = Path(config.output_dir)
     checkpoint = checkpoint_to_resume(folder, config.resume_from_checkpoint)
     rewards = build_rewards(arguments.reward_funcs, arguments.set or [])
-    data = read_data(arguments, rewards, console)
-    held_out = read_data(arguments, rewards, console, field="val_dataset").rows if arguments.val_dataset else None
-    prompts = config.generation_batch_size // config.num_generations
-    if len(data.rows) < prompts:
-        raise InputError(
-            f"the dataset has {len(data.rows)} rows, too few for one step: {config.generation_batch_size} completions "
-            f"/ num_generations {config.num_generations}"
-        )
-    info = as_json({"trainer": "trl", **config.to_dict(), **arguments.as_json(data.system, rewards)})
+    rows, system = read_data(arguments, rewards, console)
+    held_out = read_data(arguments, rewards, console, field="val_dataset")[0] if arguments.val_dataset else None
+    check_enough_rows(len(rows), config.generation_batch_size, config.num_generations)
+    info = as_json({"trainer": "trl", **config.to_dict(), **arguments.as_json(system, rewards)})
     if checkpoint is not None:
         check_same_settings(checkpoint, info)
     console.print(f"Loading {arguments.model}", style="dim", markup=False, soft_wrap=True)
     with RunLog(folder, console) as log:
-        trainer = build_trainer(arguments.model, config, rewards, data.rows, held_out, log)
+        trainer = build_trainer(arguments.model, config, rewards, rows, held_out, log)
         if trainer.is_world_process_zero():
             write_json(folder / ARGS, info)
         console.print(
-            f"{len(data.rows):,} rows, {config.generation_batch_size} completions a step in groups of "
+            f"{len(rows):,} rows, {config.generation_batch_size} completions a step in groups of "
             f"{config.num_generations}"
             + (f"; evaluated on {len(held_out):,} rows every {config.eval_steps:g} steps" if held_out else ""),
             soft_wrap=True,
@@ -106,13 +99,9 @@ def run(command: Command, console: Console) -> Trained:
 
 
 def build_trainer(
-    model: str,
-    config: GRPOConfig,
-    rewards: Sequence[Reward],
-    rows: list[dict],
-    held_out: list[dict] | None,
+    model: str, config: GRPOConfig, rewards: Sequence[Reward], rows: list[dict], held_out: list[dict] | None,
     log: RunLog,
-) -> Any:
+) -> Any:  # fmt: skip
     """TRL's GRPOTrainer with our rewards and logs; InputError where it refuses the settings."""
     tokenizer = load_tokenizer(model)
     tokenizer.padding_side = tokenizer.truncation_side = "left"
@@ -126,37 +115,70 @@ def build_trainer(
     long = [text for text in texts if len(text.encode()) > room] or [max(texts, key=len)]
     prompts = tokenizer(long, add_special_tokens=False)["input_ids"]
     check_length("max_completion_length", config.max_completion_length, prompts, model_config)
-    with _vllm_imported_only(config.use_vllm):
-        from swift_rlvr.training.trl.callbacks import LogCallback, RecordingTrainer
     try:
-        Path(config.output_dir).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{config.output_dir}: cannot be made ({error.strerror})", "output_dir") from error
-    try:
-        trainer = RecordingTrainer(
-            model,
-            reward_funcs=list(rewards),
-            args=config,
-            train_dataset=rows,
-            eval_dataset=held_out,
-            processing_class=tokenizer,
+        trainer = recording_trainer(config.use_vllm)(
+            model, list(rewards), config, train_dataset=rows, eval_dataset=held_out, processing_class=tokenizer
         )
     except (OSError, ValueError) as error:
-        raise InputError(f"{model} and these settings cannot be trained by TRL: {error}", "model") from error
-    LogCallback.install(trainer, log)
+        raise InputError(f"{model} and these settings cannot be trained by TRL: {error}") from error
+    for callback in list(trainer.callback_handler.callbacks):  # TRL's progress bar, and ms-swift's where it is imported
+        if isinstance(callback, (ProgressCallback, PrinterCallback)):
+            trainer.remove_callback(callback)
+    trainer.add_callback(LogCallback(trainer, log))
     trainer.add_callback(ReasonCallback(config, trainer, log))
     return trainer
 
 
-@contextmanager
-def _vllm_imported_only(used: bool) -> Iterator[None]:
-    """Importing TRL's trainer imports vLLM where it is installed, which takes as long as all the rest."""
-    import trl.import_utils as trl
+def recording_trainer(use_vllm: bool) -> Any:
+    """TRL's trainer class, with the prompts of the last training batch as messages in `prompts`.
 
-    available = trl.is_vllm_available
+    Its own record of them, beside the completions in `_logs`, lacks the special tokens that separate the turns.
+    Importing it imports vLLM where that is installed, which takes as long as all the rest; here only where it is used.
+    """
+    from trl import import_utils
+
+    available = import_utils.is_vllm_available
     try:
-        if not used:
-            trl.is_vllm_available = lambda: False
-        yield
+        if not use_vllm:
+            import_utils.is_vllm_available = lambda: False
+        from trl import GRPOTrainer
     finally:
-        trl.is_vllm_available = available
+        import_utils.is_vllm_available = available
+
+    class RecordingTrainer(GRPOTrainer):
+        prompts: list | None = None  # of this process; None after a batch of the evaluation, and once they are logged
+
+        def _calculate_rewards(self, inputs, prompts, completions, completion_ids_list):
+            self.prompts = list(prompts) if self.model.training else None
+            return super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
+
+    return RecordingTrainer
+
+
+class LogCallback(TrainerCallback):
+    """Writes what the `recording_trainer` logs, and its completions, to a `RunLog`."""
+
+    def __init__(self, trainer: Any, log: RunLog):
+        self.trainer, self.log = trainer, log
+
+    def on_train_begin(self, args, state, control, **kwargs):
+        self.log.start(state.global_step, state.max_steps)
+
+    def on_step_end(self, args, state, control, **kwargs):
+        self.log.advance(state.global_step)
+
+    def on_log(self, args, state, control, logs=None, **kwargs):
+        prompts, self.trainer.prompts = self.trainer.prompts, None
+        prompts = gather_object(prompts or [])  # of all ranks, in the order of `_logs`
+        if not state.is_world_process_zero:
+            return
+        self.log.update(state.global_step, logs)
+        if prompts and "reward" in logs:
+            recorded, tokenizer = self.trainer._logs, self.trainer.processing_class
+            table = {
+                "prompt": tokenizer.apply_chat_template(prompts, add_generation_prompt=True, tokenize=False),
+                "completion": list(recorded["completion"]),
+                **{name: list(values) for name, values in recorded["rewards"].items()},
+                "advantages": list(recorded["advantages"]),
+            }
+            self.log.completions(state.global_step, table)

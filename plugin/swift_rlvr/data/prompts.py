@@ -152,7 +152,7 @@ def system_prompt(model: str, task: Task | None) -> tuple[str | None, str]:
         return (None, "default") if task is None else (task.system, f"the task {task.name}")
     file, options = run
     trained = _trained_on(options.get("dataset"))
-    if options.get("system") is None and trained is not None and trained.system in trained.prompt:
+    if options.get("system") is None and trained is not None and trained.system_in_rows:
         return trained.system, f"{file}, whose dataset brings it"
     return options.get("system"), str(file)
 

@@ -135,6 +135,7 @@ TASK = Task(
     identity=identity,
     reference=reference,
     system=SYSTEM_PROMPT,
+    system_in_rows=False,
     prompt=PROMPT,
     reward_columns=("nums", "target"),
     rewards=("external_countdown", "external_format"),

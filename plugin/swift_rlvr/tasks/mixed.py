@@ -96,6 +96,7 @@ TASK = Task(
     identity=identity,
     reference=reference,
     system=SYSTEM_PROMPT,
+    system_in_rows=False,  # of some tasks only
     prompt="\n".join(part.system + part.prompt for part in PARTS.values()),
     reward_columns=(),
     rewards=(),

@@ -48,8 +48,9 @@ class Task:
     preprocess: Callable[[Row], dict[str, Any]]  # the row with `messages`, the columns of the rewards and `task`
     identity: Callable[[Row], str]  # a text that is the same for rows that ask the same
     reference: Callable[[Row], Reference | None]  # the right answer, or None where there is none
-    # Where the rows' messages have no system turn, it is passed with `--system` in training; the evaluation adds it.
     system: str
+    # Whether `preprocess` makes it the messages' system turn; else it goes with `--system`, and the evaluation adds it.
+    system_in_rows: bool = True
     # What `preprocess` fills in besides. ms-swift caches preprocessed rows under a hash of this object, so a changed
     # prompt must change it.
     prompt: str = ""

@@ -3,12 +3,8 @@
     swift rlhf --external_plugins plugin/rlvr_plugin.py --reward_funcs external_countdown format \
         --dataset countdown:datasets/countdown/train.jsonl ...
 
-Rewards go into `orms` under the names in REWARDS. A name that is there already is an error: none is overwritten.
-
-`--callbacks reward_reasons` logs the share of each reason, writes reasons.jsonl and ends a run that has diverged: see
-swift_rlvr/training/reason_callback.py.
-
-Each task in TASKS can be named in `--dataset` and `--val_dataset` (see swift_rlvr/training/ms_swift.py) as
+Rewards go into `orms` under the names in REWARDS; none is overwritten. `--callbacks reward_reasons` is described in
+swift_rlvr/training/reason_callback.py. Each task in TASKS can be named in `--dataset` and `--val_dataset` as
 - `countdown:FILE`, a local .jsonl, .json, .parquet or .csv file with the task's columns,
 - `countdown`, the dataset on ModelScope, or on Hugging Face with `--use_hf true`; `gsm8k:test` its test split,
 - the dataset's id there, such as `zouxuhong/Countdown-Tasks-3to4`,
@@ -29,7 +25,6 @@ from swift_rlvr.training.reason_callback import ReasonCallback
 
 CALLBACK = "reward_reasons"
 logger = get_logger()
-
 
 for name, reward in REWARDS.items():
     if name in orms:

@@ -18,14 +18,6 @@ def selected_log_probs(logits: Tensor, tokens: Tensor, temperature: float = 1.0)
     return logits.gather(-1, tokens.unsqueeze(-1)).squeeze(-1) - logits.logsumexp(-1)
 
 
-def sequence_log_probs(logits: Tensor, tokens: Tensor, temperature: float = 1.0) -> Tensor:
-    """Log-probability of each token after the first: logits (B, L, V) and tokens (B, L) -> (B, L - 1).
-
-    The labels are shifted: the logits at position i are for the token at i + 1.
-    """
-    return selected_log_probs(logits[:, :-1], tokens[:, 1:], temperature)
-
-
 def chunked_log_probs(hidden: Tensor, head: nn.Module, tokens: Tensor, temperature: float, chunk: int) -> Tensor:
     """The same from the last hidden states (N, H) and the output layer: -> (N,).
 

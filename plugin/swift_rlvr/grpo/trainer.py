@@ -59,7 +59,9 @@ class GRPOTrainer:
         self.prompts = [tokenizer.apply_chat_template(row["messages"], add_generation_prompt=True, return_dict=False)
                         for row in rows]  # fmt: skip
         self._check(reference)
-        without_dropout(model, settings.gradient_checkpointing)
+        without_dropout(model)
+        if settings.gradient_checkpointing:
+            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         self.policy = Policy(model, settings.temperature, bool(settings.bf16))
         self.reference = Policy(reference.eval(), settings.temperature, bool(settings.bf16)) if settings.beta else None
         self.weights = torch.tensor(settings.reward_weights or [1.0] * len(rewards), dtype=torch.float32)
@@ -173,8 +175,8 @@ class GRPOTrainer:
         scores = []
         for reward in self.rewards:
             values = reward(texts, **{**columns, "completion_ids": completions})
-            if not isinstance(values, Sequence) or len(values) != len(texts):
-                count = len(values) if isinstance(values, Sequence) else repr(values)
+            count = len(values) if isinstance(values, Sequence) else repr(values)
+            if count != len(texts):
                 raise InputError(
                     f"reward {reward.__name__} must return {len(texts)} values, one a completion, got {count}"
                 )
@@ -227,15 +229,13 @@ class GRPOTrainer:
         self.step, self.seen = state["step"], state["seen"]
 
 
-def without_dropout(model: Any, gradient_checkpointing: bool = False) -> None:
+def without_dropout(model: Any) -> None:
     """Make a model give the same log-probabilities in training as in sampling: no dropout anywhere."""
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
         if isinstance(getattr(module, "attention_dropout", None), float):
             module.attention_dropout = 0.0
-    if gradient_checkpointing:
-        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
 
 
 def batch_summary(

@@ -104,8 +104,8 @@ def read_command(words: Sequence[str]) -> Command:
     parser.add_argument("--trainer", choices=TRAINERS)
     parser.add_argument("--help", "-h", action="store_true")
     own, flags = parser.parse_known_args(words if config is None else words[1:])
-    trainer = str(own.trainer or options.pop("trainer", "scratch"))
-    options.pop("trainer", None)
+    default = options.pop("trainer", "scratch")
+    trainer = str(own.trainer or default)
     if trainer not in TRAINERS:
         raise InputError(f"{config}: trainer must be one of {', '.join(TRAINERS)}, got {trainer!r}")
     flagged = {word[2:].partition("=")[0].replace("-", "_") for word in flags if word.startswith("--")} - {"set"}

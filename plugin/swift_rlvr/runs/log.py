@@ -6,6 +6,7 @@ The terminal shows a progress bar and a line for each logged step.
 import json
 import math
 import time
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
@@ -16,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 
 from swift_rlvr.runs.folder import COMPLETIONS, LOG, REASONS
-from swift_rlvr.runs.reasons import ReasonShares, Sample
+from swift_rlvr.runs.reasons import Sample
 
 SHOWN = {"reward": "reward", "completions/mean_length": "length", "kl": "kl", "loss": "loss", "learning_rate": "lr"}
 
@@ -29,7 +30,7 @@ class RunLog:
 
     def __init__(self, folder: str | Path, console: Console | None = None, tensorboard: bool = False):
         self.folder, self.console = Path(folder), console or Console(quiet=True)
-        self.shares = ReasonShares()
+        self._seen: defaultdict[str, set[str]] = defaultdict(set)  # the reasons so far, by reward
         self.board: Any = None
         self._tensorboard = tensorboard and find_spec("tensorboard") is not None
         columns = ("GRPO", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), "left", TimeRemainingColumn())
@@ -89,7 +90,29 @@ class RunLog:
             lines.append({"step": step, "mode": mode, "index": index, "rewards": rewards, "reasons": reasons})
         if lines:
             self._append(REASONS, *lines)
-        return self.shares.update(samples)
+        return self.reason_shares(samples)
+
+    def reason_shares(self, samples: Sequence[Sample]) -> dict[str, float]:
+        """The share of each reason in a step's samples, under the names that are logged.
+
+        A reason that was seen once is there in every step from then on, so that a mean over steps counts the zeros.
+
+        >>> log = RunLog("run")
+        >>> log.reason_shares([{"FormatReward": (1.0, "ok")}, {"FormatReward": (0.0, "no answer part")}])
+        {'reasons/FormatReward/no_answer_part': 0.5, 'reasons/FormatReward/ok': 0.5}
+        >>> log.reason_shares([{"FormatReward": (1.0, "ok")}])
+        {'reasons/FormatReward/no_answer_part': 0.0, 'reasons/FormatReward/ok': 1.0}
+        """
+        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for sample in samples:
+            for name, (_, reason) in sample.items():
+                counts[name][reason] += 1
+        shares = {}
+        for name, reasons in counts.items():
+            self._seen[name].update(reasons)
+            for reason in sorted(self._seen[name]):
+                shares[f"reasons/{name}/{reason.replace(' ', '_')}"] = reasons[reason] / reasons.total()
+        return shares
 
     def _append(self, name: str, *rows: Mapping[str, Any]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)

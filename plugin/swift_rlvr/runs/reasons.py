@@ -1,6 +1,6 @@
-"""Why completions got their rewards: collected during training, and counted for the log. Plain Python."""
+"""Why completions got their rewards: collected during training. `swift_rlvr.runs.log` writes and counts them."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -48,31 +48,3 @@ def collected_reasons(rewards: Sequence[Any]) -> Iterator[ReasonLog]:
     finally:
         for reward in ours:
             reward.log = None
-
-
-class ReasonShares:
-    """The share of each reason in a step's samples, under the names that are logged.
-
-    A reason that was seen once is there in every step from then on, so that a mean over steps counts the zeros.
-
-    >>> shares = ReasonShares()
-    >>> shares.update([{"FormatReward": (1.0, "ok")}, {"FormatReward": (0.0, "no answer part")}])
-    {'reasons/FormatReward/no_answer_part': 0.5, 'reasons/FormatReward/ok': 0.5}
-    >>> shares.update([{"FormatReward": (1.0, "ok")}])
-    {'reasons/FormatReward/no_answer_part': 0.0, 'reasons/FormatReward/ok': 1.0}
-    """
-
-    def __init__(self) -> None:
-        self._seen: defaultdict[str, set[str]] = defaultdict(set)
-
-    def update(self, samples: Sequence[Sample]) -> dict[str, float]:
-        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        for sample in samples:
-            for name, (_, reason) in sample.items():
-                counts[name][reason] += 1
-        shares = {}
-        for name, reasons in counts.items():
-            self._seen[name].update(reasons)
-            for reason in sorted(self._seen[name]):
-                shares[f"reasons/{name}/{reason.replace(' ', '_')}"] = reasons[reason] / reasons.total()
-        return shares

@@ -51,6 +51,6 @@ class ReasonCallback(TrainerCallback):
         if not samples:
             return
         main = self.trainer.accelerator.is_main_process
-        shares = self.log.reasons(step, samples, mode) if main else self.log.shares.update(samples)
+        shares = self.log.reasons(step, samples, mode) if main else self.log.reason_shares(samples)
         for name, share in shares.items():
             self.trainer._metrics[mode][name].append(share)

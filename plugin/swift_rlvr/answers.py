@@ -3,9 +3,6 @@ r"""Completion -> the text of its answer.
 The answer is the last ``<answer>...</answer>`` block after the last ``</think>``; without a ``</think>`` it is the last
 block of the completion. Tags are exactly these, in lower case and without attributes, as the prompt asks for. The
 search uses ``str.find`` and ``str.rfind``, so a text of 100,000 unclosed tags costs no more than any other.
-
-Mathematical texts mark an answer in two more ways: ``\boxed{...}`` and, in GSM8K, ``#### ...``. `marked_answer` reads
-all three.
 """
 
 import re
@@ -45,10 +42,8 @@ def last_answer(text: str) -> str | None:
 
     A block ends at the first ``</answer>`` after its opening tag; an opening tag that is never closed opens nothing.
 
-    >>> last_answer("<think>1+1? <answer>3</answer></think> <answer>1+1</answer> <answer>2+")
-    '1+1'
-    >>> last_answer("<think><answer>1+1</answer></think> that was it") is None
-    True
+    >>> last_answer("</think><answer>1+1</answer> <answer>2+"), last_answer("<answer>3</answer></think> end")
+    ('1+1', None)
     """
     start = text.rfind(OPEN)  # not rpartition, which copies everything before it
     if start < 0:
@@ -131,9 +126,8 @@ def _last_closed_box(text: str) -> str | None:
 def marked_answer(text: str) -> tuple[str, str] | None:
     r"""Return how the final answer of a mathematical text is marked, and the answer; None where nothing marks one.
 
-    Only what follows the last ``</think>`` counts. The last complete answer block decides, and in it the last
-    ``\boxed{...}`` if there is one; without a block the last ``\boxed{...}`` of the text, and without that what follows
-    the last ``####`` on its line, as in GSM8K.
+    The last complete answer block decides, and in it the last ``\boxed{...}`` if there is one; without a block the last
+    ``\boxed{...}`` after the thinking, and without that what follows the last ``####`` on its line, as in GSM8K.
 
     >>> marked_answer(r"<think>\boxed{1}</think> It is \boxed{2}."), marked_answer("3 + 4 = 7\n#### 7")
     (('boxed', '2'), ('####', '7'))
@@ -165,10 +159,9 @@ def after_think(text: str) -> str:
 
 
 def reasoning(text: str) -> str:
-    """Return the reasoning in a text.
+    """Return the think part, from the first ``<think>`` or else the beginning, to the last ``</think>``.
 
-    That is the think part, from the first ``<think>`` or, where a prompt has opened it, from the beginning, to the last
-    ``</think>``. Where no think part is closed, it is the text before the last ``<answer>``, or else the whole text.
+    Where no think part is closed, it is the text before the last ``<answer>``, or else the whole text.
 
     >>> reasoning("<think>a</think> b <answer>c</answer>"), reasoning("a</think> b"), reasoning("a <answer>c")
     ('a', 'a', 'a ')
@@ -184,8 +177,7 @@ def reasoning(text: str) -> str:
 def find_code(text: str) -> str | None:
     """Return the completion's code: the last fenced block of the answer, or the whole answer if it has no fence.
 
-    The answer is the last ``<answer>`` block after the last ``</think>``. Without one it is everything after
-    ``</think>``, and then only a fenced block counts. A block in another language or without an end is not code.
+    Without an answer only a fence after ``</think>`` counts; a block in another language or without an end never does.
 
     >>> find_code("<think>...</think>So:\\n```python\\nprint(1)\\n```\\nDone."), find_code("<answer>print(2)</answer>")
     ('print(1)', 'print(2)')

@@ -6,16 +6,12 @@ from importlib.util import find_spec
 class InputError(ValueError):
     """A setting, column or file that cannot be used; the message says what is accepted.
 
-    Args:
-        problem: what is wrong; the whole message where no field is given.
-        field: the setting or column that is to blame. It stands in front of the problem in ``str(error)``, so a command
-            line can show its flag instead: ``f"--batch-size {error.problem}"``.
+    `field`, the setting or column to blame, stands in front of `problem` in ``str(error)``, so a command line can show
+    its flag instead: ``f"--batch-size {error.problem}"``.
 
     >>> error = InputError("must be at least 1, got 0", field="batch_size")
     >>> str(error), error.field, error.problem
     ('batch_size must be at least 1, got 0', 'batch_size', 'must be at least 1, got 0')
-    >>> str(InputError("no such file")), InputError("no such file").field
-    ('no such file', None)
     """
 
     def __init__(self, problem: str, field: str | None = None):

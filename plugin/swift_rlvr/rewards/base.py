@@ -16,7 +16,6 @@ Row = Mapping[str, Any]  # the values of one row, by column
 Columns = Mapping[str, Sequence[Any]]  # one value per completion, by column
 
 logger = logging.getLogger(__name__)
-_SHOWN_CHARS = 300
 OTHER_TASK = "other task"  # the reason that every reward gives for a row of a task that is not one of its own
 
 
@@ -85,11 +84,8 @@ class Reward:
     """A reward that ms-swift and TRL can call: ``reward(completions, **columns) -> list[float | None]``.
 
     A subclass has a `name` in the registry, the dataset `columns` it needs, those it uses where they are present
-    (`optional_columns`), every reason it gives (`reasons`), and one of these methods, from which the others follow:
-
-    - `grade(text, row)`: the grade of one completion.
-    - `explain_text(text, row)`: the grade and the rules behind it, for people.
-    - `grade_batch(texts, columns)`: the grades of many, where that is cheaper than one by one.
+    (`optional_columns`), every reason it gives (`reasons`), and one of `grade`, `explain_text` and `grade_batch` (where
+    many are cheaper than one by one), from which the others follow.
 
     `text` is the completion's text, or None where it has none. `row` holds the values of all columns and optional
     columns by name, None for an optional one that is absent. None of the three may raise because of what a policy
@@ -145,11 +141,7 @@ class Reward:
         return Explanation(reward, reason, text, [Rule(reason, None if reward is None else reward > 0)])
 
     def __call__(self, completions: Sequence, **columns: Any) -> list[float | None]:
-        """Reward each completion, in order. Columns that are not needed are ignored.
-
-        Raises:
-            ValueError: where a column is missing, is no list or is not as long as completions.
-        """
+        """Reward each completion, in order; ValueError where a needed column is missing or has another length."""
         grades = self.grades(completions, **columns)
         if self.log is not None:
             self.log.add(type(self).__name__, grades)
@@ -180,16 +172,12 @@ class Reward:
         return result
 
     def explain(self, completion: object, row: Row) -> Explanation:
-        """Say why one completion, in either shape, gets its reward.
-
-        `row` holds the columns' values by name. What is not needed is ignored; a row of another task needs none.
-        """
+        """Say why one completion, in either shape, gets its reward; a row of another task needs no columns."""
         columns = {name: [value] for name, value in row.items()}
         if self._own_rows(columns.get("task"), 1) == []:
             own = ", ".join(self.parameters.tasks)
             return Explanation(None, OTHER_TASK, None, [Rule("task", False, f"{row['task']!r} is none of: {own}")])
-        used = self._used_columns(1, columns)
-        row = {name: values[0] for name, values in used.items()}
+        row = {name: values[0] for name, values in self._used_columns(1, columns).items()}
         explanation = self.explain_text(completion_text(completion), row)
         return explanation._replace(reward=self.neutral) if explanation.reward is None else explanation
 
@@ -238,19 +226,14 @@ class Reward:
         logger.warning(
             "%s: no reward other than 0 in %d batches. In the last one the most frequent reason is %r, %d of %d. "
             "One of these completions ends: %r",
-            self.name, self._barren, reason, count, counts.total(), text and text[-_SHOWN_CHARS:],
+            self.name, self._barren, reason, count, counts.total(), text and text[-300:],
         )  # fmt: skip
 
 
 def add_reward(reward: type[Reward]) -> None:
-    """Add a reward class to `REWARDS`, under its `name`.
-
-    Raises:
-        ValueError: for a name without the prefix ``external_`` (the others are ms-swift's), for a name or a class name
-            that is taken (trainers log rewards under their class's name), and for a class without `reasons`.
-    """
+    """Add a reward class to `REWARDS` by its `name`; ValueError for a name that is taken or one of the faults below."""
     name = reward.name
-    if not name.startswith("external_"):
+    if not name.startswith("external_"):  # the others are ms-swift's
         raise ValueError(f"the name of a reward must begin with 'external_', and {name!r} does not")
     if name in REWARDS:
         raise ValueError(f"the reward name {name!r} is taken by {REWARDS[name].__name__}")

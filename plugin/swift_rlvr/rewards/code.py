@@ -28,10 +28,8 @@ class CodeReward(Reward):
     """1.0 if the code passes all tests of the row, else 0.0; with `partial` the share of tests that it passes.
 
     None where the tests cannot be read. `swift_rlvr.sandbox.cases` lists the forms of tests, `swift_rlvr.sandbox` what
-    code can and cannot do, and `find_code` says where code is taken from. Only the standard library can be imported.
-    Passing tests as a reward is the metric of MBPP (arXiv:2108.07732) and HumanEval (arXiv:2107.03374).
-
-    Raises sandbox.SandboxError when it is called where code cannot be run safely.
+    code can and cannot do, and `find_code` says where code is taken from. Calling it raises sandbox.SandboxError where
+    code cannot be run safely. The metric is that of MBPP (arXiv:2108.07732) and HumanEval (arXiv:2107.03374).
 
     >>> reward = CodeReward()
     >>> good, bad = (f"```python\\ndef add(a, b):\\n    return a {sign} b\\n```" for sign in "+-")
@@ -64,8 +62,7 @@ class CodeReward(Reward):
             self.require(self.max_workers >= 0, "max_workers", "0 or more")
 
     def grade(self, text: str | None, row: Row) -> Grade:
-        why = self.explain_text(text, row)
-        return Grade(why.reward, why.reason)
+        return Grade(*self.explain_text(text, row)[:2])
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         """Grade several at a time; code that occurs more than once with the same tests is run once."""

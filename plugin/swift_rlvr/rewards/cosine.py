@@ -26,8 +26,7 @@ class CosineLengthReward(Reward):
 
     Another reward, `accuracy`, decides whether an answer is right: its reward is 1.0 or more; None stays None. It reads
     its own parameters from the environment, and its columns are needed. Where both run in one training, each batch is
-    judged once, see `swift_rlvr.rewards.sharing`. The length is in tokens, as in the paper, or in characters, as in the
-    R1-Zero recipe.
+    judged once. The length is in tokens, as in the paper, or in characters, as in the R1-Zero recipe.
 
     >>> reward = CosineLengthReward(accuracy="external_countdown", max_len=100)
     >>> right, wrong = "<answer>1+2</answer>", "<answer>1-2</answer>"
@@ -70,10 +69,7 @@ class CosineLengthReward(Reward):
         accuracies = shared_grades(self.accuracy, texts, self._for_accuracy(columns))
         tokens = zip(*(columns[name] for name in TOKEN_COLUMNS), strict=True)
         rows = [dict(zip(TOKEN_COLUMNS, values, strict=True)) for values in tokens]
-        return [
-            self._judge(accuracy.reward, text, row)[0]
-            for accuracy, text, row in zip(accuracies, texts, rows, strict=True)
-        ]
+        return [self._judge(each.reward, text, row)[0] for each, text, row in zip(accuracies, texts, rows, strict=True)]
 
     def explain_text(self, text: str | None, row: Row) -> Explanation:
         accuracy = self.accuracy.explain_text(text, self._for_accuracy(row))

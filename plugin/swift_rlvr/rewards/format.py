@@ -93,8 +93,7 @@ def fault(text: str | None, opened: bool = False, strict: bool = False) -> tuple
 class FormatReward(Reward):
     """Reward 1.0 for ``<think>...</think>`` and ``<answer>...</answer>`` in this order, neither empty, and only that.
 
-    Each of the four tags occurs exactly once, with nothing but white space before, between and after the parts; special
-    tokens at the end are ignored. This is the format reward of the R1-Zero recipe (DeepSeek-R1, arXiv
+    White space around the parts and special tokens at the end are ignored. From the R1-Zero recipe (DeepSeek-R1, arXiv
     2501.12948, section 2.2.2). ms-swift's own `format` accepts further tags inside the parts, and empty parts.
 
     >>> reward = FormatReward()
@@ -121,8 +120,7 @@ class FormatReward(Reward):
 class FormatStrictReward(FormatReward):
     r"""Reward 1.0 for ``<think>\n...\n</think>\n<answer>\n...\n</answer>``, the whole completion, 0.0 otherwise.
 
-    The GSM8K recipe's format: as `FormatReward`, with each tag on a line of its own, and no space or blank line before
-    and between the parts. White space and special tokens at the end are ignored.
+    The GSM8K recipe's format. White space and special tokens at the end are ignored.
 
     >>> FormatStrictReward()(["<think>\n1 + 1\n</think>\n<answer>\n2\n</answer>", "<think>1</think><answer>2</answer>"])
     [1.0, 0.0]

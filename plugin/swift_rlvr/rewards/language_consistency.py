@@ -8,9 +8,8 @@ thought. A word is:
 - in Han and kana each character; in Thai and every script that has no language here four letters, because several of
   these scripts are written without spaces.
 
-Code (``` and `), formulas ($, \( and \[), LaTeX commands, tags, addresses and digits are skipped. The script does not
-tell English from German: the reward is the same for all languages in Latin script. For Japanese, Han characters count
-up to four times the kana, so that Chinese does not pass for Japanese.
+Code (``` and `), formulas ($, \( and \[), LaTeX commands, tags, addresses and digits are skipped. For Japanese, Han
+characters count up to four times the kana, so that Chinese does not pass for Japanese.
 """
 
 import re
@@ -98,8 +97,7 @@ def count_words(text: str) -> dict[str, int]:
 class LanguageConsistencyReward(Reward):
     """Reward the share of words in the reasoning that are in the language asked for; 0.0 where there are none.
 
-    The language is the row's value of the column `language` or, where the row has none, the parameter. A row with an
-    unknown language is not graded.
+    The language is the row's `language` or else the parameter. A row with an unknown language is not graded.
 
     >>> reward = LanguageConsistencyReward()
     >>> reward(["<think>We add them.</think><answer>7</answer>", "<think>We 相加 them.</think>", "<think>相加</think>"])

@@ -8,10 +8,7 @@ from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, UNITS, completion_len
 
 
 class LengthReward(Reward):
-    """Reward scale * length, to watch how training behaves with a reward that is easy to understand.
-
-    A policy soon learns to write without end. For any other purpose set `max_length`, or a negative scale, which
-    rewards short completions.
+    """Reward scale * length, to watch how training behaves; a negative scale rewards short completions.
 
     >>> LengthReward(unit="tokens", scale=-0.5)([" in the sky."], response_token_ids=[[304, 279, 12884, 13]])
     [-2.0]

@@ -61,11 +61,7 @@ def read_parameters(
 ) -> Any:
     """Build a reward's parameters from keywords, environment, ms-swift's flags and defaults, in this order.
 
-    Args:
-        args: ms-swift's training arguments, or None.
-        overrides: the keywords.
-        environment: the variables; None for those of the process.
-        other_names: the other rewards, so that EXTERNAL_FORMAT_STRICT_TASKS is not read as one of external_format's.
+    `other_names` are the other rewards, so that EXTERNAL_FORMAT_STRICT_TASKS is not read as one of external_format's.
 
     Raises:
         TypeError: for a keyword that is not a parameter.

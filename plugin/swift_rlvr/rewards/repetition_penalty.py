@@ -39,9 +39,8 @@ class RepetitionPenaltyReward(Reward):
     """Reward (1 - different n-grams / all n-grams) * max_penalty, and 0 for a text of fewer than n words.
 
     The R1-Zero recipe's repetition penalty, after open-r1 and "Demystifying Long Chain-of-Thought Reasoning in LLMs"
-    (arXiv 2502.03373), appendix C.2. Words are lower-cased and end at white space; in Chinese, Japanese, Thai, Lao,
-    Khmer and Burmese each character counts as a word. With ``unit="tokens"`` the trainer's token ids are compared,
-    which also finds repetition inside one long word.
+    (arXiv 2502.03373), appendix C.2. `words` says what a word is. With ``unit="tokens"`` the trainer's token ids are
+    compared, which also finds repetition inside one long word.
 
     >>> RepetitionPenaltyReward(n_grams=2)(["wait wait wait wait wait", "every pair of words is new"])
     [-0.07500000000000001, 0.0]

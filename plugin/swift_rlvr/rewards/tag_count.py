@@ -16,9 +16,8 @@ class TagCountReward(Reward):
     r"""Reward 0.25 for each of ``<think>\n``, ``\n</think>\n``, ``\n<answer>\n``, ``\n</answer>`` that occurs once.
 
     The tag reward of the GSM8K recipe (and open-r1's `tag_count_reward`): partial credit on the way to the strict
-    format. Order and content do not count, so it belongs beside a format reward. One difference:
-    ``\n</think>\n</think>\n`` counts as two occurrences here, while `str.count`, which skips overlaps, finds one. A
-    ``<think>`` that the prompt has opened counts as the completion's, see `swift_rlvr.rewards.format`.
+    format. Order and content do not count, so it belongs beside a format reward. ``\n</think>\n</think>\n`` counts as
+    two occurrences, where open-r1's `str.count` finds one. A ``<think>`` opened by the prompt counts.
 
     >>> reward = TagCountReward()
     >>> reward(["<think>\n1 + 1\n</think>\n<answer>\n2\n</answer>", "<think>\n1 + 1\n</think>\n2", "2"])

@@ -16,8 +16,7 @@ UNITS = ("characters", "tokens")
 def token_ids(row: Row) -> Sequence[int] | None:
     """Return the token ids of a completion, those of all turns in one list, or None where the row has none.
 
-    They come from the first of `TOKEN_COLUMNS` that holds some. A value that is not a list of whole numbers is skipped,
-    and so is an empty list, with which ms-swift says that the ids are unknown.
+    A column is skipped if it is not a list of whole numbers, or empty, with which ms-swift says that they are unknown.
 
     >>> token_ids({"completion_ids": [5, 6, 7]}), token_ids({"response_token_ids": [[5, 6], [7]]})
     ([5, 6, 7], [5, 6, 7])
@@ -30,8 +29,7 @@ def token_ids(row: Row) -> Sequence[int] | None:
             continue
         if all(issubclass(cls, (list, tuple)) for cls in set(map(type, value))):
             value = [token for turn in value for token in turn]
-        types = set(map(type, value))
-        if value and all(issubclass(cls, Integral) and cls is not bool for cls in types):
+        if value and all(issubclass(cls, Integral) and cls is not bool for cls in set(map(type, value))):
             return value
     return None
 

@@ -12,9 +12,6 @@ The first user turn becomes the prompt, with the R1-Zero system prompt, since th
 those of the format rewards. The column `solution` for `external_accuracy` is the last box of the last turn, in its
 solution section where it has one. Rows without a box (in the published dataset mostly programming tasks, about a third)
 are skipped and counted as "no box"; loading stops only where they are more than half.
-
-    swift rlhf --external_plugins plugin/rlvr_plugin.py --dataset bespoke_stratos:datasets/bespoke_stratos/train.jsonl \
-        --reward_funcs external_accuracy external_format ...
 """
 
 from collections.abc import Mapping

@@ -6,8 +6,6 @@ Jiayi-Pan/Countdown-Tasks-3to4 (Hugging Face). Both columns stay in the row for 
 The user turn is word for word that of ms-swift's own entry for the ModelScope id, so a run does not depend on which of
 the two is used. The system turn is not part of a row: ms-swift takes it from `--system` and would ignore that flag
 for rows with a system turn of their own.
-
-    swift rlhf --external_plugins plugin/rlvr_plugin.py --dataset countdown:datasets/countdown/train.jsonl ...
 """
 
 import re

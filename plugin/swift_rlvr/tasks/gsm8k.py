@@ -8,12 +8,6 @@ Rows have `question` and `answer`, as in modelscope/gsm8k (ModelScope) and opena
 What follows `####`, without thousands' commas, becomes the column `solution` for `external_accuracy`; ms-swift keeps a
 column of that name. The calculator annotations `<<4*6=24>>` are removed. The system prompt asks for tags on lines of
 their own, as `external_format_strict` and `external_tag_count` want them.
-
-    swift rlhf --external_plugins plugin/rlvr_plugin.py --dataset gsm8k:datasets/gsm8k/train.jsonl \
-        --reward_funcs external_accuracy external_format_strict external_tag_count --reward_weights 1 0.5 0.5 ...
-
-`gsm8k_one_shot` is the same with one worked example in front of each question.
-The GSM8K recipe's rows, limited in their tokens, are made by `swift-rlvr dataset prepare gsm8k`, see README.md.
 """
 
 import re

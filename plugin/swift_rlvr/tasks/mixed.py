@@ -5,12 +5,8 @@ r"""Rows of several tasks in one file: the column `task` names the task of a row
     {"task": "code", "messages": [{"role": "user", "content": "Write ..."}], "tests": ["assert add(1, 2) == 3"]}
 
 Each row gets the messages and columns of its own task. There is no dataset for `math` and `code` here: their rows bring
-`messages` and the column of their reward, `solution` or `tests`, themselves.
-
-    swift rlhf --external_plugins plugin/rlvr_plugin.py --dataset mixed:tasks.jsonl \
-        --reward_funcs external_countdown external_accuracy external_format ...
-
-Several names in one `--dataset`, such as `countdown:a.jsonl gsm8k:b.jsonl`, have the same effect.
+`messages` and the column of their reward, `solution` or `tests`, themselves. Several names in one `--dataset`, such as
+`countdown:a.jsonl gsm8k:b.jsonl`, have the same effect.
 """
 
 from collections.abc import Mapping
@@ -43,19 +39,16 @@ def _ready(name: str, column: str, reward: str) -> Task:
 
 
 def _question(row: Row) -> str:
-    """The last turn of a row that brings its messages."""
     messages = row.get("messages")
     last = messages[-1] if isinstance(messages, (list, tuple)) and messages else None
     content = last.get("content") if isinstance(last, Mapping) and last.get("role") == "user" else None
     if not isinstance(content, str) or not content.strip():
-        expected = '[..., {"role": "user", "content": a text}]'
-        raise RowError("messages", f"expected {expected}, got {shown(messages)}")
+        raise RowError("messages", f'expected [..., {{"role": "user", "content": a text}}], got {shown(messages)}')
     return content
 
 
 _READY = _ready("math", "solution", "external_accuracy"), _ready("code", "tests", "external_code")
-_TASKS = countdown.TASK, gsm8k.TASK, numina_math_tir.TASK, bespoke_stratos.TASK, *_READY
-PARTS = {task.name: task for task in _TASKS}
+PARTS = {task.name: task for task in (countdown.TASK, gsm8k.TASK, numina_math_tir.TASK, bespoke_stratos.TASK, *_READY)}
 
 
 def part_of(row: Row) -> Task:
@@ -76,8 +69,7 @@ def preprocess(row: Row) -> dict[str, Any]:
     >>> preprocess({"task": "countdown", "nums": [3, 5, 7], "target": 22, "question": None})["target"]
     22
     """
-    own_columns = {name: value for name, value in row.items() if value is not None}
-    return part_of(row).preprocess(own_columns)
+    return part_of(row).preprocess({name: value for name, value in row.items() if value is not None})
 
 
 def identity(row: Row) -> str:

@@ -10,10 +10,6 @@ Rows have `problem`, `solution` and `messages`, as in AI-MO/NuminaMath-TIR (Mode
 column `solution` for `external_accuracy` is the last box of the solution. Where there is no box it is empty: the row is
 kept, and its reward is None or, with `EXTERNAL_ACCURACY_NEUTRAL_GOLD=true`, 0.5. Nothing else in a solution, such as a
 number in a proof, is taken for the answer.
-
-    swift rlhf --external_plugins plugin/rlvr_plugin.py --dataset numina_math_tir:datasets/numina_math_tir/train.jsonl \
-        --reward_funcs external_accuracy external_format external_reasoning_steps external_cosine \
-        external_repetition_penalty ...
 """
 
 from typing import Any

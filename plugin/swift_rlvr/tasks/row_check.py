@@ -23,8 +23,6 @@ def check_columns(task: Task, present: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class RowCheck:
-    """Which rows of a dataset can be used."""
-
     usable: list[int]  # their indexes
     errors: list[tuple[int, str]]  # index and message of every other row
     by_label: Mapping[str, int]  # the number of errors of each kind
@@ -71,10 +69,7 @@ def check_rows(task: Task, rows: Iterable[Mapping[str, Any]]) -> RowCheck:
 
 
 def allowed_share(task: Task, environment: Mapping[str, str] | None = None) -> float:
-    """The share of unusable rows above which loading stops: LIMIT_VARIABLE where it is set, else the task's own.
-
-    InputError where the variable is not a share from 0 to 1.
-    """
+    """The share of unusable rows above which loading stops: that of LIMIT_VARIABLE where it is set, else the task's."""
     text = (os.environ if environment is None else environment).get(LIMIT_VARIABLE)
     try:
         share = task.max_unusable if text is None else float(text)

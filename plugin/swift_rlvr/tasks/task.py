@@ -14,16 +14,11 @@ from typing import Any
 
 _GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _IGNORED = re.compile(r"[\s$\"'`;:?,]|\.(?!\d)|(?<![\d)])!")
-
-
 Row = Mapping[str, Any]
 
 
 class RowError(ValueError):
-    """A row that cannot be used. `column` is the column to blame; the message says what is accepted there.
-
-    Such rows are counted by `label`, which is the column unless the dataset means the row to be like this.
-    """
+    """A row that cannot be used because of `column`. It is counted by `label`, by default the column."""
 
     def __init__(self, column: str, problem: str, label: str | None = None):
         super().__init__(f"column {column!r}: {problem}")

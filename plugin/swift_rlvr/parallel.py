@@ -13,7 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
@@ -26,13 +26,9 @@ _ROOM = 4  # items read ahead of the result that is due, for each worker: what a
 def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:
     """Yield function(item) for each item, in order. Items are read only as they are needed.
 
-    Args:
-        function: sent to each worker once, by pickle; items and results go by pickle too.
-        workers: with 1 the work is done in this process. More are processes of their own, which may start further
-            ones. They end with the iterator: when it is exhausted, closed or interrupted, and when this process dies.
-
-    Raises:
-        BrokenProcessPool: a worker was killed. What the function raises is raised here, in its turn.
+    One worker is this process. More are processes of their own, which may start further ones and end with the iterator:
+    when it is exhausted, closed or interrupted, and when this process dies. Function, items and results are pickled.
+    BrokenProcessPool is raised where a worker was killed; what the function raises is raised here, in its turn.
 
     >>> list(map_in_order(len, ["one", "three"], workers=1))
     [3, 5]
@@ -81,8 +77,7 @@ class _Worker:
         resource_tracker.ensure_running()  # otherwise it starts below and unblocks the signal
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, function))
-        # Ctrl-C reaches all processes of a terminal. This one ends its workers, so they must not see it, not even
-        # while they start.
+        # Ctrl-C reaches all processes of a terminal, but this one ends its workers: they never see it.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
             self.process.start()
@@ -114,18 +109,15 @@ def _serve(pipe: Connection, function: Callable) -> None:
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-    try:
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the parent is gone
         while True:
             item = pipe.recv()
-            answer: tuple[Any, Exception | None]
             try:
-                answer = function(item), None
+                answer: tuple[Any, Exception | None] = function(item), None
             except Exception as error:
                 error.add_note("In the worker process:\n" + traceback.format_exc())
                 answer = None, error
             pipe.send(answer)
-    except (EOFError, BrokenPipeError, ConnectionResetError):
-        return  # the parent is gone
 
 
 def usable_cores() -> int:

@@ -15,8 +15,7 @@ from swift_rlvr.errors import InputError
 
 Preset = Enum("Preset", [(name, name) for name in PRESETS], type=str)  # type: ignore[misc]
 Split = Enum("Split", [(name, name) for name in SPLITS], type=str)  # type: ignore[misc]
-FLAGS = {"solutions": "with_solutions", "needs": "with_operators", "depth": "with_depth"}
-"""Settings of the generator -> the parameters of the command, where the names differ."""
+FLAGS = {"solutions": "with_solutions", "needs": "with_operators", "depth": "with_depth"}  # setting -> parameter
 
 
 def make(
@@ -33,12 +32,8 @@ def make(
     number: Annotated[str | None, typer.Option(help="What they lie between, such as 1-50.")] = None,
     target: Annotated[str | None, typer.Option(help="What the target lies between.")] = None,
     operators: Annotated[str | None, typer.Option(help=f'Some of "{OPERATORS}".')] = None,
-    negative: Annotated[
-        bool | None, typer.Option("--negative/--no-negative", help="Whether intermediate results may be negative.")
-    ] = None,
-    fractions: Annotated[
-        bool | None, typer.Option("--fractions/--no-fractions", help="Whether they may be fractions.")
-    ] = None,
+    negative: Annotated[bool | None, typer.Option(help="Whether intermediate results may be negative.")] = None,
+    fractions: Annotated[bool | None, typer.Option(help="Whether they may be fractions.")] = None,
     largest: Annotated[int | None, typer.Option(help="The largest intermediate result.")] = None,
     with_solutions: Annotated[str | None, typer.Option(help="Only tasks with so many solutions, such as 1-3.")] = None,
     with_operators: Annotated[str | None, typer.Option(help="Only tasks that need so many distinct operators.")] = None,

@@ -5,17 +5,17 @@ split into its numbers and its shape (``(12 + 5) * 3`` has the shape ``(0+0)*0``
 steps and cached; running the steps on the numbers is cheap.
 """
 
-import operator
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
+from operator import add, mul, sub
 from typing import NamedTuple
 
 Number = int | Fraction
-Step = tuple[Callable[[Number, Number], Number], int, int]
+Function = Callable[[Number, Number], Number]
+Step = tuple[Function, int, int]
 
 _CACHED_CHARS = 64  # longer shapes are rare and are not cached, since a policy could fill the memory with them
-_SPACE = b" \t\n\r\f\v"
 _DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
 _OTHERS_TO_SPACE = bytes(byte if chr(byte) in "0123456789" else 32 for byte in range(256))
 _small_int = {str(i).encode(): i for i in range(1000)}.__getitem__  # several times as fast as int()
@@ -25,21 +25,13 @@ _PRECEDENCE = {"(": 0, "+": 1, "-": 1, "*": 2, "/": 2, "negate": 3}
 class Shape(NamedTuple):
     """A parsed shape: how to compute the sides of an equation from its numbers. An expression has one side."""
 
-    size: int
-    """How many numbers there are."""
-    sides: tuple[slice, ...]
-    """For each side, which of the numbers stand in it."""
-    steps: tuple[Step, ...]
-    """The values begin as the numbers; each step ``(f, i, j)`` appends ``f(values[i], values[j])``."""
-    roots: tuple[int, ...]
-    """For each side, the index of its result among the values."""
+    size: int  # how many numbers there are
+    sides: tuple[slice, ...]  # for each side, which of the numbers stand in it
+    steps: tuple[Step, ...]  # the values begin as the numbers; each step (f, i, j) appends f(values[i], values[j])
+    roots: tuple[int, ...]  # for each side, the index of its result among the values
 
     def evaluate(self, numbers: list[int]) -> list[Number]:
-        """Return the exact value of each side.
-
-        Raises:
-            ZeroDivisionError: where any side divides by zero.
-        """
+        """Return the exact value of each side. ZeroDivisionError where any of them divides by zero."""
         values: list[Number] = [*numbers]
         for function, i, j in self.steps:
             values.append(function(values[i], values[j]))
@@ -47,16 +39,11 @@ class Shape(NamedTuple):
 
 
 def parse(text: str) -> tuple[Shape, list[int]] | None:
-    """Split an expression, or an equation with any number of sides, into its shape and its numbers.
+    """Split an expression, or an equation with any number of sides, into shape and numbers; None if it is neither.
 
     The grammar: decimal whole numbers without leading zeros, ``+ - * /``, parentheses, ``=`` between sides, ASCII white
     space anywhere but inside a number, and at most one sign in front of an operand (``2 * -3``, ``4 - -(1 + 2)``).
-
-    Args:
-        text: of bounded length (see `verifier.MAX_CHARS`), since the numbers in it are as long as it lets them be.
-
-    Returns:
-        None where the text is not in the grammar.
+    The length of the text must be bounded (see `verifier.MAX_CHARS`): it bounds that of the numbers.
 
     >>> shape, numbers = parse("(12 + 5) / 3 = 51")
     >>> [numbers[side] for side in shape.sides], shape.evaluate(numbers)
@@ -66,7 +53,7 @@ def parse(text: str) -> tuple[Shape, list[int]] | None:
     """
     data = text.encode("ascii", "replace")  # what is not ASCII becomes "?", which is not in the grammar
     # Runs of digits shrink to "0" where they are short, which most are; the parser reads any run as one number.
-    skeleton = data.translate(_DIGITS_TO_ZERO, _SPACE).replace(b"00", b"0").replace(b"00", b"0")
+    skeleton = data.translate(_DIGITS_TO_ZERO, b" \t\n\r\f\v").replace(b"00", b"0").replace(b"00", b"0")
     shape = _parse_shape(skeleton) if len(skeleton) <= _CACHED_CHARS else _parse_shape.__wrapped__(skeleton)
     if shape is None:
         return None
@@ -87,23 +74,12 @@ def _divide(a: Number, b: Number) -> Number:
     return Fraction(a, b) if rest else quotient
 
 
-def _negate(a: Number, _: Number) -> Number:
-    return -a
-
-
-_FUNCTIONS: dict[str, Callable[[Number, Number], Number]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": _divide,
-    "negate": _negate,
-}
+_FUNCTIONS: dict[str, Function] = {"+": add, "-": sub, "*": mul, "/": _divide, "negate": lambda a, _: -a}
 
 
 @lru_cache(maxsize=8192)
 def _parse_shape(skeleton: bytes) -> Shape | None:
     """Parse a text in which every digit is written ``0``, by operator precedence with two explicit stacks."""
-    text = skeleton.decode()
     count = len(skeleton.translate(_OTHERS_TO_SPACE).split())
     steps: list[Step] = []
     sides: list[slice] = []
@@ -122,7 +98,7 @@ def _parse_shape(skeleton: bytes) -> Shape | None:
     seen = first = 0  # numbers so far, and the first one of this side
     wants_operand = may_be_signed = True
     before = ""
-    for char in text + "=":
+    for char in skeleton.decode() + "=":
         if char == "0" == before:
             continue
         before = char

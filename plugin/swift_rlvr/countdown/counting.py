@@ -30,10 +30,8 @@ def difficulty(nums: Ints, target: Ints, settings: CountdownSettings) -> dict[st
     """How many essentially different solutions each task has, and how difficult it is.
 
     They are taken as written without needless parentheses: a - (b - c) is a + c - b and has two operators (where "+" is
-    not allowed, one). The fewest operators and the least depth may be those of different solutions.
-
-    Args:
-        nums: (tasks, most numbers), in any order, filled up with 0. target: (tasks,).
+    not allowed, one). The fewest operators and the least depth may be those of different solutions. `nums` is (tasks,
+    most numbers), in any order, filled up with 0; `target` is (tasks,).
 
     Returns:
         solutions: (tasks,), int64.
@@ -62,12 +60,7 @@ def difficulty(nums: Ints, target: Ints, settings: CountdownSettings) -> dict[st
 
 
 def all_targets(nums: Ints, settings: CountdownSettings) -> tuple[Ints, Ints]:
-    """Every (row of nums, target within the settings' range) that can be reached, once, sorted.
-
-    Args:
-        nums: (rows, numbers).
-
-    Returns: two arrays (targets,).
+    """Every (row of nums, target within the settings' range) that can be reached, once, sorted: two arrays (targets,).
 
     >>> from swift_rlvr.countdown.settings import TINY
     >>> all_targets(np.array([[1, 1, 1], [9, 9, 9]]), TINY)[1].tolist()
@@ -78,15 +71,11 @@ def all_targets(nums: Ints, settings: CountdownSettings) -> tuple[Ints, Ints]:
     for which, operands, forms in _slices(nums, settings):
         _, row, value = hits_of(forms, operands, None, settings)
         pairs.append(np.unique(which[row] * base + value))
-    row, value = np.divmod(np.sort(np.concatenate(pairs)), base)
-    return row, value
+    return np.divmod(np.sort(np.concatenate(pairs)), base)
 
 
 def _slices(nums: Ints, settings: CountdownSettings) -> Iterator[tuple[Ints, Exact, Forms]]:
-    """(places of some tasks (n,), their different numbers (operands, n), the forms over these).
-
-    Tasks whose numbers repeat in the same way share a table of forms.
-    """
+    """(tasks whose numbers repeat alike (n,), their different numbers (operands, n), the forms over these)."""
     ordered, most = np.sort(nums, axis=1), nums.shape[1]
     blank = np.count_nonzero(nums == 0, axis=1)
     repeats = (ordered[:, 1:] == ordered[:, :-1]) @ (1 << np.arange(1, most))  # bit i: number i is number i - 1 again
@@ -109,23 +98,22 @@ def hits_of(
     above: Exact,
     target: Ints | None,
     settings: CountdownSettings,
-    below: Exact | None = None,
+    below: Exact | int = 1,
     first: bool = False,
 ) -> tuple[Ints, Ints, Ints]:
     """Which forms over all operands have which task's target as their exact value: (forms, tasks, values), (hits,).
 
     Args:
-        above, below: numerators and denominators of the operands, (operands, tasks); below is 1 where None.
+        above, below: numerators and denominators of the operands, (operands, tasks).
         target: (tasks,); None for every whole value within the settings' range.
         first: return some hits where there are any, not all.
     """
     last, upper, tasks = forms.blocks[-1], forms.blocks[-1][0], above.shape[1]
-    below = np.ones_like(above) if below is None else below
     # Numerators, denominators and values of all forms but the last block's: (forms, tasks)
     n, d = np.empty((upper, tasks), above.dtype), np.empty((upper, tasks), above.dtype)
     value = np.empty((upper, tasks))
     n[: forms.operands], d[: forms.operands], value[: forms.operands] = above, below, above / below
-    most = float(max(np.abs(above).max(initial=1), below.max(initial=1)))
+    most = float(max(np.abs(above).max(initial=1), np.max(below)))
     slack = max(1e-7, 1e-15 * most ** (forms.size - 1))  # float64's error in a difference of two large values
     hits = [(np.zeros(0, np.int64),) * 3]
     with np.errstate(all="ignore"):

@@ -63,8 +63,7 @@ def draw_picture(chances: Mapping[int, Sequence[float]], title: str, path: str |
 
     all_attempts = [1 / value for values in chances.values() for value in values if value] or [1.0]
     low, high = math.log10(min(all_attempts)), math.log10(max(all_attempts))
-    steps = 24
-    edges = [10 ** (low + (high - low + 1e-9) * step / steps) for step in range(steps + 1)]
+    edges = [10 ** (low + (high - low + 1e-9) * step / 24) for step in range(25)]
     figure = Figure(figsize=(8, 1.2 + 1.9 * len(chances)), layout="constrained")
     axes = figure.subplots(len(chances), 1, sharex=True, squeeze=False)[:, 0]
     for number, (axis, (count, values)) in enumerate(zip(axes, chances.items(), strict=True)):
@@ -79,9 +78,8 @@ def draw_picture(chances: Mapping[int, Sequence[float]], title: str, path: str |
         axis.set_title(f"{count} numbers: {len(values):,} tasks{note}", loc="left", fontsize=10)
         axis.set_ylabel("tasks")
         axis.spines[["top", "right"]].set_visible(False)
-    axes[-1].set_xscale("log")
+    axes[-1].set(xscale="log", xlabel="random attempts until a hit, on average")
     axes[-1].xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes[-1].set_xlabel("random attempts until a hit, on average")
     figure.suptitle(title)
     figure.savefig(path, dpi=150)
 
@@ -114,9 +112,7 @@ def _results(left: Value, right: Value) -> list[tuple[float, Value]]:
 
 
 def _reduced_fraction(numerator: int, denominator: int) -> Value:
-    divisor = math.gcd(numerator, denominator)
-    if denominator < 0:
-        divisor = -divisor
+    divisor = math.gcd(numerator, denominator) * (1 if denominator > 0 else -1)
     return numerator // divisor, denominator // divisor
 
 
@@ -125,9 +121,8 @@ def _reduced(values: tuple[Value, ...], draw: random.Random) -> tuple[Value, ...
     left = list(values)
     while len(left) > EXACT:
         second, first = (left.pop(place) for place in sorted(draw.sample(range(len(left)), 2), reverse=True))
-        results = _results(first, second)
         pick = draw.random()
-        for weight, result in results:
+        for weight, result in _results(first, second):
             pick -= weight
             if pick < 0:
                 left.append(result)

@@ -22,7 +22,6 @@ from swift_rlvr.countdown.settings import OPERATORS, CountdownSettings
 
 CANDIDATES = 1 << 16  # of a chunk, about: enough to share numpy's cost of a call, few enough for the processor's cache
 _LEAST = 256  # candidates of one shape in a chunk
-_SAMPLE = 1 << 14
 _SWAPPED = 4  # added to the code of an operator whose operands are exchanged
 _NUMBERS_AT, _OPERATORS_AT, _ORDER_AT = 1, 9, 10  # which word of a candidate is for what
 Shape = Any  # a binary tree: None for a number, else (left, right)
@@ -31,12 +30,9 @@ Shape = Any  # a binary tree: None for a number, else (left, right)
 def draw_chunk(
     settings: CountdownSettings, split: str | None, seed: int, number: int, solution: bool = False, parts: int = 1
 ) -> Chunk:
-    """Chunk `number` of the tasks that (settings, seed) stands for, those of `split`; repetitions among them.
+    """Chunk `number` of the tasks that (settings, seed) stands for, of `split` unless None; repetitions among them.
 
-    Args:
-        split: None for those of all splits.
-        solution: whether to add the column "solution".
-        parts: how many times smaller chunks are; the tasks are the same, in the same order.
+    With `parts`, chunks are that many times smaller; the tasks are the same, in the same order.
 
     >>> chunk = draw_chunk(CountdownSettings((3, 4), (1, 99), (10, 100)), "train", seed=0, number=7, solution=True)
     >>> bool((chunk.target >= 10).all()), len(chunk.columns["solution"]) == len(chunk) > 1000
@@ -64,13 +60,12 @@ def _slots(settings: CountdownSettings) -> list[tuple[int, Shape]]:
     sizes = range(settings.count[0], settings.count[1] + 1)
     most = max(len(_shapes(size)) for size in sizes)
     turns = {size: [(size, _shapes(size)[turn % len(_shapes(size))]) for turn in range(most)] for size in sizes}
-    sample = np.arange(max(256, _SAMPLE // most), dtype=np.uint64)
+    sample = np.arange(max(256, (1 << 14) // most), dtype=np.uint64)
     tasks = {
         size: 1 + sum(len(_draw_slot(settings, None, 0, sample, *slot, False)[0]) for slot in turns[size])
         for size in sizes
     }
-    best = max(tasks.values())
-    repeated = {size: turns[size] * min(16, round(best / tasks[size])) for size in sizes}
+    repeated = {size: turns[size] * min(16, round(max(tasks.values()) / tasks[size])) for size in sizes}
     longest = max(map(len, repeated.values()))
     # Evenly interleaved: the slots of each size at the same pace.
     places = [

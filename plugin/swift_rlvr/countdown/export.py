@@ -18,8 +18,6 @@ from swift_rlvr.countdown.generator import TASK_ONLY, Columns, batches, rows_of
 from swift_rlvr.countdown.settings import CountdownSettings
 from swift_rlvr.errors import InputError, require
 
-FORMATS = (".jsonl", ".parquet")
-_ROW_GROUP = 1 << 17
 _STREAM = 1  # to be raised when the same settings and seed give other rows
 
 
@@ -35,15 +33,11 @@ def write_tasks(
 ) -> int:
     """Write rows 0 to rows - 1, or all there are where `rows` is None; returns how many the file has.
 
-    Args:
-        progress: called with the number of rows written so far.
-
-    Raises:
-        InputError: the file cannot be written.
-        IndexError: there are fewer rows; nothing is left behind.
+    `progress` is called with the number of rows written so far. Raises InputError where the file cannot be written, and
+    IndexError where there are fewer rows; nothing is then left behind.
     """
-    if out.suffix not in FORMATS:
-        raise InputError(f"must end in {' or '.join(FORMATS)}, got {out}", field="out")
+    if out.suffix not in (".jsonl", ".parquet"):
+        raise InputError(f"must end in .jsonl or .parquet, got {out}", field="out")
     part, state = out.with_name(out.name + ".part"), out.with_name(out.name + ".part.json")
     lines = out.suffix == ".jsonl"
     described = {"stream": _STREAM, "settings": asdict(settings), "split": split, "seed": seed, "rows": rows}
@@ -108,5 +102,5 @@ def _write_parquet(part: Path, chunks: Iterable[Chunk], written: int, progress: 
         written += len(chunk)
         progress(written)
     if record_batches:
-        parquet.write_table(pa.Table.from_batches(record_batches), part, row_group_size=_ROW_GROUP)
+        parquet.write_table(pa.Table.from_batches(record_batches), part, row_group_size=1 << 17)
     return written

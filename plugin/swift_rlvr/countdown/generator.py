@@ -6,8 +6,7 @@
 
 Two tasks are the same if they have the same multiset of numbers and the same target. Row i of the dataset that
 (settings, split, seed) stands for is:
-- where the settings hold few tasks: entry i of the list of all of them, in a seeded order. Nothing is missing, and to
-  ask for more is an error that says how many there are.
+- where the settings hold few tasks: entry i of the list of all of them, in a seeded order.
 - otherwise: the i-th of an endless sequence of random candidates (drawing.py) that is a task of the split and none
   of those before. Drawing is cheap and done in this process, which remembers the keys of all tasks, 56 bytes each;
   counting solutions and writing lines is what workers do.
@@ -90,8 +89,7 @@ def batches(
 ) -> Iterator[Chunk]:
     """Rows skip, skip + 1, ... up to row rows - 1, or to the last where `rows` is None, in parts of some thousands.
 
-    `finish` is a picklable function that the workers apply to each part. IndexError at the end, if there are fewer than
-    `rows`.
+    `finish` is a picklable function that the workers apply to each part. IndexError at the end, if there are fewer.
     """
     split_bounds(split)
     if workers < 1:
@@ -165,11 +163,9 @@ def _pieces(chunks: Iterable[Chunk], skip: int, rows: int | None, size: int) -> 
 
 
 def _completed(settings: CountdownSettings, columns: Columns, finish, chunk: Chunk) -> Chunk:
-    """A chunk with the columns that were asked for."""
     added = dict(chunk.columns)
     if columns.solution and "solution" not in added:
-        solved = [solve(row["nums"], row["target"], settings) for row in rows_of(chunk)]
-        added["solution"] = np.array(solved, object)
+        added["solution"] = np.array([solve(row["nums"], row["target"], settings) for row in rows_of(chunk)], object)
     if columns.solutions or columns.difficulty:
         measures = difficulty(chunk.nums, chunk.target, settings)
         added |= measures if columns.difficulty else {"solutions": measures["solutions"]}
@@ -191,7 +187,6 @@ def _chosen(settings: CountdownSettings, chunk: Chunk) -> Chunk:
 
 @lru_cache
 def _are_few(settings: CountdownSettings) -> bool:
-    """Whether every task can be listed."""
     (fewest, most), (low, high) = settings.count, settings.number
     if most >= len(_FORMS):
         return False

@@ -7,18 +7,12 @@ two digits into one number. What is not on the lists is left as it is, for the p
 
 import re
 
-Written = tuple[str, str]
-"""An expression and its outermost operator, "atom" for a number."""
+Written = tuple[str, str]  # an expression and its outermost operator, "atom" for a number
 
 _PLAIN = str.maketrans(
     {char: plain for plain, chars in {
-        "*": "×·⋅∙∗✕✖＊",
-        "/": "÷∕⁄／",
-        "-": "−–‐‑－﹣",
-        "+": "＋﹢",
-        "=": "＝",
-        "(": "（﹙",
-        ")": "）﹚",
+        "*": "×·⋅∙∗✕✖＊", "/": "÷∕⁄／", "-": "−–‐‑－﹣", "+": "＋﹢",
+        "=": "＝", "(": "（﹙", ")": "）﹚",
         # Dollar signs and backticks delimit; the rest are the white space characters of typesetting.
         " ": "$`\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000",
     }.items() for char in chars}

@@ -3,19 +3,16 @@ r"""The Countdown verifier: does a completion make the target from the numbers?
 What counts as right: the answer (see `swift_rlvr.answers`) is an expression of ``+ - * /``, parentheses and whole
 numbers (see `swift_rlvr.countdown.arithmetic`) that uses every given number exactly once and no other, and whose exact
 value is the target. With ``=``, one side uses the numbers and every side equals the target: ``(1 + 2) * 3 = 3 * 3 = 9``
-is right, ``(1 + 2) * 3 = 8`` and ``(1 + 2) * 3 = ?`` are not. White space and line breaks may stand anywhere but inside
-a number. An answer of several lines is therefore read as one text, and refused where one line ends and the next begins
-with a number. Words, decimals, brackets other than parentheses, digit grouping (``1,000``), leading zeros and a full
-stop at the end are refused, because the task asks for an expression and nothing else.
+is right, ``(1 + 2) * 3 = 8`` and ``(1 + 2) * 3 = ?`` are not. Words, decimals, brackets other than parentheses, digit
+grouping (``1,000``), leading zeros and a full stop at the end are refused: the task asks for an expression only.
 
 The task is the one of TinyZero (https://github.com/Jiayi-Pan/TinyZero). Its scorer, like most, evaluates the answer
-with eval and a tolerance. This one parses it and computes with rational numbers, in time linear in the completion's
-length.
+with eval and a tolerance. This one parses it and computes with rational numbers, in linear time.
 """
 
 import re
 from collections.abc import Sequence
-from enum import Enum
+from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 from itertools import repeat
@@ -26,11 +23,10 @@ from swift_rlvr.answers import has_unclosed_answer, last_answer
 from swift_rlvr.countdown.arithmetic import parse
 from swift_rlvr.countdown.notation import to_plain
 
-MAX_CHARS = 1024
-"""Longest answer that is read, white space not counted. It bounds depth, size of the numbers, memory and time."""
+MAX_CHARS = 1024  # of an answer without its white space: bounds the depth, the size of the numbers, memory and time
 
 
-class Reason(str, Enum):
+class Reason(StrEnum):
     """Why a completion got its reward; the value is the text for logs. Where several apply, the first listed counts."""
 
     BAD_GOLD = "bad gold"  # nums or target of the row cannot be read, so nothing can be graded
@@ -48,32 +44,24 @@ class Reason(str, Enum):
     WRONG_VALUE = "wrong value"
     CORRECT = "correct"
 
-    def __str__(self) -> str:
-        return self.value
-
 
 class Verdict(NamedTuple):
     """The judgement of one completion."""
 
-    reward: float | None
-    """1.0 for a right answer, 0.0 for a wrong one, None where the row cannot be graded."""
+    reward: float | None  # 1.0 for a right answer, 0.0 for a wrong one, None where the row cannot be graded
     reason: Reason
-    expression: str | None = None
-    """The answer as it was written, or None where there is none or it is too long."""
-    value: Fraction | None = None
-    """The exact value of the side that uses the numbers, or None where it was not computed."""
+    expression: str | None = None  # the answer as it was written, or None where there is none or it is too long
+    value: Fraction | None = None  # exact, of the side that uses the numbers, or None where it was not computed
 
 
-NOTATIONS = ("lenient", "strict")
-_ASCII_SPACE = " \n\t\r\f\v"
 _FORBIDDEN = re.compile(r"\*\*|//|==|[%^!~|&@<>≈≠≤≥√²³¹⁰⁴⁵⁶⁷⁸⁹]")
 _INTEGER = re.compile(r"[+-]?[0-9]+(?:\.0+)?")
 _exact = lru_cache(maxsize=1024)(Fraction)  # a Fraction is slow to make, and most values are small whole numbers
 
 
 def check_notation(notation: str) -> str:
-    """Return the notation, or raise ValueError where it is not one of `NOTATIONS`."""
-    if notation not in NOTATIONS:
+    """Return the notation, or raise ValueError where there is no such one."""
+    if notation not in ("lenient", "strict"):
         raise ValueError(f"notation must be 'lenient' or 'strict', not {notation!r}")
     return notation
 
@@ -86,12 +74,8 @@ def verify(completion: object, nums: object, target: object, *, notation: str = 
         nums: the given numbers, whole and not negative: a list, a tuple or an array of integers (integral floats too),
             or a string holding them, ``"[1, 2]"``, ``"1,2"`` or ``"1 2"``.
         target: an integer, an integral float, an array scalar, or a string holding one.
-        notation: ``"lenient"`` also reads the typographic and LaTeX forms of the four operators, of parentheses and
-            digits (``×``, ``÷``, ``\frac{a}{b}``, ``\boxed{...}``, ``$...$``, backticks, full-width characters);
-            ``"strict"`` reads plain ASCII only.
-
-    Raises:
-        ValueError: for another notation.
+        notation: ``"lenient"`` also reads typographic and LaTeX notation (``×``, ``\frac{a}{b}``, ``\boxed{...}``,
+            ``$...$``, backticks, full-width); ``"strict"`` reads plain ASCII only; any other raises ValueError.
 
     >>> verdict = verify("<think>...</think><answer>(1 + 2) / 3 * 4 = 4</answer>", [1, 2, 3, 4], 4)
     >>> verdict.reward, str(verdict.reason), verdict.value
@@ -109,8 +93,7 @@ def grade_all(
 ) -> list[Verdict]:
     """Judge many completions, each with its own numbers and target, as `verify` judges one.
 
-    Raises:
-        ValueError: for another notation, and where the three are not equally long.
+    ValueError is raised for another notation, and where the three are not equally long.
 
     >>> verdicts = grade_all(["<answer>1 + 2 = 3</answer>", "<answer>1 + 2 = 4</answer>"], [[1, 2], [1, 2]], [3, 3])
     >>> [(verdict.reward, str(verdict.reason)) for verdict in verdicts]
@@ -140,7 +123,7 @@ def _verdict(completion: object, nums: object, target: object, lenient: bool) ->
     text = last_answer(completion)
     if text is None:
         return Verdict(0.0, Reason.UNCLOSED_ANSWER if has_unclosed_answer(completion) else Reason.NO_ANSWER)
-    text = text.strip() if lenient else text.strip(_ASCII_SPACE)
+    text = text.strip() if lenient else text.strip(" \n\t\r\f\v")
     if not text:
         return Verdict(0.0, Reason.EMPTY_ANSWER)
     if len(text) > MAX_CHARS and len("".join(text.split())) > MAX_CHARS:
@@ -196,10 +179,8 @@ def read_gold(nums: object, target: object) -> tuple[list[int], int] | None:
 def _integer(value: object) -> int | None:
     if hasattr(value, "tolist"):  # an array scalar
         value = value.tolist()
-    if isinstance(value, bool):
-        return None
     if isinstance(value, int):
-        return int(value)
+        return None if isinstance(value, bool) else int(value)
     if isinstance(value, float):
         return int(value) if value.is_integer() else None
     # 1,000 digits: far above any task, far below the length at which int() refuses

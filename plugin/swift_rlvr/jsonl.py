@@ -57,11 +57,7 @@ def brief(value: object) -> str:
 def read_jsonl(path: str | Path, longest: int | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield `(line number from 1, object)` for every line that is not blank, holding one line in memory at a time.
 
-    Args:
-        longest: the most bytes that a line may have; None for no limit.
-
-    Raises:
-        InputError: for a file that cannot be read, and for a line that is no JSON object or is too long.
+    InputError for a file that cannot be read, and for a line that is no JSON object or has more than `longest` bytes.
     """
     limit = -1 if longest is None else longest + 1
     with opened(path) as file:
@@ -94,10 +90,7 @@ def read_json(path: str | Path) -> dict[str, Any]:
 
 
 def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write one object a line; the folder is made if need be.
-
-    The rows go to a file beside `path` first, so that no half-written file is left after an error.
-    """
+    """Write one object a line; the folder is made if need be, and no half-written file is left after an error."""
     with _replacing(Path(path)) as file:
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 

@@ -17,9 +17,7 @@ from swift_rlvr.errors import InputError
 
 def chat(
     model: Annotated[str, typer.Argument(help="A folder with a model or a checkpoint, or a hub id.")],
-    question: Annotated[
-        str | None, typer.Argument(help="- reads it from standard input; without one: a conversation.")
-    ] = None,
+    question: Annotated[str | None, typer.Argument(help="- reads standard input; without one: a conversation.")] = None,
     nums: Annotated[str | None, typer.Option(help='Ask a Countdown task: the numbers, such as "3 5 7".')] = None,
     target: Annotated[str | None, typer.Option(help="Countdown: the number to reach.")] = None,
     row: Annotated[str | None, typer.Option(metavar="DATASET", help=f"Ask a row of a dataset: {DATASET}")] = None,

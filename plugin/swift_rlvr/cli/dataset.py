@@ -1,7 +1,4 @@
-"""The commands `swift-rlvr dataset check`, `show` and `prepare`: look at a dataset before training on it.
-
-A dataset is named as in ms-swift's `--dataset`: NAME:FILE, NAME, NAME:SPLIT or FILE alone, each with #N.
-"""
+"""The commands `swift-rlvr dataset check`, `show` and `prepare`: look at a dataset before training on it."""
 
 import json
 from contextlib import suppress
@@ -27,6 +24,8 @@ LONGEST_PROMPT, LONGEST_VALUE, LONGEST_PROBLEM = 20_000, 300, 200
 
 DATASET = f"NAME:FILE, FILE, NAME or NAME:SPLIT, each with #N; NAME is one of {', '.join(TASKS)}."
 Dataset = Annotated[str, typer.Argument(help=DATASET)]
+Tokenizer = Annotated[str, typer.Option(help="A folder with the tokenizer and its chat template, or a hub id.")]
+System = Annotated[str | None, typer.Option(help="As ms-swift's --system: for rows that have no system prompt.")]
 UseHf = Annotated[bool, typer.Option("--use-hf", help="A NAME is read from Hugging Face, not from ModelScope.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
 
@@ -79,11 +78,9 @@ def check(
 
 def show(
     dataset: Dataset,
-    model: Annotated[str, typer.Option(help="A folder with the tokenizer and its chat template, or a hub id.")],
+    model: Tokenizer,
     row: Annotated[int, typer.Option(min=1, help="Which row.")] = 1,
-    system: Annotated[
-        str | None, typer.Option(help="As ms-swift's --system: for rows that have no system prompt of their own.")
-    ] = None,
+    system: System = None,
     use_hf: UseHf = False,
     as_json: Json = False,
 ) -> None:
@@ -120,14 +117,12 @@ def show(
 
 def prepare(
     dataset: Dataset,
-    model: Annotated[str, typer.Option(help="A folder with the tokenizer and its chat template, or a hub id.")],
+    model: Tokenizer,
     out: Annotated[Path, typer.Option(help="The file to write, ending in .jsonl.")],
     max_prompt_tokens: Annotated[int | None, typer.Option(min=1, help="Longer prompts are left out.")] = None,
     max_answer_tokens: Annotated[int | None, typer.Option(min=1, help="Longer solutions are left out.")] = None,
     rows: Annotated[int | None, typer.Option(min=1, help="Only the first so many of those that are left.")] = None,
-    system: Annotated[
-        str | None, typer.Option(help="As ms-swift's --system: counts for rows that have no system prompt.")
-    ] = None,
+    system: System = None,
     use_hf: UseHf = False,
     as_json: Json = False,
 ) -> None:
@@ -185,8 +180,7 @@ def print_findings(console: Console, source: Source, findings: checking.Findings
         rows.add_row(Text(f"are in {name} as well"), count_text(count, bad="bold red"))
     console.print(rows, "")
     for line, problem in findings.problems:
-        text = visible(problem, LONGEST_PROBLEM, console.encoding)
-        console.print(f"  line {line}: ", text, sep="", soft_wrap=True)
+        console.print(f"  line {line}: ", visible(problem, LONGEST_PROBLEM, console.encoding), sep="", soft_wrap=True)
     if len(findings.problems) == checking.SHOWN:
         console.print("  and perhaps more; these are the first", style="dim")
     if findings.problems:

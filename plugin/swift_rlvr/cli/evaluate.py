@@ -13,16 +13,12 @@ from swift_rlvr.cli.render import table
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation import summary as summaries
 from swift_rlvr.jsonl import read_json, write_json
-from swift_rlvr.tasks import TASKS
 
 
 def evaluate(
     model: Annotated[str, typer.Argument(help="A folder with a model or a checkpoint, or a hub id.")],
     data: Annotated[str, typer.Option(metavar="DATASET", help=f"Held-out tasks: {DATASET}")],
     out: Annotated[Path, typer.Option(help="Folder for records.jsonl and summary.json.")],
-    task: Annotated[
-        str | None, typer.Option(help=f"Of a FILE whose columns do not tell it: one of {', '.join(TASKS)}.")
-    ] = None,
     rows: Annotated[int | None, typer.Option(min=1, help="Only the first so many tasks.")] = None,
     samples: Annotated[int, typer.Option(help="Completions per task.")] = 1,
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 1.0,
@@ -30,9 +26,7 @@ def evaluate(
     batch_size: Annotated[int, typer.Option(help="Completions at a time (transformers).")] = 64,
     seed: Annotated[int, typer.Option(help="Same seed, same completions.")] = 0,
     backend: Annotated[str, typer.Option(help="auto: vllm with a GPU, else transformers.")] = "auto",
-    system: Annotated[
-        str | None, typer.Option(help="System prompt; by default the one of the training, else the task's.")
-    ] = None,
+    system: Annotated[str | None, typer.Option(help="By default the one of the training, else the task's.")] = None,
     use_hf: UseHf = False,
 ) -> None:
     """Sample a model on held-out tasks and grade what it writes."""
@@ -41,7 +35,7 @@ def evaluate(
 
     sampling = SamplingSettings(model, samples, temperature, max_new_tokens, batch_size, seed, backend)
     console = Console(highlight=False)
-    summary = evaluation.evaluate(sampling, data, out, console, task, rows, system, use_hf)
+    summary = evaluation.evaluate(sampling, data, out, console, rows, system, use_hf)
     figures = [row[:2] for row in summaries.comparison_table(summaries.compare(summary, summary))]
     _print_table(console, model, ("measure", "value"), figures)
     console.print(f"records and summary in {out}", markup=False, soft_wrap=True)

@@ -1,8 +1,4 @@
-"""What the commands show on the terminal: tables, counts, explanations, summaries.
-
-Text from a model or a file is shown without markup, with invisible characters escaped, and cut to a readable length:
-see `visible`, and `plain` for text that is shown as it comes.
-"""
+"""What the commands show on the terminal. Text from a model or a file is escaped: see `visible` and `plain`."""
 
 from collections.abc import Collection
 from typing import Any
@@ -110,7 +106,7 @@ def print_summary(console: Console, summary: dict[str, Any]) -> None:
     headings = ("mean", "highest", "at highest", "not graded")
     rewards = table("reward", *headings, numbers=headings)
     for name, figures in summary["rewards"].items():
-        values = [_figure(figures[key]) for key in ("mean", "highest")]
+        values = ["-" if figures[key] is None else f"{figures[key]:.3f}" for key in ("mean", "highest")]
         rewards.add_row(name, *values, _share(figures["share_at_highest"]), f"{figures['ungraded']:,}")
     console.print(rewards, "")
     reasons = table("reward", "reason", "completions", "share", numbers=("completions", "share"))
@@ -124,10 +120,6 @@ def print_summary(console: Console, summary: dict[str, Any]) -> None:
             console.print("  ", visible(problem, LONGEST_DETAIL, console.encoding), sep="", soft_wrap=True)
         if summary["unusable"] > SHOWN_PROBLEMS:
             console.print(f"  ... and {summary['unusable'] - SHOWN_PROBLEMS:,} more")
-
-
-def _figure(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
 
 
 def _share(value: float | None) -> str:

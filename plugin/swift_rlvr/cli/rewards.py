@@ -43,7 +43,7 @@ def explain(
     completion: Annotated[str | None, typer.Argument(help="What the model wrote; - reads standard input.")] = None,
     file: Annotated[Path | None, typer.Option(help="Text file with the completion.")] = None,
     row: Annotated[
-        str | None, typer.Option(help="Columns as JSON, or FILE.jsonl:LINE, or FILE.jsonl:LINE:POSITION.")
+        str | None, typer.Option(help="Columns as JSON, FILE.jsonl:LINE or FILE.jsonl:LINE:POSITION.")
     ] = None,
     nums: Annotated[str | None, typer.Option(help='Countdown: the numbers, such as "3 5 7".')] = None,
     target: Annotated[str | None, typer.Option(help="Countdown: the number to reach.")] = None,

@@ -1,10 +1,8 @@
 """Can every row of a dataset be graded, and does its gold earn the maximum? To be asked before training.
 
-Each row is preprocessed as for training, and every reward of its task grades a completion with its gold
-(`Task.gold_completion`). Golds that earn less than the maximum are counted, with the reason and the first lines. Two
-rows that ask the same are duplicates within a file, and a leak where one is in the training data and one in the
-evaluation's (`against`). `Task.identity` says what is the same: the normalised text, or for Countdown the multiset of
-numbers and the target.
+Each row is preprocessed as for training, and every reward of its task grades `Task.gold_completion`. Two rows with the
+same `Task.identity` are duplicates within a file, and a leak where one is in the training data and one in the
+evaluation's (`against`).
 """
 
 from collections import Counter
@@ -31,11 +29,10 @@ would not show it; a reward that gives this answer None cannot grade what a poli
 class Findings:
     """What the check found. Lines are counted from 1, as in the file.
 
-    unusable: how many rows the task refuses, by label. problems: the first problems of any sort, as (line, problem).
-    no_gold: how many usable rows have no known right answer, by label.
+    unusable: rows that the task refuses, by label. no_gold: usable rows without a known right answer, by label.
     rewards: for each reward, how many golds earn the maximum, less, and None, with the reasons for the latter two.
-    bad: how many rows are unusable, have no known right answer, or have a gold that misses the maximum of a reward.
-    duplicates: how many rows ask the same as an earlier one. shared: for each other file, how many rows it has too.
+    bad: rows that are unusable, have no known right answer, or have a gold that misses the maximum of a reward.
+    duplicates: rows that ask the same as an earlier one. shared: rows that another file has too, by its name.
     """
 
     rows: int = 0
@@ -46,7 +43,7 @@ class Findings:
     bad: int = 0
     duplicates: int = 0
     shared: dict[str, int] = field(default_factory=dict)
-    problems: list[tuple[int, str]] = field(default_factory=list)
+    problems: list[tuple[int, str]] = field(default_factory=list)  # (line, problem), the first SHOWN
     limit: float = 0.1
 
     @property
@@ -72,11 +69,8 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
     """
     for other in against:
         if other.task.columns != source.task.columns:
-            raise InputError(
-                f"{other}: expected a file of {source.task.name}, with the columns "
-                f"{', '.join(source.task.columns)}; it is one of {other.task.name}",
-                field="against",
-            )
+            expected = f"a file of {source.task.name}, with the columns {', '.join(source.task.columns)}"
+            raise InputError(f"{other}: expected {expected}; it is one of {other.task.name}", field="against")
     others = {str(other): set(_identities(other)) for other in against}
     findings = Findings(limit=allowed_share(source.task) if limit is None else limit, shared=dict.fromkeys(others, 0))
     seen: dict[str, int] = {}

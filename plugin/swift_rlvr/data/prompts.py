@@ -1,7 +1,4 @@
-"""What a model sees of a row and how long it is: the system prompt, and rows rendered with a chat template.
-
-For `swift-rlvr dataset show` and `swift-rlvr dataset prepare`. Imports transformers only when called.
-"""
+"""What a model sees of a row and how long it is: the system prompt, and rows rendered with a chat template."""
 
 import json
 import re
@@ -28,9 +25,8 @@ def render(tokenizer: Any, messages: list[dict[str, str]]) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class Shown:
-    """A row as the model and the rewards see it.
+    """A row as the model and the rewards see it: prompt and `tokens`, `columns`, and what each reward does (`uses`).
 
-    tokens: the length of the prompt. columns: what reaches the rewards. rewards: see `uses`.
     gold: a completion that earns the maximum, or None where none is known.
     """
 
@@ -46,9 +42,7 @@ class Shown:
 def show(source: Source, model: str, number: int = 1, system: str | None = None) -> Shown:
     """Row `number` of a dataset, from 1; InputError where there is no such row or it cannot be used.
 
-    Args:
-        system: as ms-swift's `--system`, for rows without a system turn; None for that of the training, see
-            `system_prompt`.
+    system: as ms-swift's `--system`, for rows without a system turn; None for that of the training (`system_prompt`).
     """
     line, row = source.row(number)
     with source.at(line):
@@ -111,8 +105,7 @@ def select(
 ) -> Selection:
     """The first `rows` raw rows that can be used and are not too long; None is no limit.
 
-    The length of a prompt is that of the whole rendered prompt, the length of an answer that of the dataset's own
-    solution (`Reference.text`), in tokens of `model`.
+    Measured are the whole rendered prompt and the dataset's own solution (`Reference.text`), in tokens of `model`.
     """
     tokenizer, selection = load_tokenizer(model), Selection()
     for _, row in source.rows():

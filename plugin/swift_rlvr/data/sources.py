@@ -25,8 +25,7 @@ _FILE = f"a file ending in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
 class Source:
     """A dataset of `task`: the file `path` or, where that is None, the split `split` on a hub.
 
-    limit: how many of the first rows to read; None for all.
-    use_hf: whether the hub is Hugging Face; ModelScope otherwise.
+    limit: how many of the first rows to read; None for all. use_hf: the hub is Hugging Face, not ModelScope.
     """
 
     task: Task
@@ -40,10 +39,9 @@ class Source:
         return str(where) if self.limit is None else f"{where}#{self.limit}"
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """`(line of the file or number of the row, from 1, raw row)`.
+        """`(line or number of the row, from 1, raw row)`.
 
-        Raises:
-            InputError: where a row cannot be read, the first one lacks a column of the task, or there is none.
+        InputError where a row cannot be read, the first one lacks a column of the task, or there is none.
         """
         rows = _hub_rows(self) if self.path is None else file_rows(self.path)
         number = 0

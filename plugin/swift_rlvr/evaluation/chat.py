@@ -1,10 +1,4 @@
-"""Asks a model a question and shows the answer as it is written: a checkpoint of any trainer, or a model from a hub.
-
-    swift-rlvr chat output/r1_zero "What is 12 * 12?"
-    swift-rlvr chat output/countdown_tiny/v0-20260101-120000/checkpoint-60 --nums "3 5 7" --target 22
-
-Imports torch and transformers only when called.
-"""
+"""Asks a model a question, or a task whose answer is graded: `swift-rlvr chat`. Imports transformers when called."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -20,18 +14,13 @@ from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.task import with_system
 
 Messages = list[dict[str, str]]
+Write = Callable[[str], None]
 
 
-def answer(policy: Policy, messages: Messages, write: Callable[[str], None] | None = None) -> Completion:
-    """What the model answers to a conversation that ends with the user's turn.
+def answer(policy: Policy, messages: Messages, write: Write | None = None) -> Completion:
+    """What the model answers to a conversation that ends with the user's turn; `write` gets it piece by piece.
 
-    The same settings of the policy and the same questions give the same answers.
-
-    Args:
-        write: gets the text piece by piece as it is generated.
-
-    Raises:
-        InputError: where the conversation and the longest answer together exceed the model's context.
+    InputError where the conversation and the longest answer together exceed the model's context.
     """
     from transformers import TextStreamer
 
@@ -47,10 +36,7 @@ def answer(policy: Policy, messages: Messages, write: Callable[[str], None] | No
 
 @dataclass(frozen=True)
 class Question:
-    """What to ask, and how the answer is graded.
-
-    messages: without the system turn, unless the row brings its own. task, row: None where nothing grades the answer.
-    """
+    """What to ask, with a system turn only if the row brings its own, and the task and row that grade the answer."""
 
     messages: Messages
     task: Task | None = None
@@ -87,19 +73,10 @@ def _task_question(task: Task, row: Mapping[str, Any]) -> Question:
     return Question(prepared["messages"], task.of(row), prepared)
 
 
-def converse(
-    policy: Policy,
-    system: str | None,
-    questions: Iterable[str],
-    write: Callable[[str], None],
-    note: Callable[[str], None],
-) -> Messages:
+def converse(policy: Policy, system: str | None, questions: Iterable[str], write: Write, note: Write) -> Messages:
     """A conversation with a history, until the questions end or one is nothing but white space; returns its messages.
 
-    Where the conversation becomes too long for the model, its oldest question and answer are dropped.
-
-    Args:
-        write: gets the answers piece by piece. note: gets a line of text after each answer.
+    Where it becomes too long for the model, its oldest question and answer go. `note` gets a line after each answer.
     """
     messages: Messages = []
     for text in takewhile(str.strip, questions):

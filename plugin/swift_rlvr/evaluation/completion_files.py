@@ -21,11 +21,7 @@ FROM_PROMPT = frozenset(("nums", "target"))  # columns that can be read from a p
 
 
 class Item(NamedTuple):
-    """One completion.
-
-    position: from 1 in a line that holds many completions; None in a line of its own.
-    row: its columns and everything else on the line.
-    """
+    """One completion, with all else on its line, and its position from 1 there; None where the line holds only it."""
 
     position: int | None
     completion: object

@@ -1,8 +1,6 @@
 """How well does a model solve held-out tasks? Samples completions, grades them, writes records and a summary.
 
-    swift-rlvr evaluate MODEL --data datasets/countdown/tiny_test.jsonl --out eval/before
-
-writes `eval/before/records.jsonl`, one graded completion a line, and `eval/before/summary.json`.
+`swift-rlvr evaluate MODEL --data FILE --out DIR` writes records.jsonl, one graded completion a line, and summary.json.
 """
 
 import re
@@ -17,11 +15,10 @@ from rich.console import Console
 from swift_rlvr.data.grading import grade
 from swift_rlvr.data.prompts import system_prompt
 from swift_rlvr.data.sources import Source, parse_source
-from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.sampling import Completion, SamplingSettings, choose_backend, sample
 from swift_rlvr.evaluation.summary import summarize
 from swift_rlvr.jsonl import write_json, write_jsonl
-from swift_rlvr.tasks import TASKS, Task
+from swift_rlvr.tasks import Task
 from swift_rlvr.tasks.task import with_system
 
 
@@ -30,7 +27,6 @@ def evaluate(
     data: str,
     out: str | Path,
     console: Console,
-    task: str | None = None,
     limit: int | None = None,
     system: str | None = None,
     use_hf: bool = False,
@@ -38,15 +34,11 @@ def evaluate(
     """Run an evaluation, write its two files into the folder `out` and return the summary.
 
     Args:
-        sampling: the model and how it is sampled.
         data: a dataset as in `swift_rlvr.data.sources.parse_source`; `use_hf` is for a NAME.
-        task: the task of a plain FILE whose columns do not tell it.
         limit: only the first so many rows; None for all.
         system: the system prompt; None for the one the model was trained with, see `system_prompt`.
     """
-    if task is not None and task not in TASKS:
-        raise InputError(f"must be one of {', '.join(TASKS)}, got {task!r}", field="task")
-    source = parse_source(data if task is None else f"{task}:{data}", use_hf)
+    source = parse_source(data, use_hf)
     rows = read_rows(source, limit)
     prompt = system_prompt(sampling.model, source.task)[0] if system is None else system
     conversations = [with_system(row["messages"], prompt, override=system is not None) for row in rows]
@@ -93,8 +85,7 @@ def grade_samples(
 def has_format(text: str) -> bool:
     r"""Whether ms-swift's built-in reward `format` gives 1.0, found in linear time.
 
-    Its pattern is `^<think>.*?</think>\s*<answer>.*?</answer>(?![\s\S])` with DOTALL: a think part, then an answer
-    part, nothing before, between and after them, anything inside.
+    Its pattern is `^<think>.*?</think>\s*<answer>.*?</answer>(?![\s\S])`, where a dot is any character.
 
     >>> has_format("<think>1 + 2</think>\n<answer>1 + 2 = 3</answer>"), has_format("<answer>1 + 2 = 3</answer>")
     (True, False)

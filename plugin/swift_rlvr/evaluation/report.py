@@ -2,10 +2,6 @@
 
 Reads what every trainer writes: `logging.jsonl` (one object per logging step), `completions.jsonl` (one table per
 logging step; ms-swift writes it with `--log_completions true`), and the summaries of evaluations.
-
-    swift-rlvr report output/countdown_tiny/v0-20260101-120000 --out report/
-
-writes `report/curves.png` and `report/report.md`.
 """
 
 import math
@@ -37,14 +33,11 @@ class Panel:
 
 
 def read_steps(run: str | Path) -> list[dict[str, Any]]:
-    """The training steps of a run in order, each with `step` (from 1); of a step logged twice, the last.
-
-    A resumed run logs some steps again. Lines of evaluations and of the end of the training are skipped.
-    """
+    """The training steps of a run in order, each with `step` (from 1); of one that a resumed run repeats, the last."""
     path, steps = Path(run) / LOG, {}
     for number, row in read_jsonl(path):
         if "reward" not in row:
-            continue
+            continue  # an evaluation, or the end of the training
         step = re.match(r"([0-9]+)/", str(row.get("global_step/max_steps")))
         if step is None:
             raise InputError(f'{path}, line {number}: expected "global_step/max_steps" such as "7/100"')
@@ -72,11 +65,10 @@ def panels(steps: Sequence[dict[str, Any]]) -> list[Panel]:
     rewards = {key: name for key, name in names.items() if name not in FORMATS}
     formats = {key: name for key, name in names.items() if name in FORMATS}
     reward = next(iter(rewards.values()), "")
-    lengths = {"completions/mean_length": "mean", "completions/max_length": "longest"}
     wanted = [
         Panel("Reward", f"mean {reward}" if len(rewards) == 1 else "mean", rewards or {"reward": "reward"}),
         Panel("Format", "share in the format", formats, 1.05),
-        Panel("Completion length", "tokens", lengths),
+        Panel("Completion length", "tokens", {"completions/mean_length": "mean", "completions/max_length": "longest"}),
         Panel("Spread of the reward within a group", "standard deviation", {"reward_std": "all rewards, weighted"}),
         Panel("KL to the reference policy", "nats per token (k3)", {"kl": "KL"}),
         Panel("Groups without spread (no gradient)", "share", {"frac_reward_zero_std": "groups"}, 1.05),
@@ -128,11 +120,10 @@ def write_report(
     steps, tables = read_steps(run), read_completions(run)
     curves, page = out / "curves.png", out / "report.md"
     draw(steps, curves, title=f"GRPO, {len(steps)} steps")
-    first, last = steps[0], steps[-1]
     lines = [f"# {run.name}", "", f"![curves]({curves.name})", ""]
     lines += ["| logged in training | first step | last step |", "|---|---|---|"]
     lines += [
-        f"| {panel.title}: {label} | {_figure(first.get(key))} | {_figure(last.get(key))} |"
+        f"| {panel.title}: {label} | {_figure(steps[0].get(key))} | {_figure(steps[-1].get(key))} |"
         for panel in panels(steps)
         for key, label in panel.keys.items()
     ]

@@ -1,7 +1,6 @@
-"""Prompts -> sampled completions, with transformers or with vLLM.
+"""Prompts -> completions, sampled with transformers or with vLLM from the policy as it is: by temperature alone.
 
-Completions are sampled from the policy as it is: by temperature alone, without the top-k, top-p and penalties of the
-model's generation_config. Imports torch, transformers and vllm only when called.
+The top-k, top-p and penalties of the model's generation_config are left out. Imports both libraries only when called.
 """
 
 import math
@@ -70,7 +69,6 @@ class Policy:
         pad = self.tokenizer.pad_token_id
         self.pad = self.tokenizer.eos_token_id if pad is None else pad
         sampled = {"do_sample": True, "top_k": 0, "top_p": 1.0, "temperature": settings.temperature}
-        # A fresh GenerationConfig: the model's own often has top-k, top-p and a repetition penalty.
         self.model.generation_config = GenerationConfig(
             **(sampled if settings.temperature else {"do_sample": False}),
             max_new_tokens=settings.max_new_tokens,
@@ -80,10 +78,7 @@ class Policy:
         torch.manual_seed(settings.seed)
 
     def generate(self, prompts: Sequence[Sequence[int]], **options: Any) -> list[Completion]:
-        """One completion for each prompt of token ids, in one batch; `options` go to `model.generate`.
-
-        InputError where the longest prompt and the longest completion together exceed the model's context.
-        """
+        """One completion for each prompt of token ids, in one batch; InputError where the context is too short."""
         import torch
 
         check_length("max_new_tokens", self.settings.max_new_tokens, prompts, self.model.config)
@@ -172,10 +167,6 @@ def _with_vllm(settings: SamplingSettings, prompts: Sequence[Sequence[int]]) -> 
         generation_config="vllm",  # vLLM's neutral defaults instead of the model's own
     )
     # The engine's seed, not one for each request: those are slow on a GPU, and vLLM's CPU build fails on them.
-    parameters = SamplingParams(
-        n=settings.samples, temperature=settings.temperature, max_tokens=settings.max_new_tokens
-    )
-    outputs = llm.generate([{"prompt_token_ids": prompt} for prompt in prompts], parameters)
-    return [
-        [Completion(one.text, len(one.token_ids), one.finish_reason) for one in output.outputs] for output in outputs
-    ]
+    params = SamplingParams(n=settings.samples, temperature=settings.temperature, max_tokens=settings.max_new_tokens)
+    outputs = llm.generate([{"prompt_token_ids": prompt} for prompt in prompts], params)
+    return [[Completion(one.text, len(one.token_ids), one.finish_reason) for one in each.outputs] for each in outputs]

@@ -1,9 +1,7 @@
 """Files of completions -> rewards, reasons and counts, on several cores; memory does not grow with the files.
 
-    swift-rlvr score eval/before/records.jsonl --out graded.jsonl
-
-The forms of the lines are described in `swift_rlvr.evaluation.completion_files`. A line that cannot be used is counted
-and reported, and has no effect on other lines.
+For `swift-rlvr score`; `swift_rlvr.evaluation.completion_files` describes the lines. One that cannot be used is counted
+and reported, and has no effect on others.
 """
 
 import math
@@ -137,16 +135,12 @@ def _problem(completion: object, row: Mapping[str, Any], rewards: Iterable[Rewar
 
 
 class Scoring:
-    """One run over some files.
+    """One run over some .jsonl files; InputError for one that cannot be read or is empty.
 
     Args:
-        files: the .jsonl files. rewards: what grades them.
         workers: processes; None for one a core, or fewer where the files are too small to be worth it.
         strict: whether the first problem is an InputError.
         advance: called with the number of bytes done since it was last called.
-
-    Raises:
-        InputError: for a file that cannot be read or is empty.
     """
 
     def __init__(
@@ -243,10 +237,7 @@ def _file_size(path: str) -> int:
 
 
 def default_rewards(files: Iterable[str | Path], settings: Sequence[str] = ()) -> list[Reward]:
-    """The rewards whose columns the first usable line has, apart from those that run the code of a completion.
-
-    InputError where no line can be used or no reward fits.
-    """
+    """The rewards whose columns the first usable line has, without those that run code; InputError where none fits."""
     where, row = _first_row(files)
     plain = [name for name, reward in REWARDS.items() if not reward.runs_code]
     # Built before their columns are read: those of a reward may depend on its parameters.

@@ -31,9 +31,8 @@ BATCH_SIZE, WARMUP = 32, 50
 
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of supervised training.
+    """Supervised training on traces of this `give_up`.
 
-    give_up: probability of stopping after a miss in the traces of this phase.
     lr: peak learning rate, reached after `WARMUP` of the `steps` and followed by a cosine to a tenth.
     """
 
@@ -53,8 +52,7 @@ PHASES = (Phase(4500, give_up=0.05, lr=3e-3), Phase(200, give_up=0.25, lr=3e-4))
 
 def chat_prompt(tokenizer, nums: list[int], target: int) -> list[int]:
     """Token ids of the prompt, as ms-swift's template renders it."""
-    messages = to_messages(nums, target)
-    return tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
+    return tokenizer.apply_chat_template(to_messages(nums, target), add_generation_prompt=True, return_dict=False)
 
 
 def batches(tokenizer, rows: list[dict], give_up: float, rng: random.Random) -> Iterator[tuple]:
@@ -85,11 +83,9 @@ def batches(tokenizer, rows: list[dict], give_up: float, rng: random.Random) -> 
 
 @torch.no_grad()
 def quality(model: Qwen2ForCausalLM, tokenizer, rows: list[dict]) -> dict[str, float]:
-    """Samples one completion per row at temperature 1.0 and measures what the model has learned.
-
-    Returns:
-        success: share of right answers; valid: share of trials that use each number once and calculate and compare
-        correctly; repeats: share of trials that repeat an earlier one; trials, tokens: means per completion.
+    """Samples one completion per row at temperature 1.0; returns the share of right answers (success), of trials that
+    use each number once and calculate and compare correctly (valid) and of trials that repeat an earlier one, and means
+    per completion (trials, tokens).
     """
     torch.manual_seed(0)
     prompts = [chat_prompt(tokenizer, row["nums"], row["target"]) for row in rows]
@@ -155,5 +151,4 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, default=WEIGHTS, help="folder to write (default: the package's weights)")
     parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
-    train(args.out, args.seed)
+    train(**vars(parser.parse_args()))

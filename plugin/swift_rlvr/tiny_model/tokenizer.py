@@ -31,8 +31,7 @@ def build_tokenizer(texts: Iterable[str]) -> Qwen2Tokenizer:
     bpe = Qwen2Tokenizer(**specials).backend_tokenizer
     bpe.train_from_iterator(texts, trainer)
     model = json.loads(bpe.to_str())["model"]
-    merges = [tuple(merge) for merge in model["merges"]]
-    tokenizer = Qwen2Tokenizer(vocab=model["vocab"], merges=merges, **specials)
+    tokenizer = Qwen2Tokenizer(vocab=model["vocab"], merges=[tuple(pair) for pair in model["merges"]], **specials)
     tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>"]})
     numbers = [AddedToken(str(n), special=False, single_word=True, normalized=False) for n in range(10, 100)]
     tokenizer.add_tokens([AddedToken(tag, special=False, normalized=False) for tag in TAGS] + numbers)

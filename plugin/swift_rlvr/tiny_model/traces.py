@@ -50,12 +50,9 @@ def compare(value: int, target: int) -> str:
 
 
 def trace(rng: random.Random, nums: list[int], target: int, give_up: float) -> str:
-    """One completion: a random search of at most `MAX_TRIALS` trials, none repeated, then the answer.
+    """A random search of at most `MAX_TRIALS` trials over three numbers, none repeated, then the answer.
 
-    Args:
-        rng: the trace is a pure function of its state and the other arguments.
-        nums: three numbers.
-        give_up: probability in [0, 1] of stopping after a miss.
+    `give_up` is the probability in [0, 1] of stopping after a miss. The state of `rng` decides about the rest.
     """
     a, b, c = sorted(nums)
     pool = trials((a, b, c))

@@ -8,9 +8,6 @@ the patches listed in `table.py`, and nothing else: the server, the trainers and
 
 Where an accelerator is visible nothing is patched, and both commands are `swift rollout` and `swift rlhf`.
 Everything runs on one machine and listens on its loopback interface; for the server itself pass `--host 127.0.0.1`.
-
-The files: `__main__.py` launches, `table.py` lists the patches, `patching.py` applies them, `replacements.py` holds
-what they put in place, and `weight_sync.py` carries weights to the server and its reports back.
 """
 
 import multiprocessing
@@ -30,10 +27,7 @@ def register_vllm_plugin() -> None:
     """Patch this process of the rollout server and, if it is a child, tie it to the server.
 
     vLLM calls it in each of its processes (entry point ``vllm.general_plugins``). Where vLLM was not started by the
-    launcher it does nothing.
-
-    Raises:
-        PatchError: an installed version lacks what a patch replaces.
+    launcher it does nothing. Raises PatchError where an installed version lacks what a patch replaces.
     """
     if LAUNCHED not in os.environ or accelerator_visible():
         return

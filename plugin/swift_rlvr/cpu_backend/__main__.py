@@ -43,7 +43,6 @@ def main() -> None:
         return
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-
     argv = sys.argv[2:]
     if "LOCAL_RANK" not in os.environ:
         parse_yaml_args(argv)

@@ -13,21 +13,13 @@ class PatchError(RuntimeError):
 
 @dataclass(frozen=True)
 class Patch:
-    """One attribute to replace.
+    """One attribute to replace."""
 
-    Attributes:
-        package: distribution that owns the attribute.
-        checked: version of that package the patch was checked with.
-        target: ``module:attribute`` or ``module:Class.attribute``.
-        make: takes the original and returns its replacement.
-        reason: what goes wrong on a CPU without it.
-    """
-
-    package: str
-    checked: str
-    target: str
-    make: Callable[[Any], Any]
-    reason: str
+    package: str  # the distribution that owns the attribute
+    checked: str  # the version of it that the patch was checked with
+    target: str  # module:attribute or module:Class.attribute
+    make: Callable[[Any], Any]  # takes the original and returns its replacement
+    reason: str  # what goes wrong on a CPU without it
 
 
 def always(replacement: Any) -> Callable[[Any], Any]:
@@ -36,10 +28,7 @@ def always(replacement: Any) -> Callable[[Any], Any]:
 
 
 def apply_patches(patches: tuple[Patch, ...]) -> None:
-    """Replace every target of ``patches``; a second call changes nothing.
-
-    Raises:
-        PatchError: a target does not exist in the installed version.
+    """Replace every target; a second call changes nothing. Raises PatchError where a package lacks its target.
 
     >>> import sys, types
     >>> sys.modules["toy"] = types.ModuleType("toy")

@@ -1,8 +1,7 @@
 """The table of everything that the CPU backend changes in other packages; `patching.py` applies it.
 
 Supported extension points come first: vLLM's workers load this table through the entry point ``vllm.general_plugins``,
-and ms-swift's command line runs unchanged. Where a package has no extension point, one attribute is replaced. A missing
-attribute means a version that was never checked, and is an error.
+and ms-swift's command line runs unchanged. Where a package has no extension point, one attribute is replaced.
 """
 
 from swift_rlvr.cpu_backend import replacements as to

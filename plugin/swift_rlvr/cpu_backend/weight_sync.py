@@ -4,8 +4,7 @@ ms-swift's protocol for one update: the trainer posts the tensors' names and sha
 ``update_*`` and answers 200 at once, the trainer broadcasts the tensors over a communicator and waits at a barrier.
 On GPUs NCCL is that communicator. Here it is `SyncCommunicator`, and the trainer's barrier waits until every worker has
 reported that its model holds the update, so that a failed update raises in the trainer instead of going unnoticed.
-
-Only torch is needed here. ``SWIFT_RLVR_SYNC_TIMEOUT`` (seconds, 120 unless set) is the longest that either side waits.
+``SWIFT_RLVR_SYNC_TIMEOUT`` (seconds, 120 unless set) is the longest that either side waits.
 """
 
 import os
@@ -50,17 +49,13 @@ def sync_timeout() -> float:
 class SyncGroup:
     """The trainer (highest rank) and the server's workers (all other ranks; rank 0 holds the store).
 
-    Replaces vLLM's ``StatelessProcessGroup`` in ms-swift, with what ms-swift uses of it: `create`, ``rank``,
-    ``world_size`` and `barrier`.
+    Replaces vLLM's ``StatelessProcessGroup``; ms-swift uses its `create`, ``rank``, ``world_size`` and `barrier`.
     """
 
     def __init__(self, store: TCPStore, rank: int, world_size: int):
         self.store, self.rank, self.world_size = store, rank, world_size
+        self.is_trainer = rank == world_size - 1
         self._tensors = self._updates = 0
-
-    @property
-    def is_trainer(self) -> bool:
-        return self.rank == self.world_size - 1
 
     @classmethod
     def create(cls, host: str, port: int, rank: int, world_size: int) -> "SyncGroup":
@@ -73,10 +68,9 @@ class SyncGroup:
         try:
             if rank == 0:
                 # ms-swift asks for 0.0.0.0; nothing outside this machine takes part.
-                listener = socket.create_server((LOOPBACK, port))
                 store = TCPStore(
                     LOOPBACK, port, is_master=True, timeout=limit, wait_for_workers=False, use_libuv=False,
-                    master_listen_fd=listener.detach(),
+                    master_listen_fd=socket.create_server((LOOPBACK, port)).detach(),
                 )  # fmt: skip
             else:
                 store = _connect(LOOPBACK if host == "0.0.0.0" else host, port, limit)
@@ -171,8 +165,7 @@ class SyncCommunicator:
     """Replaces vLLM's ``PyNcclCommunicator`` in ms-swift: `broadcast`, ``group``, ``rank`` and ``device``."""
 
     def __init__(self, group: SyncGroup, device: object = None):
-        self.group, self.rank = group, group.rank
-        self.device = torch.device("cpu")
+        self.group, self.rank, self.device = group, group.rank, torch.device("cpu")
 
     def broadcast(self, tensor: torch.Tensor, src: int, stream: object = None) -> None:
         """Send ``tensor`` if this rank is ``src``, else fill it."""

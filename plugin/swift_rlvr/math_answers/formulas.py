@@ -3,10 +3,8 @@ r"""Exact comparison of rational functions with surds: `\frac{\sqrt{3}}{2}`, `3\
 A formula made of + - * /, integer powers, square roots of rationals, variables, pi, e and i is brought into the form
 numerator / denominator. Both are sums of terms. A term is a rational coefficient times the square root of a square-free
 integer times powers of symbols. Different terms are linearly independent over the rationals (pi and e count as
-symbols), so two formulas are equal exactly if n1 * d2 and n2 * d1 have the same terms. Nothing is approximated.
-
-`swift_rlvr.math_answers.parser` reads formulas from text. An operation raises `NotAFormula` where its result does not
-fit that form or exceeds the size limits below.
+symbols), so two formulas are equal exactly if n1 * d2 and n2 * d1 have the same terms. Nothing is approximated. An
+operation raises `NotAFormula` where its result does not fit that form or exceeds the size limits below.
 """
 
 from __future__ import annotations
@@ -72,9 +70,7 @@ class Formula:
             return constant(value ** int(exponent))
         if count > MAX_DEGREE:
             raise NotAFormula
-        result = constant(1)
-        for _ in range(count):
-            result *= self
+        result = math.prod([self] * count, start=constant(1))
         return constant(1) / result if exponent < 0 else result
 
     def square_root(self) -> Formula:

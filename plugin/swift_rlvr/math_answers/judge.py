@@ -1,8 +1,6 @@
 r"""Compares two mathematical answers with math_verify and sympy.
 
-A comparison may take forever or all memory, so this module runs in worker processes (`swift_rlvr.math_answers.worker`)
-that are killed at a deadline; nothing here has a time limit of its own.
-
+A comparison may take forever or all memory, so this runs in `worker.py`'s processes, which are killed at a deadline.
 math_verify (https://github.com/huggingface/Math-Verify) decides. Three things around it save time:
 
 - Where the text is one formula, math_verify's search for an answer, with its long regular expressions, is skipped. Its
@@ -115,14 +113,10 @@ def parse_formula(text: str) -> list[Any]:
 
 @lru_cache(maxsize=4096)
 def parse_answer(text: str, how: str) -> tuple[Any, ...]:
-    """Parse an answer.
+    """The possible readings of an answer; none where nothing can be parsed.
 
-    Args:
-        how: "formula": the text is one formula. Else math_verify searches the text for its answer: "text": anywhere;
-            "anchored": only after "answer is", for a whole completion.
-
-    Returns:
-        The possible readings; none where nothing can be parsed.
+    `how` is "formula" where the text is one formula. Else math_verify searches it for an answer: "text" anywhere,
+    "anchored" only after "answer is", for a whole completion.
     """
     if how == "formula":
         return tuple(parse_formula(text))
@@ -130,10 +124,7 @@ def parse_answer(text: str, how: str) -> tuple[Any, ...]:
 
 
 def clearly_apart(gold: Any, answer: Any) -> bool:
-    """Whether two expressions in the same variables have values at one point that differ by more than rounding.
-
-    The point is positive, so that roots and logarithms of the variables are real.
-    """
+    """Whether expressions in the same variables differ clearly at a positive point, where roots and logs are real."""
     for side in (gold, answer):
         if not isinstance(side, Expr) or isinstance(side, Symbol) or get_pct_val(side) is not None:
             return False

@@ -19,14 +19,12 @@ from pathlib import Path
 
 from swift_rlvr.errors import require
 
+# Seconds for an answer while others wait. One that takes longer is done again after them, with the full time. The more
+# of these there are in a batch, the shorter the slice gets.
 FIRST_SLICE, SHORTEST_SLICE = 0.1, 0.02
-"""Seconds for an answer while others wait. One that takes longer is done again after them, with the full time. The more
-of these there are in a batch, the shorter the slice gets."""
-SECONDS_PER_ANSWER = 0.01
-"""What each answer adds to a batch's deadline, so that a large batch of ordinary answers is not cut off."""
-STARVED = 4.0
-"""Deadlines count the seconds in which a worker runs, since on a busy machine it waits for a core. By the clock they
-are at most this many times as long."""
+SECONDS_PER_ANSWER = 0.01  # what each answer adds to a batch's deadline, so that a large batch is not cut off
+# Deadlines count the seconds in which a worker runs, since on a busy machine it waits for a core.
+STARVED = 4.0  # by the clock they are at most this many times as long
 START_SECONDS = 120.0
 WORKER = "swift_rlvr.math_answers.worker"
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -35,19 +33,17 @@ _GOLD = -1  # in place of an answer's index
 
 @dataclass
 class Job:
-    """One gold and the answers to compare with it, if any.
+    """One gold and the answers to compare with it, if any; `how` is as in `swift_rlvr.math_answers.judge.parse_answer`.
 
-    Texts come with how to read them: see `swift_rlvr.math_answers.judge.parse_answer`.
+    `Pool.run` fills in whether `gold` could be parsed, None where that took too long, and `results`: by the answer's
+    index, whether it equals the gold, or None where it could not be parsed. One that took too long has no result.
     """
 
     gold_text: str
     gold_how: str
-    answers: list[tuple[str, str]]
+    answers: list[tuple[str, str]]  # (text, how)
     gold: bool | None = None
-    """Whether the gold could be parsed; None where that took too long."""
     results: dict[int, bool | None] = field(default_factory=dict)
-    """By the answer's index: whether it equals the gold, or None where it could not be parsed. An answer that took too
-    long has no result."""
 
 
 @dataclass
@@ -109,13 +105,9 @@ class _Worker:
 
 
 class Pool:
-    """Judges jobs in worker processes.
+    """Judges jobs in `size` worker processes, with `timeout` seconds for a comparison.
 
-    Args:
-        size: the number of workers.
-        timeout: seconds for one comparison.
-        batch_timeout: seconds for one call of `run`, not counting the start of the workers. Every answer adds
-            `SECONDS_PER_ANSWER`.
+    `batch_timeout` is for one call of `run`, without the start of the workers; each answer adds `SECONDS_PER_ANSWER`.
     """
 
     _control: socket.socket  # to the nursery, while there is one

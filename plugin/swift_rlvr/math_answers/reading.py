@@ -1,8 +1,4 @@
-r"""Text -> one of the kinds of values in `swift_rlvr.math_answers.values`, whose `same` then compares two exactly.
-
-Together they settle most answers of a mathematics dataset in microseconds; the others go to
-`swift_rlvr.math_answers.judge`.
-"""
+"""Text -> one of the kinds in `values.py`, which settles most answers of a dataset exactly and in microseconds."""
 
 import re
 from fractions import Fraction
@@ -182,8 +178,7 @@ def _number(text: str) -> Number | None:
         text, unit = currency[1] + text[currency.end() :], "dollar"
     elif text[0] in "+-" and text[1:2] == " ":
         text = text[0] + text[1:].lstrip()
-    percent = text.endswith(("%", " percent"))
-    if percent:
+    if percent := text.endswith(("%", " percent")):
         text = (text[:-1] if text[-1] == "%" else text.removesuffix(" percent")).rstrip()
     for pattern, convert in _FORMS:
         match = pattern.match(text)
@@ -224,13 +219,9 @@ def _from_repeating(match: re.Match) -> Fraction:
     return _signed(value / 10 ** len(start), sign)
 
 
-def _from_scientific(match: re.Match) -> Fraction:
-    return _signed(_decimal(match[2]) * Fraction(10) ** int(match[3] or match[4]), match[1])
-
-
 _FORMS = (
     (_REPEATING, _from_repeating),
-    (_SCIENTIFIC, _from_scientific),
+    (_SCIENTIFIC, lambda match: _signed(_decimal(match[2]) * Fraction(10) ** int(match[3] or match[4]), match[1])),
     (_POWER, lambda match: _signed(Fraction(int(match[2])) ** int(match[3] or match[4]), match[1])),
     (_MIXED, lambda match: _signed(int(match[2]) + Fraction(int(match[3]), int(match[4])), match[1])),
     (_SLASH, lambda match: _signed(_decimal(match[2]) / _decimal(match[4]), match[1], match[3])),

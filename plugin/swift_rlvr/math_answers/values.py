@@ -10,8 +10,7 @@ from swift_rlvr.math_answers.formulas import Equation, Formula, constant, same_f
 from swift_rlvr.math_answers.parser import read_formula
 
 _OTHER_CHOICE = re.compile(r"\([A-Z]\)|(?<![A-Za-z])[A-Z][.):](?:\s|$)")
-_MAX_PAIRS = 2500
-"""Comparisons of values for two sets, each element with each; sets of plain numbers need none."""
+_MAX_PAIRS = 2500  # comparisons of values for two sets, each element with each; sets of plain numbers need none
 
 
 class Number(NamedTuple):
@@ -26,23 +25,18 @@ class Infinity(NamedTuple):
 
 class Choice(NamedTuple):
     letter: str
-    marked: bool
-    """In parentheses, with a full stop, or set as text: certainly a choice and not a variable."""
-    content: str = ""
-    """The text of the choice, where it follows the letter."""
-    meaning: Value | None = None
-    """The value of that text."""
+    marked: bool  # in parentheses, with a full stop, or set as text: certainly a choice and not a variable
+    content: str = ""  # the text of the choice, where it follows the letter
+    meaning: Value | None = None  # the value of that text
 
 
 class Words(NamedTuple):
     text: str
-    marked: bool
-    """Set as text, or long: certainly not a product of variables."""
+    marked: bool  # set as text, or long: certainly not a product of variables
 
 
 class Sequence(NamedTuple):
-    opening: str
-    """One of ( [ {, or "" without brackets."""
+    opening: str  # one of ( [ {, or "" without brackets
     closing: str
     items: tuple[Value, ...]
 

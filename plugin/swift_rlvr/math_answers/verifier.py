@@ -1,9 +1,7 @@
 r"""The math verifier: is the final answer of a completion mathematically equal to the gold?
 
-The answer is the last answer block after the last ``</think>``; without one, the last ``\boxed{...}``, or the last
-``####`` line (see `swift_rlvr.answers.marked_answer`). Where none of these marks is used, "the answer is $...$" is
-searched for in the last 1,000 characters. The gold may be marked in the same ways, as in the solutions of MATH,
-NuminaMath and GSM8K, or be the bare answer: LaTeX, plain text or a number.
+`swift_rlvr.answers.marked_answer` finds the answer. Where nothing marks it, "the answer is $...$" is searched for in
+the last 1,000 characters. The gold is marked in the same ways, or is the bare answer: LaTeX, plain text or a number.
 
 Numbers, fractions, choices, words, sequences of them, and answers written like the gold are settled here, exactly
 (`reading.py`, `values.py`, `formulas.py`). math_verify judges everything else, in worker processes with a deadline
@@ -29,8 +27,7 @@ from swift_rlvr.math_answers.values import Value, same
 from swift_rlvr.parallel import usable_cores
 
 logger = logging.getLogger(__name__)
-MAX_ANSWER_CHARS = 1000
-"""Longer answers earn nothing, unless they are exact values or written like the gold."""
+MAX_ANSWER_CHARS = 1000  # longer answers earn nothing, unless they are exact values or written like the gold
 _TAIL_CHARS = 1000
 _MAX_GOLDS = 100_000
 _NUMERAL = re.compile(r"(?<![\w{^.])\d+(?:[.,]\d+)*")
@@ -70,15 +67,11 @@ class Reason(str, Enum):
 class Verdict(NamedTuple):
     """The result for one completion."""
 
-    reward: float | None
-    """1.0 for a right answer, 0.0 for a wrong one, None where the gold cannot be parsed."""
+    reward: float | None  # 1.0 for a right answer, 0.0 for a wrong one, None where the gold cannot be parsed
     reason: Reason
-    answer: str | None = None
-    """The answer as written."""
-    marked: str | None = None
-    """How it was marked: "answer tag", "boxed", "####", or "text" where it is searched for."""
-    gold: str | None = None
-    """The gold answer, taken out of its marks."""
+    answer: str | None = None  # as written
+    marked: str | None = None  # how it was marked: "answer tag", "boxed", "####", or "text" where it is searched for
+    gold: str | None = None  # taken out of its marks
 
 
 @dataclass(frozen=True)
@@ -89,8 +82,7 @@ class _Gold:
     plain: str
 
 
-# For each gold, each answer and how to read it: the indexes of the rows.
-_Batch = dict[_Gold, dict[tuple[str, str], list[int]]]
+_Batch = dict[_Gold, dict[tuple[str, str], list[int]]]  # {gold: {(answer, how to read it): indexes of the rows}}
 
 
 class MathVerifier:
@@ -272,8 +264,7 @@ def _is_prose(text: str) -> bool:
     return sum(len(word) > 1 for word in _NO_PROSE.sub(" ", text).split()) > 1
 
 
-shared_verifier = lru_cache(maxsize=8)(MathVerifier)
-"""One verifier for all callers with the same arguments, so that they share its processes."""
+shared_verifier = lru_cache(maxsize=8)(MathVerifier)  # callers with the same arguments share its processes
 
 
 def grade_all(texts: list[str | None], golds: list[object]) -> list[Verdict]:

@@ -1,7 +1,4 @@
-"""The processes that run `swift_rlvr.math_answers.judge`, as `swift_rlvr.math_answers.pool` starts them.
-
-python -m swift_rlvr.math_answers.worker      # with a socket as its standard input
-"""
+"""The processes that run `judge.py`, as `pool.py` starts them: this module, with a socket as its standard input."""
 
 import contextlib
 import logging
@@ -57,8 +54,7 @@ def nursery(control: socket.socket) -> None:
     """Fork a worker for every message, and end with the parent process.
 
     A message is the id of a worker to kill first (8 bytes, 0 for none) and the new worker's socket; the reply is the
-    new worker's id. Forking here, where sympy is loaded and no thread runs, takes milliseconds; starting a new process
-    would take a second.
+    new one's id. Forking here, where sympy is loaded and no thread runs, takes milliseconds; a new process, a second.
     """
     parent = os.getppid()
     children: set[int] = set()

@@ -1,10 +1,6 @@
 """Run code that a policy wrote against tests, without trusting it.
 
-Each completion runs in child processes that are started for it alone: `process` starts, feeds and kills them,
-`lockdown` takes away what they may not do, `child` is what runs in them, `cases` and `asserts` read the tests, and
-`check` runs them.
-
-Code cannot
+Each completion runs in child processes that are started for it alone. Code cannot
 
 - **claim that it passed.** A program's output is compared with the expected output in the parent; the child never sees
   that. Of an assert the child gets the expression alone (``f(1)`` of ``assert f(1) == 2``), and only its value, written

@@ -36,15 +36,12 @@ class BadTests(ValueError):
 class Step(NamedTuple):
     """One test of a source."""
 
-    prepare: str
-    """Statements to execute first; may be empty."""
-    source: str
-    """An expression; where kind is "run", statements that must not raise."""
-    kind: str
-    """What must hold for the expression: "equal", "is" or "near" the expected value, "true" as expected, or "run"."""
+    prepare: str  # statements to execute first; may be empty
+    source: str  # an expression; where kind is "run", statements that must not raise
+    kind: str  # "equal", "is" or "near" the expected value, "true" as expected, or "run"
     expected: Any = None
+    # for "near": the keywords of math.isclose, or "below" or "at most" with the limit of the difference
     tolerance: dict[str, float] | None = None
-    """For "near": the keywords of math.isclose, or "below" or "at most" with the limit of the difference."""
 
     def __str__(self) -> str:
         return self.source
@@ -66,13 +63,9 @@ class Step(NamedTuple):
 
 
 def read_steps(source: str, candidate: ast.expr | None) -> list[Step]:
-    """Read a source with asserts.
+    """Read a source; a function ``check`` in it that it does not call itself is called with the `candidate`.
 
-    Args:
-        candidate: the expression with which to call a function ``check``, if the source has one and does not call it.
-
-    Raises:
-        BadTests: saying what is wrong with the source.
+    Raises BadTests, saying what is wrong with the source.
     """
     steps: list[Step] = []
     prepare: list[ast.stmt] = []
@@ -176,7 +169,6 @@ def _does_nothing(statement: ast.stmt) -> bool:
 
 
 def _step(prepare: str, test: ast.expr) -> Step:
-    """The step for ``assert test``."""
     match test:
         case ast.Compare(left, [ast.Eq()], [right]):
             for expression, other in ((left, right), (right, left)):
@@ -204,11 +196,7 @@ def _step(prepare: str, test: ast.expr) -> Step:
 
 
 def _literal(node: ast.expr) -> Any:
-    """The value of a literal; ``set([1, 2])``, ``float("inf")`` and ``math.inf`` count as well.
-
-    Raises:
-        ValueError, TypeError, SyntaxError, MemoryError, RecursionError: where the node is none.
-    """
+    """The value of a literal, ``set([1, 2])``, ``float("inf")`` or ``math.inf``. Raises one of `_NO_LITERAL` else."""
     match node:
         case ast.Call(ast.Name("float"), [ast.Constant("inf" | "-inf" | "nan" as text)], []):
             return float(text)

@@ -18,8 +18,7 @@ These forms are accepted, each also as a JSON string:
        [{"input": "1 2\\n", "output": "3\\n"}, {"input": "0 0\\n", "output": "0\\n"}]
        {"inputs": ["1 2\\n", "0 0\\n"], "outputs": ["3\\n", "0\\n"]}
 
-`swift_rlvr.sandbox.asserts` says how sources are split into tests. Call-based APPS tests (``fn_name``) are not
-accepted.
+`asserts.py` says how sources are split into tests. Call-based APPS tests (``fn_name``) are not accepted.
 """
 
 import ast
@@ -40,10 +39,7 @@ class Case(NamedTuple):
 
 
 def read_tests(tests: Any, entry_point: Any = None) -> list[Case] | list[Step]:
-    """Read the columns `tests` and `entry_point`.
-
-    Raises:
-        BadTests: saying what is wrong with them.
+    """Read the columns `tests` and `entry_point`. Raises BadTests, saying what is wrong with them.
 
     >>> read_tests(["assert add(1, 2) == 3"])
     [Step(prepare='', source='add(1, 2)', kind='equal', expected=3, tolerance=None)]

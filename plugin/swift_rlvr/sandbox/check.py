@@ -21,8 +21,7 @@ _SPARE_OUTPUT = 1 << 16
 class Outcome(NamedTuple):
     """The outcome of one test."""
 
-    result: str
-    """`PASSED`, or one of `FAILURES`."""
+    result: str  # `PASSED`, or one of `FAILURES`
     detail: str = ""
 
 
@@ -87,7 +86,6 @@ def _run_steps(job: dict, steps: list[Step], limits: Limits, deadline: float) ->
 
 
 def _check_step(child: Child, step: Step) -> Outcome:
-    """Have the child evaluate one test."""
     nonce = secrets.token_hex(16)
     # a right value is written in not much more than the expected one; more is not even looked at
     longest = 16 * len(_shown(step.expected, None)) + _SPARE_OUTPUT
@@ -113,11 +111,7 @@ def _check_step(child: Child, step: Step) -> Outcome:
 
 
 def decode(value: Any) -> object:
-    """Read what `child.encode` wrote, or something that pretends to be that.
-
-    Raises:
-        ValueError, TypeError, RecursionError, OverflowError, ZeroDivisionError: for what it cannot have written.
-    """
+    """Read what `child.encode` wrote; for anything else it raises one of the errors that `_check_step` catches."""
     match value:
         case ["int", digits]:
             return int(digits, 16)

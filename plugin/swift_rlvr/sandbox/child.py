@@ -1,8 +1,7 @@
 """The sandboxed child: reads its job from a pipe, locks itself down, and only then runs the completion's code.
 
-`swift_rlvr.sandbox.process` starts it by `main`, outside the package. Its job is either to run a program once, with the
-inherited standard input and output, or to load the code as a module and to evaluate tests that arrive one by one.
-The parent believes its reports only as far as `swift_rlvr.sandbox` explains.
+`process.py` starts it by `main`, outside the package. Its job is either to run a program once, with the inherited
+standard input and output, or to load the code as a module and to evaluate tests that arrive one by one.
 It does not import `typing`, which would take a tenth of its start.
 """
 
@@ -25,9 +24,7 @@ class Opaque(Exception):
 
 
 def encode(value: object) -> object:
-    """Write a value of plain types as JSON that keeps them apart; subclasses as their plain ancestor.
-
-    `swift_rlvr.sandbox.check.decode` reads it.
+    """Write a value of plain types, or subclasses of them, as JSON that keeps them apart; `check.decode` reads it.
 
     >>> encode((1, [2.5, None], {"a": {3}}))
     ['tuple', 1, ['list', 2.5, None], ['dict', ['a', ['set', 3]]]]

@@ -11,10 +11,9 @@ compute, to start threads and to use files. The kernel enforces it whatever Pyth
 - no memory that outlives the process (System V, memfd), no io_uring, no bpf, no namespaces, no mounts, no keys, and no
   change of the permissions, owners or times of files.
 
-A call that is not on the list fails with EPERM. From number 424 on (Linux 5.1 and later) it fails with ENOSYS instead,
-as on an older kernel: the C library and Python try these newer calls and fall back to an older one on ENOSYS alone. For
-instance `clone3` keeps its flags in memory, where a filter cannot see them; on ENOSYS glibc uses `clone`, which is
-checked. Neither answer lets a call through.
+A call that is not on the list fails with EPERM, or from number 424 on (Linux 5.1) with ENOSYS, as on an older kernel:
+on that alone the C library and Python fall back to an older call. For instance `clone3` keeps its flags in memory,
+where a filter cannot see them; on ENOSYS glibc uses `clone`, which is checked. Neither answer lets a call through.
 
 Resource limits (CPU, address space, file size, open files, no core dump) cannot be raised again because all
 capabilities are dropped, which binds root as well. RLIMIT_NPROC is not used: it counts all processes of the user and
@@ -22,10 +21,8 @@ does not bind root. With Landlock (Linux 5.13) only Python's own library and wha
 run's folder can be written. Without it nothing can be written, but all that the user can read stays readable.
 
 Why not libseccomp: its Python binding is not on PyPI, and pyseccomp, which is, needs a libseccomp.so.2 that slim images
-and conda environments lack. A pip-installed package would then have to refuse to run code. The filter also has to be
-testable for both architectures on one machine, and this way it is a plain list of instructions.
-
-The child imports this module outside the package, so it imports only the standard library.
+and conda environments lack, so that code could not be run there. And as a plain list of instructions the filter can be
+tested for both architectures on one machine. The child imports this outside the package: only the standard library.
 """
 
 import ctypes
@@ -105,13 +102,8 @@ class LockdownError(Exception):
 def lock_down(parent: int, folder: str, memory: int, cpu_seconds: int, file_size: int, landlock: bool = True) -> None:
     """Give up for good all that the calling process does not need in order to compute.
 
-    Args:
-        parent: process id; when that process dies, this one is killed.
-        folder: the only folder that can be written to.
-        memory: bytes of address space.
-        cpu_seconds: seconds of CPU time.
-        file_size: bytes that one file may have.
-        landlock: use Landlock where the kernel has it; False is for testing the case without it.
+    It is killed when the process `parent` dies, and can write to `folder` only. `memory` (of address space) and
+    `file_size` (of one file) are in bytes. Without `landlock` it is as on a kernel that has none, for tests of that.
 
     Raises:
         LockdownError: where that is not possible. Untrusted code must not be run then.
@@ -121,8 +113,7 @@ def lock_down(parent: int, folder: str, memory: int, cpu_seconds: int, file_size
     _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before the line above
         os._exit(1)
-    limits = {"CPU": cpu_seconds, "AS": memory, "FSIZE": file_size, "NOFILE": 64, "CORE": 0}
-    for name, value in limits.items():
+    for name, value in {"CPU": cpu_seconds, "AS": memory, "FSIZE": file_size, "NOFILE": 64, "CORE": 0}.items():
         limit = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(limit)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
@@ -199,12 +190,8 @@ def build_filter(machine: str, own: int, read_only: bool) -> list[_Instruction]:
     """The filter for the process `own`: a BPF program over `struct seccomp_data`.
 
     A call under another interface is never allowed: 32-bit calls, whose numbers mean something else, kill the process,
-    and the numbers of x32 lie above all that are on the list.
-
-    Args:
-        machine: "x86_64" or "aarch64".
-        own: the process id, which the process may signal.
-        read_only: refuse to open files for writing, to rename and to remove them.
+    and the numbers of x32 lie above all that are on the list. With `read_only` no file can be opened for writing,
+    renamed or removed.
     """
     checks = {
         "clone": _one_of(0, *_THREAD_FLAGS),

@@ -20,8 +20,7 @@ _START = (
 # a fixed seed: the order of a set of strings, and with it the reward, must not change from run to run
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONUTF8": "1", "PYTHONHASHSEED": "0"}
 _HERE = str(Path(__file__).parent)
-_CHUNK = 1 << 16
-_LONGEST_REPORT = 1 << 16
+_CHUNK = _LONGEST_REPORT = 1 << 16
 _TICK = 0.1  # seconds between looks at the folder
 _FILE_SIZE, _FOLDER_SIZE, _FOLDER_FILES = 16 << 20, 64 << 20, 256
 
@@ -38,12 +37,9 @@ class Ended(Exception):
 class Limits:
     """What a run may use."""
 
-    seconds: float = 6.0
-    """Wall-clock time for all of a run, however many processes it takes one after the other."""
-    memory_mb: int = 512
-    """MiB of address space, of which the interpreter itself takes some 20."""
-    landlock: bool = True
-    """Use Landlock where the kernel has it. Without it no file can be written, but all can be read."""
+    seconds: float = 6.0  # of wall-clock time for all of a run, however many processes it takes one after the other
+    memory_mb: int = 512  # MiB of address space, of which the interpreter itself takes some 20
+    landlock: bool = True  # use it where the kernel has it; without it no file can be written, but all can be read
 
 
 class Child:
@@ -57,9 +53,7 @@ class Child:
     def __init__(self, limits: Limits, deadline: float, is_program: bool = False):
         """Start a child and have it lock itself down.
 
-        Args:
-            deadline: in terms of `time.monotonic`.
-            is_program: for `run`. Without it the child has no standard input and output.
+        The deadline is by `time.monotonic`. There is standard input and output only with `is_program`, for `run`.
 
         Raises:
             SandboxError: where the child could not lock itself down.
@@ -101,14 +95,8 @@ class Child:
 
     def _lock_down(self, limits: Limits) -> None:
         """Have the child lock itself down. No code was sent to it yet, so its answer can be believed."""
-        request = {
-            "parent": os.getpid(),
-            "folder": self._folder,
-            "memory": limits.memory_mb << 20,
-            "cpu_seconds": ceil(limits.seconds) + 1,
-            "file_size": _FILE_SIZE,
-            "landlock": limits.landlock,
-        }
+        request = {"parent": os.getpid(), "folder": self._folder, "memory": limits.memory_mb << 20}
+        request |= {"cpu_seconds": ceil(limits.seconds) + 1, "file_size": _FILE_SIZE, "landlock": limits.landlock}
         try:
             report = self.ask(request)
         except Ended as end:

@@ -1,7 +1,4 @@
-"""Many Countdown tasks at once as arrays: chunks of them, their hashes and splits.
-
-uint64 arithmetic wraps around here, on purpose: it is that of `splits.mix`.
-"""
+"""Many Countdown tasks at once as arrays. Their uint64 arithmetic wraps around on purpose, as in `splits.mix`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,9 +1,8 @@
 """Draws Countdown tasks by the ten thousand: random numbers in a random expression, whose value becomes the target.
 
-Candidate i is a pure function of (settings, seed, i): its numbers, the shape of its expression and the operators come
-from SplitMix64 at counter i. Candidates are numbered across chunks of a fixed size, so that a chunk can be made at any
-time: `draw_chunk`. A candidate becomes a task if its value is a whole number in the range of targets, its intermediate
-results are allowed, and it belongs to the split; its expression is then a solution.
+Candidate i is a pure function of (settings, seed, i): its numbers, shape and operators come from SplitMix64 at counter
+i. Chunks have a fixed number of candidates, so any can be made at any time. A candidate becomes a task if its value
+is a whole number in the range of targets, its intermediate results are allowed, and it belongs to the split.
 
 Exact: int64 numerators and denominators. Where n numbers could exceed 62 bits, expressions that come near are dropped.
 """

@@ -94,8 +94,8 @@ def batches(
     split_bounds(split)
     if workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
-    few, slow = _are_few(settings), columns.solutions or columns.difficulty
-    if few:
+    slow = columns.solutions or columns.difficulty
+    if few := _are_few(settings):
         chunks, slow = iter([_listed(settings, split, seed)]), slow or columns.solution
     else:
         chunks = _different(settings, split, seed, columns.solution, workers)

@@ -26,8 +26,7 @@ Operand = tuple[Fraction, Written]
 def solve(nums: Sequence[int], target: int, settings: CountdownSettings = ANYTHING) -> str | None:
     """An expression over exactly `nums` with the exact value `target`, or None where there is none.
 
-    Of the settings only the operators and the limits of intermediate results count. Raises ValueError for fewer than
-    one or more than 8 numbers, or ones outside 0..10**9.
+    Only the settings' operators and limits of intermediate results count. ValueError unless 1 to 8 numbers in 0..10**9.
 
     >>> solve([3, 3, 8, 8], 24)
     '8 / (3 - 8 / 3)'

@@ -91,9 +91,7 @@ def verify(completion: object, nums: object, target: object, *, notation: str = 
 def grade_all(
     completions: Sequence[object], nums: Sequence[object], target: Sequence[object], *, notation: str = "lenient"
 ) -> list[Verdict]:
-    """Judge many completions, each with its own numbers and target, as `verify` judges one.
-
-    ValueError is raised for another notation, and where the three are not equally long.
+    """Judge many completions as `verify` judges one. ValueError where the three sequences are not equally long.
 
     >>> verdicts = grade_all(["<answer>1 + 2 = 3</answer>", "<answer>1 + 2 = 4</answer>"], [[1, 2], [1, 2]], [3, 3])
     >>> [(verdict.reward, str(verdict.reason)) for verdict in verdicts]

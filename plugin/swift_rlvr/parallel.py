@@ -26,8 +26,8 @@ _ROOM = 4  # items read ahead of the result that is due, for each worker: what a
 def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:
     """Yield function(item) for each item, in order. Items are read only as they are needed.
 
-    With 1, this process works. More are processes of their own; they may start further ones and end with the iterator:
-    when it is exhausted, closed or interrupted, and when this process dies. Function, items and results are pickled.
+    One worker means this process; more are processes of their own, which may start further ones. They end with the
+    iterator (exhausted, closed or interrupted) and when this process dies. Function, items and results are pickled.
     BrokenProcessPool is raised where a worker was killed; what the function raises is raised here, in its turn.
 
     >>> list(map_in_order(len, ["one", "three"], workers=1))

@@ -39,7 +39,7 @@ def test_a_new_run_needs_a_folder_without_another(run, tmp_path_factory):
     (empty / LOG).touch()
     with pytest.raises(InputError, match=r"holds another run \(logging.jsonl\).*--resume_from_checkpoint true"):
         checkpoint_to_resume(empty, None)
-    with pytest.raises(InputError, match="output_dir .*there is a file of that name, expected a folder"):
+    with pytest.raises(InputError, match="output_dir .*is a file, expected a folder"):
         checkpoint_to_resume(empty / LOG, None)
 
 

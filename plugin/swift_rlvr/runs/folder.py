@@ -56,8 +56,9 @@ def checkpoint_to_resume(output_dir: str | Path, resume_from_checkpoint: str | N
         resume_from_checkpoint: a checkpoint in it, or "true" for the last one.
     """
     folder = Path(output_dir)
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: there is a file of that name, expected a folder", "output_dir")
+    for path in (folder, *folder.parents):
+        if path.exists() and not path.is_dir():
+            raise InputError(f"{folder}: {path} is a file, expected a folder", "output_dir")
     if resume_from_checkpoint is None or resume_from_checkpoint.lower() == "false":
         existing = [path.name for path in (folder / ARGS, folder / LOG, *checkpoints(folder)) if path.exists()]
         if existing:

@@ -95,7 +95,7 @@ ensure_environment() {
       die "$("$PYTHON" --version) does not fit: set PYTHON to Python 3.11 or 3.12"
     say "installing $(grep -c == "$lock") pinned packages into $VENV (two to three minutes)"
     [ -x "$VENV/bin/python" ] || "$PYTHON" -m venv "$VENV" || die "could not make $VENV (on Debian: apt install python3-venv)"
-    run_group install_packages "$VENV/bin/python" "$lock" || die "the installation failed; what it said stands above"
+    run_group install_packages "$VENV/bin/python" "$lock" || die "the installation failed; its output stands above"
     rm -f "$VENV"/.installed-*
     touch "$stamp"
   fi

@@ -26,8 +26,8 @@ from swift_rlvr.countdown import arithmetic
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.runs.reasons import ReasonLog
 
-# Times the speed of CountdownORM, warm, at least. The aim was 2.0 and 1.0; one simple path measures 1.85 and 1.05.
-FIGURES = {"single-line": 1.7, "half multi-line": 0.95}
+# Times the speed of CountdownORM, warm, at least. On a busy machine both ratios come out about a tenth lower.
+FIGURES = {"single-line": 2.0, "half multi-line": 1.0}
 GROUPS = (8, 1)  # completions a task
 WORST_MS = 50.0
 OPERATIONS = {"+": Fraction.__add__, "-": Fraction.__sub__, "*": Fraction.__mul__, "/": Fraction.__truediv__}

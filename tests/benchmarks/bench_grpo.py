@@ -195,8 +195,8 @@ def compare(rounds: int, models: dict[str, str]) -> dict:
             step = statistics.median(run["step"] for run in runs)
             tokens, peak = (statistics.mean(run[key] for run in runs) for key in ("tokens", "peak"))
             parts = {key: statistics.median(run["parts"][key] for run in runs) for key in runs[0]["parts"]}
-            said = ", ".join(f"{key} {value:.2f}" for key, value in sorted(parts.items(), key=lambda item: -item[1]))
-            print(f"{name:22}{COMPLETIONS / step:9.1f}{tokens:8.0f}{peak:6.0f}   {step:.2f}: {said}")
+            output = ", ".join(f"{key} {value:.2f}" for key, value in sorted(parts.items(), key=lambda item: -item[1]))
+            print(f"{name:22}{COMPLETIONS / step:9.1f}{tokens:8.0f}{peak:6.0f}   {step:.2f}: {output}")
             result[kind][name] = {"completions_per_second": COMPLETIONS / step, "peak_mb": peak, "parts": parts}
         best = max(value["completions_per_second"] for name, value in result[kind].items() if name != "ours")
         result[kind]["ratio"] = result[kind]["ours"]["completions_per_second"] / best

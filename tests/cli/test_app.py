@@ -78,7 +78,7 @@ def test_dataset_make_with_columns_and_settings_of_ones_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "output"),
     [
         ("3 4 5 6 24", 0, "(3 + 5 - 4) * 6 = 24\n"),
         ("4 4 10 10 24 --all", 0, "(10 * 10 - 4) / 4 = 24\n"),
@@ -90,10 +90,10 @@ def test_dataset_make_with_columns_and_settings_of_ones_own(tmp_path):
         ("1 2 x", 2, "valid integer"),
     ],
 )
-def test_solve(arguments, code, said):
+def test_solve(arguments, code, output):
     result = CliRunner().invoke(app, ["solve", *arguments.split()], env=WIDE)
     assert result.exit_code == code
-    assert result.output == said if code < 2 else said in result.output
+    assert result.output == output if code < 2 else output in result.output
 
 
 def test_compare(tmp_path):

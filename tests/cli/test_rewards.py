@@ -50,15 +50,19 @@ def write(path: Path, *rows) -> Path:
 
 
 def test_explain_for_people():
-    said = ran("explain", RIGHT, *TASK)
-    assert "external_countdown: reward 1.0 (correct)" in said
-    assert "Judged (14 characters):\n  3 * 5 + 7 = 22" in said
-    assert "the value is the target: the value is 22, the target 22" in said and "failed" not in said
-    said = ran("explain", "<think>no</think>", *TASK)
-    assert "external_countdown: reward 0.0 (no answer)" in said and "Nothing was found that could be judged." in said
-    outcomes = [line[:12].strip() for line in said.splitlines() if line.startswith(("passed", "failed", "not looked"))]
+    output = ran("explain", RIGHT, *TASK)
+    assert "external_countdown: reward 1.0 (correct)" in output
+    assert "Judged (14 characters):\n  3 * 5 + 7 = 22" in output
+    assert "the value is the target: the value is 22, the target 22" in output and "failed" not in output
+    output = ran("explain", "<think>no</think>", *TASK)
+    assert (
+        "external_countdown: reward 0.0 (no answer)" in output and "Nothing was found that could be judged." in output
+    )
+    outcomes = [
+        line[:12].strip() for line in output.splitlines() if line.startswith(("passed", "failed", "not looked"))
+    ]
     assert outcomes == ["passed", "failed"] + ["not looked at"[:12].strip()] * 11
-    assert max(map(len, said.splitlines())) <= 80
+    assert max(map(len, output.splitlines())) <= 80
 
 
 def test_explain_for_programs():
@@ -123,17 +127,17 @@ def test_gold_is_for_external_accuracy(registry, monkeypatch):
 def test_no_text_reaches_the_terminal_as_it_is(registry):
     text = "<answer>[bold]3[/bold] [/] \x1b[31m\u202e\u200b\ud800\n7\t</answer>"
     row = json.dumps({"completion": text, "solution": text})
-    said = ran("explain", "--row", row, "--reward", "test_gold")
-    assert r"<answer>[bold]3[/bold] [/] \x1b[31m\u202e\u200b\ud800\n" in said and r"7\t</answer>" in said
-    assert "[red]equal[/red]: <answer>[bold]3" in said
-    assert not set("\x1b\u202e\u200b\ud800\t") & set(said)
+    output = ran("explain", "--row", row, "--reward", "test_gold")
+    assert r"<answer>[bold]3[/bold] [/] \x1b[31m\u202e\u200b\ud800\n" in output and r"7\t</answer>" in output
+    assert "[red]equal[/red]: <answer>[bold]3" in output
+    assert not set("\x1b\u202e\u200b\ud800\t") & set(output)
 
 
 def test_long_texts_are_cut(registry):
-    said = ran("explain", "-", "--gold", "1", "--reward", "test_gold", stdin="(" * 999_999 + ")")
-    assert "Judged (1,000,000 characters):" in said
-    assert "(...999,400morecharacters...(" in "".join(said.split())
-    assert said.count("(") < 700 and "()\n" in said.replace(" ", "")
+    output = ran("explain", "-", "--gold", "1", "--reward", "test_gold", stdin="(" * 999_999 + ")")
+    assert "Judged (1,000,000 characters):" in output
+    assert "(...999,400morecharacters...(" in "".join(output.split())
+    assert output.count("(") < 700 and "()\n" in output.replace(" ", "")
 
 
 def test_what_a_terminal_cannot_show_is_escaped():
@@ -182,11 +186,11 @@ ROWS = [{"completion": text, "nums": [3, 5, 7], "target": 22} for text in (RIGHT
 
 def test_score(tmp_path, registry):
     file, out = write(tmp_path / "c.jsonl", *ROWS), tmp_path / "new" / "graded.jsonl"
-    said = ran("score", file, "--out", out)
-    assert "Rewards that fit the first line: external_countdown" in said
-    assert "4 completions graded by 1 process in" in said and f"written: {out}" in said.replace("\n", "")
-    assert max(len(line) for line in said.splitlines() if "written" not in line and "tmp" not in line) <= 80
-    cells = [" ".join(line.split()) for line in said.splitlines()]
+    output = ran("score", file, "--out", out)
+    assert "Rewards that fit the first line: external_countdown" in output
+    assert "4 completions graded by 1 process in" in output and f"written: {out}" in output.replace("\n", "")
+    assert max(len(line) for line in output.splitlines() if "written" not in line and "tmp" not in line) <= 80
+    cells = [" ".join(line.split()) for line in output.splitlines()]
     assert "external_countdown 0.250 1.000 25.0% 0" in cells
     assert cells[cells.index("external_countdown wrong value 2 50.0%") :][1:3] == [
         "correct 1 25.0%",
@@ -207,27 +211,27 @@ def test_score(tmp_path, registry):
 
 def test_score_for_programs(tmp_path):
     file = write(tmp_path / "c.jsonl", *ROWS, {"completion": RIGHT, "nums": [3, 5], "target": "22"})
-    said = json.loads(ran("score", file, "--reward", "countdown", "--set", "notation=strict", "--json"))
-    assert said["completions"] == 5 and said["unusable"] == 0 and said["files"] == [str(file)]
-    figures = said["rewards"]["external_countdown"]
+    output = json.loads(ran("score", file, "--reward", "countdown", "--set", "notation=strict", "--json"))
+    assert output["completions"] == 5 and output["unusable"] == 0 and output["files"] == [str(file)]
+    figures = output["rewards"]["external_countdown"]
     assert figures["reasons"] == {"wrong value": 2, "correct": 1, "no answer": 1, "extra number": 1}
     assert figures["mean"] == 0.2 and figures["parameters"]["notation"] == "strict"
 
 
 def test_lines_that_cannot_be_used_are_named(tmp_path):
     file, out = write(tmp_path / "c.jsonl", *ROWS, *[{"[/red]": 1}] * 12, *ROWS), tmp_path / "graded.jsonl"
-    said = ran("score", file, "--reward", "countdown", "--out", out)
-    assert "12 could not be used:" in said and "... and 2 more" in said
+    output = ran("score", file, "--reward", "countdown", "--out", out)
+    assert "12 could not be used:" in output and "... and 2 more" in output
     expected = [
         f"line {number}: no completion: expected 'completion' or 'response', got '[/red]'" for number in range(5, 15)
     ]
-    assert [line.rpartition(", line")[1:] for line in said.splitlines() if ", line" in line] == [
+    assert [line.rpartition(", line")[1:] for line in output.splitlines() if ", line" in line] == [
         (", line", each.removeprefix("line")) for each in expected
     ]
     assert [json.loads(line)["line"] for line in out.read_text().splitlines()] == [1, 2, 3, 4, 17, 18, 19, 20]
     out.unlink()
-    said = refused("score", file, "--reward", "countdown", "--out", out, "--strict")
-    assert said == f"Error: {file}, {expected[0]}"
+    output = refused("score", file, "--reward", "countdown", "--out", out, "--strict")
+    assert output == f"Error: {file}, {expected[0]}"
     assert list(tmp_path.iterdir()) == [file]
 
 
@@ -315,11 +319,11 @@ def wait_for_end(pids):
 @in_proc
 @pytest.mark.parametrize("written", [False, True], ids=["while workers start", "in the middle"])
 def test_interrupt(tmp_path, grading, written):
-    """Ctrl-C, which a terminal sends to all its processes: code 130, no process and no file left, nothing said."""
+    """Ctrl-C, which a terminal sends to all its processes: code 130, no process and no file left, nothing printed."""
     command, workers = grading(written)
     os.killpg(command.pid, signal.SIGINT)
-    said, errors = command.communicate(timeout=30)
-    assert command.returncode == 130 and not said and not errors
+    output, errors = command.communicate(timeout=30)
+    assert command.returncode == 130 and not output and not errors
     assert [path.name for path in tmp_path.iterdir()] == ["c.jsonl"]
     wait_for_end(workers)
 

@@ -105,14 +105,14 @@ def test_the_limit(tmp_path, monkeypatch):
     good = [{"question": f"{n} + 1?", "answer": f"#### {n + 1}"} for n in range(80)]
     path = write(tmp_path / "rows.jsonl", good + [bad] * 20)
 
-    def said(*arguments, code=0) -> str:
+    def output(*arguments, code=0) -> str:
         return ran("check", path, *arguments, code=code, columns=400)
 
-    assert "Too many bad rows: 20 of 100 rows are bad, the limit is 10%" in said(code=1)
-    assert "Within the limit" in said("--limit", "0.2")
+    assert "Too many bad rows: 20 of 100 rows are bad, the limit is 10%" in output(code=1)
+    assert "Within the limit" in output("--limit", "0.2")
     monkeypatch.setenv("RLVR_MAX_UNUSABLE", "0.5")
-    assert "Within the limit" in said()
-    assert "no number after ####" in said()
+    assert "Within the limit" in output()
+    assert "no number after ####" in output()
 
 
 @pytest.mark.parametrize("name", ["gsm8k", "numina_math_tir", "bespoke_stratos"])

@@ -161,18 +161,18 @@ def test_the_command_streams_grades_and_says_which_prompt_it_used():
 
 def test_json_for_programs_is_all_there_is_on_standard_output():
     result = run("--row", f"countdown:{HELD_OUT}", "--number", 3, "--json", "--temperature", 0)
-    said = json.loads(result.stdout)
+    output = json.loads(result.stdout)
     row = json.loads(HELD_OUT.read_text().splitlines()[2])
-    assert said["messages"] == to_messages(row["nums"], row["target"])
-    verdict = verify(said["answer"], row["nums"], row["target"])
-    assert (said["reward"], said["reason"]) == (verdict.reward, verdict.reason)
-    assert said["finish"] in ("stop", "length") and said["tokens"] > 1
+    assert output["messages"] == to_messages(row["nums"], row["target"])
+    verdict = verify(output["answer"], row["nums"], row["target"])
+    assert (output["reward"], output["reason"]) == (verdict.reward, verdict.reason)
+    assert output["finish"] in ("stop", "length") and output["tokens"] > 1
 
 
 def test_a_question_from_standard_input_with_a_system_prompt_of_ones_own():
-    said = json.loads(run("-", "--system", "Think.", "--json", "--max-new-tokens", 3, input="1 + 1?").stdout)
-    assert said["messages"] == [{"role": "system", "content": "Think."}, {"role": "user", "content": "1 + 1?"}]
-    assert "reward" not in said
+    output = json.loads(run("-", "--system", "Think.", "--json", "--max-new-tokens", 3, input="1 + 1?").stdout)
+    assert output["messages"] == [{"role": "system", "content": "Think."}, {"role": "user", "content": "1 + 1?"}]
+    assert "reward" not in output
     bare = json.loads(run("1 + 1?", "--system", "", "--json", "--max-new-tokens", 3).stdout)
     assert [message["role"] for message in bare["messages"]] == ["user"]
 

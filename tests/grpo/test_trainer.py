@@ -181,8 +181,8 @@ def test_log_probabilities_are_those_of_the_whole_logits_one_sequence_at_a_time(
     found = policy.all_log_probs(batch, 2)
     for row, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
         with torch.no_grad():
-            said = (model(torch.tensor([prompt + completion])).logits[0] / 0.7).log_softmax(-1)
-        expected = said[len(prompt) - 1 : -1].gather(1, torch.tensor(completion).unsqueeze(1)).squeeze(1)
+            output = (model(torch.tensor([prompt + completion])).logits[0] / 0.7).log_softmax(-1)
+        expected = output[len(prompt) - 1 : -1].gather(1, torch.tensor(completion).unsqueeze(1)).squeeze(1)
         assert torch.allclose(found[row, : len(completion)], expected, atol=1e-5)
         assert not found[row, len(completion) :].any()
 

@@ -267,6 +267,6 @@ def test_ms_swifts_flags_are_taken(training, command_line):
     assert (soft.max_length, soft.cache_length) == (200, 50)
     assert RepetitionPenaltyReward(args).parameters.n_grams == 5
     assert RepetitionPenaltyReward(args).parameters.max_penalty == -0.1
-    command_line += ["--repetition_max_penalty", "-1.0"]  # ms-swift's default, said all the same
+    command_line += ["--repetition_max_penalty", "-1.0"]  # ms-swift's default, given all the same
     assert RepetitionPenaltyReward(args).parameters.max_penalty == -1.0
     assert CosineLengthReward(args, accuracy="external_countdown", max_len=9).parameters.max_len == 9

@@ -237,8 +237,8 @@ def test_python_examples_run(number):
     assert example.examples
     before = dict(REWARDS)
     try:
-        said: list[str] = []
-        assert doctest.DocTestRunner().run(example, out=said.append).failed == 0, "".join(said)
+        output: list[str] = []
+        assert doctest.DocTestRunner().run(example, out=output.append).failed == 0, "".join(output)
     finally:  # what an example adds is not to be seen by other tests
         REWARDS.clear()
         REWARDS.update(before)

@@ -54,7 +54,7 @@ def test_rows_that_cannot_be_graded_are_a_reason_to_warn_and_other_tasks_are_non
 
 
 def test_no_warning_for_penalties_for_zero_and_on_other_ranks(warnings, monkeypatch):
-    RepetitionPenaltyReward(warn_after=1)(["nothing is said twice here"])
+    RepetitionPenaltyReward(warn_after=1)(["nothing is output twice here"])
     CountdownReward(warn_after=0)([NONE] * 3, **ROW)
     monkeypatch.setenv("RANK", "1")
     CountdownReward(warn_after=1)([NONE] * 3, **ROW)

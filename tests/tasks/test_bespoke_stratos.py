@@ -12,12 +12,12 @@ SAMPLES = Path(__file__).parents[2] / "datasets" / "bespoke_stratos"
 TASK = TASKS["bespoke_stratos"]
 
 
-def turn(who, said):
-    return {"from": who, "value": said}
+def turn(who, output):
+    return {"from": who, "value": output}
 
 
-def answered(said, *, asks="user", answers="assistant"):
-    return {"system": "Think.", "conversations": [turn(asks, "1 + 1?"), turn(answers, said)]}
+def answered(output, *, asks="user", answers="assistant"):
+    return {"system": "Think.", "conversations": [turn(asks, "1 + 1?"), turn(answers, output)]}
 
 
 TRACE = (
@@ -46,16 +46,16 @@ def test_the_gold_is_the_last_box_of_the_last_turn(row, gold):
 
 
 @pytest.mark.parametrize(
-    "said",
+    "output",
     [
         "It is 2.",
         r"It is \boxed{}.",
         "<|begin_of_thought|>\n\n\\boxed{3}\n\n<|end_of_thought|>\n\n<|begin_of_solution|>\n\nNo.\n\n<|end_of_solution|>",
     ],
 )
-def test_without_a_box_in_the_solution_a_row_is_left_out_under_a_label_of_its_own(said):
+def test_without_a_box_in_the_solution_a_row_is_left_out_under_a_label_of_its_own(output):
     with pytest.raises(RowError, match=r"expected \\boxed\{\.\.\.\} in the last turn, which ends") as error:
-        TASK.preprocess(answered(said))
+        TASK.preprocess(answered(output))
     assert (error.value.column, error.value.label) == ("conversations", "no box")
 
 

@@ -176,8 +176,10 @@ def test_left_out_rows_are_counted_with_file_row_and_reason(tmp_path, caplog):
         assert len(load(write(tmp_path / "rows.jsonl", [GOOD, BAD, GOOD]))) == 2
     finally:
         logger.removeHandler(caplog.handler)
-    said = "rows.jsonl: gsm8k: 1 of 3 rows cannot be used (no number after ####: 1)\n  row 2: column 'answer': expected"
-    assert said in caplog.text
+    output = (
+        "rows.jsonl: gsm8k: 1 of 3 rows cannot be used (no number after ####: 1)\n  row 2: column 'answer': expected"
+    )
+    assert output in caplog.text
 
 
 def test_too_many_unusable_rows_end_the_run_unless_allowed(tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ class CosineLengthReward(Reward):
 
     with one pair of values for right answers and one for wrong ones, see "Demystifying Long Chain-of-Thought Reasoning
     in LLMs" (arXiv 2502.03373), open-r1 and the R1-Zero recipe, whose values are the defaults. The values are named by
-    length, as in ms-swift. The recipe names them by size: its min_value_wrong is `min_len_value_wrong`, its
+    length, as in ms-swift. The R1-Zero recipe names them by size: its min_value_wrong is `min_len_value_wrong`, its
     max_value_wrong `max_len_value_wrong`, its max_value_correct `min_len_value_correct` and its min_value_correct
     `max_len_value_correct`. Beyond max_len the value is constant, where the cosine would rise again.
 

@@ -13,8 +13,9 @@ settings.load_profile("swift-rlvr")
 
 
 def pytest_configure():
-    """Colours that somebody forces on would be in every output. The width, COLUMNS, is left: tests must survive it."""
+    """One terminal for everybody: rich and click read these variables when a console is made."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's threads of several processes wait for each other
+    os.environ["COLUMNS"] = "100"
     for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "LINES"):
         os.environ.pop(name, None)
 

@@ -65,7 +65,8 @@ def test_on_the_terminal(tmp_path, monkeypatch):
     assert shown.startswith("rows.jsonl, line 1: a prompt of 234 tokens\n")
     for text in ("<|im_start|>system", "the row", "passes over the task gsm8k", "101"):
         assert text in shown
-    assert all(len(line) <= 80 for line in shown.splitlines())
+    # "[...": what a package may log when it is loaded here for the first time
+    assert [line for line in shown.splitlines() if len(line) > 80 and not line.startswith("[")] == []
 
 
 def test_for_programs():

@@ -43,6 +43,7 @@ def test_light_modules_load_no_large_package(module):
     assert not loaded_by(f"import swift_rlvr.{module}") & (LARGE | {"numpy"})
 
 
+@pytest.mark.slow
 def test_public_paths():
     lines = [f"from {module} import {', '.join(names.split())}" for module, names in PUBLIC.items()]
     loaded_by("\n".join(lines))

@@ -19,6 +19,8 @@ from swift_rlvr.training.arguments import read_command
 from swift_rlvr.training.scratch import ScratchArguments
 from typer.testing import CliRunner
 
+pytestmark = pytest.mark.slow  # as a whole
+
 COUNTDOWN = f"countdown:{DATASETS}/countdown/tiny_train.jsonl#20"
 GSM8K = f"gsm8k:{DATASETS}/gsm8k/train.jsonl"
 SMALL = ("--num_generations", 4, "--max-completion-length", 12, "--top_p", 1, "--top-k", 0)

@@ -21,6 +21,8 @@ from swift_rlvr.tasks.task import with_system
 from swift_rlvr.tiny_model import WEIGHTS
 from typer.testing import CliRunner
 
+pytestmark = pytest.mark.slow  # as a whole
+
 HELD_OUT = DATASETS / "countdown" / "tiny_test.jsonl"
 
 

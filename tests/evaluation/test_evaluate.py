@@ -17,6 +17,8 @@ from swift_rlvr.evaluation.sampling import Completion, SamplingSettings, sample
 from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.tasks import TASKS
 
+pytestmark = pytest.mark.slow  # as a whole
+
 TASK = TASKS["countdown"]
 QUIET = Console(quiet=True)
 FORMAT = re.compile(r"^<think>.*?</think>\s*<answer>.*?</answer>(?![\s\S])", re.DOTALL | re.MULTILINE)

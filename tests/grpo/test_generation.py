@@ -19,6 +19,8 @@ from transformers import (
 )
 from transformers.cache_utils import DynamicLayer
 
+pytestmark = pytest.mark.slow  # as a whole
+
 END = 2
 
 

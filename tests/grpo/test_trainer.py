@@ -28,6 +28,8 @@ from transformers import (
     GPT2LMHeadModel,
 )
 
+pytestmark = pytest.mark.slow  # as a whole
+
 SETTINGS = GRPOSettings(
     num_generations=4,
     per_device_train_batch_size=2,

@@ -21,6 +21,8 @@ from hangs import done_within
 from paths import PLUGIN
 from swift_rlvr.math_answers import MathVerifier, Reason, pool
 
+pytestmark = pytest.mark.slow  # as a whole
+
 HARD = [(rf"\ln {n * n}", rf"\boxed{{2\ln {n}}}", 1.0) for n in range(2, 34)]
 HARD += [(rf"\ln {n * n}", rf"\boxed{{3\ln {n}}}", 0.0) for n in range(2, 34)]
 TOWERS = [rf"9^{{9^{{9^{{{n}}}}}}}+\ln 2" for n in range(10, 42)]

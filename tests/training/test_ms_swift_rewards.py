@@ -16,6 +16,8 @@ from swift.utils import parse_args
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks.countdown import PROMPT
 
+pytestmark = pytest.mark.slow  # as a whole
+
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "plugin" / "rlvr_plugin.py"
 SAMPLE = ROOT / "datasets" / "countdown" / "tiny_train.jsonl"

@@ -14,6 +14,8 @@ from swift.rewards import orms
 from swift.utils import import_external_file
 from swift_rlvr.tasks import TASKS
 
+pytestmark = pytest.mark.slow  # as a whole
+
 ROOT = Path(__file__).parents[2]
 DATASETS = ROOT / "datasets"
 IDS = {

@@ -17,6 +17,8 @@ from swift_rlvr.data.check import check
 from swift_rlvr.data.sources import parse_source
 from swift_rlvr.errors import InputError
 
+pytestmark = pytest.mark.slow  # as a whole
+
 GOOD = {"nums": [3, 5, 7], "target": 22}
 
 

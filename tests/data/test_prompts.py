@@ -13,6 +13,8 @@ from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.task import with_system
 from swift_rlvr.tiny_model import WEIGHTS
 
+pytestmark = pytest.mark.slow  # as a whole
+
 pytest.importorskip("transformers", reason="needs the extra [train]")
 MODEL = str(WEIGHTS)
 FILES = {name: DATASETS / name / "train.jsonl" for name in ("countdown", "gsm8k", "numina_math_tir", "bespoke_stratos")}

@@ -25,6 +25,8 @@ from swift_rlvr.grpo.objective import (
 )
 from torch.utils._python_dispatch import TorchDispatchMode
 
+pytestmark = pytest.mark.slow  # as a whole
+
 NAN, INF = math.nan, math.inf
 REWARDS = st.floats(-1e6, 1e6, width=32)
 KNOWN_OR_NOT = st.lists(st.tuples(st.integers(-3, 3), REWARDS | st.just(NAN)), min_size=1, max_size=20)

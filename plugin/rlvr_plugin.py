@@ -4,7 +4,9 @@
         --dataset countdown:datasets/countdown/train.jsonl ...
 
 Rewards go into `orms` under the names in REWARDS; none is overwritten. `--callbacks reward_reasons` is described in
-swift_rlvr/training/reason_callback.py. Each task in TASKS can be named in `--dataset` and `--val_dataset` as
+swift_rlvr/training/reason_callback.py. With ms-swift 4.0.2 and later, and 3.12: swift_rlvr/training/compat.py.
+
+Each task in TASKS can be named in `--dataset` and `--val_dataset` as
 - `countdown:FILE`, a local .jsonl, .json, .parquet or .csv file with the task's columns,
 - `countdown`, the dataset on ModelScope, or on Hugging Face with `--use_hf true`; `gsm8k:test` its test split,
 - the dataset's id there, such as `zouxuhong/Countdown-Tasks-3to4`,
@@ -13,17 +15,13 @@ registered last, which is ours: a prompt and a column for the reward instead of 
 Countdown the prompt is the same as ms-swift's.
 """
 
-from swift.callbacks import callbacks_map
-from swift.dataset import DatasetMeta, register_dataset
-from swift.rewards import orms
-from swift.utils import get_logger
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.tasks import TASKS
+from swift_rlvr.training.compat import get_logger, orms, register_dataset, set_up_trainer
 from swift_rlvr.training.ms_swift import TaskLoader, TaskPreprocessor, subsets
 from swift_rlvr.training.reason_callback import ReasonCallback
 
-CALLBACK = "reward_reasons"
 logger = get_logger()
 
 for name, reward in REWARDS.items():
@@ -36,18 +34,14 @@ for name, reward in REWARDS.items():
 for variable in stray_variables(REWARDS):
     logger.warning(f"{variable} is set, and no reward here has a name that it begins with: {', '.join(REWARDS)}")
 
-if CALLBACK in callbacks_map:
-    raise ValueError(f"the callback {CALLBACK} is registered already: load this plugin once")
-callbacks_map[CALLBACK] = ReasonCallback
+set_up_trainer(REWARDS, "reward_reasons", ReasonCallback)
 
 for task in TASKS.values():
     register_dataset(
-        DatasetMeta(
-            dataset_name=task.name,
-            ms_dataset_id=task.ms_dataset_id,
-            hf_dataset_id=task.hf_dataset_id,
-            subsets=subsets(task),
-            preprocess_func=TaskPreprocessor(task),
-            loader=TaskLoader,
-        )
+        TaskLoader,
+        dataset_name=task.name,
+        ms_dataset_id=task.ms_dataset_id,
+        hf_dataset_id=task.hf_dataset_id,
+        subsets=subsets(task),
+        preprocess_func=TaskPreprocessor(task),
     )

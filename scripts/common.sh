@@ -1,11 +1,12 @@
-# Sourced by every script here: the virtual environment, recipes, hardware, ports, and stopping child processes.
-# All of them run in the root of the repository, from which relative paths count.
-# Variables: PYTHON (interpreter that makes the environment, 3.11 or 3.12), VENV (default: .venv in the repository).
+# Sourced by every script here: the environment of this machine. All of them run in the root of the repository, from
+# which relative paths count.
+# Variables: PYTHON (3.11, 3.12 or an interpreter; uv fetches what is not there), VENV (the environment: .venv-gpu where
+# a GPU is visible, else .venv-cpu, so that machines can share the folder), INSTALL=0 (install nothing, use the
+# environment that is active).
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT"
-PYTHON=${PYTHON:-python3}
-VENV=${VENV:-$ROOT/.venv}
+REQUIREMENTS=$ROOT/scripts/requirements
 
 say() { printf '\033[1m== %s\033[0m\n' "$*"; }
 die() { printf 'error: %s\n' "$*" >&2; exit 2; }
@@ -18,132 +19,158 @@ help_and_exit() {
   done
 }
 
-# read_recipe NAME VARIABLE=FLAG... -- ARGUMENTS...: sets CONFIG to the recipe, which is the first argument if that is a
-# .yaml file and else scripts/configs/NAME.yaml, and FLAGS to what overrides it: the variables that are set, as flags,
-# and then the other arguments. Of a flag that is given twice the last counts. Variables that were settings once are an
-# error: a training that ignored them would be found out too late.
-read_recipe() {
-  local name removed=(LEARNING_RATE SCHEDULER WARMUP WEIGHT_DECAY BETA EPSILON GENERATIONS BATCH MICRO_BATCH EVAL_BATCH
-    ACCUMULATION ITERATIONS MAX_COMPLETION EPOCHS MAX_STEPS SAVE_STEPS EVAL_STEPS LOGGING_STEPS KEEP REWARDS
-    REWARD_WEIGHTS EVAL_DATASET SAMPLER TASK)
-  for name in "${removed[@]}"; do
-    [ -z "${!name+set}" ] || die "the variable $name has no effect: settings are flags, named as in scripts/configs/*.yaml"
-  done
-  CONFIG=scripts/configs/$1.yaml FLAGS=()
-  while shift && [ "$1" != -- ]; do
-    name=${1%=*}
-    [ -z "${!name:-}" ] || FLAGS+=("--${1#*=}" "${!name}")
-  done
-  shift
-  case ${1:-} in *.yaml | *.yml) CONFIG=$1; shift ;; esac
-  [ -f "$CONFIG" ] || die "there is no recipe $CONFIG"
-  [ -z "${WANDB_API_KEY:-}" ] || [ -z "$(setting report_to)" ] || FLAGS+=(--report_to wandb)
-  FLAGS+=("$@")
-}
-
-# print_command COMMAND...: for DRY_RUN, as it could be typed.
-print_command() {
-  [ "$1" != env ] || shift
-  echo "${CUDA_VISIBLE_DEVICES:+CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES }$(printf '%q ' "$@")"
-}
-
-# setting NAME: its value in FLAGS, else in CONFIG; empty where it has none. For names with a single value.
-setting() {
-  local i value
-  value=$(sed -n "s/^$1: *//p" "$CONFIG" | sed "s/ \{1,\}#.*//; s/^[\"']//; s/[\"']\$//")
-  for ((i = 0; i < ${#FLAGS[@]}; i++)); do
-    case ${FLAGS[i]} in
-      "--$1") value=${FLAGS[i + 1]:-} ;;
-      "--$1="*) value=${FLAGS[i]#*=} ;;
-    esac
-  done
-  echo "$value"
-}
-
 # GPUs that this process may use, as a comma-separated list of ids; empty where there are none.
 visible_gpus() {
   local ids
   ids=$(nvidia-smi --query-gpu=index --format=csv,noheader 2>/dev/null | paste -sd, -) || ids=
-  [ -z "$ids" ] || echo "${CUDA_VISIBLE_DEVICES-$ids}"
+  [ -z "$ids" ] || [ "${CUDA_VISIBLE_DEVICES-}" = -1 ] || echo "${CUDA_VISIBLE_DEVICES-$ids}"
 }
 have_gpu() { [ -n "$(visible_gpus)" ]; }
+KIND=$(if have_gpu; then echo gpu; else echo cpu; fi)
+VENV=${VENV:-$ROOT/.venv-$KIND}
 
-# ms-swift's command line; without a GPU through the CPU backend, which takes the same commands and flags.
-SWIFT=(python -m swift_rlvr.cpu_backend)
-if have_gpu; then SWIFT=(swift); fi
-
-# Everything is pinned, so nothing is resolved; torchvision and its kin would come for CUDA and break a CPU torch.
-install_packages() {
-  set -euo pipefail
-  "$1" -m pip install --no-deps --no-compile --disable-pip-version-check -r "$2" |
-    awk '/^(Collecting|Requirement already)/ { if (++n % 20 == 0) print "   " n " packages found"; fflush() }
-         /^Installing/ { print "   unpacking"; fflush() }'
-  "$1" -m pip install -q --no-deps --no-build-isolation --disable-pip-version-check -e "$ROOT"
-}
-export -f install_packages
-export ROOT
-
-# Makes the environment and installs the lock file for this machine, once per content of that file.
+# ensure_environment: makes VENV and installs the pinned packages for this machine, once per content of their list, and
+# puts it first on the PATH. Scripts that start at once wait for each other; an installation that broke off is repaired.
 ensure_environment() {
-  local kind=cpu lock stamp
-  if have_gpu; then kind=gpu; fi
-  lock=$ROOT/scripts/requirements/$kind.lock
-  stamp=$VENV/.installed-$(cat "$lock" "$ROOT/setup.cfg" | sha256sum | cut -c1-16)
-  if [ ! -e "$stamp" ]; then
-    command -v "$PYTHON" >/dev/null || die "no interpreter '$PYTHON': set PYTHON to Python 3.11 or 3.12"
-    "$PYTHON" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' ||
-      die "$("$PYTHON" --version) does not fit: set PYTHON to Python 3.11 or 3.12"
-    say "installing $(grep -c == "$lock") pinned packages into $VENV (two to three minutes)"
-    [ -x "$VENV/bin/python" ] || "$PYTHON" -m venv "$VENV" || die "could not make $VENV (on Debian: apt install python3-venv)"
-    run_group install_packages "$VENV/bin/python" "$lock" || die "the installation failed; its output stands above"
-    rm -f "$VENV"/.installed-*
-    touch "$stamp"
+  local stamp
+  if [ "${INSTALL:-1}" = 0 ]; then
+    use_active_environment
+  else
+    stamp=$VENV/.installed-$({ echo "$ROOT"; cat "$REQUIREMENTS/$KIND.lock" setup.cfg; } | sha256sum | cut -c1-16)
+    [ -e "$stamp" ] || install_once "$stamp"
+    export PATH=$VENV/bin:$PATH
+    # Docker images often set it, and every process would compile torch and vLLM again, for 20 s of a core.
+    unset PYTHONDONTWRITEBYTECODE
   fi
-  export PATH=$VENV/bin:$PATH
   # DeepSpeed calls functions that torch has renamed, and the warnings would stand between the steps of every training.
   export PYTHONWARNINGS=${PYTHONWARNINGS:-ignore::FutureWarning:torch.distributed.c10d_logger}
 }
 
-# port_is_free PORT: no program uses it on any address of this machine, as swift rollout requires.
-port_is_free() { can_bind "$1" 1; }
-
-# await_port PORT: waits until swift rollout can use the port. The system holds a port for a minute after its server has
-# ended, and swift rollout would silently take the next one.
-await_port() {
-  local waited
-  for ((waited = 0; waited < 120; waited++)); do
-    ! can_bind "$1" 0 || return 0
-    [ $((waited % 10)) -ne 0 ] || echo "   waiting for port $1, which a server has just left: $waited s"
-    sleep 1
-  done
-  die "port $1 is still not free"
+# INSTALL=0: the environment that is active must have this checkout.
+use_active_environment() {
+  local where python
+  python=$(command -v python) || python=
+  where=$(python -c 'import swift_rlvr; print(swift_rlvr.__path__[0])' 2>&1) ||
+    die "INSTALL=0: ${python:-python, which is not on the PATH,} has no swift_rlvr (${where##*$'\n'}): activate its" \
+      "environment, or in the active one, pip install -e $ROOT"
+  [ "$where" -ef plugin/swift_rlvr ] ||
+    die "INSTALL=0: $python has the swift_rlvr of $where: for this checkout, pip install -e $ROOT"
+  command -v swift-rlvr >/dev/null ||
+    die "INSTALL=0: swift-rlvr is not on the PATH: activate the environment, or pip install -e $ROOT"
 }
 
-can_bind() {
-  python - "$1" "$2" <<'PY'
-import socket, sys
-with socket.socket() as s:
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(sys.argv[2]))
-    try:
-        s.bind(("", int(sys.argv[1])))
-    except OSError:
-        sys.exit(1)
-PY
+# install_once STAMP
+install_once() {
+  command -v flock >/dev/null || die "flock is missing (package util-linux)"
+  mkdir -p "$VENV" || die "cannot write $VENV: set VENV to another folder"
+  exec 9>"$VENV/.lock-installation"
+  flock -n 9 || { say "waiting for another script that installs into $VENV"; flock 9; }
+  if [ ! -e "$1" ]; then
+    check_prerequisites
+    say "installing $(grep -c == "$REQUIREMENTS/$KIND.lock") pinned packages into $VENV (one to three minutes)"
+    install_packages "$REQUIREMENTS/$KIND.lock"
+    rm -f "$VENV"/.installed-* "$VENV/.unfinished"
+    touch "$1"
+  fi
+  exec 9>&-
 }
 
-# wait_for_server HOST PORT PID LOG: until the rollout server answers. PID and LOG are empty if it was started elsewhere.
-wait_for_server() {
-  local start=$SECONDS limit=${SERVER_TIMEOUT:-1800}
-  until python -c "import urllib.request as r; r.urlopen('http://$1:$2/health/', timeout=2)" 2>/dev/null; do
-    if [ -n "$3" ] && ! kill -0 "$3" 2>/dev/null; then
-      tail -n 25 "$4" >&2
-      die "the rollout server ended before it was ready; its log is $4"
-    fi
-    [ $((SECONDS - start)) -lt "$limit" ] || die "no rollout server at $1:$2 after $limit s (SERVER_TIMEOUT)"
-    [ $(((SECONDS - start) % 10)) -ne 0 ] || echo "   waiting for the server: $((SECONDS - start)) s"
-    sleep 1
-  done
-  echo "   the server is ready after $((SECONDS - start)) s"
+# What would make the installation useless, each with its remedy. `swift-rlvr doctor` looks at what may change later.
+check_prerequisites() {
+  local driver free need=5 shared
+  if [ "$KIND" = gpu ]; then
+    need=16
+    # Without nvidia-smi it is made for other machines.
+    driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1) || driver=
+    [[ ! $driver =~ ^[0-9]+\. ]] || [ "${driver%%.*}" -ge 580 ] ||
+      die "the NVIDIA driver is $driver, and torch for CUDA 13 sees no GPU below 580: update the driver, or run" \
+        "without GPUs (CUDA_VISIBLE_DEVICES=)"
+    command -v "${CC:-gcc}" >/dev/null || command -v clang >/dev/null ||
+      die "Triton needs a C compiler: on Debian and Ubuntu, apt install build-essential; or set CC to one"
+  fi
+  free=$(df -Pk "$VENV" | awk 'END { print int($4 / 1048576) }')
+  [ -e "$VENV/bin/python" ] || [ "$free" -ge "$need" ] ||
+    die "$free GiB are free at $VENV, and the packages need $need: make room, or set VENV to a folder on another" \
+      "disk; uv's cache takes as much on its own disk (UV_CACHE_DIR)"
+  shared=$(df -Pk /dev/shm 2>/dev/null | awk 'END { print int($2 / 1024) }')
+  [ "${shared:-0}" -ge 1000 ] ||
+    echo "warning: /dev/shm has ${shared:-0} MB, and processes exchange data there: in Docker, --shm-size=8g" >&2
+}
+
+# install_packages LOCK: with uv, the user's own or one that pip gets. Everything is pinned, so nothing is resolved.
+install_packages() {
+  local uv=uv torch backend half
+  if ! uv pip install --help 2>/dev/null | grep -q -- --torch-backend; then
+    uv=$VENV/uv/bin/uv
+    "$uv" --version >/dev/null 2>&1 || get_uv "$(grep '^uv==' "$1")"
+  fi
+  if ! "$VENV/bin/python" -c '' 2>/dev/null; then
+    interruptible "$uv" venv -q --allow-existing --python "${PYTHON:->=3.11,<3.13}" "$VENV" ||
+      die "uv has no Python '${PYTHON:-3.11 or 3.12}' and could not get it: install one (apt install python3.12," \
+        "uv python install 3.12), or set PYTHON to one"
+  fi
+  "$VENV/bin/python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' ||
+    die "$VENV has $("$VENV/bin/python" --version): remove it and set PYTHON to 3.11 or 3.12"
+  if [ "$KIND" = gpu ]; then
+    [ -e "$("$VENV/bin/python" -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" ] ||
+      die "Triton needs Python.h: on Debian and Ubuntu, apt install python3-dev; or remove $VENV and set" \
+        "UV_PYTHON_PREFERENCE=only-managed, uv's own Python has it"
+  fi
+  # Half a package can look whole to uv. From its cache they are back in seconds.
+  if [ -e "$VENV/.unfinished" ]; then
+    "$uv" pip uninstall -q --python "$VENV/bin/python" -r "$1" || true
+    for half in "$VENV"/lib/python*/site-packages/*.dist-info; do
+      [ -s "$half/RECORD" ] && [ -s "$half/METADATA" ] || rm -rf "$half"
+    done
+  fi
+  touch "$VENV/.unfinished"
+
+  uv_install() {
+    interruptible "$VENV/bin/python" "$REQUIREMENTS/with_pip_settings.py" \
+      "$uv" pip install --python "$VENV/bin/python" --no-deps "$@"
+  }
+  # torch+cpu is not on PyPI: from what pip and uv are configured for, else from PyTorch's own index, which uv knows.
+  # In this order, for it fails where that index cannot be reached; and torch alone, for uv takes others from there too.
+  torch=$(grep '^torch==' "$1")
+  backend=${torch#*+}
+  if [ "$backend" != "$torch" ] && ! uv_install -q --dry-run "$torch" 2>/dev/null; then
+    uv_install --torch-backend "$backend" "$torch" ||
+      die "no $torch: neither an index or folder that pip or uv is configured for has it, nor could uv get it from" \
+        "PyTorch's index (its message stands above). Get the wheel another way, and set UV_FIND_LINKS to its folder"
+  fi
+  uv_install -r "$1" ||
+    die "the installation failed; uv's message above names the package. Run this again, what has arrived is kept." \
+      "For a mirror set UV_INDEX_URL, for a folder of wheels UV_FIND_LINKS; pip's settings count too"
+  uv_install -q --no-build-isolation --reinstall -e . ||
+    die "this package could not be installed into $VENV; uv's message stands above"
+}
+
+# get_uv uv==VERSION: for this environment, in a folder of its own: the environment's Python may be another one.
+get_uv() {
+  local python=python3
+  command -v python3 >/dev/null || python=${PYTHON:-python3}
+  "$python" -m venv --clear "$VENV/uv" ||
+    die "neither uv nor a python3 that can make environments: install uv, or on Debian, apt install python3-venv"
+  interruptible "$VENV/uv/bin/python" -m pip install -q --disable-pip-version-check "$1" ||
+    die "pip could not get $1; its message stands above: install uv yourself, or configure an index for pip"
+}
+
+# interruptible COMMAND...: runs it and leaves out uv's line for each package; it ends when the script is interrupted.
+interruptible() {
+  local child filter messages before status=0
+  before=$(trap -p INT TERM HUP)
+  exec {messages}> >(trap '' INT; exec grep --line-buffered -v '^ [-+~] ' >&2)
+  filter=$!
+  "$@" 2>&"$messages" {messages}>&- &
+  child=$!
+  exec {messages}>&-
+  trap 'kill "$child" 2>/dev/null; wait "$child" || true; exit 130' INT
+  trap 'kill "$child" 2>/dev/null; wait "$child" || true; exit 143' TERM HUP
+  wait "$child" || status=$?
+  wait "$filter" || true
+  trap - INT TERM HUP
+  eval "$before"
+  return "$status"
 }
 
 # stop_group PID SECONDS: ends the process group that PID leads, with TERM, and with KILL if it is still there after SECONDS.
@@ -157,28 +184,19 @@ stop_group() {
   kill -KILL -- "-$1" 2>/dev/null || true
 }
 
-# start_group COMMAND...: runs it in the background as the leader of a process group, whose id is in $GROUP. All of these
-# groups are stopped when the script ends, is interrupted or is terminated.
-GROUPS_STARTED=()
-start_group() {
-  setsid "$@" &
-  GROUP=$!
-  GROUPS_STARTED+=("$GROUP")
-}
-# run_group FUNCTION|COMMAND...: the same, and waits for it; an interrupt ends it at once. Returns its status.
+# run_group COMMAND...: runs it as the leader of a process group and waits for it; returns its status. When the script ends,
+# is interrupted or is terminated, the whole group is stopped.
+GROUP=
 run_group() {
   local status=0
-  start_group bash -c '"$@"' run_group "$@"
+  setsid "$@" &
+  GROUP=$!
   wait "$GROUP" || status=$?
   # Stop what it left behind now: later the id may belong to another group.
   stop_group "$GROUP" 5
-  unset 'GROUPS_STARTED[-1]'
+  GROUP=
   return "$status"
 }
-stop_started_groups() {
-  local i
-  for ((i = ${#GROUPS_STARTED[@]} - 1; i >= 0; i--)); do stop_group "${GROUPS_STARTED[i]}" "${STOP_SECONDS:-20}"; done
-}
-trap stop_started_groups EXIT
+trap '[ -z "$GROUP" ] || stop_group "$GROUP" 20' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP

@@ -14,18 +14,5 @@
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 help_and_exit "$@"
-
-recipe=countdown_trl_cpu
-if have_gpu; then
-  recipe=r1_zero_trl
-  gpus=$(visible_gpus)
-  export CUDA_VISIBLE_DEVICES=${gpus%%,*}
-fi
-read_recipe "$recipe" MODEL=model DATASET=dataset OUTPUT=output_dir USE_HF=use_hf -- "$@"
-
-if [ -n "${DRY_RUN:-}" ]; then
-  print_command swift-rlvr train "$CONFIG" "${FLAGS[@]}"
-  exit 0
-fi
 ensure_environment
-exec swift-rlvr train "$CONFIG" "${FLAGS[@]}"
+exec swift-rlvr train trl "$@"

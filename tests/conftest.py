@@ -30,15 +30,24 @@ def registry_is_left_as_it_was():
         REWARDS.update(before)
 
 
+ENVIRON = os.environ
+
+
 @pytest.fixture(autouse=True)
-def our_variables_are_left_as_they_were():
-    """Not with monkeypatch alone: a package that is loaded in a test can put back a copy of the environment."""
+def the_environment_is_left_as_it_was():
+    """Not with monkeypatch alone: datasets' map with several processes leaves a copy in the place of os.environ, with
+    the variables of before; what rich reads, which keeps the first one, would no longer be what a test sets."""
 
     def ours():
         return {name: value for name, value in os.environ.items() if name.startswith(("RLVR_", "EXTERNAL_"))}
 
     before = ours()
     yield
+    if os.environ is not ENVIRON:
+        for name in ENVIRON.keys() - os.environ.keys():
+            del ENVIRON[name]
+        ENVIRON.update(os.environ)
+        os.environ = ENVIRON  # noqa: B003
     for name in ours().keys() - before.keys():
         del os.environ[name]
     os.environ.update(before)

@@ -1,9 +1,21 @@
-"""Loading models and tokenizers from a folder or a hub, and what they say about where a completion ends."""
+"""Models and tokenizers from a folder or a hub, what they say about where a completion ends, and where they compute."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from swift_rlvr.errors import InputError, require
+
+
+def visible_device() -> str:
+    """What torch computes on here: "cuda" (NVIDIA or AMD), another accelerator's name, or "cpu".
+
+    NVIDIA's driver is asked, not CUDA: a process that has asked CUDA can start no other by fork that uses it, such as
+    vLLM's engine ("Cannot re-initialize CUDA in forked subprocess").
+    """
+    import torch
+
+    accelerator = torch.accelerator.current_accelerator()
+    return "cpu" if accelerator is None or not torch.accelerator.device_count() else accelerator.type
 
 
 def load_pretrained(cls: Any, model: str, **options: Any) -> Any:

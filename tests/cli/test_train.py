@@ -125,7 +125,7 @@ def test_a_run_its_continuation_and_the_question_at_the_end(tmp_path):
              "--reward_funcs", "countdown", "format", "--reward_weights", 1, 0.5, *SMALL)  # fmt: skip
     shown = ran(*words, "--max_steps", 2, columns=400)
     assert "20 rows, 2 updates with 8 completions in groups of 4, on cpu" in shown
-    assert "step 2/2  reward" in shown
+    assert "step 2/2 success" in shown
     assert f"saved: {out}/checkpoint-2" in shown and "countdown: reward" in shown
     args = read_json(out / "checkpoint-2" / "args.json")
     assert args["trainer"] == "scratch" and args["reward_weights"] == [1.0, 0.5]

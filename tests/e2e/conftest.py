@@ -5,6 +5,7 @@ breaks it. After every command the tests look for processes that it left behind.
 """
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -20,7 +21,8 @@ import pytest
 import requests
 
 ROOT = Path(__file__).resolve().parents[2]
-LAUNCHER = [sys.executable, "-m", "swift_rlvr.cpu_backend"]
+BACKEND = (sys.executable, "-m", "swift_rlvr.backend")
+TRAIN = (sys.executable, "-m", "swift_rlvr.cli", "train")
 
 
 def free_port() -> int:
@@ -40,12 +42,13 @@ class Run:
     arguments: list[str]
     log: Path
     env: dict[str, str] = field(default_factory=dict)
+    program: tuple[str, ...] = BACKEND
 
     def __post_init__(self):
         self.mark = uuid.uuid4().hex
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                [*LAUNCHER, *self.arguments],
+                [*self.program, *self.arguments],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=ROOT,
@@ -69,7 +72,8 @@ class Run:
         """Poll until ``condition()`` is true; fail when time is up or the command ended before."""
         end = time.monotonic() + seconds
         while not condition():
-            if self.process.poll() is not None or time.monotonic() > end:
+            ended = self.process.poll() is not None  # looked at before the condition, which may have come true since
+            if not condition() and (ended or time.monotonic() > end):
                 pytest.fail(f"waited for {what}; exit code {self.process.poll()}\n{self.text()[-4000:]}")
             time.sleep(0.2)
 
@@ -96,6 +100,72 @@ class Run:
         self.process.wait(timeout=10)
 
 
+class Launches:
+    """`swift-rlvr train` with the recipe for a CPU, smaller: one run's folder and ports, for every start of it.
+
+    With a file `full` the trainer cannot write files of more than a megabyte, as on a full disk. While there is a file
+    `hold`, it waits in the middle of an update of the weights, and while there is a file
+    `drop` it sends none; both without telling anybody.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder, self.output = folder, folder / "output"
+        self.port, self.sync_port = free_port(), free_port()
+        self.hold, self.holding, self.drop = folder / "hold", folder / "holding", folder / "drop"
+        self.full = folder / "full"
+        self.plugin, self.reward = folder / "faulty_sync.py", folder / "share_of_digits.py"
+        self.plugin.write_text(SYNC_PLUGIN.format(folder=str(folder)))
+        self.reward.write_text(REWARD_PLUGIN)
+        self.started: list[Run] = []
+
+    def start(self, *flags: str, **variables: object) -> Run:
+        arguments = f"""
+            scripts/configs/countdown_cpu.yaml --output_dir {self.output}
+            --vllm_server_port {self.port} --vllm_server_group_port {self.sync_port}
+            --external_plugins plugin/rlvr_plugin.py {self.reward} {self.plugin}
+            --reward_funcs external_countdown format external_share_of_digits --load_from_cache_file false
+            --max_length 128 --max_completion_length 32 --per_device_train_batch_size 8 --num_generations 4
+            --gradient_accumulation_steps 1 --learning_rate 1e-3 --lr_scheduler_type constant --report_to none
+            --save_steps 2 --save_total_limit 3
+            --log_rollout_offpolicy_metrics true --gradient_checkpointing false --dataset_num_proc 1 --max_steps 500
+        """.split()
+        variables = {"MASTER_PORT": free_port(), **variables}
+        env = {"SWIFT_RLVR_SYNC_TIMEOUT": "60", **{name: str(value) for name, value in variables.items()}}
+        log = self.folder / f"launch-{len(self.started)}.log"
+        self.started.append(Run([*arguments, *flags], log, env, TRAIN))
+        return self.started[-1]
+
+    def step(self) -> int:
+        """The last step in the run's log."""
+        steps = self.logged()
+        return steps[-1] if steps else 0
+
+    def logged(self) -> list[int]:
+        """The steps in the run's log, in its order."""
+        path = self.output / "logging.jsonl"
+        text = path.read_text() if path.exists() else ""
+        rows = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+        return [int(row["global_step/max_steps"].split("/")[0]) for row in rows if "reward" in row]
+
+    def reaches(self, run: Run, step: int, seconds: float = 1500) -> None:
+        run.wait_for(lambda: self.step() >= step, seconds, f"step {step}")
+
+    def loud(self, run: Run, fault: str, message: str, status: int = 1, seconds: float = 90) -> None:
+        """A run ends because of a fault that was made just now, says so, and leaves no process and no port."""
+        start = time.monotonic()
+        while message not in run.text() and time.monotonic() - start < seconds:
+            time.sleep(0.05)
+        said = time.monotonic() - start
+        assert run.finish(seconds) == status, run.text()[-4000:]
+        assert message in run.text(), run.text()[-4000:]
+        print(f"{fault}: says so after {said:.1f} s, has ended after {time.monotonic() - start:.1f} s")
+        assert not is_listening(self.port) and not is_listening(self.sync_port)
+
+    def members(self, run: Run, name: str) -> list[psutil.Process]:
+        """The processes of the run's trainer or server."""
+        return [process for process in run.family() if process.environ().get("SWIFT_RLVR_RUN", "").endswith(name)]
+
+
 class RolloutServer:
     """`swift rollout` on free loopback ports, with a plugin that breaks the next update while a file exists."""
 
@@ -112,7 +182,7 @@ class RolloutServer:
             folder / "server.log",
         )
         try:
-            self.run.wait_for(self.is_healthy, 240, "the rollout server")
+            self.run.wait_for(self.is_healthy, 900, "the rollout server")
         except BaseException:
             self.run.kill_if_alive()
             raise
@@ -135,6 +205,7 @@ class RolloutServer:
             --external_plugins plugin/rlvr_plugin.py {self.reward}
             --reward_funcs external_countdown format external_share_of_digits --load_from_cache_file false
             --max_length 128 --max_completion_length 32 --per_device_train_batch_size 8 --num_generations 4
+            --gradient_accumulation_steps 1
             --learning_rate 1e-3 --lr_scheduler_type constant --save_strategy no --report_to none
             --gradient_checkpointing false --dataset_num_proc 1 --output_dir {folder}/output --add_version false
         """.split()
@@ -147,6 +218,36 @@ class RolloutServer:
             self.run.process.terminate()
         self.run.finish(30)
         assert not is_listening(self.port) and not is_listening(self.group_port)
+
+
+SYNC_PLUGIN = """
+import pathlib
+import resource
+import time
+
+from swift.rlhf_trainers import vllm_client
+
+FOLDER = pathlib.Path({folder!r})
+if (FOLDER / "full").exists():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10**6, 10**6))
+_broadcast = vllm_client._broadcast_tensors_for_vllm_weight_sync
+
+
+def broadcast(communicator, tensors):
+    while (FOLDER / "hold").exists():
+        (FOLDER / "holding").touch()
+        time.sleep(0.05)
+    _broadcast(communicator, tensors)
+
+
+def dropping(function):
+    return lambda *args: None if (FOLDER / "drop").exists() else function(*args)
+
+
+vllm_client._broadcast_tensors_for_vllm_weight_sync = broadcast
+for name in ("update_flattened_params", "process_weights_after_loading"):
+    setattr(vllm_client.VLLMClient, name, dropping(getattr(vllm_client.VLLMClient, name)))
+"""
 
 
 FAULT_PLUGIN = """
@@ -223,3 +324,19 @@ def trainers(rollout_server, tmp_path):
     yield start
     for run in started:
         run.kill_if_alive()
+
+
+@pytest.fixture(scope="session")
+def _launches():
+    started: list[Launches] = []
+    yield started
+    for launches in started:
+        for run in launches.started:
+            run.kill_if_alive()
+
+
+@pytest.fixture
+def launches(_launches, tmp_path) -> Launches:
+    """Of a folder of its own."""
+    _launches.append(Launches(tmp_path))
+    return _launches[-1]

@@ -5,8 +5,8 @@ import atexit
 import pytest
 import requests
 import torch
-from swift_rlvr.cpu_backend.patching import apply_patches
-from swift_rlvr.cpu_backend.table import TRAINER
+from swift_rlvr.backend.patching import apply_patches
+from swift_rlvr.backend.table import CPU
 from transformers import AutoModelForCausalLM
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -16,7 +16,7 @@ PROMPTS = ["[3, 5, 7] 22", "[1, 2, 9] 18", "[4, 4, 6] 10"]
 @pytest.fixture
 def client(rollout_server):
     """ms-swift's own client to the server, as `swift rlhf` has it on this machine."""
-    apply_patches(TRAINER)
+    apply_patches(CPU.trainer)
     from swift.rlhf_trainers.vllm_client import VLLMClient
 
     client = VLLMClient(base_urls=[rollout_server.url], group_ports=rollout_server.group_port)

@@ -2,6 +2,9 @@
 
 import json
 import pickle
+import shutil
+import zipfile
+from pathlib import Path
 
 import pytest
 from swift_rlvr.errors import DivergedError, InputError
@@ -12,7 +15,9 @@ from swift_rlvr.runs.folder import (
     checkpoint_to_resume,
     checkpoints,
     diverged,
+    missing,
     training_args,
+    whole_checkpoints,
 )
 
 
@@ -75,3 +80,74 @@ def test_divergence_names_step_sign_and_what_is_left(run, tmp_path_factory):
     assert str(error).endswith(f"the last checkpoint is {run / 'checkpoint-10'}")
     assert "there is no checkpoint yet" in str(diverged(tmp_path_factory.mktemp("empty"), 1, "the loss is nan"))
     assert type(pickle.loads(pickle.dumps(error))) is DivergedError
+
+
+def save(path: Path, deepspeed: bool) -> None:
+    """A checkpoint with the files that transformers writes, with DeepSpeed's of two ranks or without."""
+    path.mkdir()
+    header = json.dumps({"__metadata__": {}, "w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
+    tensors = len(header).to_bytes(8, "little") + header + bytes(8)
+    (path / "model-00001-of-00001.safetensors").write_bytes(tensors)
+    (path / "model.safetensors.index.json").write_text('{"weight_map": {"w": "model-00001-of-00001.safetensors"}}')
+    names = ["optimizer.pt", "scheduler.pt", "rng_state.pth"]
+    if deepspeed:
+        (path / ARGS).write_text('{"global_world_size": 2}')
+        (path / "global_step4").mkdir()
+        (path / "latest").write_text("global_step4")
+        names = ["scheduler.pt", "rng_state_0.pth", "rng_state_1.pth"]
+        for rank in (0, 1):
+            names += [f"global_step4/zero_pp_rank_{rank}_mp_rank_00_{kind}_states.pt" for kind in ("model", "optim")]
+    for name in names:
+        with zipfile.ZipFile(path / name, "w") as file:  # as torch.save's are
+            file.writestr("data", bytes(100))
+    (path / "trainer_state.json").write_text(json.dumps({"global_step": int(path.name.rpartition("-")[2])}))
+
+
+@pytest.mark.parametrize("deepspeed", [True, False])
+def test_a_checkpoint_without_the_end_of_any_of_its_files_is_not_whole(tmp_path, deepspeed):
+    save(tmp_path / "checkpoint-4", deepspeed)
+    save(tmp_path / "checkpoint-8", deepspeed)
+    assert whole_checkpoints(tmp_path) == [tmp_path / "checkpoint-4", tmp_path / "checkpoint-8"]
+    files = [path.relative_to(tmp_path / "checkpoint-8") for path in (tmp_path / "checkpoint-8").rglob("*.*")]
+    assert len(files) == (11 if deepspeed else 6)
+    for file in sorted(set(files) - {Path(ARGS)}):
+        broken = tmp_path / "checkpoint-8" / file
+        text = broken.read_bytes()
+        broken.write_bytes(text[: len(text) // 2])
+        assert whole_checkpoints(tmp_path) == [tmp_path / "checkpoint-4"], file
+        if "index" not in file.name:
+            assert file.name in missing(tmp_path / "checkpoint-8")
+        broken.write_bytes(text)
+    assert missing(tmp_path / "checkpoint-8") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "deepspeed"),
+    [
+        *((name, True) for name in ("trainer_state.json", "latest", "rng_state_1.pth", "global_step4")),
+        *((name, False) for name in ("optimizer.pt", "rng_state.pth", "model-00001-of-00001.safetensors")),
+    ],
+)
+def test_a_checkpoint_without_one_of_its_files_is_not_whole(tmp_path, name, deepspeed):
+    path = tmp_path / "checkpoint-4"
+    save(path, deepspeed)
+    shutil.rmtree(path / name) if (path / name).is_dir() else (path / name).unlink()
+    assert whole_checkpoints(tmp_path) == []
+    assert missing(path)
+
+
+def test_of_weights_alone_no_run_goes_on(tmp_path):
+    save(tmp_path / "checkpoint-4", False)
+    for name in ("optimizer.pt", "scheduler.pt", "rng_state.pth"):
+        (tmp_path / "checkpoint-4" / name).unlink()
+    assert "save_only_model" in missing(tmp_path / "checkpoint-4")
+
+
+def test_ranks_without_deepspeed_have_random_numbers_each(tmp_path):
+    path = tmp_path / "checkpoint-4"
+    save(path, False)
+    (path / ARGS).write_text('{"global_world_size": 2}')
+    (path / "rng_state.pth").rename(path / "rng_state_0.pth")
+    assert missing(path) == "rng_state_1.pth"
+    shutil.copy(path / "rng_state_0.pth", path / "rng_state_1.pth")
+    assert missing(path) is None

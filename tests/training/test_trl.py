@@ -198,7 +198,7 @@ def test_the_model_is_loaded_again_and_asked_a_held_out_row(results):
     assert f"Using the numbers {row['nums']}, create an equation that equals {row['target']}." in shown
     assert "<think>" in shown.partition("saved:")[2]
     assert "countdown: reward" in shown
-    assert "step 2/2  reward" in shown and "evaluation at step 2/2  reward" in shown
+    assert "step 2/2 success" in shown and "evaluation at step 2/2 success" in shown
 
 
 def test_the_logs_are_read_by_report_and_have_every_reward_and_reason(results, folder):

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperCommand, TyperOption
 
-from swift_rlvr.cli import chat, countdown, dataset, evaluate, rewards, train
+from swift_rlvr.cli import chat, countdown, dataset, doctor, evaluate, launch, rewards, train
 from swift_rlvr.errors import InputError
 
 
@@ -67,6 +67,8 @@ for group, name, command in (
 ):
     group.command(name, cls=Command)(command)
 app.command("train", cls=Command, context_settings=train.CONTEXT)(train.train)
+app.command("doctor", cls=Command, context_settings=doctor.CONTEXT)(doctor.doctor)
+app.command("rollout", cls=Command, context_settings=launch.CONTEXT)(launch.rollout)
 
 
 def main() -> None:

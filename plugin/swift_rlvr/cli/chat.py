@@ -10,19 +10,19 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from swift_rlvr.cli.dataset import DATASET, Json, UseHf
+from swift_rlvr.cli.dataset import DATASET, HubIsHf, Json
 from swift_rlvr.cli.render import plain, print_explanation
 from swift_rlvr.errors import InputError
 
 
 def chat(
-    model: Annotated[str, typer.Argument(help="A folder with a model or a checkpoint, or a hub id.")],
+    model: Annotated[str, typer.Argument(help="A folder with a model or a checkpoint, LoRA too, or a hub id.")],
     question: Annotated[str | None, typer.Argument(help="- reads standard input; without one: a conversation.")] = None,
     nums: Annotated[str | None, typer.Option(help='Ask a Countdown task: the numbers, such as "3 5 7".')] = None,
     target: Annotated[str | None, typer.Option(help="Countdown: the number to reach.")] = None,
     row: Annotated[str | None, typer.Option(metavar="DATASET", help=f"Ask a row of a dataset: {DATASET}")] = None,
     number: Annotated[int, typer.Option(min=1, help="Which row.")] = 1,
-    use_hf: UseHf = False,
+    use_hf: HubIsHf = False,
     system: Annotated[str | None, typer.Option(help='Instead of the one of the training; "" for none.')] = None,
     max_new_tokens: Annotated[int, typer.Option(help="The longest answer, in tokens.")] = 200,
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.7,
@@ -41,7 +41,7 @@ def chat(
     from swift_rlvr.evaluation.sampling import Policy, SamplingSettings
     from swift_rlvr.tasks.task import with_system
 
-    settings = SamplingSettings(model, temperature=temperature, max_new_tokens=max_new_tokens, seed=seed)
+    settings = SamplingSettings(model, temperature=temperature, max_new_tokens=max_new_tokens, seed=seed, use_hf=use_hf)
     if (nums is None) != (target is None):
         raise InputError('--nums and --target belong together, such as --nums "3 5 7" --target 22')
     if sum(option is not None for option in (question, nums, row)) > 1:

@@ -27,6 +27,7 @@ Dataset = Annotated[str, typer.Argument(help=DATASET)]
 Tokenizer = Annotated[str, typer.Option(help="A folder with the tokenizer and its chat template, or a hub id.")]
 System = Annotated[str | None, typer.Option(help="As ms-swift's --system: for rows that have no system prompt.")]
 UseHf = Annotated[bool, typer.Option("--use-hf", help="A NAME is read from Hugging Face, not from ModelScope.")]
+HubIsHf = Annotated[bool, typer.Option("--use-hf", help="Hub ids and a NAME are of Hugging Face, not of ModelScope.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
 
 

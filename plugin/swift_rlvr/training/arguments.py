@@ -6,7 +6,6 @@ The file has ms-swift's form: each key is a setting's name, and the variables un
 unless they are set already. transformers' HfArgumentParser derives the flags from the trainers' own dataclasses.
 """
 
-import json
 import os
 from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
@@ -15,9 +14,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-import yaml  # type: ignore[import-untyped]
-
 from swift_rlvr.errors import InputError
+from swift_rlvr.recipes import as_flag, read_recipe
 from swift_rlvr.rewards import Reward
 
 TRAINERS = {"scratch": "swift_rlvr.training.scratch", "trl": "swift_rlvr.training.trl"}
@@ -98,7 +96,12 @@ class Command:
 def read_command(words: Sequence[str]) -> Command:
     """Take a command line apart, read its file, and set the variables that the file has under ENV."""
     config = Path(words[0]) if words and not words[0].startswith("-") else None
-    options = {} if config is None else _read_config(config)
+    options: dict[str, Any] = {}
+    if config is not None:
+        recipe = read_recipe(config)
+        options = recipe.settings
+        for name, value in recipe.env.items():
+            os.environ.setdefault(name, value)
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
     parser.error = _fail  # type: ignore[method-assign]
     parser.add_argument("--trainer", choices=TRAINERS)
@@ -109,38 +112,8 @@ def read_command(words: Sequence[str]) -> Command:
     if trainer not in TRAINERS:
         raise InputError(f"{config}: trainer must be one of {', '.join(TRAINERS)}, got {trainer!r}")
     flagged = {word[2:].partition("=")[0].replace("-", "_") for word in flags if word.startswith("--")} - {"set"}
-    argv = [word for name, value in options.items() if name not in flagged for word in _as_flag(name, value)]
+    argv = [word for name, value in options.items() if name not in flagged for word in as_flag(name, value)]
     return Command(trainer, config, tuple(options), (*argv, *flags), own.help)
-
-
-def _read_config(path: Path) -> dict[str, Any]:
-    try:
-        config = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
-    except yaml.YAMLError as error:
-        raise InputError(f"{path}: not YAML ({error})") from error
-    if not isinstance(config, dict) or not all(isinstance(name, str) for name in config):
-        raise InputError(f"{path}: expected settings, such as `num_generations: 8`")
-    variables = config.pop("ENV", None) or {}
-    if not isinstance(variables, dict):
-        raise InputError(f"{path}: ENV: expected variables, such as `OMP_NUM_THREADS: 1`")
-    for name, value in variables.items():
-        os.environ.setdefault(str(name), str(value))
-    return config
-
-
-def _as_flag(name: str, value: Any) -> list[str]:
-    """A key of the file as flags; without a value it is as if it were not there.
-
-    >>> _as_flag("beta", 0.04), _as_flag("reward_funcs", ["countdown", "format"])
-    (['--beta=0.04'], ['--reward_funcs', 'countdown', 'format'])
-    """
-    if value is None:
-        return []
-    if isinstance(value, list):
-        return [f"--{name}", *map(str, value)]
-    return [f"--{name}={json.dumps(value) if isinstance(value, dict) else value}"]
 
 
 def _fail(message: str) -> NoReturn:

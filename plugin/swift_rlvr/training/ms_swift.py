@@ -3,15 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
-from swift.dataset import RowPreprocessor, SubsetDataset
-from swift.dataset.loader import DatasetLoader
-from swift.utils import get_logger
-
 from swift_rlvr.data.sources import SUFFIXES
 from swift_rlvr.jsonl import check_jsonl
 from swift_rlvr.tasks import Task
 from swift_rlvr.tasks.row_check import allowed_share, check_columns, check_rows
 from swift_rlvr.tasks.task import RowError
+from swift_rlvr.training.compat import DatasetLoader, RowPreprocessor, SubsetDataset, get_logger
 
 logger = get_logger()
 

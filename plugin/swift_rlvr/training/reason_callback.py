@@ -5,6 +5,7 @@
 logs `reasons/<reward class>/<reason>`, the share of the step's completions with that reason, next to ms-swift's
 `rewards/<reward class>/mean`, and writes `reasons.jsonl` beside ms-swift's completions.jsonl. It also ends a run that
 has diverged with `DivergedError`, before another checkpoint is written; the exit status of `swift rlhf` is then 1.
+ms-swift 3.12 has no `--callbacks`: there the plugin adds it to every GRPO training.
 """
 
 import math

@@ -1,24 +1,32 @@
-"""Carries weights from the trainer to the rollout server's workers, and their reports back, through a TCPStore.
+"""What trainer and rollout server tell each other while weights are synced; on a CPU the weights go the same way.
 
 ms-swift's protocol for one update: the trainer posts the tensors' names and shapes, the server starts its workers on
 ``update_*`` and answers 200 at once, the trainer broadcasts the tensors over a communicator and waits at a barrier.
-On GPUs NCCL is that communicator. Here it is `SyncCommunicator`, and the trainer's barrier waits until every worker has
-reported that its model holds the update, so that a failed update raises in the trainer instead of going unnoticed.
+Here the trainer's barrier waits until every worker has reported that its model holds the update, so that a failed one
+raises in the trainer instead of going unnoticed. The reports go through the TCPStore of a group: `Reports`.
+
+On a GPU the group is vLLM's ``StatelessProcessGroup`` with these reports, and NCCL carries the tensors. On a CPU it is
+`SyncGroup`, and its store carries them too.
 ``SWIFT_RLVR_SYNC_TIMEOUT`` (seconds, 120 unless set) is the longest that either side waits.
 """
 
 import os
 import socket
+import sys
 import threading
 import time
 import uuid
+from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 
 import torch
 from torch.distributed import DistError, TCPStore
 
-LOOPBACK = "127.0.0.1"
+from swift_rlvr.network import LOOPBACK
+
 _DONE = b"done"
 
 
@@ -46,20 +54,20 @@ def sync_timeout() -> float:
     return seconds("SWIFT_RLVR_SYNC_TIMEOUT", 120)
 
 
-class SyncGroup:
-    """The trainer (highest rank) and the server's workers (all other ranks; rank 0 holds the store).
-
-    Replaces vLLM's ``StatelessProcessGroup``; ms-swift uses its `create`, ``rank``, ``world_size`` and `barrier`.
-    """
+class Reports:
+    """A member of a group: the trainer (highest rank) or a worker of the server (rank 0 of them holds the store)."""
 
     def __init__(self, store: TCPStore, rank: int, world_size: int):
         self.store, self.rank, self.world_size = store, rank, world_size
         self.is_trainer = rank == world_size - 1
-        self._tensors = self._updates = 0
+        self._reports = 0
 
     @classmethod
-    def create(cls, host: str, port: int, rank: int, world_size: int) -> "SyncGroup":
+    def create(cls, host: str, port: int, rank: int, world_size: int) -> Any:
         """Join the group and make sure that the peers belong to this run and not to another behind the same port.
+
+        Args:
+            host: where rank 0 listens, and where the others find it; the workers are all on one machine.
 
         Raises:
             WeightSyncError: the others did not join within the time limit.
@@ -67,13 +75,14 @@ class SyncGroup:
         limit = timedelta(seconds=sync_timeout())
         try:
             if rank == 0:
-                # ms-swift asks for 0.0.0.0; nothing outside this machine takes part.
+                family = socket.AF_INET6 if ":" in host else socket.AF_INET
+                listener = socket.create_server((host, port), family=family)
                 store = TCPStore(
-                    LOOPBACK, port, is_master=True, timeout=limit, wait_for_workers=False, use_libuv=False,
-                    master_listen_fd=socket.create_server((LOOPBACK, port)).detach(),
+                    host, port, is_master=True, timeout=limit, wait_for_workers=False, use_libuv=False,
+                    master_listen_fd=listener.detach(),
                 )  # fmt: skip
             else:
-                store = _connect(LOOPBACK if host == "0.0.0.0" else host, port, limit)
+                store = _connect({"0.0.0.0": LOOPBACK, "::": "::1"}.get(host, host), port, limit)
             group = cls(store, rank, world_size)
             if group.is_trainer:
                 token = uuid.uuid4().hex
@@ -85,9 +94,52 @@ class SyncGroup:
             raise WeightSyncError(
                 f"no weight-sync connection between trainer and rollout server on port {port} within "
                 f"{limit.total_seconds():g} s: {error}. The rollout server's log has its side; another "
-                "process may hold the port (--vllm_server_group_port sets it)."
+                "process may hold the port (--vllm_server_group_port sets it), or the server was started by plain "
+                "`swift rollout` (start it with `python -m swift_rlvr.backend rollout`)."
             ) from error
         return group
+
+    def report(self, error: str = "") -> None:
+        """Worker: tell the trainer that it has come this far, or why not."""
+        self._guard(self.store.set, f"report/{self._reports}/{self.rank}", error.encode() or _DONE)
+        self._reports += 1
+
+    def barrier(self) -> None:
+        """Trainer: wait until every worker has made its next report. Workers: pass, they report when they have loaded.
+
+        Raises:
+            WeightSyncError: a worker failed, is gone, or did not report within the time limit.
+        """
+        if not self.is_trainer:
+            return
+        for worker in range(self.world_size - 1):
+            key = f"report/{self._reports}/{worker}"
+            report = self._guard(self.store.get, key)
+            if report != _DONE:
+                text = report.decode().strip()  # a traceback: its last line first, because messages are cut short
+                cause = text.rpartition("\n")[2]
+                raise WeightSyncError(f"the rollout server could not load the new weights: {cause}\n{text}")
+            self.store.delete_key(key)
+        self._reports += 1
+
+    def _guard(self, operation, key: str, *args):
+        start = time.monotonic()
+        try:
+            return operation(key, *args)
+        except DistError as error:
+            raise WeightSyncError(
+                f"weight sync stopped after {time.monotonic() - start:.1f} s (limit {sync_timeout():g} s, "
+                f"SWIFT_RLVR_SYNC_TIMEOUT): the {'rollout server' if self.is_trainer else 'trainer'} is gone or stuck; "
+                f"waiting for {key!r}: {error}"
+            ) from error
+
+
+class SyncGroup(Reports):
+    """Replaces vLLM's ``StatelessProcessGroup`` on a CPU, and hands tensors over too."""
+
+    def __init__(self, store: TCPStore, rank: int, world_size: int):
+        super().__init__(store, rank, world_size)
+        self._tensors = 0
 
     def send(self, tensor: torch.Tensor) -> None:
         """Trainer: hand ``tensor`` to the store; returns without waiting for the workers."""
@@ -108,39 +160,11 @@ class SyncGroup:
         if data:
             tensor.copy_(torch.frombuffer(bytearray(data), dtype=tensor.dtype).view(tensor.shape))
 
-    def report(self, error: str = "") -> None:
-        """Worker: tell the trainer that an update is done, or why it failed."""
-        self.store.set(f"report/{self._updates}/{self.rank}", error.encode() or _DONE)
-        self._updates += 1
-
     def barrier(self) -> None:
-        """Trainer: wait until every worker has reported the current update. Workers: pass, they report when loaded.
-
-        Raises:
-            WeightSyncError: a worker failed, is gone, or did not report within the time limit.
-        """
-        if not self.is_trainer:
-            return
-        for worker in range(self.world_size - 1):
-            key = f"report/{self._updates}/{worker}"
-            report = self._guard(self.store.get, key)
-            if report != _DONE:
-                raise WeightSyncError(f"the rollout server could not load the new weights:\n{report.decode()}")
-            self.store.delete_key(key)
-        for index in range(self._tensors):
-            self.store.delete_key(f"tensor/{index}")
-        self._updates += 1
-
-    def _guard(self, operation, key: str, *args):
-        start = time.monotonic()
-        try:
-            return operation(key, *args)
-        except DistError as error:
-            raise WeightSyncError(
-                f"weight sync stopped after {time.monotonic() - start:.1f} s (limit {sync_timeout():g} s, "
-                f"SWIFT_RLVR_SYNC_TIMEOUT): the {'rollout server' if self.is_trainer else 'trainer'} is gone or stuck; "
-                f"waiting for {key!r}: {error}"
-            ) from error
+        super().barrier()
+        if self.is_trainer:
+            for index in range(self._tensors):
+                self.store.delete_key(f"tensor/{index}")
 
 
 def _connect(host: str, port: int, limit: timedelta) -> TCPStore:
@@ -170,3 +194,22 @@ class SyncCommunicator:
     def broadcast(self, tensor: torch.Tensor, src: int, stream: object = None) -> None:
         """Send ``tensor`` if this rank is ``src``, else fill it."""
         self.group.send(tensor) if self.rank == src else self.group.receive(tensor)
+
+
+@contextmanager
+def deadline(what: str) -> Iterator[None]:
+    """End this process loudly if the block takes longer than the limit: nothing interrupts a call into CUDA or NCCL."""
+
+    def give_up() -> None:
+        side = "its peer, the trainer or the rollout server, is gone or stuck"
+        limit = f"within {sync_timeout():g} s (SWIFT_RLVR_SYNC_TIMEOUT)"
+        print(f"WeightSyncError: {what} did not end {limit}: {side}", file=sys.stderr, flush=True)
+        os._exit(1)
+
+    timer = threading.Timer(sync_timeout(), give_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

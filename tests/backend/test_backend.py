@@ -1,6 +1,6 @@
-"""The CPU backend's parts: the weight carrier between two real peers, the table of patches, the launcher.
+"""The backend's parts: the weight carrier between real peers, the tables of patches, the launcher.
 
-The whole of it, with the real server and trainers, is in tests/e2e.
+The whole of it, with the real server and trainers on a CPU, is in tests/e2e; what only GPUs use is in test_gpu.py.
 """
 
 import os
@@ -16,12 +16,12 @@ from unittest import mock
 import psutil
 import pytest
 import torch
-from swift_rlvr import cpu_backend
-from swift_rlvr.cpu_backend import __main__ as launcher
-from swift_rlvr.cpu_backend import replacements
-from swift_rlvr.cpu_backend.patching import Patch, PatchError, apply_patches
-from swift_rlvr.cpu_backend.table import SERVER, TORCHRUN, TRAINER
-from swift_rlvr.cpu_backend.weight_sync import SyncCommunicator, SyncGroup, WeightSyncError, seconds
+from swift_rlvr import backend
+from swift_rlvr.backend import __main__ as launcher
+from swift_rlvr.backend import replacements
+from swift_rlvr.backend.patching import Patch, PatchError, apply_patches
+from swift_rlvr.backend.table import CPU, GPU, TABLES, Table
+from swift_rlvr.backend.weight_sync import SyncCommunicator, SyncGroup, WeightSyncError, seconds
 from torch.distributed import TCPStore
 
 
@@ -33,7 +33,7 @@ def peers(monkeypatch):
 
     def connect(workers: int = 1) -> list[SyncCommunicator]:
         port, size = launcher.free_port(), workers + 1
-        groups = pool.map(lambda rank: SyncGroup.create("0.0.0.0", port, rank, size), range(size))
+        groups = pool.map(lambda rank: SyncGroup.create("127.0.0.1", port, rank, size), range(size))
         return [SyncCommunicator(group) for group in groups]
 
     yield connect
@@ -76,7 +76,7 @@ def test_a_reported_failure_raises_in_the_trainer_with_the_workers_words(peers):
     first, second, trainer = peers(2)
     first.group.report()
     second.group.report("KeyError: no parameter 'x'")
-    with pytest.raises(WeightSyncError, match="could not load the new weights:\nKeyError: no parameter 'x'"):
+    with pytest.raises(WeightSyncError, match="could not load the new weights: KeyError: no parameter 'x'"):
         trainer.group.barrier()
 
 
@@ -102,11 +102,6 @@ def test_a_tensor_of_another_size_is_an_error(peers):
 def listening_addresses(port: int) -> list[str]:
     connections = psutil.Process().net_connections("inet")
     return [c.laddr.ip for c in connections if c.status == psutil.CONN_LISTEN and c.laddr.port == port]
-
-
-def test_the_store_listens_on_the_loopback_interface_only(peers):
-    worker, _ = peers()
-    assert listening_addresses(worker.group.store.port) == ["127.0.0.1"]
 
 
 def test_a_port_that_somebody_else_holds_is_an_error_on_both_sides(monkeypatch):
@@ -140,7 +135,10 @@ def test_a_linear_layer_follows_its_weight():
     assert torch.equal(layer.cpu_linear(x, layer.weight, None), torch.full((1, 2), 6.0))
 
 
-@pytest.mark.parametrize("patch", SERVER + TORCHRUN + TRAINER, ids=lambda patch: patch.target)
+PATCHES = {patch.target: patch for table in (CPU, GPU) for patch in (*table.torchrun, *table.server, *table.trainer)}
+
+
+@pytest.mark.parametrize("patch", PATCHES.values(), ids=PATCHES)
 def test_every_patch_was_checked_with_the_installed_version(patch):
     assert version(patch.package).partition("+")[0] == patch.checked
 
@@ -158,25 +156,59 @@ def test_patching_twice_is_patching_once(monkeypatch):
     def make(original):
         return lambda: original() + 1
 
-    patch = Patch("torch", "1.0", "swift_rlvr.cpu_backend.replacements:example", make, "example")
+    patch = Patch("torch", "1.0", "swift_rlvr.backend.replacements:example", make, "example")
     apply_patches((patch,))
     apply_patches((patch,))
     assert replacements.example() == 2
 
 
-def test_with_an_accelerator_nothing_is_patched_and_swift_runs_as_it_is(monkeypatch):
+def test_with_another_accelerator_nothing_is_patched_and_swift_runs_as_it_is(monkeypatch):
     swift_main = pytest.importorskip("swift.cli.main")
     started = []
-    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(launcher, "visible_device", lambda: "npu")
     monkeypatch.setattr(swift_main, "cli_main", lambda: started.append(sys.argv))
     monkeypatch.setattr(sys, "argv", ["swift", "rlhf", "--model", "x"])
     before = dict(os.environ)
     launcher.main()
-    cpu_backend.register_vllm_plugin()
+    backend.register_vllm_plugin()
     assert started == [["swift", "rlhf", "--model", "x"]]
     assert dict(os.environ) == before
     layers = sys.modules.get("vllm.model_executor.layers.utils")
     assert not hasattr(getattr(layers, "dispatch_cpu_unquantized_gemm", None), "_swift_rlvr_patch")
+
+
+LOCAL = launcher.ONE_MACHINE.items()
+
+
+@pytest.mark.parametrize(
+    ("method", "flags", "environment", "local"),
+    [
+        ("rollout", "--host 127.0.0.1 --port 8000", {}, True),
+        ("rollout", "--host localhost", {}, True),
+        ("rollout", "--port 8000", {}, False),
+        ("rollout", "--host 10.0.0.5", {}, False),
+        ("rlhf", "--vllm_mode colocate", {"NNODES": "1"}, True),
+        ("rlhf", "--vllm_mode colocate", {"NNODES": "2"}, False),
+        ("rlhf", "--vllm_server_host 127.0.0.1 ::1 --beta 0", {}, True),
+        ("rlhf", "--vllm_server_host 127.0.0.1 gpu-7", {}, False),
+        ("rlhf", "--vllm-server-host=127.0.0.1", {}, True),
+        ("rlhf", "--vllm_server_base_url http://127.0.0.1:8000", {}, True),
+        ("rlhf", "--vllm_server_base_url http://10.0.0.5:8000", {}, False),
+    ],
+)
+def test_on_one_machine_every_socket_is_kept_on_the_loopback_interface(method, flags, environment, local):
+    environ = dict(environment)
+    launcher.set_environment("cuda", method, flags.split(), environ)
+    assert (environ.items() >= LOCAL) == local
+    assert local or not environ.keys() & launcher.ONE_MACHINE.keys()
+    assert environ[backend.LAUNCHED] == "cuda"
+
+
+def test_a_variable_that_is_set_stays():
+    environ = {"NCCL_SOCKET_IFNAME": "eth0", "VLLM_PLUGINS": "theirs"}
+    launcher.set_environment("cuda", "rlhf", [], environ)
+    assert environ["NCCL_SOCKET_IFNAME"] == "eth0"
+    assert environ["VLLM_PLUGINS"] == f"theirs,{launcher.PLUGIN}"  # ours belongs to the server
 
 
 COMMAND = """
@@ -212,7 +244,7 @@ def test_flags_recipes_errors_and_exit_codes_are_ms_swifts(arguments, output, co
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(swift_main.ROUTE_MAPPING, "rollout", "stand_in")
-    monkeypatch.setattr(launcher, "SERVER", ())
+    monkeypatch.setitem(TABLES, "cpu", Table((), (), ()))
     monkeypatch.setattr(launcher, "entry_points", lambda group: [SimpleNamespace(name=launcher.PLUGIN)])
 
     outcomes = []

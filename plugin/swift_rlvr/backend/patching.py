@@ -19,7 +19,7 @@ class Patch:
     checked: str  # the version of it that the patch was checked with
     target: str  # module:attribute or module:Class.attribute
     make: Callable[[Any], Any]  # takes the original and returns its replacement
-    reason: str  # what goes wrong on a CPU without it
+    reason: str  # what goes wrong without it
 
 
 def always(replacement: Any) -> Callable[[Any], Any]:
@@ -34,7 +34,7 @@ def apply_patches(patches: tuple[Patch, ...]) -> None:
     >>> sys.modules["toy"] = types.ModuleType("toy")
     >>> apply_patches((Patch("torch", "1.0", "toy:answer", lambda original: 42, "toy"),))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    swift_rlvr.cpu_backend.patching.PatchError: torch ... has no toy:answer, which the CPU backend replaces ...
+    swift_rlvr.backend.patching.PatchError: torch ... has no toy:answer, which swift-rlvr replaces ...
     """
     for patch in patches:
         module, _, path = patch.target.partition(":")
@@ -44,7 +44,7 @@ def apply_patches(patches: tuple[Patch, ...]) -> None:
             original = getattr(owner, attribute)
         except (ModuleNotFoundError, AttributeError) as error:
             raise PatchError(
-                f"{patch.package} {version(patch.package)} has no {patch.target}, which the CPU backend replaces "
+                f"{patch.package} {version(patch.package)} has no {patch.target}, which swift-rlvr replaces "
                 f"({patch.reason}). It was checked with {patch.package} {patch.checked}: install that version."
             ) from error
         if getattr(original, "_swift_rlvr_patch", None) != patch.target:

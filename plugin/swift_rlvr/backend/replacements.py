@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
-from swift_rlvr.cpu_backend import register_vllm_plugin
-from swift_rlvr.cpu_backend.weight_sync import LOOPBACK, SyncCommunicator, WeightSyncError, seconds
+from swift_rlvr.backend import register_vllm_plugin
+from swift_rlvr.backend.weight_sync import Reports, SyncCommunicator, WeightSyncError, deadline, seconds
+from swift_rlvr.network import LOOPBACK, is_loopback
 from swift_rlvr.parallel import end_with_parent
 
 _UPDATES = ("update_named_param", "update_flattened_params", "update_adapter_param", "update_adapter_flattened_param")
@@ -42,6 +43,51 @@ def do_nothing(*args, **kwargs) -> None: ...
 def broadcast(communicator: SyncCommunicator, tensors) -> None:
     for tensor in tensors:
         communicator.broadcast(tensor, src=communicator.rank)
+
+
+def reporting_group(process_group: Any):
+    """vLLM's group with reports in its store: what it sends and broadcasts, NCCL's id for example, stays as it is."""
+
+    class ReportingGroup(Reports, process_group):
+        def __init__(self, store, rank: int, world_size: int):
+            process_group.__init__(self, rank=rank, world_size=world_size, store=store)
+            Reports.__init__(self, store, rank, world_size)
+
+    return ReportingGroup
+
+
+def checked_nccl(communicator: Any):
+    """NCCL between trainer and workers: without it an error, and no broadcast that the other side never joins."""
+
+    class CheckedNccl(communicator):
+        def __init__(self, group: Reports, device, **options):
+            with deadline("NCCL's connection for the weights"):
+                super().__init__(group, device, **options)
+            if self.disabled:
+                raise WeightSyncError("NCCL cannot be loaded here, so no weights would reach the rollout server")
+
+        def broadcast(self, tensor: torch.Tensor, src: int, stream=None) -> None:
+            """A worker reports that it is about to receive, or has failed before: NCCL would wait for it forever."""
+            self.group.barrier() if self.rank == src else self.group.report()
+            with deadline("a broadcast of weights"):
+                super().broadcast(tensor, src, stream)
+                if stream is not None:
+                    stream.synchronize()
+
+    return CheckedNccl
+
+
+def loopback_sync(init_communicator):
+    """The weights' port is opened where the server listens: on loopback only, unless it can be reached from outside."""
+
+    @functools.wraps(init_communicator)
+    async def init(self, request):
+        if is_loopback(self.args.host):
+            host = "::1" if ":" in self.args.host else LOOPBACK
+            request = request.model_copy(update={"host": host})
+        return await init_communicator(self, request)
+
+    return init
 
 
 def loopback_store(store_class):
@@ -81,7 +127,7 @@ def reporting_worker(extension: Any):
         def init_communicator(self, host: str, port: int, world_size: int) -> None:
             super().init_communicator(host, port, world_size)
             self._loaded_parameters: set[str] = set()
-            model = self.model_runner.model
+            model = self.get_model()
             load_weights = type(model).load_weights
 
             def remember(weights):
@@ -98,14 +144,18 @@ def reporting_worker(extension: Any):
 
         def _finish_update(self) -> None:
             loaded, self._loaded_parameters = self._loaded_parameters, set()
-            missing = {name for name, _ in self.model_runner.model.named_parameters()} - loaded
-            if missing:
+            missing = {name for name, _ in self.get_model().named_parameters()} - loaded
+            # As in vLLM itself: a quantized model has parameters that no checkpoint holds.
+            if missing and self.model_runner.model_config.quantization is None:
                 raise WeightSyncError(f"the update left out {len(missing)} parameters: {sorted(missing)[:5]} ...")
             super().process_weights_after_loading()
 
-        def _report(self, update, *args) -> None:
+        def _report(self, update, *args, **kwargs) -> None:
+            from swift.pipelines.infer import rollout
+
             try:
-                update(*args)
+                update(*args, **kwargs)
+                rollout.synchronize()  # what fails on a GPU shows only now
             except BaseException:
                 if self.communicator is not None:
                     self.communicator.group.report(traceback.format_exc())
@@ -113,7 +163,11 @@ def reporting_worker(extension: Any):
             self.communicator.group.report()
 
     def reported(name):
-        return lambda self, *args: self._report(getattr(super(ReportingWeightSync, self), name), *args)
+        @functools.wraps(getattr(extension, name))
+        def update(self, *args, **kwargs):
+            self._report(getattr(super(ReportingWeightSync, self), name), *args, **kwargs)
+
+        return update
 
     for name in _UPDATES:
         setattr(ReportingWeightSync, name, reported(name))
@@ -136,6 +190,41 @@ def checked_client(client: Any):
                 communicator.group.barrier()
 
     return CheckedVLLMClient
+
+
+def without_old_policy(log_probs):
+    """No forward pass for the old policy where it is the policy itself; the loss then takes its own log probabilities.
+
+    `GRPOTrainer.old_policy` is ms-swift's own answer to whether they can differ, which 4.6.0 no longer asks. A teacher
+    and a KL term in the reward read the old policy's log probabilities before the loss.
+    """
+
+    def log_probs_where_needed(self, model, *args, **kwargs):
+        for_old_policy = model is self.model and model.training and not torch.is_grad_enabled()
+        read_elsewhere = self.kl_in_reward or self._has_teacher_explicit() or self.ref_model is None
+        if for_old_policy and not (self.old_policy() or read_elsewhere):
+            return None, None
+        return log_probs(self, model, *args, **kwargs)
+
+    return log_probs_where_needed
+
+
+def alike_lengths_together(split_by_mini_batches):
+    """Micro-batches of completions of like length, where all of them make one step: the same gradient, less padding.
+
+    Left alone with `log_entropy`, whose values are written beside the completions in the order of the micro-batches.
+    """
+
+    def response_tokens(sample) -> int:
+        # a list of ids, or with several turns a list of such lists
+        return sum(len(ids) if isinstance(ids, list) else 1 for ids in sample.response_token_ids)
+
+    def split(self, samples):
+        if not (self.old_policy() or self.args.log_entropy or self.template.sequence_parallel_size > 1):
+            samples = sorted(samples, key=response_tokens)
+        return split_by_mini_batches(self, samples)
+
+    return split
 
 
 def prompt_shutdown(lifespan):

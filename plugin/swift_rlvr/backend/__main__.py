@@ -1,0 +1,116 @@
+"""The launcher: commands, flags, messages and exit codes are ms-swift's.
+
+``SWIFT_RLVR_SUPERVISOR``, the id of the process that starts it, ends the launcher when that process dies.
+"""
+
+import argparse
+import os
+import runpy
+import sys
+from collections.abc import Mapping, MutableMapping, Sequence
+from importlib.metadata import entry_points
+from urllib.parse import urlsplit
+
+from swift_rlvr.backend import LAUNCHED
+from swift_rlvr.backend.patching import Patch, apply_patches
+from swift_rlvr.models import visible_device
+from swift_rlvr.network import LOOPBACK, free_port, is_loopback
+from swift_rlvr.parallel import end_with_parent
+
+PLUGIN = "swift_rlvr_backend"
+SUPERVISOR = "SWIFT_RLVR_SUPERVISOR"
+
+# Defaults: a variable that is set stays.
+ONE_MACHINE = {
+    "GLOO_SOCKET_IFNAME": "lo",
+    "MASTER_ADDR": LOOPBACK,
+    "NCCL_SOCKET_IFNAME": "lo",
+    "VLLM_HOST_IP": LOOPBACK,
+}
+ENVIRONMENT = {
+    "cuda": {"VLLM_NO_USAGE_STATS": "1"},
+    "cpu": {
+        "DS_ACCELERATOR": "cpu",
+        # Server and ranks share the cores: one thread each, which does not spin while it waits.
+        "OMP_NUM_THREADS": "1",
+        "OMP_WAIT_POLICY": "PASSIVE",
+        "TOKENIZERS_PARALLELISM": "false",
+        "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        # The engine runs in the worker's process: no exchange between two processes at every token.
+        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+        # Only ours: ms-swift's own vLLM plugin needs torchvision, which is not installed beside a CPU build of torch.
+        "VLLM_PLUGINS": PLUGIN,
+        "VLLM_NO_USAGE_STATS": "1",
+    },
+}
+
+
+def main() -> None:
+    """Run ``swift`` with the arguments of this process."""
+    if supervisor := os.environ.pop(SUPERVISOR, None):
+        end_with_parent()
+        if os.getppid() != int(supervisor):  # it died before the line above
+            raise SystemExit(1)
+    # Only now: these imports take seconds.
+    from swift.cli.main import ROUTE_MAPPING, cli_main, get_torchrun_args, parse_yaml_args
+
+    from swift_rlvr.backend.table import TABLES
+
+    method = sys.argv[1].replace("_", "-") if len(sys.argv) > 1 else ""
+    device = visible_device()
+    if device not in TABLES or method not in ROUTE_MAPPING or (device == "cuda" and method not in {"rollout", "rlhf"}):
+        cli_main()
+        return
+    table, argv, rank = TABLES[device], sys.argv[2:], "LOCAL_RANK" in os.environ
+    if rank:
+        end_with_parent()
+    else:
+        parse_yaml_args(argv)
+        set_environment(device, method, argv, os.environ)
+        torchrun_args = get_torchrun_args()
+        if torchrun_args is not None and method in {"pt", "sft", "rlhf", "infer"}:
+            if "MASTER_PORT" not in os.environ and os.environ.get("NNODES", "1") == "1":
+                torchrun_args += ["--master_port", str(free_port())]
+            ranks = ["-m", "swift_rlvr.backend", method, *argv]
+            run("torch.distributed.run", [*torchrun_args, *ranks], table.torchrun)
+            return
+    if method == "rollout" and not any(entry.name == PLUGIN for entry in entry_points(group="vllm.general_plugins")):
+        raise SystemExit("vLLM finds no plugin of swift-rlvr, which is not installed: `pip install -e . --no-deps`")
+    run(ROUTE_MAPPING[method], argv, table.server if method == "rollout" else table.trainer)
+
+
+def set_environment(device: str, method: str, argv: Sequence[str], environ: MutableMapping[str, str]) -> None:
+    """Set what is missing in `environ` for a command with the flags `argv`."""
+    here = device == "cpu" or on_one_machine(method, argv, environ)
+    environ[LAUNCHED] = device
+    for name, value in {**ENVIRONMENT[device], **(ONE_MACHINE if here else {})}.items():
+        environ.setdefault(name, value)
+    if PLUGIN not in (plugins := environ.get("VLLM_PLUGINS", PLUGIN).split(",")):
+        environ["VLLM_PLUGINS"] = ",".join([*filter(None, plugins), PLUGIN])
+
+
+def on_one_machine(method: str, argv: Sequence[str], environ: Mapping[str, str]) -> bool:
+    """Whether a command keeps everything on this machine: one node, and every server on its loopback interface.
+
+    >>> on_one_machine("rlhf", ["--vllm_server_host", "127.0.0.1"], {}), on_one_machine("rollout", [], {})
+    (True, False)
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--host", "--vllm_server_host", "--vllm-server-host", nargs="*", dest="hosts")
+    parser.add_argument("--vllm_server_base_url", "--vllm-server-base-url", nargs="*", dest="urls", default=[])
+    flags, _ = parser.parse_known_args(argv)
+    servers = flags.hosts or (["0.0.0.0"] if method == "rollout" else [])  # ms-swift's default
+    servers += [urlsplit(url).hostname or "" for url in flags.urls]
+    return environ.get("NNODES", "1") == "1" and all(map(is_loopback, servers))
+
+
+def run(module: str, argv: list[str], patches: tuple[Patch, ...]) -> None:
+    """Run ``python -m module`` patched, in this process, so that signals reach the process they are meant for."""
+    apply_patches(patches)
+    sys.argv[1:] = argv
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""What the supervisor sees and shows of a run: log files as they grow, and the terminal."""
+
+import re
+import time
+from pathlib import Path
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+# What a program does from the line of its log on that holds the text, the last first.
+PHASES = {
+    "server": {
+        "Uvicorn running on": "ready",
+        "Capturing CUDA graph": "capturing CUDA graphs",
+        "Loading safetensors": "loading weights",
+        "Setting max_model_len": "starting vLLM",
+        "Started server process": "starting its worker",
+        "": "importing vLLM",
+    },
+    "trainer": {
+        "Saving model checkpoint": "training",
+        "The logging file will be saved": "making the first step",
+        "Connected to vLLM server": "loading model and data",
+        "Start connecting to vLLM server": "waiting for the server",
+        "": "importing ms-swift",
+    },
+}
+EVERY = 10  # seconds between two lines about waiting where there is no terminal
+
+
+class Tail:
+    """The lines that are added to a file, as they become whole. Of one that a progress bar rewrites, its last state."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.start = self._offset = path.stat().st_size if path.is_file() else 0
+        self._rest = b""
+
+    def lines(self) -> list[str]:
+        """Those that were added since the last call."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self._offset)
+                added = file.read()
+        except FileNotFoundError:
+            return []
+        self._offset += len(added)
+        *lines, self._rest = (self._rest + added).split(b"\n")
+        return [line.decode("utf-8", "replace").rstrip("\r").rpartition("\r")[2] for line in lines]
+
+
+def last_lines(path: Path, start: int = 0, count: int = 20, first_error: bool = False) -> list[str]:
+    """The end of a log that says why its program failed; [] where there is no log.
+
+    Of what torchrun's ranks print, only the rank's that failed first, and not how torchrun stops the others.
+
+    Args:
+        start: bytes at the beginning that belong to an earlier run.
+        first_error: end with the first error, not with the last.
+    """
+    try:
+        text = path.read_bytes()[start:].decode("utf-8", "replace")
+    except OSError:
+        return []
+    root = re.search(r"Root Cause.*?rank\s*:\s*(\d+)", text, re.DOTALL)
+    lines = []
+    for line in (line.rstrip("\r").rpartition("\r")[2].rstrip() for line in text.split("\n")):
+        if re.match(r"[WE]\d{4} .*torch/distributed/elastic|torch\.distributed\.elastic\..*ChildFailedError", line):
+            break
+        if line and not _NOISE.search(line):
+            lines.append(line if len(line) <= 300 else f"{line[:297]}...")
+    own = [line for line in lines if root and line.startswith(f"[rank{root[1]}]")]
+    if own:
+        lines = own
+    else:  # to the end of the last error; what follows is of programs that were stopped because of it
+        ends = [i for i, line in enumerate(lines) if _EXCEPTION.match(line)]
+        if ends and (first_error or len(lines) - ends[-1] < 50):
+            lines = lines[: ends[0 if first_error else -1] + 1]
+    return lines[-count:]
+
+
+_NOISE = re.compile(r"\d+%\||Warning: |^  return func\(|^  super\(\)\.__init__\(|^\s*\{'(loss|train_runtime)'")
+_EXCEPTION = re.compile(r"(\[rank\d+\]: )?([A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Killed)): ?")
+
+
+def exception(lines: list[str]) -> str | None:
+    """The last exception in a log's lines, such as "OSError: [Errno 28] No space left on device"."""
+    found = [line for line in lines if _EXCEPTION.match(line)]
+    return re.sub(r"^\[rank\d+\]: ", "", found[-1]) if found else None
+
+
+class Display:
+    """Prints lines, and shows below them what is going on; without a terminal a line now and then says it."""
+
+    def __init__(self, console: Console):
+        self.console, self.phase = console, ""
+        columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=16), TimeElapsedColumn()
+        self._live = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._started = self._printed = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        self._bar = self._live.add_task("", total=None)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._live.stop()
+
+    def print(self, text: str, style: str | None = None, highlight: bool = False) -> None:
+        self.console.print(text, markup=False, highlight=highlight, soft_wrap=True, style=style)
+
+    def waiting(self, phase: str) -> None:
+        """Say what is waited for."""
+        now = time.monotonic()
+        self._live.update(self._bar, description=phase)
+        if not self.console.is_terminal and (now - self._printed >= EVERY or not self.phase):
+            self._printed = now
+            self.print(f"{now - self._started:4.0f} s  {phase}")
+        self.phase = phase
+
+    def step(self, text: str, step: int, last: int) -> None:
+        """Print the line of a step that was made."""
+        self.print(text, highlight=True)
+        self._live.update(self._bar, description=f"step {min(step + 1, last)} of {last}", total=last, completed=step)

@@ -1,0 +1,423 @@
+"""Starts a plan's programs, watches them, shows one line a step, and ends loudly when something goes wrong.
+
+    status = supervise(make_plan(["scripts/configs/countdown_3gpu.yaml"]), Console())
+
+What ms-swift, vLLM and DeepSpeed print goes to server.log and trainer.log in the run's folder. Whatever ends a run,
+none of its processes is left and none of its ports is taken. Every process of a run has MARK in its environment;
+torchrun's ranks leave the process group, so that a signal to the group would not reach them.
+"""
+
+import fcntl
+import http.client
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from swift_rlvr.errors import InputError
+from swift_rlvr.jsonl import LineError, parse_object
+from swift_rlvr.launch.plan import Plan, Process
+from swift_rlvr.launch.progress import PHASES, Display, Tail, exception, last_lines
+from swift_rlvr.network import is_held
+from swift_rlvr.recipes import VARIABLES
+from swift_rlvr.runs.folder import LOG, checkpoints, missing, whole_checkpoints
+from swift_rlvr.runs.log import cut_logs, line
+
+MARK = "SWIFT_RLVR_RUN"
+# `python -m swift_rlvr.backend` ends with the process of this id, also where that is killed.
+SUPERVISOR = "SWIFT_RLVR_SUPERVISOR"
+# Where a script is the command that a user types: what stands for `swift-rlvr train NAME`, as in "bash scripts/x.sh".
+SCRIPT = "SWIFT_RLVR_SCRIPT"
+
+# rollout_correction/k3_kl is the mean over tokens of r - log(r) - 1, r the ratio of the trainer's probability of a
+# sampled token to the server's. With equal weights it shows rounding: below 1e-8 in float32 on a CPU (measured), and
+# 0.001 to 0.015 is usual for bfloat16 in other frameworks. Weights that are not updated any more drift away.
+K3_KL, K3_LIMIT, K3_STEPS = "rollout_correction/k3_kl", 0.05, 3  # logged steps in a row
+
+GRACE = 6  # seconds that a program has to end before it is killed
+STALL = 600  # seconds without a step, or ten times the longest step if that is more: worth a line
+_REPEATED = (
+    *(*VARIABLES, "ROLLOUT_GPUS", "TRAIN_GPUS", "PROCESSES", "START_SERVER", "SERVER_TIMEOUT", "RESTARTS", "VERBOSE"),
+    *("NNODES", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES"),
+)
+
+
+@dataclass(frozen=True)
+class End:
+    """How a run ended.
+
+    log, start: which log says why, from which byte; first_error: in its first error from there on, not in the last.
+    of_server: a server that was ready ended.
+    """
+
+    status: int
+    cause: str = ""
+    log: Path | None = None
+    start: int = 0
+    first_error: bool = False
+    of_server: bool = False
+
+
+def supervise(plan: Plan, console: Console) -> int:
+    """Run a plan to its end.
+
+    Returns:
+        The exit status: 0, 1 for any failure, 3 where training diverged, 130 and 143 for Ctrl-C and SIGTERM.
+
+    Raises:
+        InputError: another run writes into the same folder.
+    """
+    plan.trainer.log.parent.mkdir(parents=True, exist_ok=True)
+    with plan.trainer.log.open("ab") as log:
+        try:  # held by whoever has the file open from here: this process, and the trainer's if this one is killed
+            if plan.node_rank == 0:
+                fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{plan.output}: another run is writing there", "output_dir") from None
+        with _signals() as received:
+            return _supervise(plan, console, log, received)
+
+
+def _supervise(plan: Plan, console: Console, log: Any, received: list[int]) -> int:
+    if plan.resume and plan.node_rank == 0:
+        _go_back(plan.output, plan.resume, console)
+    restarts = 0
+    while True:
+        run = _Run(plan, console, received)
+        end = run.to_its_end(log)
+        if not end.of_server or restarts == plan.variables.restarts or received:
+            return _report(end, plan, console)
+        restarts += 1
+        plan = _restarted(plan, console, f"restart {restarts} of {plan.variables.restarts}")
+
+
+class _Run:
+    """One start of the programs. step: the last one that was logged."""
+
+    def __init__(self, plan: Plan, console: Console, received: list[int]):
+        self.plan, self.received, self.display = plan, received, Display(console)
+        self.id = uuid.uuid4().hex
+        self.children: dict[str, subprocess.Popen[bytes]] = {}
+        self.tails: dict[str, Tail] = {}
+        self.phases: dict[str, str] = {}
+        self.steps, self.step = Tail(plan.output / LOG), 0
+        self.ready, self.high_kl = False, 0
+        self.failure: End | None = None
+        self.failed_rank = ""  # which one torchrun says has failed, and how
+        self.workers: set[int] = set()  # the server's processes when it was ready
+        self.started = self.last_step = time.monotonic()
+        self.longest = STALL / 10  # seconds between two logged steps
+
+    def to_its_end(self, trainer_log: Any) -> End:
+        with self.display:
+            try:
+                end = self._watch(trainer_log)
+                if end.status:
+                    self.display.print(f"Error: {end.cause}", "red")
+                return end
+            finally:
+                self._stop()
+
+    def _watch(self, trainer_log: Any) -> End:
+        plan = self.plan
+        # A model of the hub is downloaded by the server first, and not by both at once.
+        alone = plan.server is not None and not Path(str(plan.settings.get("model", ""))).is_dir()
+        asked = 0.0
+        while True:
+            now = time.monotonic()
+            if self.received:
+                name = signal.Signals(self.received[0]).name
+                return End(128 + self.received[0], f"stopped by {name}{self._when()}")
+            if plan.server and "server" not in self.children:
+                self.phases["server"] = f"waiting for port {plan.ports[0]}, which a server has just left"
+                if not is_held(plan.ports[0]):
+                    with plan.server.log.open("ab") as log:
+                        self._start(plan.server, log)
+            if plan.server and not self.ready and now - asked > 0.5:
+                self.ready, asked = self._is_healthy(), now
+                self.workers = set(members(f"{self.id}/server")) if self.ready else set()
+                if not self.ready and now - self.started > plan.variables.server_timeout:
+                    cause = f"the rollout server is not ready after {now - self.started:.0f} s (SERVER_TIMEOUT)"
+                    return self._end("server", cause) if "server" in self.children else End(1, cause)
+            if "trainer" not in self.children and (self.ready or not alone):
+                self._start(plan.trainer, trainer_log)
+            self._read()
+            end = self.failure or self._ended()
+            if end:
+                return end
+            if self.step and now - self.last_step > 10 * self.longest:
+                minutes = (now - self.last_step) / 60
+                self.display.print(f"no step for {minutes:.0f} minutes; {plan.trainer.log} may say why", "yellow")
+                self.longest *= 2
+            if not self.step:
+                phases = [f"{name}: {phase}" for name, phase in self.phases.items()]
+                self.display.waiting(", ".join(phases))
+            time.sleep(0.1)
+
+    def _start(self, process: Process, log: Any) -> None:
+        self.tails[process.name] = Tail(process.log)
+        self.phases[process.name] = PHASES[process.name][""]
+        env = {**os.environ, **_without_proxy(os.environ, self.plan.hosts), **process.env}
+        env |= {"PYTHONUNBUFFERED": "1", SUPERVISOR: str(os.getpid()), MARK: f"{self.id}/{process.name}"}
+        self.children[process.name] = subprocess.Popen(
+            process.argv, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=env,
+            start_new_session=True,
+        )  # fmt: skip
+
+    def _read(self) -> None:
+        """What the programs have written since the last time."""
+        for name, tail in self.tails.items():
+            for text in tail.lines():
+                if self.plan.variables.verbose and text.strip():
+                    self.display.print(f"[{name}] {text}")
+                phase = next(phase for sign, phase in PHASES[name].items() if sign in text)
+                if phase != PHASES[name][""]:
+                    self.phases[name] = phase
+                if name == "server" and (failed := re.search(r"Method execution failed: (\w+)", text)):
+                    cause = f"the rollout server failed in `{failed[1]}`"
+                    if failed[1] == "collective_rpc":
+                        cause += ", most likely an update of the weights; it would go on sampling from old ones"
+                    start = tail.path.read_bytes().index(failed[0].encode(), tail.start)
+                    end = replace(self._end("server", cause), start=start, first_error=True)
+                    self.failure = self.failure or end
+                if name == "trainer" and (failed := re.search(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+)", text)):
+                    self.failed_rank = f"rank {failed[2]} of the trainer {in_words(int(failed[1]))}"
+        for text in self.steps.lines():
+            with suppress(LineError):
+                self._log(parse_object(text))
+
+    def _log(self, row: Mapping[str, Any]) -> None:
+        """Show a line of the trainer's log, and stop where it shows that the server has other weights."""
+        if "global_step/max_steps" not in row or "train_runtime" in row:
+            return
+        now = time.monotonic()
+        self.longest = max(self.longest, now - self.last_step) if self.step else self.longest
+        self.last_step = now
+        self.step, last = map(int, row["global_step/max_steps"].split("/"))
+        self.display.step(line(row), self.step, last)
+        if K3_KL in row:
+            self.high_kl = self.high_kl + 1 if (row[K3_KL] or 0) > K3_LIMIT else 0
+            if self.high_kl == K3_STEPS:
+                cause = (
+                    f"the rollout server samples with other weights than the trainer's: in {K3_STEPS} logged steps "
+                    f"in a row {K3_KL} was above {K3_LIMIT}, last {row[K3_KL]:.2g}; an update must have been lost"
+                )
+                self.failure = self.failure or End(1, cause + self._when())
+
+    def _ended(self) -> End | None:
+        server, trainer = self.children.get("server"), self.children.get("trainer")
+        if trainer and trainer.poll() == 0:
+            self._read()
+            return self.failure or End(0)
+        has_failed = trainer is not None and (trainer.poll() is not None or self.failed_rank)
+        if not has_failed and (server is None or server.poll() is None):
+            return None
+        if server and server.poll() is None:  # killed, it can take the trainer with it before it is gone itself
+            with suppress(subprocess.TimeoutExpired):
+                server.wait(0.5)
+        self._read()
+        if self.failure:
+            return self.failure
+        if server and server.poll() is not None:
+            end = self._end("server", f"the rollout server {in_words(server.returncode)}")
+            return replace(end, of_server=self.ready)
+        assert trainer is not None
+        cause = self.failed_rank or f"the trainer {in_words(trainer.returncode)}"
+        if not self.workers <= set(members(f"{self.id}/server")):
+            return replace(self._end("server", f"a worker of the rollout server is gone, and {cause}"), of_server=True)
+        return self._end("trainer", cause)
+
+    def _end(self, name: str, cause: str) -> End:
+        return End(1, cause + self._when(), self.tails[name].path, self.tails[name].start)
+
+    def _when(self) -> str:
+        return f", after step {self.step}" if self.step else ", before the first step"
+
+    def _is_healthy(self) -> bool:
+        """Asked directly, whatever proxy is set. We hang up first: who does holds the port for another minute."""
+        host = "127.0.0.1" if self.plan.hosts[0] in ("0.0.0.0", "::") else self.plan.hosts[0]
+        connection = http.client.HTTPConnection(host, self.plan.ports[0], timeout=2)
+        try:
+            connection.request("GET", "/health/")
+            response = connection.getresponse()
+            response.read()
+            return response.status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def _stop(self) -> None:
+        """End all processes, the trainer first: its connections hang up, and the server's port is free at once."""
+        for name in ("trainer", "server"):
+            child = self.children.get(name)
+            if child is None:
+                continue
+            self.display.waiting(f"stopping the {name}")
+            _send(signal.SIGTERM, [child.pid] if child.poll() is None else members(f"{self.id}/{name}"))
+            end = time.monotonic() + GRACE
+            while left := members(f"{self.id}/{name}"):
+                now = time.monotonic()
+                if now > end or len(self.received) > 1:
+                    _send(signal.SIGKILL, left)
+                if now > end + GRACE:
+                    self.display.print(f"cannot be killed, and left behind: {', '.join(map(str, left))}", "red")
+                    break
+                child.poll()
+                time.sleep(0.1)
+            child.poll()
+
+
+def _send(number: int, processes: Sequence[int]) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, number)
+
+
+def members(mark: str) -> list[int]:
+    """The ids of the processes that are alive and have this MARK in their environment."""
+    alive, entry = [], f"{MARK}={mark}".encode()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or is not ours
+            if entry in (folder / "environ").read_bytes().split(b"\0"):
+                alive.append(int(folder.name))
+    return alive
+
+
+def in_words(status: int) -> str:
+    """
+    >>> in_words(1)
+    'ended with exit status 1'
+    >>> in_words(-9)
+    'was killed by SIGKILL, which the system also sends when memory runs out'
+    """
+    if status >= 0:
+        return f"ended with exit status {status}"
+    hints = {
+        signal.SIGKILL: ", which the system also sends when memory runs out",
+        signal.SIGXFSZ: ": a file grew over the allowed size",
+        signal.SIGBUS: ": shared memory or a disk is full",
+    }
+    if -status not in set(signal.Signals):
+        return f"was killed by signal {-status}"
+    return f"was killed by {signal.Signals(-status).name}{hints.get(signal.Signals(-status), '')}"
+
+
+def command_to_resume(argv: Sequence[str], environ: Mapping[str, str] | None = None) -> str:
+    """The command of this process, as it goes on from the last checkpoint.
+
+    >>> command_to_resume(["/bin/swift-rlvr", "train", "countdown", "--beta", "0.04"], {"OUTPUT": "my run"})
+    "OUTPUT='my run' RESUME=1 swift-rlvr train countdown --beta 0.04"
+    >>> command_to_resume(["/bin/swift-rlvr", "train", "countdown", "--beta", "0"], {SCRIPT: "bash scripts/x.sh"})
+    'RESUME=1 bash scripts/x.sh --beta 0'
+    """
+    environ = os.environ if environ is None else environ
+    names = [name for name in environ if name in _REPEATED or name.startswith("EXTERNAL_")]
+    variables = [f"{name}={shlex.quote(environ[name])}" for name in names if environ[name] or name.startswith("CUDA")]
+    program, *words = argv
+    command = "python -m swift_rlvr.cli" if program.endswith(".py") else Path(program).name
+    if SCRIPT in environ:
+        command, words = environ[SCRIPT], words[2:]
+    return " ".join([*variables, "RESUME=1", command, *map(shlex.quote, words)])
+
+
+def _report(end: End, plan: Plan, console: Console) -> int:
+    """Say how the run ended, and how it goes on."""
+
+    def say(text: str, style: str | None = None) -> None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True, style=style)
+
+    kept, whole = checkpoints(plan.output), whole_checkpoints(plan.output)
+    if end.status == 0:
+        say(f"trained; the last checkpoint is {kept[-1]}" if kept else "trained; no checkpoint was asked for")
+        return 0
+    lines = last_lines(end.log, end.start, first_error=end.first_error) if end.log else []
+    error = exception(lines)
+    status = 3 if error and "DivergedError" in error else end.status
+    if error:
+        say(error, "red")
+    if lines:
+        say(f"The end of {end.log}:")
+        for text in lines:
+            say(f"  {text}", "dim")
+    until = time.monotonic() + 5  # a process that was killed closes its sockets a moment after it is gone from /proc
+    while (listening := [port for port in _own_ports(plan) if _is_listening(port)]) and time.monotonic() < until:
+        time.sleep(0.1)
+    if listening:
+        say(f"still in use, by a program that is not of this run: port {', '.join(map(str, listening))}")
+    for path in reversed(kept):
+        if path in whole:
+            break
+        say(f"{path} is skipped: it lacks {missing(path)}")
+    if status == 3:
+        say(f"the last checkpoint is {whole[-1]}" if whole else "there is no checkpoint to go on from")
+    elif whole:
+        say(f"To go on from {whole[-1]}:\n  {command_to_resume(sys.argv)}")
+    else:
+        say("There is no checkpoint to go on from; another start needs another folder, or this one moved away.")
+    return status
+
+
+def _go_back(folder: Path, checkpoint: Path | None, console: Console) -> None:
+    """Take what came after a checkpoint out of the logs, and say so."""
+    step = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
+    lost = cut_logs(folder, step)
+    again = f"; steps {step + 1} to {lost} are made again" if lost else ""
+    start = f"{checkpoint}" if checkpoint else "the beginning"
+    console.print(f"going on from {start}{again}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _restarted(plan: Plan, console: Console, why: str) -> Plan:
+    """The plan that goes on from the last whole checkpoint: the trainer cannot connect to a new server."""
+    console.print(f"the rollout server is gone: {why}", markup=False, highlight=False, soft_wrap=True, style="yellow")
+    checkpoint = next(reversed(whole_checkpoints(plan.output)), None)
+    _go_back(plan.output, checkpoint, console)
+    if checkpoint is None:
+        return plan
+    argv = (*plan.trainer.argv, "--resume_from_checkpoint", str(checkpoint))
+    return replace(plan, trainer=replace(plan.trainer, argv=argv), resume=checkpoint)
+
+
+def _own_ports(plan: Plan) -> list[int]:
+    return [*([*plan.ports, *plan.sync_ports] if plan.server else []), plan.master_port]
+
+
+def _is_listening(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _without_proxy(environ: Mapping[str, str], hosts: Sequence[str]) -> dict[str, str]:
+    """no_proxy for requests between the programs: through a proxy they would not arrive.
+
+    >>> _without_proxy({"NO_PROXY": "intranet"}, ["127.0.0.1"])["no_proxy"]
+    'intranet,127.0.0.1,localhost'
+    """
+    before = [name for key in ("no_proxy", "NO_PROXY") for name in environ.get(key, "").split(",") if name]
+    value = ",".join(dict.fromkeys([*before, "127.0.0.1", "localhost", *hosts]))
+    return {"no_proxy": value, "NO_PROXY": value}
+
+
+@contextmanager
+def _signals() -> Iterator[list[int]]:
+    """The signals to end that arrive inside the block, in order."""
+    received: list[int] = []
+    names = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {name: signal.signal(name, lambda number, frame: received.append(number)) for name in names}
+    try:
+        yield received
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)

@@ -1,0 +1,167 @@
+"""Finding and loading what is evaluated: folders, hub ids and real LoRA adapters; and vLLM's engine beside CUDA."""
+
+import json
+import os
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+from commands import ran
+from paths import DATASETS
+from rich.console import Console
+from swift_rlvr.errors import InputError
+from swift_rlvr.evaluation import evaluate as evaluation
+from swift_rlvr.evaluation.checkpoint import Checkpoint, find_checkpoint
+from swift_rlvr.evaluation.sampling import SamplingSettings, choose_backend, sample
+from swift_rlvr.jsonl import read_jsonl
+from swift_rlvr.tiny_model import WEIGHTS
+
+pytestmark = pytest.mark.slow  # as a whole
+QUIET = Console(quiet=True)
+ASKED = [[{"role": "user", "content": "Using the numbers [3, 5, 7], create an equation that equals 22."}]]
+
+
+@pytest.fixture(scope="module")
+def adapter(tmp_path_factory):
+    """A LoRA adapter of the tiny model, as ms-swift leaves it: no tokenizer, args.json one folder above."""
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    folder = tmp_path_factory.mktemp("run") / "checkpoint-7"
+    torch.manual_seed(0)
+    config = LoraConfig(r=4, lora_alpha=32, target_modules="all-linear", init_lora_weights=False)
+    get_peft_model(AutoModelForCausalLM.from_pretrained(WEIGHTS), config).save_pretrained(folder)
+    (folder.parent / "args.json").write_text(json.dumps({"model": str(WEIGHTS), "system": "of the run"}))
+    return folder
+
+
+@torch.no_grad()
+def test_an_adapter_is_merged_into_its_base_model(adapter, tmp_path):
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM
+
+    ids = torch.arange(5, 25)[None]
+    base = AutoModelForCausalLM.from_pretrained(WEIGHTS)
+    before = base(ids).logits
+    adapted = PeftModel.from_pretrained(base, adapter)(ids).logits
+    checkpoint = find_checkpoint(str(adapter))
+    assert checkpoint == Checkpoint(str(WEIGHTS), str(adapter))
+    assert torch.allclose(checkpoint.model()(ids).logits, adapted, atol=1e-4)
+    assert not torch.allclose(before, adapted, atol=0.1)
+    with checkpoint.merged() as folder:
+        whole = find_checkpoint(folder)
+        assert whole == Checkpoint(folder)
+        assert torch.allclose(whole.model()(ids).logits, adapted, atol=1e-4)
+        assert whole.tokenizer().chat_template == checkpoint.tokenizer().chat_template
+    assert not os.path.exists(folder)
+
+
+def test_an_adapter_is_evaluated_and_asked_like_a_whole_model(adapter, tmp_path):
+    data = ["--data", DATASETS / "countdown" / "tiny_test.jsonl", "--rows", 2, "--temperature", 0]
+    ran("evaluate", adapter, *data, "--max-new-tokens", 8, "--out", tmp_path)
+    records = [row["completion"] for _, row in read_jsonl(tmp_path / "records.jsonl")]
+    assert len(records) == 2
+    assert json.loads((tmp_path / "summary.json").read_text())["settings"]["system"] == "of the run"
+    answer = json.loads(ran("chat", adapter, "2 + 2", "--max-new-tokens", 4, "--json"))
+    assert answer["messages"][0] == {"role": "system", "content": "of the run"}
+
+
+def test_the_base_model_is_where_args_json_says_when_it_has_moved(adapter, tmp_path):
+    moved = tmp_path / "adapter"
+    moved.mkdir()
+    for file in adapter.iterdir():
+        (moved / file.name).write_bytes(file.read_bytes())
+    config = json.loads((moved / "adapter_config.json").read_text())
+    config["base_model_name_or_path"] = "/of/another/machine"
+    (moved / "adapter_config.json").write_text(json.dumps(config))
+    with pytest.raises(InputError, match="/of/another/machine: cannot be loaded"):
+        find_checkpoint(str(moved))
+    (moved / "args.json").write_text(json.dumps({"model": str(WEIGHTS)}))
+    assert find_checkpoint(str(moved)) == Checkpoint(str(WEIGHTS), str(moved))
+
+
+def test_an_adapter_of_another_model_is_refused(adapter, tmp_path):
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    other = tmp_path / "other"
+    config = AutoConfig.from_pretrained(WEIGHTS)
+    config.hidden_size = 64
+    AutoModelForCausalLM.from_config(config).save_pretrained(other)
+    with pytest.raises(InputError, match="checkpoint-7: is no adapter for .*other"):
+        Checkpoint(str(other), str(adapter)).model()
+
+
+@pytest.mark.parametrize(
+    ("flag", "variable", "hub"),
+    [(False, None, "ModelScope"), (True, None, "Hugging Face"), (False, "1", "Hugging Face")],
+)
+def test_a_hub_id_comes_from_the_hub_of_the_training(monkeypatch, flag, variable, hub):
+    """As far as the hub's own library: that the id is not there, is its answer."""
+    hubs = pytest.importorskip("swift.hub")
+    asked = []
+
+    def get_hub(use_hf):
+        asked.append("Hugging Face" if use_hf or (use_hf is None and os.environ.get("USE_HF") == "1") else "ModelScope")
+        raise ValueError("no such model")
+
+    monkeypatch.setattr(hubs, "get_hub", get_hub)
+    monkeypatch.delenv("USE_HF", raising=False)
+    if variable is not None:
+        monkeypatch.setenv("USE_HF", variable)
+    with pytest.raises(InputError, match=f"somebody/model: cannot be loaded, expected .* on {hub} \\(no such model"):
+        find_checkpoint("somebody/model", flag)
+    assert asked == [hub]
+
+
+@pytest.mark.parametrize("model", ["nothing", "./some/folder", "a/b/c", "~/model"])
+def test_what_cannot_be_a_hub_id_is_refused_at_once(model):
+    with pytest.raises(InputError, match="cannot be loaded, expected a folder or a hub id"):
+        find_checkpoint(model)
+
+
+def test_500_tasks_of_a_hubs_dataset_unless_a_number_is_asked_for(monkeypatch, tmp_path):
+    class Read(Exception):
+        pass
+
+    def read_rows(source, limit):
+        raise Read(limit)
+
+    monkeypatch.setattr(evaluation, "read_rows", read_rows)
+    file = str(DATASETS / "gsm8k" / "test.jsonl")
+    for data, asked, limit in (
+        ("gsm8k:test", None, 500),
+        ("gsm8k:test#9", None, None),
+        (file, None, None),
+        (file, 3, 3),
+    ):
+        with pytest.raises(Read) as read:
+            evaluation.evaluate(SamplingSettings(str(WEIGHTS)), data, tmp_path, QUIET, asked)
+        assert read.value.args == (limit,)
+
+
+def test_vllms_engine_is_started_by_spawn_and_nothing_has_asked_cuda_before(monkeypatch):
+    """torch as in a build for CUDA, with one GPU that NVIDIA's driver library reports; vLLM's part is left out."""
+
+    class Built(Exception):
+        pass
+
+    def build(model, **options):
+        raise Built(os.environ.get("VLLM_WORKER_MULTIPROC_METHOD"))
+
+    def asked(*args):
+        raise AssertionError("CUDA was asked")
+
+    monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(LLM=build, SamplingParams=dict, __spec__="here"))
+    monkeypatch.delenv("VLLM_WORKER_MULTIPROC_METHOD", raising=False)
+    monkeypatch.delenv("PYTORCH_NVML_BASED_CUDA_CHECK", raising=False)
+    monkeypatch.setattr(torch._C, "_accelerator_getAccelerator", lambda: torch.device("cuda"))
+    monkeypatch.setattr(torch.cuda, "_is_compiled", lambda: True)
+    monkeypatch.setattr(torch.cuda, "_device_count_nvml", lambda: 1)
+    for name in ("_cuda_getDeviceCount", "_cuda_init", "_cuda_setDevice"):
+        monkeypatch.setattr(torch._C, name, asked, raising=False)
+    with pytest.raises(AssertionError, match="CUDA was asked"):
+        torch.cuda.is_available()
+    assert choose_backend("auto") == "vllm"
+    with pytest.raises(Built, match="spawn"):
+        sample(SamplingSettings(str(WEIGHTS), max_new_tokens=8), ASKED, QUIET)

@@ -1,0 +1,285 @@
+"""The plan of a launch: who gets which GPU, completions a step, ports, commands, and errors that name the cause."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+from swift_rlvr.errors import InputError
+from swift_rlvr.launch.machine import Gpu, Machine, this_machine
+from swift_rlvr.launch.plan import make_plan, name_recipe, rollout_server
+from swift_rlvr.network import free_port
+
+SERVER = {"use_vllm": True, "vllm_mode": "server", "vllm_server_host": "127.0.0.1", "vllm_server_port": 8000}
+BATCH = {"num_generations": 8, "per_device_train_batch_size": 8, "gradient_accumulation_steps": 8}
+
+
+def machine(gpus: int, gigabytes: int = 80) -> Machine:
+    names = (Gpu(str(index), f"GPU of {gigabytes} GB", gigabytes * 1024, 0) for index in range(gpus))
+    return Machine(tuple(names), "580.65" if gpus else None, cores=16, memory=1 << 18)
+
+
+@pytest.fixture
+def recipe(tmp_path, monkeypatch):
+    """Writes a recipe of the Countdown experiment's shape: two trainer processes, 128 completions a step."""
+    (tmp_path / "scripts").symlink_to(Path(__file__).parents[2] / "scripts")
+    monkeypatch.chdir(tmp_path)
+
+    def write(processes: int = 2, **settings) -> str:
+        values = {"ENV": {"NPROC_PER_NODE": processes}, "rlhf_type": "grpo", "model": "weights", "output_dir": "out"}
+        Path("recipe.yaml").write_text(yaml.safe_dump({**values, **SERVER, **BATCH, **settings}))
+        return "recipe.yaml"
+
+    return write
+
+
+def flags(argv) -> dict[str, str]:
+    """{name: value} of `--name value`; of a flag given twice, the last."""
+    return {word[2:]: value for word, value in zip(argv, argv[1:], strict=False) if word.startswith("--")}
+
+
+@pytest.mark.parametrize(
+    ("gpus", "environ", "train", "served", "accumulation"),
+    [
+        (2, {}, "0", "1", 16),
+        (3, {}, "0 1", "2", 8),
+        (4, {}, "0 1", "2 3", 8),
+        (8, {}, "0 1", "6 7", 8),
+        (3, {"ROLLOUT_GPUS": "0"}, "1 2", "0", 8),
+        (4, {"ROLLOUT_GPUS": "2,3"}, "0 1", "2 3", 8),
+        (4, {"TRAIN_GPUS": "1,3"}, "1 3", "0 2", 8),
+        (4, {"TRAIN_GPUS": "0", "ROLLOUT_GPUS": "3"}, "0", "3", 16),
+        (8, {"TRAIN_GPUS": "0,1,2,3"}, "0 1 2 3", "4 5 6 7", 4),
+        (3, {"START_SERVER": "0"}, "0 1", "2", 8),  # the server that runs already has the third
+        (3, {"START_SERVER": "0", "HOST": "10.0.0.7"}, "0 1", "", 8),
+    ],
+)
+def test_server_and_trainers_never_share_a_gpu_and_completions_a_step_stay(
+    recipe, gpus, environ, train, served, accumulation
+):
+    plan = make_plan([recipe()], environ, machine(gpus))
+    assert (plan.train_gpus, plan.server_gpus) == (tuple(train.split()), tuple(served.split()))
+    assert plan.completions == 128 and plan.processes == len(plan.train_gpus)
+    assert int(plan.settings["gradient_accumulation_steps"]) == accumulation
+    if accumulation != 8:
+        assert flags(plan.trainer.argv)["gradient_accumulation_steps"] == str(accumulation)
+        assert any("128" in note and "derived" in note for note in plan.notes)
+    assert plan.trainer.env["CUDA_VISIBLE_DEVICES"] == train.replace(" ", ",")
+    assert plan.trainer.env["NPROC_PER_NODE"] == str(plan.processes)
+    if "START_SERVER" in environ:
+        assert plan.server is None
+    else:
+        assert plan.server.env["CUDA_VISIBLE_DEVICES"] == served.replace(" ", ",")
+        workers = len(plan.server_gpus)
+        assert flags(plan.server.argv).get("vllm_data_parallel_size", "1") == str(workers)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "train", "served"), [(2, "0", "1"), (3, "0 1", "2"), (4, "0 1", "2 3"), (8, "0 1 2 3", "4 5 6 7")]
+)
+def test_with_fewer_gpus_than_the_recipe_has_so_many_train_that_completions_a_step_stay(recipe, gpus, train, served):
+    plan = make_plan([recipe(4, gradient_accumulation_steps=4)], {}, machine(gpus))
+    assert plan.completions == 128
+    assert (plan.train_gpus, plan.server_gpus) == (tuple(train.split()), tuple(served.split()))
+
+
+def test_gpus_that_nobody_uses_are_named(recipe):
+    assert any("GPU 2, 3, 4, 5 not used" in note for note in make_plan([recipe()], {}, machine(8)).notes)
+
+
+def test_completions_that_cannot_be_kept_are_said_to_differ(recipe):
+    plan = make_plan([recipe()], {"TRAIN_GPUS": "0,1,2"}, machine(4))
+    assert plan.completions == 3 * 8 * 5
+    assert any("128 completions a step cannot be kept" in note for note in plan.notes)
+    plan = make_plan([recipe(), "--gradient_accumulation_steps", "4"], {}, machine(3))
+    assert plan.completions == 64 and any("the recipe has 128" in note for note in plan.notes)
+    plan = make_plan([recipe(), "--per_device_train_batch_size", "4"], {}, machine(3))
+    assert plan.completions == 128 and plan.settings["gradient_accumulation_steps"] == 16
+
+
+def test_tensor_and_data_parallel_flags_reach_the_server(recipe):
+    plan = make_plan([recipe(), "--vllm_tensor_parallel_size", "2", "--vllm_max_model_len=900"], {}, machine(4))
+    given = flags(plan.server.argv)
+    assert given["vllm_tensor_parallel_size"] == "2" and given["vllm_max_model_len"] == "900"
+    assert plan.server_gpus == ("2", "3") and plan.train_gpus == ("0", "1")
+    plan = make_plan([recipe(), "--vllm_tensor_parallel_size", "2"], {}, machine(3))
+    assert (plan.train_gpus, plan.server_gpus, plan.completions) == (("0",), ("1", "2"), 128)
+    plan = make_plan([recipe(4, vllm_data_parallel_size=4)], {}, machine(8))
+    assert plan.server_gpus == ("4", "5", "6", "7")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "environ", "words", "message"),
+    [
+        (3, {"ROLLOUT_GPUS": "1", "TRAIN_GPUS": "0,1"}, [], "TRAIN_GPUS and ROLLOUT_GPUS both name GPU 1"),
+        (3, {"ROLLOUT_GPUS": "3"}, [], "ROLLOUT_GPUS names GPU 3, and visible are 0, 1, 2"),
+        (3, {"TRAIN_GPUS": "0,0"}, [], "TRAIN_GPUS names a GPU twice"),
+        (2, {"TRAIN_GPUS": "0,1"}, [], "GPUs are too few"),
+        (2, {"ROLLOUT_GPUS": "0,1"}, [], "ROLLOUT_GPUS leaves no GPU for training"),
+        (0, {"ROLLOUT_GPUS": "0"}, [], "ROLLOUT_GPUS is set, and no GPU is visible"),
+        (1, {}, [], "two or more GPUs"),
+        (3, {}, ["--vllm_data_parallel_size", "3"], "GPUs are too few: the server needs 3"),
+        (4, {"ROLLOUT_GPUS": "2,3"}, ["--vllm_data_parallel_size", "3"], "vllm_data_parallel_size 3 x 1"),
+        (3, {"START_SERVER": "no"}, [], "START_SERVER must be 0 or 1, got 'no'"),
+        (3, {"RESTARTS": "many"}, [], "RESTARTS must be a whole number of at least 0, got 'many'"),
+        (3, {"NNODES": "2", "HOST": "10.0.0.1"}, [], "MASTER_ADDR is needed"),
+        (3, {"NNODES": "2", "NODE_RANK": "2"}, [], "NODE_RANK must be below NNODES (2), got 2"),
+        (3, {"LEARNING_RATE": "1"}, [], "LEARNING_RATE is set and has no effect: settings are flags"),
+        (3, {"RESUME": "1"}, [], "RESUME there is no whole checkpoint in out"),
+        (3, {}, ["--vllm_mode", "colocate"], "vllm_mode needs a recipe without vllm_server_host"),
+        (3, {"PORT": "http"}, [], "vllm_server_port must be a whole number of at least 1, got 'http'"),
+        (
+            3,
+            {},
+            ["--vllm_server_group_port", "1", "2"],
+            "vllm_server_group_port must be one port for each of the 1 hosts",
+        ),
+        (3, {}, ["--vllm_tensor_parallel_size", "x"], "vllm_tensor_parallel_size must be a whole number"),
+        (3, {}, ["--vllm_server_host="], "vllm_server_host is needed with vllm_mode server"),
+        (3, {"DRY_RUN": "yes"}, [], "DRY_RUN must be 0 or 1, got 'yes'"),
+        (3, {}, ["stray"], "expected a flag, such as --max_steps 100, got 'stray'"),
+        (3, {}, ["--per_device_train_batch_size", "many"], "must be whole numbers"),
+    ],
+)
+def test_what_cannot_work_is_an_error_that_names_it(recipe, gpus, environ, words, message):
+    with pytest.raises(InputError) as error:
+        make_plan([recipe(), *words], environ, machine(gpus))
+    assert message in str(error.value)
+
+
+def test_without_a_gpu_the_recipe_says_how_many_processes_and_a_variable_overrides_it(recipe):
+    plan = make_plan([recipe()], {}, machine(0))
+    assert plan.processes == 2 and plan.completions == 128
+    assert plan.trainer.env["CUDA_VISIBLE_DEVICES"] == "" and "rollout_cpu.yaml" in " ".join(plan.server.argv)
+    assert make_plan([recipe()], {"PROCESSES": "4"}, machine(0)).settings["gradient_accumulation_steps"] == 4
+
+
+def test_a_colocated_recipe_has_no_server_and_the_servers_variables_do_not_make_it_one(recipe):
+    path = recipe(1, vllm_mode="colocate", gradient_accumulation_steps=16)
+    values = yaml.safe_load(Path(path).read_text())
+    for name in ("vllm_server_host", "vllm_server_port"):
+        del values[name]
+    Path(path).write_text(yaml.safe_dump(values))
+    plan = make_plan([path], {"HOST": "127.0.0.1", "PORT": "9000"}, machine(1))
+    assert plan.server is None and not plan.has_servers and plan.server_gpus == ()
+    assert plan.completions == 128 and "--vllm_server_host" not in plan.trainer.argv
+
+
+def test_variables_come_before_flags_and_reach_both_programs(recipe):
+    environ = {"MODEL": "a model", "OUTPUT": "elsewhere", "PORT": "8123", "SYNC_PORT": "8124", "WANDB_API_KEY": "key"}
+    path = recipe(report_to="tensorboard")
+    plan = make_plan([path, "--beta", "0.04", "--vllm_server_port=8125"], environ, machine(3))
+    assert plan.output == Path("elsewhere") and plan.ports == [8125] and plan.sync_ports == [8124]
+    given = flags(plan.server.argv)
+    assert (given["model"], given["port"], given["host"]) == ("a model", "8125", "127.0.0.1")
+    words = plan.trainer.argv[plan.trainer.argv.index(path) + 1 :]
+    assert words[:10] == (
+        *("--model", "a model", "--output_dir", "elsewhere", "--vllm_server_port", "8123"),
+        *("--vllm_server_group_port", "8124", "--report_to", "wandb"),
+    )
+    assert words[10:13] == ("--beta", "0.04", "--vllm_server_port=8125")
+    assert plan.settings["beta"] == 0.04
+    assert shlex.split(plan.trainer.command())[-len(words) :] == list(words)
+
+
+def test_several_nodes_only_the_first_starts_a_server(recipe):
+    environ = {"NNODES": "2", "MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29600"}
+    path = recipe(2, gradient_accumulation_steps=4)
+    values = yaml.safe_load(Path(path).read_text())
+    values["ENV"]["NNODES"] = 2
+    Path(path).write_text(yaml.safe_dump(values))
+    first = make_plan([path], environ, machine(4))
+    second = make_plan([path], environ | {"NODE_RANK": "1"}, machine(2))
+    assert first.server is not None and first.server_gpus == ("2", "3")
+    assert second.server is None and second.server_gpus == ()
+    assert first.completions == second.completions == 128 and first.train_gpus == second.train_gpus == ("0", "1")
+    # Only the first process of all asks the server, so that it may listen on the loopback address.
+    assert flags(first.server.argv)["host"] == "127.0.0.1"
+    for rank, plan in enumerate((first, second)):
+        expected = {"NNODES": "2", "NODE_RANK": str(rank), "MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29600"}
+        assert expected.items() <= plan.trainer.env.items()
+
+
+def test_several_servers_are_used_and_none_is_started(recipe):
+    path = recipe(vllm_server_host=["10.0.0.1", "10.0.0.2"], vllm_server_port=[8000, 8001])
+    plan = make_plan([path], {}, machine(2))
+    assert plan.server is None and plan.train_gpus == ("0", "1")
+    assert plan.hosts == ["10.0.0.1", "10.0.0.2"] and plan.ports == [8000, 8001] and plan.sync_ports == [51216, 51217]
+
+
+def test_longer_completions_reach_the_server(recipe):
+    path = recipe(max_length=2048, max_completion_length=1024)
+    assert "vllm_max_model_len" not in flags(make_plan([path], {}, machine(3)).server.argv)
+    plan = make_plan([path, "--max_completion_length", "4096"], {}, machine(3))
+    assert flags(plan.server.argv)["vllm_max_model_len"] == "6144"
+    plan = make_plan([path, "--max_completion_length", "4096", "--vllm_max_model_len", "5000"], {}, machine(3))
+    assert flags(plan.server.argv)["vllm_max_model_len"] == "5000"
+
+
+def test_a_recipe_of_megatron_is_for_its_own_command(recipe):
+    recipe()
+    with pytest.raises(InputError, match="megatron rlhf --use_ray true --config scripts/configs/countdown_ray.yaml"):
+        make_plan(["scripts/configs/countdown_ray.yaml"], {}, machine(8))
+
+
+def test_the_server_alone_runs_where_the_trainings_would(recipe):
+    recipe()
+    server = rollout_server(["--vllm_enforce_eager", "true"], {"MODEL": "mine"}, machine(3))
+    assert server.env["CUDA_VISIBLE_DEVICES"] == "2" and server.argv[4] == "scripts/configs/rollout.yaml"
+    assert flags(server.argv)["model"] == "mine"
+    server = rollout_server([], {"ROLLOUT_GPUS": "0,1"}, machine(3))
+    assert server.env["CUDA_VISIBLE_DEVICES"] == "0,1" and flags(server.argv)["vllm_data_parallel_size"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("gpus", "gigabytes", "name"),
+    [
+        (0, 0, "countdown_cpu"),
+        (1, 24, "countdown_1gpu_24gb"),
+        (1, 80, "countdown_1gpu_80gb"),
+        (2, 80, "countdown_2gpu"),
+        (3, 80, "countdown_3gpu"),
+        (4, 80, "countdown_4gpu"),
+        (7, 80, "countdown_4gpu"),
+        (8, 80, "countdown_8gpu"),
+    ],
+)
+def test_an_experiments_name_stands_for_the_recipe_of_the_machine(recipe, gpus, gigabytes, name):
+    recipe()
+    words = name_recipe(["countdown", "--beta", "0"], machine(gpus, gigabytes))
+    assert words == [f"scripts/configs/{name}.yaml", "--beta", "0"]
+    assert name_recipe(["countdown", "my.yaml", "--beta", "0"], machine(gpus)) == ["my.yaml", "--beta", "0"]
+    plan = make_plan(words, {}, machine(gpus, gigabytes))
+    assert plan.completions == (128 if gpus else 64)
+    if gpus > 1:
+        assert not set(plan.train_gpus) & set(plan.server_gpus)
+        assert not any("cannot be kept" in note for note in plan.notes)
+
+
+def smi(folder: Path, *rows: str) -> dict[str, str]:
+    """An environment whose nvidia-smi prints these rows."""
+    script = folder / "nvidia-smi"
+    script.write_text("#!/bin/sh\ncat <<'EOF'\n" + "\n".join(rows) + "\nEOF\n")
+    script.chmod(0o755)
+    return {"PATH": f"{folder}:/usr/bin:/bin"}
+
+
+def test_gpus_are_those_that_nvidia_smi_lists_and_cuda_may_see(tmp_path):
+    rows = [f"{n}, GPU-{n}abc, NVIDIA A100-SXM4-80GB, 81920, 5, 580.65.06" for n in range(3)]
+    environ = smi(tmp_path, *rows)
+    seen = this_machine(environ)
+    assert [gpu.index for gpu in seen.gpus] == ["0", "1", "2"] and seen.driver == "580.65.06"
+    assert seen.gpus[0] == Gpu("0", "NVIDIA A100-SXM4-80GB", 81920, 5)
+    assert [gpu.index for gpu in this_machine(environ | {"CUDA_VISIBLE_DEVICES": "2,GPU-0a"}).gpus] == ["2", "0"]
+    assert this_machine(environ | {"CUDA_VISIBLE_DEVICES": ""}).gpus == ()
+    assert this_machine(environ | {"CUDA_VISIBLE_DEVICES": "-1"}).gpus == ()
+    with pytest.raises(InputError, match="CUDA_VISIBLE_DEVICES names GPU '5'; nvidia-smi lists 0, 1, 2"):
+        this_machine(environ | {"CUDA_VISIBLE_DEVICES": "5"})
+    assert this_machine(smi(tmp_path, "No devices were found")).gpus == ()
+    assert this_machine({"PATH": str(tmp_path / "nowhere")}).gpus == ()
+
+
+def test_two_runs_at_once_get_different_ports_for_their_ranks(recipe):
+    assert make_plan([recipe()], {"MASTER_PORT": "29600"}, machine(0)).master_port == 29600
+    assert make_plan([recipe()], {}, machine(0)).master_port > 0
+    assert 0 < free_port() < 65536

@@ -1,0 +1,164 @@
+"""Reading logs as they grow, finding in them why a program failed, and what the terminal shows."""
+
+import io
+import json
+import re
+
+import pytest
+from rich.console import Console
+from swift_rlvr.launch import progress
+from swift_rlvr.launch.progress import Display, Tail, exception, last_lines
+from swift_rlvr.runs.log import cut_logs, line
+
+
+def test_a_tail_gives_each_whole_line_once(tmp_path):
+    path = tmp_path / "log"
+    path.write_text("of an earlier run\n")
+    tail = Tail(path)
+    assert tail.lines() == []
+    with path.open("a") as file:
+        for text, lines in (("one\ntw", ["one"]), ("o\n", ["two"]), ("", []), ("10%|\r 20%|\r\n", [" 20%|"])):
+            file.write(text)
+            file.flush()
+            assert tail.lines() == lines
+    assert tail.start == len("of an earlier run\n")
+    assert Tail(tmp_path / "nothing").lines() == []
+
+
+# What ms-swift under torchrun leaves when rank 1 fails, shortened: rank 0 fails because rank 1 is gone.
+TORCHRUN = """\
+[INFO:swift] Connected to vLLM server
+/site-packages/torch/distributed/c10d_logger.py:83: FutureWarning: `torch.distributed.all_gather` is deprecated.
+  return func(*args, **kwargs)
+Train:   8%|8         | 1/12 [00:42<07:50, 42.80s/it]\rTrain:  17%|#7        | 2/12 [00:46<03:20, 20.05s/it]
+[rank0]: Traceback (most recent call last):
+[rank0]:   File "trainer.py", line 1, in train
+[rank0]: torch.distributed.DistBackendError: Connection closed by peer [127.0.0.1]:1
+[rank1]: Traceback (most recent call last):
+[rank1]:   File "io_utils.py", line 64, in _append
+[rank1]: OSError: [Errno 28] No space left on device
+W1122 08:30:00.000000 99 torch/distributed/elastic/multiprocessing/api.py:1010] Sending process 7 closing signal SIGTERM
+E1122 08:30:00.00 99 torch/distributed/elastic/multiprocessing/api.py:984] failed (exitcode: 1) local_rank: 1 (pid: 8)
+Traceback (most recent call last):
+  File "run.py", line 1, in main
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+rhlf.py FAILED
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-22_08:30:00
+  host      : localhost
+  rank      : 1 (local_rank: 1)
+  exitcode  : 1 (pid: 8)
+============================================================
+"""
+
+
+def test_the_end_of_a_trainers_log_is_the_error_of_the_rank_that_failed_first(tmp_path):
+    path = tmp_path / "trainer.log"
+    path.write_text("OSError: of an earlier run\n" + TORCHRUN)
+    lines = last_lines(path, start=len("OSError: of an earlier run\n"))
+    assert [text[:8] for text in lines] == ["[rank1]:"] * 3
+    assert exception(lines) == "OSError: [Errno 28] No space left on device"
+
+
+def test_without_a_root_cause_it_is_the_last_error_before_torchrun_stops_the_others(tmp_path):
+    path = tmp_path / "trainer.log"
+    path.write_text(TORCHRUN.partition("Root Cause")[0])
+    assert exception(last_lines(path)) == "OSError: [Errno 28] No space left on device"
+    assert last_lines(path)[-1] == "[rank1]: OSError: [Errno 28] No space left on device"
+
+
+def test_torchruns_own_error_is_shown_too(tmp_path):
+    path = tmp_path / "trainer.log"
+    error = "torch.distributed.DistNetworkError: The server socket has failed to listen on port 29500"
+    frame = '  File "/torch/distributed/elastic/rendezvous/static_tcp_rendezvous.py", line 66, in next_rendezvous'
+    path.write_text(f"Traceback (most recent call last):\n{frame}\n    raise\n{error}\n")
+    assert last_lines(path)[1:] == [frame, "    raise", error] and exception(last_lines(path)) == error
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("a\nValueError: no such model\nINFO:     Waiting for connections to close\n", "ValueError: no such model"),
+        ("ValueError: caught\n" + "and went on\n" * 60, "and went on"),
+        ("INFO: all is well\n", "INFO: all is well"),
+        ("swift_rlvr.errors.DivergedError: the loss is nan\n", "swift_rlvr.errors.DivergedError: the loss is nan"),
+    ],
+)
+def test_the_end_of_another_log_is_its_last_error_or_its_last_lines(tmp_path, text, end):
+    (tmp_path / "log").write_text(text)
+    assert last_lines(tmp_path / "log")[-1] == end
+    assert len(last_lines(tmp_path / "log")) <= 20
+
+
+def test_no_log_has_no_end(tmp_path):
+    assert last_lines(tmp_path / "log") == [] and exception([]) is None
+
+
+def test_without_a_terminal_what_is_waited_for_is_a_line_now_and_then(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    console = Console(file=io.StringIO(), width=80)
+    with Display(console) as display:
+        for _ in range(25):
+            display.waiting("server: loading weights")
+            now[0] += 1
+        display.step("step 1/2  success 0.50", 1, 2)
+    printed = console.file.getvalue().splitlines()
+    assert printed == [f"{seconds:4} s  server: loading weights" for seconds in (0, 10, 20)] + [
+        "step 1/2  success 0.50"
+    ]
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_on_a_terminal_nothing_breaks_a_line(columns):
+    console = Console(file=io.StringIO(), width=columns, force_terminal=True, color_system=None)
+    with Display(console) as display:
+        display.waiting("server: starting its worker, trainer: waiting for the server")
+        display._live.refresh()
+        display.step(line(ROW), 12, 60)
+        display._live.refresh()
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", console.file.getvalue()).replace("\r", "\n").splitlines()
+    assert line(ROW) in shown and any("step 13 of 60" in text for text in shown)
+    assert any("trainer: waiting for the server" in text for text in shown)
+    assert max(map(len, shown)) <= columns
+
+
+ROW = {
+    "rewards/Format/mean": 0.984375, "rewards/CountdownReward/mean": 0.3125, "rewards/CosineLengthReward/mean": 0.1,
+    "completions/mean_length": 1284.2, "kl": 0.00213, "step_time": 125.81, "train_speed(s/it)": 150.0,
+    "global_step/max_steps": "12/6000",
+}  # fmt: skip
+
+
+def test_the_line_of_a_step_fits_and_leaves_out_what_was_not_logged():
+    assert line(ROW) == "step   12/6000 success 0.31 format 0.98 length 1284 KL 0.0021  126 s left 209 h"
+    assert len(line(ROW)) <= 80
+    assert line({"global_step/max_steps": "1/2", "rewards/Format/mean": None, "kl": float("nan")}) == "step 1/2"
+    assert line({"eval_rewards/Format/mean": 1.0, "eval_kl": 0.5, "global_step/max_steps": "2/2", "step_time": 1}) == (
+        "evaluation at step 2/2 format 1.00 KL 0.5"
+    )
+
+
+def test_a_run_that_goes_on_has_no_step_twice_in_its_logs(tmp_path):
+    """Lines after the checkpoint go to files of their own, as do closing lines and what was not written to its end."""
+    logged = [{"reward": 1, "global_step/max_steps": f"{step}/9"} for step in (1, 2, 3, 4)]
+    closing = [{"train_runtime": 1, "global_step/max_steps": "2/9"}, {"log_history": [], "global_step": 2}]
+    rows = {
+        "logging.jsonl": [*logged[:2], *closing, *logged[2:]],
+        "completions.jsonl": [{"step": [str(step)] * 2, "completion": ["a", "b"]} for step in (1, 2, 3)],
+        "reasons.jsonl": [{"step": step, "mode": "train"} for step in (1, 1, 2, 2, 3)],
+    }
+    for name, lines in rows.items():
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in lines) + '{"step": ')
+    assert cut_logs(tmp_path, 2) == 4
+    kept = {name: [json.loads(text) for text in (tmp_path / name).read_text().splitlines()] for name in rows}
+    assert kept["logging.jsonl"] == logged[:2]
+    assert [row["step"][0] for row in kept["completions.jsonl"]] == ["1", "2"]
+    assert [row["step"] for row in kept["reasons.jsonl"]] == [1, 1, 2, 2]
+    assert len((tmp_path / "logging.lost.jsonl").read_text().splitlines()) == 5
+    assert cut_logs(tmp_path, 2) is None
+    assert len((tmp_path / "logging.lost.jsonl").read_text().splitlines()) == 5
+    assert cut_logs(tmp_path / "nowhere", 2) is None

@@ -1,0 +1,351 @@
+"""The supervisor with small programs in place of ms-swift's; tests/e2e/test_faults.py has the real ones."""
+
+import io
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from swift_rlvr.errors import InputError
+from swift_rlvr.launch import supervisor
+from swift_rlvr.launch.machine import Machine
+from swift_rlvr.launch.plan import Plan, Process, Variables
+from swift_rlvr.launch.supervisor import supervise
+from swift_rlvr.runs.folder import LOG
+
+# Both import from here. `log(step, **metrics)` writes what ms-swift's trainer does.
+COMMON = """
+import json, os, pathlib, signal, subprocess, sys, time, zipfile
+
+folder = pathlib.Path(sys.argv[1])
+
+
+def log(step, last=4, **metrics):
+    row = {"loss": 0.0, "completions/mean_length": 40.0, "reward": 1.0, "rewards/CountdownReward/mean": step / 10,
+           "rewards/Format/mean": 0.9, "kl": 0.001, "step_time": 2.0, **metrics}
+    with (folder / "logging.jsonl").open("a") as file:
+        file.write(json.dumps({**row, "global_step/max_steps": f"{step}/{last}"}) + "\\n")
+
+
+def await_ready():  # until the supervisor knows that the server is ready
+    while not (folder / "asked").exists():
+        time.sleep(0.05)
+    (folder / "asked").unlink()
+    time.sleep(1)
+
+
+def checkpoint(step):
+    path = folder / f"checkpoint-{step}"
+    path.mkdir()
+    (path / "model.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}")
+    for name in ("optimizer.pt", "scheduler.pt", "rng_state.pth"):
+        zipfile.ZipFile(path / name, "w").close()  # as torch.save's are
+    (path / "trainer_state.json").write_text(json.dumps({"global_step": step}))
+"""
+SERVER = """
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"  # the client hangs up, as with uvicorn
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+        (folder / "asked").touch()
+
+
+print("vLLM chatter", flush=True)
+HTTPServer(("127.0.0.1", int(sys.argv[2])), Handler).serve_forever()
+"""
+TRAIN = "await_ready()\n[(log(step), time.sleep(0.05)) for step in (1, 2, 3, 4)]\n"
+RUN_ON = "log(1)\ntime.sleep(60)\n"
+
+
+@pytest.fixture
+def plan(tmp_path):
+    """A plan for programs with these bodies."""
+
+    def make(trainer: str, server: str | None = SERVER, **variables) -> Plan:
+        with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+            port, sync_port = one.getsockname()[1], other.getsockname()[1]
+        folder = tmp_path / "run"
+        programs = {}
+        for name, body in (("trainer", trainer), ("server", server)):
+            if body is not None:
+                (tmp_path / f"{name}.py").write_text(COMMON + body)
+                argv = (sys.executable, str(tmp_path / f"{name}.py"), str(folder), str(port))
+                env = {"TEST_RUN": str(folder), **({"MASTER_PORT": "1"} if name == "trainer" else {})}
+                programs[name] = Process(name, argv, env, folder / f"{name}.log")
+        settings = {"model": str(tmp_path), "use_vllm": True, "vllm_mode": "server", "vllm_server_host": "127.0.0.1"}
+        return Plan(
+            Path("recipe.yaml"), {**settings, "vllm_server_port": port, "vllm_server_group_port": sync_port},
+            Machine((), None, 1, 1024), 1, 1, 0, (), (), None, folder,
+            programs.get("server"), programs["trainer"], None, Variables(**{"server_timeout": 120, **variables}),
+        )  # fmt: skip
+
+    return make
+
+
+def run(plan: Plan, columns: int = 100) -> tuple[int, str]:
+    """The exit status of a supervised run and what it prints. Nothing of it may be left."""
+    console = Console(file=io.StringIO(), width=columns)
+    status = supervise(plan, console)
+    assert not processes(plan)
+    return status, console.file.getvalue()
+
+
+def processes(plan: Plan) -> list[int]:
+    """What runs of a plan."""
+    alive = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if f"TEST_RUN={plan.output}" in (path / "environ").read_bytes().decode(errors="replace").split("\0"):
+                alive.append(int(path.name))
+    return alive
+
+
+def after(condition, action) -> threading.Thread:
+    """Do something as soon as a condition holds."""
+
+    def wait():
+        end = time.monotonic() + 120
+        while not condition():
+            assert time.monotonic() < end, "waited in vain"
+            time.sleep(0.05)
+        action()
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_good_run_shows_a_line_a_step_and_the_chatter_goes_to_the_logs(plan):
+    made = plan("print('ms-swift chatter', flush=True)\n" + TRAIN)
+    status, shown = run(made)
+    assert status == 0
+    lines = [line for line in shown.splitlines() if line.startswith("step ")]
+    assert lines[1] == "step 2/4 success 0.20 format 0.90 length  40 KL 0.001     2 s left 0:04"
+    assert len(lines) == 4 and "chatter" not in shown
+    assert made.trainer.log.read_text() == "ms-swift chatter\n"
+    assert "vLLM chatter" in made.server.log.read_text()
+
+
+def test_verbose_shows_the_chatter_too(plan):
+    status, shown = run(plan("print('ms-swift chatter')\n" + TRAIN, verbose=True))
+    assert status == 0 and "[trainer] ms-swift chatter\n" in shown and "[server] vLLM chatter\n" in shown
+
+
+def test_requests_between_the_programs_do_not_go_to_a_proxy(plan, monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "intranet")
+    ask = (
+        "import urllib.request\nurllib.request.urlopen(f'http://127.0.0.1:{sys.argv[2]}/health/', timeout=20).close()\n"
+    )
+    ask = "for i in range(100):\n    try:\n        " + ask.replace("\n", "\n        ") + "break\n"
+    ask += "    except OSError:\n        time.sleep(0.1)\nelse:\n    sys.exit(1)\nprint(os.environ['NO_PROXY'])\n"
+    made = plan(ask + TRAIN)
+    assert run(made)[0] == 0
+    assert made.trainer.log.read_text() == "intranet,127.0.0.1,localhost\n"
+
+
+def test_a_trainer_that_fails_is_shown_with_its_error_and_how_to_go_on(plan, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["/x/swift-rlvr", "train", "countdown", "--beta", "0.04"])
+    for name in supervisor._REPEATED:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OUTPUT", "o")
+    status, shown = run(plan("log(1)\nlog(2)\ncheckpoint(2)\nlog(3)\nopen('/no/such/file')\n"))
+    assert status == 1
+    assert "Error: the trainer ended with exit status 1, after step 3\n" in shown
+    assert "FileNotFoundError: [Errno 2] No such file or directory: '/no/such/file'\nThe end of" in shown
+    assert re.search(
+        r"To go on from \S+/checkpoint-2:\n  OUTPUT=o RESUME=1 swift-rlvr train countdown --beta 0.04", shown
+    )
+
+
+def test_a_diverged_training_ends_with_3_and_is_not_to_be_resumed(plan):
+    status, shown = run(plan("class DivergedError(Exception): ...\nlog(1)\nraise DivergedError('the loss is nan')"))
+    assert status == 3
+    assert "DivergedError: the loss is nan" in shown and "RESUME" not in shown
+
+
+def test_a_server_that_is_killed_ends_the_run_at_once(plan):
+    made = plan("log(1)\ntime.sleep(1)\nos.kill(int((folder / 'pid').read_text()), 9)\ntime.sleep(60)\n",
+                "(folder / 'pid').write_text(str(os.getpid()))\n" + SERVER)  # fmt: skip
+    start = time.monotonic()
+    status, shown = run(made)
+    assert status == 1 and time.monotonic() - start < 30
+    assert "Error: the rollout server was killed by SIGKILL, which the system also sends when memory runs out" in shown
+    assert "  vLLM chatter\n" in shown and "There is no checkpoint to go on from" in shown
+
+
+def test_a_server_that_dies_is_started_again_and_the_training_goes_on_from_its_checkpoint(plan):
+    """RESTARTS=1: the second death ends the run. The steps after the checkpoint are made again, and logged once."""
+    trainer = """
+if "--resume_from_checkpoint" in sys.argv:
+    log(3)
+    time.sleep(0.3)
+else:
+    for step in (1, 2, 3):
+        log(step)
+        if step == 2:
+            checkpoint(2)
+await_ready()
+pid = int((folder / "pid").read_text())
+(folder / "pid").unlink()
+os.kill(pid, 9)
+time.sleep(60)
+"""
+    made = plan(trainer, "(folder / 'pid').write_text(str(os.getpid()))\n" + SERVER, restarts=1)
+    status, shown = run(made)
+    assert status == 1
+    assert "the rollout server is gone: restart 1 of 1\ngoing on from" in shown
+    assert "checkpoint-2; steps 3 to 3 are made again" in shown
+    assert shown.count("Error: the rollout server was killed by SIGKILL") == 2
+    steps = [json.loads(line)["global_step/max_steps"] for line in (made.output / LOG).read_text().splitlines()]
+    assert steps == ["1/4", "2/4", "3/4"]
+    assert (made.output / "logging.lost.jsonl").read_text().count("3/4") == 1
+
+
+def test_a_server_that_never_gets_ready_is_not_waited_for_for_ever(plan):
+    status, shown = run(plan(RUN_ON, "print('stuck', flush=True)\ntime.sleep(60)\n", server_timeout=1))
+    assert status == 1 and re.search(r"server is not ready after \d s \(SERVER_TIMEOUT\)", shown) and "stuck" in shown
+
+
+def test_with_a_model_of_the_hub_the_trainer_starts_when_the_server_is_ready(plan):
+    made = plan("sys.exit(7)", "time.sleep(1)\n" + SERVER)
+    made = replace(made, settings={**made.settings, "model": "Qwen/Qwen2.5-3B-Instruct"})
+    assert "the trainer ended with exit status 7" in run(made)[1]
+    assert "vLLM chatter" in made.server.log.read_text()
+
+
+def test_a_failed_update_of_the_weights_ends_the_run(plan):
+    """The server answers 200 to it, and only logs it."""
+    text = "[ERROR:swift] Method execution failed: collective_rpc\\nMemoryError: no room\\nTypeError: None"
+    status, shown = run(plan(RUN_ON, f'print("{text}", flush=True)\n' + SERVER))
+    assert status == 1
+    assert "most likely an update of the weights; it would go on sampling from old ones" in shown
+    assert "MemoryError: no room" in shown and "TypeError" not in shown
+    status, shown = run(plan(RUN_ON, f'print("{text.replace("collective_rpc", "infer")}", flush=True)\n' + SERVER))
+    assert status == 1 and "Error: the rollout server failed in `infer`, before the first step" in shown
+
+
+@pytest.mark.parametrize(("values", "status"), [([0.2] * 4, 1), ([0.2, 0.2, 0.001, 0.2, 0.2], 0), ([None] * 5, 0)])
+def test_a_server_with_other_weights_shows_in_its_log_probabilities(plan, values, status):
+    body = "".join(f"log({i}, 6, **{{'rollout_correction/k3_kl': {value}}})\n" for i, value in enumerate(values, 1))
+    ended, shown = run(plan(body + ("time.sleep(60)" if status else "")))
+    assert ended == status
+    assert ("samples with other weights than the trainer's" in shown) == bool(status)
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_stops_everything(plan, number, status):
+    made = plan("checkpoint(1)\n" + RUN_ON)
+    after((made.output / LOG).exists, lambda: os.kill(os.getpid(), number))
+    handlers = [signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    ended, shown = run(made)
+    assert ended == status
+    assert f"Error: stopped by {signal.Signals(number).name}" in shown and "RESUME=1" in shown
+    assert [signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == handlers
+
+
+STUBBORN = """
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(60)"
+child = subprocess.Popen([sys.executable, "-c", child], start_new_session=True, stdout=subprocess.PIPE)
+child.stdout.readline()
+log(1)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(("interrupts", "grace"), [(1, 2), (2, 60)])
+def test_what_does_not_end_is_killed_in_other_sessions_too_and_at_once_by_a_second_interrupt(
+    plan, monkeypatch, interrupts, grace
+):
+    monkeypatch.setattr(supervisor, "GRACE", grace)
+    made, started = plan(STUBBORN), []
+
+    def interrupt():
+        started.extend(processes(made))
+        for _ in range(interrupts):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.3)
+
+    thread = after((made.output / LOG).exists, interrupt)
+    assert run(made)[0] == 130
+    thread.join()
+    assert len(started) == 3  # the trainer, its child, the server
+
+
+def test_two_runs_do_not_write_into_one_folder(plan):
+    made = plan(RUN_ON, None)
+    refused = []
+
+    def second():
+        lock = "import fcntl, sys; fcntl.flock(open(sys.argv[1], 'ab'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+        done = subprocess.run([sys.executable, "-c", lock, str(made.trainer.log)], capture_output=True, text=True)
+        refused.append(done.stderr)
+        with pytest.raises(InputError, match="output_dir .*another run is writing there") as error:
+            supervise(made, Console(file=io.StringIO()))
+        refused.append(error)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = after((made.output / LOG).exists, second)
+    assert run(made)[0] == 130
+    thread.join()
+    assert "BlockingIOError" in refused[0] and len(refused) == 2
+
+
+FAILED_RANK = """
+print("[rank1]: OSError: [Errno 28] No space left on device", flush=True)
+print("E1122 torch/distributed/elastic/multiprocessing/api.py:984] failed (exitcode: -9) local_rank: 1", flush=True)
+"""
+
+
+def test_a_rank_that_fails_is_told_before_torchrun_has_ended_the_others(plan):
+    status, shown = run(plan("log(1)\n" + FAILED_RANK + "time.sleep(60)"))
+    assert status == 1 and "Error: rank 1 of the trainer was killed by SIGKILL" in shown
+    assert ", after step 1\n" in shown and "  [rank1]: OSError: [Errno 28] No space left on device\n" in shown
+
+
+def test_a_worker_of_the_server_that_is_gone_is_the_cause_and_not_the_trainer(plan):
+    """ms-swift's server goes on without its worker, and the trainer ends because of that."""
+    worker = """
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+(folder / "worker").write_text(str(child.pid))
+"""
+    trainer = """
+await_ready()
+log(1)
+os.kill(int((folder / "worker").read_text()), 9)
+raise RuntimeError("Server 0 failed: 500")
+"""
+    status, shown = run(plan(trainer, worker + SERVER))
+    assert status == 1
+    assert "Error: a worker of the rollout server is gone, and the trainer ended with exit status 1" in shown
+
+
+def test_a_run_that_does_not_go_on_is_told(plan, monkeypatch):
+    monkeypatch.setattr(supervisor, "STALL", 0.5)
+    assert run(plan("log(1)\ntime.sleep(2.5)\nlog(2)\n", None))[1].count("no step for 0 minutes; ") in (1, 2, 3)
+
+
+def test_a_port_that_the_system_still_holds_is_waited_for_and_the_trainer_starts_meanwhile(plan):
+    made = plan("print('started', flush=True)\n" + TRAIN)
+    with socket.socket() as held:
+        held.bind(("", made.ports[0]))
+        after(lambda: made.trainer.log.exists() and made.trainer.log.read_text(), held.close)
+        status, shown = run(made)
+    assert status == 0 and f"server: waiting for port {made.ports[0]}, which a server has just left" in shown

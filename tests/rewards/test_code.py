@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,12 +16,26 @@ from swift_rlvr.rewards import code as code_module
 from swift_rlvr.rewards.base import Explanation, Grade
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.sandbox import BadTests, read_tests
-from swift_rlvr.sandbox.cases import same_output
+from swift_rlvr.sandbox.cases import Case, same_output
 
 ADD = "def add(a, b):\n    return a + b"
 TESTS = ["assert add(1, 2) == 3", "assert add(-1, 1) == 0", "assert add('a', 'b') == 'ab'"]
 CASES = [{"input": "1 2\n", "output": "3\n"}, {"input": "-1 1\n", "output": "0\n"}]
 PROGRAM = "print(sum(map(int, input().split())))"
+ADD_CALLS = [("add(1, 2)", "json", 3), ("add(0, 0)", "json", 0)]
+ADD_STEPS = [("add(1, 2)", "equal", 3), ("add(0, 0)", "equal", 0)]
+ASSERTS = ["assert add(1, 2) == 3", "assert add(0, 0) == 0"]
+STDIN = [Case("1 2", "3"), Case("", "0")]
+CALLS_IN_LINES = {"fn_name": "add", "inputs": ["1\n2", "0\n0\n"], "outputs": ["3", "0"]}
+STDIN_IN_LISTS = {"inputs": ["1 2", None], "outputs": ["3", "0"]}
+FUNCTIONAL = [
+    {"input": "1\n2", "output": "3", "testtype": "functional", "metadata": {"func_name": "add"}},
+    {"input": "0\n0", "output": "0", "testtype": "functional", "metadata": {"func_name": "add"}},
+]
+STDIN_STDOUT = [
+    {"input": "1 2", "output": "3", "type": "stdin_stdout", "fn_name": None},
+    {"input": None, "output": "0", "type": "stdin_stdout", "fn_name": None},
+]
 
 
 def block(code: str, language: str = "python") -> str:
@@ -273,6 +288,59 @@ def test_it_says_why():
     assert why.rules[4].detail == "input '1 2' -> wrong: expected '4', got '3\\n'"
 
 
+TWO_SUM = """
+class Solution:
+    def twoSum(self, nums: List[int], target: int) -> Optional[List[int]]:
+        seen = defaultdict(list)
+        for i, n in enumerate(nums):
+            if seen[target - n]:
+                return seen[target - n][0], i
+            seen[n].append(i)
+"""
+TWO_SUM_CALLS = {"fn_name": "twoSum", "inputs": ["[2, 7]\n9", "[1, 2]\n9"], "outputs": ["[0, 1]", "null"]}
+
+
+@pytest.mark.parametrize(
+    ("code", "tests", "share"),
+    [
+        (TWO_SUM, TWO_SUM_CALLS, 1.0),  # a method, a tuple for a list, names that are not imported
+        (TWO_SUM.replace("return seen", "return 1 + seen"), TWO_SUM_CALLS, 0.5),
+        ("def twoSum(nums, target):\n    return [0, 1] if target in (9,) and 7 in nums else None", TWO_SUM_CALLS, 1.0),
+        ("def twoSum(nums, target): return [0, 1]", TWO_SUM_CALLS, 0.5),
+        ("class Solution: pass\ndef twoSum(nums, target): return [0, 1]", TWO_SUM_CALLS, 0.5),
+        ("class Solution:\n    def __init__(self): 1 / 0\n    def twoSum(self, *a): return [0, 1]", TWO_SUM_CALLS, 0.0),
+        ("class Solution:\n    def other(self, *a): return [0, 1]", TWO_SUM_CALLS, 0.0),
+        ("", TWO_SUM_CALLS, 0.0),
+        (ADD, CALLS_IN_LINES, 1.0),
+        ("add = lambda a, b: float(a + b)", CALLS_IN_LINES, 1.0),  # as == has it
+        ("def add(a, b): return str(a + b)", CALLS_IN_LINES, 0.0),
+        ("def add(a, b): print(a + b)", CALLS_IN_LINES, 0.0),
+        ("def add(a, b): return {a + b}", CALLS_IN_LINES, 0.0),
+        ("def sum(a): return [a]", {"fn_name": "sum", "inputs": [[1]], "outputs": [[1]]}, 1.0),
+        ("def sum(a): return a", {"fn_name": "sum", "inputs": [[1]], "outputs": [[1]]}, 1.0),
+        ("def f(a): return a", {"fn_name": "f", "inputs": [[1], [[2]]], "outputs": [[1], [2, 3]]}, 0.0),
+        (
+            "def f(d): return {k + 1: (v,) for k, v in d.items()}",
+            {"fn_name": "f", "inputs": [[{"-1": 2}]], "outputs": [{"0": [2]}]},
+            1.0,
+        ),
+        ("def f(d): return d['a']", {"fn_name": "f", "inputs": [[{"a": 2}]], "outputs": [2]}, 1.0),
+        (
+            "def f(a):\n    a.append(3)\n    return a",
+            {"fn_name": "f", "inputs": [[[1]], [[1]]], "outputs": [[1, 3]] * 2},
+            1.0,
+        ),
+        ("print(len(input()) if 0 else 0)", {"inputs": [None], "outputs": ["0"]}, 1.0),
+        ("print(input())", {"inputs": [None], "outputs": ["0"]}, 0.0),  # there is none
+        (ADD, {"inputs": [None, None], "outputs": [None, None], "assert_case": ASSERTS}, 1.0),
+        ("def add(a, b): return 3", {"inputs": [None, None], "outputs": [None, None], "assert_case": ASSERTS}, 0.5),
+    ],
+)
+def test_what_code_earns_on_what_other_datasets_bring(code, tests, share):
+    assert grade(code, tests, partial=True).reward == share
+    assert grade(code, tests).reward == (share == 1.0)
+
+
 # --- cheating ---
 
 EQUAL = "class E({}):\n    def __eq__(self, other): return True\ndef add(a, b): return E()"
@@ -295,6 +363,8 @@ CHEATS = {
     "own check": "def check(candidate): pass\ndef test_add(): pass\ndef add(a, b): pass",
     "optimized": "import sys\nsys.flags = None\n__debug__0 = False\ndef add(a, b): pass",
     "caught": "class A(BaseException): pass\ndef add(a, b): raise A",
+    "a Solution with every attribute": "class M(type):\n    def __getattr__(cls, name): raise SystemExit(0)\n"
+    "class Solution(metaclass=M): pass",
     "the frames": """
 import sys
 def add(a, b):
@@ -329,6 +399,7 @@ def test_cheating_earns_nothing(cheat):
         hidden,
         "def check(candidate):\n    " + "\n    ".join(hidden),
         [{"input": "987654320 1", "output": "987654321"}],
+        {"fn_name": "add", "inputs": ["987654320\n1", "135792460\n8"], "outputs": ["987654321", "135792468"]},
     ]
     earned = grades([CHEATS[cheat]] * len(forms), forms, "add", partial=True)
     assert [reward for reward, _ in earned] == [0.0] * len(forms)
@@ -436,7 +507,7 @@ def test_a_function_that_was_taken_apart_is_not_shown_to_the_code():
         ),
         *({"inputs": ["1"], "outputs": []}, {"inputs": [], "outputs": []}, {"inputs": [[1]], "outputs": ["1"]}),
         *([{"input": "1"}], [{"input": 1, "output": "1"}], [{"input": "1", "output": "1"}, "assert f(1)"]),
-        *({"inputs": ["1"], "outputs": ["2"], "fn_name": "f"}, "import numpy\nassert numpy.all(f(1))", "assert True"),
+        *("import numpy\nassert numpy.all(f(1))", "assert True", "f", "eJyrViotTk1RslIqLilKTcwtyUlVqgUAWfMHbw/a+b"),
         *("def check(f): assert f(1)", "class T: pass", "\0", "(" * 10_000, "[" * 100_000),
         *("def test_a(x): assert f(x)", "assert f(1)\nclass TestF:\n    def test_a(self): assert f(2)"),
         "import unittest\nclass T(unittest.TestCase): pass\nif __name__ == '__main__': unittest.main()",
@@ -445,6 +516,114 @@ def test_a_function_that_was_taken_apart_is_not_shown_to_the_code():
 def test_tests_that_cannot_be_read_are_refused(tests):
     with pytest.raises(BadTests):
         read_tests(tests)
+
+
+@pytest.mark.parametrize(
+    ("tests", "entry_point", "expected"),
+    [
+        # APPS and TACO: a list of arguments; PRIME and verl: JSON, one a line
+        ({"fn_name": "add", "inputs": [[1, 2], [0, 0]], "outputs": [3, 0]}, None, ADD_CALLS),
+        (CALLS_IN_LINES, None, ADD_CALLS),
+        (CALLS_IN_LINES, "other", ADD_CALLS),  # the test's own name goes before
+        (CALLS_IN_LINES | {"assert_case": None, "type": None}, None, ADD_CALLS),
+        # what a row without a function looks like in the same file
+        (STDIN_IN_LISTS, None, STDIN),
+        (STDIN_IN_LISTS | {"fn_name": None}, None, STDIN),
+        (STDIN_IN_LISTS, "add", STDIN),
+        # LiveCodeBench and DeepCoder; the name may be in a column, since LiveCodeBench has it beside the tests
+        (FUNCTIONAL, None, ADD_CALLS),
+        ([{**test, "metadata": None} for test in FUNCTIONAL], "add", ADD_CALLS),
+        ([{**test, "testtype": "stdin", "metadata": {"func_name": None}} for test in STDIN_STDOUT], None, STDIN),
+        ([{"input": "1 2", "output": "3", "testtype": "stdin", "metadata": {"func_name": "f"}}], None, STDIN[:1]),
+        # open-r1 and PrimeIntellect
+        ({"language": "python", "test_cases": STDIN_STDOUT}, None, STDIN),
+        ({"language": "Python3", "test_cases": json.dumps(CALLS_IN_LINES)}, None, ADD_CALLS),
+        (
+            {"test_cases": [{"type": "function_call", "fn_name": "add", "input": [1, 2], "output": 3}]},
+            None,
+            ADD_CALLS[:1],
+        ),
+        # verl
+        ({"style": "rule", "ground_truth": json.dumps(CALLS_IN_LINES)}, None, ADD_CALLS),
+        ({"inputs": [None, ""], "outputs": [None, None], "assert_case": ASSERTS}, None, ADD_STEPS),
+        ({"call_type": "assert", "fn_name": "add", "assert_case": ASSERTS}, None, ADD_STEPS),
+        ({"inputs": [], "outputs": [], "assert_case": "\n".join(ASSERTS)}, None, ADD_STEPS),
+        (
+            {"fn_name": "add", "inputs": ["", "0\n0"], "outputs": [None, "0"], "assert_case": [ASSERTS[0], ""]},
+            None,
+            [ADD_STEPS[0], ADD_CALLS[1]],
+        ),
+        (
+            {"assert_case": [f"def check(c):\n    {each.replace('add', 'c')}\ncheck(add)" for each in ASSERTS]},
+            None,
+            [("c(1, 2)", "equal", 3), ("c(0, 0)", "equal", 0)],  # each check is its own
+        ),
+        ({"functional": "def check(add):\n    assert add(1, 2) == 3\ncheck(Solution().add)"}, None, ADD_STEPS[:1]),
+        ({"pytest": "from solution import add\ndef test_add():\n    assert add(1, 2) == 3"}, None, ADD_STEPS[:1]),
+        # which expected values may stand in a list of their own
+        ({"fn_name": "f", "inputs": [[1]], "outputs": [[3]]}, None, [("f(1)", "json in a list", [3])]),
+        (
+            {"fn_name": "f", "inputs": [[1], [2]], "outputs": [[3], [4, 5]]},
+            None,
+            [("f(1)", "json", [3]), ("f(2)", "json", [4, 5])],
+        ),
+        ([FUNCTIONAL[0] | {"output": "[3]"}], None, [("add(1, 2)", "json", [3])]),
+        # what is text and what is JSON
+        ({"fn_name": "f", "inputs": [["1"]], "outputs": ["3"]}, None, [("f('1')", "json", "3")]),
+        ({"fn_name": "f", "inputs": ['"1"'], "outputs": ['"3"']}, None, [("f('1')", "json", "3")]),
+        (
+            {"fn_name": "f", "inputs": ["", None], "outputs": ["null", "true"]},
+            None,
+            [("f()", "json", None), ("f()", "json", True)],
+        ),
+        ({"fn_name": "f", "inputs": ["[1, 2]"], "outputs": [3]}, None, [("f([1, 2])", "json", 3)]),
+    ],
+)
+def test_what_other_datasets_bring_is_read(tests, entry_point, expected):
+    """As a value, as JSON and as Python writes it."""
+    for form in (tests, json.dumps(tests), repr(tests)):
+        read = read_tests(form, entry_point)
+        shown = [each if isinstance(each, Case) else (str(each), each.kind, each.expected) for each in read]
+        assert shown == expected
+
+
+@pytest.mark.parametrize(
+    ("tests", "said"),
+    [
+        ({"language": "cpp", "test_cases": STDIN_STDOUT}, "only Python can be run, and the language is 'cpp'"),
+        (
+            [{"input": "1", "output": "1", "type": "interactive"}],
+            "'interactive'; accepted are stdin_stdout, stdin, fun",
+        ),
+        ([{**FUNCTIONAL[0], "metadata": None}], "calls need the function's name, in fn_name, metadata.func_name or"),
+        ({"fn_name": "f(", "inputs": [[1]], "outputs": [1]}, "fn_name must be a name, not 'f('"),
+        ({"fn_name": 3, "inputs": [[1]], "outputs": [1]}, "fn_name must be a name, not '3'"),
+        (
+            {"fn_name": "f", "inputs": ["one"], "outputs": ["1"]},
+            "arguments of a call must be JSON, one a line, not 'one'",
+        ),
+        (
+            {"fn_name": "f", "inputs": ["1"], "outputs": ["one"]},
+            "output of a call must be JSON, as its input is, not 'one'",
+        ),
+        (
+            {"fn_name": "f", "inputs": [1], "outputs": [1]},
+            "arguments of a call must be a list, or JSON, one a line, not 1",
+        ),
+        ({"fn_name": "f", "inputs": [[{1}]], "outputs": [1]}, "must be what JSON can write"),
+        ({"inputs": ["1", "2"], "outputs": ["1"]}, "there are 2 of input and 1 of output"),
+        ({"inputs": ["1"], "outputs": [None]}, "cases must have input and output, and one has input, output"),
+        ({"inputs": ["1"], "outputs": ["1"], "assert_case": ["assert f()"]}, "either an assert_case, or an input and"),
+        ({"inputs": ["", "1"], "outputs": ["", "1"], "assert_case": ["assert f()", ""]}, "all of a program, or all of"),
+        ([{"stdin": "1", "output": "1"}], "cases must have input and output, and one has stdin, output"),
+        ({"tests": ["assert f()"]}, "cases must have inputs and outputs that are lists, and input is None"),
+    ],
+)
+def test_what_is_not_accepted_is_answered_with_what_is(tests, said):
+    with pytest.raises(BadTests, match=re.escape(said)):
+        read_tests(tests)
+    assert CodeReward().explain(block(ADD), {"tests": tests}).rules[0].detail.count(said) == 1
+    assert CodeReward()([block(ADD)], tests=[tests]) == [None]
 
 
 @pytest.mark.parametrize("entry_point", [3, "", "f(", "\0", ["f"]])

@@ -3,8 +3,10 @@
 No test depends on how fast the machine is: limits are generous except where running into one is what is tested.
 """
 
+import builtins
 import contextlib
 import ctypes
+import importlib
 import json
 import os
 import re
@@ -23,7 +25,7 @@ from hangs import done_within
 from hypothesis import given
 from hypothesis import strategies as st
 from paths import PLUGIN
-from swift_rlvr.sandbox import Limits, SandboxError, check, lockdown, process, read_tests
+from swift_rlvr.sandbox import Limits, SandboxError, check, lockdown, prelude, process, read_tests
 from swift_rlvr.sandbox.check import decode
 from swift_rlvr.sandbox.child import encode
 from swift_rlvr.sandbox.process import Child
@@ -220,6 +222,55 @@ def test_it_works_in_many_threads_at_once():
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(lambda n: result_of(f"def f(x): return {n}"), range(24)))
     assert results == [["passed" if n == 2 else "wrong"] for n in range(24)]
+
+
+# --- what code need not import ---
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def f(x: List[int] = None) -> Optional[Tuple[int, ...]]: return 2",
+        "class S:\n    def g(self, x: Dict[str, Any]): return 2\ndef f(x): return S().g(x)",
+        "def f(x):\n    d = defaultdict(int)\n    return d[x] + Counter('aa')['a']",
+        "def f(x): return sum(map(lambda each: gcd(each, 2), [4]))",
+        "def f(x): return math.floor(collections.deque([2.5]).popleft())",
+        "@lru_cache(None)\ndef f(x): return 2 if inf > x else 0",
+        # what the code defines or imports goes before, also where the name is one of the prelude's
+        "def gcd(a, b): return 2\ndef f(x): return gcd(9, 9)",
+        "def f(x): return count\ncount = 2",
+        "from operator import add as gcd\ndef f(x): return gcd(1, x)",
+        "count = 1\ndef f(x):\n    global count\n    count += x\n    return count",
+        # and what it does not name is not there
+        "def f(x): return len({'List', 'gcd', 'math', 'prelude'} & {*globals()}) + 2",
+        "def f(x):\n    import sys\n    return len({'child', 'lockdown', 'prelude'} & {*sys.modules}) + 2",
+    ],
+)
+def test_what_graders_import_is_there_unless_the_code_has_its_own(code):
+    assert result_of(code) == ["passed"]
+    assert output_of(f"{code}\nprint(f(1))") == "2\n"
+
+
+def test_the_prelude_stands_in_for_no_function_that_is_asked_for():
+    calls = {"fn_name": "gcd", "inputs": [[4, 6]], "outputs": [2]}
+    for code in ("x = 1", "class Solution: pass", "def lcm(a, b): return 2"):
+        assert result_of(code, "assert gcd(4, 6) == 2") == ["error"]
+        assert result_of(code, calls) == ["error"]
+    assert result_of("def gcd(a, b): return 2", calls) == ["passed"]
+
+
+def test_the_prelude_hides_no_builtin_and_names_what_exists():
+    assert not prelude.NAMES.keys() & vars(builtins).keys()
+    for name, module in prelude.NAMES.items():
+        assert name == module or hasattr(importlib.import_module(module), name), name
+
+
+def test_recursion_may_be_deep():
+    code = "def f(n): return 0 if n == 0 else 1 + f(n - 1)"
+    assert result_of(code, ["assert f(1) == 1", "assert f(20_000) == 20_000"], all_tests=True) == ["passed"] * 2
+    raised = f"import sys\nsys.setrecursionlimit(300_000)\n{code}"
+    assert result_of(raised, ["assert f(1) == 1", "assert f(100_000) == 100_000"], all_tests=True) == ["passed"] * 2
+    assert output_of(f"{code}\nprint(f(20_000))") == "20000\n"
 
 
 # --- what code may not do ---

@@ -3,10 +3,11 @@
 Each completion runs in child processes that are started for it alone. Code cannot
 
 - **claim that it passed.** A program's output is compared with the expected output in the parent; the child never sees
-  that. Of an assert the child gets the expression alone (``f(1)`` of ``assert f(1) == 2``), and only its value, written
-  in plain types, comes back to be compared. Printing a success message, exiting with status 0 before or during the
-  tests, raising SystemExit, and results whose class claims to be equal to everything earn nothing. Each answer must
-  bear a random number that is sent with its test, so nothing can be answered in advance;
+  that. Of an assert the child gets the expression alone (``f(1)`` of ``assert f(1) == 2``), of a call the function and
+  its arguments, and only the value, written in plain types, comes back to be compared. Printing a success message,
+  exiting with status 0 before or during the tests, raising SystemExit, and results whose class claims to be equal to
+  everything earn nothing. Each answer must bear a random number that is sent with its test, so nothing can be answered
+  in advance;
 - **find the expected results** in files (with Landlock), in /proc, in frames or with gc: they are not in the process;
 - **harm the machine**, keep running after its end, or reach anything outside: see `lockdown`.
 

@@ -16,6 +16,7 @@ which is all that there is in the sandbox.
 """
 
 import ast
+import json
 import math
 import sys
 from collections.abc import Iterable
@@ -38,13 +39,16 @@ class Step(NamedTuple):
 
     prepare: str  # statements to execute first; may be empty
     source: str  # an expression; where kind is "run", statements that must not raise
-    kind: str  # "equal", "is" or "near" the expected value, "true" as expected, or "run"
+    # "equal", "is" or "near" the expected value, "true" as expected, or "run"; of a call "json", equal to the expected
+    # value as JSON writes it, or "json in a list", also to its only element
+    kind: str
     expected: Any = None
     # for "near": the keywords of math.isclose, or "below" or "at most" with the limit of the difference
     tolerance: dict[str, float] | None = None
+    arguments: list | None = None  # the source is a function, or a method of Solution, to be called with these
 
     def __str__(self) -> str:
-        return self.source
+        return self.source if self.arguments is None else f"{self.source}({', '.join(map(repr, self.arguments))})"
 
     def holds(self, value: Any) -> bool:
         """Whether a value of plain types is what the test asks for. Raises where Python cannot compare the numbers."""
@@ -52,6 +56,9 @@ class Step(NamedTuple):
             return value is self.expected
         if self.kind == "equal":
             return bool(value == self.expected)
+        if self.kind.startswith("json"):
+            value = json.loads(json.dumps(value))
+            return bool(value == self.expected or (self.kind == "json in a list" and [value] == self.expected))
         if not isinstance(value, (int, float, complex, Fraction)):
             return False
         tolerance = self.tolerance or {}
@@ -157,12 +164,17 @@ def _is_named(name: str, nodes: Iterable[ast.AST]) -> bool:
 
 
 def _does_nothing(statement: ast.stmt) -> bool:
-    """A docstring, ``assert True``, a print, or an ``if __name__ == "__main__"`` with all that it holds."""
+    """``assert True``, a print, ``if __name__ == "__main__"`` with all that it holds, or a value nobody asks for.
+
+    The last is a docstring, or text that is no test at all: LiveCodeBench's compressed cases are valid Python.
+    """
     match statement:
         case ast.Assert(ast.Constant(value)):
             return bool(value)
-        case ast.Expr(ast.Constant() | ast.Call(ast.Name("print"))):
+        case ast.Expr(ast.Call(ast.Name("print"))):
             return True
+        case ast.Expr(value):
+            return not any(isinstance(node, (ast.Call, ast.Subscript, ast.Attribute)) for node in ast.walk(value))
         case ast.If(test):
             return _is_named("__name__", [test])
     return False

@@ -1,9 +1,9 @@
 """Column `tests` -> what to run, and what must come out.
 
-These forms are accepted, each also as a JSON string:
+These forms are accepted, each also as a JSON string or as Python writes it:
 
 1. Python source with asserts, or a list of such sources: MBPP's ``test_list``, AceCode, KodCode's ``test_*`` functions,
-   which import the code as the module ``solution``::
+   which import the code as the module ``solution``. code-r1 puts one under ``functional`` or ``pytest``::
 
        ["assert add(1, 2) == 3", "assert add(0, 0) == 0"]
        "from math import isclose\\nassert isclose(half(3), 1.5)"
@@ -12,20 +12,42 @@ These forms are accepted, each also as a JSON string:
 
        "def check(candidate):\\n    assert candidate(1, 2) == 3\\n    assert candidate(0, 0) == 0"
 
-3. Cases of a program that reads standard input and writes standard output, also in the form of APPS and TACO. Inputs
-   and outputs are strings, or lists of lines::
+3. Cases of a program that reads standard input and writes standard output, as in APPS, TACO, PRIME, LiveCodeBench,
+   DeepCoder and open-r1. Inputs and outputs are strings, or lists of lines; input None is no input::
 
-       [{"input": "1 2\\n", "output": "3\\n"}, {"input": "0 0\\n", "output": "0\\n"}]
+       [{"input": "1 2\\n", "output": "3\\n"}, {"input": "0 0\\n", "output": "0\\n", "type": "stdin_stdout"}]
        {"inputs": ["1 2\\n", "0 0\\n"], "outputs": ["3\\n", "0\\n"]}
 
-`asserts.py` says how sources are split into tests. Call-based APPS tests (``fn_name``) are not accepted.
+4. Calls of a function, or of the method of that name of a class ``Solution``, from the same sources; `calls.py` says
+   how arguments and values are written. Where no test names the function, column `entry_point` does::
+
+       {"fn_name": "add", "inputs": [[1, 2], [0, 0]], "outputs": [3, 0]}
+       [{"input": "1\\n2", "output": "3", "testtype": "functional", "metadata": {"func_name": "add"}}]
+
+5. verl's ``assert_case``, a list of sources, whose inputs and outputs are empty; other entries may be calls::
+
+       {"inputs": ["", ""], "outputs": [None, None], "assert_case": ["assert add(1, 2) == 3", "assert add(0, 0) == 0"]}
+
+6. All of these under ``test_cases``, beside ``"language": "python"`` (open-r1's column `verification_info`), or under
+   ``ground_truth`` (verl's column `reward_model`).
+
+A key whose value is None counts as absent. `asserts.py` says how sources are split into tests. LiveCodeBench's private
+cases have to be decompressed first.
 """
 
 import ast
 import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from swift_rlvr.sandbox.asserts import BadTests, Step, read_steps
+from swift_rlvr.sandbox.calls import Call, read_calls
+
+_ENVELOPES = ("ground_truth", "test_cases", "functional", "pytest")
+_PYTHON = ("python", "python3", "py")
+_PROGRAM, _FUNCTION = ("stdin_stdout", "stdin"), ("function_call", "functional")
+_UNREADABLE = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
+_FORMS = "tests must be a source, a list of sources, or cases of input and output, at least one"
 
 
 class Case(NamedTuple):
@@ -42,46 +64,107 @@ def read_tests(tests: Any, entry_point: Any = None) -> list[Case] | list[Step]:
     """Read the columns `tests` and `entry_point`. Raises BadTests, saying what is wrong with them.
 
     >>> read_tests(["assert add(1, 2) == 3"])
-    [Step(prepare='', source='add(1, 2)', kind='equal', expected=3, tolerance=None)]
+    [Step(prepare='', source='add(1, 2)', kind='equal', expected=3, tolerance=None, arguments=None)]
     >>> read_tests('{"inputs": ["1 2"], "outputs": ["3"]}')
     [Case(input='1 2', output='3')]
+    >>> str(read_tests({"fn_name": "add", "inputs": [[1, 2]], "outputs": [3]})[0])
+    'add(1, 2)'
     """
-    try:
-        candidate = None if entry_point is None else ast.parse(entry_point, mode="eval").body
-    except (SyntaxError, ValueError, TypeError):
-        raise BadTests(f"entry_point must be a name, not {str(entry_point)[:80]!r}") from None
-    if isinstance(tests, str) and tests.lstrip()[:1] in ("[", "{"):
-        try:
-            tests = json.loads(tests)
-        except (ValueError, RecursionError) as error:
-            raise BadTests(f"tests begin like JSON but cannot be read: {error}") from None
-    if isinstance(tests, dict):
-        return _cases(tests)
+    tests, name = _decoded(tests), None
+    while isinstance(tests, dict):
+        tests = {key: value for key, value in tests.items() if value is not None or key in ("input", "inputs")}
+        name = tests.get("fn_name", name)
+        language = tests.get("language", "python")
+        if str(language).lower() not in _PYTHON:
+            raise BadTests(f"only Python can be run, and the language is {language!r:.80}")
+        content = next((tests[key] for key in _ENVELOPES if key in tests), None)
+        if content is None:
+            return _read_cases(_rows(tests), name, entry_point)
+        tests = _decoded(content)
     tests = [tests] if isinstance(tests, str) else tests
     if not isinstance(tests, (list, tuple)) or not tests:
-        raise BadTests("tests must be a source, a list of sources, or cases of input and output, at least one")
+        raise BadTests(_FORMS)
     if all(isinstance(test, dict) for test in tests):
-        return [case for test in tests for case in _cases({name: [value] for name, value in test.items()})]
+        return _read_cases(list(tests), name, entry_point)
     if not all(isinstance(test, str) for test in tests):
         raise BadTests("tests must be all sources or all cases of input and output")
-    return read_steps("\n".join(tests), candidate)
+    return read_steps("\n".join(tests), _expression("entry_point", name if entry_point is None else entry_point))
 
 
-def _cases(columns: dict[str, Any]) -> list[Case]:
-    inputs, outputs = (columns.get(name, columns.get(f"{name}s")) for name in ("input", "output"))
-    if columns.get("fn_name") or not isinstance(inputs, (list, tuple)) or not isinstance(outputs, (list, tuple)):
-        raise BadTests("cases must have input and output, or inputs and outputs, and no fn_name")
-    if len(inputs) != len(outputs) or not inputs:
-        raise BadTests(f"there are {len(inputs)} inputs and {len(outputs)} outputs")
-    return [Case(_text(given), _text(expected)) for given, expected in zip(inputs, outputs, strict=True)]
+def _decoded(tests: Any) -> Any:
+    if not isinstance(tests, str) or tests.lstrip()[:1] not in ("[", "{"):
+        return tests
+    try:
+        return json.loads(tests)
+    except _UNREADABLE as error:
+        try:
+            return ast.literal_eval(tests.strip())
+        except _UNREADABLE:
+            raise BadTests(f"tests begin like JSON but cannot be read: {error}") from None
+
+
+def _expression(what: str, name: Any) -> ast.expr | None:
+    try:
+        return None if name is None else ast.parse(name, mode="eval").body
+    except _UNREADABLE:
+        raise BadTests(f"{what} must be a name, not {str(name)[:80]!r}") from None
+
+
+def _rows(tests: dict[str, Any]) -> list[dict[str, Any]]:
+    """Cases that are one dict of lists, as a list of dicts."""
+    sources = tests.get("assert_case") or []
+    sources = [sources] if isinstance(sources, str) else sources
+    columns = {"assert_case": sources} if sources else {}
+    for name in ("input", "output"):
+        values = tests.get(name, tests.get(f"{name}s"))
+        if values or not sources:
+            columns[name] = values
+    for name, values in columns.items():
+        if not isinstance(values, (list, tuple)):
+            raise BadTests(f"cases must have inputs and outputs that are lists, and {name} is {values!r:.80}")
+    if len({len(values) for values in columns.values()}) != 1 or not all(columns.values()):
+        raise BadTests("there are " + " and ".join(f"{len(values)} of {name}" for name, values in columns.items()))
+    kind = {key: tests[key] for key in ("type", "testtype", "metadata") if key in tests}
+    return [dict(zip(columns, values, strict=True)) | kind for values in zip(*columns.values(), strict=True)]
+
+
+def _read_cases(rows: list[dict[str, Any]], name: Any, entry_point: Any) -> list[Case] | list[Step]:
+    _expression("entry_point", entry_point)
+    cases: list[Case] = []
+    calls: list[Call] = []
+    steps: list[Step] = []
+    for row in rows:
+        given, expected = (row.get(key, row.get(f"{key}s")) for key in ("input", "output"))
+        metadata = row.get("metadata")
+        named = row.get("fn_name") or (metadata.get("func_name") if isinstance(metadata, Mapping) else None) or name
+        kind = row.get("type") or row.get("testtype") or (_FUNCTION if named else _PROGRAM)[0]
+        if source := row.get("assert_case"):
+            if given or expected:
+                raise BadTests("a case has either an assert_case, or an input and an output")
+            steps += read_steps(source, _expression("fn_name", named or entry_point))
+        elif not ({"input", "inputs"} & row.keys()) or expected is None:
+            raise BadTests(f"cases must have input and output, and one has {', '.join(map(str, row)) or 'nothing'}")
+        elif kind in _PROGRAM:
+            cases.append(Case(_text(given), _text(expected)))
+        elif kind in _FUNCTION:
+            function = named or entry_point
+            if _expression("fn_name", function) is None:
+                raise BadTests("calls need the function's name, in fn_name, metadata.func_name or column entry_point")
+            calls.append(Call(function, given, expected, is_exact=bool(row.get("testtype"))))
+        else:
+            raise BadTests(f"a case is of type {kind!r:.80}; accepted are {', '.join(_PROGRAM + _FUNCTION)}")
+    steps += read_calls(calls)
+    if cases and steps:
+        raise BadTests("tests must be all of a program, or all of functions")
+    return cases or steps
 
 
 def _text(value: object) -> str:
     if isinstance(value, (list, tuple)) and all(isinstance(line, str) for line in value):
         value = "\n".join(line.removesuffix("\n") for line in value)
-    if not isinstance(value, str):
+    if value is not None and not isinstance(value, str):
         raise BadTests(f"inputs and outputs must be strings or lists of lines, not {value!r:.80}")
-    return value
+    return value or ""
 
 
 def same_output(got: str, expected: str) -> bool:

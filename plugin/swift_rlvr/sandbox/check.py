@@ -90,7 +90,8 @@ def _check_step(child: Child, step: Step) -> Outcome:
     # a right value is written in not much more than the expected one; more is not even looked at
     longest = 16 * len(_shown(step.expected, None)) + _SPARE_OUTPUT
     message = {"prepare": step.prepare, "source": step.source, "longest": longest, "nonce": nonce}
-    message |= {"is_value": step.kind != "run", "is_hidden": step.kind in ("equal", "is", "near")}
+    message |= {"is_value": step.kind != "run", "is_hidden": step.kind not in ("run", "true")}
+    message["arguments"] = step.arguments
     report = child.ask(message, 2 * longest)
     if report.get("nonce") != nonce:
         raise Ended("ended early")

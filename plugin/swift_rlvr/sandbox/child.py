@@ -17,6 +17,7 @@ from numbers import Rational
 from types import CodeType, ModuleType
 
 LONGEST_DETAIL = 300
+_RECURSION_LIMIT = 50_000  # as in LiveCodeBench; competitive programmers count on a limit far above Python's 1,000
 
 
 class Opaque(Exception):
@@ -50,6 +51,18 @@ def encode(value: object) -> object:
     raise Opaque(f"of type {type(value).__name__}")
 
 
+def _with_int_keys(arguments: list) -> list:
+    """An only argument that is a dict of whole numbers has them as keys, which JSON cannot write.
+
+    >>> _with_int_keys([{"1": "one"}]), _with_int_keys([{"1": "one"}, 2]), _with_int_keys([{"one": 1}])
+    ([{1: 'one'}], [{'1': 'one'}, 2], [{'one': 1}])
+    """
+    match arguments:
+        case [dict(only)] if all(key.removeprefix("-").isdecimal() for key in only):
+            return [{int(key): value for key, value in only.items()}]
+    return arguments
+
+
 def _failure(error: BaseException) -> dict[str, object]:
     kinds = {MemoryError: "out of memory", SystemExit: "ended early", AssertionError: "failed"}
     kind = next((kind for cls, kind in kinds.items() if isinstance(error, cls)), "error")
@@ -75,6 +88,7 @@ def _run_tests(compiled: CodeType, module: ModuleType, job: dict, report: Callab
     """Run the code as a module, then evaluate the tests until no more arrive."""
     # taken before the code runs, so that it can't put its own in their place by assigning to a module
     evaluate, execute, compile_, dumps = eval, exec, compile, json.JSONEncoder().encode
+    recursion_limit, limit_recursion = sys.getrecursionlimit, sys.setrecursionlimit
     standard = {builtins: dict(vars(builtins))}
     for name in job["imports"]:
         try:
@@ -90,20 +104,28 @@ def _run_tests(compiled: CodeType, module: ModuleType, job: dict, report: Callab
     names = {name: value for name, value in vars(module).items() if name[:2] != "__"}
     shadows = {name: names.pop(name) for name in standard[builtins].keys() & names.keys() - {job["entry_point"]}}
     space = {"__name__": "tests"} | names
+    limit = recursion_limit()  # the code may have raised it
     report({"kind": "loaded"})
     while step := receive():
         sys.settrace(None)
         sys.setprofile(None)
+        limit_recursion(limit)
         for changed, saved in standard.items():
             vars(changed).update(saved)
         try:
             execute(compile_(step["prepare"], "<tests>", "exec", dont_inherit=True), space)
             if step["is_value"]:
-                expression = compile_(step["source"], "<tests>", "eval", dont_inherit=True)
                 # where the value is compared outside, a function may well be called `sum` and stand in for it
-                value = evaluate(expression, shadows | space if shadows and step["is_hidden"] else space)
+                seen = shadows | space if shadows and step["is_hidden"] else space
+                source, arguments = step["source"], step["arguments"]
+                if arguments is not None and hasattr(seen.get("Solution"), source):  # as LeetCode asks for functions
+                    source = f"Solution().{source}"
+                value = evaluate(compile_(source, "<tests>", "eval", dont_inherit=True), seen)
+                if arguments is not None:
+                    value = value(*_with_int_keys(arguments))
                 if not step["is_hidden"]:
                     value = bool(value)
+                limit_recursion(1000)  # the C code below needs more stack for each level than Python's own calls do
                 try:
                     answer = {"kind": "value", "value": encode(value)}
                 except RecursionError:
@@ -120,8 +142,8 @@ def _run_tests(compiled: CodeType, module: ModuleType, job: dict, report: Callab
         report(answer | {"nonce": step["nonce"]})
 
 
-def main(lock_down: Callable) -> None:
-    """Do the job that arrives on the pipe argv[1], and report to the pipe argv[2]."""
+def main(lock_down: Callable, provide: Callable) -> None:
+    """Do the job that arrives on the pipe argv[1], and report to the pipe argv[2]; `provide` is that of `prelude`."""
     source, sink = map(int, sys.argv[1:])
     # taken now for the same reason as in `_run_tests`
     decode, dumps = json.JSONDecoder().decode, json.JSONEncoder().encode
@@ -143,7 +165,7 @@ def main(lock_down: Callable) -> None:
     report({"kind": "locked down"})
     job = receive()
     vars(builtins).update(exit=sys.exit, quit=sys.exit)  # as the module `site` does, which is not loaded
-    for name in ("child", "lockdown"):
+    for name in ("child", "lockdown", "prelude"):
         sys.modules.pop(name, None)
     try:
         compiled = compile(job["code"], "<completion>", "exec", dont_inherit=True)
@@ -152,6 +174,8 @@ def main(lock_down: Callable) -> None:
         return
     name = "__main__" if job["imports"] is None else "solution"
     sys.modules[name] = module = ModuleType(name)
+    provide(compiled, vars(module))
+    sys.setrecursionlimit(_RECURSION_LIMIT)
     if job["imports"] is None:
         _run_program(compiled, module, report)
     else:

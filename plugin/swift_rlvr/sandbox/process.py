@@ -15,7 +15,8 @@ from math import ceil
 from pathlib import Path
 
 _START = (
-    "import sys; sys.path[0] = sys.argv.pop(1); import child, lockdown; del sys.path[0]; child.main(lockdown.lock_down)"
+    "import sys; sys.path[0] = sys.argv.pop(1); import child, lockdown, prelude; del sys.path[0]; "
+    "child.main(lockdown.lock_down, prelude.provide)"
 )
 # a fixed seed: the order of a set of strings, and with it the reward, must not change from run to run
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONUTF8": "1", "PYTHONHASHSEED": "0"}

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hangs import done_within
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from swift_rlvr.answers import find_code
 from swift_rlvr.rewards import code as code_module
@@ -529,10 +529,12 @@ def test_tests_that_cannot_be_read_are_refused(tests):
         # what a row without a function looks like in the same file
         (STDIN_IN_LISTS, None, STDIN),
         (STDIN_IN_LISTS | {"fn_name": None}, None, STDIN),
+        (STDIN_IN_LISTS | {"fn_name": ""}, None, STDIN),
         (STDIN_IN_LISTS, "add", STDIN),
         # LiveCodeBench and DeepCoder; the name may be in a column, since LiveCodeBench has it beside the tests
         (FUNCTIONAL, None, ADD_CALLS),
         ([{**test, "metadata": None} for test in FUNCTIONAL], "add", ADD_CALLS),
+        ([{**test, "metadata": '{"func_name": "add"}'} for test in FUNCTIONAL], None, ADD_CALLS),
         ([{**test, "testtype": "stdin", "metadata": {"func_name": None}} for test in STDIN_STDOUT], None, STDIN),
         ([{"input": "1 2", "output": "3", "testtype": "stdin", "metadata": {"func_name": "f"}}], None, STDIN[:1]),
         # open-r1 and PrimeIntellect
@@ -613,7 +615,10 @@ def test_what_other_datasets_bring_is_read(tests, entry_point, expected):
         ({"fn_name": "f", "inputs": [[{1}]], "outputs": [1]}, "must be what JSON can write"),
         ({"inputs": ["1", "2"], "outputs": ["1"]}, "there are 2 of input and 1 of output"),
         ({"inputs": ["1"], "outputs": [None]}, "cases must have input and output, and one has input, output"),
-        ({"inputs": ["1"], "outputs": ["1"], "assert_case": ["assert f()"]}, "either an assert_case, or an input and"),
+        (
+            {"inputs": ["1"], "outputs": ["1"], "assert_case": ["assert f()"]},
+            "either an assert_case, which is a source, or an",
+        ),
         ({"inputs": ["", "1"], "outputs": ["", "1"], "assert_case": ["assert f()", ""]}, "all of a program, or all of"),
         ([{"stdin": "1", "output": "1"}], "cases must have input and output, and one has stdin, output"),
         ({"tests": ["assert f()"]}, "cases must have inputs and outputs that are lists, and input is None"),
@@ -624,6 +629,31 @@ def test_what_is_not_accepted_is_answered_with_what_is(tests, said):
         read_tests(tests)
     assert CodeReward().explain(block(ADD), {"tests": tests}).rules[0].detail.count(said) == 1
     assert CodeReward()([block(ADD)], tests=[tests]) == [None]
+
+
+KEYS = ["input", "inputs", "output", "outputs", "fn_name", "assert_case", "type", "testtype", "metadata", "func_name"]
+KEYS += ["test_cases", "language", "ground_truth", "functional"]
+TEXTS = ["", "1 2", "[1]", "{", "add", "assert add(1, 2) == 3", "stdin_stdout", "functional", "python"]
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(TEXTS) | st.text(max_size=3),
+    lambda each: st.lists(each, max_size=3) | st.dictionaries(st.sampled_from(KEYS), each, max_size=5),
+    max_leaves=12,
+)
+
+
+CASE = st.fixed_dictionaries({"input": VALUES, "output": VALUES}, optional=dict.fromkeys(KEYS[4:], VALUES))
+
+
+@settings(max_examples=300)
+@given(VALUES | CASE | st.lists(CASE, min_size=1, max_size=3), st.none() | st.sampled_from(TEXTS))
+def test_any_tests_are_read_or_refused(tests, entry_point):
+    for form in (tests, json.dumps(tests)):
+        try:
+            read = read_tests(form, entry_point)
+        except BadTests as error:
+            assert str(error)
+        else:
+            assert read and len({type(each) for each in read}) == 1
 
 
 @pytest.mark.parametrize("entry_point", [3, "", "f(", "\0", ["f"]])

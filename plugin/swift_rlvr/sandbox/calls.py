@@ -43,7 +43,7 @@ def read_calls(calls: list[Call]) -> list[Step]:
 def _arguments(given: Any) -> list:
     if given is None or isinstance(given, str):
         try:
-            given = [json.loads(line) for line in (given or "").strip().split("\n") if line.strip()]
+            return [json.loads(line) for line in (given or "").split("\n") if line.strip()]
         except _NO_JSON:
             raise BadTests(f"the arguments of a call must be JSON, one a line, not {given!r:.80}") from None
     if not isinstance(given, (list, tuple)):

@@ -73,7 +73,7 @@ def read_tests(tests: Any, entry_point: Any = None) -> list[Case] | list[Step]:
     tests, name = _decoded(tests), None
     while isinstance(tests, dict):
         tests = {key: value for key, value in tests.items() if value is not None or key in ("input", "inputs")}
-        name = tests.get("fn_name", name)
+        name = tests.get("fn_name") or name
         language = tests.get("language", "python")
         if str(language).lower() not in _PYTHON:
             raise BadTests(f"only Python can be run, and the language is {language!r:.80}")
@@ -88,7 +88,7 @@ def read_tests(tests: Any, entry_point: Any = None) -> list[Case] | list[Step]:
         return _read_cases(list(tests), name, entry_point)
     if not all(isinstance(test, str) for test in tests):
         raise BadTests("tests must be all sources or all cases of input and output")
-    return read_steps("\n".join(tests), _expression("entry_point", name if entry_point is None else entry_point))
+    return read_steps("\n".join(tests), _expression("entry_point", entry_point) or _expression("fn_name", name))
 
 
 def _decoded(tests: Any) -> Any:
@@ -135,12 +135,12 @@ def _read_cases(rows: list[dict[str, Any]], name: Any, entry_point: Any) -> list
     steps: list[Step] = []
     for row in rows:
         given, expected = (row.get(key, row.get(f"{key}s")) for key in ("input", "output"))
-        metadata = row.get("metadata")
+        metadata = _decoded(row.get("metadata"))
         named = row.get("fn_name") or (metadata.get("func_name") if isinstance(metadata, Mapping) else None) or name
         kind = row.get("type") or row.get("testtype") or (_FUNCTION if named else _PROGRAM)[0]
         if source := row.get("assert_case"):
-            if given or expected:
-                raise BadTests("a case has either an assert_case, or an input and an output")
+            if given or expected or not isinstance(source, str):
+                raise BadTests("a case has either an assert_case, which is a source, or an input and an output")
             steps += read_steps(source, _expression("fn_name", named or entry_point))
         elif not ({"input", "inputs"} & row.keys()) or expected is None:
             raise BadTests(f"cases must have input and output, and one has {', '.join(map(str, row)) or 'nothing'}")

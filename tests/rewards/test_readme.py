@@ -3,6 +3,7 @@
 python tests/rewards/test_readme.py     # prints the page's table of all parameters
 """
 
+import ast
 import doctest
 import json
 import logging
@@ -12,11 +13,12 @@ import shlex
 import subprocess
 import sys
 from dataclasses import fields
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from swift_rlvr.rewards import REWARDS
-from swift_rlvr.rewards.parameters import BaseParameters, variable
+from swift_rlvr.rewards.parameters import BaseParameters, name_here, variable
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS
 
 ROOT = Path(__file__).parents[2]
@@ -24,6 +26,8 @@ PAGE = ROOT / "plugin" / "swift_rlvr" / "rewards" / "README.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 PROSE = re.sub(r"^```.*?^```$", "", TEXT, flags=re.DOTALL | re.MULTILINE)
 PARAMETER_HEADER = ("reward", "parameter", "default", "ms-swift flag", "meaning")
+MIGRATION_HEADER = ("open-r1", "TRL", "ms-swift", "here", "what differs here")
+NAMES_HEADER = ("reward", "from", "name there", "default there", "name here", "default here")
 OVERVIEW_HEADER = ("reward", "pays for", "range", "columns (optional)", "tasks by default")
 
 
@@ -121,6 +125,86 @@ def test_the_overview_names_every_reward_with_its_columns_and_tasks():
             assert bool(reward.parameters.tasks) == (tasks != "all")
 
 
+# --- coming from open-r1, TRL or ms-swift; open-r1 is not installed, so its names are compared with our code alone
+
+
+def source_of(package: str, file: str) -> ast.Module:
+    """A file of an installed package, which is not imported: that takes ten seconds."""
+    spec = find_spec(package)
+    if spec is None:
+        pytest.skip("needs the extra [train]")
+    return ast.parse((Path(spec.origin).parent / file).read_text(encoding="utf-8"))
+
+
+def trl_rewards() -> dict[str, list[str]]:
+    """The rewards of TRL, each with its arguments."""
+    found = {}
+    for file in ("accuracy_rewards", "format_rewards", "other_rewards"):
+        for node in source_of("trl", f"rewards/{file}.py").body:
+            if isinstance(node, ast.FunctionDef):
+                found[node.name] = [each.arg for each in node.args.args]
+    return found
+
+
+def ms_swift_rewards() -> set[str]:
+    (names,) = [
+        node.value.keys
+        for node in source_of("swift", "rewards/orm.py").body
+        if isinstance(node, ast.Assign) and node.targets[0].id == "orms"
+    ]
+    return {name.value for name in names}
+
+
+def ms_swift_defaults() -> dict[str, str]:
+    """ms-swift's flags for rewards, each with its default."""
+    nodes = ast.walk(source_of("swift", "rlhf_trainers/args_mixin.py"))
+    fields = [node for node in nodes if isinstance(node, ast.AnnAssign) and node.value is not None]
+    return {node.target.id: ast.unparse(node.value) for node in fields}
+
+
+def test_the_table_of_rewards_names_those_that_exist():
+    rows = table(MIGRATION_HEADER)
+    here = {name for *_, here, _ in rows for name in quoted(here)}
+    assert here < set(REWARDS) and len(rows) == 13
+    assert all(bool(quoted(here)) != (here == "none") for *_, here, _ in rows)
+    trl, ms_swift = ([name for row in rows for name in quoted(row[column])] for column in (1, 2))
+    assert sorted(trl) == sorted(trl_rewards())
+    assert set(ms_swift) == {"accuracy", "format", "cosine", "repetition", "soft_overlong"} <= ms_swift_rewards()
+
+
+def test_the_table_of_names_is_that_of_the_code():
+    """Each name leads to ours, no name of the code is left out, and our defaults are right."""
+    rows = table(NAMES_HEADER)
+    shown: dict[tuple[str, str], set[str]] = {}
+    for reward, _, there, _, here, default in rows:
+        (reward,), (here,) = quoted(reward), quoted(here)
+        shown.setdefault((reward, here), set()).update(quoted(there))
+        (ours,) = [each for each in fields(REWARDS[reward].Parameters) if each.name == here]
+        assert default == f"`{ours.default}`"
+        for name in quoted(there):
+            assert name == here or name_here(REWARDS[reward].Parameters, name) == here
+    for name, reward in REWARDS.items():
+        for each in fields(reward.Parameters):
+            known = {*each.metadata["elsewhere"], each.metadata["flag"]} - {None}
+            assert shown.get((name, each.name), set()) - {each.name} == known
+
+
+def test_the_table_of_names_is_that_of_trl_and_ms_swift():
+    arguments, defaults = trl_rewards(), ms_swift_defaults()
+    for reward, source, there, default, *_ in table(NAMES_HEADER):
+        if source == "TRL":
+            (theirs,) = [quoted(row[1])[0] for row in table(MIGRATION_HEADER) if quoted(reward)[0] in row[3]]
+            assert set(quoted(there)) <= set(arguments[theirs])
+        elif source == "ms-swift":
+            ((name,), (value, *_)) = quoted(there), quoted(default)
+            assert defaults[name] == value
+    assert {source for _, source, *_ in table(NAMES_HEADER)} == {"open-r1", "TRL", "ms-swift"}
+    without = section("Coming from open-r1, TRL or ms-swift").partition("Names without a counterpart")[2]
+    assert (
+        "reasoning_delimiters" in quoted(without) and "reasoning_delimiters" in arguments["reasoning_accuracy_reward"]
+    )
+
+
 @pytest.mark.parametrize("name", REWARDS)
 def test_the_section_of_a_reward_names_its_reasons_its_source_and_its_limits(name):
     text = section(name)
@@ -203,9 +287,9 @@ def test_flags_and_callback_in_the_text_exist():
         assert f'REWARDS, "{name}"' in (ROOT / "plugin" / "rlvr_plugin.py").read_text()
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(4))
 def test_console_output_is_what_the_command_prints(number, tmp_path):
-    assert len(blocks("console")) == 3
+    assert len(blocks("console")) == 4
     command, _, expected = blocks("console")[number].removeprefix("$ ").partition("\n")
     words = shlex.split(command)
     start = words.index("swift-rlvr")
@@ -263,9 +347,13 @@ def test_logged_names_are_those_of_the_code():
 
 
 def test_the_json_examples_can_be_graded():
-    tests = [each for each in quoted(section("external_code")) if each.startswith("[") and each.endswith("]")]
-    for test, answer in zip(tests, ("def add(a, b): return a + b", "print(3)"), strict=True):
-        assert REWARDS["external_code"]().grade(f"<answer>{answer}</answer>", {"tests": test}).reward == 1.0
+    tests = [each for each in quoted(section("external_code")) if each[0] in "[{"]
+    assert len(tests) == 10
+    function, program = "def add(a, b): return a + b", "print(3)"
+    for test in tests:
+        right, wrong = (function, program) if "add" in test else (program, function)
+        answers = [f"<answer>{each}</answer>" for each in (right, wrong)]
+        assert REWARDS["external_code"]()(answers, tests=[test, test]) == [1.0, 0.0], test
     solution = json.loads(blocks("json")[0])["solution"]
     assert REWARDS["external_accuracy"]()(["<answer>72</answer>"], solution=[solution]) == [1.0]
 

@@ -105,6 +105,7 @@ class Reward:
     name: ClassVar[str]
     columns: tuple[str, ...] = ()
     optional_columns: tuple[str, ...] = ()
+    columns_elsewhere: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # by column, its names in datasets of others
     reasons: ClassVar[tuple[str, ...]] = ()
     zero_is_best: ClassVar[bool] = False  # it only punishes, so a batch of zeros is no cause for concern
     runs_code: bool = False  # it runs code that the policy wrote; only where people ask for it
@@ -187,6 +188,8 @@ class Reward:
             if name not in columns:
                 present = ", ".join(map(repr, sorted(columns))) or "none"
                 message = f"needs the dataset column {name!r}; the columns present are {present}"
+                for other in self.columns_elsewhere.get(name, ()):
+                    message += f"; rename {other!r} to {name!r}" if other in columns else ""
                 raise ValueError(f"{type(self).__name__} {message}")
         used = {name: columns[name] for name in self.columns}
         for name in self.optional_columns:

@@ -6,7 +6,7 @@ from typing import Any
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS, Reward
-from swift_rlvr.rewards.parameters import values_from_texts
+from swift_rlvr.rewards.parameters import name_here, values_from_texts
 
 
 def full_name(name: str) -> str:
@@ -37,7 +37,9 @@ def build_rewards(names: Iterable[str], settings: Iterable[str] = ()) -> list[Re
             raise InputError(f"--set: expected NAME=VALUE or REWARD.NAME=VALUE, got {setting!r}")
         takers = [name for name in ([full_name(reward)] if dot else texts) if key in known.get(name, ())]
         if not takers:
-            has = "; ".join(f"{name} has {', '.join(known[name])}" for name in texts)
+            here = {name: name_here(REWARDS[name].Parameters, key) for name in texts}
+            has = "; ".join(f"{key} of {name} is {here[name]} here" for name in texts if here[name])
+            has = has or "; ".join(f"{name} has {', '.join(known[name])}" for name in texts)
             raise InputError(f"--set {setting}: no such parameter; {has}")
         for name in takers:
             texts[name][key] = value

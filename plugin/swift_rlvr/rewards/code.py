@@ -41,6 +41,9 @@ class CodeReward(Reward):
     runs_code = True
     columns = ("tests",)
     optional_columns = ("entry_point",)
+    columns_elsewhere = {
+        "tests": ("verification_info", "reward_model", "ground_truth", "input_output", "test_cases", "test_list")
+    }
     reasons = (
         *(_ALL_PASSED, _SOME_FAILED, _BAD_TESTS, _NO_TEXT, _NO_CODE, _TOO_LONG),
         *(failure for failure in FAILURES if failure != WRONG),
@@ -53,7 +56,9 @@ class CodeReward(Reward):
         timeout: float = parameter(6.0, "wall-clock seconds for all tests of one completion")
         memory_mb: int = parameter(512, "memory of the code, in MiB of address space")
         max_workers: int = parameter(
-            0, "completions to run at a time; 0: one for each CPU core, shared among the ranks of this machine"
+            0,
+            "completions to run at a time; 0: one for each CPU core, shared among the ranks of this machine",
+            elsewhere=("num_parallel", "parallel_code_exec_per_proc"),
         )
 
         def __post_init__(self) -> None:

@@ -20,9 +20,8 @@ class CosineLengthReward(Reward):
 
     with one pair of values for right answers and one for wrong ones, see "Demystifying Long Chain-of-Thought Reasoning
     in LLMs" (arXiv 2502.03373), open-r1 and the R1-Zero recipe, whose values are the defaults. The values are named by
-    length, as in ms-swift. The R1-Zero recipe names them by size: its min_value_wrong is `min_len_value_wrong`, its
-    max_value_wrong `max_len_value_wrong`, its max_value_correct `min_len_value_correct` and its min_value_correct
-    `max_len_value_correct`. Beyond max_len the value is constant, where the cosine would rise again.
+    length, as in ms-swift. The R1-Zero recipe and open-r1 name them by size: README.md says which is which. Beyond
+    max_len the value is constant, where the cosine would rise again.
 
     Another reward, `accuracy`, decides whether an answer is right: its reward is 1.0 or more; None stays None. It reads
     its own parameters from the environment, and its columns are needed. Where both run in one training, each batch is
@@ -41,10 +40,30 @@ class CosineLengthReward(Reward):
     class Parameters(BaseParameters):
         tasks: tuple[str, ...] = parameter((), "values of the column `task` to which it applies; none: as `accuracy`")
         accuracy: str = parameter("external_accuracy", "the reward that says whether an answer is right")
-        min_len_value_wrong: float = parameter(-0.5, "wrong answer of length 0", flag="cosine_min_len_value_wrong")
-        max_len_value_wrong: float = parameter(-0.1, "wrong answer past max_len", flag="cosine_max_len_value_wrong")
-        min_len_value_correct: float = parameter(1.0, "right answer of length 0", flag="cosine_min_len_value_correct")
-        max_len_value_correct: float = parameter(0.8, "right answer past max_len", flag="cosine_max_len_value_correct")
+        min_len_value_wrong: float = parameter(
+            -0.5,
+            "wrong answer of length 0",
+            flag="cosine_min_len_value_wrong",
+            elsewhere=("min_value_wrong", "cosine_min_value_wrong"),
+        )
+        max_len_value_wrong: float = parameter(
+            -0.1,
+            "wrong answer past max_len",
+            flag="cosine_max_len_value_wrong",
+            elsewhere=("max_value_wrong", "cosine_max_value_wrong"),
+        )
+        min_len_value_correct: float = parameter(
+            1.0,
+            "right answer of length 0",
+            flag="cosine_min_len_value_correct",
+            elsewhere=("max_value_correct", "cosine_max_value_correct"),
+        )
+        max_len_value_correct: float = parameter(
+            0.8,
+            "right answer past max_len",
+            flag="cosine_max_len_value_correct",
+            elsewhere=("min_value_correct", "cosine_min_value_correct"),
+        )
         max_len: int = parameter(1000, "the length from which on the value stays", flag="cosine_max_len", at_least=1)
         unit: str = parameter("tokens", "`tokens` or `characters`; characters if a row has no token ids", choices=UNITS)
 

@@ -26,10 +26,18 @@ _ACCEPTED = {
 
 
 def parameter(
-    default: Any, help: str, flag: str | None = None, at_least: float | None = None, choices: Sequence[str] = ()
+    default: Any,
+    help: str,
+    flag: str | None = None,
+    at_least: float | None = None,
+    choices: Sequence[str] = (),
+    elsewhere: Sequence[str] = (),
 ) -> Any:
-    """A field of a reward's `Parameters`: its default, what it means, ms-swift's flag for the same thing, its range."""
-    metadata = {"help": help, "flag": flag, "at_least": at_least, "choices": choices}
+    """A field of a reward's `Parameters`: its default, what it means, ms-swift's flag for the same thing, its range.
+
+    `elsewhere` are other names of it, in open-r1 and TRL: none of them is accepted, and the error names ours.
+    """
+    metadata = {"help": help, "flag": flag, "at_least": at_least, "choices": choices, "elsewhere": elsewhere}
     return field(default=default, metadata=metadata)
 
 
@@ -49,6 +57,20 @@ class BaseParameters:
 def variable(reward_name: str, parameter_name: str) -> str:
     """The environment variable of a parameter, such as EXTERNAL_COSINE_MAX_LEN."""
     return f"{reward_name}_{parameter_name}".upper()
+
+
+def name_here(cls: type[BaseParameters], name: str) -> str | None:
+    """What a parameter is called here that has this name in open-r1, TRL or ms-swift; None for an unknown name.
+
+    >>> from swift_rlvr.rewards import REWARDS
+    >>> cosine = REWARDS["external_cosine"].Parameters
+    >>> name_here(cosine, "max_value_correct"), name_here(cosine, "cosine_max_len"), name_here(cosine, "max_length")
+    ('min_len_value_correct', 'max_len', None)
+    """
+    for each in fields(cls):
+        if name in (each.metadata.get("flag"), *each.metadata.get("elsewhere", ())):
+            return each.name
+    return None
 
 
 def read_parameters(
@@ -76,8 +98,10 @@ def read_parameters(
     overrides = overrides or {}
     unknown = sorted(overrides.keys() - known.keys())
     if unknown:
-        raise TypeError(f"{reward_name} has no parameter {unknown[0]!r}; it has {', '.join(known)}")
-    _refuse_unknown_variables(known, reward_name, environment, other_names)
+        here = name_here(cls, unknown[0])
+        answer = f"{unknown[0]} is {here} here" if here else f"it has {', '.join(known)}"
+        raise TypeError(f"{reward_name} has no parameter {unknown[0]!r}; {answer}")
+    _refuse_unknown_variables(cls, reward_name, environment, other_names)
     types = _types(cls)
     sources = {name: f"{reward_name}: {name}" for name in known}
     values = {}
@@ -136,13 +160,17 @@ def was_given(args: object, flag: str) -> bool:
     return value != declared.default
 
 
-def _refuse_unknown_variables(known, reward_name: str, environment: Mapping[str, str], other_names: Iterable[str]):
+def _refuse_unknown_variables(
+    cls: type[BaseParameters], reward_name: str, environment: Mapping[str, str], other_names: Iterable[str]
+) -> None:
     prefix = reward_name.upper() + "_"
     longer = tuple(name.upper() + "_" for name in other_names if name.upper().startswith(prefix))
-    accepted = [variable(reward_name, name) for name in known]
+    accepted = [variable(reward_name, each.name) for each in fields(cls)]
     for name in environment:
         if name.startswith(prefix) and name not in accepted and not (longer and name.startswith(longer)):
-            raise ValueError(f"{name} is set, and {reward_name} has no such parameter; it has {', '.join(accepted)}")
+            here = name_here(cls, name.removeprefix(prefix).lower())
+            answer = f"it is {variable(reward_name, here)} here" if here else f"it has {', '.join(accepted)}"
+            raise ValueError(f"{name} is set, and {reward_name} has no such parameter; {answer}")
 
 
 def _types(cls: type[BaseParameters]) -> dict[str, type]:

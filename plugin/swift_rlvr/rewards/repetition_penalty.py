@@ -53,7 +53,9 @@ class RepetitionPenaltyReward(Reward):
 
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
-        n_grams: int = parameter(3, "n, the number of words or tokens compared at once", flag="repetition_n_grams")
+        n_grams: int = parameter(
+            3, "n, the number of words or tokens compared at once", flag="repetition_n_grams", elsewhere=("ngram_size",)
+        )
         max_penalty: float = parameter(-0.1, "the reward of endless repetition", flag="repetition_max_penalty")
         unit: str = parameter(
             "words", "`words` or `tokens`; words if a row has no token ids", choices=("words", "tokens")

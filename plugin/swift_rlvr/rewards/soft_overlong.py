@@ -32,9 +32,14 @@ class SoftOverlongReward(Reward):
             f"from here on -1; 0: the training's max_completion_length, without a training {DEFAULT_MAX_LENGTH}",
             flag="soft_max_length",
             at_least=0,
+            elsewhere=("max_completion_len",),
         )
         cache_length: int = parameter(
-            0, "how far before max_length it starts to fall; 0: a fifth of it", flag="soft_cache_length", at_least=0
+            0,
+            "how far before max_length it starts to fall; 0: a fifth of it",
+            flag="soft_cache_length",
+            at_least=0,
+            elsewhere=("soft_punish_cache",),
         )
 
         def __post_init__(self) -> None:

@@ -1,0 +1,521 @@
+r"""A scoreboard: what each installed math verifier credits on public data, and how fast it is there.
+
+The verifiers are ours (`swift_rlvr.math_answers.grade_all`), math_verify (parse and verify with their defaults), TRL's
+`accuracy_reward` and ms-swift's `accuracy`. The data are public files in a folder, which stay outside the repository:
+`VERIFIERS.md` says where they are, how they are labelled and what is wrong with their labels.
+
+Every verifier works in a process of its own, all of them pinned to the same core, and has graded a few other rows
+before. The rows go to all in the same batches, of 64 as they come; who is first changes with every batch. Then, in new
+processes, the rows whose gold occurs more than once go to all in groups of at most 8 with the same gold, as in GRPO.
+Peers grade row after row by themselves, so they get one row a call, which tells which row raised or timed out; a bare
+gold goes to them between dollars, with which all of them credit more. They give up after 5 s with SIGALRM, in the main
+thread; a process that is still busy after `HANG_S` is ended and its rows are graded one by one. "changed" counts rows
+with two verdicts, one in each kind of batch.
+
+Usage: PYTHONPATH=plugin python tests/benchmarks/bench_verifiers.py --data FOLDER [--out FILE.md] [--by-source]
+           [--disagreements FILE.jsonl] [--sample ROWS_A_FILE] [--verifiers ours,math_verify]
+       PYTHONPATH=plugin python tests/benchmarks/bench_verifiers.py --own     (rows of our own; needs no data)
+Prints a table and, last, one line of JSON. Exits 1 where a row of the data is broken or, with --own, ours misgrades.
+"""
+
+import argparse
+import json
+import logging
+import multiprocessing
+import os
+import platform
+import re
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from verifier_corpora import algebra_rows, hostile_completions, tower_rows
+from verifier_data import FORMATS, GOLDS_ONLY, Row, read_folder
+
+BATCH, GROUP = 64, 8
+HANG_S = 60.0  # a row; a batch may take this and 5 s for every further row
+WORST_S = 1.0  # with --own: ours, for 1 MB
+LOGGERS = ("math_verify.parser", "math_verify.grader")
+WARM_UP = [(rf"So it is \boxed{{{n}}}.", f"${n}$") for n in (r"\frac{1}{7}", "12", "x^2 - 1", r"2\sqrt{5}", "(1, 2)")]
+
+
+class Result(NamedTuple):
+    verdict: str  # "right", "wrong", "declined" (the gold cannot be read), "error" or "timed out"
+    reason: str = ""
+
+
+class Timeouts(logging.Handler):
+    """Counts the warnings in which math_verify says that it gave up; it goes on as if the answer were wrong."""
+
+    count = 0
+
+    def emit(self, record):
+        self.count += record.getMessage().startswith("Timeout during")
+
+
+def between_dollars(gold: str) -> str:
+    r"""Return the gold as math_verify's README wants it, in a LaTeX environment.
+
+    >>> between_dollars("x^2"), between_dollars("$x^2$"), between_dollars(r"\$6")
+    ('$x^2$', '$x^2$', '$\\$6$')
+    """
+    return gold if re.search(r"(?<!\\)\$|\\boxed|\\\(|\\\[", gold) else f"${gold}$"
+
+
+def row_by_row(grade: Callable[[str, str], float | None]) -> Callable[[list[str], list[str]], list[Result]]:
+    """Make a judge of batches from a function of one completion and one gold; None says that it declines."""
+    from math_verify.errors import TimeoutException
+
+    timeouts = Timeouts()
+    for name in LOGGERS:
+        logging.getLogger(name).addHandler(timeouts)
+        logging.getLogger(name).propagate = False
+
+    def judge_one(text: str, gold: str) -> Result:
+        timeouts.count = 0
+        try:
+            reward = grade(text, between_dollars(gold))
+        except TimeoutException:
+            return Result("timed out")
+        except Exception as error:
+            return Result("error", f"{type(error).__name__}: {error}"[:200])
+        if reward == 1.0:
+            return Result("right")
+        if timeouts.count:
+            return Result("timed out")
+        return Result("declined" if reward is None else "wrong")
+
+    return lambda texts, golds: [judge_one(text, gold) for text, gold in zip(texts, golds, strict=True)]
+
+
+def ours():
+    from swift_rlvr.math_answers import grade_all
+
+    def judge(texts, golds):
+        results = []
+        for verdict in grade_all(texts, golds):
+            reason = str(verdict.reason)
+            if reason in ("timed out", "not judged"):
+                results.append(Result("timed out", reason))
+            elif reason == "error":
+                results.append(Result("error", reason))
+            else:
+                name = {1.0: "right", 0.0: "wrong", None: "declined"}[verdict.reward]
+                results.append(Result(name, reason))
+        return results
+
+    return judge
+
+
+def math_verify():
+    from math_verify import parse, verify
+
+    def grade(text, gold):
+        read = parse(gold)
+        return float(verify(read, parse(text))) if read else None
+
+    return row_by_row(grade)
+
+
+def trl():
+    from trl.rewards import accuracy_reward
+
+    return row_by_row(
+        lambda text, gold: accuracy_reward([[{"role": "assistant", "content": text}]], solution=[gold])[0]
+    )
+
+
+def ms_swift():
+    """It pays 0 where it cannot read the gold, so it never declines."""
+    from swift.rewards import orms
+
+    accuracy = orms["accuracy"]()
+    return row_by_row(lambda text, gold: accuracy([text], solution=[gold])[0])
+
+
+class Verifier(NamedTuple):
+    start: Callable[[], Callable]
+    module: str  # which must be importable
+    package: str
+
+
+VERIFIERS = {
+    "ours": Verifier(ours, "swift_rlvr", "swift-rlvr"),
+    "math_verify": Verifier(math_verify, "math_verify", "math-verify"),
+    "TRL": Verifier(trl, "trl", "trl"),
+    "ms-swift": Verifier(ms_swift, "swift", "ms-swift"),
+}
+
+
+def serve(name: str, core: int, connection) -> None:
+    """The process of a verifier: receive (completions, golds), send (seconds, results), until None comes."""
+    os.sched_setaffinity(0, {core})
+    os.dup2(2, 1)  # what the packages print goes to stderr
+    logging.disable(logging.INFO)
+    judge = VERIFIERS[name].start()
+    texts, golds = (list(column) for column in zip(*WARM_UP, strict=True))
+    judge(texts, golds)
+    connection.send("ready")
+    while (batch := connection.recv()) is not None:
+        start = time.perf_counter()
+        try:
+            results = judge(*batch)
+        except Exception as error:  # a batch that raises tells nothing of its rows
+            results = f"{type(error).__name__}: {error}"[:200]
+        connection.send((time.perf_counter() - start, results))
+
+
+class Worker:
+    """A verifier in its own process, which is started again when it hangs."""
+
+    def __init__(self, name: str, core: int):
+        self.name, self.core = name, core
+        self.start()
+
+    def start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=serve, args=(self.name, self.core, theirs), daemon=True)
+        self.process.start()
+        theirs.close()
+        try:
+            self.connection.recv()
+        except EOFError:
+            raise RuntimeError(f"{self.name} does not start; what it says is above") from None
+
+    def close(self) -> None:
+        try:
+            self.connection.send(None)
+            self.process.join(10)
+        except OSError:
+            pass
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+
+    def judge(self, texts: list[str], golds: list[str]) -> tuple[float, list[Result]]:
+        """Return the seconds it took and a result for each row."""
+        start = time.perf_counter()
+        self.connection.send((texts, golds))
+        try:
+            if self.connection.poll(HANG_S + 5 * (len(texts) - 1)):
+                seconds, results = self.connection.recv()
+                failed = results if isinstance(results, str) else None
+            else:
+                failed = "hangs"
+        except EOFError:
+            failed = "the process died"
+        if failed is None:
+            return seconds, results
+        if failed in ("hangs", "the process died"):
+            self.process.kill()
+            self.process.join()
+            self.start()
+        if len(texts) == 1:
+            return time.perf_counter() - start, [Result("timed out" if failed == "hangs" else "error", failed)]
+        alone = [self.judge([text], [gold]) for text, gold in zip(texts, golds, strict=True)]
+        return sum(seconds for seconds, _ in alone), [results[0] for _, results in alone]
+
+
+def groups(rows: list[Row]) -> list[list[int]]:
+    """Return the places of rows with the same gold, at most `GROUP` at a time, where there are two or more."""
+    places = defaultdict(list)
+    for place, row in enumerate(rows):
+        places[row.gold].append(place)
+    parts = [same[i : i + GROUP] for same in places.values() for i in range(0, len(same), GROUP)]
+    return [part for part in parts if len(part) > 1]
+
+
+class Measured(NamedTuple):
+    """What one verifier did with the rows of one file."""
+
+    results: list[Result]
+    seconds: float
+    in_groups: dict[int, Result]
+    group_seconds: float
+
+
+def measure(files: dict[str, list[Row]], names: list[str], core: int, tell: Callable[[str], None]) -> dict:
+    """Return {file: {verifier: Measured}}."""
+    batches = {
+        file: [list(range(i, min(i + BATCH, len(rows)))) for i in range(0, len(rows), BATCH)]
+        for file, rows in files.items()
+    }
+    kinds = (("batches of 64", batches), ("groups of 8", {file: groups(rows) for file, rows in files.items()}))
+    found: dict = {kind: {file: {name: ({}, 0.0) for name in names} for file in files} for kind, _ in kinds}
+    for kind, parts in kinds:
+        workers = {name: Worker(name, core) for name in names}
+        turn = 0
+        for file, rows in files.items():
+            tell(f"{kind}: {file}")
+            for part in parts[file]:
+                texts, golds = [rows[i].completion for i in part], [rows[i].gold for i in part]
+                for name in names[turn % len(names) :] + names[: turn % len(names)]:
+                    seconds, results = workers[name].judge(texts, golds)
+                    verdicts, total = found[kind][file][name]
+                    verdicts.update(zip(part, results, strict=True))
+                    found[kind][file][name] = (verdicts, total + seconds)
+                turn += 1
+        for worker in workers.values():
+            worker.close()
+    return {
+        file: {
+            name: Measured(
+                [found["batches of 64"][file][name][0][i] for i in range(len(rows))],
+                found["batches of 64"][file][name][1],
+                *found["groups of 8"][file][name],
+            )
+            for name in names
+        }
+        for file, rows in files.items()
+    }
+
+
+def rate(rows: int, seconds: float) -> float | None:
+    return round(rows / seconds, 1) if rows and seconds else None
+
+
+def summary(rows: list[Row], measured: Measured, places: list[int] | None = None) -> dict:
+    """Return the figures of a line of the table, for all rows of a file or for those at `places`, without times."""
+    chosen = range(len(rows)) if places is None else places
+    verdicts = {place: measured.results[place].verdict for place in chosen}
+    counts = Counter(verdicts.values())
+    grouped = [place for place in chosen if place in measured.in_groups]
+    figures = {
+        "rows": len(verdicts),
+        "right": sum(rows[i].right is True for i in chosen),
+        "right credited": sum(rows[i].right is True and verdicts[i] == "right" for i in chosen),
+        "wrong": sum(rows[i].right is False for i in chosen),
+        "wrong credited": sum(rows[i].right is False and verdicts[i] == "right" for i in chosen),
+        "declined": counts["declined"],
+        "errors": counts["error"],
+        "timed out": counts["timed out"],
+        "changed": sum(measured.in_groups[i].verdict != verdicts[i] for i in grouped),
+    }
+    if places is None:
+        figures["a second"] = rate(len(rows), measured.seconds)
+        figures["a second in groups"] = rate(len(measured.in_groups), measured.group_seconds)
+    return figures
+
+
+def total(parts: list[tuple[list[Row], Measured]]) -> dict:
+    """Return the figures of several files together."""
+    sums = Counter()
+    for rows, measured in parts:
+        sums.update({name: value or 0 for name, value in summary(rows, measured).items() if "second" not in name})
+    figures = dict(sums)
+    figures["a second"] = rate(sums["rows"], sum(measured.seconds for _, measured in parts))
+    grouped = sum(len(measured.in_groups) for _, measured in parts)
+    figures["a second in groups"] = rate(grouped, sum(measured.group_seconds for _, measured in parts))
+    return figures
+
+
+def lines_of(
+    files: dict[str, list[Row]], measured: dict, names: list[str], by_source: bool
+) -> list[tuple[str, str, dict]]:
+    """Return (data, verifier, figures) for every line of the table."""
+    lines = []
+    for file, rows in files.items():
+        lines += [(file, name, summary(rows, measured[file][name])) for name in names]
+        sources = list(dict.fromkeys(row.source for row in rows))
+        if by_source and len(sources) > 1:
+            for source in sources:
+                places = [i for i, row in enumerate(rows) if row.source == source]
+                lines += [(f"- {source}", name, summary(rows, measured[file][name], places)) for name in names]
+    return lines
+
+
+def sum_of(files: dict[str, list[Row]], measured: dict, names: list[str]) -> list[tuple[str, str, dict]]:
+    """Return the lines of several files together."""
+    if len(files) < 2:
+        return []
+    return [("all outputs", name, total([(files[file], measured[file][name]) for file in files])) for name in names]
+
+
+def share(part: int, whole: int) -> str:
+    return f"{part} of {whole}" if whole else "-"
+
+
+COLUMNS = {
+    "rows": lambda f: f"{f['rows']:,}",
+    "right credited": lambda f: share(f["right credited"], f["right"]),
+    "wrong credited": lambda f: share(f["wrong credited"], f["wrong"]),
+    "declined": lambda f: str(f["declined"]),
+    "errors": lambda f: str(f["errors"]),
+    "timed out": lambda f: str(f["timed out"]),
+    "changed": lambda f: str(f["changed"]),
+    "a second": lambda f: f"{f['a second']:,.0f}" if f.get("a second") else "-",
+    "in groups": lambda f: f"{f['a second in groups']:,.0f}" if f.get("a second in groups") else "-",
+}
+
+
+def show(lines: list[tuple[str, str, dict]]) -> None:
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("data", overflow="fold")
+    table.add_column("verifier", no_wrap=True)
+    for column in COLUMNS:
+        table.add_column(column, justify="right", no_wrap=True)
+    last = None
+    for data, name, figures in lines:
+        table.add_row("" if data == last else data, name, *(cell(figures) for cell in COLUMNS.values()))
+        last = data
+    Console(width=max(140, Console().width)).print(table)
+
+
+def markdown(lines: list[tuple[str, str, dict]], names: list[str]) -> str:
+    out = [
+        f"Measured on {date.today()}, one core of {machine()}; {', '.join(versions(names))}.",
+        "",
+        f"| data | verifier | {' | '.join(COLUMNS)} |",
+        f"|---|---|{'--:|' * len(COLUMNS)}",
+    ]
+    out += [f"| {data} | {name} | {' | '.join(cell(f) for cell in COLUMNS.values())} |" for data, name, f in lines]
+    return "\n".join(out) + "\n"
+
+
+def machine() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        model = platform.processor() or platform.machine()
+    return f"{model} with {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
+def versions(names: list[str]) -> list[str]:
+    packages = [VERIFIERS[name].package for name in names] + ["latex2sympy2_extended", "sympy"]
+    found = []
+    for package in dict.fromkeys(packages):
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            found.append(f"{package} from source")
+    return found
+
+
+def write_disagreements(path: Path, files: dict[str, list[Row]], measured: dict, names: list[str]) -> int:
+    """Write every row on which the verifiers do not all say the same, or not what the label says; return how many."""
+    count = 0
+    with path.open("w", encoding="utf-8") as out:
+        for file, rows in files.items():
+            for place, row in enumerate(rows):
+                results = {name: measured[file][name].results[place] for name in names}
+                said = {result.verdict == "right" for result in results.values()}
+                if len(said | ({row.right} - {None})) == 1:
+                    continue
+                verdicts = {name: " / ".join(filter(None, result)) for name, result in results.items()}
+                out.write(json.dumps(row._asdict() | {"verdicts": verdicts}, ensure_ascii=False) + "\n")
+                count += 1
+    return count
+
+
+def hostile(core: int) -> dict:
+    """Return for ours the seconds of each 1 MB completion, the longest of three, and those with a wrong reward."""
+    worker, seconds, wrong = Worker("ours", core), {}, []
+    for name, (text, reward) in hostile_completions().items():
+        runs = [worker.judge([text], ["5"]) for _ in range(3)]
+        seconds[name] = round(max(run[0] for run in runs), 4)
+        if any((results[0].verdict == "right") != bool(reward) for _, results in runs):
+            wrong.append(name)
+    worker.close()
+    return {"seconds": seconds, "wrong": wrong}
+
+
+def missed_on_own(files: dict[str, list[Row]], measured: dict, worst: dict) -> list[str]:
+    """Return what ours has to answer for: a wrong row credited, a right one that a peer credits, a slow 1 MB."""
+    missed = []
+    for file, rows in files.items():
+        for place, row in enumerate(rows):
+            credited = {name for name, one in measured[file].items() if one.results[place].verdict == "right"}
+            if ("ours" in credited) != row.right and (not row.right or credited):
+                missed.append(
+                    f"{row.place}: {row.gold} | {row.completion[-60:]!r} is {'right' if row.right else 'wrong'}"
+                )
+    missed += [f"1 MB of {name}: wrong reward" for name in worst["wrong"]]
+    return missed + [f"1 MB of {name}: {s} s" for name, s in worst["seconds"].items() if s >= WORST_S]
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data", type=Path, help="folder with public files; VERIFIERS.md says which")
+    parser.add_argument("--own", action="store_true", help="rows of our own: algebra, power towers, 1 MB completions")
+    parser.add_argument("--out", type=Path, help="write the table as Markdown")
+    parser.add_argument("--disagreements", type=Path, help="write every row on which not all agree, as .jsonl")
+    parser.add_argument("--by-source", action="store_true", help="also a line for each source in a file")
+    parser.add_argument("--sample", type=int, help="at most so many rows of a file, drawn with a fixed seed")
+    parser.add_argument("--verifiers", default=",".join(VERIFIERS), help="default: %(default)s")
+    chosen = parser.parse_args()
+    if not chosen.data and not chosen.own:
+        parser.error("give --data FOLDER, --own or both")
+    if chosen.data and not chosen.data.is_dir():
+        parser.error(f"{chosen.data} is no folder")
+    if unknown := set(chosen.verifiers.split(",")) - VERIFIERS.keys():
+        parser.error(f"{', '.join(sorted(unknown))}: there are {', '.join(VERIFIERS)}")
+    return chosen
+
+
+def main() -> int:
+    chosen = options()
+    files: dict[str, list[Row]] = {}
+    broken: list[str] = []
+    tell = Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print
+    if chosen.data:
+        folder = read_folder(chosen.data, chosen.sample)
+        files, broken = dict(folder.rows), folder.broken
+        for message in broken:
+            tell(f"broken row: {message}")
+        for message in folder.skipped:
+            tell(f"skipped: {message}")
+        for name in folder.unknown:
+            tell(f"not read: {name}")
+        if folder.unknown or not files:
+            tell("A .json or .jsonl file is read whose rows have the keys of one of these:")
+            for one in FORMATS:
+                tell(f"  {one.name}: {one.keys}")
+        if not files and not chosen.own:
+            tell(f"There is no file to measure on in {chosen.data}.")
+            return 1
+    own = {"algebra (own)": algebra_rows(), "power towers (own)": tower_rows()} if chosen.own else {}
+    names = [name for name in chosen.verifiers.split(",") if find_spec(VERIFIERS[name].module)]
+    for name in set(chosen.verifiers.split(",")) - set(names):
+        tell(f"not installed: {VERIFIERS[name].package}")
+
+    core = min(os.sched_getaffinity(0))
+    try:
+        measured = measure(files | own, names, core, tell)
+    except RuntimeError as error:
+        tell(str(error))
+        return 1
+    outputs = {file: rows for file, rows in files.items() if folder.formats[file] not in GOLDS_ONLY}
+    lines = lines_of(files, measured, names, chosen.by_source) + sum_of(outputs, measured, names)
+    lines += lines_of(own, measured, names, False)
+    show(lines)
+    missed = [f"broken row: {message}" for message in broken]
+    worst = None
+    if chosen.own and "ours" in names:
+        worst = hostile(core)
+        print("ours, 1 MB of                       ms")
+        for name, seconds in sorted(worst["seconds"].items(), key=lambda item: -item[1]):
+            print(f"{name:<28}{seconds * 1000:>10.1f}")
+        missed += missed_on_own(own, measured, worst)
+    if chosen.out:
+        chosen.out.write_text(markdown(lines, names), encoding="utf-8")
+    if chosen.disagreements:
+        count = write_disagreements(chosen.disagreements, files | own, measured, names)
+        print(f"{count} rows on which not all agree: {chosen.disagreements}")
+    figures = [{"data": data, "verifier": name} | values for data, name, values in lines]
+    print(json.dumps({"benchmark": "verifiers", "lines": figures, "worst": worst, "missed": missed}))
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -252,6 +252,41 @@ def test_exceptions_and_time_outs_are_counted_for_their_row(bench):
     assert results[1].reason == "ValueError: no"
 
 
+def test_a_process_that_hangs_or_dies_is_started_again_and_its_rows_are_graded_alone(bench):
+    starts, waited = [], []
+
+    class Pretended(bench.Worker):
+        """Its process hangs on a batch with "hang" in it, dies on one with "die" and raises on one with "raise"."""
+
+        def start(self):
+            starts.append(1)
+            self.connection = self.process = self
+
+        def kill(self):
+            pass
+
+        join = kill
+
+        def send(self, batch):
+            self.texts = batch[0]
+
+        def poll(self, seconds):
+            waited.append(seconds)
+            return "hang" not in self.texts
+
+        def recv(self):
+            if "die" in self.texts:
+                raise EOFError
+            return 0.5, "ValueError: no" if "raise" in self.texts else [bench.Result("right")] * len(self.texts)
+
+    texts = ["1", "hang", "die", "raise", "2"]
+    seconds, results = Pretended("ours", 0).judge(texts, ["1"] * 5)
+    assert [result.verdict for result in results] == ["right", "timed out", "error", "error", "right"]
+    assert [result.reason for result in results[1:4]] == ["hangs", "the process died", "ValueError: no"]
+    assert len(starts) == 1 + 3 and seconds >= 1.0  # at first, after the batch, and after two of its rows
+    assert waited == [bench.HANG_S + 20] + [bench.HANG_S] * 5
+
+
 def command(*arguments, timeout=300):
     return subprocess.run(
         [sys.executable, str(BENCHMARKS / "bench_verifiers.py"), *map(str, arguments)],

@@ -12,6 +12,11 @@ _OPEN_LENGTH = len(OPEN)
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _BOXED_OR_BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|\\[\\{}]|[{}]")
+_JOINT = re.compile(  # between boxes that are one answer
+    r"(?:[\s$,;&~]|\\[()\[\],; ]|\\q?quad|\band\b|\bor\b|\\text\s*\{\s*,?\s*(?:and|or)\s*\}|[A-Za-z](?:_\d)?\s*=)*"
+)
+_LONGEST_JOINT = 60
+_NAME_BEFORE = re.compile(r"(?<![A-Za-z\\])([A-Za-z](?:_\d)?)\s*=\s*\$?\s*$")
 _SPECIAL_TOKEN = re.compile(r"<\|[\w.-]{1,32}\|>|</s>|<eos>|<end_of_turn>")
 _LONGEST_SPECIAL_TOKEN = 36
 _CODE_LANGUAGES = ("", "python", "python3", "py")
@@ -106,6 +111,50 @@ def last_boxed(text: str) -> str | None:
     return _last_closed_box(text)
 
 
+def boxed_answer(text: str) -> str | None:
+    r"""Return the text inside the last box, or of the last boxes that stand together, with a comma between each two.
+
+    Together stand boxes with nothing but "and", "or", a comma, math delimiters or a name and an equals sign between them.
+
+    >>> print(boxed_answer(r"\boxed{3}. So $\boxed{1}$ and $\boxed{-2}$."), boxed_answer(r"$x=\boxed{1}$, $y=\boxed{2}$"))
+    1, -2 x = 1, y = 2
+    """
+    if text.count("\\boxed") + text.count("\\fbox") < 2:
+        return last_boxed(text)
+    boxes = _leaf_boxes(text)
+    if not boxes:
+        return last_boxed(text)
+    group = [boxes[-1]]
+    for before, after in zip(boxes[-2::-1], boxes[::-1], strict=False):
+        if after[0] - before[2] > _LONGEST_JOINT or not _JOINT.fullmatch(text, before[2], after[0]):
+            break
+        group.append(before)
+    contents = [text[start : end - 1].strip() for _, start, end in reversed(group)]
+    names = [_NAME_BEFORE.search(text, max(0, begin - 20), begin) for begin, _, _ in reversed(group)]
+    if len(set(contents)) == 1 and not all(names):
+        return contents[0]
+    if len(group) > 1 and all(names):
+        contents = [f"{name[1]} = {content}" for name, content in zip(names, contents, strict=True) if name]
+    return ", ".join(contents)
+
+
+def _leaf_boxes(text: str) -> list[tuple[int, int, int]]:
+    """(where it begins, where its content begins, where it ends) of each closed box without another in it, in one pass."""
+    boxes: list[tuple[int, int, int]] = []
+    opened: list[tuple[int, int] | None] = []
+    for token in _BOXED_OR_BRACE.finditer(text):
+        mark = token.group()
+        if mark == "{":
+            opened.append(None)
+        elif len(mark) > 2:
+            opened.append((token.start(), token.end()))
+        elif mark == "}" and opened:
+            box = opened.pop()
+            if box is not None and not (boxes and boxes[-1][0] > box[0]):
+                boxes.append((*box, token.end()))
+    return boxes
+
+
 def _last_closed_box(text: str) -> str | None:
     """The same for a text whose last box is never closed, in one pass over all of it."""
     opened: list[int | None] = []  # for each open brace, where its box begins; None where it opens no box
@@ -126,8 +175,9 @@ def _last_closed_box(text: str) -> str | None:
 def marked_answer(text: str) -> tuple[str, str] | None:
     r"""Return how the final answer of a mathematical text is marked, and the answer; None where nothing marks one.
 
-    The last complete answer block decides, and in it the last ``\boxed{...}`` if there is one; without a block the last
-    ``\boxed{...}`` after the thinking, and without that what follows the last ``####`` on its line, as in GSM8K.
+    The last complete answer block decides, and in it the last ``\boxed{...}`` if there is one, or the last ones if several
+    stand together (`boxed_answer`); without a block those after the thinking, and without them what follows the last
+    ``####`` on its line, as in GSM8K.
 
     >>> marked_answer(r"<think>\boxed{1}</think> It is \boxed{2}."), marked_answer("3 + 4 = 7\n#### 7")
     (('boxed', '2'), ('####', '7'))
@@ -136,10 +186,10 @@ def marked_answer(text: str) -> tuple[str, str] | None:
     """
     answer = last_answer(text)
     if answer is not None:
-        boxed = last_boxed(answer)
+        boxed = boxed_answer(answer)
         return ("answer tag", answer.strip()) if boxed is None else ("boxed", boxed.strip())
     text = after_think(text)
-    boxed = last_boxed(text)
+    boxed = boxed_answer(text)
     if boxed is not None:
         return "boxed", boxed.strip()
     hashes = text.rfind("####")
@@ -149,13 +199,13 @@ def marked_answer(text: str) -> tuple[str, str] | None:
 
 
 def after_think(text: str) -> str:
-    """Return what follows the last ``</think>``; the whole text where there is none.
+    """Return what follows the last ``</think>``, or all of a text without one, up to a ``<think>`` that is never closed.
 
-    >>> after_think("<think>1+1</think> 2"), after_think("2")
-    (' 2', '2')
+    >>> after_think("<think>1+1</think> 2"), after_think("2"), after_think("<think>1+1 is perhaps 2")
+    (' 2', '2', '')
     """
     thought = text.rfind(THINK_END)
-    return text if thought < 0 else text[thought + len(THINK_END) :]
+    return (text if thought < 0 else text[thought + len(THINK_END) :]).partition("<think>")[0]
 
 
 def reasoning(text: str) -> str:

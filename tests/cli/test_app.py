@@ -145,8 +145,6 @@ def test_the_plugin_is_found_without_ms_swift(monkeypatch):
         ("datasets", "train", ["dataset", "check", "countdown:rows.parquet"]),
         ("swift", "train", ["dataset", "check", "gsm8k"]),
         ("pyarrow", "train", [*MAKE, "--preset", "24", "--split", "test", "--out", "x.parquet"]),
-        # A time of its own: rewards with the same settings share processes, which another test may have started.
-        ("math_verify", "math", ["explain", r"\boxed{\sin x}", "--gold", r"\cos(\pi/2-x)", "--set", "timeout=2.75"]),
     ],
 )
 def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch, tmp_path, package, extra, arguments):

@@ -1,13 +1,12 @@
-"""The accuracy reward: its parameters, what it says for each reason, pickling, and shared processes."""
+"""The accuracy reward: its parameters, what it says for each reason, pickling, and shared grades."""
 
 import gc
-import math
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from swift_rlvr.math_answers import MathVerifier, Reason
-from swift_rlvr.math_answers.verifier import shared_verifier
+from swift_rlvr.math_answers import Reason, verifier
+from swift_rlvr.rewards import accuracy as module
 from swift_rlvr.rewards.accuracy import RULES, AccuracyReward
 from swift_rlvr.rewards.base import OTHER_TASK
 from swift_rlvr.rewards.cosine import CosineLengthReward
@@ -20,7 +19,7 @@ ROWS = [  # completion, gold, reason, the answer that is shown
     ("<answer> </answer>", "5", Reason.EMPTY_ANSWER, ""),
     ("<answer>" + "x" * 3000 + "</answer>", "5", Reason.TOO_LONG, "x" * 3000),
     (r"\boxed{\frac{1}{}}", "5", Reason.UNREADABLE, r"\frac{1}{}"),
-    (r"\boxed{9^{9^{9^{9}}}+\ln 2}", "5", Reason.TIMED_OUT, r"9^{9^{9^{9}}}+\ln 2"),
+    (r"\boxed{9^{9^{9^{9}}}+\ln 2}", "5", Reason.WRONG, r"9^{9^{9^{9}}}+\ln 2"),
     (r"\boxed{6}", "5", Reason.WRONG, "6"),
     (r"\boxed{2\ln 2}", r"\ln 5", Reason.WRONG, r"2\ln 2"),
     (r"\boxed{5}", "5", Reason.CORRECT, "5"),
@@ -30,8 +29,7 @@ REWARDS = {Reason.BAD_GOLD: None, Reason.CORRECT: 1.0}
 
 @pytest.fixture(scope="module")
 def reward():
-    yield AccuracyReward(timeout=0.5, workers=1)
-    shared_verifier(1, 0.5, 5.0).close()
+    return AccuracyReward()
 
 
 @pytest.mark.parametrize("text, gold, reason, answer", ROWS, ids=[f"{row[2]}-{row[0][:20]}" for row in ROWS])
@@ -50,7 +48,7 @@ def test_reward_reason_and_rules(reward, text, gold, reason, answer):
 
 
 def test_every_reason_is_declared_and_tested(reward):
-    assert {row[2] for row in ROWS} == set(Reason)
+    assert {row[2] for row in ROWS} == set(Reason) - {Reason.ERROR}
     assert reward.reasons == tuple(map(str, Reason))
     assert set(RULES) == set(Reason) - {Reason.CORRECT}
 
@@ -61,6 +59,32 @@ def test_details_say_how_the_answer_was_found_and_what_the_gold_is(reward):
     assert rules[RULES[Reason.WRONG]] == "the gold is 5"
 
 
+@pytest.mark.parametrize(
+    "gold, detail",
+    [(r"So $x = \boxed{\frac{1}{}$", "no answer in"), (r"\frac{1}{", r"read from it: \frac{1}{; a bracket is not closed"),
+     (r"\foo{3}", r"read from it: \foo{3}; unknown: \foo"), ("", "no answer in ''"),
+     ("see page 4 of the proof", "read from it: see page 4 of the proof; words that are no value: see, page, the, proof")],
+)  # fmt: skip
+def test_a_bad_gold_is_shown_with_what_cannot_be_read(reward, gold, detail):
+    (rule,) = (rule for rule in reward.explain(r"\boxed{5}", {"solution": gold}).rules if rule.passed is False)
+    assert rule.name == RULES[Reason.BAD_GOLD] and detail in rule.detail
+
+
+def test_an_error_of_ours_is_no_verdict_on_the_answer(reward, monkeypatch, caplog):
+    monkeypatch.setattr(verifier, "same", lambda gold, answer: 1 / 0)
+    assert reward([r"\boxed{6}"], solution=["5"]) == [None]
+    assert reward.grades([r"\boxed{6}"], solution=["5"])[0].reason == "error"
+    assert "please report this: answer '6', gold '5'" in caplog.text and "ZeroDivisionError" in caplog.text
+
+
+def test_a_list_of_golds_means_any_of_them_only_if_the_settings_say_so(reward):
+    with pytest.raises(ValueError, match=r"external_accuracy: the column solution: .*gold_is_list=True"):
+        reward([r"\boxed{5}"], solution=[["5", "6"]])
+    any_of = AccuracyReward(gold_is_list=True)
+    assert any_of([r"\boxed{6}", r"\boxed{7}", r"\boxed{7}"], solution=[["5", "6"], ["5", "6"], "7"]) == [1.0, 0.0, 1.0]
+    assert any_of([r"\boxed{6}"] * 2, solution=[[], [None, "6"]]) == [None, 1.0]
+
+
 def test_grade_is_what_a_batch_says(reward):
     texts, golds, *_ = zip(*ROWS, strict=True)
     assert [reward.grade(text, {"solution": gold}) for text, gold in zip(texts, golds, strict=True)] == reward.grades(
@@ -69,7 +93,7 @@ def test_grade_is_what_a_batch_says(reward):
 
 
 def test_a_gold_that_cannot_be_parsed_may_be_neutral():
-    neutral = AccuracyReward(neutral_gold=True, timeout=0.5, workers=1)
+    neutral = AccuracyReward(neutral_gold=True)
     assert neutral([r"\boxed{5}"] * 3, solution=[None, "5", "6"]) == [0.5, 1.0, 0.0]
     assert neutral.explain(r"\boxed{5}", {"solution": None}).reward == 0.5
     assert AccuracyReward()([r"\boxed{5}"], solution=[None]) == [None]
@@ -82,13 +106,9 @@ def test_both_completion_shapes_and_other_tasks(reward):
     assert reward([r"\boxed{5}"] * 2, solution=["5", 5], task=["gsm8k", None]) == [1.0, 1.0]
 
 
-@pytest.mark.parametrize(
-    "name, values",
-    [("timeout", (0, -1.0, math.inf, math.nan)), ("batch_timeout", (0.0, -1, math.inf)), ("workers", (-1, 1.5, True)),
-     ("neutral_gold", (1, "yes"))],
-)  # fmt: skip
-def test_bad_parameters(name, values):
-    for value in values:
+@pytest.mark.parametrize("name", ["neutral_gold", "gold_is_list"])
+def test_bad_parameters(name):
+    for value in (1, "yes"):
         with pytest.raises(ValueError, match=f"external_accuracy: {name}"):
             AccuracyReward(**{name: value})
     with pytest.raises(TypeError, match="external_accuracy has no parameter 'time'"):
@@ -96,30 +116,17 @@ def test_bad_parameters(name, values):
 
 
 def test_parameters_from_the_environment(monkeypatch):
-    monkeypatch.setenv("EXTERNAL_ACCURACY_TIMEOUT", "0.25")
-    monkeypatch.setenv("EXTERNAL_ACCURACY_BATCH_TIMEOUT", "3")
-    monkeypatch.setenv("EXTERNAL_ACCURACY_WORKERS", "1")
     monkeypatch.setenv("EXTERNAL_ACCURACY_NEUTRAL_GOLD", "true")
-    pool = AccuracyReward().verifier.pool
-    assert (pool.timeout, pool.batch_timeout, pool.size) == (0.25, 3.0, 1)
     assert AccuracyReward()([""], solution=[""]) == [0.5]
-    assert AccuracyReward(timeout=1).verifier.pool.timeout == 1.0
-    monkeypatch.setenv("EXTERNAL_ACCURACY_TIMEOUT", "soon")
-    with pytest.raises(ValueError, match="EXTERNAL_ACCURACY_TIMEOUT"):
+    monkeypatch.setenv("EXTERNAL_ACCURACY_NEUTRAL_GOLD", "soon")
+    with pytest.raises(ValueError, match="EXTERNAL_ACCURACY_NEUTRAL_GOLD"):
         AccuracyReward()
 
 
 def test_a_pickled_reward_grades(reward):
-    reward([r"\boxed{2\ln 2}"], solution=[r"\ln 4"])  # processes are running
     copy = pickle.loads(pickle.dumps(reward))
     assert copy([r"\boxed{2\ln 2}"], solution=[r"\ln 4"]) == [1.0]
     assert copy.parameters == reward.parameters
-
-
-def test_rewards_with_equal_settings_share_their_processes(reward):
-    other = AccuracyReward(timeout=0.5, workers=1, neutral_gold=True)
-    assert other.verifier is reward.verifier
-    assert AccuracyReward(timeout=0.75, workers=1).verifier is not reward.verifier
 
 
 # --- beside external_cosine, which needs the same verdicts
@@ -129,13 +136,13 @@ def test_rewards_with_equal_settings_share_their_processes(reward):
 def judged(monkeypatch):
     """The batches that the verifier is asked about, in order."""
     batches = []
-    grade_all = MathVerifier.grade_all
+    grade_all = module.grade_all
 
-    def counted(self, texts, golds):
+    def counted(texts, golds, gold_is_list):
         batches.append(list(texts))
-        return grade_all(self, texts, golds)
+        return grade_all(texts, golds, gold_is_list)
 
-    monkeypatch.setattr(MathVerifier, "grade_all", counted)
+    monkeypatch.setattr(module, "grade_all", counted)
     return batches
 
 
@@ -170,13 +177,13 @@ def test_another_batch_is_judged_anew(judged):
         cosine(texts, solution=solutions)
     assert len(judged) == 3
     assert accuracy.grades([r"\boxed{5}", r"\boxed{8}"], solution=solutions)[1] == (1.0, "correct")
-    assert len(judged) == 4  # who asks again gets a new judgement: a timeout does not outlive its batch
+    assert len(judged) == 4  # who asks again gets a new judgement
     accuracy([r"\boxed{5}"], solution=[1]), cosine([r"\boxed{5}"], solution=[True])
     assert len(judged) == 6
 
 
 def test_other_parameters_share_nothing(judged):
-    rewards = AccuracyReward(timeout=1.5), AccuracyReward(), CosineLengthReward()
+    rewards = AccuracyReward(neutral_gold=True), AccuracyReward(), CosineLengthReward()
     assert [reward([r"\boxed{5}"], solution=["5"])[0] > 0 for reward in rewards] == [True] * 3
     assert len(judged) == 2
 

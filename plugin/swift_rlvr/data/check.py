@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from swift_rlvr.data.grading import BATCH, patient_reward
+from swift_rlvr.data.grading import BATCH
 from swift_rlvr.data.sources import Source
 from swift_rlvr.errors import InputError
+from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import columns_for
 from swift_rlvr.tasks import RowError
 from swift_rlvr.tasks.row_check import FORGIVEN, allowed_share
@@ -120,7 +121,7 @@ def _identities(source: Source) -> Iterator[str]:
 
 def _grade(findings: Findings, name: str, golds: list[tuple[int, dict[str, Any], str]]) -> Iterator[tuple[int, str]]:
     """Grade and count the golds, each a (line, prepared row, completion); yields (line, problem) of those that fail."""
-    reward = patient_reward(name)
+    reward = REWARDS[name]()
     columns = columns_for(reward, [row for _, row, _ in golds])
     grades = reward.grades([gold for _, _, gold in golds], **columns)
     if reward.columns:  # it compares with the gold

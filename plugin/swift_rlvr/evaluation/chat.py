@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from swift_rlvr.data.grading import patient_reward
 from swift_rlvr.data.sources import Source
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.sampling import Completion, Policy, prompt_ids
-from swift_rlvr.rewards import Explanation
+from swift_rlvr.rewards import REWARDS, Explanation
 from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.task import with_system
 
@@ -46,7 +45,7 @@ class Question:
         """What the verifier of the task says about an answer; None for a question of no task."""
         if self.task is None or self.row is None:
             return None
-        return patient_reward(self.task.verifier(self.row)).explain(text, self.row)
+        return REWARDS[self.task.verifier(self.row)]().explain(text, self.row)
 
 
 def row_question(source: Source, number: int = 1) -> Question:

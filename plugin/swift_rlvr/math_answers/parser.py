@@ -1,198 +1,567 @@
-"""Text -> `Formula` or `Equation`, where it is one that can be compared exactly.
+r"""Text of one expression, LaTeX or plain -> a tree.
 
-Not read are functions, other roots, absolute values and whatever exceeds the limits. Neither are notations that people
-read in different ways: `1/2x`, `f(x)`, `2\\frac{1}{2}x`, `3^2!`, `5!!`. Computer algebra has to judge these.
+Everything in the text is read, or nothing: what the grammar does not know raises `Unreadable`. So does what people read
+in different ways: `a/bc`, `3^2!`. A tree is a tuple: ("number", Fraction), ("symbol", name), ("constant", "pi"), or an
+operation with its arguments, ("+", a, b), ("*", ...), ("/", a, b), ("^", a, b), ("sin", a), ("call", "f", a). Signs `\pm`
+are ("pm", 1 or -1): `+-` and `-+`.
 """
 
-import math
 import re
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
-from swift_rlvr.math_answers.formulas import Equation, Formula, NotAFormula, constant, symbol
+MAX_CHARS, MAX_DEPTH, MAX_HEIGHT, MAX_NODES = 1000, 30, 100, 400
+Tree = tuple[Any, ...]
 
-MAX_CHARS, MAX_DEPTH = 200, 30
-_GREEK = re.compile("alpha|beta|gamma|delta|epsilon|theta|lambda|mu|rho|sigma|tau|phi|varphi|omega|pi")
-_COMMAND = re.compile(r"\\([A-Za-z]+)")
-_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+")
-_SUBSCRIPT = re.compile(r"_(?:(\w)|\{(\w+)\})")
-_FUNCTION_NAMES = frozenset("fghFGHPQ")  # before a parenthesis, more likely a function than a factor
-_WORD = re.compile(r"(?:[A-Za-z]{3,}|pi|ln|or|if|is|to|of|in|at|as)(?![A-Za-z])")
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)|\\text\{(?P<text>[^{}]*)\}"
+    r"|\\(?P<command>[A-Za-z]+)|(?P<word>[A-Za-z]+)|(?P<sign>\\[{}|%&]|\*\*|'+|.))",
+    re.DOTALL,
+)
+_GREEK = frozenset(
+    [
+        "alpha",
+        "beta",
+        "gamma",
+        "delta",
+        "epsilon",
+        "varepsilon",
+        "zeta",
+        "eta",
+        "theta",
+        "vartheta",
+        "iota",
+        "kappa",
+        "lambda",
+        "mu",
+        "nu",
+        "xi",
+        "rho",
+        "sigma",
+        "tau",
+        "upsilon",
+        "phi",
+        "varphi",
+        "chi",
+        "psi",
+        "omega",
+        "Gamma",
+        "Delta",
+        "Theta",
+        "Lambda",
+        "Xi",
+        "Sigma",
+        "Phi",
+        "Psi",
+        "Omega",
+        "ell",
+        "hbar",
+        "partial",
+        "nabla",
+        "aleph",
+    ]
+)
+_FUNCTIONS = {name: name for name in (
+    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "arccot", "sinh", "cosh", "tanh", "coth",
+    "ln", "log", "lg", "exp", "arsinh", "arcosh", "artanh", "sgn", "det")}  # fmt: skip
+_FUNCTIONS.update(
+    {"tg": "tan", "ctg": "cot", "cosec": "csc", "asin": "arcsin", "acos": "arccos", "atan": "arctan", "sign": "sgn"}
+)
+_OF_SEVERAL = frozenset(("gcd", "lcm", "max", "min"))
+_INVERSES = {name: "arc" + name for name in ("sin", "cos", "tan", "cot")}
+_INVERSES.update(sinh="arsinh", cosh="arcosh", tanh="artanh")
+_DECORATIONS = frozenset(
+    [
+        "overline",
+        "bar",
+        "vec",
+        "hat",
+        "tilde",
+        "overrightarrow",
+        "widehat",
+        "widetilde",
+        "dot",
+        "ddot",
+        "mathbf",
+        "mathcal",
+        "mathbb",
+        "mathfrak",
+        "mathscr",
+        "underline",
+        "angle",
+        "triangle",
+    ]
+)
+_CALLED = frozenset("fghFGHPQ")  # before a parenthesis, functions rather than factors
+_NAMED = _FUNCTIONS.keys() | _OF_SEVERAL | {"sqrt", "pi", "abs", "infty", "infinity", "inf"}
+_PLAIN_NAMES = re.compile("|".join(sorted(_NAMED, key=len, reverse=True)))
+ENGLISH = frozenset(
+    [
+        "or",
+        "if",
+        "is",
+        "to",
+        "of",
+        "in",
+        "at",
+        "as",
+        "on",
+        "an",
+        "no",
+        "by",
+        "so",
+        "we",
+        "it",
+        "the",
+        "and",
+        "for",
+        "are",
+        "not",
+        "but",
+    ]
+)
+KNOWN = (
+    _GREEK
+    | _NAMED
+    | _DECORATIONS
+    | frozenset(
+        [
+            "frac",
+            "sqrt",
+            "binom",
+            "lfloor",
+            "rfloor",
+            "lceil",
+            "rceil",
+            "sum",
+            "prod",
+            "int",
+            "lim",
+            "cdot",
+            "times",
+            "div",
+            "pm",
+            "mp",
+            "ast",
+            "langle",
+            "rangle",
+        ]
+    )
+)
+_CLOSING = {"(": ")", "[": "]", "{": "}", r"\{": r"\}"}
+ZERO, ONE = ("number", Fraction(0)), ("number", Fraction(1))
+
+
+class Unreadable(ValueError):
+    """The text is no expression that is known here."""
 
 
 @lru_cache(maxsize=8192)
-def read_formula(text: str) -> Formula | Equation | None:
-    r"""Read a formula or an equation of two; None where it is neither.
+def read_expression(text: str) -> Tree | None:
+    r"""The tree of a cleaned text (`notation.clean`), or None where it is no expression.
 
-    >>> read_formula(r"\sqrt{72}").equals(read_formula(r"6\sqrt{2}"))
-    True
-    >>> read_formula("y = 2x + 1").variable, read_formula("1/2x"), read_formula(r"\sin x")
-    ('y', None, None)
+    >>> read_expression("x + 1")
+    ('+', ('symbol', 'x'), ('number', Fraction(1, 1)))
+    >>> read_expression("x + "), read_expression("see above"), read_expression("a/bc")
+    (None, None, None)
     """
-    sides = text.split("=")
-    if len(text) > MAX_CHARS or len(sides) > 2:
+    if len(text) > MAX_CHARS or not text:
         return None
     try:
-        left, *right = (_Parser(side).whole() for side in sides)
-    except (NotAFormula, ZeroDivisionError):
+        return _Parser(text).whole()
+    except (Unreadable, ZeroDivisionError, ValueError):
         return None
-    return Equation(left, right[0]) if right else left
 
 
 class _Parser:
-    """Recursive descent over the characters of a text."""
+    """Recursive descent over the tokens of a text."""
 
     def __init__(self, text: str):
-        self.text, self.place, self.depth = text, 0, 0
+        self.tokens: list[tuple[str, str]] = []
+        place = 0
+        while match := _TOKEN.match(text, place):
+            place = match.end()
+            kind = match.lastgroup or "sign"
+            if kind == "word":
+                self._add_word(match[kind])
+            elif kind == "command" and match[kind] in ("lvert", "rvert", "vert"):
+                self.tokens.append(("sign", "|"))
+            elif kind != "sign" or match[kind].strip():
+                self.tokens.append((kind, match[kind]))
+        self.place = self.depth = self.bars = 0
+        self.nodes: list[Tree] = []
+        self.heights: dict[int, int] = {}
 
-    def whole(self) -> Formula:
-        formula = self.sum()
-        if self.place < len(self.text):
-            raise NotAFormula
-        return formula
+    def _add_word(self, word: str) -> None:
+        """A run of letters: names of functions, single variables, or a name."""
+        if word in ENGLISH:
+            raise Unreadable(word)
+        tokens: list[tuple[str, str]] = []
+        place = 0
+        while place < len(word):
+            name = _PLAIN_NAMES.match(word, place)
+            if name and (place == 0 or len(name[0]) > 2 or name.end() == len(word)):
+                tokens.append(("command", name[0]))
+                place = name.end()
+            else:
+                tokens.append(("letter", word[place]))
+                place += 1
+        letters = sum(kind == "letter" for kind, _ in tokens)
+        self.tokens += tokens if letters <= (3 if len(tokens) == letters else 2) else [("name", word)]
 
-    def peek(self) -> str:
-        """Skip white space and return the next character, or "" at the end."""
-        while self.text[self.place : self.place + 1].isspace():
+    def whole(self) -> Tree:
+        tree = self.sum()
+        if self.place < len(self.tokens):
+            raise Unreadable
+        return tree
+
+    # --- tokens
+
+    def peek(self, ahead: int = 0) -> tuple[str, str]:
+        place = self.place + ahead
+        return self.tokens[place] if place < len(self.tokens) else ("end", "")
+
+    def take(self, *values: str) -> str | None:
+        """Move past the next token if it is one of these signs or commands."""
+        kind, value = self.peek()
+        if kind in ("sign", "command") and value in values:
             self.place += 1
-        return self.text[self.place : self.place + 1]
-
-    def take(self, *tokens: str) -> str | None:
-        """Move past the first of the tokens that comes next, and return it."""
-        self.peek()
-        for token in tokens:
-            end = self.place + len(token)
-            if self.text.startswith(token, self.place) and not (
-                token[0] == "\\" and self.text[end : end + 1].isalpha()
-            ):
-                self.place = end
-                return token
+            return value
         return None
 
-    def sum(self) -> Formula:
+    def need(self, value: str) -> None:
+        if not self.take(value):
+            raise Unreadable
+
+    def node(self, *parts: Any) -> Tree:
+        height = 1 + max(self.heights.get(id(part), 0) for part in parts)
+        if height > MAX_HEIGHT or len(self.heights) > MAX_NODES:
+            raise Unreadable
+        self.heights[id(parts)] = height
+        self.nodes.append(parts)  # so that no other one gets its id
+        return parts
+
+    # --- grammar
+
+    def sum(self) -> Tree:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise NotAFormula
-        sign = self.take("+", "-")
-        result = -self.product() if sign == "-" else self.product()
-        while sign := self.take("+", "-"):
-            result = result + self.product() if sign == "+" else result - self.product()
+            raise Unreadable
+        result = self.signed()
+        while sign := self.take("+", "-", "pm", "mp"):
+            term = self.product()
+            if sign in ("pm", "mp"):
+                term = self.node("*", ("pm", 1 if sign == "pm" else -1), term)
+            result = self.node("-" if sign == "-" else "+", result, term)
         self.depth -= 1
         return result
 
-    def product(self) -> Formula:
-        result, divided = self.factor(first=True), False
+    def signed(self) -> Tree:
+        sign = self.take("+", "-", "pm", "mp")
+        if sign in ("pm", "mp"):
+            return self.node("*", ("pm", 1 if sign == "pm" else -1), self.product())
+        return self.node("*", ("number", Fraction(-1)), self.product()) if sign == "-" else self.product()
+
+    def product(self) -> Tree:
+        result = self.factor()
+        divided = False  # by something that is no number in brackets or group: what follows is read in two ways
         while True:
-            if self.take(r"\cdot", r"\times", "*", "·", "×"):
-                result, divided = result * self.factor(first=True), False
-            elif self.take("/", r"\div", "÷"):
-                result, divided = result / self.factor(first=True), True
-            elif (following := self.peek()) and (following.isalpha() or following in "([{\\√π"):
-                if divided:  # 1/2x
-                    raise NotAFormula
-                result *= self.factor(first=False)
+            if self.take("cdot", "times", "*", "ast"):
+                result = self.node("*", result, self.signed_factor())
+                divided = False
+            elif self.take("/", "div"):
+                if divided and self.peek()[0] == "end":
+                    raise Unreadable
+                divisor = self.signed_factor()
+                result = self.node("/", result, divisor)
+                divided = divisor[0] != "number" or result[1][0] != "number"
+            elif self.starts_factor():
+                if self.peek() == ("sign", "{") and self.tokens[self.place - 1] == ("sign", "}"):
+                    raise Unreadable  # {5}{2}
+                if divided or (self.peek()[0] == "number" and not self.after_bracket()):  # 1/ax; `2 3`; `x2`
+                    raise Unreadable
+                mixed = result[0] == "number" and result[1].denominator == 1 and self.peek() == ("command", "frac")
+                factor = self.factor()
+                if mixed and factor[0] == "/" and factor[1][0] == factor[2][0] == "number":
+                    result = self.node("+", result, factor)
+                else:
+                    result = self.node("*", result, factor)
             else:
                 return result
 
-    def factor(self, first: bool) -> Formula:
-        """A factor with its powers; a number only where it is `first`, since `2 3` and `x2` are not products."""
-        if first and (sign := self.take("+", "-")):
-            value = self.factor(first=True)
-            return -value if sign == "-" else value
-        base, last = self.atom(first), ""
+    def signed_factor(self) -> Tree:
+        if self.take("-"):
+            return self.node("*", ("number", Fraction(-1)), self.factor())
+        return self.factor()
+
+    def starts_factor(self) -> bool:
+        kind, value = self.peek()
+        if kind in ("number", "letter", "name", "text"):
+            return True
+        if kind == "command":
+            return value not in ("cdot", "times", "div", "pm", "mp", "rfloor", "rceil", "bmod", "mod", "rangle", "ast")
+        return value in ("(", "[", "{", "√") or (value == "|" and not self.bars)
+
+    def after_bracket(self) -> bool:
+        return self.tokens[self.place - 1] in (("sign", ")"), ("sign", "]"), ("sign", "}"))
+
+    def factor(self) -> Tree:
+        """An atom with its powers, factorials and signs behind it."""
+        base, last = self.atom(), ""
         while True:
-            if self.take("^"):
-                last = "^"
-                base **= self.argument().rational()
-                if self.peek() == "^":
-                    raise NotAFormula
+            if self.take("^", "**"):
+                if last == "!" or self.peek() == ("sign", "'"):
+                    raise Unreadable
+                base, last = self.power(base, self.exponent()), "^"
             elif self.take("!"):
-                number = base.rational()
-                if last or number.denominator != 1 or not 0 <= number <= 100:  # nor 3^2! or the double factorial 5!!
-                    raise NotAFormula
-                base, last = constant(math.factorial(int(number))), "!"
+                if last:
+                    raise Unreadable
+                base, last = self.node("!", base), "!"
+            elif self.take("%"):
+                base = self.node("/", base, ("number", Fraction(100)))
+            elif self.take("°"):
+                base = self.node("degrees", base)
             else:
                 return base
 
-    def atom(self, first: bool) -> Formula:
-        for opening, closing in (("(", ")"), ("[", "]"), ("{", "}")):
-            if self.take(opening):
-                value = self.sum()
-                if not self.take(closing):
-                    raise NotAFormula
-                return value
-        if number := _NUMBER.match(self.text, self.place):
-            self.place = number.end()
-            self.peek()
-            # x2 is no product; 2\frac12 is a mixed number or a product
-            if not first or self.text.startswith((r"\frac", r"\dfrac", r"\tfrac"), self.place):
-                raise NotAFormula
-            return constant(Fraction(number[0].replace(",", "")))
-        if self.peek() == "\\":
-            return self.command()
-        word = _WORD.match(self.text, self.place)
-        name = word[0] if word else self.peek()
-        self.place += len(name)
-        if name in ("√", "sqrt"):
-            return self.argument().square_root()
-        if name in ("π", "pi"):
-            return self.symbol("pi")
-        if word or not (name.isascii() and name.isalpha()):  # sin, or a word of a sentence
-            raise NotAFormula
-        if name == "i":
-            return constant(-1).square_root()
-        if name in _FUNCTION_NAMES and self.peek() == "(":
-            raise NotAFormula
-        return self.symbol(name)
+    def power(self, base: Tree, exponent: Tree) -> Tree:
+        return self.node("^", base, exponent)
 
-    def symbol(self, name: str) -> Formula:
-        """The symbol of that name, with the subscript that follows."""
-        if subscript := _SUBSCRIPT.match(self.text, self.place):
-            self.place = subscript.end()
-            name += "_" + (subscript[1] or subscript[2])
-        return symbol(name)
-
-    def command(self) -> Formula:
-        match = _COMMAND.match(self.text, self.place)
-        if match is None:
-            raise NotAFormula
-        self.place, name = match.end(), match[1]
-        if name in ("frac", "dfrac", "tfrac"):
-            return self.argument() / self.argument()
-        if name == "sqrt":
-            return self.root() if self.peek() == "[" else self.argument().square_root()
-        if name in ("binom", "dbinom", "tbinom"):
-            n, k = self.argument().rational(), self.argument().rational()
-            if n.denominator != 1 or k.denominator != 1 or not 0 <= k <= n <= 200:
-                raise NotAFormula
-            return constant(math.comb(int(n), int(k)))
-        if _GREEK.fullmatch(name):
-            return self.symbol(name)
-        raise NotAFormula
-
-    def root(self) -> Formula:
-        r"""`[n]{a}` after `\sqrt`, where the root is rational."""
-        self.take("[")
-        degree, closed = self.sum().rational(), self.take("]")
-        value = self.argument().rational()
-        if not closed or degree not in (2, 3, 4, 5) or abs(value) > 10**15:
-            raise NotAFormula
-        if degree == 2:
-            return constant(value).square_root()
-        parts = [round(part ** (1 / int(degree))) for part in (abs(value.numerator), value.denominator)]
-        root = Fraction(*parts) * (-1 if value < 0 else 1)
-        if root ** int(degree) != value:  # irrational, or the fourth root of a negative number
-            raise NotAFormula
-        return constant(root)
-
-    def argument(self) -> Formula:
-        r"""What follows `\frac`, `\sqrt` or `^`: a group in brackets, or one character or command."""
-        following = self.peek()
-        if following in ("{", "("):
-            return self.atom(first=True)
-        if following == "\\":
-            return self.command()
-        if following.isascii() and following.isalnum():
+    def exponent(self) -> Tree:
+        kind, value = self.peek()
+        if kind == "sign" and value in "+-":
             self.place += 1
-            return constant(int(following)) if following.isdigit() else self.symbol(following)
-        raise NotAFormula
+            exponent = self.factor()
+            return self.node("*", ("number", Fraction(-1)), exponent) if value == "-" else exponent
+        if kind == "number" and not self.plain_number():  # 2^10 in plain text
+            return self.factor()
+        exponent = self.argument(whole_number=True)
+        if self.peek()[1] in ("^", "**"):
+            self.place += 1
+            exponent = self.node("^", exponent, self.exponent())
+        return exponent
+
+    def plain_number(self) -> bool:
+        return True
+
+    def argument(self, whole_number: bool = False) -> Tree:
+        r"""What follows `\frac`, `\sqrt` or `^`: a group in braces, or one digit, letter or command."""
+        kind, value = self.peek()
+        if kind == "sign" and value == "{":
+            return self.group()
+        if kind == "sign" and value == "(":
+            return self.group()
+        if kind == "number":
+            if whole_number or len(value) == 1:
+                self.place += 1
+                return ("number", _number(value))
+            if not value.isdigit():
+                raise Unreadable
+            self.tokens[self.place] = ("number", value[1:])
+            return ("number", Fraction(int(value[0])))
+        if kind in ("letter", "command", "text"):
+            return self.atom()
+        raise Unreadable
+
+    def group(self) -> Tree:
+        opening = self.peek()[1]
+        if opening not in _CLOSING:
+            raise Unreadable
+        self.place += 1
+        bars, self.bars = self.bars, 0
+        tree = self.sum()
+        self.bars = bars
+        self.need(_CLOSING[opening])
+        return tree
+
+    def arguments(self) -> list[Tree]:
+        """`(a, b)` after a function of several arguments."""
+        opening = self.peek()[1]
+        if opening not in ("(", "{", r"\{"):
+            raise Unreadable
+        self.place += 1
+        trees = [self.sum()]
+        while self.take(",", ";", "|"):
+            trees.append(self.sum())
+        self.need(_CLOSING[opening])
+        return trees
+
+    def atom(self) -> Tree:
+        kind, value = self.peek()
+        if kind == "sign":
+            return self.bracket(value)
+        self.place += 1
+        if kind == "number":
+            if self.peek() == ("sign", "_"):
+                raise Unreadable  # a number in another base
+            return ("number", _number(value))
+        if kind == "command":
+            return self.command(value)
+        if kind == "letter":
+            return self.letter(value)
+        if kind == "name":
+            return self.named(value)
+        if kind == "text" and re.fullmatch(r"\s*[A-Za-z]\s*", value):
+            return self.letter(value.strip())
+        raise Unreadable
+
+    def bracket(self, opening: str) -> Tree:
+        if opening in ("(", "[", "{"):
+            return self.group()
+        if opening in ("|", r"\|"):
+            self.place += 1
+            self.bars += 1
+            tree = self.sum()
+            self.bars -= 1
+            self.need(opening)
+            return self.node("abs" if opening == "|" else "norm", tree)
+        if opening == "√":
+            self.place += 1
+            return self.node("sqrt", self.argument(whole_number=True))
+        raise Unreadable
+
+    def letter(self, name: str) -> Tree:
+        if name == "i" and self.peek()[1] not in ("_", "'"):
+            return ("constant", "i")
+        if name == "e" and self.peek()[1] not in ("_", "'"):
+            return ("constant", "e")
+        return self.named(name)
+
+    def named(self, name: str) -> Tree:
+        """A symbol with its subscript and primes, and with its arguments where it is a function's."""
+        while True:
+            if self.take("_"):
+                name += "_" + self.raw_argument()
+            elif (token := self.peek())[0] == "sign" and token[1].startswith("'"):
+                self.place += 1
+                name += token[1]
+            elif self.peek() == ("sign", "^") and self.peek(1) == ("sign", "{") and self.peek(2) == ("sign", "("):
+                raise Unreadable  # f^{(n)}, a derivative
+            else:
+                break
+        if self.peek() == ("sign", "(") and (name[0] in _CALLED or name[-1] == "'" or "_" in name or len(name) > 3):
+            return self.node("call", name, *self.arguments())
+        return ("symbol", name)
+
+    def raw_argument(self) -> str:
+        """The text of a group in braces or of one token: a subscript, or what stands under a bar."""
+        if self.take("{"):
+            text, depth = "", 1
+            while True:
+                kind, value = self.peek()
+                self.place += 1
+                if kind == "end":
+                    raise Unreadable
+                depth += (value == "{") - (value == "}") if kind == "sign" else 0
+                if not depth:
+                    return text
+                text += value if kind != "command" else f"\\{value} "
+        kind, value = self.peek()
+        if kind == "number" and len(value) > 1 and value.isdigit():
+            self.tokens[self.place] = ("number", value[1:])
+            return value[0]
+        self.place += 1
+        if kind in ("end", "sign"):
+            raise Unreadable
+        return value if kind != "command" else f"\\{value}"
+
+    def command(self, name: str) -> Tree:
+        if name == "frac":
+            return self.node("/", self.argument(), self.argument())
+        if name == "sqrt":
+            if self.take("["):
+                degree = self.sum()
+                self.need("]")
+                return self.node("root", self.argument(), degree)
+            return self.node("sqrt", self.argument(whole_number=True))
+        if name == "binom":
+            return self.node("binomial", self.argument(), self.argument())
+        if name in _FUNCTIONS:
+            return self.function(_FUNCTIONS[name])
+        if name in _OF_SEVERAL:
+            return self.node(name, *self.arguments())
+        if name == "abs":
+            return self.node("abs", self.group())
+        if name == "pi":
+            return ("constant", "pi")
+        if name in ("infty", "infinity", "inf"):
+            return ("constant", "infinity")
+        if name in ("lfloor", "lceil"):
+            tree = self.sum()
+            self.need("r" + name[1:])
+            return self.node(name[1:], tree)
+        if name == "langle":
+            raise Unreadable
+        if name in _GREEK:
+            return self.named("\\" + name)
+        if name in _DECORATIONS:
+            if name in ("angle", "triangle"):
+                text = ""
+                while self.peek()[0] in ("letter", "name"):
+                    text += self.peek()[1]
+                    self.place += 1
+                if not text:
+                    raise Unreadable
+            else:
+                text = self.raw_argument()
+            return self.named(f"\\{name} {text}")
+        if name in ("sum", "prod", "int", "lim"):
+            return self.with_bounds(name)
+        raise Unreadable(name)
+
+    def with_bounds(self, name: str) -> Tree:
+        r"""`\sum_{k=1}^{n} a_k` -> ("sum", "k", 1, n, a); `\int_a^b f dx` and `\lim` keep their bounds as text."""
+        below = above = ""
+        for _ in range(2):
+            if self.take("_"):
+                below = self.raw_argument()
+            elif self.take("^"):
+                above = self.raw_argument()
+        body = self.product() if name in ("sum", "prod") else self.sum()
+        variable, equals, start = below.partition("=")
+        first, last = (read_expression(text) for text in (start, above))
+        if name in ("sum", "prod") and equals and first and last and variable.strip():
+            return self.node(name, ("symbol", variable.strip()), first, last, body)
+        return self.node("call", f"{name} {below} {above}", body)
+
+    def function(self, name: str) -> Tree:
+        base = exponent = None
+        if name == "log" and self.take("_"):
+            base = self.argument()
+        if self.take("^"):
+            exponent = self.exponent()
+            if exponent == ("*", ("number", Fraction(-1)), ONE) and name in _INVERSES:
+                name, exponent = _INVERSES[name], None
+        if name == "log" and self.take("_"):
+            base = self.argument()
+        argument = self.function_argument()
+        if base is not None:
+            tree = self.node("/", self.node("ln", argument), self.node("ln", base))
+        else:
+            tree = self.node(name, argument)
+        return tree if exponent is None else self.node("^", tree, exponent)
+
+    def function_argument(self) -> Tree:
+        r"""`\sin(2x)`, `\sin 2x`, `\sin \frac{x}{2}`: up to the next sign, function or bracket."""
+        if self.peek()[1] in ("(", "[") and self.peek()[0] == "sign":
+            return self.group()
+        if self.take("-"):
+            return self.node("*", ("number", Fraction(-1)), self.function_argument())
+        result = self.factor()
+        while True:
+            kind, value = self.peek()
+            if (
+                kind == "letter"
+                and not (value == "e" and self.peek(1)[1] == "^")
+                or kind == "command"
+                and (value in _GREEK or value == "pi")
+            ):
+                pass
+            elif not (kind == "command" and value in ("frac", "sqrt") and result[0] in ("number", "constant")):
+                return result
+            result = self.node("*", result, self.factor())
+
+
+def _number(text: str) -> Fraction:
+    return Fraction(text.replace(",", ""))

@@ -1,29 +1,39 @@
-"""Text -> one of the kinds in `values.py`, which settles most answers of a dataset exactly and in microseconds."""
+"""Text -> one of the kinds in `values.py`: numbers, choices and words first, then structure, then expressions."""
 
 import re
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 
-from swift_rlvr.math_answers.formulas import Equation, Formula
-from swift_rlvr.math_answers.parser import read_formula
+from swift_rlvr.math_answers.notation import clean, plain, tidy
+from swift_rlvr.math_answers.numeric import constant_value
+from swift_rlvr.math_answers.parser import KNOWN, Tree, read_expression
+from swift_rlvr.math_answers.sets import EMPTY, INFINITY, MINUS_INFINITY, REALS, Piece, RealSet
 from swift_rlvr.math_answers.units import read_unit
-from swift_rlvr.math_answers.values import Choice, Infinity, Number, Quantity, Sequence, Value, Words
+from swift_rlvr.math_answers.values import (
+    Approximately,
+    Choice,
+    Expression,
+    Family,
+    Infinity,
+    Matrix,
+    Number,
+    Quantity,
+    Region,
+    Relation,
+    Sequence,
+    Value,
+    Words,
+    as_region,
+    end_of,
+)
 
 MAX_CHARS = 2000
-_MAX_DIGITS = 400
-_DELIMITERS = (("$$", "$$"), ("$", "$"), (r"\(", r"\)"), (r"\[", r"\]"))
-_NOISE = re.compile(r"\\(?:left|right|[bB]igg?|displaystyle|q?quad|therefore)(?![A-Za-z])|(?<!\\)\\[,!;: ]|~")
-_TEXT_COMMAND = re.compile(
-    r"\\(?:text|textbf|textit|textrm|textsf|mathrm|mathbf|mathit|mathsf|mathtt|mbox|boldsymbol|operatorname|underline)"
-    r"\s*\{([^{}]*)\}"
-)
-_EXPONENT = r"((?:\^\s*(?:[23]|\{[23]\})|[²³])?)"
-_TEXT_UNIT = re.compile(rf"\\(?:text(?:rm|bf|it)?|mathrm|mbox)\s*\{{([^{{}}]*)\}}\s*{_EXPONENT}")
-_PLAIN_UNIT = re.compile(rf"\s([A-Za-z]{{2,12}}){_EXPONENT}")
-_DEGREES = re.compile(r"\s*(?:\^\s*\{?\s*\\circ\s*\}?|°|\\degree)")
+_MAX_DIGITS, _MAX_DEPTH, _MAX_PARTS = 400, 6, 1200
 _LEAD_IN = re.compile(
     r"(?:(?:so|thus|hence|therefore)\b,?\s*)?(?:the\s+|my\s+)?(?:final\s+|correct\s+)?"
-    r"(?:(?:answer|result|solution|value|option|choice)\s*(?:is|:|=|was)\s*:?\s*|(?:option|choice)\s+(?=\(?[A-Z]\)?$))",
+    r"(?:(?:answer|result|solution|value|option|choice|total)\s*(?:is|:|=|was)\s*:?\s*|(?:option|choice)\s+(?=\(?[A-Z]\)?$))"
+    r"|(?-i:[A-Z][a-z]{2,}(?: [a-z]+){0,3}):\s+|(?:答案|结果|选项?|故选)\s*(?:是|为|:|=)?\s*",
     re.IGNORECASE,
 )
 _DECIMAL = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)"
@@ -35,69 +45,95 @@ _FRACTION = re.compile(
 _SLASH = re.compile(rf"([+-]?)({_DECIMAL})\s*/\s*([+-]?)({_DECIMAL})")
 _MIXED = re.compile(r"([+-]?)(\d+)\s+(\d+)\s*/\s*(\d+)")
 _SCIENTIFIC = re.compile(
-    rf"([+-]?)({_DECIMAL})\s*(?:[eE]\s*([+-]?\d{{1,3}})|(?:\\times|\\cdot|×|·|\*)\s*10\s*\^\s*\{{?\s*([+-]?\d{{1,3}})\s*\}}?)"
+    rf"([+-]?)({_DECIMAL})\s*(?:[eE]\s*([+-]?\d{{1,3}})|(?:\\times|\\cdot|\*)\s*10\s*\^\s*\{{?\s*([+-]?\d{{1,3}})\s*\}}?)"
 )
 _INFINITY = re.compile(r"([+-]?)\s*\\infty")
-_CURRENCY = re.compile("([+-]?)[$€£¥₹]")
+_CURRENCY = re.compile(r"([+-]?)\s*(?:US)?[$€£¥₹]\s*")
 _CHOICE = re.compile(r"(\(\s*)?([A-Za-z])(\s*\)|[.:)])?")
 _CHOICE_AND_MORE = re.compile(r"(?:\(([A-Z])\)\s*|([A-Z])[.):]\s+)(?=[^\s,;/|&])(?!(?:and|or)\b)")
-_DIGIT_GAP = re.compile(r"(?<=\d)\s+(?=\d)(?!\d{3}(?!\d))")
 _WRITTEN = re.compile(
     r"(?P<base>[0-9A-F]+_\{?\d+\}?)|(?P<date>\d{4}-\d\d-\d\d)|(?P<time>\d{1,2}:\d\d\s*[AaPp]\.?\s?[Mm]\.?)"
 )
 _SHORT_WORDS = frozenset(("yes", "no", "on", "in", "up", "odd", "even", "true", "false", "all", "none"))
-_POWER = re.compile(r"([+-]?)(\d{1,4})\s*\^\s*(?:\{\s*([+-]?\d{1,2})\s*\}|(\d))")
-_WORDS = re.compile(r"(?:an? )?[A-Za-z]{2,}(?:[ '-]+[A-Za-z]+)*")
-_BRACKETS = (("(", ")"), ("(", "]"), ("[", ")"), ("[", "]"), (r"\{", r"\}"), ("{", "}"))
+_POWER = re.compile(r"([+-]?)(\d{1,4})\s*\^\s*(?:\{\s*([+-]?\d{1,2})\s*\}|(\d+))")
+_WORDS = re.compile(r"(?:an? )?[A-Za-z]{2,}(?:[ '-]+[A-Za-z]+)*|[^\x00-\x7f]{1,20}|[A-Z][a-z]{2,} \d{1,4}")
 _SCALES = {" thousand": 10**3, " million": 10**6, " billion": 10**9, " trillion": 10**12}
-
-
-def tidy(text: str) -> str:
-    r"""Remove what does not change the meaning of a text: math delimiters, spacing commands, text commands.
-
-    >>> print(tidy(r"$\left(\dfrac{1}{2},\, 5\text{ cm}\right)$."))
-    (\frac{1}{2},5 cm)
-    """
-    text = _bare(text)
-    if "\\" in text:
-        text = text.replace(r"\$", "$").replace(r"\%", "%")
-        text = _TEXT_COMMAND.sub(r"\1", _DEGREES.sub(" degrees", text))
-        text = re.sub(r",\s+", ",", text) if text.startswith(("(", "[", r"\{")) else text
-    elif "°" in text:
-        text = _DEGREES.sub(" degrees", text)
-    text = text.replace("{,}", ",")
-    bold = text.find("**", 2) if text.startswith("**") else -1  # Markdown; 5**2 is a power
-    if bold > 0 and not text[bold + 2 : bold + 3].strip():
-        text = text[2:bold] + text[bold + 2 :]
-    return text.replace("−", "-").strip()
-
-
-def _bare(text: str) -> str:
-    r"""Remove math delimiters, a full stop and commands for spacing and size, but keep `\text{...}` as it is."""
-    text = text.strip()
-    if text.endswith("."):
-        text = text[:-1].rstrip()
-    for opening, closing in _DELIMITERS:
-        inside = text[len(opening) : -len(closing)]
-        if len(text) > len(opening) + len(closing) - 1 and text.startswith(opening) and text.endswith(closing):
-            if opening not in inside.replace(r"\$", "") and closing not in inside.replace(r"\$", ""):
-                text = inside.strip()
-            break
-    if text.endswith(".") and not text.endswith(".."):
-        text = text[:-1].rstrip()
-    if "\\" in text:
-        text = _NOISE.sub("", text).replace(r"\dfrac", r"\frac").replace(r"\tfrac", r"\frac")
-        text = text.replace(r"\lbrace", r"\{").replace(r"\rbrace", r"\}").replace(r"\colon", ":")
-    return text
-
-
-def plain(text: str) -> str:
-    """A tidied text without white space, for comparing how two answers are written. `1 2` does not become `12`.
-
-    >>> plain("x^2 + 1") == plain("x^2+1"), plain("1 234") == plain("1234"), plain("1 2") == plain("12")
-    (True, True, False)
-    """
-    return "".join(_DIGIT_GAP.sub("\0", tidy(text)).split())
+_ONES = {word: number for number, word in enumerate(
+    ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"])}  # fmt: skip
+_TENS = {word: 10 * number for number, word in enumerate(
+    ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2)}  # fmt: skip
+_BRACKETS = (("(", ")"), ("(", "]"), ("[", ")"), ("[", "]"), (r"\{", r"\}"), ("{", "}"), (r"\langle", r"\rangle"))
+_OPENING = re.compile(r"\\begin\s*\{|\\\{|\\langle(?![A-Za-z])|\\lfloor|\\lceil|[(\[{]")
+_CLOSING = re.compile(r"\\end\s*\{[a-zA-Z*]+\}|\\\}|\\rangle(?![A-Za-z])|\\rfloor|\\rceil|[)\]}]")
+_OR = re.compile(r"\s+or\s+|\s*\\text\{\s*,?\s*or\s*\}\s*|\\lor(?![A-Za-z])")
+_AND = re.compile(
+    r"[,;]\s*(?:\\text\{\s*(?:and|or)\s*\}|and\s|or\s)?|\s+and\s+|\\text\{\s*,?\s*and\s*\}|\\land(?![A-Za-z])"
+)
+_SPACED = re.compile(r"-?\d+(?:\.\d+)?(?:\s+-?\d+(?:\.\d+)?)+")
+_RELATION = re.compile(
+    r"\\leq(?![A-Za-z])|\\geq(?![A-Za-z])|\\neq(?![A-Za-z])|\\approx(?![A-Za-z])|\\equiv(?![A-Za-z])|\\in(?![A-Za-z])"
+    r"|\\simeq(?![A-Za-z])|\\cong(?![A-Za-z])|\\sim(?![A-Za-z])|<=|>=|!=|==|[<>=≅≃]"
+)
+_KNOWN = frozenset(
+    [
+        "leq",
+        "geq",
+        "neq",
+        "approx",
+        "equiv",
+        "in",
+        "simeq",
+        "cong",
+        "sim",
+        "text",
+        "lor",
+        "land",
+        "cup",
+        "cap",
+        "setminus",
+        "emptyset",
+        "begin",
+        "end",
+        "hline",
+        "mathbb",
+        "bmod",
+        "pmod",
+        "infty",
+    ]
+)
+_OPERATORS = {
+    r"\leq": "<=", r"\geq": ">=", r"\neq": "!=", r"\approx": "~", r"\equiv": "==", r"\in": "in", r"\simeq": "~", r"\cong": "~",
+    r"\sim": "~", "≅": "~", "≃": "~", "==": "="}  # fmt: skip
+_SET_OPERATOR = re.compile(r"\\cup(?![A-Za-z])|\\cap(?![A-Za-z])|\\setminus(?![A-Za-z])|(?<![A-Za-z\\])U(?![A-Za-z])")
+_SYNONYMS = {word: group.split("|")[0] for group in (
+    "no solution|no solutions|no real solution|no real solutions|there are no solutions|there is no solution|none exist",
+    "does not exist|dne|doesn't exist|undefined|not defined", "infinitely many|infinite|infinitely many solutions",
+    "yes|true", "no|false", "impossible|not possible|cannot be done") for word in group.split("|")}  # fmt: skip
+_SETS = {r"\mathbb{R}": REALS, r"\mathbb R": REALS, r"\emptyset": EMPTY, r"\{\}": EMPTY, r"\{ \}": EMPTY,
+         r"\text{all real numbers}": REALS, "all real numbers": REALS}  # fmt: skip
+_LETTERS = r"[a-zA-Z]"
+_INTEGER = re.compile(
+    rf"[\s,;(]*(?:\\text\{{[\s,(]*)?(?:(?:for|where|with)\s+)?(?:(?:any|all|every|some|each)\s+)?"
+    rf"(?:integers?\s*\}}?\s*(?P<a>{_LETTERS})(?:\s*\}})?|(?P<b>{_LETTERS})\s*(?:\\in|∈)\s*(?:\\mathbb\s*\{{?\s*Z\s*\}}?|\\text\{{Z\}}|Z)"
+    rf"|\}}?\s*(?P<c>{_LETTERS})\s*(?:\\text\{{)?\s*(?:is|are)?\s*(?:an?y?\s+)?integers?)\s*\}}?\s*\)?"
+)
+_MATRIX = re.compile(
+    r"\\begin\s*\{([pbvBV]?matrix|smallmatrix|array)\}\s*(?:\{[lcr|\s]*\})?(.*)\\end\s*\{\1\}", re.DOTALL
+)
+_ANY_MATRIX = re.compile(
+    r"[\[(]?\s*\\begin\s*\{([pb]?matrix|array)\}\s*(?:\{[lcr|\s]*\})?(.*?)\\end\s*\{\1\}\s*[\])]?", re.DOTALL
+)
+_CASES = re.compile(r"\\begin\s*\{(cases|array|aligned|align\*?)\}\s*(?:\{[lcr|\s]*\})?(.*)\\end\s*\{\1\}", re.DOTALL)
+_ROW = re.compile(r"\\\\\s*(?:\[[^\]]*\])?|\\(?=[-\d])")  # `\-3` where one backslash of `\\-3` got lost
+_TRAILING_TEXT = re.compile(r"\\text\s*\{([^{}]*)\}\s*((?:\^\s*\{?\s*-?\d\s*\}?|[²³])?)\s*$")
+_COUNT_IN_PARENTHESES = re.compile(r"(.*\d[^()]*?)\s*\(\s*([A-Za-z][A-Za-z' -]*)\s*\)")
+_UNIT_TAIL = re.compile(
+    r"(?:\\text\{[^{}]*\}|\\cdot|\\frac(?=\s*\{\s*\\text)|[\s~/*·.-]|\^\s*\{?\s*-?\d\s*\}?|[²³]|[{}](?=[\s{}]*\\text)|(?<=\})\})+$"
+)
+_ALL_TEXT = re.compile(r"\\text\{([^{}]*)\}")
+_TRIGONOMETRY = re.compile(r"\\?(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
+_DEGREE_TAIL = re.compile(r"\s*°\s*([CF]?)$")
+_PLAIN_TAIL = re.compile(r"\s([A-Za-zµμ][A-Za-z/ ^0-9*{}µμ.-]{0,40})$")
 
 
 @lru_cache(maxsize=8192)
@@ -106,76 +142,535 @@ def read(text: str) -> Value | None:
 
     >>> read(r"\frac{1}{2}").value, read("1,234").value, read("50\\%").percent, read("5 cm").unit
     (Fraction(1, 2), Fraction(1234, 1), True, 'cm')
-    >>> read(r"\text{(B)}").letter, read("(1, 2]").closing, read(r"\sqrt{2}") is None
-    ('B', ']', False)
+    >>> read(r"\text{(B)}").letter, read("(1, 2]").closing, read("see above")
+    ('B', ']', Words(text='see above', marked=True))
     """
-    return None if len(text) > MAX_CHARS else _value(text, depth=0)
-
-
-def _value(text: str, depth: int) -> Value | None:
-    set_as_text = r"\text" in text or r"\mathrm" in text or r"\mathbf" in text
-    tidied = tidy(text)
-    lead_in = _LEAD_IN.match(tidied)
-    if lead_in and lead_in.end() < len(tidied):
-        tidied = tidy(tidied[lead_in.end() :])
-    value = _read(tidied, set_as_text, depth)
-    if value is None or isinstance(value, (Formula, Equation)):
-        rest, unit = split_unit(text)
-        if unit and (formula := read_formula(rest)):
-            return Quantity(formula, unit)
-    return value
-
-
-def split_unit(text: str) -> tuple[str, str]:
-    r"""The tidied text of a formula, and its unit: set as text or, after a constant, a plain word.
-
-    >>> split_unit(r"6\pi\text{ cm}^2"), split_unit(r"6\pi cm"), split_unit("6x cm")
-    (('6\\pi', 'cm2'), ('6\\pi', 'cm'), ('6x cm', ''))
-    """
-    bare = _bare(text)
-    start = max(bare.rfind(command) for command in (r"\text", r"\mathrm", r"\mbox"))
-    match = _TEXT_UNIT.fullmatch(bare, start) if start > 0 else None
-    if match and (unit := read_unit(f" {match[1].strip()}{match[2]}")):
-        return tidy(bare[:start]), unit
-    bare = tidy(text)
-    start = bare.rfind(" ")
-    match = _PLAIN_UNIT.fullmatch(bare, start) if start > 0 else None
-    if match and (unit := read_unit(match[1] + match[2])):
-        rest = bare[:start].rstrip()
-        formula = read_formula(rest)
-        value = formula.right if isinstance(formula, Equation) else formula
-        if value and (unit == "degree" or value.is_constant()):
-            return rest, unit
-    return bare, ""
-
-
-def _read(text: str, set_as_text: bool, depth: int) -> Value | None:
-    if not text or depth > 2:
+    if len(text) > MAX_CHARS:
         return None
-    if value := _number(text):
-        return value
+    in_text = any(command in text for command in (r"\text", r"\mathrm", r"\mathbf"))
+    cleaned = clean(text)
+    if whole := _ALL_TEXT.fullmatch(cleaned):
+        cleaned = clean(whole[1])
+    lead_in = _LEAD_IN.match(cleaned)
+    if lead_in and lead_in.end() < len(cleaned):
+        cleaned = clean(cleaned[lead_in.end() :])
+    return _read(cleaned, in_text, 0)
+
+
+def why_unreadable(text: str) -> str:
+    r"""What keeps a text from being read, in words.
+
+    >>> why_unreadable(r"\frac{1}{"), why_unreadable(r"\foo{3}"), why_unreadable("3 apples are left, I think")
+    ('a bracket is not closed', 'unknown: \\\\foo', 'words that are no value: apples, are, left, think')
+    """
+    if len(text) > MAX_CHARS:
+        return f"longer than {MAX_CHARS:,} characters"
+    cleaned = clean(text)
+    if split(cleaned, _AND) is None:
+        return "a bracket is not closed"
+    commands = dict.fromkeys(re.findall(r"\\[A-Za-z]+", cleaned))
+    if unknown := [command for command in commands if command[1:] not in KNOWN | _KNOWN]:
+        return f"unknown: {', '.join(unknown)}"
+    words = dict.fromkeys(re.findall(r"(?<![\\A-Za-z])[A-Za-z]{3,}", tidy(text)))
+    return f"words that are no value: {', '.join(words)}" if words else "no notation that is known"
+
+
+def _read(text: str, in_text: bool, depth: int) -> Value | None:
+    """The value of a cleaned text; `in_text`: some of it was set as text, so that words are no variables."""
+    text = text.strip()
+    if not text or depth > _MAX_DEPTH:
+        return None
+    return _simple(tidy(text), (in_text and not depth) or r"\text{" in text, depth) or _structured(text, in_text, depth)
+
+
+def _simple(text: str, in_text: bool, depth: int) -> Value | None:
+    """A number with its unit, infinity, a choice, or words."""
+    if not text:
+        return None
+    if number := _number(text):
+        return number
     if infinity := _INFINITY.fullmatch(text):
         return Infinity(-1 if infinity[1] == "-" else 1)
     choice = _CHOICE.fullmatch(text)
     if choice and bool(choice[1]) <= bool(choice[3]):
-        return Choice(choice[2], bool(choice[1] or choice[3] or set_as_text))
+        return Choice(choice[2], bool(choice[1] or choice[3] or in_text))
     choice = _CHOICE_AND_MORE.match(text)
     if choice and depth == 0:
         content = text[choice.end() :]
-        return Choice(choice[1] or choice[2], True, content, _value(content, depth=1))
+        return Choice(choice[1] or choice[2], True, content, _read(content, False, 1))
     if _WRITTEN.fullmatch(text):
         return Words("".join(character for character in text.lower() if character not in "{}. "), True)
-    if _WORDS.fullmatch(text):
+    if _WORDS.fullmatch(text) and not _is_connected(text):
+        if (value := _in_words(text)) is not None:
+            return Number(Fraction(value))
         words = text.lower().split()
         words = words[1:] if words[0] in ("a", "an", "the") and len(words) > 1 else words
-        return Words(" ".join(words), set_as_text or len(text) > 3 or words[0] in _SHORT_WORDS)
-    return _sequence(text, set_as_text, depth) or read_formula(text)
+        words = _SYNONYMS.get(" ".join(words), " ".join(words)).split()
+        return Words(" ".join(words), in_text or len(text) > 3 or not text.isascii() or words[0] in _SHORT_WORDS)
+    return None
+
+
+def _is_connected(text: str) -> bool:
+    return text.lower().startswith(("not ", "either ", "neither ")) or bool(re.search(r"\b(?:or|and)\b", text))
+
+
+def _structured(text: str, in_text: bool, depth: int) -> Value | None:
+    text = _without_braces(text)
+    for reader in (
+        _family,
+        _alternatives,
+        _list,
+        _spaced,
+        _relation,
+        _set,
+        _bracketed,
+        _matrix,
+        _approximate,
+        _ratio,
+        _formula,
+    ):
+        found = reader(text, in_text, depth)
+        if found is not None:
+            return found if found != _NOTHING else None
+    return None
+
+
+_NOTHING = Words("\0", True)  # a reader's word that no other one should try
+
+
+def _without_braces(text: str) -> str:
+    while text.startswith("{") and text.endswith("}") and _ends_at(text) == len(text):
+        text = text[1:-1].strip()
+    return text
+
+
+def _ends_at(text: str) -> int:
+    """Where the bracket at the beginning is closed; -1 where it is not."""
+    depth = 0
+    for place, change in _depths(text):
+        depth += change
+        if depth == 0:
+            match = _CLOSING.match(text, place)
+            return match.end() if match else -1
+    return -1
+
+
+def _depths(text: str) -> Iterator[tuple[int, int]]:
+    """(place, 1) for an opening bracket, (place, -1) for a closing one."""
+    place = 0
+    while place < len(text):
+        if opening := _OPENING.match(text, place):
+            yield place, 1
+            # \begin{name}: its own braces are part of the mark
+            place = text.find("}", opening.end()) + 1 if opening[0].startswith("\\b") else opening.end()
+            place = place or len(text)
+        elif closing := _CLOSING.match(text, place):
+            yield place, -1
+            place = closing.end()
+        else:
+            place += 2 if text[place] == "\\" and text[place + 1 : place + 2] in "\\|" else 1
+
+
+def split(text: str, separator: re.Pattern[str]) -> tuple[list[str], list[str]] | None:
+    """The parts between separators outside all brackets, and the separators; None where brackets do not match."""
+    parts, found = [], []
+    depth = start = place = 0
+    brackets = dict(_depths(text))
+    while place < len(text):
+        if not depth and (match := separator.match(text, place)) and match.end() > place:
+            parts.append(text[start:place].strip())
+            found.append(match[0].strip())
+            start = place = match.end()
+            continue
+        depth += brackets.get(place, 0)
+        if depth < 0:
+            return None
+        place += 1
+    return ([*parts, text[start:].strip()], found) if not depth else None
+
+
+# --- readers: a value, None where the text is something else, _NOTHING where nothing else can read it
+
+
+def _family(text: str, in_text: bool, depth: int) -> Value | None:
+    if depth > 1 or not ("nteger" in text or "Z" in text):
+        return None
+    for match in _INTEGER.finditer(text):
+        if match.end() == len(text) and match.start() > 0:
+            inner = _read(text[: match.start()], in_text, depth + 1)
+            name = match["a"] or match["b"] or match["c"]
+            return _NOTHING if inner is None else Family(name, inner)
+    return None
+
+
+def _alternatives(text: str, in_text: bool, depth: int) -> Value | None:
+    """`a or b`: the union of two regions, or a set of values."""
+    found = split(text, _OR)
+    if found is None or len(found[0]) < 2:
+        return None
+    values = [_read(part, in_text, depth + 1) for part in found[0][:_MAX_PARTS]]
+    if any(value is None for value in values):
+        return _NOTHING
+    regions = [as_region(value) if isinstance(value, (Region, Relation)) else None for value in values if value]
+    if all(regions):
+        numbers = EMPTY
+        for region in regions:
+            numbers = numbers.union(region.numbers) if region else numbers
+        names = {region.variable for region in regions if region}
+        return Region(names.pop(), numbers) if len(names) == 1 else _NOTHING
+    return Sequence("", "", tuple(value for value in values if value is not None))
+
+
+def _list(text: str, in_text: bool, depth: int) -> Value | None:
+    found = split(text, _AND)
+    if found is None or len(found[0]) < 2:
+        return None
+    parts = found[0]
+    if not parts[-1] and len(parts) > 2:
+        parts.pop()
+    if len(parts) > _MAX_PARTS:
+        return _NOTHING
+    values = [_read(part, in_text, depth + 1) for part in parts]
+    if any(value is None for value in values):
+        return _NOTHING
+    items = tuple(value for value in values if value is not None)
+    regions = [item for item in items if isinstance(item, Region)]
+    if len(regions) == len(items) and len({region.variable for region in regions}) == 1:  # x > 1 and x < 5
+        numbers = regions[0].numbers
+        for region in regions[1:]:
+            numbers = numbers.intersection(region.numbers)
+        return Region(regions[0].variable, numbers)
+    return Sequence("", "", _named_alike(_flat(items)))
+
+
+def _spaced(text: str, in_text: bool, depth: int) -> Value | None:
+    """`-2 3 5`: several numbers with spaces between them."""
+    if not _SPACED.fullmatch(text) or re.fullmatch(r"[+-]?\d{1,3}(?: \d{3})+", text):
+        return None
+    return Sequence("", "", tuple(Number(Fraction(part)) for part in text.split()[:_MAX_PARTS]))
+
+
+def _flat(items: tuple[Value, ...]) -> tuple[Value, ...]:
+    r"""With the values of `\pm` and the like as elements of their own."""
+    flat: list[Value] = []
+    for item in items:
+        flat.extend(item.items if isinstance(item, Sequence) and item.opening == "" else (item,))
+    return tuple(flat)
+
+
+def _named_alike(items: tuple[Value, ...]) -> tuple[Value, ...]:
+    """In `x = 1, 2` the name belongs to both."""
+    first = items[0]
+    if (
+        isinstance(first, Relation)
+        and first.operators == ("=",)
+        and not any(isinstance(item, Relation) for item in items[1:])
+    ):
+        return (first, *(Relation(("=",), (first.sides[0], item)) for item in items[1:]))
+    return items
+
+
+def _relation(text: str, in_text: bool, depth: int) -> Value | None:
+    found = split(text, _RELATION)
+    if found is None or len(found[0]) < 2 or not found[0][0]:
+        return None
+    parts, signs = found
+    operators = tuple(_OPERATORS.get(sign, sign) for sign in signs)
+    sides = tuple(_side(part, in_text, depth) for part in parts)
+    if any(side is None for side in sides):
+        return _NOTHING
+    relation = Relation(operators, tuple(side for side in sides if side is not None))
+    if operators == ("=",) and isinstance(relation.sides[1], Sequence) and relation.sides[1].opening == "":
+        left = relation.sides[0]  # x = \pm 2
+        return Sequence("", "", tuple(Relation(("=",), (left, item)) for item in relation.sides[1].items))
+    return _region_of(relation) or relation
+
+
+def _side(text: str, in_text: bool, depth: int) -> Value | None:
+    return _read(text, in_text, depth + 1) or (Words(plain(text).lower(), True) if _is_label(text) else None)
+
+
+def _is_label(text: str) -> bool:
+    r"""Whether a side is a name in words: `\text{Balcony seat price}`, `Domain of f`."""
+    return bool(re.fullmatch(r"\\text\{[A-Za-z ]+\}|[A-Za-z]+(?: [A-Za-z]+)+", text.strip()))
+
+
+def _region_of(relation: Relation) -> Region | None:
+    """The numbers for which `x > 3`, `-1 < x <= 2` or `x != 5` holds; None where it is no condition on one variable."""
+    places = [number for number, side in enumerate(relation.sides) if _variable(side)]
+    if len(places) != 1 or not all(operator in ("<", "<=", ">", ">=", "!=") for operator in relation.operators):
+        return None
+    name = _variable(relation.sides[places[0]])
+    numbers = REALS
+    for number, operator in enumerate(relation.operators):
+        left, right = relation.sides[number], relation.sides[number + 1]
+        if number + 1 == places[0]:
+            left, right, operator = right, left, {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(operator, operator)
+        elif number != places[0]:
+            return None
+        if operator == "!=":
+            excluded = EMPTY
+            for item in right.items if isinstance(right, Sequence) and right.opening == "" else (right,):
+                if (end := end_of(item)) is None or isinstance(end, float):
+                    return None
+                excluded = excluded.union(RealSet.interval(end, True, end, True))
+            numbers = numbers.without(excluded)
+            continue
+        if (end := end_of(right)) is None:
+            return None
+        closed = operator in ("<=", ">=") and not isinstance(end, float)
+        piece = Piece(end, closed, INFINITY, False) if operator[0] == ">" else Piece(MINUS_INFINITY, False, end, closed)
+        numbers = numbers.intersection(RealSet.of(piece))
+    return Region(name, numbers)
+
+
+def _variable(value: Value) -> str:
+    if isinstance(value, Choice) and not value.marked:
+        return value.letter
+    return value.tree[1] if isinstance(value, Expression) and value.tree[0] == "symbol" else ""
+
+
+def _set(text: str, in_text: bool, depth: int) -> Value | None:
+    if text in _SETS:
+        return Region("", _SETS[text])
+    found = split(text, _SET_OPERATOR)
+    if found is None or len(found[0]) < 2:
+        return None
+    regions = [as_region(value) if (value := _read(part, in_text, depth + 1)) else None for part in found[0]]
+    if any(region is None for region in regions):
+        return None
+    result = regions[0]
+    for sign, region in zip(found[1], regions[1:], strict=True):
+        assert result is not None and region is not None
+        operation = {r"\cap": RealSet.intersection, r"\setminus": RealSet.without}.get(sign, RealSet.union)
+        result = Region(result.variable or region.variable, operation(result.numbers, region.numbers))
+    return result
+
+
+def _bracketed(text: str, in_text: bool, depth: int) -> Value | None:
+    for left, right in _BRACKETS:
+        if not (text.startswith(left) and text.endswith(right) and len(text) > len(left) + len(right) - 1):
+            continue
+        if _ends_at(text) != len(text):
+            return None
+        inside = text[len(left) : -len(right)].strip()
+        if left in (r"\{", "{"):
+            builder = split(inside, re.compile(r"\||:"))
+            if builder and len(builder[0]) == 2:  # { x | x > 0 }
+                condition = _read(builder[0][1], in_text, depth + 1)
+                region = as_region(condition) if condition else None
+                variable = builder[0][0].partition(r"\in")[0].strip()
+                return region if region is not None and region.variable in ("", variable) else None
+        parts = split(inside, re.compile(r"[,;]|\\text\{\s*and\s*\}"))
+        if parts is None or len(parts[0]) > _MAX_PARTS:
+            return None
+        if len(parts[0]) < 2 and left != r"\{":
+            return None  # (x + 1) is an expression
+        values = [_read(part, in_text, depth + 1) for part in parts[0]]
+        if any(value is None for value in values):
+            return _NOTHING if len(values) > 1 else None
+        items = tuple(value for value in values if value is not None)
+        opening, closing = (
+            {r"\{": "{", r"\langle": "<"}.get(left, left),
+            {r"\}": "}", r"\rangle": ">"}.get(right, right),
+        )
+        return Sequence(opening, closing, _flat(items) if opening == "{" else items)
+    return None
+
+
+def _matrix(text: str, in_text: bool, depth: int) -> Value | None:
+    if "\\begin" not in text:
+        return None
+    place = text.find("\\begin")
+    before, after = text[:place].strip(), text[place:]
+    bars, opening = False, before[-2:] if before.endswith(r"\{") else before[-1:]
+    if opening in ("[", "(", "|", r"\{") and opening:
+        closing = {"[": "]", "(": ")", "|": "|", r"\{": "."}[opening]
+        stripped = after.rstrip()
+        if stripped.endswith(closing) and opening != r"\{":
+            after, before = stripped[: -len(closing)], before[: -len(opening)]
+            bars = opening == "|"
+        elif opening == r"\{":
+            after, before = stripped.rstrip("."), before[:-2]
+    if opening == r"\{" or "{cases}" in after or "{align" in after:
+        return _cases(after, in_text, depth) if not before else None
+    match = _MATRIX.fullmatch(after.strip())
+    if match is None or "\\begin" in match[2]:
+        return None if opening == r"\{" else _combination(text, depth)
+    factor = _factor(before)
+    rows = []
+    for row in _ROW.split(match[2]):
+        if row.strip():
+            cells = [_read(cell, in_text, depth + 1) for cell in row.replace(r"\hline", "").split("&")]
+            if any(cell is None for cell in cells):
+                return _NOTHING
+            rows.append(tuple(_scaled(factor, cell) for cell in cells if cell is not None))
+    if factor is None and before:
+        return None
+    return Matrix(bars or match[1] in ("vmatrix", "Vmatrix"), tuple(rows)) if rows else None
+
+
+def _combination(text: str, depth: int) -> Value | None:
+    """A sum of matrices with factors: entry by entry."""
+    matrices = list(_ANY_MATRIX.finditer(text))
+    cells = [[row.split("&") for row in _ROW.split(match[2]) if row.strip()] for match in matrices]
+    shapes = {tuple(map(len, rows)) for rows in cells}
+    if len(shapes) != 1 or len(matrices) > 8:
+        return None
+    pieces = _ANY_MATRIX.sub("\0", text).split("\0")
+    if any(not re.search(r"[+-]", piece) for piece in pieces[1:-1]):  # a product of matrices
+        return None
+    rows: list[tuple[Value, ...]] = []
+    for number, length in enumerate(shapes.pop()):
+        row = []
+        for column in range(length):
+            entries = [f"({each[number][column]})" for each in cells]
+            joined = "".join(piece + entry for piece, entry in zip(pieces, [*entries, ""], strict=True))
+            tree = read_expression(joined)
+            if tree is None:
+                return None
+            row.append(Expression(tree))
+        rows.append(tuple(row))
+    return Matrix(False, tuple(rows))
+
+
+def _factor(text: str) -> Tree | None:
+    return read_expression(text) if text else None
+
+
+def _scaled(factor: Tree | None, cell: Value) -> Value:
+    if factor is None:
+        return cell
+    from swift_rlvr.math_answers.values import tree_of
+
+    tree = tree_of(cell)
+    return cell if tree is None else Expression(("*", factor, tree))
+
+
+def _cases(text: str, in_text: bool, depth: int) -> Value | None:
+    match = _CASES.fullmatch(text.strip())
+    if match is None or "\\begin" in match[2]:
+        return None
+    items: list[Value] = []
+    for row in _ROW.split(match[2]):
+        if not row.strip():
+            continue
+        cells = [
+            cell.strip().rstrip(",")
+            for cell in re.split(r"(?<!\\)&|\\text\{\s*(?:if|for|when)\s*\}", row)
+            if cell.strip(" ,")
+        ]
+        values = [_read(re.sub(r"^(?:if|for|when)\s", "", cell), in_text, depth + 1) for cell in cells]
+        if any(value is None for value in values):
+            return _NOTHING
+        known = tuple(value for value in values if value is not None)
+        items.append(known[0] if len(known) == 1 else Sequence("(", ")", known))
+    return Sequence("cases", "", tuple(items)) if items else None
+
+
+def _approximate(text: str, in_text: bool, depth: int) -> Value | None:
+    match = re.match(r"\\approx(?![A-Za-z])|\\sim(?![A-Za-z])|≅", text)
+    if match is None:
+        return None
+    value = _read(text[match.end() :], in_text, depth + 1)
+    return Approximately(value) if isinstance(value, Number) else _NOTHING
+
+
+def _ratio(text: str, in_text: bool, depth: int) -> Value | None:
+    found = split(text, re.compile(":"))
+    if found is None or len(found[0]) < 2:
+        return None
+    values = [_read(part, in_text, depth + 1) for part in found[0]]
+    if any(value is None for value in values):
+        return _NOTHING
+    regions = [as_region(value) for value in values if value]
+    if len(regions) == 2 and regions[0] and regions[1]:  # `x > 2: (2, \infty)` says it twice
+        return regions[0] if regions[0].numbers.equals(regions[1].numbers) else _NOTHING
+    return Sequence(":", "", tuple(value for value in values if value is not None))
+
+
+def _formula(text: str, in_text: bool, depth: int) -> Value | None:
+    """An expression, also with a unit behind it."""
+    for rest, unit in _units(text):
+        inner = _read(rest, in_text, depth + 1)
+        if inner is not None and not isinstance(inner, (Words, Choice, Quantity)):
+            if isinstance(inner, Number):
+                return inner._replace(unit=unit) if not inner.unit else None
+            return Quantity(inner, unit)
+    tree = read_expression(text)
+    if tree is None:
+        return None
+    if "pm" in text or r"\mp" in text:
+        return Sequence("", "", tuple(Expression(_with_sign(tree, sign)) for sign in (1, -1)))
+    value = constant_value(tree)
+    if isinstance(value, Fraction) and tree[0] != "symbol":
+        return Expression(("number", value))
+    return Expression(tree)
+
+
+def _with_sign(tree: Tree, sign: int) -> Tree:
+    if tree[0] == "pm":
+        return ("number", Fraction(tree[1] * sign))
+    return (tree[0], *(_with_sign(part, sign) if isinstance(part, tuple) else part for part in tree[1:]))
+
+
+def _units(text: str) -> Iterator[tuple[str, str]]:
+    r"""(what stands before, unit) for each way to take a unit off the end."""
+    if (degrees := _DEGREE_TAIL.search(text)) and not _TRIGONOMETRY.search(text):
+        yield text[: degrees.start()], {"C": "celsius", "F": "fahrenheit", "": "degree"}[degrees[1]]
+        return
+    if counted := _COUNT_IN_PARENTHESES.fullmatch(text):
+        if unit := read_unit(counted[2]):
+            yield counted[1], unit
+    if r"\text{" in text:
+        starts = [match.start() for match in re.finditer(r"\\text\{|\\frac\s*\{\s*\\text", text) if match.start()]
+        for start in starts[-8:]:
+            tail = text[start:]
+            content = re.sub(r"\\text\{([^{}]*)\}", r" \1 ", tail)
+            if "\\" in content.replace(r"\cdot", "").replace(r"\frac", ""):
+                continue
+            if unit := read_unit(re.sub(r"\s+", " ", content)):
+                yield text[:start].rstrip(" /-").rstrip() if unit != "things" else text[:start], unit
+                return
+    for match in (
+        _PLAIN_TAIL.search(text, place) for place in [m.start() for m in re.finditer(r"\s[A-Za-z]", text)][-6:]
+    ):
+        if match and (unit := read_unit(match[1])):
+            rest = text[: match.start()].rstrip()
+            tree = read_expression(rest.rpartition("=")[2].strip())
+            if tree is not None and constant_value(tree) is not None:
+                yield rest, unit
+                return
+
+
+def _in_words(text: str) -> int | None:
+    """The number of "forty two" or "one hundred and five"."""
+    words = text.lower().replace("-", " ").split()
+    words = [word for word in words if word != "and"]
+    total = part = 0
+    last = ""
+    for word in words:
+        if word in _TENS and last not in _TENS and last not in _ONES:
+            part += _TENS[word]
+        elif word in _ONES and (last not in _ONES) and (last not in _TENS or 0 < _ONES[word] < 10):
+            part += _ONES[word]
+        elif word == "hundred" and 0 < part < 10:
+            part *= 100
+        elif word in ("thousand", "million") and part:
+            total += part * (1000 if word == "thousand" else 10**6)
+            part = 0
+        else:
+            return None
+        last = word
+    return total + part
 
 
 def _number(text: str) -> Number | None:
     unit = ""
     if currency := _CURRENCY.match(text):
         text, unit = currency[1] + text[currency.end() :], "dollar"
+        if not text:
+            return None
     elif text[0] in "+-" and text[1:2] == " ":
         text = text[0] + text[1:].lstrip()
     if percent := text.endswith(("%", " percent")):
@@ -188,13 +683,15 @@ def _number(text: str) -> Number | None:
         for word, factor in _SCALES.items():
             if rest.startswith(word) and not rest[len(word) : len(word) + 1].isalpha():
                 rest, scale = rest[len(word) :], factor
-        rest_unit = read_unit(rest) if rest and not percent else None
-        if rest and rest_unit is None:
+        rest_unit = read_unit(rest, rest[0] in " (") if rest.strip() and not percent else None
+        if rest.strip() and rest_unit is None:
             continue
         try:
-            return Number(convert(match) * scale, percent, rest_unit or unit)
+            value = convert(match) * scale
         except ZeroDivisionError:
             return None
+        places = len(match[2].partition(".")[2]) if pattern is _NUMBER and scale == 1 else 0
+        return Number(value, percent, rest_unit or unit, places)
     return None
 
 
@@ -228,41 +725,3 @@ _FORMS = (
     (_FRACTION, _from_fraction),
     (_NUMBER, lambda match: _signed(_decimal(match[2]), match[1])),
 )
-
-
-def _sequence(text: str, set_as_text: bool, depth: int) -> Sequence | None:
-    opening, closing, inside = "", "", text
-    for left, right in _BRACKETS:
-        if text.startswith(left) and text.endswith(right):
-            opening, closing, inside = left[-1], right[-1], text[len(left) : -len(right)]
-            break
-    parts = _split(inside)
-    if parts is None and opening:  # (1, 2), (3, 4)
-        opening, closing, parts = "", "", _split(text)
-    if parts is None or (not opening and len(parts) < 2):
-        return None
-    values = tuple(value for part in parts if (value := _read(part, set_as_text, depth + 1)) is not None)
-    return Sequence(opening, closing, values) if len(values) == len(parts) else None
-
-
-def _split(text: str) -> list[str] | None:
-    """Split at commas and a last "and" outside all brackets; None where the brackets do not match."""
-    parts: list[str] = []
-    depth = start = 0
-    for index, character in enumerate(text):
-        if character in "([{":
-            depth += 1
-        elif character in ")]}":
-            depth -= 1
-            if depth < 0:
-                return None
-        elif character in ",;" and depth == 0:
-            parts.append(text[start:index].strip())
-            start = index + 1
-    last = text[start:].strip()
-    if last.startswith("and ") and parts:
-        last = last[4:]
-    elif " and " in last and depth == 0:
-        before, _, last = last.rpartition(" and ")
-        parts.append(before.strip())
-    return None if depth else [*parts, last.strip()]

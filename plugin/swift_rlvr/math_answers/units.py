@@ -1,60 +1,148 @@
-"""Units after numbers: `5 cm`, `12 apples`, `18 dollars a day`."""
+r"""Units behind numbers and formulas: `5 cm`, `104.5 \text{ mi/hr}`, `6.6 \mathrm{mi} / \mathrm{hr}`, `12 apples`.
+
+A gold with a unit accepts the bare number and the same unit, however it is written, and no other unit: nothing is
+converted. What is counted ("12 apples") is no unit, so any name or none will do.
+"""
 
 import re
 
-_UNIT_WORDS = re.compile(
-    r"\s*((?:square |cubic |sq\.? |cu\.? )?[A-Za-z]{1,12}(?:[ -][A-Za-z]{1,12}){0,4})"
-    r"(\.|\s*\^\s*\{?[23]\}?|[²³])?"
-)
-_UNIT_NAMES = (  # of each unit, the shortest first
-    "cm centimeter centimeters centimetre centimetres", "mm millimeter millimeters", "m meter meters metre metres",
-    "km kilometer kilometers kilometre kilometres", "in inch inches", "ft foot feet", "yd yard yards",
-    "mi mile miles", "g gram grams", "kg kilogram kilograms kilos", "mg milligram milligrams",
-    "lb lbs pound pounds", "oz ounce ounces", "s sec secs second seconds", "min mins minute minutes",
-    "h hr hrs hour hours", "day days", "week weeks", "month months", "year years", "dollar dollars usd",
-    "cent cents", "euro euros", "degree degrees deg", "radian radians rad", "l liter liters litre litres",
-    "ml milliliter milliliters", "mph", "km/h kmh kph", "m/s", "unit units", "hz hertz", "n newton newtons",
-    "j joule joules", "w watt watts", "v volt volts", "k kelvin",
+_NAMES = (  # of each unit; the first one stands for it
+    "m meter meters metre metres", "g gram grams gm", "s sec secs second seconds", "min mins minute minutes",
+    "h hr hrs hour hours", "day days d", "week weeks wk", "month months", "year years yr yrs", "in inch inches",
+    "ft foot feet", "yd yard yards yds", "mi mile miles", "lb lbs pound pounds", "oz ounce ounces", "ton tons tonne tonnes",
+    "gal gallon gallons", "qt quart quarts", "pint pints pt", "cup cups", "acre acres", "hectare hectares ha",
+    "dollar dollars usd bucks", "cent cents", "euro euros eur", "yuan rmb", "rupee rupees", "peso pesos",
+    "degree degrees deg", "celsius", "fahrenheit", "radian radians rad", "l liter liters litre litres L",
+    "mol mole moles", "Hz hertz", "N newton newtons", "J joule joules", "W watt watts", "V volt volts", "A ampere amperes amp amps",
+    "K kelvin kelvins", "Pa pascal pascals", "C coulomb coulombs", "ohm ohms", "F farad farads", "T tesla teslas", "eV",
+    "bar bars", "atm", "cal calorie calories", "knot knots", "rpm", "rev revolution revolutions", "unit units", "person people persons",
+    "percent", "slug slugs", "psi", "kip kips", "AU", "pc parsec parsecs", "Wb", "H henry", "cd candela", "dB", "bit bits", "byte bytes",
 )  # fmt: skip
-_UNITS = {name: names.split()[0] for names in _UNIT_NAMES for name in names.split()}
-_COMPOUND_UNIT = re.compile(r"\s*(km/h|m/s)(?:\s*\^\s*\{?2\}?)?")
-_MATHEMATICS_AND_DOUBT = """
-    or and not to plus minus times over more less than half dozen hundred thousand million billion trillion percent
+_UNITS = {name: names.split()[0] for names in _NAMES for name in names.split()}
+_PREFIXED = (
+    "m",
+    "g",
+    "s",
+    "l",
+    "mol",
+    "Hz",
+    "N",
+    "J",
+    "W",
+    "V",
+    "A",
+    "Pa",
+    "C",
+    "eV",
+    "cal",
+    "F",
+    "T",
+    "ohm",
+    "pc",
+    "K",
+    "bar",
+)
+_UNITS.update(
+    {p + u: p + u for u in _PREFIXED for p in "kMGcdmnpµμ" if p + u not in ("cd", "min", "pc", "dd")} | {"cc": "cm3"}
+)
+_UNITS.update({
+    prefix + name: short + unit
+    for prefix, short in (("kilo", "k"), ("centi", "c"), ("milli", "m"), ("mega", "M"), ("deci", "d"), ("micro", "μ"), ("nano", "n"))
+    for names, unit in (("meter meters metre metres", "m"), ("gram grams", "g"), ("liter liters litre litres", "l"), ("watt watts", "W"),
+                        ("second seconds", "s"), ("joule joules", "J"), ("newton newtons", "N"), ("pascal pascals", "Pa"),
+                        ("volt volts", "V"), ("hertz", "Hz"), ("calorie calories", "cal"))
+    for name in names.split()})  # fmt: skip
+_UNITS.update({"kilos": "kg", "kilo": "kg", "mL": "ml", "cL": "cl", "dL": "dl", "kL": "kl"})
+_COMPOUND = {"mph": {"mi": 1, "h": -1}, "kph": {"km": 1, "h": -1}, "kmh": {"km": 1, "h": -1}, "fps": {"ft": 1, "s": -1},
+             "cm3": {"cm": 3}, "kWh": {"kW": 1, "h": 1}}  # fmt: skip
+_SHORT = frozenset(("day", "week"))  # of these no single letter is taken: d is a variable
+_POWERS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3, "squared": 2, "cubed": 3}
+_WORDS_THAT_ARE_NO_UNITS = """
+    or and not to plus minus times over more less than half dozen hundred thousand million billion trillion
     pi sin cos tan log ln exp sqrt if when is no none mod choose infinity squared cubed factorial root power raised
     divided multiplied zero one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty
     hundreds thousands millions billions halves third thirds fourth fourths fifth fifths sixth sixths seventh
     sevenths eighth eighths ninth ninths tenth tenths hundredth hundredths thousandth thousandths maybe perhaps
     possibly probably either neither nor xor else otherwise alternatively instead versus but except without unless
-    wrong incorrect false approximately about roughly almost nearly around
+    wrong incorrect false approximately about roughly almost nearly around frac left right infty cdot theta alpha beta
+    gamma delta lambda sigma omega circ quad where for all any integer
 """
-_NO_UNITS = frozenset(_MATHEMATICS_AND_DOUBT.split())
-_IN_BETWEEN = frozenset(("of", "per", "in", "at", "on", "a", "an"))  # 3 cups of flour, 18 dollars a day
-_SUPERSCRIPTS = str.maketrans("²³", "23")
-_POWERS = {"square": "2", "sq": "2", "cubic": "3", "cu": "3", "squared": "2", "cubed": "3"}
+_NO_UNITS = frozenset(_WORDS_THAT_ARE_NO_UNITS.split())
+_IN_BETWEEN = frozenset(("of", "per", "in", "at", "on", "a", "an", "the", "each"))  # 3 cups of flour, 18 dollars a day
+_FACTOR = re.compile(
+    r"\s*(?:(?P<before>square|sq\.?|cubic|cu\.?)\s+)?(?P<name>[A-Za-zµμ]{1,13})\.?(?:\s+(?P<after>squared|cubed))?"
+    r"\s*(?:\^\s*\{?\s*(?P<power>-?\d)\s*\}?|(?P<sign>[²³]))?"
+)
+_JOINT = re.compile(r"\s*(?:(/|\bper\b|\ban?\b(?=\s[a-z]))|(\\cdot|[*·-])|)")
+_FRACTION = re.compile(r"\\frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
+_COUNTED = re.compile(r"\s*\(?\s*([A-Za-z][A-Za-z'-]*(?:[ /][A-Za-z][A-Za-z'-]*){0,6})\s*\)?\s*")
 
 
-def read_unit(text: str) -> str | None:
-    """The unit that follows a number, in its shortest name; None where the text is something else.
+def read_unit(text: str, spaced: bool = True) -> str | None:
+    """The unit that is the text, in one form; "things" for what is counted; None for anything else.
 
-    >>> read_unit(" square meters"), read_unit(" cm^2"), read_unit(" apples"), read_unit("x"), read_unit(" or 6")
-    ('m2', 'cm2', 'things', None, None)
+    `spaced` says that white space or a command sets it off from what stands before it; else a single letter is a variable.
+
+    >>> read_unit("square meters"), read_unit("cm^2"), read_unit("mi/hr"), read_unit("apples"), read_unit("x")
+    ('m2', 'cm2', 'mi/h', 'things', None)
+    >>> read_unit("miles per hour"), read_unit("mph"), read_unit("or 6"), read_unit("kg m/s^2")
+    ('mi/h', 'mi/h', None, 'kg*m/s2')
     """
-    if _COMPOUND_UNIT.fullmatch(text):
-        return "".join(text.split())
-    match = _UNIT_WORDS.fullmatch(text)
-    if match is None:
+    text = text.strip().rstrip(".,")
+    inside = text[1:-1] if text.startswith("(") and text.endswith(")") else text
+    if (powers := _measured(_FRACTION.sub(r"\1 / \2", inside))) is not None:
+        return _written(powers)
+    match = _COUNTED.fullmatch(text)
+    if match is None or not spaced:
         return None
-    words = match[1].lower().replace("-", " ").split()
-    power = "".join(character for character in match[2] or "" if character in "23²³").translate(_SUPERSCRIPTS)
-    if words[0].rstrip(".") in _POWERS:
-        power = _POWERS[words.pop(0).rstrip(".")]
-    if len(words) == 2 and words[1] in _POWERS and words[0] in _UNITS and not match[2]:
-        power = _POWERS[words.pop()]
-    if len(words) == 1 and words[0] in _UNITS:
-        return _UNITS[words[0]] + power
-    # What is counted: "12 apples". A single letter is a variable, and some words are mathematics.
-    if words and text[0] == " " and not match[2] and (words[-1] in _UNITS or len(words[-1]) > 2) and len(words[0]) > 1:
-        things = [word for word in words if word not in _IN_BETWEEN and word not in _UNITS]
-        if all(len(word) > 2 and word not in _NO_UNITS for word in things):
-            return "things"
-    return None
+    words = [word for word in re.split(r"[ /-]", match[1].lower()) if word not in _IN_BETWEEN]
+    if not words or any(word in _NO_UNITS or len(word) < 3 for word in words if word not in _UNITS):
+        return None
+    if all(len(word) < 3 for word in words):
+        return None
+    return "things"
+
+
+def _measured(text: str) -> dict[str, int] | None:
+    """{unit: power} of a text made of units alone; None for any other."""
+    powers: dict[str, int] = {}
+    place, sign = 0, 1
+    while place < len(text):
+        match = _FACTOR.match(text, place)
+        if match is None:
+            return None
+        unit = _UNITS.get(match["name"]) or _UNITS.get(match["name"].lower())
+        parts = _COMPOUND.get(match["name"]) or _COMPOUND.get(unit or "") or ({unit: 1} if unit else None)
+        if parts is None or (unit in _SHORT and len(match["name"]) == 1):
+            return None
+        words = [match["before"], match["after"]]
+        power = next((_POWERS[word.rstrip(".")] for word in words if word), 1)
+        power *= int(match["power"] or {"²": 2, "³": 3}.get(match["sign"] or "", 1))
+        for name, count in parts.items():
+            powers[name] = powers.get(name, 0) + sign * power * count
+        place = match.end()
+        if not text[place:].strip():
+            break
+        joint = _JOINT.match(text, place)
+        if joint is None or (not joint[0] and not text[place : place + 1].isspace()):
+            return None
+        if joint[1]:
+            sign = -1
+        place = joint.end()
+        if not text[place:].strip():
+            return None
+    return powers or None
+
+
+def _written(powers: dict[str, int]) -> str:
+    def product(sign: int) -> str:
+        parts = sorted((name, power * sign) for name, power in powers.items() if power * sign > 0)
+        return "*".join(name + (str(power) if power > 1 else "") for name, power in parts)
+
+    above, below = product(1), product(-1)
+    return f"{above}/{below}" if below else above
+
+
+def different_units(gold: str, answer: str) -> bool:
+    """Whether two units contradict each other; a missing one and a name of what is counted contradict none."""
+    return bool(gold and answer) and gold != answer and "things" not in (gold, answer)

@@ -1,0 +1,197 @@
+r"""Text of an answer -> one plain form of LaTeX: what does not change the meaning is removed or written in one way.
+
+`clean` keeps `\text{...}`, in which units and words stand; `tidy` puts its content in its place; `plain` is for comparing
+how two answers are written.
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+_SIGNS = {
+    "−": "-", "–": "-", "‐": "-", "‑": "-", "﹣": "-", "×": r"\times ", "·": r"\cdot ", "⋅": r"\cdot ", "∙": r"\cdot ", "÷": r"\div ",
+    "≤": r"\leq ", "≥": r"\geq ", "⩽": r"\leq ", "⩾": r"\geq ", "≠": r"\neq ", "≈": r"\approx ", "≡": r"\equiv ",
+    "∪": r"\cup ", "∩": r"\cap ", "∅": r"\emptyset ", "∈": r"\in ", "∞": r"\infty ", "±": r"\pm ", "∓": r"\mp ",
+    "√": r"\sqrt ", "π": r"\pi ", "θ": r"\theta ", "α": r"\alpha ", "β": r"\beta ", "γ": r"\gamma ", "λ": r"\lambda ",
+    "μ": r"\mu ", "φ": r"\phi ", "ω": r"\omega ", "σ": r"\sigma ", "ρ": r"\rho ", "δ": r"\delta ", "ε": r"\epsilon ",
+    "∠": r"\angle ", "△": r"\triangle ", "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}", "ℕ": r"\mathbb{N}", "∨": r"\lor ",
+    "∧": r"\land ", "⟨": r"\langle ", "⟩": r"\rangle ", "⌊": r"\lfloor ", "⌋": r"\rfloor ", "⌈": r"\lceil ", "⌉": r"\rceil ",
+    "º": "°", "℃": "°C", "℉": "°F", "、": ",", "。": ".", "：": ":", "；": ";", "，": ", ", "′": "'", "’": "'", "∣": "|",
+}  # fmt: skip
+_SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
+_WIDE = re.compile(
+    "[\uff00-\uffef\U0001d400-\U0001d7ff\u00a0\u2000-\u200a\u202f\u3000]+"
+)  # full-width and mathematical letters, spaces
+_SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+")
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
+_THOUSANDS = re.compile(r"(?<=\d),?(?:\\[!,]|\{,\}|~)\s*(?=\d{3}(?!\d))|(?<=\d)\{,\}(?=\d)")
+_SPACING = re.compile(
+    r"\\(?:left|right|middle|[bB]igg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits|q?quad|enspace|thinspace"
+    r"|therefore|boldsymbol|bf|rm|it)(?![A-Za-z])|(?<!\\)\\[,!;:> ]|(?<!\\)~|\\hspace\*?\{[^{}]*\}|\\phantom\{\s*\}"
+)
+_TEXT = re.compile(
+    r"\\(?:text(?:bf|it|rm|sf|tt|normal|up)?|math(?:rm|bf|it|sf|tt|normal)|[mh]box|operatorname\*?|underline|pmb|bm|emph"
+    r"|boxed|fbox)\s*\{([^{}]*)\}"
+)
+_COLOR = re.compile(r"\\(?:color|textcolor)\s*\{[^{}]*\}")
+_FUNCTIONS = frozenset(
+    [
+        "sin",
+        "cos",
+        "tan",
+        "cot",
+        "sec",
+        "csc",
+        "arcsin",
+        "arccos",
+        "arctan",
+        "arccot",
+        "arcsec",
+        "arccsc",
+        "sinh",
+        "cosh",
+        "tanh",
+        "coth",
+        "ln",
+        "log",
+        "lg",
+        "exp",
+        "gcd",
+        "lcm",
+        "min",
+        "max",
+        "det",
+        "sgn",
+        "sign",
+        "mod",
+        "arsinh",
+        "arcosh",
+        "artanh",
+    ]
+)
+_SAME_COMMANDS = (
+    (re.compile(r"\\[dtc]frac(?![A-Za-z])"), r"\\frac"),
+    (re.compile(r"\\(?:lbrace)(?![A-Za-z])"), r"\\{"),
+    (re.compile(r"\\(?:rbrace)(?![A-Za-z])"), r"\\}"),
+    (re.compile(r"\\(?:leqslant|leqq|le)(?![A-Za-z])"), r"\\leq"),
+    (re.compile(r"\\(?:geqslant|geqq|ge)(?![A-Za-z])"), r"\\geq"),
+    (re.compile(r"\\lt(?![A-Za-z])"), "<"),
+    (re.compile(r"\\gt(?![A-Za-z])"), ">"),
+    (re.compile(r"\\(?:ne|not\s*=)(?![A-Za-z])"), r"\\neq "),
+    (re.compile(r"\\(?:varnothing|oslash)(?![A-Za-z])"), r"\\emptyset"),
+    (re.compile(r"\\(?:bigcup)(?![A-Za-z_])"), r"\\cup"),
+    (re.compile(r"\\(?:vee)(?![A-Za-z])"), r"\\lor"),
+    (re.compile(r"\\(?:wedge)(?![A-Za-z])"), r"\\land"),
+    (re.compile(r"\\(?:smallsetminus|backslash)(?![A-Za-z])"), r"\\setminus"),
+    (re.compile(r"\\(?:mid|vert|lvert|rvert)(?![A-Za-z])"), "|"),
+    (re.compile(r"\\colon(?![A-Za-z])"), ":"),
+    (re.compile(r"\\(?:R|reals)(?![A-Za-z])"), r"\\mathbb{R}"),
+    (re.compile(r"\\[dbt]inom(?![A-Za-z])"), r"\\binom"),
+    (re.compile(r"\\(?:l|c)?dots(?![A-Za-z])"), "..."),
+    (re.compile(r"\^\s*(?:\{\s*\\circ\s*\}|\{?\s*\\circ(?![A-Za-z]))|\\degree(?![A-Za-z])"), "°"),
+    (re.compile(r"\\(?:prime)(?![A-Za-z])"), "'"),
+    (re.compile(r"\^\s*\{\s*('+)\s*\}|\^\s*(')"), r"\1\2"),
+)
+_JOINED_TEXT = re.compile("\0([^\0\1]*\\S)\\s+(and|or)\\s*\1")  # \\text{ cm and }
+_LETTER_O = re.compile(r"(?<=\d)\s*\^\s*\{?\s*o\s*\}?$")  # 60^o
+_DIGIT_GAP = re.compile(r"(?<=\d)\s+(?=\d)(?!\d{3}(?!\d))")
+_ONE_IN_BRACES = re.compile(r"(?<=[\^_])\{\s*([A-Za-z0-9])\s*\}")
+_MARKDOWN = re.compile(r"\*\*(?=\S)((?:[^*]|\*(?!\*))*?\S)\*\*(?![\w(])")
+_DOLLAR_PAIR = re.compile(r"\$([^$]*)\$")
+_DIGITS_AND_SIGN = re.compile(r"[+-]?\d+")
+
+
+@lru_cache(maxsize=8192)
+def clean(text: str) -> str:
+    r"""One plain form of LaTeX for the text.
+
+    >>> print(clean(r"$\left(\dfrac{1}{2},\, 5\mathrm{ cm}\right)$."), clean("x ≥ ３２"), clean(r"32,\! 349"))
+    (\frac{1}{2}, 5\text{ cm}) x \geq  32 32349
+    """
+    text = text.strip()
+    if _DIGITS_AND_SIGN.fullmatch(text) and text.isascii():
+        return text
+    if not text.isascii():
+        text = _SUPERSCRIPT.sub(lambda match: "^{" + match[0].translate(_SUPERSCRIPTS) + "}", text)
+        text = _WIDE.sub(
+            lambda match: unicodedata.normalize("NFKC", match[0]), _SIGN.sub(lambda match: _SIGNS[match[0]], text)
+        )
+        text = _SIGN.sub(lambda match: _SIGNS[match[0]], text)
+    if text.endswith(".") and not text.endswith(".."):
+        text = text[:-1].rstrip()
+    text = _without_delimiters(text)
+    if "\\" in text or "{,}" in text:
+        text = _THOUSANDS.sub("", text)
+        text = _COLOR.sub("", _SPACING.sub(" ", text)) if "\\" in text else text
+        for _ in range(3):
+            text, count = _TEXT.subn(_as_text, text)
+            if not count:
+                break
+        text = _JOINED_TEXT.sub("\0\\1\1\0 \\2 \1", text) if "\0" in text else text
+        for pattern, replacement in _SAME_COMMANDS:
+            text = pattern.sub(replacement, text)
+    text = text.replace("\0", r"\text{").replace("\1", "}")
+    if text.startswith("**") or text.endswith("**"):
+        text = _MARKDOWN.sub(r"\1", text)
+    text = _LETTER_O.sub("°", text.strip())
+    if text.endswith((".", ",", ";")) and not text.endswith(".."):
+        text = text[:-1].rstrip()
+    return text
+
+
+def _as_text(match: re.Match) -> str:
+    r"""One letter, a number or a function is set in a font; everything else is text: `\text{...}`, marked until the end."""
+    content = match[1].replace("\\", "").strip()
+    if match[0].startswith((r"\boxed", r"\fbox", r"\underline", r"\pmb", r"\bm")):
+        return match[1]
+    if content.lower() in _FUNCTIONS:
+        return f"\\{content.lower()} "
+    if content.isdigit() or (len(content) == 1 and (content in "eid" or match[0][5:7] in ("bf", "it", "sf"))):
+        return match[1]
+    return f"\0{match[1]}\1"
+
+
+def _without_delimiters(text: str) -> str:
+    r"""Without `$...$`, `\(...\)` and `\[...\]` around parts or all of the text; a single `$` is a currency's."""
+    if "$" in text:
+        if text.count("$") - text.count(r"\$") > 1:
+            marked = text.replace(r"\$", "\2").replace("$$", "$")
+            parts = marked.split("$")
+            inside = parts[1::2]
+            if len(parts) % 2 and not any(re.match(r"\d[^\\]*\s(?:and|or|to|per)\s*$", part) for part in inside):
+                text = "".join(part if index % 2 else f" {part} " for index, part in enumerate(parts)).replace(
+                    "\2", r"\$"
+                )
+        text = text.replace(r"\$", "$")
+    if "\\" in text:
+        text = re.sub(r"(?<!\\)\\[()]|(?<!\\)\\\[|(?<!\\)\\\]", " ", text).replace(r"\%", "%")
+    return text.strip()
+
+
+def tidy(text: str) -> str:
+    r"""A cleaned text with the content of `\text{...}` in its place, as one line of words and formulas.
+
+    >>> print(tidy(r"$\left(\dfrac{1}{2},\, 5\text{ cm}\right)$."))
+    (\frac{1}{2}, 5 cm)
+    """
+    text = clean(text)
+    if "\\text{" in text:
+        text = re.sub(r"\\text\{([^{}]*)\}", r"\1", text)
+    return (
+        re.sub(r"\s+", " ", text)
+        .replace("°C", " celsius")
+        .replace("°F", " fahrenheit")
+        .replace("°", " degrees")
+        .strip()
+    )
+
+
+@lru_cache(maxsize=8192)
+def plain(text: str) -> str:
+    """The tidied text without white space and braces that mean nothing. `1 2` does not become `12`.
+
+    >>> plain("x^2 + 1") == plain("x^{2}+1"), plain("1 234") == plain("1234"), plain("1 2") == plain("12")
+    (True, True, False)
+    """
+    text = _ONE_IN_BRACES.sub(r"\1", tidy(text))
+    return "".join(_DIGIT_GAP.sub("\0", text).split())

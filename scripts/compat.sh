@@ -38,7 +38,7 @@ resolve() {
   local torch transformers=transformers
   case $1 in 4.0.*) transformers='transformers<5' ;; esac
   torch=$(grep '^torch==' "$REQUIREMENTS/cpu.lock")
-  printf '%s\n' "ms-swift==$1" "$torch" "$(grep '^math-verify==' "$REQUIREMENTS/cpu.lock")" msgspec "$transformers" \
+  printf '%s\n' "ms-swift==$1" "$torch" "$(grep '^mpmath==' "$REQUIREMENTS/cpu.lock")" msgspec "$transformers" \
     typer rich numpy regex pytest hypothesis setuptools >"$2.in"
   # A +cpu build comes from where the user has it, else from PyTorch's own index, which uv knows.
   compile() {

@@ -114,10 +114,12 @@ def last_boxed(text: str) -> str | None:
 def boxed_answer(text: str) -> str | None:
     r"""Return the text inside the last box, or of the last boxes that stand together, with a comma between each two.
 
-    Together stand boxes with nothing but "and", "or", a comma, math delimiters or a name and an equals sign between them.
+    Together stand boxes with nothing between them but "and", "or", a comma, delimiters, a name and an equals sign.
 
-    >>> print(boxed_answer(r"\boxed{3}. So $\boxed{1}$ and $\boxed{-2}$."), boxed_answer(r"$x=\boxed{1}$, $y=\boxed{2}$"))
-    1, -2 x = 1, y = 2
+    >>> print(boxed_answer(r"\boxed{3}. So $\boxed{1}$ and $\boxed{-2}$."))
+    1, -2
+    >>> print(boxed_answer(r"$x=\boxed{1}$, $y=\boxed{2}$"))
+    x = 1, y = 2
     """
     if text.count("\\boxed") + text.count("\\fbox") < 2:
         return last_boxed(text)
@@ -139,7 +141,7 @@ def boxed_answer(text: str) -> str | None:
 
 
 def _leaf_boxes(text: str) -> list[tuple[int, int, int]]:
-    """(where it begins, where its content begins, where it ends) of each closed box without another in it, in one pass."""
+    """(its beginning, its content's beginning, its end) of each closed box without another in it, in one pass."""
     boxes: list[tuple[int, int, int]] = []
     opened: list[tuple[int, int] | None] = []
     for token in _BOXED_OR_BRACE.finditer(text):
@@ -175,9 +177,9 @@ def _last_closed_box(text: str) -> str | None:
 def marked_answer(text: str) -> tuple[str, str] | None:
     r"""Return how the final answer of a mathematical text is marked, and the answer; None where nothing marks one.
 
-    The last complete answer block decides, and in it the last ``\boxed{...}`` if there is one, or the last ones if several
-    stand together (`boxed_answer`); without a block those after the thinking, and without them what follows the last
-    ``####`` on its line, as in GSM8K.
+    The last complete answer block decides, and in it the last ``\boxed{...}`` if there is one, or the last ones if
+    several stand together (`boxed_answer`); without a block those after the thinking, and without them what follows
+    the last ``####`` on its line, as in GSM8K.
 
     >>> marked_answer(r"<think>\boxed{1}</think> It is \boxed{2}."), marked_answer("3 + 4 = 7\n#### 7")
     (('boxed', '2'), ('####', '7'))
@@ -199,7 +201,7 @@ def marked_answer(text: str) -> tuple[str, str] | None:
 
 
 def after_think(text: str) -> str:
-    """Return what follows the last ``</think>``, or all of a text without one, up to a ``<think>`` that is never closed.
+    """Return what follows the last ``</think>``, or a text without one, up to a ``<think>`` that is never closed.
 
     >>> after_think("<think>1+1</think> 2"), after_think("2"), after_think("<think>1+1 is perhaps 2")
     (' 2', '2', '')

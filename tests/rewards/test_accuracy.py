@@ -61,10 +61,14 @@ def test_details_say_how_the_answer_was_found_and_what_the_gold_is(reward):
 
 @pytest.mark.parametrize(
     "gold, detail",
-    [(r"So $x = \boxed{\frac{1}{}$", "no answer in"), (r"\frac{1}{", r"read from it: \frac{1}{; a bracket is not closed"),
-     (r"\foo{3}", r"read from it: \foo{3}; unknown: \foo"), ("", "no answer in ''"),
-     ("see page 4 of the proof", "read from it: see page 4 of the proof; words that are no value: see, page, the, proof")],
-)  # fmt: skip
+    [
+        (r"So $x = \boxed{\frac{1}{}$", "read from it: So"),
+        (r"\frac{1}{", r"read from it: \frac{1}{; a bracket is not closed"),
+        (r"\foo{3}", r"read from it: \foo{3}; unknown: \foo"),
+        ("", "no answer in ''"),
+        ("2x + see above", "read from it: 2x + see above; words that are no value: see, above"),
+    ],
+)
 def test_a_bad_gold_is_shown_with_what_cannot_be_read(reward, gold, detail):
     (rule,) = (rule for rule in reward.explain(r"\boxed{5}", {"solution": gold}).rules if rule.passed is False)
     assert rule.name == RULES[Reason.BAD_GOLD] and detail in rule.detail

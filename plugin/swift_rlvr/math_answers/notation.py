@@ -1,7 +1,7 @@
 r"""Text of an answer -> one plain form of LaTeX: what does not change the meaning is removed or written in one way.
 
-`clean` keeps `\text{...}`, in which units and words stand; `tidy` puts its content in its place; `plain` is for comparing
-how two answers are written.
+`clean` keeps `\text{...}`, in which units and words stand; `tidy` puts its content in its place; `plain` is for
+comparing how two answers are written.
 """
 
 import re
@@ -9,14 +9,18 @@ import unicodedata
 from functools import lru_cache
 
 _SIGNS = {
-    "−": "-", "–": "-", "‐": "-", "‑": "-", "﹣": "-", "×": r"\times ", "·": r"\cdot ", "⋅": r"\cdot ", "∙": r"\cdot ", "÷": r"\div ",
+    "µ": "μ",
+    "−": "-", "–": "-", "‐": "-", "‑": "-", "﹣": "-", "×": r"\times ", "·": r"\cdot ", "⋅": r"\cdot ", "∙": r"\cdot ",
+    "÷": r"\div ",
     "≤": r"\leq ", "≥": r"\geq ", "⩽": r"\leq ", "⩾": r"\geq ", "≠": r"\neq ", "≈": r"\approx ", "≡": r"\equiv ",
     "∪": r"\cup ", "∩": r"\cap ", "∅": r"\emptyset ", "∈": r"\in ", "∞": r"\infty ", "±": r"\pm ", "∓": r"\mp ",
     "√": r"\sqrt ", "π": r"\pi ", "θ": r"\theta ", "α": r"\alpha ", "β": r"\beta ", "γ": r"\gamma ", "λ": r"\lambda ",
     "μ": r"\mu ", "φ": r"\phi ", "ω": r"\omega ", "σ": r"\sigma ", "ρ": r"\rho ", "δ": r"\delta ", "ε": r"\epsilon ",
     "∠": r"\angle ", "△": r"\triangle ", "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}", "ℕ": r"\mathbb{N}", "∨": r"\lor ",
-    "∧": r"\land ", "⟨": r"\langle ", "⟩": r"\rangle ", "⌊": r"\lfloor ", "⌋": r"\rfloor ", "⌈": r"\lceil ", "⌉": r"\rceil ",
-    "º": "°", "℃": "°C", "℉": "°F", "、": ",", "。": ".", "：": ":", "；": ";", "，": ", ", "′": "'", "’": "'", "∣": "|",
+    "∧": r"\land ", "⟨": r"\langle ", "⟩": r"\rangle ", "⌊": r"\lfloor ", "⌋": r"\rfloor ",
+    "⌈": r"\lceil ", "⌉": r"\rceil ",
+    "º": "°", "℃": "°C", "℉": "°F", "、": ",", "。": ".", "：": ":", "；": ";", "，": ", ", "′": "'",
+    "’": "'", "∣": "|",
 }  # fmt: skip
 _SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
 _WIDE = re.compile(
@@ -34,54 +38,24 @@ _TEXT = re.compile(
     r"|boxed|fbox)\s*\{([^{}]*)\}"
 )
 _COLOR = re.compile(r"\\(?:color|textcolor)\s*\{[^{}]*\}")
-_FUNCTIONS = frozenset(
-    [
-        "sin",
-        "cos",
-        "tan",
-        "cot",
-        "sec",
-        "csc",
-        "arcsin",
-        "arccos",
-        "arctan",
-        "arccot",
-        "arcsec",
-        "arccsc",
-        "sinh",
-        "cosh",
-        "tanh",
-        "coth",
-        "ln",
-        "log",
-        "lg",
-        "exp",
-        "gcd",
-        "lcm",
-        "min",
-        "max",
-        "det",
-        "sgn",
-        "sign",
-        "mod",
-        "arsinh",
-        "arcosh",
-        "artanh",
-    ]
-)
+_FUNCTIONS_NAMES = """
+    sin cos tan cot sec csc arcsin arccos arctan arccot arcsec arccsc sinh cosh tanh coth ln log lg exp gcd lcm
+    min max det sgn sign mod arsinh arcosh artanh
+"""
+_FUNCTIONS = frozenset(_FUNCTIONS_NAMES.split())
 _SAME_COMMANDS = (
     (re.compile(r"\\[dtc]frac(?![A-Za-z])"), r"\\frac"),
-    (re.compile(r"\\(?:lbrace)(?![A-Za-z])"), r"\\{"),
-    (re.compile(r"\\(?:rbrace)(?![A-Za-z])"), r"\\}"),
+    (re.compile(r"\\lbrace(?![A-Za-z])"), r"\\{"),
+    (re.compile(r"\\rbrace(?![A-Za-z])"), r"\\}"),
     (re.compile(r"\\(?:leqslant|leqq|le)(?![A-Za-z])"), r"\\leq"),
     (re.compile(r"\\(?:geqslant|geqq|ge)(?![A-Za-z])"), r"\\geq"),
     (re.compile(r"\\lt(?![A-Za-z])"), "<"),
     (re.compile(r"\\gt(?![A-Za-z])"), ">"),
     (re.compile(r"\\(?:ne|not\s*=)(?![A-Za-z])"), r"\\neq "),
     (re.compile(r"\\(?:varnothing|oslash)(?![A-Za-z])"), r"\\emptyset"),
-    (re.compile(r"\\(?:bigcup)(?![A-Za-z_])"), r"\\cup"),
-    (re.compile(r"\\(?:vee)(?![A-Za-z])"), r"\\lor"),
-    (re.compile(r"\\(?:wedge)(?![A-Za-z])"), r"\\land"),
+    (re.compile(r"\\bigcup(?![A-Za-z_])"), r"\\cup"),
+    (re.compile(r"\\vee(?![A-Za-z])"), r"\\lor"),
+    (re.compile(r"\\wedge(?![A-Za-z])"), r"\\land"),
     (re.compile(r"\\(?:smallsetminus|backslash)(?![A-Za-z])"), r"\\setminus"),
     (re.compile(r"\\(?:mid|vert|lvert|rvert)(?![A-Za-z])"), "|"),
     (re.compile(r"\\colon(?![A-Za-z])"), ":"),
@@ -89,7 +63,7 @@ _SAME_COMMANDS = (
     (re.compile(r"\\[dbt]inom(?![A-Za-z])"), r"\\binom"),
     (re.compile(r"\\(?:l|c)?dots(?![A-Za-z])"), "..."),
     (re.compile(r"\^\s*(?:\{\s*\\circ\s*\}|\{?\s*\\circ(?![A-Za-z]))|\\degree(?![A-Za-z])"), "°"),
-    (re.compile(r"\\(?:prime)(?![A-Za-z])"), "'"),
+    (re.compile(r"\\prime(?![A-Za-z])"), "'"),
     (re.compile(r"\^\s*\{\s*('+)\s*\}|\^\s*(')"), r"\1\2"),
 )
 _JOINED_TEXT = re.compile("\0([^\0\1]*\\S)\\s+(and|or)\\s*\1")  # \\text{ cm and }
@@ -97,7 +71,7 @@ _LETTER_O = re.compile(r"(?<=\d)\s*\^\s*\{?\s*o\s*\}?$")  # 60^o
 _DIGIT_GAP = re.compile(r"(?<=\d)\s+(?=\d)(?!\d{3}(?!\d))")
 _ONE_IN_BRACES = re.compile(r"(?<=[\^_])\{\s*([A-Za-z0-9])\s*\}")
 _MARKDOWN = re.compile(r"\*\*(?=\S)((?:[^*]|\*(?!\*))*?\S)\*\*(?![\w(])")
-_DOLLAR_PAIR = re.compile(r"\$([^$]*)\$")
+_CONTROL = {0: None, 1: None, 2: None}  # which stand for marks below
 _DIGITS_AND_SIGN = re.compile(r"[+-]?\d+")
 
 
@@ -106,9 +80,9 @@ def clean(text: str) -> str:
     r"""One plain form of LaTeX for the text.
 
     >>> print(clean(r"$\left(\dfrac{1}{2},\, 5\mathrm{ cm}\right)$."), clean("x ≥ ３２"), clean(r"32,\! 349"))
-    (\frac{1}{2}, 5\text{ cm}) x \geq  32 32349
+    (\frac{1}{2},  5\text{ cm} ) x \geq  32 32349
     """
-    text = text.strip()
+    text = text.translate(_CONTROL).strip()
     if _DIGITS_AND_SIGN.fullmatch(text) and text.isascii():
         return text
     if not text.isascii():
@@ -140,7 +114,7 @@ def clean(text: str) -> str:
 
 
 def _as_text(match: re.Match) -> str:
-    r"""One letter, a number or a function is set in a font; everything else is text: `\text{...}`, marked until the end."""
+    r"""One letter, a number or a function is set in a font; all else is text: `\text{...}`, marked until the end."""
     content = match[1].replace("\\", "").strip()
     if match[0].startswith((r"\boxed", r"\fbox", r"\underline", r"\pmb", r"\bm")):
         return match[1]
@@ -172,7 +146,7 @@ def tidy(text: str) -> str:
     r"""A cleaned text with the content of `\text{...}` in its place, as one line of words and formulas.
 
     >>> print(tidy(r"$\left(\dfrac{1}{2},\, 5\text{ cm}\right)$."))
-    (\frac{1}{2}, 5 cm)
+    (\frac{1}{2}, 5 cm )
     """
     text = clean(text)
     if "\\text{" in text:

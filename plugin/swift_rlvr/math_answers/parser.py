@@ -2,8 +2,8 @@ r"""Text of one expression, LaTeX or plain -> a tree.
 
 Everything in the text is read, or nothing: what the grammar does not know raises `Unreadable`. So does what people read
 in different ways: `a/bc`, `3^2!`. A tree is a tuple: ("number", Fraction), ("symbol", name), ("constant", "pi"), or an
-operation with its arguments, ("+", a, b), ("*", ...), ("/", a, b), ("^", a, b), ("sin", a), ("call", "f", a). Signs `\pm`
-are ("pm", 1 or -1): `+-` and `-+`.
+operation with its arguments, ("+", a, b), ("*", a, b), ("/", a, b), ("^", a, b), ("sin", a), ("call", "f", a). The
+signs `\pm` and `\mp` are factors ("pm", 1) and ("pm", -1).
 """
 
 import re
@@ -19,49 +19,11 @@ _TOKEN = re.compile(
     r"|\\(?P<command>[A-Za-z]+)|(?P<word>[A-Za-z]+)|(?P<sign>\\[{}|%&]|\*\*|'+|.))",
     re.DOTALL,
 )
-_GREEK = frozenset(
-    [
-        "alpha",
-        "beta",
-        "gamma",
-        "delta",
-        "epsilon",
-        "varepsilon",
-        "zeta",
-        "eta",
-        "theta",
-        "vartheta",
-        "iota",
-        "kappa",
-        "lambda",
-        "mu",
-        "nu",
-        "xi",
-        "rho",
-        "sigma",
-        "tau",
-        "upsilon",
-        "phi",
-        "varphi",
-        "chi",
-        "psi",
-        "omega",
-        "Gamma",
-        "Delta",
-        "Theta",
-        "Lambda",
-        "Xi",
-        "Sigma",
-        "Phi",
-        "Psi",
-        "Omega",
-        "ell",
-        "hbar",
-        "partial",
-        "nabla",
-        "aleph",
-    ]
-)
+_GREEK_NAMES = """
+    alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma tau
+    upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Phi Psi Omega ell hbar partial nabla aleph
+"""
+_GREEK = frozenset(_GREEK_NAMES.split())
 _FUNCTIONS = {name: name for name in (
     "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "arccot", "sinh", "cosh", "tanh", "coth",
     "ln", "log", "lg", "exp", "arsinh", "arcosh", "artanh", "sgn", "det")}  # fmt: skip
@@ -71,56 +33,18 @@ _FUNCTIONS.update(
 _OF_SEVERAL = frozenset(("gcd", "lcm", "max", "min"))
 _INVERSES = {name: "arc" + name for name in ("sin", "cos", "tan", "cot")}
 _INVERSES.update(sinh="arsinh", cosh="arcosh", tanh="artanh")
-_DECORATIONS = frozenset(
-    [
-        "overline",
-        "bar",
-        "vec",
-        "hat",
-        "tilde",
-        "overrightarrow",
-        "widehat",
-        "widetilde",
-        "dot",
-        "ddot",
-        "mathbf",
-        "mathcal",
-        "mathbb",
-        "mathfrak",
-        "mathscr",
-        "underline",
-        "angle",
-        "triangle",
-    ]
-)
+_DECORATIONS_NAMES = """
+    overline bar vec hat tilde overrightarrow widehat widetilde dot ddot mathbf mathcal mathbb mathfrak mathscr
+    underline angle triangle
+"""
+_DECORATIONS = frozenset(_DECORATIONS_NAMES.split())
 _CALLED = frozenset("fghFGHPQ")  # before a parenthesis, functions rather than factors
 _NAMED = _FUNCTIONS.keys() | _OF_SEVERAL | {"sqrt", "pi", "abs", "infty", "infinity", "inf"}
 _PLAIN_NAMES = re.compile("|".join(sorted(_NAMED, key=len, reverse=True)))
-ENGLISH = frozenset(
-    [
-        "or",
-        "if",
-        "is",
-        "to",
-        "of",
-        "in",
-        "at",
-        "as",
-        "on",
-        "an",
-        "no",
-        "by",
-        "so",
-        "we",
-        "it",
-        "the",
-        "and",
-        "for",
-        "are",
-        "not",
-        "but",
-    ]
-)
+_ENGLISH_WORDS = """
+    or if is to of in at as on an no by so we it the and for are not but
+"""
+ENGLISH = frozenset(_ENGLISH_WORDS.split())
 KNOWN = (
     _GREEK
     | _NAMED
@@ -277,6 +201,8 @@ class _Parser:
                 result = self.node("/", result, divisor)
                 divided = divisor[0] != "number" or result[1][0] != "number"
             elif self.starts_factor():
+                if "name" in (self.tokens[self.place - 1][0], self.peek()[0]):
+                    raise Unreadable  # words of a sentence
                 if self.peek() == ("sign", "{") and self.tokens[self.place - 1] == ("sign", "}"):
                     raise Unreadable  # {5}{2}
                 if divided or (self.peek()[0] == "number" and not self.after_bracket()):  # 1/ax; `2 3`; `x2`
@@ -313,7 +239,7 @@ class _Parser:
             if self.take("^", "**"):
                 if last == "!" or self.peek() == ("sign", "'"):
                     raise Unreadable
-                base, last = self.power(base, self.exponent()), "^"
+                base, last = self.node("^", base, self.exponent()), "^"
             elif self.take("!"):
                 if last:
                     raise Unreadable
@@ -325,25 +251,17 @@ class _Parser:
             else:
                 return base
 
-    def power(self, base: Tree, exponent: Tree) -> Tree:
-        return self.node("^", base, exponent)
-
     def exponent(self) -> Tree:
         kind, value = self.peek()
         if kind == "sign" and value in "+-":
             self.place += 1
             exponent = self.factor()
             return self.node("*", ("number", Fraction(-1)), exponent) if value == "-" else exponent
-        if kind == "number" and not self.plain_number():  # 2^10 in plain text
-            return self.factor()
         exponent = self.argument(whole_number=True)
         if self.peek()[1] in ("^", "**"):
             self.place += 1
             exponent = self.node("^", exponent, self.exponent())
         return exponent
-
-    def plain_number(self) -> bool:
-        return True
 
     def argument(self, whole_number: bool = False) -> Tree:
         r"""What follows `\frac`, `\sqrt` or `^`: a group in braces, or one digit, letter or command."""

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 
+from swift_rlvr.math_answers.brackets import closed_at, split
 from swift_rlvr.math_answers.notation import clean, plain, tidy
 from swift_rlvr.math_answers.numeric import constant_value
 from swift_rlvr.math_answers.parser import KNOWN, Tree, read_expression
+from swift_rlvr.math_answers.plain_numbers import number_in_words, read_number
 from swift_rlvr.math_answers.sets import EMPTY, INFINITY, MINUS_INFINITY, REALS, Piece, RealSet
 from swift_rlvr.math_answers.units import read_unit
 from swift_rlvr.math_answers.values import (
@@ -26,6 +28,8 @@ from swift_rlvr.math_answers.values import (
     Words,
     as_region,
     end_of,
+    name_of,
+    tree_of,
 )
 
 MAX_CHARS = 2000
@@ -36,35 +40,15 @@ _LEAD_IN = re.compile(
     r"|(?-i:[A-Z][a-z]{2,}(?: [a-z]+){0,3}):\s+|(?:答案|结果|选项?|故选)\s*(?:是|为|:|=)?\s*",
     re.IGNORECASE,
 )
-_DECIMAL = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)"
-_NUMBER = re.compile(rf"([+-]?)({_DECIMAL})")
-_REPEATING = re.compile(r"([+-]?)(\d*)\.(\d*)\\(?:overline|bar|dot)\s*(?:\{\s*(\d+)\s*\}|(\d))")
-_FRACTION = re.compile(
-    rf"([+-]?)(?:(\d+)\s*)?\\frac\s*(?:\{{\s*([+-]?)\s*({_DECIMAL})\s*\}}\s*\{{\s*([+-]?)\s*({_DECIMAL})\s*\}}|(\d)\s*(\d))"
-)
-_SLASH = re.compile(rf"([+-]?)({_DECIMAL})\s*/\s*([+-]?)({_DECIMAL})")
-_MIXED = re.compile(r"([+-]?)(\d+)\s+(\d+)\s*/\s*(\d+)")
-_SCIENTIFIC = re.compile(
-    rf"([+-]?)({_DECIMAL})\s*(?:[eE]\s*([+-]?\d{{1,3}})|(?:\\times|\\cdot|\*)\s*10\s*\^\s*\{{?\s*([+-]?\d{{1,3}})\s*\}}?)"
-)
 _INFINITY = re.compile(r"([+-]?)\s*\\infty")
-_CURRENCY = re.compile(r"([+-]?)\s*(?:US)?[$€£¥₹]\s*")
 _CHOICE = re.compile(r"(\(\s*)?([A-Za-z])(\s*\)|[.:)])?")
 _CHOICE_AND_MORE = re.compile(r"(?:\(([A-Z])\)\s*|([A-Z])[.):]\s+)(?=[^\s,;/|&])(?!(?:and|or)\b)")
 _WRITTEN = re.compile(
     r"(?P<base>[0-9A-F]+_\{?\d+\}?)|(?P<date>\d{4}-\d\d-\d\d)|(?P<time>\d{1,2}:\d\d\s*[AaPp]\.?\s?[Mm]\.?)"
 )
 _SHORT_WORDS = frozenset(("yes", "no", "on", "in", "up", "odd", "even", "true", "false", "all", "none"))
-_POWER = re.compile(r"([+-]?)(\d{1,4})\s*\^\s*(?:\{\s*([+-]?\d{1,2})\s*\}|(\d+))")
 _WORDS = re.compile(r"(?:an? )?[A-Za-z]{2,}(?:[ '-]+[A-Za-z]+)*|[^\x00-\x7f]{1,20}|[A-Z][a-z]{2,} \d{1,4}")
-_SCALES = {" thousand": 10**3, " million": 10**6, " billion": 10**9, " trillion": 10**12}
-_ONES = {word: number for number, word in enumerate(
-    ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"])}  # fmt: skip
-_TENS = {word: 10 * number for number, word in enumerate(
-    ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2)}  # fmt: skip
 _BRACKETS = (("(", ")"), ("(", "]"), ("[", ")"), ("[", "]"), (r"\{", r"\}"), ("{", "}"), (r"\langle", r"\rangle"))
-_OPENING = re.compile(r"\\begin\s*\{|\\\{|\\langle(?![A-Za-z])|\\lfloor|\\lceil|[(\[{]")
-_CLOSING = re.compile(r"\\end\s*\{[a-zA-Z*]+\}|\\\}|\\rangle(?![A-Za-z])|\\rfloor|\\rceil|[)\]}]")
 _OR = re.compile(r"\s+or\s+|\s*\\text\{\s*,?\s*or\s*\}\s*|\\lor(?![A-Za-z])")
 _AND = re.compile(
     r"[,;]\s*(?:\\text\{\s*(?:and|or)\s*\}|and\s|or\s)?|\s+and\s+|\\text\{\s*,?\s*and\s*\}|\\land(?![A-Za-z])"
@@ -74,39 +58,17 @@ _RELATION = re.compile(
     r"\\leq(?![A-Za-z])|\\geq(?![A-Za-z])|\\neq(?![A-Za-z])|\\approx(?![A-Za-z])|\\equiv(?![A-Za-z])|\\in(?![A-Za-z])"
     r"|\\simeq(?![A-Za-z])|\\cong(?![A-Za-z])|\\sim(?![A-Za-z])|<=|>=|!=|==|[<>=≅≃]"
 )
-_KNOWN = frozenset(
-    [
-        "leq",
-        "geq",
-        "neq",
-        "approx",
-        "equiv",
-        "in",
-        "simeq",
-        "cong",
-        "sim",
-        "text",
-        "lor",
-        "land",
-        "cup",
-        "cap",
-        "setminus",
-        "emptyset",
-        "begin",
-        "end",
-        "hline",
-        "mathbb",
-        "bmod",
-        "pmod",
-        "infty",
-    ]
-)
+_KNOWN_NAMES = """
+    leq geq neq approx equiv in simeq cong sim text lor land cup cap setminus emptyset begin end hline mathbb bmod
+    pmod infty
+"""
+_KNOWN = frozenset(_KNOWN_NAMES.split())
 _OPERATORS = {
-    r"\leq": "<=", r"\geq": ">=", r"\neq": "!=", r"\approx": "~", r"\equiv": "==", r"\in": "in", r"\simeq": "~", r"\cong": "~",
-    r"\sim": "~", "≅": "~", "≃": "~", "==": "="}  # fmt: skip
+    r"\leq": "<=", r"\geq": ">=", r"\neq": "!=", r"\approx": "~", r"\equiv": "==", r"\in": "in", r"\simeq": "~",
+    r"\cong": "~", r"\sim": "~", "≅": "~", "≃": "~", "==": "="}  # fmt: skip
 _SET_OPERATOR = re.compile(r"\\cup(?![A-Za-z])|\\cap(?![A-Za-z])|\\setminus(?![A-Za-z])|(?<![A-Za-z\\])U(?![A-Za-z])")
 _SYNONYMS = {word: group.split("|")[0] for group in (
-    "no solution|no solutions|no real solution|no real solutions|there are no solutions|there is no solution|none exist",
+    "no solution|no solutions|no real solution|no real solutions|there are no solutions|there is no solution",
     "does not exist|dne|doesn't exist|undefined|not defined", "infinitely many|infinite|infinitely many solutions",
     "yes|true", "no|false", "impossible|not possible|cannot be done") for word in group.split("|")}  # fmt: skip
 _SETS = {r"\mathbb{R}": REALS, r"\mathbb R": REALS, r"\emptyset": EMPTY, r"\{\}": EMPTY, r"\{ \}": EMPTY,
@@ -114,7 +76,8 @@ _SETS = {r"\mathbb{R}": REALS, r"\mathbb R": REALS, r"\emptyset": EMPTY, r"\{\}"
 _LETTERS = r"[a-zA-Z]"
 _INTEGER = re.compile(
     rf"[\s,;(]*(?:\\text\{{[\s,(]*)?(?:(?:for|where|with)\s+)?(?:(?:any|all|every|some|each)\s+)?"
-    rf"(?:integers?\s*\}}?\s*(?P<a>{_LETTERS})(?:\s*\}})?|(?P<b>{_LETTERS})\s*(?:\\in|∈)\s*(?:\\mathbb\s*\{{?\s*Z\s*\}}?|\\text\{{Z\}}|Z)"
+    rf"(?:integers?\s*\}}?\s*(?P<a>{_LETTERS})(?:\s*\}})?"
+    rf"|(?P<b>{_LETTERS})\s*(?:\\in|∈)\s*(?:\\mathbb\s*\{{?\s*Z\s*\}}?|\\text\{{Z\}}|Z)"
     rf"|\}}?\s*(?P<c>{_LETTERS})\s*(?:\\text\{{)?\s*(?:is|are)?\s*(?:an?y?\s+)?integers?)\s*\}}?\s*\)?"
 )
 _MATRIX = re.compile(
@@ -125,11 +88,7 @@ _ANY_MATRIX = re.compile(
 )
 _CASES = re.compile(r"\\begin\s*\{(cases|array|aligned|align\*?)\}\s*(?:\{[lcr|\s]*\})?(.*)\\end\s*\{\1\}", re.DOTALL)
 _ROW = re.compile(r"\\\\\s*(?:\[[^\]]*\])?|\\(?=[-\d])")  # `\-3` where one backslash of `\\-3` got lost
-_TRAILING_TEXT = re.compile(r"\\text\s*\{([^{}]*)\}\s*((?:\^\s*\{?\s*-?\d\s*\}?|[²³])?)\s*$")
 _COUNT_IN_PARENTHESES = re.compile(r"(.*\d[^()]*?)\s*\(\s*([A-Za-z][A-Za-z' -]*)\s*\)")
-_UNIT_TAIL = re.compile(
-    r"(?:\\text\{[^{}]*\}|\\cdot|\\frac(?=\s*\{\s*\\text)|[\s~/*·.-]|\^\s*\{?\s*-?\d\s*\}?|[²³]|[{}](?=[\s{}]*\\text)|(?<=\})\})+$"
-)
 _ALL_TEXT = re.compile(r"\\text\{([^{}]*)\}")
 _TRIGONOMETRY = re.compile(r"\\?(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
 _DEGREE_TAIL = re.compile(r"\s*°\s*([CF]?)$")
@@ -161,7 +120,7 @@ def why_unreadable(text: str) -> str:
     r"""What keeps a text from being read, in words.
 
     >>> why_unreadable(r"\frac{1}{"), why_unreadable(r"\foo{3}"), why_unreadable("3 apples are left, I think")
-    ('a bracket is not closed', 'unknown: \\\\foo', 'words that are no value: apples, are, left, think')
+    ('a bracket is not closed', 'unknown: \\foo', 'words that are no value: apples, are, left, think')
     """
     if len(text) > MAX_CHARS:
         return f"longer than {MAX_CHARS:,} characters"
@@ -187,7 +146,7 @@ def _simple(text: str, in_text: bool, depth: int) -> Value | None:
     """A number with its unit, infinity, a choice, or words."""
     if not text:
         return None
-    if number := _number(text):
+    if number := read_number(text):
         return number
     if infinity := _INFINITY.fullmatch(text):
         return Infinity(-1 if infinity[1] == "-" else 1)
@@ -201,7 +160,7 @@ def _simple(text: str, in_text: bool, depth: int) -> Value | None:
     if _WRITTEN.fullmatch(text):
         return Words("".join(character for character in text.lower() if character not in "{}. "), True)
     if _WORDS.fullmatch(text) and not _is_connected(text):
-        if (value := _in_words(text)) is not None:
+        if (value := number_in_words(text)) is not None:
             return Number(Fraction(value))
         words = text.lower().split()
         words = words[1:] if words[0] in ("a", "an", "the") and len(words) > 1 else words
@@ -239,54 +198,9 @@ _NOTHING = Words("\0", True)  # a reader's word that no other one should try
 
 
 def _without_braces(text: str) -> str:
-    while text.startswith("{") and text.endswith("}") and _ends_at(text) == len(text):
+    while text.startswith("{") and text.endswith("}") and closed_at(text) == len(text):
         text = text[1:-1].strip()
     return text
-
-
-def _ends_at(text: str) -> int:
-    """Where the bracket at the beginning is closed; -1 where it is not."""
-    depth = 0
-    for place, change in _depths(text):
-        depth += change
-        if depth == 0:
-            match = _CLOSING.match(text, place)
-            return match.end() if match else -1
-    return -1
-
-
-def _depths(text: str) -> Iterator[tuple[int, int]]:
-    """(place, 1) for an opening bracket, (place, -1) for a closing one."""
-    place = 0
-    while place < len(text):
-        if opening := _OPENING.match(text, place):
-            yield place, 1
-            # \begin{name}: its own braces are part of the mark
-            place = text.find("}", opening.end()) + 1 if opening[0].startswith("\\b") else opening.end()
-            place = place or len(text)
-        elif closing := _CLOSING.match(text, place):
-            yield place, -1
-            place = closing.end()
-        else:
-            place += 2 if text[place] == "\\" and text[place + 1 : place + 2] in "\\|" else 1
-
-
-def split(text: str, separator: re.Pattern[str]) -> tuple[list[str], list[str]] | None:
-    """The parts between separators outside all brackets, and the separators; None where brackets do not match."""
-    parts, found = [], []
-    depth = start = place = 0
-    brackets = dict(_depths(text))
-    while place < len(text):
-        if not depth and (match := separator.match(text, place)) and match.end() > place:
-            parts.append(text[start:place].strip())
-            found.append(match[0].strip())
-            start = place = match.end()
-            continue
-        depth += brackets.get(place, 0)
-        if depth < 0:
-            return None
-        place += 1
-    return ([*parts, text[start:].strip()], found) if not depth else None
 
 
 # --- readers: a value, None where the text is something else, _NOTHING where nothing else can read it
@@ -397,10 +311,10 @@ def _is_label(text: str) -> bool:
 
 def _region_of(relation: Relation) -> Region | None:
     """The numbers for which `x > 3`, `-1 < x <= 2` or `x != 5` holds; None where it is no condition on one variable."""
-    places = [number for number, side in enumerate(relation.sides) if _variable(side)]
+    places = [number for number, side in enumerate(relation.sides) if name_of(side)]
     if len(places) != 1 or not all(operator in ("<", "<=", ">", ">=", "!=") for operator in relation.operators):
         return None
-    name = _variable(relation.sides[places[0]])
+    name = name_of(relation.sides[places[0]])
     numbers = REALS
     for number, operator in enumerate(relation.operators):
         left, right = relation.sides[number], relation.sides[number + 1]
@@ -424,12 +338,6 @@ def _region_of(relation: Relation) -> Region | None:
     return Region(name, numbers)
 
 
-def _variable(value: Value) -> str:
-    if isinstance(value, Choice) and not value.marked:
-        return value.letter
-    return value.tree[1] if isinstance(value, Expression) and value.tree[0] == "symbol" else ""
-
-
 def _set(text: str, in_text: bool, depth: int) -> Value | None:
     if text in _SETS:
         return Region("", _SETS[text])
@@ -451,7 +359,7 @@ def _bracketed(text: str, in_text: bool, depth: int) -> Value | None:
     for left, right in _BRACKETS:
         if not (text.startswith(left) and text.endswith(right) and len(text) > len(left) + len(right) - 1):
             continue
-        if _ends_at(text) != len(text):
+        if closed_at(text) != len(text):
             return None
         inside = text[len(left) : -len(right)].strip()
         if left in (r"\{", "{"):
@@ -541,8 +449,6 @@ def _factor(text: str) -> Tree | None:
 def _scaled(factor: Tree | None, cell: Value) -> Value:
     if factor is None:
         return cell
-    from swift_rlvr.math_answers.values import tree_of
-
     tree = tree_of(cell)
     return cell if tree is None else Expression(("*", factor, tree))
 
@@ -619,9 +525,8 @@ def _units(text: str) -> Iterator[tuple[str, str]]:
     if (degrees := _DEGREE_TAIL.search(text)) and not _TRIGONOMETRY.search(text):
         yield text[: degrees.start()], {"C": "celsius", "F": "fahrenheit", "": "degree"}[degrees[1]]
         return
-    if counted := _COUNT_IN_PARENTHESES.fullmatch(text):
-        if unit := read_unit(counted[2]):
-            yield counted[1], unit
+    if (counted := _COUNT_IN_PARENTHESES.fullmatch(text)) and (unit := read_unit(counted[2])):
+        yield counted[1], unit
     if r"\text{" in text:
         starts = [match.start() for match in re.finditer(r"\\text\{|\\frac\s*\{\s*\\text", text) if match.start()]
         for start in starts[-8:]:
@@ -641,87 +546,3 @@ def _units(text: str) -> Iterator[tuple[str, str]]:
             if tree is not None and constant_value(tree) is not None:
                 yield rest, unit
                 return
-
-
-def _in_words(text: str) -> int | None:
-    """The number of "forty two" or "one hundred and five"."""
-    words = text.lower().replace("-", " ").split()
-    words = [word for word in words if word != "and"]
-    total = part = 0
-    last = ""
-    for word in words:
-        if word in _TENS and last not in _TENS and last not in _ONES:
-            part += _TENS[word]
-        elif word in _ONES and (last not in _ONES) and (last not in _TENS or 0 < _ONES[word] < 10):
-            part += _ONES[word]
-        elif word == "hundred" and 0 < part < 10:
-            part *= 100
-        elif word in ("thousand", "million") and part:
-            total += part * (1000 if word == "thousand" else 10**6)
-            part = 0
-        else:
-            return None
-        last = word
-    return total + part
-
-
-def _number(text: str) -> Number | None:
-    unit = ""
-    if currency := _CURRENCY.match(text):
-        text, unit = currency[1] + text[currency.end() :], "dollar"
-        if not text:
-            return None
-    elif text[0] in "+-" and text[1:2] == " ":
-        text = text[0] + text[1:].lstrip()
-    if percent := text.endswith(("%", " percent")):
-        text = (text[:-1] if text[-1] == "%" else text.removesuffix(" percent")).rstrip()
-    for pattern, convert in _FORMS:
-        match = pattern.match(text)
-        if match is None or match.end() > _MAX_DIGITS:
-            continue
-        rest, scale = text[match.end() :], 1
-        for word, factor in _SCALES.items():
-            if rest.startswith(word) and not rest[len(word) : len(word) + 1].isalpha():
-                rest, scale = rest[len(word) :], factor
-        rest_unit = read_unit(rest, rest[0] in " (") if rest.strip() and not percent else None
-        if rest.strip() and rest_unit is None:
-            continue
-        try:
-            value = convert(match) * scale
-        except ZeroDivisionError:
-            return None
-        places = len(match[2].partition(".")[2]) if pattern is _NUMBER and scale == 1 else 0
-        return Number(value, percent, rest_unit or unit, places)
-    return None
-
-
-def _decimal(text: str) -> Fraction:
-    return Fraction(text.replace(",", "").rstrip("."))
-
-
-def _signed(value: Fraction, *signs: str | None) -> Fraction:
-    return -value if signs.count("-") % 2 else value
-
-
-def _from_fraction(match: re.Match) -> Fraction:
-    sign, whole, top_sign, top, bottom_sign, bottom, short_top, short_bottom = match.groups()
-    value = _decimal(short_top or top) / _decimal(short_bottom or bottom)
-    return _signed(int(whole or 0) + _signed(value, top_sign, bottom_sign), sign)
-
-
-def _from_repeating(match: re.Match) -> Fraction:
-    sign, whole, start, period, digit = match.groups()
-    period = period or digit
-    value = Fraction(int(f"{whole}{start}{period}") - int(f"{whole}{start}" or 0), 10 ** len(period) - 1)
-    return _signed(value / 10 ** len(start), sign)
-
-
-_FORMS = (
-    (_REPEATING, _from_repeating),
-    (_SCIENTIFIC, lambda match: _signed(_decimal(match[2]) * Fraction(10) ** int(match[3] or match[4]), match[1])),
-    (_POWER, lambda match: _signed(Fraction(int(match[2])) ** int(match[3] or match[4]), match[1])),
-    (_MIXED, lambda match: _signed(int(match[2]) + Fraction(int(match[3]), int(match[4])), match[1])),
-    (_SLASH, lambda match: _signed(_decimal(match[2]) / _decimal(match[4]), match[1], match[3])),
-    (_FRACTION, _from_fraction),
-    (_NUMBER, lambda match: _signed(_decimal(match[2]), match[1])),
-)

@@ -13,8 +13,8 @@ _STATEMENT = re.compile(
     r"=|\b(?:is|are|was|were|equals?|gives?|makes?|total|has|have|needs?|costs?|sold|earns?|gets?)\b:?", re.IGNORECASE
 )
 _DENIAL = re.compile(
-    r"\b(?:not|never|isn.t|wasn.t|aren.t|wrong|incorrect|neither|nor|either|unless|except|instead|maybe|perhaps|possibly|probably"
-    r"|might|could|don.t|cannot|can.t|unsure|guess|but|however|rather|although|at least|at most|more than|less than|than)\b"
+    r"\b(?:not|never|isn.t|wasn.t|aren.t|wrong|incorrect|neither|nor|either|unless|except|instead|maybe|perhaps|possibly"
+    r"|probably|might|could|don.t|cannot|can.t|unsure|guess|but|however|rather|although|at least|at most|than)\b"
     r"|不是|不对|错|不知道|可能|也许",
     re.IGNORECASE,
 )
@@ -22,6 +22,7 @@ _OR = re.compile(r"\bor\b")
 _IN_ALL = re.compile(
     r"\s+(?:in all|in total|altogether|total|left|over|now|together|as well|each|per person)\s*$", re.IGNORECASE
 )
+_WORD = re.compile(r"(?<![\\A-Za-z])(?<!\\begin\{)(?<!\\end\{)[A-Za-z]{3,}")
 _LABEL = re.compile(r"[*_]*[A-Z][A-Za-z' ]{1,40}[*_]*\s*[:=]\s*[*_]*\s*")
 _ANSWER = re.compile(
     r"(?P<before>[^\n.!?。]*?)(?:\banswers?\b|答案|结果)\s*(?P<verb>(?:\*\*)?\s*(?:is|are|was|:|=|：|是|为)(?:\s*[:：])?(?:\*\*)?)\s*(?P<rest>[^\n]*)",
@@ -58,6 +59,8 @@ def stated_value(text: str, only: bool = False) -> Value | None:
     last = None
     for match in _STATEMENT.finditer(text):
         last = match
+    if last is not None and last[0] == "=" and not _WORD.search(text):
+        return None  # a formula that cannot be read: what is left of = may contradict the gold
     if last is not None and (value := _value(text[last.end() :])) is not None:
         return value
     if len(numerals) == 1:

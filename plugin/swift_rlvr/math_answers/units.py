@@ -9,21 +9,25 @@ import re
 _NAMES = (  # of each unit; the first one stands for it
     "m meter meters metre metres", "g gram grams gm", "s sec secs second seconds", "min mins minute minutes",
     "h hr hrs hour hours", "day days d", "week weeks wk", "month months", "year years yr yrs", "in inch inches",
-    "ft foot feet", "yd yard yards yds", "mi mile miles", "lb lbs pound pounds", "oz ounce ounces", "ton tons tonne tonnes",
-    "gal gallon gallons", "qt quart quarts", "pint pints pt", "cup cups", "acre acres", "hectare hectares ha",
-    "dollar dollars usd bucks", "cent cents", "euro euros eur", "yuan rmb", "rupee rupees", "peso pesos",
-    "degree degrees deg", "celsius", "fahrenheit", "radian radians rad", "l liter liters litre litres L",
-    "mol mole moles", "Hz hertz", "N newton newtons", "J joule joules", "W watt watts", "V volt volts", "A ampere amperes amp amps",
-    "K kelvin kelvins", "Pa pascal pascals", "C coulomb coulombs", "ohm ohms", "F farad farads", "T tesla teslas", "eV",
-    "bar bars", "atm", "cal calorie calories", "knot knots", "rpm", "rev revolution revolutions", "unit units", "person people persons",
-    "percent", "slug slugs", "psi", "kip kips", "AU", "pc parsec parsecs", "Wb", "H henry", "cd candela", "dB", "bit bits", "byte bytes",
+    "ft foot feet", "yd yard yards yds", "mi mile miles", "lb lbs pound pounds", "oz ounce ounces",
+    "ton tons tonne tonnes", "gal gallon gallons", "qt quart quarts", "pint pints pt", "cup cups", "acre acres",
+    "hectare hectares ha", "dollar dollars usd bucks", "cent cents", "euro euros eur", "yuan rmb", "rupee rupees",
+    "peso pesos", "degree degrees deg", "celsius", "fahrenheit", "radian radians rad", "l liter liters litre litres L",
+    "mol mole moles", "Hz hertz", "N newton newtons", "J joule joules", "W watt watts", "V volt volts",
+    "A ampere amperes amp amps", "K kelvin kelvins", "Pa pascal pascals", "C coulomb coulombs", "ohm ohms",
+    "F farad farads", "T tesla teslas", "eV", "bar bars", "atm", "cal calorie calories", "knot knots", "rpm",
+    "rev revolution revolutions", "unit units", "person people persons", "percent", "slug slugs", "psi", "kip kips",
+    "AU", "pc parsec parsecs", "Wb weber webers", "H henry", "cd candela", "dB", "bit bits", "byte bytes",
+    "kg kilo kilos",
 )  # fmt: skip
 _UNITS = {name: names.split()[0] for names in _NAMES for name in names.split()}
-_PREFIXED = (
+_PREFIXES = {"kilo": "k", "mega": "M", "giga": "G", "centi": "c", "deci": "d", "milli": "m", "micro": "μ", "nano": "n"}
+_WITH_PREFIXES = (
     "m",
     "g",
     "s",
     "l",
+    "L",
     "mol",
     "Hz",
     "N",
@@ -38,23 +42,21 @@ _PREFIXED = (
     "F",
     "T",
     "ohm",
-    "pc",
-    "K",
-    "bar",
 )
-_UNITS.update(
-    {p + u: p + u for u in _PREFIXED for p in "kMGcdmnpµμ" if p + u not in ("cd", "min", "pc", "dd")} | {"cc": "cm3"}
-)
+_AMBIGUOUS = ("cd", "min", "dd", "pc")
 _UNITS.update({
-    prefix + name: short + unit
-    for prefix, short in (("kilo", "k"), ("centi", "c"), ("milli", "m"), ("mega", "M"), ("deci", "d"), ("micro", "μ"), ("nano", "n"))
-    for names, unit in (("meter meters metre metres", "m"), ("gram grams", "g"), ("liter liters litre litres", "l"), ("watt watts", "W"),
-                        ("second seconds", "s"), ("joule joules", "J"), ("newton newtons", "N"), ("pascal pascals", "Pa"),
-                        ("volt volts", "V"), ("hertz", "Hz"), ("calorie calories", "cal"))
-    for name in names.split()})  # fmt: skip
-_UNITS.update({"kilos": "kg", "kilo": "kg", "mL": "ml", "cL": "cl", "dL": "dl", "kL": "kl"})
-_COMPOUND = {"mph": {"mi": 1, "h": -1}, "kph": {"km": 1, "h": -1}, "kmh": {"km": 1, "h": -1}, "fps": {"ft": 1, "s": -1},
-             "cm3": {"cm": 3}, "kWh": {"kW": 1, "h": 1}}  # fmt: skip
+    prefix + unit: prefix + _UNITS[unit]
+    for unit in _WITH_PREFIXES for prefix in _PREFIXES.values() if prefix + unit not in _AMBIGUOUS
+})  # fmt: skip
+_UNITS.update({
+    f"{long}{name}": prefix + unit
+    for name, unit in list(_UNITS.items()) if unit in _WITH_PREFIXES and len(name) > 3
+    for long, prefix in _PREFIXES.items()
+})  # fmt: skip
+_COMPOUND = {
+    "mph": {"mi": 1, "h": -1}, "kph": {"km": 1, "h": -1}, "kmh": {"km": 1, "h": -1}, "fps": {"ft": 1, "s": -1},
+    "cc": {"cm": 3}, "kWh": {"kW": 1, "h": 1},
+}  # fmt: skip
 _SHORT = frozenset(("day", "week"))  # of these no single letter is taken: d is a variable
 _POWERS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3, "squared": 2, "cubed": 3}
 _WORDS_THAT_ARE_NO_UNITS = """
@@ -70,8 +72,8 @@ _WORDS_THAT_ARE_NO_UNITS = """
 _NO_UNITS = frozenset(_WORDS_THAT_ARE_NO_UNITS.split())
 _IN_BETWEEN = frozenset(("of", "per", "in", "at", "on", "a", "an", "the", "each"))  # 3 cups of flour, 18 dollars a day
 _FACTOR = re.compile(
-    r"\s*(?:(?P<before>square|sq\.?|cubic|cu\.?)\s+)?(?P<name>[A-Za-zµμ]{1,13})\.?(?:\s+(?P<after>squared|cubed))?"
-    r"\s*(?:\^\s*\{?\s*(?P<power>-?\d)\s*\}?|(?P<sign>[²³]))?"
+    r"\s*(?:(?P<before>square|sq\.?|cubic|cu\.?)\s+)?(?P<name>[A-Za-zμ]{1,13})\.?(?:\s+(?P<after>squared|cubed))?"
+    r"(?:\s*\^\s*\{?\s*(?P<power>-?\d)\s*\}?|\s*(?P<sign>[²³]))?"
 )
 _JOINT = re.compile(r"\s*(?:(/|\bper\b|\ban?\b(?=\s[a-z]))|(\\cdot|[*·-])|)")
 _FRACTION = re.compile(r"\\frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
@@ -81,7 +83,7 @@ _COUNTED = re.compile(r"\s*\(?\s*([A-Za-z][A-Za-z'-]*(?:[ /][A-Za-z][A-Za-z'-]*)
 def read_unit(text: str, spaced: bool = True) -> str | None:
     """The unit that is the text, in one form; "things" for what is counted; None for anything else.
 
-    `spaced` says that white space or a command sets it off from what stands before it; else a single letter is a variable.
+    `spaced`: white space or a command sets it off from what stands before it; else only units are read, no words.
 
     >>> read_unit("square meters"), read_unit("cm^2"), read_unit("mi/hr"), read_unit("apples"), read_unit("x")
     ('m2', 'cm2', 'mi/h', 'things', None)
@@ -145,4 +147,9 @@ def _written(powers: dict[str, int]) -> str:
 
 def different_units(gold: str, answer: str) -> bool:
     """Whether two units contradict each other; a missing one and a name of what is counted contradict none."""
-    return bool(gold and answer) and gold != answer and "things" not in (gold, answer)
+    return bool(gold and answer) and gold != answer and "things" not in (gold, answer) and not _is_rate(gold, answer)
+
+
+def _is_rate(gold: str, answer: str) -> bool:
+    """Whether an answer adds to a gold in dollars what they are for: $16 per hour."""
+    return gold == "dollar" and answer.startswith("dollar/")

@@ -5,12 +5,12 @@ searched for in the last 1,000 characters. The gold is marked in the same ways, 
 or a number.
 
 An answer that is written like the gold is right, whatever it is. Else both are read (`reading.py`), all of the text or
-nothing, and compared (`values.py`): numbers and rational functions exactly, other expressions by their values at several
-points (`numeric.py`). No clock, no process and no randomness takes part: a verdict depends on the two texts alone.
+nothing, and compared (`comparison.py`): numbers and rational functions exactly, other expressions by their values at
+several points (`numeric.py`). No clock, no process and no chance takes part: a verdict depends on the two texts alone.
 
 More lenient than math_verify: a gold with a unit accepts the bare number; ``50\%`` equals 50 and 1/2; a choice may be
-written A, (A), A. or \text{A}, and its text may follow. Stricter: a decimal is exactly itself (0.333333 is not 1/3) unless
-it has twelve places; different units are not equal; an equation is not its right side where that is the question.
+written A, (A), A. or \text{A}, and its text may follow. Stricter: a decimal is exactly itself (0.333333 is not 1/3)
+unless it has twelve places; different units are not equal; of an equation both sides count.
 """
 
 import logging
@@ -22,10 +22,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from swift_rlvr.answers import after_think, has_unclosed_answer, marked_answer
+from swift_rlvr.math_answers.comparison import same
 from swift_rlvr.math_answers.notation import plain
 from swift_rlvr.math_answers.reading import MAX_CHARS, read
 from swift_rlvr.math_answers.sentences import answer_at_end, stated_value
-from swift_rlvr.math_answers.values import Value, same
+from swift_rlvr.math_answers.values import Value
 
 logger = logging.getLogger(__name__)
 MAX_ANSWER_CHARS = 1000  # longer answers earn nothing, unless they are sequences of numbers or written like the gold

@@ -24,8 +24,8 @@ class AccuracyReward(Reward):
     r"""Reward 1.0 for a completion whose final answer equals the column `solution`, 0.0 for any other.
 
     A row whose solution cannot be read is not graded (None), unless the answer is written like it; with
-    ``neutral_gold=True`` it gets the neutral value of the R1-Zero recipe. `swift_rlvr.math_answers` defines what counts as
-    the answer and as equal. A verdict depends on the completion and the solution alone.
+    ``neutral_gold=True`` it gets the neutral value of the R1-Zero recipe. `swift_rlvr.math_answers` defines what counts
+    as the answer and as equal. A verdict depends on the completion and the solution alone.
 
     >>> reward = AccuracyReward()
     >>> reward([r"so \boxed{\frac{1}{2}}", "<answer>0.4</answer>"], solution=["0.5", r"Thus $x = \boxed{0.5}$."])

@@ -3,18 +3,20 @@
 from fractions import Fraction
 
 import pytest
-from hangs import done_within
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from swift_rlvr.math_answers.reading import plain, read, tidy
-from swift_rlvr.math_answers.values import Choice, Infinity, Number, Quantity, Sequence, Words, same
+from math_answers.generated import NUMBERS_AND_SETS, TEXTS
+from swift_rlvr.math_answers.comparison import same
+from swift_rlvr.math_answers.notation import plain, tidy
+from swift_rlvr.math_answers.reading import read
+from swift_rlvr.math_answers.values import Choice, Family, Infinity, Matrix, Number, Quantity, Region, Sequence, Words
 
 TIDY = [
-    (r"$\left(\dfrac{1}{2},\, 5\text{ cm}\right)$.", r"(\frac{1}{2},5 cm)"),
-    ("$$x$$", "x"), (r"\(x\)", "x"), (r"\[x\]", "x"), (r"\[ x \].", "x"), ("$x$ and $y$", "$x$ and $y$"),
-    ("$", "$"), ("$$", ""), ("$5", "$5"), (r"\$5", "$5"), (r"50\%", "50%"), ("5.", "5"), ("5...", "5.."),
+    (r"$\left(\dfrac{1}{2},\, 5\text{ cm}\right)$.", r"(\frac{1}{2}, 5 cm )"),
+    ("$$x$$", "x"), (r"\(x\)", "x"), (r"\[x\]", "x"), (r"\[ x \].", "x"), ("$x$ and $y$", "x and y"),
+    ("$", "$"), ("$$", "$$"), ("$5", "$5"), (r"\$5", "$5"), (r"50\%", "50%"), ("5.", "5"), ("5...", "5..."),
     ("**5**", "5"), ("**Answer:** 5", "Answer: 5"), ("**2**3", "**2**3"), ("5**2", "5**2"), ("−5", "-5"),
-    ("1{,}234", "1,234"), (r"1\,234", "1234"), (r"1,\!234", "1,234"),
+    ("1{,}234", "1234"), (r"1\,234", "1234"), (r"1,\!234", "1234"), (r"46,\! 802", "46802"),
     (r"\mathbf{7}", "7"), (r"30^\circ", "30 degrees"), (r"30^{\circ}", "30 degrees"), ("30°", "30 degrees"),
     (r"\lbrace 1 \rbrace", r"\{ 1 \}"), (r"2 \colon 1", "2 : 1"), (r"\leftarrow", r"\leftarrow"), ("", ""), (" ", ""),
     (r"\tfrac12", r"\frac12"), (r"\underline{5}", "5"), (r"\therefore 5", "5"), (r"a \\ b", r"a \\ b"),
@@ -41,7 +43,11 @@ UNITS = [
     ("25 cm^2", "cm2"), (r"25\text{ cm}^{2}", "cm2"), ("25 cm²", "cm2"), ("25 square centimeters", "cm2"),
     ("25 sq. cm", "cm2"), ("25 cm squared", "cm2"), ("8 cubic feet", "ft3"), ("8 feet cubed", "ft3"), ("$5", "dollar"),
     ("-$5", "dollar"), ("5 dollars", "dollar"), ("30 degrees", "degree"), (r"30^\circ", "degree"), ("5 m/s", "m/s"),
-    ("5 apples", "things"), ("3 cups of flour", "things"), ("18 dollars per day", "things"), ("7 in total", "things"),
+    ("5 apples", "things"), ("3 cups of flour", "things"), ("18 dollars per day", "dollar/day"),
+
+    ("$18 a day", "dollar/day"), ("45 mph", "mi/h"), (r"8.9 \frac{\text{g}}{\text{cm}^3}", "g/cm3"),
+    ("2 kg m/s^2", "kg*m/s2"), ("26℃", "celsius"),
+    ("7 in total", "things"),
     ("5 brown-eyed children", "things"), ("5", ""),
 ]  # fmt: skip
 EQUAL = [
@@ -62,6 +68,7 @@ EQUAL = [
     ("(A), (C)", "A, C", "two letters"), ("(A) and (C)", "C, A", "two letters with and"), (r"\infty", r"+\infty", ""),
     ("1, 2", "2, 1, 2.0", "the same set"), ("50%, 1 cm", "1, 1/2", "a set with percent and unit"),
     (",".join(map(str, range(500))), ",".join(map(str, reversed(range(500)))), "a long set of numbers"),
+    ("5", r"\{5\}", "a set of one"), ("ab", "ba", "two letters are a product"),
     ("1101_2", "1101_{2}", "a base"), ("4:30 p.m.", "4:30 PM", "a time"), ("(1, \\infty)", r"(1,+\infty)", "infinity"),
 ]  # fmt: skip
 DIFFERENT = [
@@ -78,33 +85,10 @@ DIFFERENT = [
     (r"\{1,2\}", "(1,2)", "a pair is no set"), ("(1,2)", "(2,1)", "order"), ("(1,2)", "[1,2]", "brackets"),
     ("(1,2)", "(1,2,2)", "length"),  ("5", r"\{5,5\}", "a set"),
     (r"\infty", r"-\infty", "sign"), ("5", r"\infty", "infinity"), ("5", "yes", "a word"), ("1101_2", "1101_3", "base"),
+    ("(1,2)", "1, 2", "brackets left out"), ("(1,2)", "(1,2),(2,1)", "one pair and two"), ("abcd", "dcba", "words"),
+    ("(D) both (A) and (B)", "(D) both (A) and (C)", "letters in the content"),
     ("(A), (C)", "(A), (B)", "two letters"), ("1 million", "1", "the word counts"), ("x=5", "5 = y", "variable"),
 ]  # fmt: skip
-UNDECIDED = [
-    ("(1,2)", "1, 2", "brackets left out"), ("5", r"\{5\}", "a set of one"), ("ab", "ba", "words, or products"),
-    ("(1,2)", "(1,2),(2,1)", "one pair and two"),
-    ("(D) both (A) and (B)", "(D) both (A) and (C)", "letters in the content"),
-    (",".join(f"{n}x" for n in range(60)), ",".join(f"{n}x" for n in range(60)), "a long set of formulas"),
-]  # fmt: skip
-HOSTILE = [
-    "9," * 1000, "(" * 2000, ")" * 2000, r"\text{" * 300, "a " * 1000, "1 " * 1000, "{,}" * 600, "1,234" * 400,
-    "$" * 2000,
-    "1" * 2000, "1." * 1000, " " * 2000, "5" + " " * 1998 + "x", r"\frac{" * 300, r"\frac{1}{" * 200, "\\" * 2000,
-    r"\left" * 400, "~" * 2000, r"\, " * 600, "and " * 500, " and 1" * 300, ", and" * 400, "(1,2)," * 330, "(A) " * 500,
-    "A. " * 600, "(A)" * 600, "the answer is " * 140, "so " * 600, "5 " + "square " * 280, "5 " + "ab-" * 600,
-    "-" * 2000,
-    "0." + "3" * 1900 + r"\overline{3}", r"1.\overline" * 180, r"\overline{" * 190, "1 1/" * 500, "1/" * 1000,
-    "^" * 2000,
-    "2^{" * 600, "%" * 2000, "°" * 2000, r"^\circ" * 330, r"^{ \circ" * 250, r"\text{ cm}" * 200,
-    r"5\text{ " + "c" * 1900 + "}",
-    "5" + "0" * 390 + " million" * 150, "**" * 1000, "\n" * 2000, "{" * 1000 + "}" * 1000, "[(" * 1000, "x_" * 1000,
-    "1e" * 1000, "1e999" * 400, "e" * 2000, "12:30 p.m. " * 180, "2024-01-15" * 200, "ABCDEF_" * 285, "\0" * 2000,
-    "é" * 2000,
-    ",".join(map(str, range(500))), ",".join(f"{n}%" for n in range(350)), ",".join(f"x={n}" for n in range(250)),
-    ",".join(f"{n}x" for n in range(400)), "(" + "),(".join(f"{{{n},{n}x}}" for n in range(150)) + ")",
-]  # fmt: skip
-
-
 TWELVE = Choice("D", True, "12", Number(Fraction(12)))
 
 
@@ -134,104 +118,71 @@ def test_units(text, expected):
     [
         ("A", Choice("A", False)), ("(A)", Choice("A", True)), ("A)", Choice("A", True)),
         (r"\text{A}", Choice("A", True)),
-        ("(A", None), ("(D) 12", TWELVE), ("D. 12", TWELVE), ("(A) or (B)", None),
+        ("(A", None), ("(D) 12", TWELVE), ("D. 12", TWELVE),
+        ("(A) or (B)", Sequence("", "", (Choice("A", True), Choice("B", True)))),
         ("The answer is (A).", Choice("A", True)), ("yes", Words("yes", True)), ("ab", Words("ab", False)),
         (r"\infty", Infinity(1)), (r"-\infty", Infinity(-1)), ("2024-01-15", Words("2024-01-15", True)),
-        ("1A_{16}", Words("1a_16", True)), ("…", None), ("(1,2),(3,4", None), ("1)(2", None),
+        ("1A_{16}", Words("1a_16", True)), ("众数", Words("众数", True)), ("(1,2),(3,4", None), ("1)(2", None),
+        ("[1, 2", None), (r"\begin{cases} x", None), (r"\foo{5}", None), ("5 + ", None),
+        (r"\begin{pmatrix} 1 & 2 \end{pmatrix}", Matrix(False, ((Number(Fraction(1)), Number(Fraction(2))),))),
     ],
 )  # fmt: skip
 def test_other_kinds(text, expected):
     assert read(text) == expected
 
 
-def test_a_formula_with_a_unit_and_a_sequence():
+def test_kinds_by_their_class():
     assert isinstance(read(r"6\pi\text{ cm}"), Quantity) and not isinstance(read("6x cm"), Quantity)
     assert read("(1, 2]") == Sequence("(", "]", (Number(Fraction(1)), Number(Fraction(2))))
-    assert read("(((1,2),(3,4)),5)") is None  # too deep
+    assert isinstance(read("-1 < x \u2264 2"), Region) and read("-1 < x \u2264 2").variable == "x"
+    assert isinstance(read(r"\frac{k\pi}{6}, k \in \mathbb{Z}"), Family)
+    assert isinstance(read("(" * 5 + "1,2)" + ",3)" * 4), Sequence)
+    assert read("(" * 9 + "1,2)" + ",3)" * 8) is None  # too deep
 
 
 @pytest.mark.parametrize("gold, answer, why", EQUAL, ids=[f"{gold[:30]}-{answer[:30]}" for gold, answer, _ in EQUAL])
 def test_equal(gold, answer, why):
-    assert same(read(gold), read(answer)) is True
+    assert same(read(gold), read(answer)) is True, why
 
 
 @pytest.mark.parametrize(
     "gold, answer, why", DIFFERENT, ids=[f"{gold[:30]}-{answer[:30]}" for gold, answer, _ in DIFFERENT]
 )
 def test_different(gold, answer, why):
-    assert same(read(gold), read(answer)) is False
-
-
-@pytest.mark.parametrize(
-    "gold, answer, why", UNDECIDED, ids=[f"{gold[:30]}-{answer[:30]}" for gold, answer, _ in UNDECIDED]
-)
-def test_left_to_computer_algebra(gold, answer, why):
-    assert same(read(gold), read(answer)) is None
+    assert same(read(gold), read(answer)) is False, why
 
 
 @pytest.mark.parametrize(
     "first, second, alike",
-    [("x + 1", "x+1", True), (r"\left(x\right)", "(x)", True), ("1 234", "1234", True), 
-     ("12 345 678", "12345678", True),
-     ("1 2", "12", False), ("1 2 3 4", "1234", False), ("12 34", "1234", False), ("1 1/2", "11/2", False)],
+    [("x + 1", "x+1", True), (r"\left(x\right)", "(x)", True), ("1 234", "1234", True), ("x^{2}", "x^2", True),
+     ("12 345 678", "12345678", True), (r"\text{yes}", "yes", True), (r"\dfrac{1}{2}", r"\frac{1}{2}", True),
+     ("1 2", "12", False), ("1 2 3 4", "1234", False), ("12 34", "1234", False), ("1 1/2", "11/2", False),
+     ("x", "X", False), ("(1,2)", "[1,2]", False)],
 )  # fmt: skip
 def test_written_alike(first, second, alike):
     assert (plain(first) == plain(second)) is alike
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=[repr(text[:12]) for text in HOSTILE])
-def test_hostile_texts_are_read_at_once(text):
-    with done_within(3):  # 0.01 to 0.1 of it
-        for each in (text, text + "!", "5" + text, text[:2000], text[:1999] + "}"):
-            value = read.__wrapped__(each)
-            plain(each)
-            if value is not None:
-                assert same(value, value) is not False
-
-
 def test_texts_over_the_limit_are_not_read():
     assert read("a" * 2000) is None or isinstance(read("a" * 2000), Words)
-    assert read("1" * 2001) is None
+    assert read("1" * 2001) is None and read("1," * 1000 + "1") is None
 
 
-PIECES = st.sampled_from(
-    ["\\frac", "\\text{", "\\sqrt", "\\left", "\\{", "\\}",
-     "{", "}", "(", ")", "[", "]", "$", "\\$", "%", "\\%", "^", "_", "\\circ",
-     "\\infty", "\\pi",
-     "\\overline", ",", ";", ".", " ", "-", "+", "/", "=", "!", "1", "2", "10", "0", "x", "i", "e", "A", "B", " and ",
-     " or ", "yes", " cm", " million", "percent", "\\,", "°", "−", "\\", "\n", "e5", ":", "²", "５", "the answer is "]
-)  # fmt: skip
-TEXTS = st.one_of(st.lists(PIECES, max_size=12).map("".join), st.text(max_size=30))
-
-
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=1500, derandomize=True)
 @given(TEXTS)
-def test_no_text_raises_and_every_answer_equals_itself(text):
-    value = read(text)
+def test_every_value_equals_itself(text):
     plain(text)
-    if value is not None:
-        hash(value) if not isinstance(value, (Sequence, Quantity)) and hasattr(value, "unit") else None
-        assert same(value, value) is not False
+    value = read(text)
+    assert value is None or same(value, value) is True
 
 
-def is_percent(value) -> bool:
-    if isinstance(value, Sequence):
-        return any(map(is_percent, value.items))
-    return isinstance(value, Number) and value.percent
-
-
-@settings(max_examples=400, deadline=None)
-@given(TEXTS, TEXTS)
+@settings(max_examples=500, derandomize=True)
+@given(NUMBERS_AND_SETS, NUMBERS_AND_SETS)
 def test_gold_and_answer_may_be_exchanged(first, second):
-    one, other = read(first), read(second)
-    if one is None or other is None or any(isinstance(value, Choice) and value.content for value in (one, other)):
-        return  # a gold that says what the letter stands for is answered by either, not the other way
-    if is_percent(one) or is_percent(other):
-        return  # 50% answers 1/2; see the tables
-    assert same(one, other) is same(other, one)
+    assert same(read(first), read(second)) is same(read(second), read(first))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200, derandomize=True)
 @given(st.fractions(-1000, 1000, max_denominator=60), st.fractions(-1000, 1000, max_denominator=60))
 def test_spellings_of_fractions(value, other):
     def spell(number):

@@ -91,6 +91,8 @@ class Evaluation:
                 term = self.at(name, Fraction(number), body)
                 result = plus(result, term) if kind == "sum" else times(result, term)
             return result
+        if symbols(first) | symbols(last):  # n terms are there for whole numbers n alone
+            raise Undefined
         # Whatever it is, the same series has the same terms.
         terms = [self.at(name, Fraction(number, 7), body) for number in (3, 8, 20)]
         return opaque(kind, [low, Fraction(0) if high is None else high, *terms])
@@ -143,7 +145,8 @@ def points(names: frozenset[str]) -> Iterator[dict[str, Fraction]]:
         return
     for number, (low, high) in enumerate(_RANGES + (_MIXED if len(names) > 1 else ())):
         yield {name: low + (high - low) * _share(name, number) for name in names}
-    yield {name: Fraction(2 + int(_share(name, 99) * 9)) for name in names}  # whole numbers, for n! and binomials
+    for number, high in enumerate((6, 9, 12, 4)):  # whole numbers, for sums, n! and binomials
+        yield {name: 2 + int(_share(name, 90 + number) * high) + Fraction(0) for name in names}
 
 
 @lru_cache(maxsize=4096)
@@ -228,9 +231,10 @@ def _proportional(first: Tree, second: Tree) -> bool:
             values = _value(first, point, 0), _value(second, point, 0)
             if None in values:
                 continue
-            if is_zero(values[0]) or is_zero(values[1]):
+            zeros = [is_zero(value) for value in values]
+            if any(zeros) and not all(zeros):
                 return False
-            if is_real(values[0]) and is_real(values[1]):
+            if not any(zeros) and is_real(values[0]) and is_real(values[1]):
                 ratios.append(divide(*values))
                 if not agree(ratios[0], ratios[-1]):
                     return False

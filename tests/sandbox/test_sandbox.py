@@ -58,7 +58,7 @@ def nothing_is_left(tmp_path, monkeypatch):
     yield
     wait_until(lambda: not sandboxed())
     assert os.listdir(folder) == []
-    assert len(os.listdir("/proc/self/fd")) == files
+    assert len(os.listdir("/proc/self/fd")) <= files  # fewer: one of an earlier test was collected
 
 
 def sandboxed() -> set[int]:

@@ -24,6 +24,7 @@ from swift_rlvr.math_answers.values import (
     Quantity,
     Region,
     Relation,
+    Residue,
     Sequence,
     Value,
     Words,
@@ -40,6 +41,7 @@ ENOUGH_PLACES = 12  # a decimal with so many stands for the number that it round
 _OTHER_CHOICE = re.compile(r"\([A-Z]\)|(?<![A-Za-z])[A-Z][.):](?:\s|$)")
 _IN_BASE = re.compile(r"([0-9]+)_[0-9]+")
 _ARBITRARY = re.compile(r"[CcKk](_\w+)?")
+_DEGREE = ("/", ("constant", "pi"), ("number", Fraction(180)))
 _MAX_PAIRS = 2500  # comparisons of values for two sets, each element with each; sets of plain numbers need none
 
 
@@ -54,9 +56,12 @@ def same(gold: Value, answer: Value) -> bool:
     """
     if isinstance(gold, Number) and isinstance(answer, Number):
         return _same_number(gold, answer)
+    if {type(gold), type(answer)} == {Number, Expression} and _same_angle(gold, answer):
+        return True
     if isinstance(gold, Quantity) or isinstance(answer, Quantity):
-        units = [unit_of(value) for value in (gold, answer)]
-        if different_units(*units):
+        if (angle := _same_angle(gold, answer)) is not None:
+            return angle
+        if different_units(unit_of(gold), unit_of(answer)):
             return False
         return same(without_unit(gold), without_unit(answer))
     if isinstance(gold, Choice) and isinstance(answer, Choice):
@@ -65,6 +70,10 @@ def same(gold: Value, answer: Value) -> bool:
         return gold.meaning is not None and same(gold.meaning, answer)
     if isinstance(gold, Family) or isinstance(answer, Family):
         return same_family(gold, answer)
+    if isinstance(gold, Residue) or isinstance(answer, Residue):
+        return _same_residue(gold, answer)
+    if (core := _without_conditions(gold, answer)) is not None:
+        return core
     if isinstance(gold, Relation) or isinstance(answer, Relation):
         return _same_relation(gold, answer)
     if isinstance(gold, Words) != isinstance(answer, Words):
@@ -101,6 +110,21 @@ def _alone(value: Value) -> Value:
             if first and second:
                 return Expression(("/", first, second))
     return value
+
+
+def _same_angle(gold: Value, answer: Value) -> bool | None:
+    """Whether an angle in degrees is one in radians, 60° and \\pi/3; None where not just one of them is in degrees."""
+    units = unit_of(gold), unit_of(answer)
+    if units.count("degree") != 1 or not set(units) <= {"degree", "radian", ""}:
+        return None
+    first, second = (tree_of(without_unit(value)) for value in (gold, answer))
+    if first is None or second is None:
+        return None
+    if "radian" not in units and same_value(first, second):
+        return True
+    return same_value(
+        *(("*", tree, _DEGREE) if unit == "degree" else tree for tree, unit in zip((first, second), units, strict=True))
+    )
 
 
 def _same_number(gold: Number, answer: Number) -> bool:
@@ -150,6 +174,45 @@ def _with_constants_of(gold: Tree, answer: Tree) -> Tree:
     for subscript, name in by_subscript[0].items():
         answer = _renamed(answer, name, by_subscript[1][subscript])
     return answer
+
+
+def _same_residue(gold: Value, answer: Value) -> bool:
+    if not isinstance(gold, Residue):
+        return False
+    if not isinstance(answer, Residue):  # what the gold adds may be left out
+        return (gold.name is None or is_name(gold.name)) and same(gold.value, answer)
+    if gold.name is not None and answer.name is not None and not same(gold.name, answer.name):
+        return False
+    if not same(gold.modulus, answer.modulus):
+        return False
+    numbers = [value for value in (gold.value, answer.value, gold.modulus) if isinstance(value, Number)]
+    if len(numbers) == 3 and numbers[2].value:
+        return ((numbers[0].value - numbers[1].value) / numbers[2].value).denominator == 1
+    return same(gold.value, answer.value)
+
+
+def _without_conditions(gold: Value, answer: Value) -> bool | None:
+    """The verdict where one side adds conditions on its variables, `\\frac{1}{x}, x \\neq 0`; None where none does."""
+    if isinstance(gold, Sequence) == isinstance(answer, Sequence):
+        return None
+    sequence = gold if isinstance(gold, Sequence) else answer
+    assert isinstance(sequence, Sequence)
+    if sequence.opening or len(sequence.items) < 2:
+        return None
+    core, *conditions = sequence.items
+    tree = tree_of(core.sides[-1] if isinstance(core, Relation) and _is_equality(core) else core)
+    if tree is None or not all((names := _condition_on(item)) and names <= symbols(tree) for item in conditions):
+        return None
+    return same(core, answer) if sequence is gold else same(gold, core)
+
+
+def _condition_on(value: Value) -> frozenset[str]:
+    """The variables that a condition restricts; none where the value is no condition."""
+    if isinstance(value, Region) and value.variable:
+        return frozenset((value.variable,))
+    if isinstance(value, Relation) and not _is_equality(value):
+        return frozenset().union(*(symbols(tree) for side in value.sides[:1] if (tree := tree_of(side))))
+    return frozenset()
 
 
 def _same_words(words: Value, other: Value) -> bool:
@@ -202,6 +265,8 @@ def _same_sequence(gold: Sequence, answer: Sequence) -> bool:
         if names[0] and not names[1] and len(set(names[0])) > 1:  # x = 1, y = 2: in this order
             return _same_items(gold.items, answer.items)
         return _same_set(gold.items, answer.items)
+    if all(side in (("(", ")"), ("[", "]"), ("", "")) for side in sides) and len(gold.items) > 2:
+        return _same_items(gold.items, answer.items)  # an interval has two ends: these are lists in order
     if sides[0] != sides[1] and {side[0] for side in sides} != {"(", "<"}:
         bare = next((sequence for sequence in (gold, answer) if sequence.opening in ("", "cases")), None)
         other = answer if bare is gold else gold

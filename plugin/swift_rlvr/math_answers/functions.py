@@ -29,9 +29,10 @@ def one_thread() -> Any:
 
 
 def _in_child() -> None:
-    """After a fork, another thread of the parent may hold the old lock for ever."""
+    """After a fork, another thread of the parent may hold the old lock for ever, in the middle of a function."""
     global _lock
     _lock = threading.RLock()
+    _context.dps = 120
 
 
 os.register_at_fork(after_in_child=_in_child)

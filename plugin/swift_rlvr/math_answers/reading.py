@@ -23,6 +23,7 @@ from swift_rlvr.math_answers.values import (
     Quantity,
     Region,
     Relation,
+    Residue,
     Sequence,
     Value,
     Words,
@@ -54,6 +55,8 @@ _AND = re.compile(
     r"[,;]\s*(?:\\text\{\s*(?:and|or)\s*\}|and\s|or\s)?|\s+and\s+|\\text\{\s*,?\s*and\s*\}|\\land(?![A-Za-z])"
 )
 _SPACED = re.compile(r"-?\d+(?:\.\d+)?(?:\s+-?\d+(?:\.\d+)?)+")
+_MODULUS = re.compile(r"(?:\\pmod|\(\s*(?:\\bmod|\\mod|mod)\b)\s*(\{?\s*\w+\s*\}?)\s*\)?$")
+_CONGRUENT = re.compile(r"\\equiv(?![A-Za-z])|=")
 _RELATION = re.compile(
     r"\\leq(?![A-Za-z])|\\geq(?![A-Za-z])|\\neq(?![A-Za-z])|\\approx(?![A-Za-z])|\\equiv(?![A-Za-z])|\\in(?![A-Za-z])"
     r"|\\simeq(?![A-Za-z])|\\cong(?![A-Za-z])|\\sim(?![A-Za-z])|<=|>=|!=|==|[<>=≅≃]"
@@ -73,6 +76,7 @@ _SYNONYMS = {word: group.split("|")[0] for group in (
     "yes|true", "no|false", "impossible|not possible|cannot be done") for word in group.split("|")}  # fmt: skip
 _SETS = {r"\mathbb{R}": REALS, r"\mathbb R": REALS, r"\emptyset": EMPTY, r"\{\}": EMPTY, r"\{ \}": EMPTY,
          r"\text{all real numbers}": REALS, "all real numbers": REALS}  # fmt: skip
+_EXCEPT = re.compile(r"(?:\\text\{)?\s*all real numbers except(?: for)?\s*\}?\s*(?:x\s*=)?\s*(.+)")
 _LETTERS = r"[a-zA-Z]"
 _INTEGER = re.compile(
     rf"[\s,;(]*(?:\\text\{{[\s,(]*)?(?:(?:for|where|with)\s+)?(?:(?:any|all|every|some|each)\s+)?"
@@ -178,6 +182,7 @@ def _structured(text: str, in_text: bool, depth: int) -> Value | None:
     for reader in (
         _family,
         _alternatives,
+        _residue,
         _list,
         _spaced,
         _relation,
@@ -255,6 +260,21 @@ def _list(text: str, in_text: bool, depth: int) -> Value | None:
             numbers = numbers.intersection(region.numbers)
         return Region(regions[0].variable, numbers)
     return Sequence("", "", _named_alike(_flat(items)))
+
+
+def _residue(text: str, in_text: bool, depth: int) -> Value | None:
+    r"""`x \equiv 3 \pmod 7`."""
+    match = _MODULUS.search(text)
+    if match is None or split(text, _AND) != ([text], []):
+        return None
+    modulus = _read(match[1].strip("{} "), in_text, depth + 1)
+    sides = split(text[: match.start()], _CONGRUENT)
+    if modulus is None or sides is None or len(sides[0]) > 2:
+        return _NOTHING
+    values = [_read(side, in_text, depth + 1) for side in sides[0]]
+    if any(value is None for value in values):
+        return _NOTHING
+    return Residue(values[0] if len(values) == 2 else None, values[-1], modulus) if values[-1] is not None else _NOTHING
 
 
 def _spaced(text: str, in_text: bool, depth: int) -> Value | None:
@@ -341,6 +361,9 @@ def _region_of(relation: Relation) -> Region | None:
 def _set(text: str, in_text: bool, depth: int) -> Value | None:
     if text in _SETS:
         return Region("", _SETS[text])
+    if excluded := _EXCEPT.fullmatch(text):
+        region = as_region(value) if (value := _read(r"\{" + excluded[1] + r"\}", in_text, depth + 1)) else None
+        return region and Region("", REALS.without(region.numbers))
     found = split(text, _SET_OPERATOR)
     if found is None or len(found[0]) < 2:
         return None

@@ -63,6 +63,14 @@ class Relation(NamedTuple):
     sides: tuple[Value, ...]
 
 
+class Residue(NamedTuple):
+    """`x \\equiv 3 \\pmod 7`; `name` is None where only `3 \\pmod 7` is written."""
+
+    name: Value | None
+    value: Value
+    modulus: Value
+
+
 class Region(NamedTuple):
     """The real numbers that inequalities or intervals describe."""
 
@@ -92,6 +100,7 @@ Value = (
     | Quantity
     | Approximately
     | Relation
+    | Residue
     | Region
     | Matrix
     | Family

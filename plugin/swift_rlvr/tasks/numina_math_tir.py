@@ -7,8 +7,8 @@ Rows have `problem`, `solution` and `messages`, as in AI-MO/NuminaMath-TIR (Mode
      "messages": [{"content": "How many integers ...", "role": "user"}, {"content": "Count ...", "role": "assistant"}]}
 
 `messages`, the same text as a conversation, is dropped: the prompt is the R1-Zero system prompt and the problem. The
-column `solution` for `external_accuracy` is the last box of the solution, or the last ones if they stand together, as in
-"$\boxed{1}$ and $\boxed{-2}$". Where there is no box it is empty: the row is kept, and its reward is None or, with
+column `solution` for `external_accuracy` is the last box of the solution, or the last ones if they stand together, as
+in "$\boxed{1}$ and $\boxed{-2}$". Where there is no box it is empty: the row is kept, and its reward is None or, with
 `EXTERNAL_ACCURACY_NEUTRAL_GOLD=true`, 0.5. Nothing else in a solution, such as a number in a proof, is the answer.
 """
 

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from swift_rlvr.answers import after_think, has_unclosed_answer, marked_answer
 from swift_rlvr.math_answers.comparison import same
@@ -182,3 +182,29 @@ def _compare(gold: _Gold, answer: str, marked: str) -> Reason:
     if value is not None:
         return Reason.WRONG
     return Reason.TOO_LONG if len(answer) > MAX_ANSWER_CHARS else Reason.UNREADABLE
+
+
+class MathVerifier:
+    """`grade_all` as an object, for callers of the time when it had worker processes; `close` has nothing to end.
+
+    >>> with MathVerifier() as verifier:
+    ...     [verdict.reward for verdict in verifier.grade_all(["#### 2"], ["2"])]
+    [1.0]
+    """
+
+    def __init__(self, workers: int | None = None, timeout: float | None = None, batch_timeout: float | None = None):
+        if (workers, timeout, batch_timeout) != (None, None, None):
+            warnings.warn("MathVerifier has no workers and no time limits any more", DeprecationWarning, stacklevel=2)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def grade_all(self, texts: Sequence[str | None], golds: Sequence[object]) -> list[Verdict]:
+        """Grade each completion by the gold of the same index."""
+        return grade_all(texts, golds)

@@ -15,6 +15,7 @@ unless it has twelve places; different units are not equal; of an equation both 
 
 import logging
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum

@@ -298,7 +298,7 @@ def _named_alike(items: tuple[Value, ...]) -> tuple[Value, ...]:
     if (
         isinstance(first, Relation)
         and first.operators == ("=",)
-        and not any(isinstance(item, Relation) for item in items[1:])
+        and not any(isinstance(item, (Relation, Region)) for item in items[1:])
     ):
         return (first, *(Relation(("=",), (first.sides[0], item)) for item in items[1:]))
     return items

@@ -7,7 +7,7 @@ from swift_rlvr.math_answers.reading import read
 from swift_rlvr.math_answers.values import Number, Value, Words
 
 _SEGMENT = re.compile(r"\$\$(.+?)\$\$|\$([^$]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
-_NUMERAL = re.compile(r"(?<![\w{^.])\d+(?:[.,]\d+)*(?:/\d+)?")
+_NUMERAL = re.compile(r"(?<![\w{^.!])\d+(?:[.,]\d+)*(?:/\d+)?")
 _NO_PROSE = re.compile(r"[^A-Za-z\s.,:;!*_\"'\u0080-\uffff]|(?<![A-Za-z'])(?![aAI](?![A-Za-z]))[A-Za-z](?![A-Za-z'])")
 _STATEMENT = re.compile(
     r"=|\b(?:is|are|was|were|equals?|gives?|makes?|total|has|have|needs?|costs?|sold|earns?|gets?)\b:?", re.IGNORECASE
@@ -22,7 +22,7 @@ _OR = re.compile(r"\bor\b")
 _IN_ALL = re.compile(
     r"\s+(?:in all|in total|altogether|total|left|over|now|together|as well|each|per person)\s*$", re.IGNORECASE
 )
-_WORD = re.compile(r"(?<![\\A-Za-z])(?<!\\begin\{)(?<!\\end\{)[A-Za-z]{3,}")
+_WORD = re.compile(r"(?<![\\A-Za-z])(?<!\\begin\{)(?<!\\end\{)[A-Za-z][a-z]{2,}")
 _LABEL = re.compile(r"[*_]*[A-Z][A-Za-z' ]{1,40}[*_]*\s*[:=]\s*[*_]*\s*")
 _ANSWER = re.compile(
     r"(?P<before>[^\n.!?。]*?)(?:\banswers?\b|答案|结果)\s*(?P<verb>(?:\*\*)?\s*(?:is|are|was|:|=|：|是|为)(?:\s*[:：])?(?:\*\*)?)\s*(?P<rest>[^\n]*)",

@@ -46,6 +46,14 @@ ONCE_SLOW = [
     r"\text{ cm}" * 200, r"5\text{ " + "c" * 1900 + "}", "5 " + "square " * 280, "5 " + "ab-" * 600, "2^{" * 600,
     "{" * 1000 + "}" * 1000, "12:30 p.m. " * 180, "2024-01-15" * 200, "ABCDEF_" * 285, "1e999" * 400,
     r"1.\overline" * 180, "5" + " " * 1998 + "x", "5" + "0" * 390 + " million" * 150, "Answer: $" * 220]  # fmt: skip
+MEGABYTE = 1_000_000
+MEGABYTES = [
+    "x" * MEGABYTE, "(" * MEGABYTE, r"\boxed{" * (MEGABYTE // 7), "<answer>" * (MEGABYTE // 8), "<think>" * 140_000,
+    "{" * MEGABYTE, "<answer>" + "9" * MEGABYTE + "</answer>", r"\boxed{" + "{" * 400_000 + "}" * 400_000 + "}",
+    "####" * (MEGABYTE // 4), "\n####" * (MEGABYTE // 5), "answer is " * (MEGABYTE // 10),
+    "Answer: $" * (MEGABYTE // 9), "答案" * (MEGABYTE // 2), r"\boxed{5}" * (MEGABYTE // 9) + r"\boxed{",
+    r"\boxed{5}, \boxed{6} and " * (MEGABYTE // 24), "5\n" * (MEGABYTE // 2), "</think>" * (MEGABYTE // 8),
+    "\\" * MEGABYTE]  # fmt: skip
 
 
 def single():
@@ -58,6 +66,11 @@ def single():
 def long():
     for number, bit in enumerate(BITS):
         yield FORMS[number % len(FORMS)] % (bit * (200_000 // len(bit))), "5"
+
+
+def megabytes():
+    for text in MEGABYTES:
+        yield text, "7"
 
 
 def pairs():
@@ -86,10 +99,14 @@ def grade_all_within_the_limit(family):
     signal.signal(signal.SIGXCPU, too_long)
     resource.setrlimit(resource.RLIMIT_CPU, (100, 110))  # the second one kills where Python's code does not run
     for text, gold in family():
-        assert grade(text, gold).reason is not Reason.ERROR, (text[:60], gold[:60])
+        verdict = grade(text, gold)
+        assert verdict.reason is not Reason.ERROR, (text[:60], gold[:60])
+        assert verdict.reward != 1.0 or family is not megabytes, text[:60]
 
 
-@pytest.mark.parametrize("family", [single, long, pairs, golds, expressions], ids=lambda family: family.__name__)
+@pytest.mark.parametrize(
+    "family", [single, long, megabytes, pairs, golds, expressions], ids=lambda family: family.__name__
+)
 def test_hostile_texts_end(family, capfd):
     child = multiprocessing.get_context("fork").Process(target=grade_all_within_the_limit, args=(family,))
     child.start()

@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterable
 from collections.abc import Sequence as Items
 from fractions import Fraction
+from math import gcd
 
 from swift_rlvr.math_answers import numeric
 from swift_rlvr.math_answers.families import same_family
 from swift_rlvr.math_answers.functions import is_real, near
 from swift_rlvr.math_answers.numeric import constant_value, proportional, same_value, symbols
 from swift_rlvr.math_answers.parser import Tree
+from swift_rlvr.math_answers.sets import REALS
 from swift_rlvr.math_answers.units import different_units
 from swift_rlvr.math_answers.values import (
     Approximately,
@@ -91,6 +93,7 @@ def same(gold: Value, answer: Value) -> bool:
     if isinstance(gold, Sequence) or isinstance(answer, Sequence):
         return (
             _alone(gold) is not gold
+            and not _is_time(gold)
             and same(_alone(gold), answer)
             or _alone(answer) is not answer
             and same(gold, _alone(answer))
@@ -110,6 +113,16 @@ def _alone(value: Value) -> Value:
             if first and second:
                 return Expression(("/", first, second))
     return value
+
+
+def _is_time(value: Value) -> bool:
+    """Whether it is 3:30 rather than a ratio: golds give ratios in lowest terms."""
+    if not isinstance(value, Sequence) or value.opening != ":" or len(value.items) != 2:
+        return False
+    hours, minutes = (item.value if isinstance(item, Number) else None for item in value.items)
+    if hours is None or minutes is None or hours.denominator != 1 or minutes.denominator != 1:
+        return False
+    return 0 <= hours < 24 and 10 <= minutes < 60 and gcd(int(hours), int(minutes)) > 1
 
 
 def _same_angle(gold: Value, answer: Value) -> bool | None:
@@ -163,16 +176,16 @@ def _same_expression(gold: Value, answer: Value) -> bool:
 
 
 def _with_constants_of(gold: Tree, answer: Tree) -> Tree:
-    """The answer with its arbitrary constants named as in the gold: `+ c` as `+ C`, `c_1` as `C_1`."""
+    """The answer with its arbitrary constants, beside a variable, named as in the gold: `+ c` as `+ C`."""
     names = symbols(gold), symbols(answer)
     wanted, present = names[0] - names[1], names[1] - names[0]
-    if not wanted or len(wanted) != len(present) or not all(map(_ARBITRARY.fullmatch, wanted | present)):
+    if not wanted or wanted == names[0] or not all(map(_ARBITRARY.fullmatch, wanted | present)):
         return answer
-    by_subscript = [{name[1:]: name for name in side} for side in (present, wanted)]
-    if by_subscript[0].keys() != by_subscript[1].keys() or len(by_subscript[0]) != len(present):
+    old, new = ({name.lower(): name for name in side} for side in (present, wanted))
+    if old.keys() != new.keys() or len(old) != len(present) or len(new) != len(wanted):
         return answer
-    for subscript, name in by_subscript[0].items():
-        answer = _renamed(answer, name, by_subscript[1][subscript])
+    for name in old:
+        answer = _renamed(answer, old[name], new[name])
     return answer
 
 
@@ -225,6 +238,8 @@ def _same_words(words: Value, other: Value) -> bool:
         return len(letters) == len(other.items) and sorted(words.text) == sorted(letters)
     if words.text == "no solution":
         return isinstance(other, Region) and not other.numbers.pieces
+    if words.text in ("all real numbers", "all reals", "real numbers", "any real number"):
+        return isinstance(other, Region) and other.numbers.equals(REALS)
     return not words.marked and _same_expression(words, other)
 
 
@@ -259,7 +274,8 @@ def rounds_to(value: numeric.Value, number: Number) -> bool:
 def _same_sequence(gold: Sequence, answer: Sequence) -> bool:
     sides = (gold.opening, gold.closing), (answer.opening, answer.closing)
     if gold.opening == ":" or answer.opening == ":":
-        return sides[0] == sides[1] and _same_ratio(gold.items, answer.items)
+        same_ratio = _same_items if _is_time(gold) else _same_ratio
+        return sides[0] == sides[1] and same_ratio(gold.items, answer.items)
     if all(side in (("{", "}"), ("", ""), ("cases", "")) for side in sides):
         names = [_names(sequence.items) for sequence in (gold, answer)]
         if names[0] and not names[1] and len(set(names[0])) > 1:  # x = 1, y = 2: in this order

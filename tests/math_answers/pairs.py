@@ -951,6 +951,18 @@ PAIRS = [
     (r"t \ge 18\sqrt{5}", r"\boxed{18\sqrt{5} \le t}", 1.0, "an inequality for t turned round"),
     (r"5 \text{ if } n \text{ is even}", r"\boxed{5}", None, "a condition is no unit"),
     (r"2 \text{ if } x \text{ is odd}", r"\boxed{2 \text{ otherwise}}", None, "nor is another one"),
+    # --- ordinals, about in words, choices, bases
+    (r"9^{\text{th}}", r"\boxed{9}", 1.0, "an ordinal in the gold"),
+    ("9", r"\boxed{9th}", 1.0, "an ordinal in the answer"),
+    ("9", r"\boxed{8th}", 0.0, "another ordinal"),
+    ("about 13.4", r"\boxed{13.4}", 1.0, "about in words"),
+    ("about 13.4", r"\boxed{13.42}", 1.0, "more digits that round to it"),
+    ("about 13.4", r"\boxed{13.5}", 0.0, "another rounded value"),
+    ("13.4", r"\boxed{about 13.4}", 0.0, "about is not exactly, in words"),
+    ("K: 4 hr, S: 9 hr", r"\boxed{K: 5 hr}", 0.0, "names before colons are no choices"),
+    (r"\cos(0)=1, \sin(0)=0", r"\boxed{1, 0}", 1.0, "the values of two statements in their order"),
+    (r"\cos(0)=1, \sin(0)=0", r"\boxed{0, 1}", 0.0, "the values of two statements in another order"),
+    ("52", r"\boxed{52_8}", 0.0, "a base that the gold has not"),
     # --- golds that cannot be graded
     (None, r"\boxed{5}", None, "no gold"),
     ("", r"\boxed{5}", None, "empty gold"),

@@ -12,7 +12,7 @@ from swift_rlvr.cli.dataset import DATASET, HubIsHf
 from swift_rlvr.cli.render import table
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation import summary as summaries
-from swift_rlvr.jsonl import read_json, write_json
+from swift_rlvr.jsonl import read_json, read_jsonl, write_json
 
 
 def evaluate(
@@ -48,10 +48,22 @@ def compare(
     after: Annotated[Path, typer.Argument(help="The same after training.")],
     out: Annotated[Path | None, typer.Option(help="A .json file for both and their differences.")] = None,
 ) -> None:
-    """Show two evaluations side by side."""
+    """Show two evaluations side by side, and whether they differ by more than chance.
+
+    For that both have to be folders with records.jsonl, of the same tasks.
+    """
+    from swift_rlvr.evaluation import paired
+
     console = Console(highlight=False)
     comparison = summaries.compare(_read_summary(before), _read_summary(after))
+    files = [folder / "records.jsonl" for folder in (before, after)]
+    if all(file.is_file() for file in files):
+        comparison["paired"] = paired.paired(*([record for _, record in read_jsonl(file)] for file in files))
     _print_table(console, "Held-out tasks", ("", "before", "after"), summaries.comparison_table(comparison))
+    if comparison.get("paired"):
+        console.print(paired.in_words(comparison["paired"]), soft_wrap=True)
+    elif "paired" in comparison:
+        console.print(Text.assemble(("note:", "yellow"), " the two are not of the same tasks"), soft_wrap=True)
     for name, (first, second) in comparison["different_settings"].items():
         note = f" {name} differs: {first!r} before, {second!r} after"
         console.print(Text.assemble(("note:", "yellow"), note), soft_wrap=True)

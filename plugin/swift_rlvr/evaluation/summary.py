@@ -40,7 +40,8 @@ def summarize(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The figures of one evaluation.
 
     `success` is the mean reward of 1.0 over the graded tasks, each task counting once however many samples it has, and
-    its interval counts tasks, not samples: samples of one task are not independent.
+    its interval counts tasks, not samples: samples of one task are not independent. `strict` is the same with the
+    format demanded too.
 
     >>> record = {"index": 0, "reward": 1.0, "format": True, "reason": "correct", "tokens": 7, "finish": "stop"}
     >>> summarize([record])["success"]
@@ -49,9 +50,11 @@ def summarize(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     if not records:
         raise ValueError("expected at least one record")
     by_task: dict[int, list[bool]] = defaultdict(list)
+    strict: dict[int, list[bool]] = defaultdict(list)
     for record in records:
         if record["reward"] is not None:
             by_task[record["index"]].append(record["reward"] == 1.0)
+            strict[record["index"]].append(record["reward"] == 1.0 and record["format"])
     samples = min(map(len, by_task.values()), default=0)
     ks = [k for k in (2**power for power in range(20)) if k <= samples]
     success = _mean([_mean(right) for right in by_task.values()]) if by_task else None
@@ -62,6 +65,7 @@ def summarize(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "ungraded": sum(record["reward"] is None for record in records),
         "success": success,
         "success_interval": None if success is None else list(wilson(success, len(by_task))),
+        "strict": _mean([_mean(right) for right in strict.values()]) if strict else None,
         "pass_at_k": {str(k): _mean([pass_at_k(len(right), sum(right), k) for right in by_task.values()]) for k in ks},
         "format": _mean([record["format"] for record in records]),
         "mean_tokens": _mean([record["tokens"] for record in records]),
@@ -84,6 +88,7 @@ def comparison_table(comparison: Mapping[str, Any]) -> list[tuple[str, ...]]:
     rows = [
         ("tasks", *(f"{side['tasks']}" for side in sides)),
         ("success", *map(_success, sides)),
+        *_strict(sides),
         ("format", *(f"{side['format']:.3f}" for side in sides)),
         ("mean length in tokens", *(f"{side['mean_tokens']:.0f}" for side in sides)),
         ("cut off at the longest length", *(f"{side['cut_off']:.3f}" for side in sides)),
@@ -99,6 +104,11 @@ def comparison_table(comparison: Mapping[str, Any]) -> list[tuple[str, ...]]:
         if max(shares) >= 0.01:
             rows.append((f"reason: {reason}", *(f"{share:.1%}" for share in shares)))
     return rows
+
+
+def _strict(sides: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    values = [side.get("strict") for side in sides]  # None where nothing was graded
+    return [("success with format", *(f"{value:.3f}" for value in values))] if None not in values else []
 
 
 def _success(summary: Mapping[str, Any]) -> str:

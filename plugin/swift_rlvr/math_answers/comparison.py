@@ -79,6 +79,8 @@ def same(gold: Value, answer: Value) -> bool:
     if isinstance(gold, Relation) or isinstance(answer, Relation):
         return _same_relation(gold, answer)
     if isinstance(gold, Words) != isinstance(answer, Words):
+        if isinstance(gold, Words) and (based := _IN_BASE.fullmatch(gold.text)):  # what the gold adds may be left out
+            return isinstance(answer, Number) and not answer.unit and str(answer.value) == based[1]
         return _same_words(*((gold, answer) if isinstance(gold, Words) else (answer, gold)))
     if isinstance(gold, Region) or isinstance(answer, Region):
         return _same_region(gold, answer)
@@ -229,10 +231,8 @@ def _condition_on(value: Value) -> frozenset[str]:
 
 
 def _same_words(words: Value, other: Value) -> bool:
-    """Words and a value of another kind: 1101_2 may be written as 1101, and the empty set in words."""
+    """Words and a value of another kind: several choices, and sets in words."""
     assert isinstance(words, Words)
-    if based := _IN_BASE.fullmatch(words.text):
-        return isinstance(other, Number) and not other.unit and str(other.value) == based[1]
     if isinstance(other, Sequence) and other.opening in ("", "{"):  # AC for A, C
         letters = [item.letter.lower() for item in other.items if isinstance(item, Choice)]
         return len(letters) == len(other.items) and sorted(words.text) == sorted(letters)
@@ -277,9 +277,9 @@ def _same_sequence(gold: Sequence, answer: Sequence) -> bool:
         same_ratio = _same_items if _is_time(gold) else _same_ratio
         return sides[0] == sides[1] and same_ratio(gold.items, answer.items)
     if all(side in (("{", "}"), ("", ""), ("cases", "")) for side in sides):
-        names = [_names(sequence.items) for sequence in (gold, answer)]
-        if names[0] and not names[1] and len(set(names[0])) > 1:  # x = 1, y = 2: in this order
-            return _same_items(gold.items, answer.items)
+        lefts = [_left_sides(sequence.items) for sequence in (gold, answer)]
+        if lefts[0] and not lefts[1] and any(left != lefts[0][0] for left in lefts[0]):
+            return _same_items(gold.items, answer.items)  # x = 1, y = 2: in this order
         return _same_set(gold.items, answer.items)
     if all(side in (("(", ")"), ("[", "]"), ("", "")) for side in sides) and len(gold.items) > 2:
         return _same_items(gold.items, answer.items)  # an interval has two ends: these are lists in order
@@ -294,15 +294,16 @@ def _same_sequence(gold: Sequence, answer: Sequence) -> bool:
     return _same_items(gold.items, answer.items)
 
 
+def _left_sides(items: tuple[Value, ...]) -> list[Value]:
+    """What stands left of `=` in each item; nothing where an item is no equation."""
+    lefts = [item.sides[0] for item in items if isinstance(item, Relation) and item.operators == ("=",)]
+    return lefts if len(lefts) == len(items) else []
+
+
 def _names(items: tuple[Value, ...]) -> list[str]:
     """The variables of `x = 1, y = 2`; none where an item is something else."""
-    names = []
-    for item in items:
-        name = name_of(item.sides[0]) if isinstance(item, Relation) and item.operators == ("=",) else ""
-        if not name:
-            return []
-        names.append(name)
-    return names
+    names = [name_of(left) for left in _left_sides(items)]
+    return names if all(names) else []
 
 
 def _same_items(gold: tuple[Value, ...], answer: tuple[Value, ...]) -> bool:

@@ -21,6 +21,7 @@ _SCIENTIFIC = re.compile(
 _RATE = re.compile(r"\s*/|\s+(?:per|an?)\s")
 _CURRENCY = re.compile(r"([+-]?)\s*(?:US)?[$€£¥₹]\s*")
 _POWER = re.compile(r"([+-]?)(\d{1,4})\s*\^\s*(?:\{\s*([+-]?\d{1,2})\s*\}|(\d+))")
+_ORDINAL = re.compile(r"(\d{1,9})\s*(?:\^\s*)?\{?\s*(?:st|nd|rd|th)\s*\}?")  # 9th, 9^{\text{th}}
 _SCALES = {" thousand": 10**3, " million": 10**6, " billion": 10**9, " trillion": 10**12}
 _ONE_TO_NINETEEN = """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
@@ -53,6 +54,8 @@ def number_in_words(text: str) -> int | None:
 
 
 def read_number(text: str) -> Number | None:
+    if ordinal := _ORDINAL.fullmatch(text):
+        return Number(Fraction(ordinal[1]))
     unit = ""
     if currency := _CURRENCY.match(text):
         text, unit = currency[1] + text[currency.end() :], "dollar"

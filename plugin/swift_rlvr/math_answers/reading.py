@@ -43,7 +43,7 @@ _LEAD_IN = re.compile(
 )
 _INFINITY = re.compile(r"([+-]?)\s*\\infty")
 _CHOICE = re.compile(r"(\(\s*)?([A-Za-z])(\s*\)|[.:)])?")
-_CHOICE_AND_MORE = re.compile(r"(?:\(([A-Z])\)\s*|([A-Z])[.):]\s+)(?=[^\s,;/|&])(?!(?:and|or)\b)")
+_CHOICE_AND_MORE = re.compile(r"(?:\(([A-H])\)\s*|([A-H])[.):]\s+)(?=[^\s,;/|&])(?!(?:and|or)\b)")
 _WRITTEN = re.compile(
     r"(?P<base>[0-9A-F]+_\{?\d+\}?)|(?P<date>\d{4}-\d\d-\d\d)|(?P<time>\d{1,2}:\d\d\s*[AaPp]\.?\s?[Mm]\.?)"
 )
@@ -55,6 +55,10 @@ _AND = re.compile(
     r"[,;]\s*(?:\\text\{\s*(?:and|or)\s*\}|and\s|or\s)?|\s+and\s+|\\text\{\s*,?\s*and\s*\}|\\land(?![A-Za-z])"
 )
 _SPACED = re.compile(r"-?\d+(?:\.\d+)?(?:\s+-?\d+(?:\.\d+)?)+")
+_ABOUT = re.compile(
+    r"\\approx(?![A-Za-z])|\\sim(?![A-Za-z])|≅|(?:\\text\{\s*)?(?:about|approximately|approx\.?|roughly)(?:\s*\}|\s)",
+    re.IGNORECASE,
+)
 _MODULUS = re.compile(r"(?:\\pmod|\(\s*(?:\\bmod|\\mod|mod)\b)\s*(\{?\s*\w+\s*\}?)\s*\)?$")
 _CONGRUENT = re.compile(r"\\equiv(?![A-Za-z])|=")
 _RELATION = re.compile(
@@ -498,7 +502,7 @@ def _cases(text: str, in_text: bool, depth: int) -> Value | None:
 
 
 def _approximate(text: str, in_text: bool, depth: int) -> Value | None:
-    match = re.match(r"\\approx(?![A-Za-z])|\\sim(?![A-Za-z])|≅", text)
+    match = _ABOUT.match(text)
     if match is None:
         return None
     value = _read(text[match.end() :], in_text, depth + 1)

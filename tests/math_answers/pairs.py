@@ -951,6 +951,9 @@ PAIRS = [
     (r"t \ge 18\sqrt{5}", r"\boxed{18\sqrt{5} \le t}", 1.0, "an inequality for t turned round"),
     (r"5 \text{ if } n \text{ is even}", r"\boxed{5}", None, "a condition is no unit"),
     (r"2 \text{ if } x \text{ is odd}", r"\boxed{2 \text{ otherwise}}", None, "nor is another one"),
+    # --- a sum that runs over i
+    (r"\sum_{i=1}^{n} i", r"\boxed{\frac{n(n+1)}{2}}", 1.0, "i is the variable of the sum"),
+    (r"\sum_{i=1}^{n} i", r"\boxed{ni}", 0.0, "and not the imaginary unit"),
     # --- ordinals, about in words, choices, bases
     (r"9^{\text{th}}", r"\boxed{9}", 1.0, "an ordinal in the gold"),
     ("9", r"\boxed{9th}", 1.0, "an ordinal in the answer"),

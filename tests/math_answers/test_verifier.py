@@ -152,17 +152,17 @@ def test_a_mistake_of_ours_is_an_error_with_a_traceback_and_no_reward(broken, mo
     monkeypatch.setattr(verifier, broken, fail)
     with caplog.at_level(logging.ERROR):
         assert grade(r"\boxed{6}", "5") == (None, Reason.ERROR, "6", "boxed", "5")
-    assert "a mistake" in caplog.text and "'6'" in caplog.text and "'5'" in caplog.text
+    assert "a mistake" in caplog.text and "boxed{6}" in caplog.text and "'5'" in caplog.text
     assert grade(r"\boxed{5}", "5").reward == 1.0  # written alike: nothing is read
 
 
-def test_a_mistake_of_ours_in_a_gold_is_logged(monkeypatch, caplog):
+def test_a_mistake_of_ours_in_a_gold_is_no_bad_gold(monkeypatch, caplog):
     def fail(*_):
         raise KeyError("a mistake")
 
     monkeypatch.setattr(verifier, "read", fail)
     with caplog.at_level(logging.ERROR):
-        assert grade(r"\boxed{6}", "a gold of this test alone").reward is None
+        assert grade(r"\boxed{6}", "a gold of this test alone") == (None, Reason.ERROR, None, None, None)
     assert "a mistake" in caplog.text and "a gold of this test alone" in caplog.text
 
 

@@ -78,7 +78,7 @@ def test_an_error_of_ours_is_no_verdict_on_the_answer(reward, monkeypatch, caplo
     monkeypatch.setattr(verifier, "same", lambda gold, answer: 1 / 0)
     assert reward([r"\boxed{6}"], solution=["5"]) == [None]
     assert reward.grades([r"\boxed{6}"], solution=["5"])[0].reason == "error"
-    assert "please report this: answer '6', gold '5'" in caplog.text and "ZeroDivisionError" in caplog.text
+    assert "gold ...'5'" in caplog.text and "please report this" in caplog.text and "ZeroDivisionError" in caplog.text
 
 
 def test_a_list_of_golds_means_any_of_them_only_if_the_settings_say_so(reward):

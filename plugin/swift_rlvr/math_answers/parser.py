@@ -45,34 +45,10 @@ _ENGLISH_WORDS = """
     or if is to of in at as on an no by so we it the and for are not but
 """
 ENGLISH = frozenset(_ENGLISH_WORDS.split())
-KNOWN = (
-    _GREEK
-    | _NAMED
-    | _DECORATIONS
-    | frozenset(
-        [
-            "frac",
-            "sqrt",
-            "binom",
-            "lfloor",
-            "rfloor",
-            "lceil",
-            "rceil",
-            "sum",
-            "prod",
-            "int",
-            "lim",
-            "cdot",
-            "times",
-            "div",
-            "pm",
-            "mp",
-            "ast",
-            "langle",
-            "rangle",
-        ]
-    )
-)
+_OTHER_COMMANDS = """
+    frac sqrt binom lfloor rfloor lceil rceil sum prod int lim cdot times div pm mp ast langle rangle
+"""
+KNOWN = _GREEK | _NAMED | _DECORATIONS | frozenset(_OTHER_COMMANDS.split())
 _CLOSING = {"(": ")", "[": "]", "{": "}", r"\{": r"\}"}
 ZERO, ONE = ("number", Fraction(0)), ("number", Fraction(1))
 
@@ -439,8 +415,10 @@ class _Parser:
         body = self.product() if name in ("sum", "prod") else self.sum()
         variable, equals, start = below.partition("=")
         first, last = (read_expression(text) for text in (start, above))
-        if name in ("sum", "prod") and equals and first and last and variable.strip():
-            return self.node(name, ("symbol", variable.strip()), first, last, body)
+        variable = variable.strip()
+        if name in ("sum", "prod") and equals and first and last and variable:
+            body = _as_variable(body, variable)
+            return self.node(name, ("symbol", variable), first, last, body)
         return self.node("call", f"{name} {below} {above}", body)
 
     def function(self, name: str) -> Tree:
@@ -479,6 +457,13 @@ class _Parser:
             elif not (kind == "command" and value in ("frac", "sqrt") and result[0] in ("number", "constant")):
                 return result
             result = self.node("*", result, self.factor())
+
+
+def _as_variable(tree: Tree, name: str) -> Tree:
+    r"""The tree with i or e as the variable that a sum runs over."""
+    if tree == ("constant", name):
+        return ("symbol", name)
+    return (tree[0], *(_as_variable(part, name) if isinstance(part, tuple) else part for part in tree[1:]))
 
 
 def _number(text: str) -> Fraction:

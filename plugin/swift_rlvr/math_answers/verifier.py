@@ -105,19 +105,21 @@ def grade(text: str | None, solution: object) -> Verdict:
     >>> str(grade(r"so \\boxed{\\sqrt{8}}", r"2\\sqrt{2}").reason), str(grade(r"\\boxed{3}", "$4$").reason)
     ('correct', 'wrong answer')
     """
-    gold = read_gold(solution)
-    if gold is None:
-        return Verdict(None, Reason.BAD_GOLD)
-    found = _find_answer(text)
-    if isinstance(found, Reason):
-        return Verdict(found.reward, found, gold=gold.text)
-    marked, answer = found
+    marked = answer = gold_text = None
     try:
-        reason = _compare(gold, answer, marked)
-    except Exception:
-        logger.exception("please report this: answer %r, gold %r", answer[:500], gold.text[:500])
+        gold = read_gold(solution)
+        if gold is None:
+            return Verdict(None, Reason.BAD_GOLD)
+        gold_text = gold.text
+        found = _find_answer(text)
+        if isinstance(found, Reason):
+            return Verdict(found.reward, found, gold=gold_text)
+        marked, answer = found
+        reason = _compare(gold, answer)
+    except Exception:  # a mistake of ours: neither the model nor the gold is charged with it
+        logger.exception("please report this: completion ...%r, gold ...%r", (text or "")[-500:], str(solution)[-500:])
         reason = Reason.ERROR
-    return Verdict(reason.reward, reason, answer, marked, gold.text)
+    return Verdict(reason.reward, reason, answer, marked, gold_text)
 
 
 def read_gold(solution: object) -> _Gold | None:
@@ -141,14 +143,10 @@ def _read_gold(solution: str) -> _Gold | None:
     plain_text = plain(text) if len(text) <= MAX_CHARS else text
     if not plain_text.strip("$"):
         return None
-    try:
-        value = read(text)
-        in_sentence = value is None
-        if value is None:
-            value = stated_value(text, only=True)
-    except Exception:
-        logger.exception("please report this: gold %r", text[:500])
-        return None
+    value = read(text)
+    in_sentence = value is None
+    if value is None:
+        value = stated_value(text, only=True)
     return _Gold(text, value, plain_text, in_sentence and value is not None)
 
 
@@ -164,7 +162,7 @@ def _find_answer(text: str | None) -> Reason | tuple[str, str]:
     return Reason.NO_ANSWER if answer is None else ("text", answer)
 
 
-def _compare(gold: _Gold, answer: str, marked: str) -> Reason:
+def _compare(gold: _Gold, answer: str) -> Reason:
     if not answer:
         return Reason.EMPTY_ANSWER
     if len(answer) > MAX_CHARS:

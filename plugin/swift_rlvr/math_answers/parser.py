@@ -50,7 +50,7 @@ _OTHER_COMMANDS = """
 """
 KNOWN = _GREEK | _NAMED | _DECORATIONS | frozenset(_OTHER_COMMANDS.split())
 _CLOSING = {"(": ")", "[": "]", "{": "}", r"\{": r"\}"}
-ZERO, ONE = ("number", Fraction(0)), ("number", Fraction(1))
+_ONE, _MINUS_ONE = ("number", Fraction(1)), ("number", Fraction(-1))
 
 
 class Unreadable(ValueError):
@@ -161,7 +161,7 @@ class _Parser:
         sign = self.take("+", "-", "pm", "mp")
         if sign in ("pm", "mp"):
             return self.node("*", ("pm", 1 if sign == "pm" else -1), self.product())
-        return self.node("*", ("number", Fraction(-1)), self.product()) if sign == "-" else self.product()
+        return self.node("*", _MINUS_ONE, self.product()) if sign == "-" else self.product()
 
     def product(self) -> Tree:
         result = self.factor()
@@ -194,7 +194,7 @@ class _Parser:
 
     def signed_factor(self) -> Tree:
         if self.take("-"):
-            return self.node("*", ("number", Fraction(-1)), self.factor())
+            return self.node("*", _MINUS_ONE, self.factor())
         return self.factor()
 
     def starts_factor(self) -> bool:
@@ -232,7 +232,7 @@ class _Parser:
         if kind == "sign" and value in "+-":
             self.place += 1
             exponent = self.factor()
-            return self.node("*", ("number", Fraction(-1)), exponent) if value == "-" else exponent
+            return self.node("*", _MINUS_ONE, exponent) if value == "-" else exponent
         exponent = self.argument(whole_number=True)
         if self.peek()[1] in ("^", "**"):
             self.place += 1
@@ -427,7 +427,7 @@ class _Parser:
             base = self.argument()
         if self.take("^"):
             exponent = self.exponent()
-            if exponent == ("*", ("number", Fraction(-1)), ONE) and name in _INVERSES:
+            if exponent == ("*", _MINUS_ONE, _ONE) and name in _INVERSES:
                 name, exponent = _INVERSES[name], None
         if name == "log" and self.take("_"):
             base = self.argument()
@@ -443,7 +443,7 @@ class _Parser:
         if self.peek()[1] in ("(", "[") and self.peek()[0] == "sign":
             return self.group()
         if self.take("-"):
-            return self.node("*", ("number", Fraction(-1)), self.function_argument())
+            return self.node("*", _MINUS_ONE, self.function_argument())
         result = self.factor()
         while True:
             kind, value = self.peek()

@@ -8,7 +8,7 @@
 # Hardware: the recipe of scripts/configs that fits: countdown_1gpu_24gb, countdown_1gpu_80gb, countdown_2gpu,
 # countdown_3gpu (the Countdown experiment), countdown_4gpu, countdown_8gpu; without a GPU countdown_cpu, the same programs
 # with the tiny model on two CPU cores. Flags override the recipe.
-# Variables: MODEL, DATASET, OUTPUT, HOST and PORT of the server, SYNC_PORT (51216, carries the weights to it),
+# Variables: MODEL, DATASET, OUTPUT, HOST and PORT of the server, SYNC_PORT (29516, carries the weights to it),
 # ROLLOUT_GPUS, TRAIN_GPUS, PROCESSES (without a GPU), START_SERVER=0 (use a server that already runs on HOST:PORT),
 # SERVER_TIMEOUT (seconds), RESUME=1 (go on from the last whole checkpoint), RESTARTS (how often a server that died is
 # started again), VERBOSE=1 (show what the programs print), WANDB_API_KEY (report to wandb), DRY_RUN=1 (print the plan and

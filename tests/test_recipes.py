@@ -87,7 +87,7 @@ EXPERIMENT = {
 # What our recipe says beside it: processes, ms-swift's defaults, our rewards, what is logged, TensorBoard for wandb.
 BESIDE = {
     "ENV": {"NPROC_PER_NODE": 2},
-    "vllm_server_group_port": 51216,
+    "vllm_server_group_port": 29516,
     "max_steps": -1,
     "add_version": False,
     "external_plugins": "plugin/rlvr_plugin.py",
@@ -124,7 +124,7 @@ CHANGES = {
     },
     "countdown_two_servers": {
         **{"vllm_server_host": ["10.0.0.2", "10.0.0.3"], "vllm_server_port": [8000, 8000]},
-        "vllm_server_group_port": [51216, 51216],
+        "vllm_server_group_port": [29516, 29516],
     },
     "countdown_2nodes": {
         **{"ENV": {"NPROC_PER_NODE": 4, "NNODES": 2}, "gradient_accumulation_steps": 2, "vllm_data_parallel_size": 4},

@@ -1,9 +1,13 @@
 """Addresses that only this machine can reach, and ports that can be used."""
 
 import ipaddress
+import random
 import socket
+from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
+EPHEMERAL_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+FIRST_PORT = 10_000
 
 
 def is_loopback(host: str) -> bool:
@@ -19,9 +23,20 @@ def is_loopback(host: str) -> bool:
 
 
 def free_port() -> int:
-    """A TCP port that is free on the loopback interface now."""
-    with socket.create_server((LOOPBACK, 0)) as server:
-        return int(server.getsockname()[1])
+    """A TCP port that is free now, and that the system gives to no outgoing connection before it is used."""
+    ports = range(FIRST_PORT, _first_ephemeral_port())
+    for port in random.SystemRandom().sample(ports, len(ports)):
+        if not is_held(port):
+            return port
+    raise OSError(f"no port from {ports[0]} to {ports[-1]} is free")
+
+
+def _first_ephemeral_port() -> int:
+    """Where the ports begin that the system gives to outgoing connections; such a one can be lost to any of them."""
+    try:
+        return max(int(EPHEMERAL_PORTS.read_text().split()[0]), FIRST_PORT + 1000)
+    except (OSError, ValueError, IndexError):
+        return 32_768  # Linux's default
 
 
 def is_free(port: int) -> bool:

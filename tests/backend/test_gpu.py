@@ -217,8 +217,8 @@ def test_the_weights_port_is_opened_where_the_server_listens(server, sync):
         connections=[SimpleNamespace(send=sent.append)],
     )
     patched = replacements.loopback_sync(inspect.unwrap(SwiftRolloutDeploy.init_communicator))
-    asyncio.run(patched(deploy, InitCommunicatorRequest(host="0.0.0.0", port=51216, world_size=2)))
-    assert [message["kwargs"]["args"] for message in sent] == [(sync, 51216, 2)]
+    asyncio.run(patched(deploy, InitCommunicatorRequest(host="0.0.0.0", port=29516, world_size=2)))
+    assert [message["kwargs"]["args"] for message in sent] == [(sync, 29516, 2)]
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])

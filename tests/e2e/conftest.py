@@ -19,15 +19,11 @@ from pathlib import Path
 import psutil
 import pytest
 import requests
+from swift_rlvr.network import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 BACKEND = (sys.executable, "-m", "swift_rlvr.backend")
 TRAIN = (sys.executable, "-m", "swift_rlvr.cli", "train")
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 def is_listening(port: int) -> bool:

@@ -26,6 +26,7 @@ from swift_rlvr.launch.checks.rewards import built_in
 from swift_rlvr.launch.checks.run import known_settings
 from swift_rlvr.launch.doctor import CHECKS
 from swift_rlvr.launch.plan import make_plan
+from swift_rlvr.network import free_port
 from typer.testing import CliRunner
 
 CPU = "scripts/configs/countdown_cpu.yaml"
@@ -46,16 +47,8 @@ def a_machine_without_gpus(monkeypatch, tmp_path):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    for name, port in zip(("PORT", "SYNC_PORT", "MASTER_PORT"), free_ports(3), strict=True):
-        monkeypatch.setenv(name, str(port))
-
-
-def free_ports(count: int) -> list[int]:
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
+    for name in ("PORT", "SYNC_PORT", "MASTER_PORT"):
+        monkeypatch.setenv(name, str(free_port()))
 
 
 def findings(*words: object, fast: bool = True, recipe: str = CPU) -> list[dict]:

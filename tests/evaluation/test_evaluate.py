@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import DATASETS
 from rich.console import Console
+from swift_rlvr.data.grading import Completion, grade_samples, has_format
 from swift_rlvr.data.prompts import system_prompt
 from swift_rlvr.data.sources import Source, parse_source
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.evaluate import evaluate, grade_samples, has_format, read_rows
-from swift_rlvr.evaluation.sampling import Completion, SamplingSettings, sample
+from swift_rlvr.evaluation.evaluate import evaluate, read_rows
+from swift_rlvr.evaluation.sampling import SamplingSettings, sample
 from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.tasks import TASKS
 

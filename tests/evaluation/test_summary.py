@@ -1,11 +1,13 @@
 """The figures of an evaluation against values worked out by other means."""
 
+import random
 from itertools import combinations
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from swift_rlvr.evaluation.summary import compare, comparison_table, pass_at_k, summarize, wilson
+from swift_rlvr.evaluation.summary import compare, comparison_table, summarize
+from swift_rlvr.runs.statistics import bootstrap, no_spread, pass_at_k, wilson
 
 
 def record(index=0, reward=1.0, **other):
@@ -65,7 +67,30 @@ def test_comparison_shows_both_sides_and_names_settings_that_differ():
     assert table["reason: correct"] == ("100.0%", "100.0%")
 
 
-@pytest.mark.parametrize("call", [lambda: wilson(0.5, 0), lambda: wilson(1.5, 3), lambda: pass_at_k(3, 4, 1)])
+@given(st.integers(1, 7), st.data())
+@settings(deadline=None)
+def test_no_spread_is_the_share_of_subsets_that_are_all_alike(n, data):
+    correct, size = data.draw(st.integers(0, n)), data.draw(st.integers(1, n))
+    subsets = list(combinations([True] * correct + [False] * (n - correct), size))
+    assert no_spread(n, correct, size) == pytest.approx(sum(len(set(each)) == 1 for each in subsets) / len(subsets))
+
+
+def test_bootstrap_covers_the_mean_as_often_as_it_says():
+    generator = random.Random(0)
+    draws = [bootstrap([float(generator.random() < 0.3) for _ in range(200)]) for _ in range(100)]
+    assert 88 <= sum(low <= 0.3 <= high for low, high in draws) <= 99
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: wilson(0.5, 0),
+        lambda: wilson(1.5, 3),
+        lambda: pass_at_k(3, 4, 1),
+        lambda: no_spread(3, 1, 4),
+        lambda: bootstrap([]),
+    ],
+)
 def test_impossible_counts_are_refused(call):
     with pytest.raises(ValueError, match="expected"):
         call()

@@ -1,6 +1,8 @@
 """Grades completions of preprocessed rows, many at once, each with the reward that belongs to its row."""
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from swift_rlvr.rewards import REWARDS, Grade
@@ -8,6 +10,15 @@ from swift_rlvr.rewards.build import columns_for
 from swift_rlvr.tasks import Task
 
 BATCH = 256
+
+
+@dataclass(frozen=True)
+class Completion:
+    """text: without special tokens. tokens: their number, with the end-of-turn token. finish: "stop" or "length"."""
+
+    text: str
+    tokens: int
+    finish: str
 
 
 def grade(task: Task, rows: Sequence[Mapping[str, Any]], completions: Sequence[str]) -> list[Grade]:
@@ -24,3 +35,38 @@ def grade(task: Task, rows: Sequence[Mapping[str, Any]], completions: Sequence[s
             graded = reward.grades([completions[place] for place in batch], **columns)
             grades.update(zip(batch, graded, strict=True))
     return [grades[place] for place in range(len(rows))]
+
+
+def grade_samples(
+    task: Task, rows: Sequence[Mapping[str, Any]], completions: Sequence[Sequence[Completion]]
+) -> list[dict[str, Any]]:
+    """One record for each completion, with the columns that its reward reads; `completions[i]` are of `rows[i]`."""
+    samples = [(index, number, each) for index, group in enumerate(completions) for number, each in enumerate(group)]
+    grades = grade(task, [rows[index] for index, _, _ in samples], [completion.text for *_, completion in samples])
+    return [
+        {
+            "index": index,
+            "sample": number,
+            **{column: rows[index][column] for column in task.reward_columns or rows[index] if column != "messages"},
+            "completion": completion.text,
+            "reward": reward,
+            "format": has_format(completion.text),
+            "reason": reason,
+            "tokens": completion.tokens,
+            "finish": completion.finish,
+        }
+        for (index, number, completion), (reward, reason) in zip(samples, grades, strict=True)
+    ]
+
+
+def has_format(text: str) -> bool:
+    r"""Whether ms-swift's built-in reward `format` gives 1.0, found in linear time.
+
+    Its pattern is `^<think>.*?</think>\s*<answer>.*?</answer>(?![\s\S])`, where a dot is any character.
+
+    >>> has_format("<think>1 + 2</think>\n<answer>1 + 2 = 3</answer>"), has_format("<answer>1 + 2 = 3</answer>")
+    (True, False)
+    """
+    start, end = "<think>", "</answer>"
+    inside = text[len(start) : -len(end)]
+    return text.startswith(start) and text.endswith(end) and re.search(r"</think>\s*<answer>", inside) is not None

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
+from swift_rlvr.data.grading import Completion
 from swift_rlvr.data.sources import Source
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.sampling import Completion, Policy, prompt_ids
+from swift_rlvr.evaluation.sampling import Policy, prompt_ids
 from swift_rlvr.rewards import REWARDS, Explanation
 from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.task import with_system

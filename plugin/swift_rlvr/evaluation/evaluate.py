@@ -3,8 +3,6 @@
 `swift-rlvr evaluate MODEL --data FILE --out DIR` writes records.jsonl, one graded completion a line, and summary.json.
 """
 
-import re
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -12,13 +10,12 @@ from typing import Any
 
 from rich.console import Console
 
-from swift_rlvr.data.grading import grade
+from swift_rlvr.data.grading import grade_samples
 from swift_rlvr.data.prompts import system_prompt
 from swift_rlvr.data.sources import Source, parse_source
-from swift_rlvr.evaluation.sampling import Completion, SamplingSettings, choose_backend, sample
+from swift_rlvr.evaluation.sampling import SamplingSettings, choose_backend, sample
 from swift_rlvr.evaluation.summary import summarize
 from swift_rlvr.jsonl import write_json, write_jsonl
-from swift_rlvr.tasks import Task
 from swift_rlvr.tasks.task import with_system
 
 HUB_ROWS = 500  # by default, of a dataset on a hub: +-0.04 on success
@@ -61,38 +58,3 @@ def read_rows(source: Source, limit: int | None = None) -> list[dict[str, Any]]:
         with source.at(line):
             rows.append(source.task.preprocess(row))
     return rows
-
-
-def grade_samples(
-    task: Task, rows: Sequence[Mapping[str, Any]], completions: Sequence[Sequence[Completion]]
-) -> list[dict[str, Any]]:
-    """One record for each completion, with the columns that its reward reads; `completions[i]` are of `rows[i]`."""
-    samples = [(index, number, each) for index, group in enumerate(completions) for number, each in enumerate(group)]
-    grades = grade(task, [rows[index] for index, _, _ in samples], [completion.text for *_, completion in samples])
-    return [
-        {
-            "index": index,
-            "sample": number,
-            **{column: rows[index][column] for column in task.reward_columns or rows[index] if column != "messages"},
-            "completion": completion.text,
-            "reward": reward,
-            "format": has_format(completion.text),
-            "reason": reason,
-            "tokens": completion.tokens,
-            "finish": completion.finish,
-        }
-        for (index, number, completion), (reward, reason) in zip(samples, grades, strict=True)
-    ]
-
-
-def has_format(text: str) -> bool:
-    r"""Whether ms-swift's built-in reward `format` gives 1.0, found in linear time.
-
-    Its pattern is `^<think>.*?</think>\s*<answer>.*?</answer>(?![\s\S])`, where a dot is any character.
-
-    >>> has_format("<think>1 + 2</think>\n<answer>1 + 2 = 3</answer>"), has_format("<answer>1 + 2 = 3</answer>")
-    (True, False)
-    """
-    start, end = "<think>", "</answer>"
-    inside = text[len(start) : -len(end)]
-    return text.startswith(start) and text.endswith(end) and re.search(r"</think>\s*<answer>", inside) is not None

@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from swift_rlvr.data.grading import Completion
 from swift_rlvr.errors import InputError, require
 from swift_rlvr.evaluation.checkpoint import find_checkpoint
 from swift_rlvr.models import check_length, end_token_ids, visible_device
@@ -48,15 +49,6 @@ class SamplingSettings:
             raise InputError(f"must be one of {', '.join(BACKENDS)}, got {self.backend!r}", field="backend")
         if self.temperature == 0 and self.samples > 1:
             raise InputError(f"must be 1 at temperature 0, where all are the same, got {self.samples}", field="samples")
-
-
-@dataclass(frozen=True)
-class Completion:
-    """text: without special tokens. tokens: their number, with the end-of-turn token. finish: "stop" or "length"."""
-
-    text: str
-    tokens: int
-    finish: str
 
 
 class Policy:

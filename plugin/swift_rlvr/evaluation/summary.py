@@ -4,36 +4,11 @@ A record is one graded completion: `index` (its task), `reward` (None where it c
 `tokens` and `finish` ("stop" or "length"), beside the texts.
 """
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-
-def wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
-    """Wilson's score interval for a share seen in n trials, 95% for z = 1.96 (Wilson 1927; Brown et al. 2001, eq. 4).
-
-    >>> [round(bound, 3) for bound in wilson(0.5, 100)]
-    [0.404, 0.596]
-    >>> [round(bound, 3) for bound in wilson(0.0, 20)]
-    [0.0, 0.161]
-    """
-    if n < 1 or not 0 <= share <= 1:
-        raise ValueError(f"expected a share from 0 to 1 of at least 1 trial, got {share} of {n}")
-    centre = share + z * z / (2 * n)
-    spread = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(0.0, (centre - spread) / (1 + z * z / n)), min(1.0, (centre + spread) / (1 + z * z / n))
-
-
-def pass_at_k(n: int, correct: int, k: int) -> float:
-    """Unbiased estimate of the chance that one of k samples is right, from n samples (Chen et al. 2021, eq. 1).
-
-    >>> pass_at_k(n=4, correct=1, k=2)
-    0.5
-    """
-    if not 0 <= correct <= n or not 1 <= k <= n:
-        raise ValueError(f"expected 0 <= correct <= n and 1 <= k <= n, got n={n}, correct={correct}, k={k}")
-    return 1 - math.comb(n - correct, k) / math.comb(n, k)
+from swift_rlvr.runs.statistics import pass_at_k, wilson
 
 
 def summarize(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ each result is one token of the tiny tokenizer.
 import random
 from functools import lru_cache
 
-MAX_RESULT, MAX_TRIALS = 99, 20
+MAX_RESULT = 99
 
 Step = tuple[int, str, int, int]  # left operand, operator, right operand, result
 
@@ -50,14 +50,14 @@ def compare(value: int, target: int) -> str:
 
 
 def trace(rng: random.Random, nums: list[int], target: int, give_up: float) -> str:
-    """A random search of at most `MAX_TRIALS` trials over three numbers, none repeated, then the answer.
+    """A random search over three numbers, no trial twice, until one hits the target or all are made; then the answer.
 
     `give_up` is the probability in [0, 1] of stopping after a miss. The state of `rng` decides about the rest.
     """
     a, b, c = sorted(nums)
     pool = trials((a, b, c))
     lines = []
-    for trial in rng.sample(pool, min(MAX_TRIALS, len(pool))):
+    for trial in rng.sample(pool, len(pool)):
         line, expression, value = trial
         lines.append(line + compare(value, target))
         if value == target or rng.random() < give_up:

@@ -1,0 +1,61 @@
+"""Estimates from samples with their intervals: shares, pass@k, groups without a gradient."""
+
+import math
+from collections.abc import Sequence
+
+RESAMPLES = 2_000
+
+
+def wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
+    """Wilson's score interval for a share seen in n trials, 95% for z = 1.96 (Wilson 1927; Brown et al. 2001, eq. 4).
+
+    >>> [round(bound, 3) for bound in wilson(0.5, 100)]
+    [0.404, 0.596]
+    >>> [round(bound, 3) for bound in wilson(0.0, 20)]
+    [0.0, 0.161]
+    """
+    if n < 1 or not 0 <= share <= 1:
+        raise ValueError(f"expected a share from 0 to 1 of at least 1 trial, got {share} of {n}")
+    centre = share + z * z / (2 * n)
+    spread = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return max(0.0, (centre - spread) / (1 + z * z / n)), min(1.0, (centre + spread) / (1 + z * z / n))
+
+
+def pass_at_k(n: int, correct: int, k: int) -> float:
+    """Unbiased estimate of the chance that one of k samples is right, from n samples (Chen et al. 2021, eq. 1).
+
+    >>> pass_at_k(n=4, correct=1, k=2)
+    0.5
+    """
+    if not 0 <= correct <= n or not 1 <= k <= n:
+        raise ValueError(f"expected 0 <= correct <= n and 1 <= k <= n, got n={n}, correct={correct}, k={k}")
+    return 1 - math.comb(n - correct, k) / math.comb(n, k)
+
+
+def no_spread(n: int, correct: int, group: int) -> float:
+    """The expected share of groups in which all or none are right, which teach GRPO nothing (DAPO, 2503.14476).
+
+    The unbiased estimate from n samples of which some were right, as in `pass_at_k`.
+
+    >>> no_spread(n=4, correct=2, group=2)
+    0.3333333333333333
+    """
+    if not 0 <= correct <= n or not 1 <= group <= n:
+        raise ValueError(f"expected 0 <= correct <= n and 1 <= group <= n, got n={n}, correct={correct}, group={group}")
+    return (math.comb(n - correct, group) + math.comb(correct, group)) / math.comb(n, group)
+
+
+def bootstrap(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
+    """A 95% bootstrap interval of the mean of values (percentiles; Efron and Tibshirani 1993, section 13.3).
+
+    >>> bootstrap([0.5, 0.5, 0.5])
+    (0.5, 0.5)
+    """
+    import numpy as np
+
+    data, generator = np.asarray(values, dtype=float), np.random.default_rng(seed)
+    if not len(data):
+        raise ValueError("expected at least one value")
+    means = [data[generator.integers(len(data), size=len(data))].mean() for _ in range(RESAMPLES)]
+    low, high = np.percentile(means, (2.5, 97.5))
+    return float(low), float(high)

@@ -33,14 +33,18 @@ PER_RANK, LIMIT = 32, 0.01
 def measure(rank: int, port: int, steps: int, folder: str, results) -> None:
     os.environ.update(RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1")
     os.environ.update(MASTER_PORT=str(port), ACCELERATE_USE_CPU="true", CUDA_VISIBLE_DEVICES="")
+    import torch
     from accelerate import Accelerator
     from swift_rlvr.training.reason_callback import ReasonCallback
 
     completions, nums, target, _ = make_corpus(rank, 0.5, tasks=steps * PER_RANK // 8)
     rewards = [REWARDS[name](warn_after=0) for name in NAMES]
+    recorded = {reward.__name__: [0.0] * PER_RANK * 2 for reward in rewards}
     trainer = SimpleNamespace(
-        reward_funcs=rewards, _metrics={"train": defaultdict(list)}, accelerator=Accelerator(cpu=True)
-    )
+        reward_funcs=rewards, _metrics={"train": defaultdict(list)}, accelerator=Accelerator(cpu=True),
+        reward_func_names=list(recorded), reward_weights=torch.ones(len(rewards)), num_generations=8,
+        _logs={"rewards": recorded},
+    )  # fmt: skip
     callback = ReasonCallback(SimpleNamespace(output_dir=folder), trainer)
     times = {"grading": [], "grading with the log": [], "callback": []}
     for step in range(steps):

@@ -25,7 +25,7 @@ from swift_rlvr.jsonl import write_json
 from swift_rlvr.models import check_length, end_token_ids
 from swift_rlvr.runs.folder import ARGS, check_same_settings, checkpoints, diverged
 from swift_rlvr.runs.log import RunLog
-from swift_rlvr.runs.reasons import collected_reasons
+from swift_rlvr.runs.reasons import collected_reasons, only_shaping
 
 STATE = "trainer_state.pt"  # in a checkpoint, beside the model and ARGS
 
@@ -139,7 +139,9 @@ class GRPOTrainer:
         table = {"prompt": self.tokenizer.batch_decode(prompts), "completion": texts}
         table |= {**by_name, "advantages": advantages.tolist()}
         ended = [completion[-1] in self.ends for completion in completions]
-        return batch, table, {**batch_summary(rewards, groups, by_name, list(map(len, completions)), ended), **times}
+        metrics = batch_summary(rewards, groups, by_name, list(map(len, completions)), ended)
+        shaping = only_shaping(self.rewards, scores.T.tolist(), self.weights.tolist(), settings.num_generations)
+        return batch, table, {**metrics, **shaping, **times}
 
     def update(self, batch: Batch) -> dict[str, float]:
         """One step of the optimizer with all of a batch; returns what there is to log about it."""

@@ -1,12 +1,21 @@
-"""Why completions got their rewards: collected during training. `swift_rlvr.runs.log` writes and counts them."""
+"""Why completions got their rewards: collected during training. `swift_rlvr.runs.log` writes and counts them.
+
+Also from which rewards the groups of a batch have their spread.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 Sample = dict[str, tuple[float | None, str]]
 """Of one completion: reward and reason by the class name of the reward."""
+
+ONLY_SHAPING = "groups/only_shaping"
+SHAPING_ELSEWHERE = (  # ms-swift's and TRL's rewards that say nothing about the outcome, by the names they log
+    "Format", "ReActFormat", "CosineReward", "RepetitionPenalty", "SoftOverlong",
+    "think_format_reward", "soft_overlong_punishment_reward",
+)  # fmt: skip
 
 
 class ReasonLog:
@@ -48,3 +57,42 @@ def collected_reasons(rewards: Sequence[Any]) -> Iterator[ReasonLog]:
     finally:
         for reward in ours:
             reward.log = None
+
+
+def is_shaping(reward: Callable) -> bool:
+    """Whether a reward is about length, format and the like; all others are verifiers, which judge the outcome."""
+    name = getattr(reward, "__name__", type(reward).__name__)
+    return bool(getattr(reward, "shapes", name in SHAPING_ELSEWHERE))
+
+
+def only_shaping(
+    rewards: Sequence[Callable], columns: Sequence[Sequence[float | None]], weights: Sequence[float], size: int
+) -> dict[str, float]:
+    """The share of groups whose rewards differ, but not those of a verifier: they teach nothing about the outcome.
+
+    Args:
+        rewards: the functions. columns: what each gave the completions, None or NaN counts as 0. weights: of each.
+        size: completions in a group, which follow one another.
+
+    Returns: the share as ONLY_SHAPING; nothing in a run without a verifier.
+
+    >>> def right(): ...
+    >>> only_shaping([right, type("Format", (), {})()], [[0, 0, 1, 0, 0, 0], [0, 1, 1, 0, 1, 1]], [1, 0.5], size=2)
+    {'groups/only_shaping': 0.3333333333333333}
+    """
+    verifies = [not is_shaping(reward) for reward in rewards]
+    if not any(verifies) or not columns[0]:
+        return {}
+    terms = [[weight * (value or 0.0) if value == value else 0.0 for value in column]
+             for column, weight in zip(columns, weights, strict=True)]  # fmt: skip
+
+    def differ(values: Sequence[float]) -> bool:
+        return max(values) - min(values) > 1e-6
+
+    counts = []
+    for start in range(0, len(columns[0]), size):
+        group = [term[start : start + size] for term in terms]
+        total = [sum(each) for each in zip(*group, strict=True)]
+        outcomes = [term for term, verifier in zip(group, verifies, strict=True) if verifier]
+        counts.append(differ(total) and not any(map(differ, outcomes)))
+    return {ONLY_SHAPING: sum(counts) / len(counts)}

@@ -3,7 +3,8 @@
     swift rlhf --external_plugins plugin/rlvr_plugin.py --callbacks reward_reasons ...
 
 logs `reasons/<reward class>/<reason>`, the share of the step's completions with that reason, next to ms-swift's
-`rewards/<reward class>/mean`, and writes `reasons.jsonl` beside ms-swift's completions.jsonl. It also ends a run that
+`rewards/<reward class>/mean`, and writes `reasons.jsonl` beside ms-swift's completions.jsonl. Beside ms-swift's
+`frac_reward_zero_std` it logs `groups/only_shaping`, see `swift_rlvr.runs.reasons`. It also ends a run that
 has diverged with `DivergedError`, before another checkpoint is written; the exit status of `swift rlhf` is then 1.
 ms-swift 3.12 has no `--callbacks`: there the plugin adds it to every GRPO training.
 """
@@ -16,7 +17,7 @@ from transformers import TrainerCallback
 
 from swift_rlvr.runs.folder import diverged
 from swift_rlvr.runs.log import RunLog
-from swift_rlvr.runs.reasons import ReasonLog
+from swift_rlvr.runs.reasons import ReasonLog, only_shaping
 
 
 class ReasonCallback(TrainerCallback):
@@ -53,5 +54,15 @@ class ReasonCallback(TrainerCallback):
             return
         main = self.trainer.accelerator.is_main_process
         shares = self.log.reasons(step, samples, mode) if main else self.log.reason_shares(samples)
-        for name, share in shares.items():
+        for name, share in (shares | self._groups(mode, len(samples))).items():
             self.trainer._metrics[mode][name].append(share)
+
+    def _groups(self, mode: str, count: int) -> dict[str, float]:
+        """`only_shaping` of the last `count` completions, from the trainer's record of all functions on all ranks."""
+        trainer = self.trainer
+        size = trainer.num_generations if mode == "train" else getattr(trainer, "num_generations_eval", 1)
+        recorded = [list(trainer._logs["rewards"][name])[-count:] for name in trainer.reward_func_names]
+        # ms-swift's schedulers of several turns make groups of any size, an evaluation often those of one.
+        if getattr(trainer, "dynamic_num_samples", False) or size < 2 or len(recorded[0]) % size:
+            return {}
+        return only_shaping(trainer.reward_funcs, recorded, trainer.reward_weights.tolist(), size)

@@ -1,8 +1,9 @@
 """The folder of a training run: the names of its files, when a run may write into it, and how it is found again.
 
 All trainers leave the same here: ARGS with the settings, LOG with a line for each logged step, COMPLETIONS with a table
-for each batch, REASONS with a line for each completion, and folders `checkpoint-<step>`. ms-swift's are in a folder
-`v<N>-<time>` of its output folder.
+for each batch, REASONS with a line for each completion, and folders `checkpoint-<step>`. Where a run evaluates held-out
+rows, HELD_OUT has a line for each of their completions, and the link BEST leads to the best checkpoint. ALARMS has a
+line for each warning. ms-swift's are in a folder `v<N>-<time>` of its output folder.
 """
 
 import json
@@ -17,11 +18,13 @@ from swift_rlvr.errors import DivergedError, InputError
 from swift_rlvr.jsonl import parse_object, read_json
 
 ARGS, LOG, COMPLETIONS, REASONS = "args.json", "logging.jsonl", "completions.jsonl", "reasons.jsonl"
+HELD_OUT, ALARMS, BEST = "held_out.jsonl", "alarms.jsonl", "best"
 # What may differ between a run and its continuation; the rest changes the result.
 # `set` is compared as what it makes of the rewards, reward_parameters.
 MAY_CHANGE = {
     *("output_dir", "resume_from_checkpoint", "set", "save_steps", "save_total_limit", "logging_steps", "report_to"),
-    *("run_name", "log_level", "disable_tqdm", "dataloader_num_workers", "dataloader_pin_memory"),
+    *("run_name", "log_level", "disable_tqdm", "dataloader_num_workers", "dataloader_pin_memory", "stop_on_alarm"),
+    *(f"held_out_{name}" for name in ("dataset", "every", "rows", "samples", "patience", "share")),
 }
 
 
@@ -29,6 +32,14 @@ def checkpoints(folder: str | Path) -> list[Path]:
     """The checkpoints in a folder, the oldest first."""
     paths = [path for path in Path(folder).glob("checkpoint-*") if re.fullmatch(r"checkpoint-\d+", path.name)]
     return sorted(paths, key=lambda path: int(path.name.rpartition("-")[2]))
+
+
+def link_best(folder: str | Path, step: int) -> None:
+    """Let BEST lead to the checkpoint of a step. It is a relative link, so that the folder can be moved."""
+    link, part = Path(folder) / BEST, Path(folder) / f"{BEST}.part"
+    part.unlink(missing_ok=True)
+    part.symlink_to(f"checkpoint-{step}", target_is_directory=True)
+    part.replace(link)
 
 
 def whole_checkpoints(folder: str | Path) -> list[Path]:

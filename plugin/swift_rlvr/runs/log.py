@@ -16,18 +16,25 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 
-from swift_rlvr.runs.folder import COMPLETIONS, LOG, REASONS
+from swift_rlvr.jsonl import read_jsonl
+from swift_rlvr.runs.alarms import Alarm, Alarms, replay
+from swift_rlvr.runs.folder import ALARMS, COMPLETIONS, HELD_OUT, LOG, REASONS
 from swift_rlvr.runs.reasons import Sample
 
 
 class RunLog:
-    """The log of the run in `folder`: LOG, COMPLETIONS and REASONS.
+    """The log of the run in `folder`: LOG, COMPLETIONS, REASONS, HELD_OUT and ALARMS.
 
-    The progress bar, and TensorBoard files in `runs/` where tensorboard is installed, need a `with` statement.
+    The progress bar, and TensorBoard files in `runs/` where tensorboard is installed, need a `with` statement. `stop`
+    says why the run is to end where `stop_on_alarm` and there was an alarm.
     """
 
-    def __init__(self, folder: str | Path, console: Console | None = None, tensorboard: bool = False):
+    def __init__(
+        self, folder: str | Path, console: Console | None = None, tensorboard: bool = False, stop_on_alarm: bool = False
+    ):
         self.folder, self.console = Path(folder), console or Console(quiet=True)
+        self.alarms, self.stop_on_alarm = Alarms(), stop_on_alarm
+        self.stop: str | None = None
         self._seen: defaultdict[str, set[str]] = defaultdict(set)  # the reasons so far, by reward
         self.board: Any = None
         self._tensorboard = tensorboard and find_spec("tensorboard") is not None
@@ -50,6 +57,15 @@ class RunLog:
         """Begin to count time and steps. first: steps that were made before; last: the number of the last one."""
         self.first, self.last, self.started = first, last, time.monotonic()
         self.bar = self.progress.add_task("", total=last, completed=first)
+        self.resume_alarms(first)
+
+    def resume_alarms(self, step: int) -> None:
+        """Bring the alarms to where they were after a step of the log, from which the run goes on."""
+        raised = []
+        if step and (self.folder / ALARMS).is_file():
+            raised = [row["kind"] for _, row in read_jsonl(self.folder / ALARMS) if row["step"] <= step]
+        if step and (self.folder / LOG).is_file():
+            self.alarms = replay(self.folder, step, raised)
 
     def advance(self, step: int) -> None:
         self.progress.update(self.bar, completed=step)
@@ -69,12 +85,28 @@ class RunLog:
             self.console.print(line(row), markup=False, soft_wrap=True)
         if self.board:
             for name, value in known.items():
-                self.board.add_scalar(f"train/{name}", value, step)
+                self.board.add_scalar(name if name.startswith("eval/") else f"train/{name}", value, step)
+        self.watch(step, known)
+
+    def watch(self, step: int, metrics: Mapping[str, Any]) -> list[Alarm]:
+        """The alarms that a logged line raises; they are written, and said."""
+        raised = self.alarms.row(step, metrics)
+        for alarm in raised:
+            self._append(ALARMS, alarm.as_json())
+            self.console.print(f"Warning: {alarm.message}", style="yellow", markup=False, soft_wrap=True)
+        if raised and self.stop_on_alarm and self.stop is None:
+            self.stop = f"stopping at step {step} because of an alarm: {raised[0].kind} (stop_on_alarm)"
+        return raised
+
+    def held_out(self, step: int, records: Sequence[Mapping[str, Any]]) -> None:
+        """Log the graded completions of a held-out evaluation."""
+        self._append(HELD_OUT, *({"step": step, **record} for record in records))
 
     def completions(self, step: int, table: Mapping[str, Sequence[Any]]) -> None:
         """Log a batch: columns `prompt`, `completion`, `advantages` and one for each reward, NaN where it gave None."""
         columns = {name: [None if _is_missing(value) else value for value in values] for name, values in table.items()}
         self._append(COMPLETIONS, {"step": [str(step)] * len(table["completion"]), **columns})
+        self.alarms.batch(step, table["prompt"], table["completion"])
 
     def reasons(self, step: int, samples: Sequence[Sample], mode: str = "train") -> dict[str, float]:
         """Log why a batch got its rewards; returns the share of each reason, to be logged with the step's metrics.
@@ -129,8 +161,13 @@ def line(row: Mapping[str, Any]) -> str:
     ...        "kl": 0.0021, "global_step/max_steps": "7/60", "train_speed(s/it)": 4.8}
     >>> line(row)
     'step  7/60 success 0.31 format 0.98 length  84 KL 0.0021  4.8 s left 4:14'
+    >>> line({"eval/success": 0.3, "eval/strict": 0.25, "eval/pass@2": 0.4, "eval/format": 0.9, "eval/mean_length": 90,
+    ...       "eval/seconds": 3.2, "global_step/max_steps": "10/60"})
+    'held out, step 10/60 success 0.30 strict 0.25 pass@2 0.40 format 0.90 length  90 in 3.2 s'
     """
     step, last = map(int, row["global_step/max_steps"].split("/"))
+    if any(name.startswith("eval/") for name in row):
+        return _held_out_line(row, step, last)
     prefix = "eval_" if any(name.startswith("eval_") for name in row) else ""
     means: dict[str, float] = {}
     for key, value in row.items():
@@ -148,6 +185,19 @@ def line(row: Mapping[str, Any]) -> str:
     return " ".join(parts).rstrip()
 
 
+def _held_out_line(row: Mapping[str, Any], step: int, last: int) -> str:
+    parts = [f"held out, step {step:{len(str(last))}}/{last}"]
+    passes = sorted((name for name in row if name.startswith("eval/pass@")), key=lambda name: int(name[10:]))
+    for name in ("eval/success", "eval/strict", *passes[-1:], "eval/format"):
+        if not _is_missing(row.get(name)):
+            parts.append(f"{name[5:]} {row[name]:.2f}")
+    if not _is_missing(length := row.get("eval/mean_length")):
+        parts.append(f"length {length:3.0f}")
+    if not _is_missing(seconds := row.get("eval/seconds")):
+        parts.append(f"in {seconds:.2g} s")
+    return " ".join(parts)
+
+
 def clock(seconds: float) -> str:
     """
     >>> clock(254.4), clock(4500)
@@ -163,7 +213,7 @@ def cut_logs(folder: str | Path, step: int) -> int | None:
     lines of the trainer and a line of which the end was not written. Returns the last step that is lost, None for none.
     """
     last = None
-    for name in (LOG, COMPLETIONS, REASONS):
+    for name in (LOG, COMPLETIONS, REASONS, HELD_OUT, ALARMS):
         path = Path(folder) / name
         if not path.is_file():
             continue
@@ -183,7 +233,7 @@ def cut_logs(folder: str | Path, step: int) -> int | None:
 
 
 def _step_of(text: bytes) -> int | None:
-    """The step of a line of LOG, COMPLETIONS or REASONS; None for a closing line, and for one that is not whole."""
+    """The step of a line of one of the logs; None for a closing line, and for one that is not whole."""
     try:
         row = json.loads(text)
         if "global_step/max_steps" in row:

@@ -1,0 +1,197 @@
+"""When a run evaluates its policy on held-out rows, which evaluation is the best one, and when the run stops for it.
+
+The settings are read from the variables SWIFT_RLVR_HELD_OUT_... under ms-swift, whose callbacks take no parameters, and
+are settings like others in TRL and in our own trainer. The evaluation itself is in swift_rlvr/training/held_out.py.
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from swift_rlvr.errors import InputError
+from swift_rlvr.runs.statistics import pass_at_k
+
+PREFIX, STOP_ON_ALARM = "SWIFT_RLVR_", "SWIFT_RLVR_STOP_ON_ALARM"
+
+
+def setting(default: Any, help: str) -> Any:
+    return field(default=default, metadata={"help": help})
+
+
+@dataclass(frozen=True)
+class HeldOutSettings:
+    """Held-out evaluation during training. A variable's name is PREFIX and the setting's in capitals."""
+
+    held_out_dataset: str | None = setting(None, "Held-out rows, written as dataset; none of them in the training.")
+    held_out_every: int = setting(10, "Steps between two evaluations; also before the first and after the last step.")
+    held_out_rows: int = setting(64, "How many of its first rows.")
+    held_out_samples: int = setting(4, "Completions for each row; pass@k is logged up to so many.")
+    held_out_patience: int = setting(0, "Stop after so many evaluations in a row that are no new best; 0: never.")
+    held_out_share: float = setting(0.1, "The most of the run's time; evaluations that would take more are skipped.")
+
+    def __post_init__(self) -> None:
+        for name, low in (("every", 1), ("rows", 1), ("samples", 1), ("patience", 0)):
+            if (value := getattr(self, f"held_out_{name}")) < low:
+                raise InputError(f"must be at least {low}, got {value}", f"held_out_{name}")
+        if not 0 < self.held_out_share <= 1:
+            raise InputError(f"must be more than 0 and at most 1, got {self.held_out_share}", "held_out_share")
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] | None = None) -> "HeldOutSettings":
+        """The settings in the variables; InputError with the variable's name for one that cannot be used.
+
+        >>> HeldOutSettings.from_environment({"SWIFT_RLVR_HELD_OUT_ROWS": "100"}).held_out_rows
+        100
+        """
+        environ = os.environ if environ is None else environ
+        types: dict[str, tuple[str, Any]] = {
+            PREFIX + each.name.upper(): (each.name, str if each.default is None else type(each.default))
+            for each in fields(cls)
+        }
+        values: dict[str, Any] = {}
+        for variable, text in environ.items():
+            if not variable.startswith(f"{PREFIX}HELD_OUT_") or not text:
+                continue
+            if variable not in types:
+                nearest = get_close_matches(variable, types, 1)
+                hint = f"; the nearest is {nearest[0]}" if nearest else ""
+                raise InputError(f"is no variable of the held-out evaluation, which has {', '.join(types)}{hint}",
+                                 variable)  # fmt: skip
+            name, kind = types[variable]
+            try:
+                values[name] = kind(text)
+            except ValueError:
+                raise InputError(
+                    f"must be {'a whole' if kind is int else 'a'} number, got {text!r}", variable
+                ) from None
+        try:
+            return cls(**values)
+        except InputError as error:
+            raise InputError(error.problem, PREFIX + str(error.field).upper()) from error
+
+
+def stop_on_alarm(environ: Mapping[str, str] | None = None) -> bool:
+    """Whether an alarm stops the run: STOP_ON_ALARM is 1."""
+    text = (os.environ if environ is None else environ).get(STOP_ON_ALARM, "")
+    if text.lower() not in ("", "0", "1", "false", "true"):
+        raise InputError(f"must be 1 or 0, got {text!r}", STOP_ON_ALARM)
+    return text.lower() in ("1", "true")
+
+
+class Verdict(NamedTuple):
+    """Of an evaluation. best: better than those of all trained steps before. stop: why the run is to stop, or None."""
+
+    best: bool = False
+    stop: str | None = None
+
+
+class Schedule:
+    """Which steps are evaluated, what that costs, and how the evaluations compare.
+
+    Before the first step, every `held_out_every` steps, and after the last one. An evaluation between them is skipped
+    where it and the last one would bring the share of the time above `held_out_share`. `state` goes into checkpoints.
+    """
+
+    def __init__(self, settings: HeldOutSettings, clock: Callable[[], float] = time.monotonic):
+        self.settings, self._clock = settings, clock
+        self.best: float | None = None
+        self.best_step: int | None = None
+        self.evaluated = -1  # the last step
+        self.without_best = 0  # evaluations in a row
+        self.seconds = self.longest = 0.0  # spent on evaluations, on the last one
+        self.skipped = 0
+        self._before = 0.0  # seconds of the run before it was resumed
+        self._start = clock()
+
+    def start(self) -> None:
+        """The time of the run counts from here."""
+        self._start = self._clock()
+
+    @property
+    def elapsed(self) -> float:
+        return self._before + self._clock() - self._start
+
+    @property
+    def share(self) -> float:
+        """Of the time of the run until now."""
+        return self.seconds / self.elapsed if self.elapsed > 0 else 0.0
+
+    def is_candidate(self, step: int, last: int) -> bool:
+        """Whether a step is one that is evaluated if time allows; the same on all ranks."""
+        if step == self.evaluated:
+            return False
+        return step in (0, last) or step % self.settings.held_out_every == 0
+
+    def is_affordable(self, step: int, last: int) -> bool:
+        """Whether time allows it, with room for the evaluation of the last step; a step that is not counts as skipped.
+
+        By one rank's clock, which decides for all.
+        """
+        cost = 2 * self.longest
+        affordable = step in (0, last) or self.seconds + cost <= self.settings.held_out_share * (self.elapsed + cost)
+        self.skipped += not affordable
+        return affordable
+
+    def record(self, step: int, success: float | None, seconds: float) -> Verdict:
+        """Take note of an evaluation. The model before the training has no checkpoint, and is never the best."""
+        self.evaluated, self.longest = step, seconds
+        self.seconds += seconds
+        if step == 0:
+            return Verdict()
+        if success is not None and (self.best is None or success > self.best):
+            self.best, self.best_step, self.without_best = success, step, 0
+            return Verdict(best=True)
+        self.without_best += 1
+        patience = self.settings.held_out_patience
+        if not patience or self.without_best < patience:
+            return Verdict()
+        best = "there was none with a success" if self.best is None else f"{self.best:.3f} at step {self.best_step}"
+        return Verdict(stop=f"stopping at step {step}: {self.without_best} held-out evaluations in a row are no better "
+                            f"than the best, {best} (held_out_patience)")  # fmt: skip
+
+    def state(self) -> dict[str, Any]:
+        """What a continuation of the run needs, as JSON."""
+        names = ("best", "best_step", "evaluated", "without_best", "seconds", "longest", "elapsed")
+        return {name: getattr(self, name) for name in names}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        for name in ("best", "best_step", "evaluated", "without_best", "seconds", "longest"):
+            setattr(self, name, state[name])
+        self._before = state["elapsed"]
+
+
+def figures(records: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """What is logged about an evaluation from the records of its completions (`swift_rlvr.data.grading`).
+
+    Success is the mean over tasks of the share of right completions; strict asks for the format too.
+
+    >>> record = {"index": 0, "reward": 1.0, "format": True, "tokens": 7, "finish": "stop"}
+    >>> figures([record, {**record, "reward": 0.0}])["eval/pass@2"]
+    1.0
+    """
+    by_task: dict[int, list[bool]] = {}
+    strict: dict[int, list[bool]] = {}
+    for record in records:
+        if record["reward"] is not None:
+            by_task.setdefault(record["index"], []).append(record["reward"] == 1.0)
+            strict.setdefault(record["index"], []).append(record["reward"] == 1.0 and record["format"])
+    result: dict[str, float] = {}
+    if by_task:
+        result["eval/success"] = _mean([_mean(right) for right in by_task.values()])
+        result["eval/strict"] = _mean([_mean(right) for right in strict.values()])
+        samples = min(map(len, by_task.values()))
+        for k in (2**power for power in range(1, samples.bit_length())):
+            result[f"eval/pass@{k}"] = _mean([pass_at_k(len(right), sum(right), k) for right in by_task.values()])
+    result["eval/format"] = _mean([record["format"] for record in records])
+    result["eval/mean_length"] = _mean([record["tokens"] for record in records])
+    result["eval/cut_off"] = _mean([record["finish"] == "length" for record in records])
+    result["eval/tasks"] = float(len(by_task))
+    return result
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

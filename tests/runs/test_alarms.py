@@ -1,0 +1,212 @@
+"""The alarms: each is raised by the run it is for, once, and not by runs that are well, noise and growth included."""
+
+import json
+import random
+
+import pytest
+from swift_rlvr.runs.alarms import KINDS, Alarms, most_frequent_template, read_alarms, replay
+from swift_rlvr.runs.log import RunLog, cut_logs
+
+STEPS = 60
+
+
+def healthy(step, noise):
+    """As in the quickstart: success rises from 0.25 to 0.6, the length from 60 to 170, with a batch's noise."""
+    done = min(1.0, step / 40)
+    return {
+        "reward": 1.0,
+        "rewards/CountdownReward/mean": 0.25 + 0.35 * done + noise.gauss(0, 0.08),
+        "rewards/FormatReward/mean": 1.0,
+        "completions/mean_length": 60 + 110 * done + noise.gauss(0, 15),
+        "completions/clipped_ratio": max(0.0, noise.gauss(0.01, 0.02)),
+        "frac_reward_zero_std": min(1.0, abs(noise.gauss(0.1, 0.15))),
+        "kl": 0.03 * done + abs(noise.gauss(0, 0.01)),
+    }
+
+
+def run(change=None, seed=0, steps=STEPS):
+    """The alarms of a run that is healthy but for `change(step, row)`, which alters a row."""
+    noise, alarms, raised = random.Random(seed), Alarms(), []
+    for step in range(1, steps + 1):
+        row = healthy(step, noise)
+        if change is not None:
+            change(step, row)
+        raised += alarms.row(step, row)
+    return raised
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_healthy_run_raises_none(seed):
+    assert run(seed=seed, steps=200) == []
+
+
+def falls(step, row):
+    if step > 40:
+        row["rewards/CountdownReward/mean"] = 0.05
+
+
+def forgets(step, row):
+    row["rewards/FormatReward/mean"] = 0.8 if step <= 40 else 0.99
+    falls(step, row)
+
+
+def drifts(step, row):
+    row["kl"] *= 1 if step <= 40 else 100 * (step - 40)
+
+
+def rambles(step, row):
+    row["completions/clipped_ratio"] = 0.0 if step <= 40 else 0.8
+
+
+def grows_alone(step, row):
+    row["rewards/CountdownReward/mean"] = 0.3 - step / 1000
+    row["completions/mean_length"] = 100 if step <= 40 else 250
+
+
+def shrinks(step, row):
+    row["rewards/CountdownReward/mean"] = 0.3 - step / 1000
+    row["completions/mean_length"] = 100 if step <= 40 else 20
+
+
+def all_the_same(step, row):
+    row["frac_reward_zero_std"] = 0.2 if step <= 40 else 1.0
+
+
+CASES = [
+    (falls, {"success"}, 0.05),
+    (forgets, {"success", "format"}, 0.05),
+    (drifts, {"kl"}, "KL"),
+    (rambles, {"length"}, "80%"),
+    (grows_alone, {"length"}, "from 100 to 220"),
+    (shrinks, {"length"}, "from 100 to 20"),
+    (all_the_same, {"no_spread"}, "92%"),
+]
+
+
+@pytest.mark.parametrize(("change", "kinds", "shown"), CASES, ids=[case[0].__name__ for case in CASES])
+def test_each_kind_is_raised_once_soon_after_what_it_is_for(change, kinds, shown):
+    raised = run(change)
+    assert {alarm.kind for alarm in raised} == kinds and len(raised) == len(kinds)
+    assert kinds <= set(KINDS)
+    for alarm in raised:
+        assert 40 < alarm.step <= 56
+        assert alarm.message.startswith(f"step {alarm.step}: ")
+    assert any(str(shown) in alarm.message for alarm in raised)
+
+
+def test_a_short_dip_is_no_alarm():
+    def dips(step, row):
+        if 40 < step <= 44:
+            row["rewards/CountdownReward/mean"] = 0.0
+
+    assert run(dips) == []
+
+
+def test_held_out_success_counts_when_it_is_low_twice():
+    alarms = Alarms()
+    evaluation = {"eval/success": 0.6, "eval/format": 0.7, "eval/tasks": 64}
+    assert alarms.row(10, evaluation) == []
+    assert alarms.row(20, {**evaluation, "eval/success": 0.2}) == []
+    assert alarms.row(30, {**evaluation, "eval/success": 0.55}) == []
+    assert alarms.row(40, {**evaluation, "eval/success": 0.2}) == []
+    raised = alarms.row(50, {**evaluation, "eval/success": 0.1, "eval/format": 0.95})
+    assert [alarm.kind for alarm in raised] == ["held_out_success", "format"]
+    assert "is 0.10, and was 0.60 at step 10" in raised[0].message
+    assert "0.70 to 0.95" in raised[1].message
+
+
+def test_a_difference_that_few_tasks_leave_open_is_no_alarm():
+    alarms = Alarms()
+    evaluation = {"eval/success": 0.5, "eval/tasks": 8}
+    assert [alarms.row(step, {**evaluation, "eval/success": success}) for step, success in
+            ((10, 0.5), (20, 0.3), (30, 0.3), (40, 0.3))] == [[]] * 4  # fmt: skip
+
+
+def batch(repeated):
+    """Completions for four prompts, all of one template or each of its own."""
+    prompts = [f"make {number}" for number in range(4) for _ in range(4)]
+    if repeated:
+        return prompts, [f"<answer>{number}+1 = {number + 1}</answer>" for number in range(16)]
+    return prompts, [f"<think>{'+-*/'[number % 4] * (number + 1)}</think>" for number in range(16)]
+
+
+def test_one_template_for_all_prompts_is_an_alarm_with_three_of_its_completions():
+    alarms, raised = Alarms(), []
+    for step in range(1, 21):
+        alarms.batch(step, *batch(repeated=step > 8))
+        raised += alarms.row(step, {"reward": 1.0})
+    assert [alarm.kind for alarm in raised] == ["template"]
+    assert raised[0].step == 11
+    assert len(raised[0].completions) == 3 and all(text.startswith("<answer>") for text in raised[0].completions)
+
+
+def test_a_task_whose_answers_have_one_template_from_the_start_raises_none():
+    alarms = Alarms()
+    for step in range(1, 21):
+        alarms.batch(step, *batch(repeated=True))
+        assert alarms.row(step, {"reward": 1.0}) == []
+
+
+def test_completions_of_one_prompt_may_be_alike():
+    assert most_frequent_template(["a"] * 4 + ["b", "c", "d"], ["1 + 2"] * 4 + ["x", "y", "z"]) == (0.0, [])
+
+
+def test_examples_are_of_different_prompts():
+    alarms = Alarms()
+    alarms.batch(1, ["a", "a", "b", "b", "c"], ["a1", "a2", "b1", "b2", "c1"])
+    raised = []
+    for step in range(1, STEPS + 1):
+        raised += alarms.row(step, {"reward": 1.0, "frac_reward_zero_std": 1.0})
+    assert raised[0].completions == ("a1", "b1", "c1")
+
+
+@pytest.fixture
+def collapsed(tmp_path):
+    """The folder of a run that collapses at step 41, written by the log that watches it."""
+    noise = random.Random(1)
+    log = RunLog(tmp_path, stop_on_alarm=True)
+    with log:
+        log.start(0, STEPS)
+        for step in range(1, STEPS + 1):
+            row = healthy(step, noise)
+            falls(step, row)
+            log.completions(
+                step, {"prompt": ["p", "q", "r"], "completion": [f"{step}", "b", "c"], "advantages": [0] * 3}
+            )
+            log.update(step, row)
+    return tmp_path, log
+
+
+def test_the_log_writes_its_alarms_and_says_why_to_stop(collapsed):
+    folder, log = collapsed
+    rows = [json.loads(line) for line in (folder / "alarms.jsonl").read_text().splitlines()]
+    assert [row["kind"] for row in rows] == ["success"]
+    assert rows[0]["completions"] == [str(rows[0]["step"]), "b", "c"]
+    assert log.stop == f"stopping at step {rows[0]['step']} because of an alarm: success (stop_on_alarm)"
+
+
+def test_the_files_give_the_same_alarms_afterwards(collapsed):
+    folder, _ = collapsed
+    live = [json.loads(line) for line in (folder / "alarms.jsonl").read_text().splitlines()]
+    assert [alarm.as_json() for alarm in read_alarms(folder)] == live
+
+
+def test_a_run_without_completions_or_without_an_end_can_be_read(collapsed):
+    folder, _ = collapsed
+    (folder / "completions.jsonl").unlink()
+    assert [alarm.kind for alarm in read_alarms(folder)] == ["success"]
+    assert list(read_alarms(folder, until=40)) == []
+
+
+def test_a_resumed_run_raises_no_alarm_twice_and_forgets_those_that_it_goes_back_behind(collapsed):
+    folder, _ = collapsed
+    step = json.loads((folder / "alarms.jsonl").read_text())["step"]
+    log = RunLog(folder)
+    log.resume_alarms(step)
+    assert log.alarms.raised == {"success"}
+    again = replay(folder, step - 1)
+    assert again.raised == set()
+    row = {"reward": 1.0, "rewards/CountdownReward/mean": 0.05, "rewards/FormatReward/mean": 1.0}
+    assert [alarm.kind for alarm in again.row(step, row)] == ["success"]
+    assert cut_logs(folder, step - 1) == STEPS
+    assert (folder / "alarms.jsonl").read_text() == ""

@@ -258,7 +258,7 @@ def test_cosine_needs_what_its_accuracy_reward_needs():
     with pytest.raises(ValueError, match="CosineLengthReward needs the dataset column 'nums'"):
         reward([RIGHT], target=[3])
     assert reward.grades([RIGHT, RIGHT], nums=[[1, None], [1, 2]], target=[3, 3])[0] == (None, "not graded")
-    assert reward.accuracy.log is None
+    assert reward.outcome.reward.log is None
     assert pickle.loads(pickle.dumps(reward))([RIGHT], **ROW) == reward([RIGHT], **ROW)
 
 

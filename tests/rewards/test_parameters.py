@@ -241,7 +241,7 @@ def test_parameters_are_frozen():
 def every_reward() -> list[type[Reward]]:
     names = [each.name for each in pkgutil.iter_modules(swift_rlvr.rewards.__path__)]
     things = [thing for name in names for thing in vars(import_module(f"swift_rlvr.rewards.{name}")).values()]
-    rewards = {each for each in things if isinstance(each, type) and issubclass(each, Reward) and each is not Reward}
+    rewards = {each for each in things if isinstance(each, type) and issubclass(each, Reward) and hasattr(each, "name")}
     return sorted(rewards, key=lambda each: each.__name__)
 
 

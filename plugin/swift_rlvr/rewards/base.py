@@ -106,8 +106,9 @@ class Reward:
     columns: tuple[str, ...] = ()
     optional_columns: tuple[str, ...] = ()
     columns_elsewhere: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # by column, its names in datasets of others
-    reasons: ClassVar[tuple[str, ...]] = ()
+    reasons: tuple[str, ...] = ()
     zero_is_best: ClassVar[bool] = False  # it only punishes, so a batch of zeros is no cause for concern
+    shapes: ClassVar[bool] = False  # it is about length, format or style, and not about the outcome; see `gate`
     runs_code: bool = False  # it runs code that the policy wrote; only where people ask for it
     Parameters: ClassVar[type[BaseParameters]] = BaseParameters
 

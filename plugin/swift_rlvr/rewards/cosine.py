@@ -3,11 +3,10 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from swift_rlvr.rewards.base import REWARDS, Columns, Explanation, Grade, Reward, Row, Rule
-from swift_rlvr.rewards.parameters import BaseParameters, parameter
-from swift_rlvr.rewards.sharing import shared_batch, shared_grades
+from swift_rlvr.rewards.base import Columns, Explanation, Grade, Reward, Row, Rule
+from swift_rlvr.rewards.gate import FULL, GATES, NOT_GRADED, GateParameters, Outcome
+from swift_rlvr.rewards.parameters import parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, UNITS, completion_length
 
 
@@ -25,7 +24,8 @@ class CosineLengthReward(Reward):
 
     Another reward, `accuracy`, decides whether an answer is right: its reward is 1.0 or more; None stays None. It reads
     its own parameters from the environment, and its columns are needed. Where both run in one training, each batch is
-    judged once. The length is in tokens, as in the paper, or in characters, as in the R1-Zero recipe.
+    judged once. With ``gate="outcome"`` every wrong answer earns 0.0, whatever its length. The length is in tokens, as
+    in the paper, or in characters, as in the R1-Zero recipe.
 
     >>> reward = CosineLengthReward(accuracy="external_countdown", max_len=100)
     >>> right, wrong = "<answer>1+2</answer>", "<answer>1-2</answer>"
@@ -34,11 +34,13 @@ class CosineLengthReward(Reward):
     """
 
     name = "external_cosine"
-    reasons = ("right", "wrong", "not graded")
+    reasons = ("right", "wrong", NOT_GRADED)
+    shapes = True
 
     @dataclass(frozen=True)
-    class Parameters(BaseParameters):
+    class Parameters(GateParameters):
         tasks: tuple[str, ...] = parameter((), "values of the column `task` to which it applies; none: as `accuracy`")
+        gate: str = parameter("none", "`outcome`: a wrong answer earns 0; `none`: by its length", choices=GATES)
         accuracy: str = parameter("external_accuracy", "the reward that says whether an answer is right")
         min_len_value_wrong: float = parameter(
             -0.5,
@@ -68,30 +70,33 @@ class CosineLengthReward(Reward):
         unit: str = parameter("tokens", "`tokens` or `characters`; characters if a row has no token ids", choices=UNITS)
 
         def __post_init__(self) -> None:
-            names = sorted(REWARDS.keys() - {CosineLengthReward.name})
-            self.require(self.accuracy in names, "accuracy", f"one of {', '.join(names)}")
+            super().__post_init__()
             least = min(self.min_len_value_correct, self.max_len_value_correct)
+            if self.gated:
+                for name in ("min_len_value_correct", "max_len_value_correct"):
+                    self.require(getattr(self, name) > 0, name, "more than 0, what a wrong answer earns with a gate")
+                return
             for name in ("min_len_value_wrong", "max_len_value_wrong"):
                 self.require(getattr(self, name) < least, name, f"less than what a right answer earns, {least}")
 
     def __init__(self, args: object = None, **parameters):
         super().__init__(args, **parameters)
-        self.accuracy = REWARDS[self.parameters.accuracy](args=args)
-        self.shared = shared_batch(type(self.accuracy), self.accuracy.parameters)
-        self.runs_code = self.accuracy.runs_code
-        self.parameters = replace(self.parameters, tasks=self.parameters.tasks or self.accuracy.parameters.tasks)
-        self.columns = self.accuracy.columns
-        others = (*self.accuracy.optional_columns, *TOKEN_COLUMNS)
+        self.outcome = Outcome(self.parameters.accuracy, args)
+        judge = self.outcome.reward
+        self.runs_code = judge.runs_code
+        self.parameters = replace(self.parameters, tasks=self.parameters.tasks or judge.parameters.tasks)
+        self.columns = judge.columns
+        others = (*judge.optional_columns, *TOKEN_COLUMNS)
         self.optional_columns = tuple(name for name in dict.fromkeys(others) if name not in self.columns)
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
-        accuracies = shared_grades(self.accuracy, texts, self._for_accuracy(columns))
+        accuracies = self.outcome.rewards(texts, columns)
         tokens = zip(*(columns[name] for name in TOKEN_COLUMNS), strict=True)
         rows = [dict(zip(TOKEN_COLUMNS, values, strict=True)) for values in tokens]
-        return [self._judge(each.reward, text, row)[0] for each, text, row in zip(accuracies, texts, rows, strict=True)]
+        return [self._judge(each, text, row)[0] for each, text, row in zip(accuracies, texts, rows, strict=True)]
 
     def explain_text(self, text: str | None, row: Row) -> Explanation:
-        accuracy = self.accuracy.explain_text(text, self._for_accuracy(row))
+        accuracy = self.outcome.explain(text, row)
         grade, rules = self._judge(accuracy.reward, text, row)
         return Explanation(*grade, accuracy.extracted, [*accuracy.rules, *rules])
 
@@ -99,8 +104,10 @@ class CosineLengthReward(Reward):
         values = self.parameters
         if accuracy is None:
             rule = Rule("the row can be graded", False, f"{values.accuracy} cannot grade it")
-            return Grade(None, "not graded"), [rule]
-        right = accuracy >= 1.0
+            return Grade(None, NOT_GRADED), [rule]
+        right = accuracy >= FULL
+        if values.gated and not right:
+            return Grade(0.0, "wrong"), [Rule("the answer is right", False, f"{values.accuracy} says so")]
         start, end = values.min_len_value_wrong, values.max_len_value_wrong
         if right:
             start, end = values.min_len_value_correct, values.max_len_value_correct
@@ -113,7 +120,3 @@ class CosineLengthReward(Reward):
             Rule("reward", None, f"{reward:.4g}, between {start:g} at length 0 and {end:g} at max_len"),
         ]
         return Grade(reward, "right" if right else "wrong"), rules
-
-    def _for_accuracy(self, columns: Row) -> dict[str, Any]:
-        """The columns, or the values of one row, that the accuracy reward takes."""
-        return {name: columns[name] for name in (*self.accuracy.columns, *self.accuracy.optional_columns)}

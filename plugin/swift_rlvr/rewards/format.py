@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from swift_rlvr.answers import completion_text, without_end_tokens
-from swift_rlvr.rewards.base import Explanation, Reward, Row, rules_in_order
-from swift_rlvr.rewards.parameters import BaseParameters, parameter
+from swift_rlvr.rewards.base import Explanation, Row, rules_in_order
+from swift_rlvr.rewards.gate import GateParameters, ShapingReward
+from swift_rlvr.rewards.parameters import parameter
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 _TAG = re.compile("|".join(TAGS))
@@ -90,7 +91,7 @@ def fault(text: str | None, opened: bool = False, strict: bool = False) -> tuple
     return OK, ""
 
 
-class FormatReward(Reward):
+class FormatReward(ShapingReward):
     """Reward 1.0 for ``<think>...</think>`` and ``<answer>...</answer>`` in this order, neither empty, and only that.
 
     White space around the parts and special tokens at the end are ignored. From the R1-Zero recipe (DeepSeek-R1, arXiv
@@ -107,10 +108,10 @@ class FormatReward(Reward):
     strict: ClassVar[bool] = False
 
     @dataclass(frozen=True)
-    class Parameters(BaseParameters):
+    class Parameters(GateParameters):
         think_opened: bool = parameter(False, "the prompt ends with <think>, which the completion does not show")
 
-    def explain_text(self, text: str | None, row: Row) -> Explanation:
+    def shape(self, text: str | None, row: Row) -> Explanation:
         opened = self.parameters.think_opened or opens_think(row.get("prompts"))
         reason, detail = fault(text, opened, self.strict)
         rules = rules_in_order(STRICT_RULES if self.strict else RULES, reason, detail)

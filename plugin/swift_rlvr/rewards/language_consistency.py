@@ -18,8 +18,9 @@ from dataclasses import dataclass
 import regex
 
 from swift_rlvr.answers import reasoning
-from swift_rlvr.rewards.base import Explanation, Reward, Row, Rule
-from swift_rlvr.rewards.parameters import BaseParameters, parameter
+from swift_rlvr.rewards.base import Explanation, Row, Rule
+from swift_rlvr.rewards.gate import GateParameters, ShapingReward
+from swift_rlvr.rewards.parameters import parameter
 
 LANGUAGES = {
     **dict.fromkeys(("en", "de", "fr", "es", "it", "pt", "nl", "pl", "cs", "sv", "tr", "vi", "id"), "Latin"),
@@ -94,7 +95,7 @@ def count_words(text: str) -> dict[str, int]:
     return {script: count for script, count in counts.items() if count}
 
 
-class LanguageConsistencyReward(Reward):
+class LanguageConsistencyReward(ShapingReward):
     """Reward the share of words in the reasoning that are in the language asked for; 0.0 where there are none.
 
     The language is the row's `language` or else the parameter. A row with an unknown language is not graded.
@@ -109,13 +110,14 @@ class LanguageConsistencyReward(Reward):
     reasons = ("consistent", "mixed", "other language", "no words", "no text", "unknown language")
 
     @dataclass(frozen=True)
-    class Parameters(BaseParameters):
+    class Parameters(GateParameters):
         language: str = parameter("en", "the language to reason in, by its code")
 
         def __post_init__(self) -> None:
+            super().__post_init__()
             self.require(script_of(self.language) is not None, "language", "one of " + ", ".join(LANGUAGES))
 
-    def explain_text(self, text: str | None, row: Row) -> Explanation:
+    def shape(self, text: str | None, row: Row) -> Explanation:
         language = self.parameters.language if row.get("language") is None else row["language"]
         script, text = script_of(language), text or ""
         rules = [

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
-from swift_rlvr.rewards.base import Explanation, Reward, Row, Rule
-from swift_rlvr.rewards.parameters import BaseParameters, parameter
+from swift_rlvr.rewards.base import Explanation, Row, Rule
+from swift_rlvr.rewards.gate import GateParameters, ShapingReward
+from swift_rlvr.rewards.parameters import parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, UNITS, completion_length
 
 
-class LengthReward(Reward):
+class LengthReward(ShapingReward):
     """Reward scale * length, to watch how training behaves; a negative scale rewards short completions.
 
     >>> LengthReward(unit="tokens", scale=-0.5)([" in the sky."], response_token_ids=[[304, 279, 12884, 13]])
@@ -19,14 +20,23 @@ class LengthReward(Reward):
     reasons = ("length", "no text")
 
     @dataclass(frozen=True)
-    class Parameters(BaseParameters):
+    class Parameters(GateParameters):
         unit: str = parameter(
             "characters", "`characters` or `tokens`; characters if a row has no token ids", choices=UNITS
         )
         scale: float = parameter(1.0, "what the length is multiplied by")
         max_length: int = parameter(0, "longer completions count as this long; 0: no limit", at_least=0)
 
-    def explain_text(self, text: str | None, row: Row) -> Explanation:
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            limited = not self.gated or self.scale >= 0 or self.max_length > 0
+            self.require(limited, "max_length", "more than 0 with a gate and a negative scale")
+
+    @property
+    def least(self) -> float:
+        return min(0.0, self.parameters.scale * self.parameters.max_length)
+
+    def shape(self, text: str | None, row: Row) -> Explanation:
         length, unit = completion_length(text, row, self.parameters.unit)
         if text is None and unit == "characters":
             return Explanation(0.0, "no text", None, [Rule("there is a text to measure", False)])

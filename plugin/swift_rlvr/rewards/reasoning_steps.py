@@ -11,8 +11,9 @@ import re
 from dataclasses import dataclass
 
 from swift_rlvr.answers import reasoning
-from swift_rlvr.rewards.base import Explanation, Reward, Row, Rule
-from swift_rlvr.rewards.parameters import BaseParameters, parameter
+from swift_rlvr.rewards.base import Explanation, Row, Rule
+from swift_rlvr.rewards.gate import GateParameters, ShapingReward
+from swift_rlvr.rewards.parameters import parameter
 
 _MARKER = re.compile(
     r"""
@@ -47,7 +48,7 @@ def steps(text: str) -> list[str]:
     return list(different)
 
 
-class ReasoningStepsReward(Reward):
+class ReasoningStepsReward(ShapingReward):
     """Reward min(1, count / 3) for the number of marked steps in the reasoning; see above for what counts.
 
     >>> reward = ReasoningStepsReward()
@@ -59,10 +60,10 @@ class ReasoningStepsReward(Reward):
     reasons = ("enough steps", "few steps", "no steps", "no text")
 
     @dataclass(frozen=True)
-    class Parameters(BaseParameters):
+    class Parameters(GateParameters):
         steps: int = parameter(3, "the number of steps that earns the whole reward", at_least=1)
 
-    def explain_text(self, text: str | None, row: Row) -> Explanation:
+    def shape(self, text: str | None, row: Row) -> Explanation:
         if text is None or not text.strip():
             return Explanation(0.0, "no text", None, [Rule("there is a text", False)])
         part = reasoning(text)

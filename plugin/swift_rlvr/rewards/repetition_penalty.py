@@ -4,8 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from swift_rlvr.rewards.base import Explanation, Reward, Row, Rule
-from swift_rlvr.rewards.parameters import BaseParameters, parameter
+from swift_rlvr.rewards.base import Explanation, Row, Rule
+from swift_rlvr.rewards.gate import GateParameters, ShapingReward
+from swift_rlvr.rewards.parameters import parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, token_ids
 
 # Scripts written without spaces, of which each character is a unit: Thai and Lao, Myanmar, Khmer; CJK punctuation, Kana
@@ -35,7 +36,7 @@ def count_ngrams(units: Sequence, n: int) -> tuple[int, int]:
     return len(set(zip(*(units[start:] for start in range(n)), strict=False))), max(0, len(units) - n + 1)
 
 
-class RepetitionPenaltyReward(Reward):
+class RepetitionPenaltyReward(ShapingReward):
     """Reward (1 - different n-grams / all n-grams) * max_penalty, and 0 for a text of fewer than n words.
 
     The R1-Zero recipe's repetition penalty, after open-r1 and "Demystifying Long Chain-of-Thought Reasoning in LLMs"
@@ -52,7 +53,7 @@ class RepetitionPenaltyReward(Reward):
     reasons = ("no repetition", "repetition", "too short", "no text")
 
     @dataclass(frozen=True)
-    class Parameters(BaseParameters):
+    class Parameters(GateParameters):
         n_grams: int = parameter(
             3, "n, the number of words or tokens compared at once", flag="repetition_n_grams", elsewhere=("ngram_size",)
         )
@@ -62,10 +63,15 @@ class RepetitionPenaltyReward(Reward):
         )
 
         def __post_init__(self) -> None:
+            super().__post_init__()
             self.require(1 <= self.n_grams <= 100, "n_grams", "a whole number from 1 to 100")
             self.require(self.max_penalty <= 0, "max_penalty", "0 or less")
 
-    def explain_text(self, text: str | None, row: Row) -> Explanation:
+    @property
+    def least(self) -> float:
+        return self.parameters.max_penalty
+
+    def shape(self, text: str | None, row: Row) -> Explanation:
         units: Sequence | None = token_ids(row) if self.parameters.unit == "tokens" else None
         unit = "words" if units is None else "tokens"
         if units is None and text is not None:

@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass, replace
 
-from swift_rlvr.rewards.base import Explanation, Reward, Row, Rule
-from swift_rlvr.rewards.parameters import BaseParameters, parameter
+from swift_rlvr.rewards.base import Explanation, Row, Rule
+from swift_rlvr.rewards.gate import GateParameters, ShapingReward
+from swift_rlvr.rewards.parameters import parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length
 
 DEFAULT_MAX_LENGTH = 1024  # without a trainer's limit; that of the Countdown experiment
 
 
-class SoftOverlongReward(Reward):
+class SoftOverlongReward(ShapingReward):
     """Reward 0 up to max_length - cache_length, then falling in a straight line to -1 at max_length, and -1 beyond.
 
     From DAPO (arXiv 2503.14476), equation 13: a completion that is cut off at the limit is punished in full, and one
@@ -26,7 +27,7 @@ class SoftOverlongReward(Reward):
     reasons = ("within the limit", "in the cache", "beyond the limit", "no text")
 
     @dataclass(frozen=True)
-    class Parameters(BaseParameters):
+    class Parameters(GateParameters):
         max_length: int = parameter(
             0,
             f"from here on -1; 0: the training's max_completion_length, without a training {DEFAULT_MAX_LENGTH}",
@@ -43,6 +44,7 @@ class SoftOverlongReward(Reward):
         )
 
         def __post_init__(self) -> None:
+            super().__post_init__()
             fits = self.max_length == 0 or self.cache_length <= self.max_length
             self.require(fits, "cache_length", f"at most max_length, {self.max_length}")
 
@@ -52,7 +54,11 @@ class SoftOverlongReward(Reward):
         cache = self.parameters.cache_length or max(1, longest // 5)
         self.parameters = replace(self.parameters, max_length=longest, cache_length=cache)
 
-    def explain_text(self, text: str | None, row: Row) -> Explanation:
+    @property
+    def least(self) -> float:
+        return -1.0
+
+    def shape(self, text: str | None, row: Row) -> Explanation:
         length, unit = completion_length(text, row)
         if text is None and unit == "characters":
             return Explanation(0.0, "no text", None, [Rule("there is a text to measure", False)])

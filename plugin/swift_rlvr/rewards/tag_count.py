@@ -3,16 +3,17 @@
 from dataclasses import dataclass
 
 from swift_rlvr.answers import without_end_tokens
-from swift_rlvr.rewards.base import Explanation, Reward, Row, Rule
+from swift_rlvr.rewards.base import Explanation, Row, Rule
 from swift_rlvr.rewards.format import TAGS, opens_think, with_opening
-from swift_rlvr.rewards.parameters import BaseParameters, parameter
+from swift_rlvr.rewards.gate import GateParameters, ShapingReward
+from swift_rlvr.rewards.parameters import parameter
 
 WITH_LINE_BREAKS = ("<think>\n", "\n</think>\n", "\n<answer>\n", "\n</answer>")  # in the order of TAGS
 ONCE, REPEATED, MISSING, INSIDE = "once", "more than once", "missing", "not on a line of its own"
 REASONS = {REPEATED: "repeated tag", MISSING: "missing tag", INSIDE: "tag not on its own line"}  # the first that occurs
 
 
-class TagCountReward(Reward):
+class TagCountReward(ShapingReward):
     r"""Reward 0.25 for each of ``<think>\n``, ``\n</think>\n``, ``\n<answer>\n``, ``\n</answer>`` that occurs once.
 
     The tag reward of the GSM8K recipe (and open-r1's `tag_count_reward`): partial credit on the way to the strict
@@ -29,11 +30,11 @@ class TagCountReward(Reward):
     reasons = ("all tags", "repeated tag", "missing tag", "tag not on its own line", "no tags", "no text")
 
     @dataclass(frozen=True)
-    class Parameters(BaseParameters):
+    class Parameters(GateParameters):
         own_line: bool = parameter(True, "a tag counts only with the line breaks that the GSM8K recipe asks for")
         think_opened: bool = parameter(False, "the prompt ends with <think>, which the completion does not show")
 
-    def explain_text(self, text: str | None, row: Row) -> Explanation:
+    def shape(self, text: str | None, row: Row) -> Explanation:
         marks = WITH_LINE_BREAKS if self.parameters.own_line else TAGS
         names = [f"{mark!r} occurs exactly once" for mark in marks]
         if text is None or not without_end_tokens(text):

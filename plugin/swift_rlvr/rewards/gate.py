@@ -1,0 +1,128 @@
+"""The outcome gate: a reward for length, format or style that counts only where the answer is right.
+
+Ungated, such a reward also ranks the wrong answers of a group, and a policy that finds it easier to get than right
+answers goes after it alone. README.md, "The outcome gate", says why a gated reward gives 0.0 and not None, and why it
+counts from the least that it can give.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from swift_rlvr.rewards.base import REWARDS, Columns, Explanation, Grade, Reward, Row, Rule
+from swift_rlvr.rewards.parameters import BaseParameters, parameter
+from swift_rlvr.rewards.sharing import shared_batch, shared_grades
+
+FULL = 1.0
+GATES = ("none", "outcome")
+NOT_RIGHT, NOT_GRADED = "not right", "not graded"
+GATE_REASONS = (NOT_RIGHT, NOT_GRADED)  # those of a gated reward, beside its own
+
+
+@dataclass(frozen=True)
+class GateParameters(BaseParameters):
+    """The parameters of every shaping reward."""
+
+    gate: str = parameter("none", "`outcome`: only right answers earn it, wrong ones 0; `none`: all do", choices=GATES)
+    accuracy: str = parameter(
+        "external_accuracy", "with a gate: the reward that says whether an answer is right; `tasks` are then its own"
+    )
+
+    def __post_init__(self) -> None:
+        names = sorted(name for name, reward in REWARDS.items() if not reward.shapes)
+        self.require(self.accuracy in names, "accuracy", f"one of {', '.join(names)}")
+
+    @property
+    def gated(self) -> bool:
+        return self.gate != "none"
+
+
+class Outcome:
+    """Another reward, which says whether an answer is right: where it gives 1.0 or more.
+
+    It reads its own parameters from the environment. Where it runs in the training as well, or is asked by several
+    rewards, it judges each batch once.
+    """
+
+    def __init__(self, name: str, args: object = None):
+        self.reward = REWARDS[name](args=args)
+        self.shared = shared_batch(type(self.reward), self.reward.parameters)  # for as long as this object is there
+
+    def rewards(self, texts: Sequence[str | None], columns: Columns) -> list[float | None]:
+        return [grade.reward for grade in shared_grades(self.reward, texts, self._own(columns))]
+
+    def explain(self, text: str | None, row: Row) -> Explanation:
+        return self.reward.explain_text(text, self._own(row))
+
+    def _own(self, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """The columns, or the values of one row, that the reward takes."""
+        return {name: columns[name] for name in (*self.reward.columns, *self.reward.optional_columns)}
+
+
+class ShapingReward(Reward):
+    """A reward that says nothing about the outcome. A subclass implements `shape`, and `least` if that can be negative.
+
+    With ``gate="outcome"`` a right answer earns what `shape` gives above `least`, every other one 0.0, and a row that
+    cannot be judged None.
+
+    >>> from swift_rlvr.rewards import REWARDS
+    >>> reward = REWARDS["length"](gate="outcome", accuracy="external_countdown", scale=-0.01, max_length=100)
+    >>> right, wrong = "<answer>1+2</answer>", "<answer>1-2</answer>"
+    >>> reward([right, right.rjust(90), wrong, wrong.rjust(90)], nums=[[1, 2]] * 4, target=[3] * 4)
+    [0.8, 0.09999999999999998, 0.0, 0.0]
+    """
+
+    shapes = True
+    Parameters = GateParameters
+
+    def __init__(self, args: object = None, **parameters: Any):
+        super().__init__(args, **parameters)
+        self.outcome: Outcome | None = None
+        if self.parameters.gated:
+            self.outcome = Outcome(self.parameters.accuracy, args)
+            judge = self.outcome.reward
+            self.parameters = replace(self.parameters, tasks=self.parameters.tasks or judge.parameters.tasks)
+            self.runs_code = judge.runs_code
+            self.columns = (*self.columns, *judge.columns)
+            others = (*self.optional_columns, *judge.optional_columns)
+            self.optional_columns = tuple(name for name in dict.fromkeys(others) if name not in self.columns)
+            self.reasons = (*self.reasons, *GATE_REASONS)
+
+    def shape(self, text: str | None, row: Row) -> Explanation:
+        """What the reward gives without a gate, with its rules."""
+        raise NotImplementedError(f"{type(self).__name__} does not implement shape")
+
+    @property
+    def least(self) -> float:
+        """The least that `shape` gives."""
+        return 0.0
+
+    def grade(self, text: str | None, row: Row) -> Grade:
+        return Grade(*self.explain_text(text, row)[:2])
+
+    def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
+        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        shaped = [Grade(*self.shape(text, row)[:2]) for text, row in zip(texts, rows or [{}] * len(texts), strict=True)]
+        if self.outcome is None:
+            return shaped
+        outcomes = self.outcome.rewards(texts, columns)
+        return [self._through_gate(each, outcome) for each, outcome in zip(shaped, outcomes, strict=True)]
+
+    def explain_text(self, text: str | None, row: Row) -> Explanation:
+        shaped = self.shape(text, row)
+        if self.outcome is None:
+            return shaped
+        outcome = self.outcome.explain(text, row).reward
+        grade = self._through_gate(Grade(*shaped[:2]), outcome)
+        right = None if outcome is None else outcome >= FULL
+        rules = [Rule("the answer is right", right, f"{self.parameters.accuracy} says so")]
+        if grade.reason == shaped.reason and self.least:
+            rules.append(Rule("reward", None, f"{grade.reward:g} above the least, {self.least:g}"))
+        return Explanation(*grade, shaped.extracted, [*shaped.rules, *rules])
+
+    def _through_gate(self, shaped: Grade, outcome: float | None) -> Grade:
+        if shaped.reward is None:
+            return shaped
+        if outcome is None:
+            return Grade(None, NOT_GRADED)
+        return Grade(shaped.reward - self.least, shaped.reason) if outcome >= FULL else Grade(0.0, NOT_RIGHT)

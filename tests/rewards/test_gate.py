@@ -1,0 +1,253 @@
+"""The outcome gate: what right, wrong and ungraded completions earn, and that a wrong one never earns more.
+
+How the estimators of ms-swift and TRL take these values: tests/training/test_advantages.py.
+"""
+
+import pickle
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from swift_rlvr.errors import InputError
+from swift_rlvr.rewards import REWARDS, Grade
+from swift_rlvr.rewards.base import OTHER_TASK
+from swift_rlvr.rewards.build import build_rewards
+from swift_rlvr.rewards.countdown import CountdownReward
+from swift_rlvr.rewards.gate import GATE_REASONS, ShapingReward
+from swift_rlvr.runs.reasons import is_shaping
+
+SHAPING = sorted(name for name, reward in REWARDS.items() if issubclass(reward, ShapingReward))
+WITH_COSINE = [*SHAPING, "external_cosine"]
+RIGHT, WRONG = "<think>\n{}\n</think>\n<answer>\n1+2\n</answer>", "<think>\n{}\n</think>\n<answer>\n1-2\n</answer>"
+THOUGHTS = ("", "First, add them.", "add add add add add add", "Step 1: add.\nStep 2: look.\nStep 3: end.", "x " * 400)
+PENALTY_OF = {"external_length": {"scale": -0.01, "max_length": 500}, "external_soft_overlong": {"max_length": 300}}
+
+
+def gated(name: str, **parameters) -> ShapingReward:
+    return REWARDS[name](gate="outcome", accuracy="external_countdown", **{**PENALTY_OF.get(name, {}), **parameters})
+
+
+def columns(count: int, **more) -> dict:
+    return {"nums": [[1, 2]] * count, "target": [3] * count, **more}
+
+
+def test_rewards_are_verifiers_or_shaping():
+    assert {name for name, reward in REWARDS.items() if not reward.shapes} == {
+        "external_countdown", "external_accuracy", "external_code", "external_boxed",
+    }  # fmt: skip
+    assert SHAPING == [
+        "external_format", "external_format_strict", "external_language_consistency", "external_length",
+        "external_reasoning_steps", "external_repetition_penalty", "external_soft_overlong", "external_tag_count",
+    ]  # fmt: skip
+    assert is_shaping(REWARDS["external_cosine"]()) and not is_shaping(REWARDS["external_code"]())
+
+
+@pytest.mark.parametrize("name", SHAPING)
+def test_a_right_answer_earns_what_is_above_the_least_and_a_wrong_one_nothing(name):
+    reward, plain = gated(name), REWARDS[name](**PENALTY_OF.get(name, {}))
+    texts = [RIGHT.format(thought) for thought in THOUGHTS]
+    ungated = plain(texts)
+    assert reward(texts, **columns(len(texts))) == [value - reward.least for value in ungated]
+    assert min(ungated) >= reward.least == plain.least
+    wrong = [WRONG.format(thought) for thought in THOUGHTS] + ["", "3", None]
+    assert reward.grades(wrong, **columns(len(wrong))) == [(0.0, "not right")] * len(wrong)
+
+
+@pytest.mark.parametrize(("name", "worst"), [("length", -5.0), ("repetition_penalty", -0.1), ("soft_overlong", -1.0)])
+def test_the_least_of_a_penalty_is_its_worst(name, worst):
+    assert gated(f"external_{name}").least == worst
+
+
+@pytest.mark.parametrize("name", WITH_COSINE)
+def test_no_gate_is_the_default_and_needs_no_columns_of_a_verifier(name):
+    parameters = REWARDS[name]().parameters
+    assert (parameters.gate, parameters.accuracy) == ("none", "external_accuracy")
+    if name != "external_cosine":
+        assert REWARDS[name]().columns == ()
+        assert REWARDS[name]()([WRONG.format("Step 1: add.")]) == REWARDS[name](gate="none")(
+            [WRONG.format("Step 1: add.")]
+        )
+
+
+def test_cosine_with_a_gate_pays_a_wrong_answer_nothing_at_any_length():
+    reward = REWARDS["cosine"](gate="outcome", accuracy="external_countdown", max_len=100, unit="characters")
+    texts = ["<answer>1+2</answer>", "<answer>1+2</answer>".rjust(100), "<answer>1-2</answer>", "x" * 200]
+    assert reward(texts, **columns(4))[1:] == [0.8, 0.0, 0.0]
+    assert 0.8 < reward(texts, **columns(4))[0] <= 1.0
+    with pytest.raises(InputError, match="max_len_value_correct must be more than 0, what a wrong answer earns with a"):
+        REWARDS["cosine"](gate="outcome", max_len_value_correct=0.0)
+    REWARDS["cosine"](gate="outcome", min_len_value_wrong=2.0)  # is not used
+
+
+@pytest.mark.parametrize("name", WITH_COSINE)
+def test_rows_that_cannot_be_judged_are_left_out_and_touch_no_neighbour(name):
+    reward, text = gated(name), RIGHT.format("add")
+    rows = {"nums": [[1, 2], None, [1, 2], [1, 2]], "target": [3, 3, 3, 3], "task": ["countdown"] * 3 + ["gsm8k"]}
+    (alone,) = reward([text], **columns(1))
+    grades = reward.grades([text, text, WRONG, text], **rows)
+    assert [grade.reward for grade in grades] == [alone, None, 0.0, None]
+    assert grades[1].reason == "not graded" and grades[3].reason == OTHER_TASK
+
+
+def test_a_row_that_shaping_cannot_read_is_none_whatever_the_answer():
+    reward = gated("external_language_consistency")
+    texts = [RIGHT.format("add"), WRONG.format("add")]
+    assert reward.grades(texts, **columns(2, language=["klingon"] * 2)) == [(None, "unknown language")] * 2
+
+
+class Half(CountdownReward):
+    name = "external_half"
+
+    def grade_batch(self, texts, columns):
+        return [Grade({1.0: 1.0, 0.0: 0.5}[reward], reason) for reward, reason in super().grade_batch(texts, columns)]
+
+
+def test_only_a_full_reward_opens_the_gate(monkeypatch):
+    monkeypatch.setitem(REWARDS, "external_half", Half)
+    reward = REWARDS["format"](gate="outcome", accuracy="external_half")
+    assert reward([RIGHT.format("a"), WRONG.format("a")], **columns(2)) == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("name", WITH_COSINE)
+def test_explanations_agree_with_grades_and_say_who_judged(name):
+    reward = gated(name)
+    for text in (RIGHT.format("add"), WRONG.format("add"), "", None):
+        for nums in ([1, 2], None):
+            row = {"nums": nums, "target": 3}
+            explanation = reward.explain(text, row)
+            (grade,) = reward.grades([text], **{key: [value] for key, value in row.items()})
+            assert (explanation.reward, explanation.reason) == grade
+            assert grade.reason in reward.reasons
+            assert any("external_countdown" in rule.detail for rule in explanation.rules)
+
+
+@pytest.mark.parametrize("name", SHAPING)
+def test_contract_of_a_gated_reward(name):
+    reward = gated(name)
+    assert set(GATE_REASONS) < set(reward.reasons) and not set(GATE_REASONS) & set(REWARDS[name].reasons)
+    texts = [RIGHT.format("add"), WRONG.format("add")] * 3
+    expected = reward(texts, **columns(6))
+    assert reward([[{"role": "assistant", "content": text}] for text in texts], **columns(6)) == expected
+    assert pickle.loads(pickle.dumps(reward))(texts, **columns(6)) == expected
+    assert reward([], **columns(0)) == []
+    assert reward.columns == ("nums", "target") and reward.parameters.tasks == ("countdown",)
+    with pytest.raises(ValueError, match="needs the dataset column 'target'"):
+        reward(texts, nums=[[1, 2]] * 6)
+    own = gated(name, tasks=("mine",))
+    assert own(texts, **columns(6), task=["countdown"] * 6) == [None] * 6
+
+
+def test_token_ids_still_count_behind_the_gate():
+    reward = gated("external_length", unit="tokens", scale=0.5, max_length=0)
+    assert reward([RIGHT, WRONG], **columns(2), completion_ids=[[7] * 4, [7] * 4]) == [2.0, 0.0]
+
+
+# --- bad parameters
+
+
+@pytest.mark.parametrize("name", WITH_COSINE)
+def test_bad_parameters_name_what_is_accepted(name, monkeypatch):
+    with pytest.raises(InputError, match="gate must be 'none' or 'outcome', not 'format'"):
+        REWARDS[name](gate="format")
+    for accuracy in (name, "external_format", "countdown", "external_luck"):
+        accepted = "must be one of external_accuracy, external_boxed, external_code, external_countdown, not"
+        with pytest.raises(InputError, match=accepted):
+            REWARDS[name](gate="outcome", accuracy=accuracy)
+    monkeypatch.setenv(f"{name.upper()}_GATE", "outcom")
+    with pytest.raises(InputError, match=f"{name.upper()}_GATE must be 'none' or 'outcome'"):
+        REWARDS[name]()
+
+
+def test_a_penalty_without_an_end_cannot_be_gated():
+    with pytest.raises(InputError, match="max_length must be more than 0 with a gate and a negative scale, not 0"):
+        REWARDS["length"](gate="outcome", scale=-1.0)
+    assert REWARDS["length"](gate="outcome", scale=1.0).least == 0.0
+    assert REWARDS["length"](scale=-1.0)(["abc"]) == [-3.0]
+
+
+def test_settings_of_a_command_line_and_the_environment(monkeypatch):
+    words = ["format.gate=outcome", "accuracy=external_countdown"]
+    reward = build_rewards(["external_countdown", "format"], words)[1]
+    assert reward([RIGHT.format("a"), WRONG.format("a")], **columns(2)) == [1.0, 0.0]
+    monkeypatch.setenv("EXTERNAL_TAG_COUNT_GATE", "outcome")
+    monkeypatch.setenv("EXTERNAL_TAG_COUNT_ACCURACY", "external_countdown")
+    assert REWARDS["tag_count"]()([WRONG.format("a")], **columns(1)) == [0.0]
+
+
+def test_the_verifier_reads_its_own_parameters(monkeypatch):
+    text = RIGHT.format("a").replace("1+2", "1 × 3").replace("+", "")
+    row = {"nums": [[1, 3]], "target": [3]}
+    assert gated("external_format")([text], **row) == [1.0]
+    monkeypatch.setenv("EXTERNAL_COUNTDOWN_NOTATION", "strict")
+    assert gated("external_format")([text], **row) == [0.0]
+
+
+# --- the verifier judges each batch once
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_one_verdict_a_batch_for_the_verifier_and_all_gated_rewards(monkeypatch, first):
+    judged = []
+    grade_batch = CountdownReward.grade_batch
+
+    def count(self, texts, columns):
+        judged.append(len(texts))
+        return grade_batch(self, texts, columns)
+
+    monkeypatch.setattr(CountdownReward, "grade_batch", count)
+    shaping = [gated(name) for name in WITH_COSINE]
+    rewards = [CountdownReward(), *shaping] if first else [*shaping, CountdownReward()]
+    texts = [RIGHT.format("a"), WRONG.format("b")]
+    for batch in range(1, 4):
+        results = [reward(texts, **columns(2)) for reward in rewards]
+        assert judged == [2] * batch
+        assert all(right >= wrong == 0.0 for right, wrong in results)
+    rewards[0]([WRONG, RIGHT], **columns(2))
+    assert judged == [2] * 4  # another batch is judged anew
+
+
+# --- a wrong answer is never better than a right one
+
+words = st.sampled_from(
+    ["First,", "add", "the", "numbers", "low", "\n- ", "1.", "加", "Step 1:", "</think>", "<think>"]
+)
+texts = st.lists(words, max_size=60).map(" ".join)
+weights = st.floats(0, 100)
+
+
+def parameters_of(name: str) -> st.SearchStrategy[dict]:
+    several = {
+        "external_length": {"scale": st.floats(-10, 10), "max_length": st.integers(1, 300)},
+        "external_repetition_penalty": {"max_penalty": st.floats(-10, 0), "n_grams": st.integers(1, 4)},
+        "external_soft_overlong": {"max_length": st.integers(1, 300)},
+        "external_reasoning_steps": {"steps": st.integers(1, 5)},
+    }
+    return st.fixed_dictionaries(several.get(name, {}))
+
+
+@pytest.mark.parametrize("name", SHAPING)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), right=texts, wrong=texts, weight=weights)
+def test_a_right_answer_earns_more_by_at_least_what_the_verifier_gives(name, data, right, wrong, weight):
+    """For all parameters of the shaping, whatever is written, and all weights that are not negative."""
+    reward = gated(name, **data.draw(parameters_of(name)))
+    completions = [f"{right}<answer>1+2</answer>", f"{wrong}<answer>1-2</answer>"]
+    outcome, shaping = CountdownReward()(completions, **columns(2)), reward(completions, **columns(2))
+    assert outcome == [1.0, 0.0] and shaping[0] >= 0.0 == shaping[1]
+    total = [each + weight * more for each, more in zip(outcome, shaping, strict=True)]
+    assert total[0] >= total[1] + 1.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(right=texts, wrong=texts, first=st.floats(0.01, 5), last=st.floats(0.01, 5))
+def test_the_same_of_cosine(right, wrong, first, last):
+    reward = gated("external_cosine", min_len_value_correct=first, max_len_value_correct=last, max_len=100)
+    completions = [f"{right}<answer>1+2</answer>", f"{wrong}<answer>1-2</answer>"]
+    shaping = reward(completions, **columns(2))
+    assert shaping[0] >= min(first, last) - 1e-9 > shaping[1] == 0.0
+
+
+def test_without_a_gate_the_property_does_not_hold():
+    reward = REWARDS["length"](scale=-0.01)
+    right, wrong = reward([f"{'x' * 300}<answer>1+2</answer>", "<answer>1-2</answer>"])
+    assert 1.0 + right < 0.0 + wrong

@@ -49,15 +49,15 @@ def compare(value: int, target: int) -> str:
     return " low" if value < target else " high" if value > target else " yes"
 
 
-def trace(rng: random.Random, nums: list[int], target: int, give_up: float) -> str:
-    """A random search over three numbers, no trial twice, until one hits the target or all are made; then the answer.
+def trace(rng: random.Random, nums: list[int], target: int, give_up: float, longest: int | None = None) -> str:
+    """A random search of at most `longest` trials (None: of all) over three numbers, none twice, then the answer.
 
     `give_up` is the probability in [0, 1] of stopping after a miss. The state of `rng` decides about the rest.
     """
     a, b, c = sorted(nums)
     pool = trials((a, b, c))
     lines = []
-    for trial in rng.sample(pool, len(pool)):
+    for trial in rng.sample(pool, min(len(pool), longest or len(pool))):
         line, expression, value = trial
         lines.append(line + compare(value, target))
         if value == target or rng.random() < give_up:

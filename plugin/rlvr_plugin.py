@@ -1,10 +1,10 @@
-"""Registers this package's rewards, datasets and callback with ms-swift. Registrations only: the rest is in swift_rlvr.
+"""Registers this package's rewards, datasets and callbacks with ms-swift. Only that: the rest is in swift_rlvr.
 
     swift rlhf --external_plugins plugin/rlvr_plugin.py --reward_funcs external_countdown format \
         --dataset countdown:datasets/countdown/train.jsonl ...
 
-Rewards go into `orms` under the names in REWARDS; none is overwritten. `--callbacks reward_reasons` is described in
-swift_rlvr/training/reason_callback.py. With ms-swift 4.0.2 and later, and 3.12: swift_rlvr/training/compat.py.
+Rewards go into `orms` under the names in REWARDS; none is overwritten. `--callbacks reward_reasons held_out`: see
+swift_rlvr/training/reason_callback.py and held_out.py; ms-swift 4.0.2 and later, and 3.12: see compat.py beside them.
 
 Each task in TASKS can be named in `--dataset` and `--val_dataset` as
 - `countdown:FILE`, a local .jsonl, .json, .parquet or .csv file with the task's columns,
@@ -19,6 +19,7 @@ from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.training.compat import get_logger, orms, register_dataset, set_up_trainer
+from swift_rlvr.training.held_out import HeldOutCallback
 from swift_rlvr.training.ms_swift import TaskLoader, TaskPreprocessor, subsets
 from swift_rlvr.training.reason_callback import ReasonCallback
 
@@ -34,7 +35,7 @@ for name, reward in REWARDS.items():
 for variable in stray_variables(REWARDS):
     logger.warning(f"{variable} is set, and no reward here has a name that it begins with: {', '.join(REWARDS)}")
 
-set_up_trainer(REWARDS, "reward_reasons", ReasonCallback)
+set_up_trainer(REWARDS, {"reward_reasons": ReasonCallback, "held_out": HeldOutCallback})
 
 for task in TASKS.values():
     register_dataset(

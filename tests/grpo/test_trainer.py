@@ -17,8 +17,10 @@ from swift_rlvr.grpo.policy import Policy, collate
 from swift_rlvr.jsonl import read_json, read_jsonl
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.folder import checkpoints
+from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.tasks.countdown import to_messages
 from swift_rlvr.tiny_model import WEIGHTS
+from swift_rlvr.training.held_out import HeldOut
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -388,3 +390,79 @@ def test_the_json_of_a_run_is_json(finished):
     for name in ("logging.jsonl", "completions.jsonl"):
         for line in (finished.folder / name).read_text().splitlines():
             json.loads(line, parse_constant=pytest.fail)
+
+
+def held_out_of(request, **settings):
+    """Of three tasks that are not in the training; `successes` may stand in for what the grades say."""
+    file = request.config.rootpath / "datasets" / "countdown" / "tiny_validation.jsonl"
+    chosen = {"held_out_every": 1, "held_out_rows": 3, "held_out_samples": 2, "held_out_share": 1.0, **settings}
+    return HeldOut(HeldOutSettings(f"countdown:{file}", **chosen), say=lambda text: None)
+
+
+def with_successes(held_out, successes):
+    """The same, but the verdict of its evaluations follows from these numbers, by step."""
+    record = held_out.schedule.record
+    held_out.schedule.record = lambda step, success, seconds: record(step, successes[step], seconds)
+    return held_out
+
+
+def test_held_out_rows_are_evaluated_and_change_nothing_in_the_training(tokenizer, rows, tmp_path, finished, request):
+    trainer = trainer_of(tokenizer, rows, tmp_path, info={"system": "Think."}, held_out=held_out_of(request))
+    trainer.train()
+    assert torch.equal(weights_of(trainer), weights_of(finished))
+    lines = [line for _, line in read_jsonl(tmp_path / "logging.jsonl")]
+    evaluations = [line for line in lines if "eval/success" in line]
+    assert [line["global_step/max_steps"] for line in evaluations] == [f"{step}/4" for step in range(5)]
+    records = [line for _, line in read_jsonl(tmp_path / "held_out.jsonl")]
+    assert [(line["step"], line["index"], line["sample"]) for line in records] == [
+        (step, index, sample) for step in range(5) for index in range(3) for sample in range(2)
+    ]
+    for step, line in enumerate(evaluations):
+        own = [record for record in records if record["step"] == step]
+        assert line["eval/mean_length"] == pytest.approx(sum(record["tokens"] for record in own) / 6, abs=1e-6)
+        assert line["eval/cut_off"] == pytest.approx(sum(record["finish"] == "length" for record in own) / 6, abs=1e-6)
+    first, last = ([r["completion"] for r in records if r["step"] == step] for step in (0, 4))
+    assert first != last, "the policy of the step was not sampled"
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_the_best_checkpoint_outlives_the_limit_and_a_resumption(tokenizer, rows, tmp_path, request, limit):
+    """The best is step 1 of 4; of the others as many stay as there is room for beside it, and at least the last."""
+    settings = replace(SETTINGS, save_total_limit=limit, save_steps=1, max_steps=4)
+    successes = {0: 0.9, 1: 0.8, 2: 0.1, 3: 0.2, 4: 0.3}
+    first = trainer_of(tokenizer, rows, tmp_path, settings, held_out=with_successes(held_out_of(request), successes))
+    update = first.update
+
+    def killed(batch):
+        if first.step == 3:
+            raise KeyboardInterrupt
+        return update(batch)
+
+    first.update = killed
+    with pytest.raises(KeyboardInterrupt):
+        first.train()
+    assert [path.name for path in checkpoints(tmp_path)] == ["checkpoint-1", "checkpoint-3"]
+    second = trainer_of(tokenizer, rows, tmp_path, settings, held_out=with_successes(held_out_of(request), successes))
+    assert second.train(tmp_path / "checkpoint-3") == tmp_path / "checkpoint-4"
+    assert [path.name for path in checkpoints(tmp_path)] == ["checkpoint-1", "checkpoint-4"]
+    assert (tmp_path / "best").resolve() == tmp_path / "checkpoint-1"
+    AutoModelForCausalLM.from_pretrained(tmp_path / "best")
+
+
+def test_patience_ends_the_run_with_a_checkpoint(tokenizer, rows, tmp_path, request):
+    held_out = with_successes(held_out_of(request, held_out_patience=2), {0: 0.9, 1: 0.8, 2: 0.1, 3: 0.2})
+    settings = replace(SETTINGS, save_steps=100, max_steps=9)
+    assert trainer_of(tokenizer, rows, tmp_path, settings, held_out=held_out).train() == tmp_path / "checkpoint-3"
+
+
+def test_an_alarm_ends_a_run_that_asked_for_it(tokenizer, rows, tmp_path):
+    """A reward that is the same for all gives no group any spread."""
+    settings = replace(SETTINGS, save_steps=100, max_steps=15, max_completion_length=4, beta=0.0)
+
+    def same(completions, **columns):
+        return [0.5] * len(completions)
+
+    trainer = trainer_of(tokenizer, rows, tmp_path, settings, rewards=[same], stop_on_alarm=True)
+    assert trainer.train() == tmp_path / "checkpoint-10"
+    (alarm,) = [row for _, row in read_jsonl(tmp_path / "alarms.jsonl")]
+    assert (alarm["step"], alarm["kind"], len(alarm["completions"])) == (10, "no_spread", 3)

@@ -69,7 +69,7 @@ NAMED = {  # what gives the findings of a name; the other checks need not run
     "adapter": model.files, "chat template": model.chat_template, "lengths": model.lengths, "vLLM": model.engine,
     "plugins": run.plugins, "dataset": data.datasets, "val_dataset": data.datasets, "rewards": rewards.names,
     "parameters": rewards.parameters, "grades": rewards.grades, "None rewards": rewards.ungraded, "batch": run.batch,
-    "steps": run.steps, "evaluation": run.evaluation, "advantages": run.advantages,
+    "held-out": data.held_out, "steps": run.steps, "evaluation": run.evaluation, "advantages": run.advantages,
 }  # fmt: skip
 
 
@@ -739,3 +739,35 @@ def test_its_advantages_leave_none_out():
             assert advantages.isfinite().all() and advantages[2:].abs().max() < 1e-6, (estimator, scaling)
     assert made["reinforce_plus_plus", "gdpo"].equal(made["reinforce_plus_plus", "none"])
     assert not made["grpo", "gdpo"].equal(made["grpo", "none"])
+
+
+HELD_OUT = "SWIFT_RLVR_HELD_OUT_DATASET"
+VALIDATION = f"countdown:{DATASETS / 'countdown' / 'tiny_validation.jsonl'}"
+CALLBACKS = ("--callbacks", "reward_reasons", "held_out")
+
+
+@pytest.mark.parametrize(
+    ("variables", "words", "status", "shown"),
+    [
+        ({HELD_OUT: VALIDATION}, CALLBACKS, "passed", "64 rows of countdown, 4 completions each, every 10 steps"),
+        ({HELD_OUT: ""}, CALLBACKS, "failed", f"the callback held_out needs {HELD_OUT}"),
+        ({HELD_OUT: VALIDATION}, ("--callbacks", "reward_reasons"), "warning", "has no effect without the callback"),
+        ({HELD_OUT: "countdown:nowhere.jsonl"}, CALLBACKS, "failed", "there is no file nowhere.jsonl"),
+        (
+            {HELD_OUT: f"countdown:{DATASETS / 'countdown' / 'tiny_train.jsonl'}#9"},
+            CALLBACKS, "warning", "9 of the 9 rows of",
+        ),
+        ({HELD_OUT: VALIDATION}, (*CALLBACKS, "--split_dataset_ratio", "0.01"), "failed", "--eval_strategy no"),
+    ],
+)  # fmt: skip
+def test_held_out_rows_are_looked_at(monkeypatch, variables, words, status, shown):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    found, text = outcome("held-out", *words)
+    assert found == status and shown in text
+
+
+def test_a_wrong_variable_of_the_held_out_evaluation_is_named(monkeypatch):
+    monkeypatch.setenv("SWIFT_RLVR_HELD_OUT_ROWS", "many")
+    report = findings(*CALLBACKS)
+    assert any("SWIFT_RLVR_HELD_OUT_ROWS must be a whole number" in finding["message"] for finding in report)

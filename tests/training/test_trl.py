@@ -72,8 +72,15 @@ MISTAKES = {  # flags beside those of CONFIG -> part of the message
     "--model /no/model": "--model /no/model: cannot be loaded",
     "--max_completion_length 1000": "--max_completion_length must be at most 901, got 1000",
     "--resume_from_checkpoint true": "expected true or a checkpoint in new; there is none",
+    "--held_out_dataset nope": "--held_out_dataset nope: expected a file",
+    "--held_out_dataset countdown:empty.jsonl": "--held_out_dataset empty.jsonl: no rows",
+    f"--held_out_dataset {TRAIN}": "--held_out_dataset all 40 prompts of",
+    "--held_out_every 0": "--held_out_every must be at least 1, got 0",
+    "--held_out_rows 10": "--held_out_rows has no effect without held_out_dataset",
     "--output_dir=": "--output_dir is required: a folder for the model",
 }
+HELD_OUT = f"""--held_out_dataset countdown:{COUNTDOWN / "tiny_validation.jsonl"} --held_out_rows 5
+    --held_out_samples 3 --held_out_every 1 --held_out_share 1 --save_steps 100""".split()
 
 
 def run_commands(folder: Path) -> dict:
@@ -99,6 +106,7 @@ def run_commands(folder: Path) -> dict:
     (stopped / "model.safetensors").unlink()
     again = command(stopped, "--resume_from_checkpoint", "true")
     other = command(stopped, "--resume_from_checkpoint", "true", "--beta", 0.5)
+    held_out = command(folder / "held_out", *HELD_OUT)
     # The first step has rate 0, the second one beyond float32.
     nan = command(
         folder / "diverged",
@@ -115,8 +123,9 @@ def run_commands(folder: Path) -> dict:
     recipe = read_command([str(ROOT / "scripts" / "configs" / "r1_zero_trl.yaml")])
     return {
         "output": first.output,
-        "exit_codes": (first.exit_code, again.exit_code),
-        "problems": [repr(each.exception) for each in (first, again) if each.exception],
+        "exit_codes": (first.exit_code, again.exit_code, held_out.exit_code),
+        "problems": [repr(each.exception) for each in (first, again, held_out) if each.exception],
+        "held_out": held_out.output,
         "other settings": (other.exit_code, other.stderr),
         "diverged": (nan.exit_code, nan.output),
         "mistakes": {flags: (each.exit_code, each.output) for flags, each in mistakes.items()},
@@ -169,7 +178,7 @@ def folder(tmp_path_factory):
 def results(folder):
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         results = pool.submit(run_commands, folder).result(timeout=500)
-    assert results["exit_codes"] == (0, 0), results["problems"]
+    assert results["exit_codes"] == (0, 0, 0), results["problems"]
     return results
 
 
@@ -235,6 +244,32 @@ def test_a_run_that_was_stopped_goes_on_bit_for_bit(results, folder):
 
     straight, resumed = tensors(folder / "run"), tensors(folder / "stopped")
     assert all(torch.equal(straight[name], resumed[name]) for name in straight)
+
+
+def test_held_out_rows_are_evaluated_and_change_nothing_in_the_training(results, folder):
+    """Before the first step and after each, with the training's own log and the weights bit for bit as without it."""
+    import torch
+
+    plain, run = tensors(folder / "run"), folder / "held_out"
+    assert all(torch.equal(weight, plain[name]) for name, weight in tensors(run).items())
+    lines = [line for _, line in read_jsonl(run / "logging.jsonl")]
+    evaluations = [line for line in lines if "eval/success" in line]
+    assert [line["global_step/max_steps"] for line in evaluations] == ["0/2", "1/2", "2/2"]
+    assert [step["step"] for step in read_steps(run)] == [1, 2] == [step["step"] for step in read_steps(folder / "run")]
+    for table, other in zip(read_completions(run), read_completions(folder / "run"), strict=True):
+        assert table["completion"] == other["completion"]
+    records = [line for _, line in read_jsonl(run / "held_out.jsonl")]
+    assert len(records) == 3 * 5 * 3
+    for line in evaluations:
+        own = [record for record in records if record["step"] == int(line["global_step/max_steps"][0])]
+        assert line["eval/success"] == pytest.approx(sum(record["reward"] == 1 for record in own) / 15)
+        assert line["eval/cut_off"] == pytest.approx(sum(record["tokens"] == 64 for record in own) / 15, abs=0.07)
+        for record in own:
+            assert record["reward"] == verify(record["completion"], record["nums"], record["target"]).reward
+    success = {step: line["eval/success"] for step, line in enumerate(evaluations) if step}
+    best = max(success, key=success.get)
+    assert (run / "best").resolve() == run / f"checkpoint-{best}"
+    assert "held out, step 1/2 success" in results["output"] + results["held_out"]
 
 
 def test_weights_that_are_not_finite_end_the_run_and_the_last_checkpoint_is_kept(results, folder):

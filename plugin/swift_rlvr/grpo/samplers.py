@@ -19,16 +19,22 @@ class TransformersSampler:
     ):
         self.policy, self.settings, self.ends, self.generator = policy, settings, ends, generator
 
-    def sample(self, prompts: Sequence[list[int]]) -> list[list[int]]:
-        """num_generations completions for each prompt, those of a prompt side by side; token ids."""
+    def sample(
+        self, prompts: Sequence[list[int]], copies: int | None = None, generator: torch.Generator | None = None
+    ) -> list[list[int]]:
+        """`copies` completions for each prompt, by default num_generations, those of a prompt side by side; token ids.
+
+        generator: in place of the training's.
+        """
         chosen, completions = self.settings, []
-        size = max(1, chosen.sampling_batch_size // chosen.num_generations)
+        copies = copies or chosen.num_generations
+        size = max(1, chosen.sampling_batch_size // copies)
         for start in range(0, len(prompts), size):
             with self.policy.autocast():
                 completions += generate(
-                    self.policy.model, prompts[start : start + size], chosen.num_generations,
+                    self.policy.model, prompts[start : start + size], copies,
                     chosen.max_completion_length, self.ends, temperature=chosen.temperature, top_k=chosen.top_k,
-                    top_p=chosen.top_p, generator=self.generator,
+                    top_p=chosen.top_p, generator=generator or self.generator,
                 )  # fmt: skip
         return completions
 
@@ -68,10 +74,12 @@ class VLLMSampler:
         )  # fmt: skip
         self.update()
 
-    def sample(self, prompts: Sequence[list[int]]) -> list[list[int]]:
-        outputs = self.llm.generate(
-            [{"prompt_token_ids": prompt} for prompt in prompts], self.parameters, use_tqdm=False
-        )
+    def sample(
+        self, prompts: Sequence[list[int]], copies: int | None = None, generator: torch.Generator | None = None
+    ) -> list[list[int]]:
+        parameters = self.parameters.clone()
+        parameters.n = copies or parameters.n
+        outputs = self.llm.generate([{"prompt_token_ids": prompt} for prompt in prompts], parameters, use_tqdm=False)
         return [list(one.token_ids) for output in outputs for one in output.outputs]
 
     def update(self) -> None:

@@ -23,7 +23,7 @@ from swift_rlvr.grpo.samplers import TransformersSampler, VLLMSampler
 from swift_rlvr.grpo.settings import GRPOSettings, check_enough_rows
 from swift_rlvr.jsonl import write_json
 from swift_rlvr.models import check_length, end_token_ids
-from swift_rlvr.runs.folder import ARGS, check_same_settings, checkpoints, diverged
+from swift_rlvr.runs.folder import ARGS, check_same_settings, checkpoints, diverged, link_best
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.reasons import collected_reasons, only_shaping
 
@@ -40,16 +40,20 @@ class GRPOTrainer:
         rewards: functions `reward(completions, **columns) -> list[float | None]`, logged under their `__name__`.
         rows: each with `messages` and the columns of the rewards, as `Task.preprocess` makes them.
         folder: for checkpoints and logs. info: what goes into args.json beside the settings.
+        held_out: rows to evaluate the policy on, a `swift_rlvr.training.held_out.HeldOut`; the best checkpoint by them
+            is kept. stop_on_alarm: end the run at the first warning of its log.
     InputError where the settings do not fit the rows, the rewards or the model.
     """
 
     def __init__(
         self, model: Any, tokenizer: Any, rewards: Sequence[Callable], rows: Sequence[Mapping[str, Any]],
         settings: GRPOSettings, folder: str | Path, *, reference: Any = None, info: Mapping[str, Any] | None = None,
-        console: Console | None = None,
+        console: Console | None = None, held_out: Any = None, stop_on_alarm: bool = False,
     ):  # fmt: skip
         self.model, self.tokenizer, self.rewards, self.rows = model, tokenizer, rewards, rows
         self.folder, self.console = Path(folder), console or Console(highlight=False)
+        self.held_out, self.stop_on_alarm = held_out, stop_on_alarm
+        conversations = held_out.conversations if held_out else []
         if settings.bf16 is None:
             on_gpu = next(model.parameters()).device.type == "cuda"
             settings = replace(settings, bf16=on_gpu and torch.cuda.is_bf16_supported())
@@ -58,6 +62,8 @@ class GRPOTrainer:
         self.info = {"trainer": "scratch", "system": system[0], **asdict(settings), **(info or {})}
         self.prompts = [tokenizer.apply_chat_template(row["messages"], add_generation_prompt=True, return_dict=False)
                         for row in rows]  # fmt: skip
+        self.held_out_prompts = [tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
+                                 for messages in conversations]  # fmt: skip
         self._check(reference)
         without_dropout(model)
         if settings.gradient_checkpointing:
@@ -69,7 +75,7 @@ class GRPOTrainer:
         self.generator = torch.Generator(self.policy.device).manual_seed(settings.seed)
         self.sampler: TransformersSampler | VLLMSampler
         if settings.use_vllm:
-            longest = max(map(len, self.prompts))
+            longest = max(map(len, [*self.prompts, *self.held_out_prompts]))
             self.sampler = VLLMSampler(self.policy, settings, self.ends, model.name_or_path, longest)
         else:
             self.sampler = TransformersSampler(self.policy, settings, self.ends, self.generator)
@@ -96,9 +102,13 @@ class GRPOTrainer:
             self._load(resume_from)
         saved = self.step
         write_json(self.folder / ARGS, self.info)
-        with RunLog(self.folder, self.console, tensorboard=True) as log, collected_reasons(self.rewards) as reasons:
+        log = RunLog(self.folder, self.console, tensorboard=True, stop_on_alarm=self.stop_on_alarm)
+        with log, collected_reasons(self.rewards) as reasons:
             log.start(self.step, self.max_steps)
-            while self.step < self.max_steps:
+            if self.held_out:
+                self.held_out.schedule.start()
+            _, stop = (False, None) if self.step else self.evaluate(log)
+            while self.step < self.max_steps and not stop:
                 batch, table, metrics = self.rollout()
                 log.completions(self.step + 1, table)
                 metrics |= log.reasons(self.step + 1, reasons.take())
@@ -107,10 +117,35 @@ class GRPOTrainer:
                     self.step += 1
                     log.update(self.step, metrics)
                 self.sampler.update()
-                if self.step - saved >= self.settings.save_steps or self.step == self.max_steps:
+                is_best, stop = self.evaluate(log)
+                stop = stop or log.stop
+                if stop:
+                    self.console.print(stop, style="yellow", markup=False, soft_wrap=True)
+                if is_best or stop or self.step - saved >= self.settings.save_steps or self.step == self.max_steps:
                     self._save()
                     saved = self.step
         return checkpoints(self.folder)[-1]
+
+    def evaluate(self, log: RunLog) -> tuple[bool, str | None]:
+        """Sample and grade the held-out rows where that is due: is the policy the best one yet, why is the run to stop?
+
+        With random numbers of its own, so that an evaluation changes nothing in the training.
+        """
+        held_out = self.held_out
+        if held_out is None or not held_out.schedule.is_candidate(self.step, self.max_steps):
+            return False, None
+        if not held_out.is_affordable(self.step, self.max_steps):
+            return False, None
+        started = time.perf_counter()
+        self.model.eval()
+        generator = torch.Generator(self.policy.device).manual_seed(self.settings.seed + 1)
+        completions = self.sampler.sample(self.held_out_prompts, held_out.samples, generator)
+        texts = self.tokenizer.batch_decode(completions, skip_special_tokens=True)
+        ends = ["stop" if completion[-1] in self.ends else "length" for completion in completions]
+        graded = held_out.judge(self.step, list(zip(texts, map(len, completions), ends, strict=True)), started)
+        log.held_out(self.step, graded.records)
+        log.update(self.step, graded.figures)
+        return graded.verdict.best, graded.verdict.stop
 
     def rollout(self) -> tuple[Batch, dict[str, list], dict[str, float | None]]:
         """Completions of the next prompts with their advantages: the batch, a table to read, and figures to log."""
@@ -196,7 +231,8 @@ class GRPOTrainer:
             )
         if settings.beta and reference is None:
             raise InputError(f"must be 0 without a reference model, got {settings.beta}", "beta")
-        check_length("max_completion_length", settings.max_completion_length, self.prompts, self.model.config)
+        prompts = [*self.prompts, *self.held_out_prompts]
+        check_length("max_completion_length", settings.max_completion_length, prompts, self.model.config)
 
     def _save(self) -> None:
         """Write `checkpoint-<step>`: a model that transformers loads, and the trainer's whole state.
@@ -211,9 +247,16 @@ class GRPOTrainer:
         write_json(part / ARGS, self.info)
         state = {"optimizer": self.optimizer.state_dict(), "scheduler": self.scheduler.state_dict(),
                  "sampler": self.generator.get_state(), "step": self.step, "seen": self.seen}  # fmt: skip
+        if self.held_out:
+            state["held_out"] = self.held_out.schedule.state()
         torch.save(state, part / STATE)
         part.rename(path)
-        for old in checkpoints(self.folder)[: -self.settings.save_total_limit]:
+        best = self.held_out.schedule.best_step if self.held_out else None
+        if best == self.step:
+            link_best(self.folder, self.step)
+        kept = [each for each in checkpoints(self.folder) if each.name != f"checkpoint-{best}" or each == path]
+        others = self.settings.save_total_limit - (best not in (None, self.step))  # the best is one of those kept
+        for old in kept[: -max(1, others)]:
             shutil.rmtree(old)
 
     def _load(self, path: str | Path) -> None:
@@ -229,6 +272,8 @@ class GRPOTrainer:
         self.generator.set_state(state["sampler"])
         self.sampler.update()
         self.step, self.seen = state["step"], state["seen"]
+        if self.held_out and "held_out" in state:
+            self.held_out.schedule.load(state["held_out"])
 
 
 def without_dropout(model: Any) -> None:

@@ -37,6 +37,7 @@ CHECKS: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     rewards.names,
     rewards.parameters,
     data.datasets,
+    data.held_out,
     data.prompts,
     rewards.grades,
     rewards.ungraded,

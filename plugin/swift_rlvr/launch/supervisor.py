@@ -32,7 +32,8 @@ from swift_rlvr.launch.plan import Plan, Process
 from swift_rlvr.launch.progress import PHASES, Display, Tail, exception, last_lines
 from swift_rlvr.network import is_held
 from swift_rlvr.recipes import VARIABLES
-from swift_rlvr.runs.folder import LOG, checkpoints, missing, whole_checkpoints
+from swift_rlvr.runs.folder import ALARMS, BEST, LOG, checkpoints, missing, whole_checkpoints
+from swift_rlvr.runs.held_out import PREFIX, STOP_ON_ALARM
 from swift_rlvr.runs.log import cut_logs, line
 
 MARK = "SWIFT_RLVR_RUN"
@@ -52,6 +53,8 @@ _REPEATED = (
     *(*VARIABLES, "ROLLOUT_GPUS", "TRAIN_GPUS", "PROCESSES", "START_SERVER", "SERVER_TIMEOUT", "RESTARTS", "VERBOSE"),
     *("NNODES", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES"),
 )
+
+_REPEATED_PREFIXES = ("EXTERNAL_", f"{PREFIX}HELD_OUT_", STOP_ON_ALARM)
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,7 @@ class _Run:
         self.tails: dict[str, Tail] = {}
         self.phases: dict[str, str] = {}
         self.steps, self.step = Tail(plan.output / LOG), 0
+        self.alarms = Tail(plan.output / ALARMS)
         self.ready, self.high_kl = False, 0
         self.failure: End | None = None
         self.failed_rank = ""  # which one torchrun says has failed, and how
@@ -197,6 +201,9 @@ class _Run:
         for text in self.steps.lines():
             with suppress(LineError):
                 self._log(parse_object(text))
+        for text in self.alarms.lines():
+            with suppress(LineError):
+                self.display.print(f"Warning: {parse_object(text).get('message')}", "yellow")
 
     def _log(self, row: Mapping[str, Any]) -> None:
         """Show a line of the trainer's log, and stop where it shows that the server has other weights."""
@@ -324,7 +331,7 @@ def command_to_resume(argv: Sequence[str], environ: Mapping[str, str] | None = N
     'RESUME=1 bash scripts/x.sh --beta 0'
     """
     environ = os.environ if environ is None else environ
-    names = [name for name in environ if name in _REPEATED or name.startswith("EXTERNAL_")]
+    names = [name for name in environ if name in _REPEATED or name.startswith(_REPEATED_PREFIXES)]
     variables = [f"{name}={shlex.quote(environ[name])}" for name in names if environ[name] or name.startswith("CUDA")]
     program, *words = argv
     command = "python -m swift_rlvr.cli" if program.endswith(".py") else Path(program).name
@@ -342,6 +349,8 @@ def _report(end: End, plan: Plan, console: Console) -> int:
     kept, whole = checkpoints(plan.output), whole_checkpoints(plan.output)
     if end.status == 0:
         say(f"trained; the last checkpoint is {kept[-1]}" if kept else "trained; no checkpoint was asked for")
+        if (best := plan.output / BEST).exists():
+            say(f"the best checkpoint by held-out success is {best.resolve()}")
         return 0
     lines = last_lines(end.log, end.start, first_error=end.first_error) if end.log else []
     error = exception(lines)

@@ -39,6 +39,7 @@ class RunArguments:
     )
     system: str | None = setting("System prompt for rows without one; by default the task's.")
     use_hf: bool = setting("Read a dataset's NAME from Hugging Face, not ModelScope.", False)
+    stop_on_alarm: bool = setting("End the run when a warning is raised, see alarms.jsonl in its folder.", False)
 
     def as_json(self, system: str | None, rewards: Sequence[Reward]) -> dict[str, Any]:
         """What the run's args.json holds of this. system: the prompt that the rows really have."""

@@ -2,7 +2,7 @@
 
 ms-swift 4 hands a reward the arguments of the training and has `--callbacks`. 3.12 has neither, so its GRPO trainer is
 given both here: our rewards with the arguments, so that flags such as `--cosine_max_len` reach them, and the callback
-in every training, because no flag can ask for it.
+`reward_reasons` in every training, because no flag can ask for it. `held_out` needs 4.6.
 """
 
 import importlib.util
@@ -12,6 +12,9 @@ from typing import Any
 
 from swift.utils import get_logger
 from transformers import TrainerCallback
+
+from swift_rlvr.errors import InputError
+from swift_rlvr.runs.held_out import HeldOutSettings
 
 V3 = importlib.util.find_spec("swift.rewards") is None
 if V3:
@@ -63,8 +66,8 @@ def register_dataset(loader: type[DatasetLoader], **fields: Any) -> None:
     vars(sys.modules[DatasetSyntax.__module__])["_dataset_meta_mapping"] = None
 
 
-def set_up_trainer(rewards: Mapping[str, type], name: str, callback: type[TrainerCallback]) -> None:
-    """Make `callback` known as `--callbacks NAME`; under 3.12 see the head of this file.
+def set_up_trainer(rewards: Mapping[str, type], callbacks: Mapping[str, type[TrainerCallback]]) -> None:
+    """Make `callbacks` known to `--callbacks` by their names; under 3.12 see the head of this file.
 
     Raises:
         ValueError: if there is a callback of this name.
@@ -72,10 +75,14 @@ def set_up_trainer(rewards: Mapping[str, type], name: str, callback: type[Traine
     if not V3:
         from swift.callbacks import callbacks_map
 
-        if name in callbacks_map:
-            raise ValueError(f"the callback {name} is registered already: load this plugin once")
-        callbacks_map[name] = callback
+        for name, each in callbacks.items():
+            if name in callbacks_map:
+                raise ValueError(f"the callback {name} is registered already: load this plugin once")
+            callbacks_map[name] = each
         return
+    if HeldOutSettings.from_environment().held_out_dataset is not None:
+        raise InputError("has no effect: held-out evaluation needs ms-swift 4.6", "SWIFT_RLVR_HELD_OUT_DATASET")
+    callback = callbacks["reward_reasons"]
     from swift.trainers.rlhf_trainer.grpo_trainer import GRPOTrainer
 
     ours = dict(rewards)  # the registry itself also knows `format`, which is ms-swift's here

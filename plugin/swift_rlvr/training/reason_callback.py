@@ -5,10 +5,12 @@
 logs `reasons/<reward class>/<reason>`, the share of the step's completions with that reason, next to ms-swift's
 `rewards/<reward class>/mean`, and writes `reasons.jsonl` beside ms-swift's completions.jsonl. Beside ms-swift's
 `frac_reward_zero_std` it logs `groups/only_shaping`, see `swift_rlvr.runs.reasons`. It also ends a run that
-has diverged with `DivergedError`, before another checkpoint is written; the exit status of `swift rlhf` is then 1.
+has diverged with `DivergedError`, before another checkpoint is written; the exit status of `swift rlhf` is then 1. The
+alarms of `swift_rlvr.runs.alarms` are logged as warnings and in alarms.jsonl; SWIFT_RLVR_STOP_ON_ALARM=1 ends the run.
 ms-swift 3.12 has no `--callbacks`: there the plugin adds it to every GRPO training.
 """
 
+import logging
 import math
 from typing import Any
 
@@ -16,8 +18,11 @@ from accelerate.utils import gather_object
 from transformers import TrainerCallback
 
 from swift_rlvr.runs.folder import diverged
+from swift_rlvr.runs.held_out import stop_on_alarm
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.reasons import ReasonLog, only_shaping
+
+_logger = logging.getLogger(__name__)
 
 
 class ReasonCallback(TrainerCallback):
@@ -28,22 +33,37 @@ class ReasonCallback(TrainerCallback):
 
     def __init__(self, args: Any, trainer: Any, log: RunLog | None = None):
         self.trainer, self.reasons = trainer, ReasonLog()
-        self.log = log or RunLog(args.output_dir)
+        self.watches = log is None  # where the trainer writes the log; a RunLog watches what it is given to write
+        self.log = log or RunLog(args.output_dir, stop_on_alarm=stop_on_alarm())
 
     def on_train_begin(self, args, state, control, **kwargs):
         for reward in self.trainer.reward_funcs:
             if hasattr(reward, "log"):
                 reward.log = self.reasons
+        if self.watches and state.is_world_process_zero:
+            self.log.resume_alarms(state.global_step)
 
     def on_step_end(self, args, state, control, model=None, **kwargs):
         self._write("train", state.global_step)
         # Under ZeRO-3 a rank's parameters are empty between the steps; on_log sees the gradient then.
         if model is not None and not all(weight.isfinite().all() for weight in model.parameters()):
             raise diverged(args.output_dir, state.global_step, "the weights are no longer finite")
+        if self.log.stop_on_alarm and any(stops := gather_object([self.log.stop])):
+            if state.is_world_process_zero:
+                _logger.warning(next(filter(None, stops)))
+            control.should_training_stop = True
+            save = getattr(args.save_strategy, "value", args.save_strategy)
+            control.should_save = control.should_save or save != "no"
 
     def on_log(self, args, state, control, logs=None, **kwargs):
         if math.isnan((logs or {}).get("grad_norm", 0.0)):  # an infinite norm is usual with float16's loss scaling
             raise diverged(args.output_dir, state.global_step, "the norm of the gradient is nan")
+        if self.watches and logs and state.is_world_process_zero:
+            recorded = getattr(self.trainer, "_logs", {})
+            if "reward" in logs and recorded.get("prompt") and len(recorded["prompt"]) == len(recorded["completion"]):
+                self.log.alarms.batch(state.global_step, list(recorded["prompt"]), list(recorded["completion"]))
+            for alarm in self.log.watch(state.global_step, logs):
+                _logger.warning(alarm.message)
 
     def on_prediction_step(self, args, state, control, **kwargs):
         self._write("eval", state.global_step)

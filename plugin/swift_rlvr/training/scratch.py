@@ -1,6 +1,6 @@
 """A run of this package's own trainer, `swift_rlvr.grpo`: what `swift-rlvr train --trainer scratch` does."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import torch
 from rich.console import Console
@@ -10,7 +10,9 @@ from swift_rlvr.grpo import GRPOSettings, GRPOTrainer
 from swift_rlvr.models import load_pretrained, load_tokenizer
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.folder import checkpoint_to_resume
+from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.training.arguments import Command, RunArguments, Trained, setting
+from swift_rlvr.training.held_out import held_out_rows
 from swift_rlvr.training.rows import read_data
 
 
@@ -27,10 +29,11 @@ def run(command: Command, console: Console) -> Trained:
         InputError: settings, files, models or rewards that cannot be used; before anything is trained.
         DivergedError: the loss is no longer finite.
     """
-    arguments, settings = command.parse((ScratchArguments, GRPOSettings))
+    arguments, settings, evaluation = command.parse((ScratchArguments, GRPOSettings, HeldOutSettings))
     checkpoint = checkpoint_to_resume(arguments.output_dir, arguments.resume_from_checkpoint)
     rewards = build_rewards(arguments.reward_funcs, arguments.set or [])
     prompts, system = read_data(arguments, rewards, console)
+    held_out = held_out_rows(arguments, evaluation, prompts, console)
     tokenizer = load_tokenizer(arguments.model)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     with console.status(f"Loading {arguments.model}"):
@@ -41,7 +44,8 @@ def run(command: Command, console: Console) -> Trained:
     rows = [{"messages": row["prompt"], **row} for row in prompts]
     trainer = GRPOTrainer(
         model, tokenizer, rewards, rows, settings, arguments.output_dir, reference=reference,
-        info=arguments.as_json(system, rewards), console=console,
+        info={**arguments.as_json(system, rewards), **asdict(evaluation)}, console=console, held_out=held_out,
+        stop_on_alarm=arguments.stop_on_alarm,
     )  # fmt: skip
     console.print(
         f"{len(rows):,} rows, {trainer.max_steps:,} updates with {settings.batch_size} completions in groups of "

@@ -6,7 +6,7 @@ tokenizer, the last checkpoints, and the files of `swift_rlvr.runs.folder`.
 
 import gc
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,10 @@ from swift_rlvr.models import check_length, load_pretrained, load_tokenizer
 from swift_rlvr.rewards import Reward
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.folder import ARGS, as_json, check_same_settings, checkpoint_to_resume, diverged
+from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.training.arguments import Command, RunArguments, Trained, setting
+from swift_rlvr.training.held_out import HeldOut, HeldOutCallback, held_out_rows, sample_trl
 from swift_rlvr.training.reason_callback import ReasonCallback
 from swift_rlvr.training.rows import read_data
 
@@ -35,12 +37,12 @@ class TrlArguments(RunArguments):
     warmup_ratio: float = setting("Share of the steps over which the learning rate rises.", 0.0)
 
 
-def read(command: Command) -> tuple[TrlArguments, GRPOConfig]:
+def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings]:
     """The settings of a command line, with defaults for this machine where TRL's would not work."""
     cuda = torch.cuda.is_available()
     evaluates = any(word.replace("-", "_").startswith("__val_dataset") for word in command.argv)
-    arguments, config = command.parse(
-        (TrlArguments, GRPOConfig),
+    arguments, config, evaluation = command.parse(
+        (TrlArguments, GRPOConfig, HeldOutSettings),
         use_cpu=not cuda,
         bf16=cuda and torch.cuda.is_bf16_supported(),
         dataloader_pin_memory=cuda,
@@ -54,7 +56,7 @@ def read(command: Command) -> tuple[TrlArguments, GRPOConfig]:
         raise InputError(f"must be at least 0 and less than 1, got {arguments.warmup_ratio}", "warmup_ratio")
     if arguments.warmup_ratio:
         config.warmup_steps = arguments.warmup_ratio  # transformers takes a number below 1 as a share
-    return arguments, config
+    return arguments, config, evaluation
 
 
 def run(command: Command, console: Console) -> Trained:
@@ -64,25 +66,26 @@ def run(command: Command, console: Console) -> Trained:
         InputError: settings, files, models or rewards that cannot be used; before anything is trained.
         DivergedError: the weights are no longer finite.
     """
-    arguments, config = read(command)
+    arguments, config, evaluation = read(command)
     folder = Path(config.output_dir)
     checkpoint = checkpoint_to_resume(folder, config.resume_from_checkpoint)
     rewards = build_rewards(arguments.reward_funcs, arguments.set or [])
     rows, system = read_data(arguments, rewards, console)
-    held_out = read_data(arguments, rewards, console, field="val_dataset")[0] if arguments.val_dataset else None
+    validation = read_data(arguments, rewards, console, field="val_dataset")[0] if arguments.val_dataset else None
+    held_out = held_out_rows(arguments, evaluation, rows, console)
     check_enough_rows(len(rows), config.generation_batch_size, config.num_generations)
-    info = as_json({"trainer": "trl", **config.to_dict(), **arguments.as_json(system, rewards)})
+    info = as_json({"trainer": "trl", **config.to_dict(), **arguments.as_json(system, rewards), **asdict(evaluation)})
     if checkpoint is not None:
         check_same_settings(checkpoint, info)
     console.print(f"Loading {arguments.model}", style="dim", markup=False, soft_wrap=True)
-    with RunLog(folder, console) as log:
-        trainer = build_trainer(arguments.model, config, rewards, rows, held_out, log)
+    with RunLog(folder, console, stop_on_alarm=arguments.stop_on_alarm) as log:
+        trainer = build_trainer(arguments.model, config, rewards, rows, validation, log, held_out)
         if trainer.is_world_process_zero():
             write_json(folder / ARGS, info)
         console.print(
             f"{len(rows):,} rows, {config.generation_batch_size} completions a step in groups of "
             f"{config.num_generations}"
-            + (f"; evaluated on {len(held_out):,} rows every {config.eval_steps:g} steps" if held_out else ""),
+            + (f"; evaluated on {len(validation):,} rows every {config.eval_steps:g} steps" if validation else ""),
             soft_wrap=True,
         )
         try:
@@ -99,16 +102,19 @@ def run(command: Command, console: Console) -> Trained:
 
 
 def build_trainer(
-    model: str, config: GRPOConfig, rewards: Sequence[Reward], rows: list[dict], held_out: list[dict] | None,
-    log: RunLog,
+    model: str, config: GRPOConfig, rewards: Sequence[Reward], rows: list[dict], validation: list[dict] | None,
+    log: RunLog, held_out: HeldOut | None = None,
 ) -> Any:  # fmt: skip
     """TRL's GRPOTrainer with our rewards and logs; InputError where it refuses the settings."""
     tokenizer = load_tokenizer(model)
     tokenizer.padding_side = tokenizer.truncation_side = "left"
     model_config = load_pretrained(AutoConfig, model)
+    conversations = [row["prompt"] for row in [*rows, *(validation or [])]] + (
+        held_out.conversations if held_out else []
+    )
     texts = {
-        tokenizer.apply_chat_template(row["prompt"], add_generation_prompt=True, tokenize=False)
-        for row in [*rows, *(held_out or [])]
+        tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+        for messages in conversations
     }
     room = (getattr(model_config, "max_position_embeddings", None) or 0) - config.max_completion_length
     # A token is at least one byte: only texts that could be too long are counted.
@@ -117,7 +123,7 @@ def build_trainer(
     check_length("max_completion_length", config.max_completion_length, prompts, model_config)
     try:
         trainer = recording_trainer(config.use_vllm)(
-            model, list(rewards), config, train_dataset=rows, eval_dataset=held_out, processing_class=tokenizer
+            model, list(rewards), config, train_dataset=rows, eval_dataset=validation, processing_class=tokenizer
         )
     except (OSError, ValueError) as error:
         raise InputError(f"{model} and these settings cannot be trained by TRL: {error}") from error
@@ -126,6 +132,8 @@ def build_trainer(
             trainer.remove_callback(callback)
     trainer.add_callback(LogCallback(trainer, log))
     trainer.add_callback(ReasonCallback(config, trainer, log))
+    if held_out is not None:
+        trainer.add_callback(HeldOutCallback(config, trainer, held_out, sample_trl, log))
     return trainer
 
 
@@ -168,6 +176,10 @@ class LogCallback(TrainerCallback):
         self.log.advance(state.global_step)
 
     def on_log(self, args, state, control, logs=None, **kwargs):
+        if "eval/format" in logs:  # a held-out evaluation; the step's own line is still to come
+            if state.is_world_process_zero:
+                self.log.update(state.global_step, logs)
+            return
         prompts, self.trainer.prompts = self.trainer.prompts, None
         prompts = gather_object(prompts or [])  # of all ranks, in the order of `_logs`
         if not state.is_world_process_zero:

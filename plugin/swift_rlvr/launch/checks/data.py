@@ -14,7 +14,9 @@ from swift_rlvr.launch import estimate, sizes
 from swift_rlvr.launch.checks import Case, Finding, failed, passed, warning
 from swift_rlvr.launch.checks.model import tokens_of
 from swift_rlvr.launch.checks.network import dataset_answers, dataset_id
+from swift_rlvr.launch.checks.run import evaluates
 from swift_rlvr.launch.estimate import local_file
+from swift_rlvr.runs.held_out import PREFIX, HeldOutSettings
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.task import with_system
 
@@ -168,6 +170,48 @@ def _looked_at(source: Source, total: int | None, setting: str, against: list[So
 
 def _counted(reasons: Counter) -> str:
     return ", ".join(f"{reason}: {count:,}" for reason, count in reasons.most_common(3))
+
+
+def held_out(case: Case) -> Iterator[Finding]:
+    """The rows of `--callbacks held_out` can be read, and are none of the training's as far as those were looked at."""
+    settings, variable = HeldOutSettings.from_environment(case.environ), f"{PREFIX}HELD_OUT_DATASET"
+    name = settings.held_out_dataset
+    if "held_out" not in case.listed("callbacks"):
+        if name is not None:
+            remedy = "--callbacks reward_reasons held_out"
+            yield warning("held-out", f"{variable} has no effect without the callback held_out", remedy)
+        return
+    if name is None:
+        yield failed(
+            "held-out", f"the callback held_out needs {variable}", f"{variable}=NAME:FILE, or without held_out"
+        )
+        return
+    if evaluates(case):
+        message = "held_out keeps the best checkpoint by its own success, and ms-swift's evaluation by the reward"
+        yield failed("held-out", message, "--eval_strategy no, or without the callback held_out")
+        return
+    source = parse_source(name, case.use_hf)
+    limited = _limited(replace(source, limit=min(source.limit or settings.held_out_rows, settings.held_out_rows)), case)
+    if limited is None:
+        yield passed("held-out", f"{name} comes from {case.hub}; its rows were not looked at")
+        return
+    if source.path is not None and not source.path.is_file():
+        yield failed("held-out", f"there is no file {source.path}", "relative paths count from the folder you are in")
+        return
+    asked = [limited.task.identity(row) for _, row in limited.rows()]
+    trained = {
+        other.task.identity(row)
+        for other in readable_sources(case)
+        if other.task.columns == limited.task.columns
+        for _, row in other.rows()
+    }
+    shared = sum(each in trained for each in asked)
+    rows = f"{len(asked):,} rows of {limited.task.name}, {settings.held_out_samples} completions each"
+    if shared:
+        message = f"{shared:,} of the {len(asked):,} rows of {name} are in the training too, and will be left out"
+        yield warning("held-out", message, f"another file or split for {variable}")
+    else:
+        yield passed("held-out", f"{name}: {rows}, every {settings.held_out_every} steps")
 
 
 def prompts(case: Case) -> Iterator[Finding]:

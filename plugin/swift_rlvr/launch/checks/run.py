@@ -95,7 +95,7 @@ def _batch_rules(case: Case, group: int, at_once: int, sampled: int, explained: 
                     f"generation_batch_size {sampled} is not {at_once} ({explained}) x steps_per_generation {steps}"
                 )
             yield failed("batch", message, f"a multiple of {at_once}, or leave one of the two out")
-    if _evaluates(case):
+    if evaluates(case):
         held = int(number(settings, "num_generations_eval", group))
         evaluated = case.plan.processes * case.plan.nodes * int(number(settings, "per_device_eval_batch_size", 1))
         if held and evaluated % held:
@@ -118,14 +118,15 @@ def evaluation(case: Case) -> Iterator[Finding]:
     asked = [name for name in ("eval_steps", "eval_strategy") if settings.get(name) not in (None, "no", False)]
     if not asked:
         return
-    if _evaluates(case):
+    if evaluates(case):
         yield passed("evaluation", f"{asked[0]} {settings[asked[0]]}")
     else:
         message = f"{asked[0]} {settings[asked[0]]} has no effect: there is no evaluation data"
         yield warning("evaluation", message, "--val_dataset NAME:FILE, or --split_dataset_ratio 0.01")
 
 
-def _evaluates(case: Case) -> bool:
+def evaluates(case: Case) -> bool:
+    """Whether ms-swift evaluates: there is something to evaluate on, and it is not switched off."""
     data = bool(case.listed("val_dataset")) or number(case.settings, "split_dataset_ratio", 0) > 0
     return data and case.settings.get("eval_strategy") not in ("no", False)
 

@@ -1,0 +1,298 @@
+"""Held-out evaluation while a model trains: fixed rows, sampled and graded every N steps, in all three trainers.
+
+    SWIFT_RLVR_HELD_OUT_DATASET=countdown:datasets/countdown/tiny_validation.jsonl \
+        swift rlhf --external_plugins plugin/rlvr_plugin.py --callbacks held_out ...
+    swift-rlvr train --trainer trl --held_out_dataset countdown:datasets/countdown/tiny_validation.jsonl ...
+
+logs `eval/success`, `eval/strict`, `eval/pass@k`, `eval/format`, `eval/mean_length` and `eval/cut_off`, and what it
+costs as `eval/seconds` and `eval/share` of the run's time; writes held_out.jsonl; keeps the best checkpoint, to which
+the link `best` leads; and can stop early. The settings are those of `swift_rlvr.runs.held_out.HeldOutSettings`.
+
+The completions come from the trainer's own sampler (the rollout server, vLLM in its process, or the model itself) with
+the training's temperature and length, from the weights of the step: the trainer sends them before it samples, and need
+not send them again for the next step. A rollout server that is gone ends the run as it does in the training.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from itertools import islice
+from typing import Any, NamedTuple
+
+import torch
+from accelerate.utils import broadcast_object_list, gather_object
+from rich.console import Console
+from transformers import TrainerCallback
+
+from swift_rlvr.data.grading import Completion, grade_samples
+from swift_rlvr.data.sources import parse_source
+from swift_rlvr.errors import InputError
+from swift_rlvr.runs.folder import link_best
+from swift_rlvr.runs.held_out import PREFIX, HeldOutSettings, Schedule, Verdict, figures
+from swift_rlvr.runs.log import RunLog
+from swift_rlvr.tasks.task import with_system
+from swift_rlvr.training.arguments import RunArguments
+
+SEED = 20_000  # of samples that are drawn in the trainer's own process: the same for every evaluation
+STATE = "swift_rlvr.held_out"  # in trainer_state.json
+Messages = list[dict[str, str]]
+
+
+class Evaluation(NamedTuple):
+    """figures: to be logged. records: the graded completions. verdict: what follows from it."""
+
+    figures: dict[str, float]
+    records: list[dict[str, Any]]
+    verdict: Verdict
+
+
+class HeldOut:
+    """The held-out rows with their schedule. `conversations[i]` are the messages of `rows[i]`.
+
+    Args:
+        system: for rows without a system turn, where the trainer does not add it; None for the task's own.
+        add_system: False under ms-swift, which adds it.
+        say: shows a message to the user.
+    InputError where the dataset cannot be used.
+    """
+
+    def __init__(
+        self, settings: HeldOutSettings, *, use_hf: bool = False, system: str | None = None, add_system: bool = True,
+        say: Callable[[str], object] = lambda text: print(text, file=sys.stderr),
+    ):  # fmt: skip
+        self.settings, self.samples, self.say = settings, settings.held_out_samples, say
+        self.schedule = Schedule(settings)
+        if settings.held_out_dataset is None:
+            raise InputError(
+                f"is required for held-out evaluation: NAME:FILE, written as dataset (the variable "
+                f"{PREFIX}HELD_OUT_DATASET under ms-swift)", "held_out_dataset",
+            )  # fmt: skip
+        try:
+            source = parse_source(settings.held_out_dataset, use_hf)
+            self.task, self.rows = source.task, []
+            for line, row in islice(source.rows(), settings.held_out_rows):
+                with source.at(line):
+                    self.rows.append(source.task.preprocess(row))
+        except InputError as error:
+            raise InputError(str(error), "held_out_dataset") from error
+        prompt = source.task.system if system is None else system
+        self.conversations: list[Messages] = [
+            with_system(row["messages"], prompt) if add_system else row["messages"] for row in self.rows
+        ]
+
+    def leave_out(self, trained: Iterable[Messages]) -> None:
+        """Take out the rows whose prompt is one of the training's too, and say how many; InputError if that is all."""
+        asked = {_asked(messages) for messages in trained}
+        kept = [place for place, messages in enumerate(self.conversations) if _asked(messages) not in asked]
+        shared, count = len(self.rows) - len(kept), len(self.rows)
+        if not kept:
+            raise InputError(
+                f"all {count} prompts of {self.settings.held_out_dataset} are in the training too: expected rows that "
+                "it does not see, such as another split", "held_out_dataset",
+            )  # fmt: skip
+        if shared:
+            self.say(
+                f"{shared} of {count} held-out prompts are in the training too, and are left out of the evaluation"
+            )
+        self.rows = [self.rows[place] for place in kept]
+        self.conversations = [self.conversations[place] for place in kept]
+
+    def is_affordable(self, step: int, last: int) -> bool:
+        schedule = self.schedule
+        affordable = schedule.is_affordable(step, last)
+        if not affordable and schedule.skipped == 1:
+            self.say(
+                f"the held-out evaluation of step {step} is skipped: one takes {schedule.longest:.1f} s, and all "
+                f"may take {self.settings.held_out_share:.0%} of the time (held_out_share); others may be skipped too"
+            )
+        return affordable
+
+    def judge(self, step: int, completions: Sequence[tuple[str, int, str]], started: float) -> Evaluation:
+        """Grade an evaluation's completions, `samples` for each row in order: text, tokens, and "stop" or "length".
+
+        started: `time.perf_counter()` before they were sampled.
+        """
+        expected = len(self.rows) * self.samples
+        if len(completions) != expected:
+            raise RuntimeError(f"expected {expected} completions of held-out rows, got {len(completions)}")
+        each = [Completion(*completion) for completion in completions]
+        groups = [each[start : start + self.samples] for start in range(0, expected, self.samples)]
+        records = grade_samples(self.task, self.rows, groups)
+        result = figures(records)
+        seconds = time.perf_counter() - started
+        verdict = self.schedule.record(step, result.get("eval/success"), seconds)
+        result |= {"eval/seconds": seconds, "eval/share": self.schedule.share}
+        return Evaluation(result, records, verdict)
+
+
+def held_out_rows(
+    arguments: RunArguments, settings: HeldOutSettings, rows: Sequence[Mapping[str, Any]], console: Console
+) -> HeldOut | None:
+    """The held-out rows of a run under TRL or our own trainer, none of them among `rows`; None where none are asked.
+
+    InputError with the setting, also where others of its settings have no effect without it.
+    """
+    if settings.held_out_dataset is None:
+        for name, value in asdict(replace(settings, held_out_dataset=None)).items():
+            if value != getattr(HeldOutSettings(), name):
+                raise InputError("has no effect without held_out_dataset", name)
+        return None
+
+    def say(text: str) -> None:
+        console.print(text, style="yellow", markup=False, soft_wrap=True)
+
+    held_out = HeldOut(settings, use_hf=arguments.use_hf, system=arguments.system, say=say)
+    held_out.leave_out(row["prompt"] for row in rows)
+    return held_out
+
+
+def _asked(messages: Messages) -> tuple[str, ...]:
+    """What a conversation asks: the user's turns, whatever the system prompt is."""
+    return tuple(turn["content"] for turn in messages if turn["role"] == "user")
+
+
+class HeldOutCallback(TrainerCallback):
+    """Held-out evaluation in trainers that are built on transformers' Trainer: ms-swift's, and with arguments TRL's.
+
+    All ranks sample, each its part as in the training; rank 0 grades, and its verdict is that of all.
+
+    Args:
+        held_out: its rows are not in the training; by default those of the variables, compared with ms-swift's dataset.
+        sample: `sample(trainer, rows)` gives a completion for each row of this rank: text, tokens, "stop" or "length".
+    """
+
+    def __init__(
+        self, args: Any, trainer: Any, held_out: HeldOut | None = None, sample: Callable | None = None,
+        log: RunLog | None = None,
+    ):  # fmt: skip
+        self.checked = held_out is not None
+        self.trainer, self.sample = trainer, sample or sample_ms_swift
+        if held_out is None:
+            use_hf = os.environ.get("USE_HF", "0").lower() in ("1", "true")
+            held_out = HeldOut(HeldOutSettings.from_environment(), use_hf=use_hf, add_system=False)
+        self.held_out, self.log = held_out, log or RunLog(args.output_dir)
+        if getattr(args, "async_generate", False):
+            raise InputError(
+                "samples one step ahead, and held_out has no place there: expected false", "async_generate"
+            )
+        evaluates = str(getattr(args.eval_strategy, "value", args.eval_strategy)) != "no"
+        if evaluates and args.metric_for_best_model is not None:
+            raise InputError(
+                f"must be no beside held_out, which keeps the best checkpoint by its own success; got "
+                f"{getattr(args.eval_strategy, 'value', args.eval_strategy)!r}, which keeps it by "
+                f"{args.metric_for_best_model}", "eval_strategy",
+            )  # fmt: skip
+
+    def on_train_begin(self, args, state, control, **kwargs):
+        schedule = self.held_out.schedule
+        if not state.is_world_process_zero:
+            self.held_out.say = lambda text: None
+        if not self.checked:
+            dataset = self.trainer.train_dataset
+            if hasattr(dataset, "__len__"):
+                self.held_out.leave_out(row["messages"] for row in dataset)
+            else:
+                self.held_out.say("the training's rows are streamed: whether held-out rows are among them is unknown")
+            self.checked = True
+        if state.global_step and (saved := (state.stateful_callbacks or {}).get(STATE)):
+            schedule.load(saved)
+        schedule.start()
+
+    def on_step_begin(self, args, state, control, **kwargs):
+        if state.global_step == 0:
+            self._evaluate(args, state, control)
+
+    def on_step_end(self, args, state, control, **kwargs):
+        self._evaluate(args, state, control)
+
+    def on_save(self, args, state, control, **kwargs):
+        if state.is_world_process_zero and state.best_model_checkpoint and state.best_global_step:
+            link_best(args.output_dir, state.best_global_step)
+
+    def _evaluate(self, args, state, control) -> None:
+        step, last, schedule = state.global_step, state.max_steps, self.held_out.schedule
+        if not schedule.is_candidate(step, last):
+            return
+        accelerator = self.trainer.accelerator
+        if not broadcast_object_list([self.held_out.is_affordable(step, last)])[0]:
+            return
+        started = time.perf_counter()
+        wanted = [place for place in range(len(self.held_out.rows)) for _ in range(self.held_out.samples)]
+        # All ranks get as many; what is too much at the end is sampled and thrown away.
+        ranks = accelerator.num_processes
+        size = -(-len(wanted) // ranks)
+        padded = (wanted * (1 + ranks))[: size * ranks]
+        mine = padded[accelerator.process_index * size : (accelerator.process_index + 1) * size]
+        rows = [{**self.held_out.rows[place], "messages": self.held_out.conversations[place]} for place in mine]
+        with own_randomness(accelerator):
+            sampled = self.sample(self.trainer, rows)
+        if len(sampled) != len(rows):
+            raise RuntimeError(f"expected a completion of each of {len(rows)} held-out prompts, got {len(sampled)}")
+        completions = gather_object(sampled)[: len(wanted)]
+        shared: list[Any] = [None]
+        if accelerator.is_main_process:
+            evaluation = self.held_out.judge(step, completions, started)
+            self.log.held_out(step, evaluation.records)
+            shared = [(evaluation.figures, evaluation.verdict, schedule.state())]
+        result, verdict, schedule_state = broadcast_object_list(shared)[0]
+        if not accelerator.is_main_process:
+            schedule.load(schedule_state)
+        state.stateful_callbacks[STATE] = schedule_state
+        should_log = control.should_log  # the handler's on_log resets it, and the step's own line is still to come
+        self.trainer.callback_handler.on_log(args, state, control, dict(result))
+        control.should_log = should_log
+        saves = str(getattr(args.save_strategy, "value", args.save_strategy)) != "no"
+        if verdict.best:
+            state.best_metric, state.best_global_step = result["eval/success"], step
+            control.should_save = control.should_save or saves
+        if verdict.stop:
+            self.held_out.say(verdict.stop)
+            control.should_training_stop = True
+            control.should_save = control.should_save or saves
+
+
+@contextmanager
+def own_randomness(accelerator: Any) -> Iterator[None]:
+    """The same random numbers for every evaluation, and none of the training's: an evaluation changes nothing in it."""
+    cuda = accelerator.device.type == "cuda"
+    with torch.random.fork_rng(devices=[accelerator.device] if cuda else []):
+        torch.manual_seed(SEED + accelerator.process_index)
+        yield
+
+
+def sample_ms_swift(trainer: Any, rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, int, str]]:
+    """A completion for each row of this rank, the way that ms-swift's trainer gets those it trains on."""
+    if not hasattr(trainer, "to_samples"):
+        raise InputError("held_out needs ms-swift 4.6 and its GRPO trainer")
+    size = len(rows)
+    if not trainer.use_fast_infer:  # all that it is given is one batch
+        size = trainer.args.per_device_train_batch_size * trainer.args.steps_per_generation
+    completions = []
+    for start in range(0, len(rows), size):
+        for sample in trainer._generate_completions(trainer.to_samples(list(rows[start : start + size]))):
+            ids = sample.response_token_ids
+            tokens = sum(map(len, ids)) if ids and isinstance(ids[0], list) else len(ids)
+            completions.append((sample.messages[-1]["content"], tokens, sample.finish_reason or "stop"))
+    return completions
+
+
+def sample_trl(trainer: Any, rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, int, str]]:
+    """The same with TRL's trainer."""
+    size = (
+        len(rows) if trainer.use_vllm else trainer.args.per_device_train_batch_size * trainer.args.steps_per_generation
+    )
+    ends = {trainer.eos_token_id, trainer.pad_token_id}
+    completions = []
+    before, trainer.num_generations = trainer.num_generations, 1  # the prompts of a batch are not those of groups
+    try:
+        for start in range(0, len(rows), size):
+            prompts = trainer._tokenize_prompts([row["messages"] for row in rows[start : start + size]])
+            for ids in trainer._generate_single_turn(*prompts)[0]:
+                text = trainer.processing_class.decode(ids, skip_special_tokens=True)
+                completions.append((text, len(ids), "stop" if ids and ids[-1] in ends else "length"))
+    finally:
+        trainer.num_generations = before
+    return completions

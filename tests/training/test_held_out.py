@@ -1,0 +1,80 @@
+"""The held-out rows: read, kept apart from the training's, and graded; what cannot be used is named.
+
+The trainers' side is tested in tests/e2e/test_held_out.py, test_trl.py and tests/grpo/test_trainer.py.
+"""
+
+import json
+import time
+
+import pytest
+from swift_rlvr.errors import InputError
+from swift_rlvr.runs.held_out import HeldOutSettings
+from swift_rlvr.tasks.countdown import to_messages
+from swift_rlvr.training.held_out import HeldOut
+
+TASKS = [([1, 2, 3], 6), ([2, 3, 4], 9), ([5, 6, 7], 18)]
+
+
+@pytest.fixture
+def rows(tmp_path):
+    file = tmp_path / "held_out.jsonl"
+    file.write_text("".join(json.dumps({"nums": nums, "target": target}) + "\n" for nums, target in TASKS))
+    return f"countdown:{file}"
+
+
+def held_out(name, said=None, **settings):
+    return HeldOut(HeldOutSettings(name, **settings), say=(said if said is not None else []).append)
+
+
+def test_rows_of_the_training_are_left_out_and_counted_whatever_their_system_prompt(rows):
+    said = []
+    own = held_out(rows, said)
+    own.leave_out([[{"role": "system", "content": "Another."}, *to_messages(*TASKS[1])[-1:]]])
+    assert said == ["1 of 3 held-out prompts are in the training too, and are left out of the evaluation"]
+    assert [row["nums"] for row in own.rows] == [TASKS[0][0], TASKS[2][0]]
+    assert len(own.conversations) == 2
+
+
+def test_a_training_with_all_of_the_rows_is_an_error(rows):
+    with pytest.raises(InputError, match="all 3 prompts of .* are in the training too") as error:
+        held_out(rows).leave_out(to_messages(*task) for task in TASKS)
+    assert error.value.field == "held_out_dataset"
+
+
+def test_completions_are_graded_by_their_own_row(rows):
+    own = held_out(rows, held_out_samples=2, held_out_rows=2)
+    right = "<think>x</think>\n<answer>1 + 2 + 3</answer>"
+    other = "<think>x</think>\n<answer>2 + 3 + 4</answer>"
+    completions = [
+        (right, 9, "stop"),
+        (other, 9, "stop"),
+        ("x <answer>2 + 3 + 4</answer>", 20, "length"),
+        (right, 9, "stop"),
+    ]
+    evaluation = own.judge(0, completions, time.perf_counter() - 2)
+    assert [record["reward"] for record in evaluation.records] == [1.0, 0.0, 1.0, 0.0]
+    assert evaluation.figures["eval/success"] == 0.5 and evaluation.figures["eval/strict"] == 0.25
+    assert evaluation.figures["eval/pass@2"] == 1.0 and evaluation.figures["eval/cut_off"] == 0.25
+    assert 2 <= evaluation.figures["eval/seconds"] < 10
+
+
+def test_completions_that_are_missing_are_no_smaller_evaluation(rows):
+    with pytest.raises(RuntimeError, match="expected 12 completions of held-out rows, got 1"):
+        held_out(rows).judge(0, [("x", 1, "stop")], time.perf_counter())
+
+
+def test_the_first_skipped_evaluation_is_said(rows):
+    said = []
+    own = held_out(rows, said, held_out_samples=1)
+    own.judge(0, [("x", 1, "stop")] * 3, time.perf_counter() - 30)
+    assert not own.is_affordable(10, 100) and not own.is_affordable(20, 100)
+    assert len(said) == 1 and "step 10 is skipped: one takes 30." in said[0] and "10% of the time" in said[0]
+
+
+def test_a_row_that_cannot_be_used_is_named(tmp_path):
+    file = tmp_path / "rows.jsonl"
+    file.write_text('{"nums": [1, 2], "target": 3}\n{"nums": "none", "target": 3}\n')
+    with pytest.raises(InputError, match="held_out_dataset .*rows.jsonl, line 2"):
+        held_out(f"countdown:{file}")
+    with pytest.raises(InputError, match="held_out_dataset is required .* SWIFT_RLVR_HELD_OUT_DATASET"):
+        held_out(None)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from swift_rlvr.rewards import REWARDS
+from swift_rlvr.rewards.gate import GATE_REASONS, GateParameters
 from swift_rlvr.rewards.parameters import BaseParameters, name_here, variable
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS
 
@@ -33,8 +34,9 @@ OVERVIEW_HEADER = ("reward", "pays for", "range", "columns (optional)", "tasks b
 
 def parameter_rows() -> list[tuple[str, ...]]:
     """The rows of the table: those all rewards share once, and of each reward what is its own or differs from them."""
-    shared = {each.name: each for each in fields(BaseParameters)}
-    rows = [row("all", each) for each in shared.values()]
+    shared = {each.name: each for each in fields(GateParameters)}
+    everywhere = {each.name for each in fields(BaseParameters)}
+    rows = [row("all" if name in everywhere else "shaping", each) for name, each in shared.items()]
     for name, reward in REWARDS.items():
         for each in fields(reward.Parameters):
             if each.name not in shared or row(name, each) != row(name, shared[each.name]):
@@ -104,7 +106,7 @@ def test_every_parameter_is_in_a_row():
     named = {(reward.strip("`"), parameter.strip("`")) for reward, parameter, *_ in table(PARAMETER_HEADER)}
     for name, reward in REWARDS.items():
         for each in fields(reward.Parameters):
-            assert {(name, each.name), ("all", each.name)} & named
+            assert {(name, each.name), ("all", each.name), ("shaping", each.name)} & named
 
 
 def test_the_overview_names_every_reward_with_its_columns_and_tasks():
@@ -213,6 +215,13 @@ def test_the_section_of_a_reward_names_its_reasons_its_source_and_its_limits(nam
     assert "\n- Source: " in text and "\n- Limits: " in text
 
 
+def test_the_section_of_the_gate_names_its_reasons_and_the_rewards_that_have_it():
+    text = section("The outcome gate")
+    assert [name for name in quoted(text) if name in GATE_REASONS] == list(GATE_REASONS)
+    (shaping,) = re.findall(r"^Shaping rewards are (.*?)\. ", " ".join(text.split()))
+    assert set(quoted(shaping)) == {name for name, reward in REWARDS.items() if reward.shapes}
+
+
 def test_links_lead_somewhere():
     headings = {
         re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in re.findall("^#+ (.+)$", TEXT, re.M)
@@ -249,13 +258,13 @@ def launches() -> list[tuple[dict[str, str], dict[str, list[str]]]]:
 
 
 @pytest.mark.slow  # it imports ms-swift
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(5))
 def test_launch_commands_name_what_exists(number, monkeypatch):
     pytest.importorskip("swift", reason="needs the extra [train]")
     from swift.arguments import RLHFArguments
     from swift.rewards import orms
 
-    assert len(launches()) == 4
+    assert len(launches()) == 5
     environment, flags = launches()[number]
     assert set(flags) <= {each.name for each in fields(RLHFArguments)}
     assert all(values for values in flags.values())
@@ -314,9 +323,9 @@ def test_console_output_is_what_the_command_prints(number, tmp_path):
     assert same, result.stdout
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(5))
 def test_python_examples_run(number):
-    assert len(blocks("python")) == 4
+    assert len(blocks("python")) == 5
     example = doctest.DocTestParser().get_doctest(blocks("python")[number], {}, f"example {number}", str(PAGE), 0)
     assert example.examples
     before = dict(REWARDS)

@@ -162,6 +162,6 @@ def test_vllms_engine_is_started_by_spawn_and_nothing_has_asked_cuda_before(monk
         monkeypatch.setattr(torch._C, name, asked, raising=False)
     with pytest.raises(AssertionError, match="CUDA was asked"):
         torch.cuda.is_available()
-    assert choose_backend("auto") == "vllm"
+    assert choose_backend(SamplingSettings(str(WEIGHTS))) == "vllm"
     with pytest.raises(Built, match="spawn"):
         sample(SamplingSettings(str(WEIGHTS), max_new_tokens=8), ASKED, QUIET)

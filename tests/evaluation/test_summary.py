@@ -41,7 +41,8 @@ def test_tasks_count_once_however_many_samples_they_have():
     records = [record(0), record(0, reward=0.0, reason="wrong value"), record(1), record(1, finish="length", tokens=40)]
     summary = summarize(records)
     assert (summary["tasks"], summary["completions"], summary["success"]) == (2, 4, 0.75)
-    assert summary["success_interval"] == pytest.approx(wilson(0.75, 2))
+    assert summary["success_interval"] == list(bootstrap([0.5, 1.0])) == summary["pass_at_k_interval"]["1"]
+    assert summary["pass_at_k_interval"]["2"] == list(wilson(1.0, 2))  # each task's pass@2 is 0 or 1
     assert summary["pass_at_k"] == {"1": 0.75, "2": 1.0}
     assert (summary["mean_tokens"], summary["cut_off"]) == (17.5, 0.25)
     assert summary["reasons"] == {"correct": 0.75, "wrong value": 0.25}

@@ -1,4 +1,4 @@
-"""The command `swift-rlvr`: makes datasets, trains, evaluates and asks models, grades completions, reports on runs.
+"""The command `swift-rlvr`: makes datasets, probes, trains and evaluates models, grades completions, reports on runs.
 
 An error in what the user gave ends a command with exit code 2 and a message that names the flag or the file. Any other
 error is a bug and shows its traceback.
@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperCommand, TyperOption
 
-from swift_rlvr.cli import chat, countdown, dataset, doctor, evaluate, launch, rewards, train
+from swift_rlvr.cli import chat, countdown, dataset, doctor, evaluate, launch, probe, rewards, train
 from swift_rlvr.errors import InputError
 
 
@@ -59,6 +59,7 @@ for group, name, command in (
     (app, "solve", countdown.solve),
     (app, "explain", rewards.explain),
     (app, "score", rewards.score),
+    (app, "probe", probe.probe),
     (app, "evaluate", evaluate.evaluate),
     (app, "compare", evaluate.compare),
     (app, "report", evaluate.report),

@@ -1,5 +1,6 @@
 """The commands `swift-rlvr evaluate`, `compare` and `report`."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +15,13 @@ from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation import summary as summaries
 from swift_rlvr.jsonl import read_json, read_jsonl, write_json
 
+PassAt = Annotated[
+    str | None, typer.Option(help="The k of pass@k, such as 1,4,16; by default powers of two up to --samples.")
+]
+Server = Annotated[
+    str | None, typer.Option(metavar="URL", help="A running rollout server that has the model and samples from it.")
+]
+
 
 def evaluate(
     model: Annotated[str, typer.Argument(help="A folder with a model or a checkpoint, LoRA too, or a hub id.")],
@@ -25,9 +33,17 @@ def evaluate(
     samples: Annotated[int, typer.Option(help="Completions per task.")] = 1,
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 1.0,
     max_new_tokens: Annotated[int, typer.Option(help="The longest completion, in tokens.")] = 1024,
-    batch_size: Annotated[int, typer.Option(help="Completions at a time (transformers).")] = 64,
+    batch_size: Annotated[int, typer.Option(help="Completions at a time (transformers, --server).")] = 64,
     seed: Annotated[int, typer.Option(help="Same seed, same completions.")] = 0,
+    seeds: Annotated[
+        str | None, typer.Option(help="Several in place of --seed, such as 0,1,2: success with each, and its spread.")
+    ] = None,
+    greedy: Annotated[
+        bool, typer.Option("--greedy", help="A greedy completion per task too, in a column of its own.")
+    ] = False,
+    pass_at: PassAt = None,
     backend: Annotated[str, typer.Option(help="auto: vllm with a GPU, else transformers.")] = "auto",
+    server: Server = None,
     system: Annotated[str | None, typer.Option(help="By default the one of the training, else the task's.")] = None,
     use_hf: HubIsHf = False,
 ) -> None:
@@ -35,12 +51,31 @@ def evaluate(
     from swift_rlvr.evaluation import evaluate as evaluation
     from swift_rlvr.evaluation.sampling import SamplingSettings
 
-    sampling = SamplingSettings(model, samples, temperature, max_new_tokens, batch_size, seed, backend, use_hf)
+    sampling = SamplingSettings(model, samples, temperature, max_new_tokens, batch_size, seed, backend, use_hf, server)
     console = Console(highlight=False)
-    summary = evaluation.evaluate(sampling, data, out, console, rows, system)
-    figures = [row[:2] for row in summaries.comparison_table(summaries.compare(summary, summary))]
-    _print_table(console, model, ("measure", "value"), figures)
+    ks, several = whole_numbers(pass_at, "pass_at"), whole_numbers(seeds, "seeds")
+    summary = evaluation.evaluate(sampling, data, out, console, rows, system, several, greedy, ks)
+    if greedy:
+        headings: tuple[str, ...] = ("measure", "sampled", "greedy")
+        figures = summaries.comparison_table(summaries.compare(summary, summary["greedy"]))
+    else:
+        headings = ("measure", "value")
+        figures = [row[:2] for row in summaries.comparison_table(summaries.compare(summary, summary))]
+    print_figures(console, model, headings, figures)
     console.print(f"records and summary in {out}", markup=False, soft_wrap=True)
+
+
+def whole_numbers(text: str | None, field: str) -> list[int]:
+    """The numbers of a flag such as 1,4,16; none where it was not given.
+
+    >>> whole_numbers("1,4,16", "pass_at"), whole_numbers(None, "pass_at")
+    ([1, 4, 16], [])
+    """
+    if text is None:
+        return []
+    if re.fullmatch(r"[0-9]{1,9}(, *[0-9]{1,9})*", text) is None:
+        raise InputError(f"must be whole numbers such as 1,4,16, got {text}", field)
+    return [int(number) for number in text.split(",")]
 
 
 def compare(
@@ -59,7 +94,7 @@ def compare(
     files = [folder / "records.jsonl" for folder in (before, after)]
     if all(file.is_file() for file in files):
         comparison["paired"] = paired.paired(*([record for _, record in read_jsonl(file)] for file in files))
-    _print_table(console, "Held-out tasks", ("", "before", "after"), summaries.comparison_table(comparison))
+    print_figures(console, "Held-out tasks", ("", "before", "after"), summaries.comparison_table(comparison))
     if comparison.get("paired"):
         console.print(paired.in_words(comparison["paired"]), soft_wrap=True)
     elif "paired" in comparison:
@@ -93,7 +128,8 @@ def _read_summary(path: Path) -> dict:
     return summary
 
 
-def _print_table(console: Console, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_figures(console: Console, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table of figures under a title."""
     figures = table(*headings, numbers=headings[1:])
     for row in rows:
         figures.add_row(*row)

@@ -1,9 +1,11 @@
 """How well does a model solve held-out tasks? Samples completions, grades them, writes records and a summary.
 
-`swift-rlvr evaluate MODEL --data FILE --out DIR` writes records.jsonl, one graded completion a line, and summary.json.
+`swift-rlvr evaluate MODEL --data FILE --out DIR` writes records.jsonl, one graded completion a line, and summary.json;
+with --greedy both for the greedy completions too, in the folder DIR/greedy.
 """
 
-from dataclasses import asdict
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,9 @@ from rich.console import Console
 from swift_rlvr.data.grading import grade_samples
 from swift_rlvr.data.prompts import system_prompt
 from swift_rlvr.data.sources import Source, parse_source
-from swift_rlvr.evaluation.sampling import SamplingSettings, choose_backend, sample
-from swift_rlvr.evaluation.summary import summarize
+from swift_rlvr.errors import InputError
+from swift_rlvr.evaluation.sampling import SamplingSettings, choose_backend, open_sampler, sample_all
+from swift_rlvr.evaluation.summary import check_ks, summarize
 from swift_rlvr.jsonl import write_json, write_jsonl
 from swift_rlvr.tasks.task import with_system
 
@@ -28,6 +31,9 @@ def evaluate(
     console: Console,
     limit: int | None = None,
     system: str | None = None,
+    seeds: Sequence[int] = (),
+    greedy: bool = False,
+    ks: Collection[int] = (),
 ) -> dict[str, Any]:
     """Run an evaluation, write its two files into the folder `out` and return the summary.
 
@@ -35,20 +41,53 @@ def evaluate(
         data: a dataset as in `swift_rlvr.data.sources.parse_source`; `sampling.use_hf` is for a NAME too.
         limit: only the first so many rows; None for all rows of a file, and 500 of a NAME without #N.
         system: the system prompt; None for the one the model was trained with, see `system_prompt`.
+        seeds: sample once with each of them, and count all the samples; none is `sampling.seed`.
+        greedy: write one greedy completion of each task too, into out/greedy; its summary is `greedy` of the summary.
+        ks: the k of pass@k, see `summarize`.
     """
+    seeds = list(seeds) or [sampling.seed]
+    for seed in seeds:
+        replace(sampling, seed=seed)  # is it one?
+    check_ks(ks, sampling.samples * len(seeds))
+    if len(set(seeds)) < len(seeds):
+        raise InputError(f"must be different ones, got {','.join(map(str, seeds))}", "seeds")
+    if sampling.temperature == 0 and (greedy or len(seeds) > 1):
+        raise InputError("samples greedily at 0; --greedy and --seeds are for one above", "temperature")
     source = parse_source(data, sampling.use_hf)
-    if limit is None and source.path is None and source.limit is None:
-        limit = HUB_ROWS
-    rows = read_rows(source, limit)
+    rows = read_rows(source, row_limit(source, limit))
     prompt = system_prompt(sampling.model, source.task)[0] if system is None else system
     conversations = [with_system(row["messages"], prompt, override=system is not None) for row in rows]
-    records = grade_samples(source.task, rows, sample(sampling, conversations, console))
-    used = {**asdict(sampling), "backend": choose_backend(sampling.backend)}
-    used |= {"task": source.task.name, "data": data, "rows": limit, "system": prompt}
-    summary = {"settings": used, **summarize(records)}
-    write_jsonl(Path(out) / "records.jsonl", records)
-    write_json(Path(out) / "summary.json", summary)
+    used = {**asdict(sampling), "backend": choose_backend(sampling)}
+    used |= {"task": source.task.name, "data": data, "rows": row_limit(source, limit), "system": prompt}
+    used |= {"seed": None, "seeds": seeds} if len(seeds) > 1 else {"seed": seeds[0]}
+    records: list[dict[str, Any]] = []
+    with open_sampler(replace(sampling, seed=seeds[0]), conversations) as sampler:
+
+        def graded(settings: SamplingSettings) -> list[dict[str, Any]]:
+            return grade_samples(source.task, rows, sample_all(sampler, settings, len(rows), console))
+
+        for place, seed in enumerate(seeds):
+            own = {"seed": seed} if len(seeds) > 1 else {}
+            for record in graded(replace(sampling, seed=seed)):
+                records.append({**record, "sample": record["sample"] + place * sampling.samples, **own})
+        likeliest = graded(replace(sampling, samples=1, temperature=0)) if greedy else []
+    records.sort(key=lambda record: (record["index"], record["sample"]))
+    summary = {"settings": used, **summarize(records, ks)}
+    if greedy:
+        summary["greedy"] = {"settings": used | {"samples": 1, "temperature": 0}, **summarize(likeliest)}
+        _write(Path(out) / "greedy", likeliest, summary["greedy"])
+    _write(Path(out), records, summary)
     return summary
+
+
+def _write(folder: Path, records: Sequence[dict[str, Any]], summary: dict[str, Any]) -> None:
+    write_jsonl(folder / "records.jsonl", records)
+    write_json(folder / "summary.json", summary)
+
+
+def row_limit(source: Source, limit: int | None) -> int | None:
+    """How many rows to read: as many as were asked for, else all of a file, and HUB_ROWS of a dataset on a hub."""
+    return HUB_ROWS if limit is None and source.path is None and source.limit is None else limit
 
 
 def read_rows(source: Source, limit: int | None = None) -> list[dict[str, Any]]:

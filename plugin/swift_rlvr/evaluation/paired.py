@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 RESAMPLES = 10_000
-_NOT_THE_TASK = frozenset(("sample", "completion", "reward", "format", "reason", "tokens", "finish"))
+_NOT_THE_TASK = frozenset(("sample", "seed", "completion", "reward", "format", "reason", "tokens", "finish"))
 
 
 def paired(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:

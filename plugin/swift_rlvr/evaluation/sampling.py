@@ -1,14 +1,16 @@
-"""Prompts -> completions, sampled with transformers or with vLLM from the policy as it is: by temperature alone.
+"""Prompts -> completions, sampled from the policy as it is: by temperature alone.
 
-The top-k, top-p and penalties of the model's generation_config are left out. Imports both libraries only when called.
+With transformers, with vLLM, or by a running rollout server. The top-k, top-p and penalties of the model's
+generation_config are left out. Imports both libraries only when called.
 """
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -16,9 +18,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from swift_rlvr.data.grading import Completion
 from swift_rlvr.errors import InputError, require
 from swift_rlvr.evaluation.checkpoint import find_checkpoint
+from swift_rlvr.evaluation.server import ask, check_server
 from swift_rlvr.models import check_length, end_token_ids, visible_device
 
 BACKENDS = ("auto", "transformers", "vllm")
+SMALL_MODEL = 5_000_000  # parameters; on a CPU, threads that wait for each other cost more than they give
+VLLM_AT_ONCE = 2048
+Messages = list[dict[str, str]]
+Advance = Callable[[float], object]
 
 
 @dataclass(frozen=True)
@@ -27,9 +34,11 @@ class SamplingSettings:
 
     model: a folder with a model and its tokenizer, or with a LoRA adapter, or a hub id.
     samples: completions per prompt. temperature: 0 is greedy. max_new_tokens: the longest completion, in tokens.
-    batch_size: completions at a time, for transformers; vLLM decides for itself.
+    batch_size: completions at a time, for transformers and a server; vLLM decides for itself.
     backend: "auto" is vLLM where it is installed and there is a GPU, else transformers.
     use_hf: a hub id is one of Hugging Face, not of ModelScope.
+    server: the URL of a rollout server that has the model and samples from it; None loads it here. Its completions
+        depend on what else it has sampled, not on `seed`.
     """
 
     model: str
@@ -40,6 +49,7 @@ class SamplingSettings:
     seed: int = 0
     backend: str = "auto"
     use_hf: bool = False
+    server: str | None = None
 
     def __post_init__(self):
         for name, low in (("samples", 1), ("temperature", 0), ("max_new_tokens", 1), ("batch_size", 1), ("seed", 0)):
@@ -93,14 +103,62 @@ class Policy:
         return Completion(text, length or len(generated), "length" if length is None else "stop")
 
 
-def sample(
-    settings: SamplingSettings, conversations: Sequence[list[dict[str, str]]], console: Console
-) -> list[list[Completion]]:
+class Sampler(Protocol):
+    """Samples for the conversations that it was opened with. at_once: the completions worth asking for together."""
+
+    at_once: int
+
+    def sample(
+        self, places: Sequence[int], settings: SamplingSettings, advance: Advance | None = None
+    ) -> list[list[Completion]]:
+        """`settings.samples` completions for each conversation in `places`.
+
+        Args:
+            settings: those the sampler was opened with; samples, temperature and seed may differ.
+            advance: called with the share that is done, now and then.
+        """
+
+
+def sample(settings: SamplingSettings, conversations: Sequence[Messages], console: Console) -> list[list[Completion]]:
     """`settings.samples` completions for each conversation (a list of messages that ends with the user's turn)."""
-    if choose_backend(settings.backend) == "vllm":
-        return _with_vllm(settings, conversations)
-    policy = Policy(settings)
-    return _with_transformers(policy, prompt_ids(policy.tokenizer, conversations), console)
+    with open_sampler(settings, conversations) as sampler:
+        return sample_all(sampler, settings, len(conversations), console)
+
+
+def sample_all(sampler: Sampler, settings: SamplingSettings, count: int, console: Console) -> list[list[Completion]]:
+    """Samples for all of a sampler's conversations, `count`, with a progress bar."""
+    if isinstance(sampler, VllmSampler):
+        return sampler.sample(range(count), settings)  # with vLLM's own
+    with progress_bar(console) as progress:
+        bar = progress.add_task(f"Sampling {count * settings.samples:,} completions", total=1.0)
+        return sampler.sample(range(count), settings, lambda done: progress.update(bar, completed=done))
+
+
+def progress_bar(console: Console) -> Progress:
+    columns = ("{task.description}", BarColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    return Progress(*columns, console=console, transient=True)
+
+
+@contextmanager
+def open_sampler(settings: SamplingSettings, conversations: Sequence[Messages]) -> Iterator[Sampler]:
+    """The model loaded, or the server found; InputError where it is not there or its context is too short."""
+    backend = choose_backend(settings)
+    if backend == "server":
+        yield ServerSampler(settings, conversations)
+    elif backend == "vllm":
+        with _vllm_sampler(settings, conversations) as sampler:
+            yield sampler
+    else:
+        import torch
+
+        policy = Policy(settings)
+        threads = torch.get_num_threads()
+        if policy.model.device.type == "cpu" and policy.model.num_parameters() < SMALL_MODEL:
+            torch.set_num_threads(1)
+        try:
+            yield TransformersSampler(policy, prompt_ids(policy.tokenizer, conversations))
+        finally:
+            torch.set_num_threads(threads)
 
 
 def prompt_ids(tokenizer: Any, conversations: Sequence[list[dict[str, str]]]) -> list[list[int]]:
@@ -108,38 +166,106 @@ def prompt_ids(tokenizer: Any, conversations: Sequence[list[dict[str, str]]]) ->
     return tokenizer.apply_chat_template(list(conversations), add_generation_prompt=True, return_dict=False)
 
 
-def choose_backend(backend: str) -> str:
-    """The backend that "auto" stands for on this machine."""
-    if backend != "auto":
-        return backend
+def choose_backend(settings: SamplingSettings) -> str:
+    """The backend that "auto" stands for on this machine; "server" where a server samples."""
+    if settings.server is not None:
+        return "server"
+    if settings.backend != "auto":
+        return settings.backend
     require("torch", extra="train", purpose="sampling from a model")
     return "vllm" if visible_device() == "cuda" and find_spec("vllm") else "transformers"
 
 
-def _with_transformers(policy: Policy, prompts: Sequence[Sequence[int]], console: Console) -> list[list[Completion]]:
-    from swift_rlvr.grpo.generation import generate  # four to six times as fast on a CPU as transformers' own
+class TransformersSampler:
+    """Batches of prompts of similar length; the samples of a prompt share the pass over it."""
 
-    settings = policy.settings
-    check_length("max_new_tokens", settings.max_new_tokens, prompts, policy.model.config)
-    # Prompts of similar length share a batch; every sample of a prompt is a row of its own.
-    rows = sorted((i for i in range(len(prompts)) for _ in range(settings.samples)), key=lambda i: len(prompts[i]))
-    batches = [rows[i : i + settings.batch_size] for i in range(0, len(rows), settings.batch_size)]
-    completions: list[list[Completion]] = [[] for _ in prompts]
-    columns = ("{task.description}", BarColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task(f"Sampling {len(rows)} completions", total=len(batches) * settings.max_new_tokens)
-        for number, batch in enumerate(batches, start=1):
+    def __init__(self, policy: Policy, prompts: Sequence[Sequence[int]]):
+        self.policy, self.prompts, self.at_once = policy, prompts, policy.settings.batch_size
+        check_length("max_new_tokens", policy.settings.max_new_tokens, prompts, policy.model.config)
+
+    def sample(
+        self, places: Sequence[int], settings: SamplingSettings, advance: Advance | None = None
+    ) -> list[list[Completion]]:
+        import torch
+
+        from swift_rlvr.grpo.generation import generate  # four to six times as fast on a CPU as transformers' own
+
+        torch.manual_seed(settings.seed)
+        copies = min(settings.samples, self.at_once)
+        rows = sorted(places, key=lambda place: len(self.prompts[place]))
+        together = max(1, self.at_once // copies)
+        batches = [
+            (rows[i : i + together], min(copies, settings.samples - first))
+            for i in range(0, len(rows), together)
+            for first in range(0, settings.samples, copies)
+        ]
+        completions: dict[int, list[Completion]] = {place: [] for place in places}
+        longest, done = settings.max_new_tokens, 0
+
+        def on_token() -> None:
+            nonlocal done
+            done += 1
+            if advance is not None:
+                advance(done / (len(batches) * longest))
+
+        for number, (batch, many) in enumerate(batches, start=1):
             generated = generate(
-                policy.model, [prompts[i] for i in batch], 1, settings.max_new_tokens, policy.ends,
-                temperature=settings.temperature, on_token=lambda: progress.advance(bar),
+                self.policy.model, [self.prompts[place] for place in batch], many, longest, self.policy.ends,
+                temperature=settings.temperature, on_token=on_token,
             )  # fmt: skip
-            progress.update(bar, completed=number * settings.max_new_tokens)
-            for i, tokens in zip(batch, generated, strict=True):
-                completions[i].append(policy.completion(tokens))
-    return completions
+            done = number * longest
+            for n, made in enumerate(generated):
+                completions[batch[n // many]].append(self.policy.completion(made))
+        return [completions[place] for place in places]
 
 
-def _with_vllm(settings: SamplingSettings, conversations: Sequence[list[dict[str, str]]]) -> list[list[Completion]]:
+class ServerSampler:
+    """Asks a rollout server for `batch_size` completions at a time."""
+
+    def __init__(self, settings: SamplingSettings, conversations: Sequence[Messages]):
+        assert settings.server is not None
+        check_server(settings.server)
+        self.url, self.conversations, self.at_once = settings.server, conversations, settings.batch_size
+
+    def sample(
+        self, places: Sequence[int], settings: SamplingSettings, advance: Advance | None = None
+    ) -> list[list[Completion]]:
+        wanted = [self.conversations[place] for place in places for _ in range(settings.samples)]
+        made: list[Completion] = []
+        while len(made) < len(wanted):
+            part = wanted[len(made) : len(made) + self.at_once]
+            made += ask(self.url, part, settings.max_new_tokens, settings.temperature)
+            if advance is not None:
+                advance(len(made) / len(wanted))
+        return [made[i : i + settings.samples] for i in range(0, len(made), settings.samples)]
+
+
+class VllmSampler:
+    """vLLM's engine, which has the seed with which it was built and draws on from there."""
+
+    at_once = VLLM_AT_ONCE
+
+    def __init__(self, llm: Any, prompts: Sequence[Sequence[int]]):
+        self.llm, self.prompts = llm, prompts
+
+    def sample(
+        self, places: Sequence[int], settings: SamplingSettings, advance: Advance | None = None
+    ) -> list[list[Completion]]:
+        from vllm import SamplingParams
+
+        # The engine's seed, not one for each request: those are slow on a GPU, and vLLM's CPU build fails on them.
+        params = SamplingParams(
+            n=settings.samples, temperature=settings.temperature, max_tokens=settings.max_new_tokens
+        )
+        prompts = [{"prompt_token_ids": self.prompts[place]} for place in places]
+        outputs = self.llm.generate(prompts, params, use_tqdm=advance is None)
+        return [
+            [Completion(one.text, len(one.token_ids), one.finish_reason) for one in each.outputs] for each in outputs
+        ]
+
+
+@contextmanager
+def _vllm_sampler(settings: SamplingSettings, conversations: Sequence[Messages]) -> Iterator[VllmSampler]:
     if not find_spec("vllm"):
         raise InputError("vllm is not installed here, use transformers", field="backend")
     checkpoint = find_checkpoint(settings.model, settings.use_hf)
@@ -150,10 +276,8 @@ def _with_vllm(settings: SamplingSettings, conversations: Sequence[list[dict[str
     os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
     if not gpu:
         os.environ.setdefault("VLLM_PLUGINS", "")  # ms-swift's needs torchvision, which a CPU build of torch lacks
-    from vllm import LLM, SamplingParams
+    from vllm import LLM
 
-    # The engine's seed, not one for each request: those are slow on a GPU, and vLLM's CPU build fails on them.
-    params = SamplingParams(n=settings.samples, temperature=settings.temperature, max_tokens=settings.max_new_tokens)
     with checkpoint.merged() as folder:
         llm = LLM(
             folder,
@@ -162,5 +286,4 @@ def _with_vllm(settings: SamplingSettings, conversations: Sequence[list[dict[str
             enforce_eager=not gpu,
             generation_config="vllm",  # vLLM's neutral defaults instead of the model's own
         )
-        outputs = llm.generate([{"prompt_token_ids": prompt} for prompt in prompts], params)
-    return [[Completion(one.text, len(one.token_ids), one.finish_reason) for one in each.outputs] for each in outputs]
+        yield VllmSampler(llm, prompts)

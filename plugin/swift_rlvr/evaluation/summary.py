@@ -1,22 +1,29 @@
 """Evaluation records -> figures: success with its interval, pass@k, format, length, reasons; before and after.
 
 A record is one graded completion: `index` (its task), `reward` (None where it could not be graded), `format`, `reason`,
-`tokens` and `finish` ("stop" or "length"), beside the texts.
+`tokens` and `finish` ("stop" or "length"), beside the texts; `seed` where there were several.
 """
 
+import statistics
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from swift_rlvr.runs.statistics import pass_at_k, wilson
+from swift_rlvr.errors import InputError
+from swift_rlvr.runs.statistics import mean_interval, pass_at_k
 
 
-def summarize(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def summarize(records: Sequence[Mapping[str, Any]], ks: Collection[int] = ()) -> dict[str, Any]:
     """The figures of one evaluation.
 
     `success` is the mean reward of 1.0 over the graded tasks, each task counting once however many samples it has, and
-    its interval counts tasks, not samples: samples of one task are not independent. `strict` is the same with the
-    format demanded too.
+    its interval counts tasks, not samples: samples of one task are not independent. That is pass@1. `strict` is the
+    same with the format demanded too. Where the samples are of several seeds, `seeds` has success for each, and
+    `seed_spread` their standard deviation.
+
+    Args:
+        ks: the k of pass@k; by default the powers of two up to the number of samples. A task with fewer graded
+            samples than k has no part in pass@k.
 
     >>> record = {"index": 0, "reward": 1.0, "format": True, "reason": "correct", "tokens": 7, "finish": "stop"}
     >>> summarize([record])["success"]
@@ -30,23 +37,63 @@ def summarize(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         if record["reward"] is not None:
             by_task[record["index"]].append(record["reward"] == 1.0)
             strict[record["index"]].append(record["reward"] == 1.0 and record["format"])
-    samples = min(map(len, by_task.values()), default=0)
-    ks = [k for k in (2**power for power in range(20)) if k <= samples]
-    success = _mean([_mean(right) for right in by_task.values()]) if by_task else None
+    passes = {}
+    for k in ks or powers_of_two(max(map(len, by_task.values()), default=0)):
+        if shares := [pass_at_k(len(right), sum(right), k) for right in by_task.values() if len(right) >= k]:
+            passes[str(k)] = (_mean(shares), mean_interval(shares))
+    success, success_interval = _share(by_task)
+    strict_share, strict_interval = _share(strict)
     reasons = Counter(record["reason"] for record in records)
     return {
         "tasks": len(by_task),
         "completions": len(records),
         "ungraded": sum(record["reward"] is None for record in records),
         "success": success,
-        "success_interval": None if success is None else list(wilson(success, len(by_task))),
-        "strict": _mean([_mean(right) for right in strict.values()]) if strict else None,
-        "pass_at_k": {str(k): _mean([pass_at_k(len(right), sum(right), k) for right in by_task.values()]) for k in ks},
+        "success_interval": success_interval,
+        "strict": strict_share,
+        "strict_interval": strict_interval,
+        "pass_at_k": {k: share for k, (share, _) in passes.items()},
+        "pass_at_k_interval": {k: list(interval) for k, (_, interval) in passes.items()},
+        **_by_seed(records),
         "format": _mean([record["format"] for record in records]),
         "mean_tokens": _mean([record["tokens"] for record in records]),
         "cut_off": _mean([record["finish"] == "length" for record in records]),
         "reasons": {reason: count / len(records) for reason, count in reasons.most_common()},
     }
+
+
+def powers_of_two(most: int) -> list[int]:
+    """1, 2, 4 ... up to `most`.
+
+    >>> powers_of_two(9), powers_of_two(0)
+    ([1, 2, 4, 8], [])
+    """
+    return [2**power for power in range(most.bit_length())]
+
+
+def check_ks(ks: Collection[int], samples: int) -> None:
+    """InputError where pass@k is wanted for a k of which there are too few samples."""
+    wrong = [k for k in ks if not 1 <= k <= samples]
+    if wrong:
+        raise InputError(f"must be from 1 to {samples}, the completions per task, got {wrong[0]}", "pass_at")
+
+
+def _by_seed(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    seeds: dict[int, dict[int, list[bool]]] = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        if "seed" in record and record["reward"] is not None:
+            seeds[record["seed"]][record["index"]].append(record["reward"] == 1.0)
+    if len(seeds) < 2:
+        return {}
+    shares = {str(seed): _mean([_mean(right) for right in by_task.values()]) for seed, by_task in seeds.items()}
+    return {"seeds": shares, "seed_spread": statistics.stdev(shares.values())}
+
+
+def _share(by_task: Mapping[int, Sequence[bool]]) -> tuple[float | None, list[float] | None]:
+    if not by_task:
+        return None, None
+    shares = [_mean(right) for right in by_task.values()]
+    return _mean(shares), list(mean_interval(shares))
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,16 +107,7 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
 def comparison_table(comparison: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Rows (measure, before, after) for people; reasons that make up at least 1% on either side come last."""
     sides = comparison["before"], comparison["after"]
-    rows = [
-        ("tasks", *(f"{side['tasks']}" for side in sides)),
-        ("success", *map(_success, sides)),
-        *_strict(sides),
-        ("format", *(f"{side['format']:.3f}" for side in sides)),
-        ("mean length in tokens", *(f"{side['mean_tokens']:.0f}" for side in sides)),
-        ("cut off at the longest length", *(f"{side['cut_off']:.3f}" for side in sides)),
-    ]
-    for k in sides[0]["pass_at_k"].keys() & sides[1]["pass_at_k"].keys() - {"1"}:
-        rows.append((f"pass@{k}", *(f"{side['pass_at_k'][k]:.3f}" for side in sides)))
+    rows = measures(sides)
     reasons = sorted(
         sides[0]["reasons"].keys() | sides[1]["reasons"].keys(),
         key=lambda reason: -max(side["reasons"].get(reason, 0) for side in sides),
@@ -81,15 +119,50 @@ def comparison_table(comparison: Mapping[str, Any]) -> list[tuple[str, ...]]:
     return rows
 
 
-def _strict(sides: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    values = [side.get("strict") for side in sides]  # None where nothing was graded
-    return [("success with format", *(f"{value:.3f}" for value in values))] if None not in values else []
+def measures(sides: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """Rows (measure, its value in each summary); "-" where a summary lacks it. Summaries may be of older versions."""
+    rows = [
+        ("tasks", *(f"{side['tasks']:,}" for side in sides)),
+        ("success", *(_with_interval(side, "success", "nothing graded") for side in sides)),
+        *_row(sides, "success with format", "strict"),
+    ]
+    for k in _names(sides, "pass_at_k"):
+        if k != "1":  # that is success
+            shares = [{"share": side["pass_at_k"].get(k), "interval": _intervals(side).get(k)} for side in sides]
+            rows.append((f"pass@{k}", *(_text(each["share"], each["interval"]) for each in shares)))
+    for seed in _names(sides, "seeds"):
+        rows.append((f"success with seed {seed}", *(_text(side.get("seeds", {}).get(seed), None) for side in sides)))
+    rows += _row(sides, "standard deviation over seeds", "seed_spread")
+    return [
+        *rows,
+        ("format", *(f"{side['format']:.3f}" for side in sides)),
+        ("mean length in tokens", *(f"{side['mean_tokens']:.0f}" for side in sides)),
+        ("cut off at the longest length", *(f"{side['cut_off']:.3f}" for side in sides)),
+    ]
 
 
-def _success(summary: Mapping[str, Any]) -> str:
-    if summary["success"] is None:
-        return "nothing graded"
-    return "{:.3f} ({:.3f} to {:.3f})".format(summary["success"], *summary["success_interval"])
+def _names(sides: Sequence[Mapping[str, Any]], measure: str) -> list[str]:
+    """The keys of a measure by k or by seed, in numeric order."""
+    return sorted({name for side in sides for name in side.get(measure, ())}, key=int)
+
+
+def _row(sides: Sequence[Mapping[str, Any]], label: str, measure: str) -> list[tuple[str, ...]]:
+    shown = any(side.get(measure) is not None for side in sides)
+    return [(label, *(_with_interval(side, measure) for side in sides))] if shown else []
+
+
+def _with_interval(summary: Mapping[str, Any], measure: str, missing: str = "-") -> str:
+    return _text(summary.get(measure), summary.get(f"{measure}_interval"), missing)
+
+
+def _intervals(summary: Mapping[str, Any]) -> Mapping[str, Sequence[float]]:
+    return summary.get("pass_at_k_interval", {})
+
+
+def _text(value: float | None, interval: Sequence[float] | None, missing: str = "-") -> str:
+    if value is None:
+        return missing
+    return f"{value:.3f}" + ("" if interval is None else " ({:.3f} to {:.3f})".format(*interval))
 
 
 def _mean(values: Sequence[float]) -> float:

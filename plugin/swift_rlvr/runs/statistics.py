@@ -59,3 +59,16 @@ def bootstrap(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
     means = [data[generator.integers(len(data), size=len(data))].mean() for _ in range(RESAMPLES)]
     low, high = np.percentile(means, (2.5, 97.5))
     return float(low), float(high)
+
+
+def mean_interval(values: Sequence[float]) -> tuple[float, float]:
+    """A 95% interval of the mean of shares from 0 to 1: Wilson's where each is 0 or 1, else the bootstrap's.
+
+    Wilson's does not shrink to a point where all are 0, which a bootstrap would.
+
+    >>> mean_interval([0, 0, 0, 0]) == wilson(0, 4), mean_interval([0.5, 0.25]) == bootstrap([0.5, 0.25])
+    (True, True)
+    """
+    if values and set(values) <= {0, 1}:
+        return wilson(sum(values) / len(values), len(values))
+    return bootstrap(values)

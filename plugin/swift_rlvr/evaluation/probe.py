@@ -1,0 +1,306 @@
+"""Has GRPO something to learn from a dataset with this model? Samples every row, grades it, and finds the rows to keep.
+
+`swift-rlvr probe MODEL --dataset DATASET --out DIR` writes records.jsonl, one graded completion a line and added to as
+the samples come in; settings.json, by which an interrupted probe goes on; probe.jsonl, one row of the dataset a line;
+and summary.json. With --keep LOW..HIGH it also writes the rows whose pass rate is in that range, and as many drawn at
+random.
+"""
+
+import json
+import math
+import random
+import re
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from swift_rlvr.data.grading import BATCH
+from swift_rlvr.data.prompts import system_prompt
+from swift_rlvr.data.sources import Source, parse_source
+from swift_rlvr.errors import InputError
+from swift_rlvr.evaluation.evaluate import row_limit
+from swift_rlvr.evaluation.resumable import SETTINGS, Record, sample_rows, weights_digest
+from swift_rlvr.evaluation.sampling import SamplingSettings, choose_backend
+from swift_rlvr.evaluation.summary import check_ks, summarize
+from swift_rlvr.jsonl import read_json, write_json, write_jsonl
+from swift_rlvr.rewards import Grade, Reward
+from swift_rlvr.rewards.build import build_rewards, columns_for, missing_column
+from swift_rlvr.runs.statistics import mean_interval, no_spread, wilson
+from swift_rlvr.tasks.task import with_system
+
+COUNT_TOKENS = ("external_cosine", "external_length", "external_soft_overlong")  # rewards that count them, no more
+BINS = ("0", "up to 0.25", "up to 0.5", "up to 0.75", "below 1", "1")
+PLENTY, LITTLE = 0.5, 0.1  # shares of the groups with a gradient, for the closing sentence
+
+
+@dataclass(frozen=True)
+class Keep:
+    """The pass rates of the rows that are worth training on, both ends included.
+
+    >>> keep = parse_keep("0.1..0.9")
+    >>> [rate for rate in (0.0, 0.1, 0.5, 0.9, 1.0) if keep.low <= rate <= keep.high]
+    [0.1, 0.5, 0.9]
+    """
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.low:g}..{self.high:g}"
+
+
+def parse_keep(text: str) -> Keep:
+    """LOW..HIGH as a Keep; InputError for anything else."""
+    match = re.fullmatch(r"([0-9]*\.?[0-9]+)\.\.([0-9]*\.?[0-9]+)", text)
+    low, high = (float(match[1]), float(match[2])) if match else (1.0, 0.0)
+    if not low <= high <= 1:
+        raise InputError(f"must be LOW..HIGH, two pass rates from 0 to 1 such as 0.1..0.9, got {text}", "keep")
+    return Keep(low, high)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a dataset that are probed, each with its line, as it was read and preprocessed."""
+
+    source: Source
+    lines: list[int]
+    raw: list[dict[str, Any]]
+    prepared: list[dict[str, Any]]
+
+    @classmethod
+    def read(cls, source: Source, limit: int | None) -> "Rows":
+        """The first `limit`; InputError, naming the line, for a row that cannot be used."""
+        rows = cls(source, [], [], [])
+        for line, row in islice(source.rows(), limit):
+            with source.at(line):
+                rows.prepared.append(source.task.preprocess(row))
+            rows.lines.append(line)
+            rows.raw.append(row)
+        return rows
+
+    def digest(self) -> str:
+        return sha256(json.dumps(self.prepared, default=str).encode()).hexdigest()[:16]
+
+
+def probe(
+    sampling: SamplingSettings,
+    dataset: str,
+    out: Path,
+    console: Console,
+    limit: int | None = None,
+    system: str | None = None,
+    group_size: int = 8,
+    rewards: Sequence[str] = (),
+    reward_settings: Sequence[str] = (),
+    keep: Keep | None = None,
+    keep_file: Path | None = None,
+    ks: Collection[int] = (),
+) -> dict[str, Any]:
+    """Probe, or go on with an interrupted probe; writes the files into the folder `out` and returns the summary.
+
+    Args:
+        dataset, limit, system: as in `swift_rlvr.evaluation.evaluate`.
+        group_size: the completions per prompt of the training, at most `sampling.samples`.
+        rewards: those whose spread is measured, with `reward_settings` as in `build_rewards`; by default the task's.
+        keep: the pass rates of the rows to write to `keep_file`, by default out/keep.jsonl; beside it, in
+            ....control.jsonl, as many rows drawn at random from all that were graded.
+        ks: the k of pass@k, see `summarize`.
+    """
+    if group_size < 2:
+        raise InputError(f"must be at least 2, got {group_size}", "group_size")
+    if sampling.samples < group_size:
+        raise InputError(f"must be at least --group-size, {group_size}, got {sampling.samples}", "samples")
+    check_ks(ks, sampling.samples)
+    source = parse_source(dataset, sampling.use_hf)
+    rows = Rows.read(source, row_limit(source, limit))
+    if source.path is not None and keep_file is not None and source.path.resolve() == keep_file.resolve():
+        raise InputError(f"{keep_file}: this is the dataset, and would be replaced", "out")
+    of_tasks = dict.fromkeys(name for row in rows.prepared for name in source.task.of(row).rewards)
+    built = build_rewards(rewards or of_tasks, reward_settings)
+    if rewards:
+        _check_columns(rows, built)
+    prompt = system_prompt(sampling.model, source.task)[0] if system is None else system
+    settings = {
+        **asdict(sampling),
+        "backend": choose_backend(sampling),
+        "weights": weights_digest(sampling.model),
+        "task": source.task.name,
+        "dataset": dataset,
+        "rows": len(rows.raw),
+        "rows_digest": rows.digest(),
+        "system": prompt,
+    }
+    conversations = [with_system(row["messages"], prompt, override=system is not None) for row in rows.prepared]
+    records = sample_rows(sampling, source.task, rows.prepared, conversations, settings, out, console)
+    groups = [records[i : i + sampling.samples] for i in range(0, len(records), sampling.samples)]
+    per_row = [_figures(rows, group, group_size) for group in groups]
+    graded = [row for row in per_row if row["pass_rate"] is not None]
+    if not graded:
+        raise InputError(f"no completion for {source} could be graded: {records[0]['reason']}")
+    shares = [row["no_spread"] for row in graded if row["no_spread"] is not None]
+    summary = {
+        "settings": read_json(out / SETTINGS),
+        **summarize(records, ks),
+        "group_size": group_size,
+        "no_spread": statistics.fmean(shares) if shares else None,
+        "no_spread_interval": list(mean_interval(shares)) if shares else None,
+        "pass_rates": {name: sum(_bin(row["pass_rate"]) == name for row in graded) for name in BINS},
+        "rewards": _spreads(rows, records, built, every_row=bool(rewards)),
+    }
+    summary["verdict"] = verdict(summary)
+    write_jsonl(out / "probe.jsonl", per_row)
+    write_json(out / "summary.json", summary)
+    if keep is not None:
+        summary["keep"] = _write_kept(keep, keep_file or out / "keep.jsonl", rows, graded, sampling.seed)
+        write_json(out / "summary.json", summary)
+    return summary
+
+
+def verdict(summary: Mapping[str, Any]) -> str:
+    """One sentence: has GRPO something to learn from here?
+
+    A group whose completions are all right or all wrong has no advantage and teaches nothing (DAPO, arXiv 2503.14476),
+    so what counts is the share of groups that have a gradient, 1 - `no_spread`. The limits are rules of thumb of this
+    package: from PLENTY on there is plenty, below LITTLE there is little, and nothing where no completion is right.
+    pass@k far above pass@1 says that right answers are within reach of the sampling.
+
+    >>> verdict({"success": 0.0, "completions": 144, "no_spread": 1.0, "group_size": 8})
+    'GRPO has nothing to learn from here: none of 144 completions is right; take easier rows or a warm start.'
+    """
+    share = 0.0 if summary["no_spread"] is None else 1 - summary["no_spread"]
+    group = summary["group_size"]
+    if not summary["success"]:
+        return (
+            f"GRPO has nothing to learn from here: none of {summary['completions']:,} completions is right; "
+            "take easier rows or a warm start."
+        )
+    if summary["success"] == 1:
+        return "GRPO has nothing to learn from here: every completion is right; take harder rows."
+    most = max(summary["pass_at_k"], key=int)
+    within = f"pass@{most} is {summary['pass_at_k'][most]:.2f}, pass@1 {summary['success']:.2f}"
+    if share >= PLENTY:
+        return f"GRPO has plenty to learn from here: {share:.0%} of the groups of {group} have a gradient; {within}."
+    hard = summary["success"] < 0.5
+    amount = "something" if share >= LITTLE else "little"
+    return (
+        f"GRPO has {amount} to learn from here: {share:.0%} of the groups of {group} have a gradient, "
+        f"most others are all {'wrong' if hard else 'right'}; {within}; --keep 0.1..0.9 leaves the rows that teach."
+    )
+
+
+def _check_columns(rows: Rows, rewards: Sequence[Reward]) -> None:
+    for reward in rewards:
+        own = reward.parameters.tasks
+        if own and all(row.get("task", own[0]) not in own for row in rows.prepared):
+            problem = f"{reward.name} is for the tasks {', '.join(own)}, and {rows.source} has no row of them"
+            raise InputError(problem, "reward")
+        for line, row in zip(rows.lines, rows.prepared, strict=True):
+            if (name := missing_column(reward, row)) is not None:
+                columns = ", ".join(each for each in row if each != "messages")
+                problem = f"{reward.name} needs the column {name!r}, and {rows.source}, line {line}, has {columns}"
+                raise InputError(problem, "reward")
+
+
+def _figures(rows: Rows, records: Sequence[Record], group_size: int) -> dict[str, Any]:
+    """One row of the dataset: its pass rate with Wilson's interval, and why its completions fail."""
+    index = records[0]["index"]
+    right = [record["reward"] == 1.0 for record in records if record["reward"] is not None]
+    n, correct = len(right), sum(right)
+    columns = rows.source.task.reward_columns or tuple(rows.prepared[index])
+    return {
+        "index": index,
+        "line": rows.lines[index],
+        **{name: value for name, value in records[0].items() if name in columns},
+        "graded": n,
+        "right": correct,
+        "pass_rate": correct / n if n else None,
+        "interval": list(wilson(correct / n, n)) if n else None,
+        "no_spread": no_spread(n, correct, group_size) if n >= group_size else None,
+        "format": statistics.fmean(record["format"] for record in records),
+        "mean_tokens": statistics.fmean(record["tokens"] for record in records),
+        "reasons": dict(Counter(record["reason"] for record in records).most_common()),
+    }
+
+
+def _bin(rate: float) -> str:
+    if rate in (0, 1):
+        return BINS[0] if rate == 0 else BINS[-1]
+    return BINS[1 + min(3, math.ceil(rate * 4) - 1)]
+
+
+def _spreads(
+    rows: Rows, records: Sequence[Record], rewards: Sequence[Reward], every_row: bool
+) -> dict[str, dict[str, Any]]:
+    """By reward: its mean, the mean standard deviation within a row, the share of rows without any, and the reasons.
+
+    The standard deviation is the one of ms-swift's advantages, with n - 1.
+
+    Args:
+        every_row: whether each reward grades all rows, or only those of a task that it belongs to.
+    """
+    of_task = [rows.source.task.of(row).rewards for row in rows.prepared]
+    figures = {}
+    for reward in rewards:
+        own = [record for record in records if every_row or reward.name in of_task[record["index"]]]
+        by_row: dict[int, list[float]] = defaultdict(list)
+        reasons: Counter[str] = Counter()
+        for start in range(0, len(own), BATCH):
+            batch = own[start : start + BATCH]
+            for record, (value, reason) in zip(batch, _grades(reward, rows, batch), strict=True):
+                if value is not None:
+                    by_row[record["index"]].append(value)
+                if value != 1.0:
+                    reasons[reason] += 1
+        values = [value for group in by_row.values() for value in group]
+        spreads = [statistics.stdev(group) for group in by_row.values() if len(group) > 1]
+        figures[reward.name] = {
+            "mean": statistics.fmean(values) if values else None,
+            "spread": statistics.fmean(spreads) if spreads else None,
+            "rows_without_spread": statistics.fmean(spread == 0 for spread in spreads) if spreads else None,
+            "graded": len(values),
+            "ungraded": len(own) - len(values),
+            "fails": dict(reasons.most_common()),
+        }
+    return figures
+
+
+def _grades(reward: Reward, rows: Rows, records: Sequence[Record]) -> list[Grade]:
+    given = [rows.prepared[record["index"]] for record in records]
+    if reward.name in COUNT_TOKENS:
+        pairs = zip(given, records, strict=True)
+        given = [row | {"response_token_ids": [0] * record["tokens"]} for row, record in pairs]
+    return reward.grades([record["completion"] for record in records], **columns_for(reward, given))
+
+
+def _write_kept(keep: Keep, file: Path, rows: Rows, graded: Sequence[Mapping[str, Any]], seed: int) -> dict[str, Any]:
+    kept = [row for row in graded if keep.low <= row["pass_rate"] <= keep.high]
+    if not kept:
+        rates = [row["pass_rate"] for row in graded]
+        inner = [rate for rate in rates if 0 < rate < 1]
+        between = f", and those between 0 and 1 go from {min(inner):.3g} to {max(inner):.3g}" if inner else ""
+        raise InputError(
+            f"{keep}: no row has such a pass rate; {rates.count(0)} of {len(rates)} have 0, {rates.count(1)} have 1"
+            f"{between}; the samples are kept, so another range takes no time",
+            "keep",
+        )
+    control = sorted(random.Random(seed).sample(range(len(graded)), len(kept)))
+    control_file = file.with_suffix(".control.jsonl")
+    for path, chosen in ((file, kept), (control_file, [graded[place] for place in control])):
+        made = [{**rows.raw[row["index"]], "pass_rate": row["pass_rate"]} for row in chosen]
+        write_jsonl(path, [json.loads(json.dumps(row, default=str)) for row in made])  # dates and the like as text
+    both = len({row["index"] for row in kept} & {graded[place]["index"] for place in control})
+    return {
+        "range": str(keep),
+        "file": str(file),
+        "rows": len(kept),
+        "of": len(graded),
+        "control": str(control_file),
+        "in_both": both,
+    }

@@ -1,0 +1,364 @@
+"""The probe: its figures against values worked out by hand, what it keeps, how it goes on, and what it refuses.
+
+Completions come from a stand-in for the model here, but for one test at the end with each real sampler.
+"""
+
+import json
+import re
+import statistics
+from itertools import combinations
+
+import pytest
+from commands import ran, refused
+from paths import DATASETS
+from rich.console import Console
+from swift_rlvr.data.grading import Completion
+from swift_rlvr.data.sources import parse_source
+from swift_rlvr.evaluation import resumable
+from swift_rlvr.evaluation.probe import Keep, parse_keep, probe, verdict
+from swift_rlvr.evaluation.sampling import SamplingSettings, open_sampler
+from swift_rlvr.jsonl import read_json, read_jsonl, write_jsonl
+from swift_rlvr.runs.statistics import bootstrap, wilson
+from swift_rlvr.tiny_model import WEIGHTS
+
+QUIET = Console(quiet=True)
+ROWS = [{"nums": [i, 1], "target": i + 1, "note": f"row {i}"} for i in range(1, 9)]
+RIGHT = [0, 1, 2, 3, 4, 4, 2, 0]  # of the four samples of each row
+
+
+class StandIn:
+    """Writes so many right completions for each row, and counts what it is asked for."""
+
+    def __init__(self, right=RIGHT, at_once=8, fails_at=None):
+        self.right, self.at_once, self.fails_at, self.asked, self.seeds = right, at_once, fails_at, [], []
+
+    def sample(self, places, settings, advance=None):
+        if self.fails_at is not None and self.fails_at in places:
+            raise KeyboardInterrupt
+        self.asked += places
+        self.seeds.append(settings.seed)
+        advance(0.5)
+        return [[self.completion(place, n < self.right[place]) for n in range(settings.samples)] for place in places]
+
+    def completion(self, place, right):
+        number = ROWS[place]["nums"][0]
+        answer = f"{number} + 1" if right else f"{number} - 1"
+        return Completion(f"<think>so</think><answer>{answer}</answer>", 9, "stop")
+
+    def __call__(self, settings, conversations):
+        self.conversations = conversations
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return False
+
+
+@pytest.fixture
+def stand_in(monkeypatch, tmp_path):
+    """Takes the place of the models; the dataset is data.jsonl."""
+    pytest.importorskip("torch")
+    write_jsonl(tmp_path / "data.jsonl", ROWS)
+    model = StandIn()
+
+    def use(other):
+        monkeypatch.setattr(resumable, "open_sampler", other)
+        return other
+
+    model.use = use
+    return use(model)
+
+
+def probed(tmp_path, samples=4, group_size=2, **options):
+    settings = SamplingSettings("some/model", samples, seed=options.pop("seed", 0))
+    console = options.pop("console", QUIET)
+    return probe(settings, str(tmp_path / "data.jsonl"), tmp_path / "out", console, group_size=group_size, **options)
+
+
+def test_figures_of_rows_and_of_the_set(stand_in, tmp_path):
+    summary = probed(tmp_path)
+    rows = [row for _, row in read_jsonl(tmp_path / "out" / "probe.jsonl")]
+    assert [row["right"] for row in rows] == RIGHT and [row["line"] for row in rows] == list(range(1, 9))
+    assert rows[1]["pass_rate"] == 0.25 and rows[1]["interval"] == list(wilson(0.25, 4))
+    assert (rows[1]["nums"], rows[1]["target"], rows[1]["graded"]) == ([2, 1], 3, 4)
+    assert rows[1]["reasons"] == {"wrong value": 3, "correct": 1}
+    assert summary["success"] == sum(RIGHT) / 32
+    for k in (1, 2, 4):  # over all subsets of the samples of each row
+        subsets = [list(combinations([n < right for n in range(4)], k)) for right in RIGHT]
+        shares = [sum(map(any, each)) / len(each) for each in subsets]
+        assert summary["pass_at_k"][str(k)] == pytest.approx(statistics.fmean(shares))
+        low, high = summary["pass_at_k_interval"][str(k)]
+        assert low < summary["pass_at_k"][str(k)] < high
+    pairs = [list(combinations([n < right for n in range(4)], 2)) for right in RIGHT]
+    alike = [sum(len(set(pair)) == 1 for pair in each) / len(each) for each in pairs]
+    assert summary["no_spread"] == pytest.approx(statistics.fmean(alike))
+    assert summary["no_spread_interval"] == pytest.approx(bootstrap(alike))
+    assert summary["pass_rates"] == {"0": 2, "up to 0.25": 1, "up to 0.5": 2, "up to 0.75": 1, "below 1": 0, "1": 2}
+    assert "GRPO has something to learn from here" in summary["verdict"]
+    assert summary == read_json(tmp_path / "out" / "summary.json")
+
+
+def test_spread_is_the_mean_standard_deviation_within_a_row(stand_in, tmp_path):
+    rewards = probed(tmp_path)["rewards"]
+    assert list(rewards) == ["external_countdown", "external_format"]
+    within = [statistics.stdev([1.0] * right + [0.0] * (4 - right)) for right in RIGHT]
+    assert rewards["external_countdown"]["spread"] == pytest.approx(statistics.fmean(within))
+    assert rewards["external_countdown"]["rows_without_spread"] == 4 / 8
+    assert rewards["external_countdown"]["fails"] == {"wrong value": 16}
+    assert (rewards["external_format"]["spread"], rewards["external_format"]["fails"]) == (0.0, {})
+
+
+def test_spread_of_rewards_that_are_asked_for(stand_in, tmp_path):
+    settings = ["cosine.accuracy=external_countdown", "cosine.max_len=9", "length.unit=tokens"]
+    rewards = probed(tmp_path, rewards=["cosine", "length"], reward_settings=settings)["rewards"]
+    assert list(rewards) == ["external_cosine", "external_length"]
+    assert rewards["external_length"]["mean"] == 9.0  # tokens
+    own = [statistics.stdev([0.8] * right + [-0.1] * (4 - right)) for right in RIGHT]  # at max_len: nine tokens
+    assert rewards["external_cosine"]["spread"] == pytest.approx(statistics.fmean(own))
+
+
+def test_rows_worth_training_on_and_a_control_of_the_same_size(stand_in, tmp_path):
+    kept = probed(tmp_path, keep=parse_keep("0.25..0.75"), keep_file=tmp_path / "hard.jsonl", seed=3)["keep"]
+    rows = [row for _, row in read_jsonl(tmp_path / "hard.jsonl")]
+    chosen = [place for place, right in enumerate(RIGHT) if 1 <= right <= 3]
+    assert rows == [{**ROWS[place], "pass_rate": RIGHT[place] / 4} for place in chosen]
+    control = [row for _, row in read_jsonl(tmp_path / "hard.control.jsonl")]
+    assert len(control) == len(rows) == kept["rows"] and len({row["note"] for row in control}) == len(control)
+    assert all({**ROWS[row["target"] - 2], "pass_rate": RIGHT[row["target"] - 2] / 4} == row for row in control)
+    assert kept["in_both"] == len({row["note"] for row in control} & {row["note"] for row in rows})
+    again = [row for _, row in parse_source(f"countdown:{tmp_path / 'hard.jsonl'}").rows()]
+    assert again == rows
+    (tmp_path / "hard.control.jsonl").unlink()
+    probed(tmp_path, keep=Keep(0.25, 0.75), keep_file=tmp_path / "hard.jsonl", seed=3)
+    assert [row for _, row in read_jsonl(tmp_path / "hard.control.jsonl")] == control  # the seed decides
+    assert len(stand_in.asked) == len(ROWS)  # nothing was sampled again
+
+
+def test_the_control_is_drawn_from_all_graded_rows(stand_in, tmp_path):
+    drawn, data = set(), str(tmp_path / "data.jsonl")
+    for seed in range(12):
+        folder = tmp_path / str(seed)
+        probe(SamplingSettings("m", 4, seed=seed), data, folder, QUIET, group_size=2, keep=Keep(0.5, 0.5))
+        drawn |= {row["target"] for _, row in read_jsonl(folder / "keep.control.jsonl")}
+    assert drawn == {row["target"] for row in ROWS}
+
+
+def test_kept_rows_load_in_ms_swift(stand_in, tmp_path):
+    dataset = pytest.importorskip("swift.dataset")
+    pytest.importorskip("rlvr_plugin")
+    probed(tmp_path, keep=Keep(0, 1), keep_file=tmp_path / "all.jsonl")
+    loaded, _ = dataset.load_dataset(
+        f"countdown:{tmp_path / 'all.jsonl'}", load_from_cache_file=False, remove_unused_columns=False
+    )
+    assert [row["pass_rate"] for row in loaded] == [right / 4 for right in RIGHT]
+    assert loaded[2]["nums"] == [3, 1] and "[3, 1]" in loaded[2]["messages"][-1]["content"]
+
+
+def test_an_interrupted_probe_goes_on_and_comes_to_the_same(stand_in, tmp_path):
+    whole = probed(tmp_path)
+    assert stand_in.asked == list(range(8)) and len(set(stand_in.seeds)) == 4  # each chunk has a seed of its own
+    records = (tmp_path / "out" / "records.jsonl").read_text()
+    for path in (tmp_path / "out").iterdir():
+        path.unlink()
+    broken = stand_in.use(StandIn(fails_at=5))
+    with pytest.raises(KeyboardInterrupt):
+        probed(tmp_path)
+    assert broken.asked == [0, 1, 2, 3]
+    file = tmp_path / "out" / "records.jsonl"
+    file.write_text(
+        file.read_text() + records.splitlines(keepends=True)[16] + '{"index": 4, "sam'
+    )  # killed while writing
+    other = stand_in.use(StandIn())
+    assert probed(tmp_path) == whole
+    assert other.asked == [4, 5, 6, 7] and other.seeds == stand_in.seeds[2:]
+    assert file.read_text() == records
+    stand_in.use(StandIn(fails_at=0))  # all samples are there: no model is needed
+    assert probed(tmp_path)["success"] == whole["success"]
+
+
+def test_other_settings_are_refused_by_name(stand_in, tmp_path):
+    probed(tmp_path)
+    with pytest.raises(ValueError, match=r"out holds samples with other settings: samples was 4 and is 8; choose"):
+        probed(tmp_path, samples=8)
+    with pytest.raises(ValueError, match=r"seed was 0 and is 1; system was .* and is 'Think.'"):
+        probed(tmp_path, seed=1, system="Think.")
+    with pytest.raises(ValueError, match="rows was 8 and is 3; the content of the dataset differs"):
+        probed(tmp_path, limit=3)
+    write_jsonl(tmp_path / "data.jsonl", [ROWS[0] | {"target": 3}, *ROWS[1:]])
+    with pytest.raises(ValueError, match="settings: the content of the dataset differs; choose"):
+        probed(tmp_path)
+
+
+def test_weights_that_have_changed_are_other_settings(tmp_path):
+    assert resumable.weights_digest("some/model") is None
+    (tmp_path / "model.safetensors").write_bytes(b"12")
+    before = resumable.weights_digest(str(tmp_path))
+    assert before == resumable.weights_digest(str(tmp_path))
+    (tmp_path / "model.safetensors").write_bytes(b"123")
+    assert resumable.weights_digest(str(tmp_path)) != before
+
+
+def test_records_of_something_else_are_left_alone(stand_in, tmp_path):
+    (tmp_path / "out").mkdir()
+    file = tmp_path / "out" / "records.jsonl"
+    file.write_text('{"index": 0}\n')
+    with pytest.raises(ValueError, match="records.jsonl is of something else"):
+        probed(tmp_path)
+    assert file.read_text() == '{"index": 0}\n'
+
+
+def test_two_probes_do_not_write_into_one_folder(stand_in, tmp_path):
+    class Second(StandIn):
+        def sample(self, places, settings, advance=None):
+            stand_in.use(StandIn())
+            with pytest.raises(ValueError, match="another probe is writing there"):
+                probed(tmp_path)
+            return super().sample(places, settings, advance)
+
+    stand_in.use(Second())
+    assert probed(tmp_path)["completions"] == 32
+
+
+@pytest.mark.parametrize("text", ["", "0.1", "0.1-0.9", "0.9..0.1", "0.1..1.5", "-1..1", "a..b", "0.1...0.9", "nan..1"])
+def test_malformed_ranges(text):
+    with pytest.raises(ValueError, match="keep must be LOW..HIGH, two pass rates from 0 to 1 such as 0.1..0.9, got"):
+        parse_keep(text)
+
+
+def test_ranges():
+    assert [str(parse_keep(text)) for text in ("0.1..0.9", "0..1", ".25..0.5", "0.5..0.5")] == [
+        "0.1..0.9",
+        "0..1",
+        "0.25..0.5",
+        "0.5..0.5",
+    ]
+
+
+def test_a_range_without_a_row_says_where_the_rows_are(stand_in, tmp_path):
+    with pytest.raises(ValueError, match=r"keep 0.6..0.7: no row has .* 2 of 8 have 0, 2 have 1, .* from 0.25 to 0.75"):
+        probed(tmp_path, keep=Keep(0.6, 0.7))
+    assert (tmp_path / "out" / "summary.json").exists() and not (tmp_path / "out" / "keep.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("right", "words"),
+    [
+        ([0] * 8, "GRPO has nothing to learn from here: none of 32 completions is right"),
+        ([4] * 8, "GRPO has nothing to learn from here: every completion is right"),
+        (
+            [2] * 8,
+            "GRPO has plenty to learn from here: 67% of the groups of 2 have a gradient; pass@4 is 1.00, pass@1 0.50",
+        ),
+        ([1] + [0] * 7, "GRPO has little to learn from here: 6% .* most others are all wrong"),
+        ([3] + [4] * 7, "GRPO has little to learn from here: 6% .* most others are all right"),
+        ([2, 2] + [0] * 6, "GRPO has something to learn from here: 17% .* --keep 0.1..0.9"),
+    ],
+)
+def test_the_verdict(stand_in, tmp_path, right, words):
+    stand_in.right = right
+    summary = probed(tmp_path)
+    assert re.match(words, summary["verdict"]), summary["verdict"]
+    assert verdict(summary) == summary["verdict"] and summary["verdict"].count(". ") == 0
+
+
+def test_a_dataset_that_cannot_be_graded(stand_in, tmp_path, monkeypatch):
+    monkeypatch.setattr(StandIn, "completion", lambda self, place, right: Completion("", 1, "stop"))
+    write_jsonl(tmp_path / "math.jsonl", [{"question": "1 + 1?", "answer": "no number"}])
+    settings = SamplingSettings("some/model", 2)
+    with pytest.raises(ValueError, match="math.jsonl"):
+        probe(settings, f"gsm8k:{tmp_path / 'math.jsonl'}", tmp_path / "out", QUIET, group_size=2)
+
+
+def command(*arguments):
+    return refused("probe", WEIGHTS, "--dataset", DATASETS / "countdown" / "tiny_test.jsonl", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--samples", 4], "Error: --samples must be at least --group-size, 8, got 4"),
+        (["--group-size", 1], "Error: --group-size must be at least 2, got 1"),
+        (["--pass-at", "1,32"], "Error: --pass-at must be from 1 to 16, the completions per task, got 32"),
+        (["--pass-at", "one"], "Error: --pass-at must be whole numbers such as 1,4,16, got one"),
+        (["--keep", "0.9..0.1"], "Error: --keep must be LOW..HIGH"),
+        (["--temperature", 0], "Error: --samples must be 1 at temperature 0"),
+        (["--reward", "accuracy"], "Error: --reward external_accuracy is for the tasks"),
+        (["--reward", "code"], "Error: --reward external_code"),
+        (["--reward", "beauty"], "there is no reward 'beauty'"),
+        (["--set", "notation=loud"], "notation"),
+        (["--server", "127.0.0.1:8000"], "Error: --server must be a URL such as http://127.0.0.1:8000"),
+        (["--server", "http://127.0.0.1:9"], "Error: --server http://127.0.0.1:9: no rollout server answers there"),
+    ],
+)
+def test_mistakes(tmp_path, arguments, message):
+    assert message in command("--out", tmp_path / "out", *arguments)
+    assert not (tmp_path / "out").exists()
+
+
+def test_mistakes_in_the_files(tmp_path):
+    out = ["--out", tmp_path / "out"]
+    assert "--out must be a folder without --keep" in command("--out", tmp_path / "x.jsonl")
+    assert "--out must be a folder or end in .jsonl" in command("--out", tmp_path / "x.csv", "--keep", "0..1")
+    (tmp_path / "empty.jsonl").write_text("")
+    assert "no rows" in refused("probe", WEIGHTS, "--dataset", f"countdown:{tmp_path / 'empty.jsonl'}", *out)
+    other = f"countdown:{DATASETS / 'gsm8k' / 'test.jsonl'}"
+    message = refused("probe", WEIGHTS, "--dataset", other, *out)
+    assert "column nums, target missing; the dataset has" in message
+    data = DATASETS / "countdown" / "tiny_test.jsonl"
+    message = refused("probe", tmp_path / "nothing", "--dataset", data, "--rows", 1, *out)
+    assert "MODEL" in message and "cannot be loaded, expected a folder or a hub id" in message
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.jsonl"]
+    copy = tmp_path / "rows.jsonl"
+    copy.write_text(data.read_text())
+    message = refused("probe", WEIGHTS, "--dataset", copy, "--keep", "0..1", "--out", copy)
+    assert "this is the dataset, and would be replaced" in message and copy.read_text() == data.read_text()
+
+
+@pytest.mark.slow
+def test_the_tiny_model_end_to_end(tmp_path):
+    """Through the command: the tables, the files, the rows kept, and the same again without sampling."""
+    out = tmp_path / "hard.jsonl"
+    data = ["--dataset", DATASETS / "countdown" / "tiny_train.jsonl", "--rows", 12, "--max-new-tokens", 320]
+    arguments = ["probe", WEIGHTS, *data, "--samples", 8, "--keep", "0.1..0.9", "--out", out]
+    shown = ran(*arguments, columns=200)
+    rows = [row for _, row in read_jsonl(out)]
+    source = [row for _, row in read_jsonl(DATASETS / "countdown" / "tiny_train.jsonl")][:12]
+    assert rows and all({k: v for k, v in row.items() if k != "pass_rate"} in source for row in rows)
+    assert all(0.1 <= row["pass_rate"] <= 0.9 for row in rows)
+    summary = json.loads((tmp_path / "hard" / "summary.json").read_text())
+    assert summary["completions"] == 96 and summary["format"] > 0.9 and 0 < summary["success"] < 1
+    assert "sampled 96 completions" in shown and "pass@8" in shown and "groups of 8 without a gradient" in shown
+    assert f"train on it with --dataset countdown:{out}" in shown and summary["verdict"] in shown
+    again = ran(*arguments, columns=200)
+    assert "sampled" not in again and summary["verdict"] in again
+
+
+@pytest.mark.slow
+def test_chunks_do_not_depend_on_those_before(tmp_path):
+    """A probe that goes on after half its rows draws what an uninterrupted one draws."""
+    data = str(DATASETS / "countdown" / "tiny_train.jsonl")
+    settings = SamplingSettings(str(WEIGHTS), 4, max_new_tokens=40, batch_size=8)
+    probe(settings, data, tmp_path, QUIET, limit=6, group_size=2)
+    whole = (tmp_path / "records.jsonl").read_text()
+    (tmp_path / "records.jsonl").write_text("".join(whole.splitlines(keepends=True)[: 4 * 4 + 1]))
+    probe(settings, data, tmp_path, QUIET, limit=6, group_size=2)
+    assert (tmp_path / "records.jsonl").read_text() == whole
+
+
+@pytest.mark.slow
+def test_a_small_model_has_one_thread_and_gives_the_others_back():
+    import torch
+
+    torch.set_num_threads(2)
+    try:
+        with open_sampler(SamplingSettings(str(WEIGHTS), max_new_tokens=8), [[{"role": "user", "content": "?"}]]):
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
+
+
+def test_the_largest_group_is_the_samples(stand_in, tmp_path):
+    assert probed(tmp_path, group_size=4)["no_spread"] == 4 / 8  # rows with all right or all wrong

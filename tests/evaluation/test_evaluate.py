@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from commands import ran
@@ -207,3 +208,66 @@ def test_a_tiny_evaluation_of_gsm8k_end_to_end(model, tmp_path):
     records = [row for _, row in read_jsonl(tmp_path / "records.jsonl")]
     assert [record["solution"] for record in records] == ["101", "140"]
     assert all(record["reward"] == 0.0 and record["reason"] for record in records)
+
+
+@pytest.fixture
+def countdown(tmp_path):
+    path = tmp_path / "test.jsonl"
+    path.write_text('{"nums": [1, 2], "target": 3}\n{"nums": [4, 4, 9], "target": 25}\n{"nums": [5, 3], "target": 2}\n')
+    return str(path)
+
+
+def texts(folder, **columns):
+    rows = [row for _, row in read_jsonl(folder / "records.jsonl")]
+    return [row["completion"] for row in rows if all(row[name] == value for name, value in columns.items())]
+
+
+def test_several_seeds_are_the_evaluations_with_each(model, countdown, tmp_path):
+    settings = SamplingSettings(model, samples=2, max_new_tokens=8)
+    summary = evaluate(settings, countdown, tmp_path / "both", QUIET, seeds=[4, 7])
+    records = [row for _, row in read_jsonl(tmp_path / "both" / "records.jsonl")]
+    places = [(row["index"], row["sample"], row["seed"]) for row in records]
+    assert places == [(index, sample, 4 if sample < 2 else 7) for index in range(3) for sample in range(4)]
+    for seed in (4, 7):
+        evaluate(replace(settings, seed=seed), countdown, tmp_path / str(seed), QUIET)
+        assert texts(tmp_path / "both", seed=seed) == texts(tmp_path / str(seed))
+    assert texts(tmp_path / "4") != texts(tmp_path / "7")
+    assert summary["settings"]["seeds"] == [4, 7] and list(summary["pass_at_k"]) == ["1", "2", "4"]
+    assert (summary["seeds"], summary["seed_spread"]) == ({"4": 0.0, "7": 0.0}, 0.0)
+
+
+def test_greedy_stands_beside_sampled(model, countdown, tmp_path):
+    out, alone = tmp_path / "out", tmp_path / "alone"
+    flags = ["--data", countdown, "--max-new-tokens", 8, "--backend", "transformers", "--samples", 2]
+    shown = ran("evaluate", model, *flags, "--greedy", "--seeds", "0,1", "--out", out, columns=200)
+    assert re.search(r"measure +sampled +greedy\n", shown) and re.search(r"pass@2 +0\.000 .* +-\n", shown)
+    assert re.search(r"success with seed 1 +0\.000 +-\n", shown) and "standard deviation over seeds" in shown
+    ran("evaluate", model, *flags[:-2], "--temperature", 0, "--out", alone)
+    assert texts(out / "greedy") == texts(alone) and len(texts(alone)) == 3
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["greedy"] == json.loads((out / "greedy" / "summary.json").read_text())
+    assert (summary["greedy"]["settings"]["temperature"], summary["settings"]["temperature"]) == (0, 1.0)
+    compared = ran("compare", out, out / "greedy", columns=400)
+    assert "on 3 tasks: 0 better, 0 worse" in compared and "temperature differs: 1.0 before, 0 after" in compared
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seeds": [1, 1]}, "seeds must be different ones, got 1,1"),
+        ({"seeds": [0, 1], "temperature": 0}, "temperature samples greedily at 0"),
+        ({"greedy": True, "temperature": 0}, "temperature samples greedily at 0"),
+        ({"seeds": [0, 1], "ks": [1, 3]}, "pass_at must be from 1 to 2, the completions per task, got 3"),
+    ],
+)
+def test_options_that_do_not_go_together(model, countdown, tmp_path, options, message):
+    settings = SamplingSettings(model, temperature=options.pop("temperature", 1.0))
+    with pytest.raises(InputError, match=message):
+        evaluate(settings, countdown, tmp_path / "out", QUIET, **options)
+
+
+def test_samples_of_a_prompt_that_do_not_fit_into_a_batch(model):
+    prompts = [conversation("a"), conversation("longer")]
+    groups = sample(SamplingSettings(model, samples=5, max_new_tokens=6, batch_size=2), prompts, QUIET)
+    assert [len(group) for group in groups] == [5, 5]
+    assert len({completion.text for group in groups for completion in group}) > 5

@@ -89,3 +89,11 @@ def test_strict_success_demands_the_format():
         for i in range(4)
     ]
     assert (summarize(rows)["success"], summarize(rows)["strict"]) == (1.0, 0.75)
+
+
+def test_seeds_and_greedy_are_of_the_same_tasks():
+    seeds = [row | {"seed": seed, "sample": seed} for seed in (0, 1) for row in records([0.0, 1.0, 0.0], target=3)]
+    greedy = [row | {"sample": 0} for row in records([1.0, 1.0, 1.0], target=3)]
+    assert paired(seeds, greedy)["better"] == 2
+    others = [row | {"seed": row["seed"] + 7} for row in seeds]
+    assert paired(seeds, others)["difference"] == 0.0

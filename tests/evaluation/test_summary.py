@@ -6,8 +6,8 @@ from itertools import combinations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from swift_rlvr.evaluation.summary import compare, comparison_table, summarize
-from swift_rlvr.runs.statistics import bootstrap, no_spread, pass_at_k, wilson
+from swift_rlvr.evaluation.summary import check_ks, compare, comparison_table, summarize
+from swift_rlvr.runs.statistics import bootstrap, mean_interval, no_spread, pass_at_k, wilson
 
 
 def record(index=0, reward=1.0, **other):
@@ -95,3 +95,54 @@ def test_bootstrap_covers_the_mean_as_often_as_it_says():
 def test_impossible_counts_are_refused(call):
     with pytest.raises(ValueError, match="expected"):
         call()
+
+
+def test_pass_at_k_is_listed_in_numeric_order_with_its_interval():
+    many = summarize([record(index, float((index + n) % 7 == 0)) for index in range(20) for n in range(16)])
+    rows = comparison_table(compare(many, summarize([record()])))
+    names = [name for name, *_ in rows if name.startswith("pass@")]
+    assert names == ["pass@2", "pass@4", "pass@8", "pass@16"]
+    sampled, one = next(rest for name, *rest in rows if name == "pass@2")
+    assert one == "-" and sampled == "{:.3f} ({:.3f} to {:.3f})".format(
+        many["pass_at_k"]["2"], *many["pass_at_k_interval"]["2"]
+    )
+
+
+def test_the_k_that_are_asked_for_and_tasks_with_too_few_samples():
+    records = [record(0, float(n == 0)) for n in range(4)] + [record(1), record(1, None, reason="bad gold")]
+    summary = summarize(records, ks=[1, 3])
+    assert summary["pass_at_k"] == {"1": (0.25 + 1.0) / 2, "3": 0.75}  # task 1 has one graded sample
+    with pytest.raises(ValueError, match="pass_at must be from 1 to 4, the completions per task, got 5"):
+        check_ks([1, 5], 4)
+
+
+def test_strict_has_an_interval_of_its_own():
+    summary = summarize([record(i, float(i < 60), format=i < 30) for i in range(100)])
+    assert summary["strict_interval"] == list(wilson(0.3, 100)) and summary["success_interval"] == list(
+        wilson(0.6, 100)
+    )
+    table = {row[0]: row[1] for row in comparison_table(compare(summary, summary))}
+    assert table["success with format"] == "0.300 (0.219 to 0.396)"
+
+
+def test_success_with_each_seed_and_its_spread():
+    seeds = {3: (1, 1, 0, 0), 11: (1, 0, 0, 0), 5: (1, 1, 1, 0)}
+    records = [record(i, float(right), seed=seed) for seed, rights in seeds.items() for i, right in enumerate(rights)]
+    summary = summarize(records)
+    assert summary["seeds"] == {"3": 0.5, "11": 0.25, "5": 0.75} and summary["seed_spread"] == pytest.approx(0.25)
+    names = [name for name, *_ in comparison_table(compare(summary, summarize([record()]))) if "seed" in name]
+    assert names == [f"success with seed {seed}" for seed in (3, 5, 11)] + ["standard deviation over seeds"]
+
+
+def test_summaries_of_older_versions_are_still_shown():
+    old = summarize([record(i, float(i < 3)) for i in range(9)])
+    for name in ("strict", "strict_interval", "pass_at_k_interval"):
+        del old[name]
+    table = {row[0]: row[1:] for row in comparison_table(compare(old | {"pass_at_k": {"1": 0.3, "2": 0.5}}, old))}
+    assert table["pass@2"] == ("0.500", "-") and "success with format" not in table
+
+
+@given(st.lists(st.integers(0, 1), min_size=1, max_size=50))
+def test_an_interval_of_zeros_and_ones_is_wilsons(values):
+    assert mean_interval(values) == wilson(sum(values) / len(values), len(values))
+    assert mean_interval([*values, 0.5]) == bootstrap([*values, 0.5])

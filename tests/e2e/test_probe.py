@@ -1,0 +1,32 @@
+"""A probe with real vLLM sampling: of a running rollout server, and of an engine of its own."""
+
+import pytest
+from commands import ran
+from paths import DATASETS
+from swift_rlvr.jsonl import read_json, read_jsonl
+
+pytestmark = pytest.mark.slow  # as a whole
+DATA = ["--dataset", DATASETS / "countdown" / "tiny_train.jsonl", "--rows", 20, "--max-new-tokens", 320]
+
+
+def probed(tmp_path, model, *flags):
+    shown = ran("probe", model, *DATA, "--samples", 8, "--out", tmp_path, *flags, columns=200)
+    records = [row for _, row in read_jsonl(tmp_path / "records.jsonl")]
+    assert [(row["index"], row["sample"]) for row in records] == [(i, n) for i in range(20) for n in range(8)]
+    summary = read_json(tmp_path / "summary.json")
+    assert summary["verdict"] in shown
+    # The tiny model's success is 0.22 and its length 57 tokens; with top-k or another temperature neither would be.
+    assert 0.08 < summary["success"] < 0.42 and summary["format"] > 0.9 and 40 < summary["mean_tokens"] < 80
+    assert len({row["completion"] for row in records}) > 120
+    return records
+
+
+def test_a_running_rollout_server_samples(rollout_server, tmp_path):
+    records = probed(tmp_path, rollout_server.model, "--server", rollout_server.url, "--batch-size", 64)
+    assert all(row["completion"].startswith("<think>") for row in records[:8])
+    assert rollout_server.is_healthy()
+
+
+def test_an_engine_of_its_own_samples(start_model, tmp_path):
+    pytest.importorskip("vllm")
+    probed(tmp_path, start_model, "--backend", "vllm")

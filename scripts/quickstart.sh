@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # From a fresh clone to a result: installs, evaluates a model on held-out Countdown tasks, trains it with GRPO (rollout
-# server and ZeRO-3), evaluates it again, and writes a table, the curves and some completions.
+# server and ZeRO-3), evaluates it again, and writes a page with the curves, tables and all completions.
 #
 #   bash scripts/quickstart.sh [flags of swift rlhf]
 #   bash scripts/quickstart.sh --max_steps 5      a shorter training
@@ -41,10 +41,9 @@ say "4/4 results"
 swift-rlvr compare "$OUT/before" "$OUT/after" --out "$OUT/comparison.json"
 swift-rlvr report "$RUN" --out "$OUT" --comparison "$OUT/comparison.json"
 cat <<TEXT
-The curves:               $OUT/curves.png
-Early and late texts:     $OUT/report.md
+Curves and completions:   $OUT/report.html (open it in a browser)
+The curves as a picture:  $OUT/curves.png
 Trained model:            $CHECKPOINT
-All training completions: $RUN/completions.jsonl
 Took $((SECONDS / 60)) min $((SECONDS % 60)) s.
 TEXT
 if have_gpu; then

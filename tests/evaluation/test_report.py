@@ -1,15 +1,36 @@
-"""The report on a training run: what it reads of ms-swift's files, what it refuses, and that it writes what it says."""
+"""The report on training runs: what it reads of the trainers' files, what it refuses, and what the page then says."""
 
 import json
 import math
+import os
 import random
+import re
 
 import pytest
+from report_pages import Document
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.report import FORMATS, panels, read_completions, read_steps, smoothed, write_report
+from swift_rlvr.evaluation.report.completions import Collector
+from swift_rlvr.evaluation.report.reading import read_run, read_runs
+from swift_rlvr.evaluation.report.thinking import thinking
 from swift_rlvr.evaluation.summary import compare, summarize
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.folder import find_run
+from swift_rlvr.tasks.countdown import to_messages
+
+QUESTION = to_messages([1, 2], 3)[1]["content"]
+PROMPT = f"<|im_start|>user\n{QUESTION}<|im_end|>\n<|im_start|>assistant\n"
+HOSTILE = [
+    "</script><script>window.broken = 1</script>",
+    "<!-- <script> <img src=x onerror='window.broken = 1'>",
+    "<svg/onload=window.broken=1>\u2028\u2029",
+    "lone \ud800 surrogates \udfff, NUL \x00, bell \x07",
+    "\u202eright to left\u202c and \u2066isolated\u2069",
+    "]]> {{blocks}} ${x} &lt; &amp; </textarea></pre></template>",
+    "a" * 1_000_000,
+    "",
+    "\U0001f600 " * 50 + "文字",
+]
 
 
 def logged_step(step, rng):
@@ -38,6 +59,18 @@ def logged_step(step, rng):
     }
 
 
+def table(step, texts, prompts=PROMPT, **columns):
+    """One line of completions.jsonl; by default all of one prompt, and wrong."""
+    count = len(texts)
+    prompts = [prompts] * count if isinstance(prompts, str) else prompts
+    rewards = {} if columns else {"CountdownReward": [0.0] * count}
+    return {"step": [str(step)] * count, "prompt": prompts, "completion": texts, **rewards, **columns}
+
+
+def write_lines(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
 @pytest.fixture
 def run(tmp_path):
     """output_dir/v0-<time> with both logs, as ms-swift leaves it; a resume has logged steps 61 to 70 twice."""
@@ -47,20 +80,42 @@ def run(tmp_path):
     lines = [logged_step(step, rng) for step in [*range(1, 71), *range(61, 121)]]
     lines.insert(50, {"eval_loss": 0.1, "eval_reward": 1.2, "global_step/max_steps": "50/120"})
     lines += [{"train_runtime": 35.9, "global_step/max_steps": "120/120"}, {"global_step": 120, "log_history": []}]
-    (folder / "logging.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    question = "<|im_start|>user\nUsing the numbers [1, 2], create an equation that equals 3.\nYou can ...<|im_end|>"
+    write_lines(folder / "logging.jsonl", lines)
+    answers = ["1 + 2", "2 - 1", "1 + 2", "1 + 1"]
     tables = [
-        {
-            "step": [str(step)] * 4,
-            "prompt": [question] * 4,
-            "completion": [f"<think>step {step}, completion {i}</think>\n<answer>1 + 2</answer>" for i in range(4)],
-            "CountdownReward": [1.0, 0.0, None, 0.0],
-            "advantages": [1.5, -0.5, 0.0, -0.5],
-        }
+        table(
+            step,
+            [f"<think>step {step}\n{i}+1={i + 1} low</think>\n<answer>{answer}</answer>" for i, answer in
+             enumerate(answers)],
+            CountdownReward=[1.0, 0.0, None, 0.0], Format=[1.0] * 4, advantages=[1.5, -0.5, 0.0, -0.5],
+        )
         for step in (1, 60, 120)
-    ]
-    (folder / "completions.jsonl").write_text("".join(json.dumps(table) + "\n" for table in tables))
+    ]  # fmt: skip
+    write_lines(folder / "completions.jsonl", tables)
     return folder
+
+
+@pytest.fixture
+def curves_are_drawn():
+    """For the tests that look at the picture; the others save the second that it takes."""
+
+
+@pytest.fixture(autouse=True)
+def without_picture(request, monkeypatch):
+    if "curves_are_drawn" not in request.fixturenames:
+        monkeypatch.setattr("swift_rlvr.evaluation.report.write.draw", lambda rows, path, title: path.touch())
+
+
+def page_of(runs, out, *arguments, **options):
+    _, page = write_report(runs, out, *arguments, **options)
+    return Document(page.read_text())
+
+
+def said(document):
+    return re.sub(r"\s+", " ", " ".join(document.seen))
+
+
+# ---- What is read ----
 
 
 def test_steps_are_read_in_order_and_of_those_logged_twice_the_last(run):
@@ -69,6 +124,16 @@ def test_steps_are_read_in_order_and_of_those_logged_twice_the_last(run):
     lines = [json.loads(line) for line in (run / "logging.jsonl").read_text().splitlines()]
     twice = [line["reward"] for line in lines if "reward" in line and line["global_step/max_steps"] == "65/120"]
     assert len(twice) == 2 and steps[64]["reward"] == twice[1]
+
+
+def test_completions_that_a_resumed_run_makes_again_are_read_once(run):
+    steps = [1, 2, 2, 3, 2, 3, 3]  # two tables of step 2; step 2 again after a resume; the last table written twice
+    texts = [["a"], ["b"], ["c"], ["d"], ["B"], ["D"], ["D"]]
+    write_lines(run / "completions.jsonl", [table(step, text) for step, text in zip(steps, texts, strict=True)])
+    read = read_completions(run)
+    assert [(each["step"], each["completion"]) for each in read] == [(["1"], ["a"]), (["2"], ["B"]), (["3"], ["D"])]
+    write_lines(run / "completions.jsonl", [table(1, ["a"]), table(1, ["b", "c"])])
+    assert read_run(run).tables[1].places == [1, 2]
 
 
 def test_panels_follow_what_was_logged(run):
@@ -108,47 +173,268 @@ def test_smoothing_keeps_length_and_level():
     assert smoothed([1.0, 5.0], window=1) == [1.0, 5.0]
 
 
-def test_report_holds_a_picture_and_completions_of_early_and_late_steps(run, tmp_path):
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<think>4+3=7,7*2=14 low\n4*3=12, 12*2=24 high</think>", (2, 4, 0, 1)),
+        ("(1 + 2) / 3 * 4 = 4\nso 2 × 3 = 6", (2, 2, 0, 0)),
+        ("1. 5 * 5 = 24, too small", (1, 1, 1, 1)),
+        ("1.5*2=3 and 7 = 7 and x=3, slow and highly", (0, 0, 0, 0)),
+        ("1/0=5\n5/2=2", (2, 2, 2, 0)),
+        ("no numbers", (0, 0, 0, 0)),
+        ("<answer>1+1=2</answer>", (0, 0, 0, 0)),  # only the reasoning counts
+        ("1+" * 100_000, (0, 0, 0, 0)),
+    ],
+)
+def test_trials_equations_and_comments_are_counted(text, expected):
+    assert tuple(thinking(text).values()) == expected
+
+
+# ---- What the page says ----
+
+
+def test_the_page_holds_every_completion_with_rewards_reasons_and_rules(run, tmp_path):
+    lines = [{"step": 1, "mode": "train", "index": 1, "rewards": {"CountdownReward": 0.0},
+              "reasons": {"CountdownReward": "missing number"}},
+             {"step": 1, "mode": "train", "index": 3, "rewards": {"CountdownReward": 1.0},
+              "reasons": {"CountdownReward": "correct"}}]  # fmt: skip
+    write_lines(run / "reasons.jsonl", lines)
+    document = page_of(run.parent, tmp_path / "report")
+    shown = document.completions()
+    assert len(shown) == 12 and [each["step"] for each in shown[::4]] == [1, 60, 120]
+    assert shown[0]["question"] == "Using the numbers [1, 2], create an equation that equals 3."
+    assert shown[0]["rewards"] == {"CountdownReward": 1.0, "Format": 1.0}
+    assert shown[2]["rewards"]["CountdownReward"] is None
+    # The logged reason counts, unless its line has another reward; without one it is worked out.
+    assert [each["reasons"]["CountdownReward"] for each in shown[:4]] == [
+        "correct", "missing number", "correct", "reused number"]  # fmt: skip
+    assert "other rewards than completions.jsonl for 1 completions" in said(document)
+    number, reward, reason, judged, details = shown[1]["rules"]["external_countdown"]
+    rules = document.data("page")["rules"][number]
+    assert (reward, reason, judged) == (0.0, "wrong value", "2 - 1")
+    assert rules["rules"][-1] == "the value is the target" and rules["outcome"] == "1" * 12 + "0"
+    assert details == {"12": "the value is 1, the target 3"}
+    assert set(shown[0]["rules"]) == {"external_countdown", "external_format"}
+
+
+def test_the_six_observations_have_their_figures(run, tmp_path):
+    text = said(page_of(run, tmp_path / "report"))
+    for expected in (
+        r"Success 0\.\d\d → 0\.\d\d, best 0\.\d\d around step \d+ \(CountdownReward\) rises to about 0\.5",
+        r"Format 0\.97 → 0\.97",
+        r"Spread within a group standard deviation 0\.3\d → 0\.3\d; groups without any 0\.\d\d → 0\.\d\d",
+        r"Kinds of failure of the last failures: wrong value 60%, no answer 40%; equations that do not hold 0\.0%",
+        r"Length 6\d → 11\d tokens, shortest \d\d around step",
+        r"Way of thinking 1\.0 → 1\.0 trials a completion; 100% → 100% of them say low or high",
+    ):
+        assert re.search(expected, text), expected
+
+
+def test_the_comparison_is_on_the_page_with_what_it_means(run, tmp_path):
     record = {"index": 0, "reward": 1.0, "format": True, "reason": "correct", "tokens": 7, "finish": "stop"}
     summary = summarize([record])
-    curves, page = write_report(run.parent, tmp_path / "report", compare(summary, summary), examples=2)
-    with curves.open("rb") as file:
-        assert file.read(8) == b"\x89PNG\r\n\x1a\n" and curves.stat().st_size > 20_000
-    text = page.read_text()
-    assert "![curves](curves.png)" in text
-    assert "| success | 1.000 (0.207 to 1.000) | 1.000 (0.207 to 1.000) |" in text
-    for step in (1, 60, 120):
-        shown = [f"<think>step {step}, completion {i}</think>" in text for i in range(4)]
-        assert shown == [True, False, True, False]
-    assert "**Using the numbers [1, 2], create an equation that equals 3.** CountdownReward 1, advantages 1.5" in text
-    assert "CountdownReward -, advantages 0" in text
+    paired = {"tasks": 9, "better": 7, "worse": 0, "difference": 0.78, "interval": [0.5, 1.0], "p": 0.0156}
+    comparison = compare(summary, summary | {"settings": {"seed": 1}}) | {"paired": paired}
+    text = said(page_of(run, tmp_path / "report", [comparison]))
+    assert "success 1.000 (0.207 to 1.000) 1.000 (0.207 to 1.000)" in text
+    assert "That is a difference." in text and "seed differs: None before, 1 after." in text
 
 
-def test_no_completion_ends_its_fence(run, tmp_path):
-    table = {"step": ["1"], "prompt": [""], "completion": ["```\n# not a heading\n````"]}
-    (run / "completions.jsonl").write_text(json.dumps(table) + "\n")
-    _, page = write_report(run, tmp_path / "report")
-    assert "\n`````\n```\n# not a heading\n````\n`````\n" in page.read_text()
+def test_held_out_figures_and_alarms_are_shown(run, tmp_path):
+    held_out = [{"eval/success": 0.2 + step / 300, "eval/format": 0.9, "eval/pass@4": 0.5, "eval/mean_length": 70.0,
+                 "global_step/max_steps": f"{step}/120"} for step in (0, 60, 120)]  # fmt: skip
+    with (run / "logging.jsonl").open("a") as log:
+        log.writelines(json.dumps(row) + "\n" for row in held_out)
+    alarm = {"step": 43, "kind": "kl", "message": "step 43: the KL runs away", "completions": ["<b>x</b>", "y"]}
+    write_lines(run / "alarms.jsonl", [alarm])
+    document = page_of(run, tmp_path / "report")
+    page = document.data("page")
+    drawn = {panel["title"]: panel["curves"] for panel in page["panels"]}
+    assert [curve["label"] for curve in drawn["Held-out tasks"]] == ["success", "format", "pass@4"]
+    assert drawn["Held-out tasks"][0]["steps"] == [0, 60, 120] and "Held-out length" in drawn
+    assert "held-out tasks 0.20 → 0.60, best 0.60 at step 120" in said(document)
+    assert page["alarms"][0] | {"step": 43, "run": 0, "completions": ["<b>x</b>", "y"]} == page["alarms"][0]
 
 
-def test_values_that_are_not_numbers_are_left_out_of_the_curves(run, tmp_path):
+def test_two_runs_stand_side_by_side(run, tmp_path, curves_are_drawn):
+    other = tmp_path / "unstable" / "v0-20260101-120000"
+    other.mkdir(parents=True)
+    for name in ("logging.jsonl", "completions.jsonl"):
+        (other / name).write_text((run / name).read_text())
+    for folder, rate in ((run, 3e-4), (other, 3e-3)):
+        (folder / "args.json").write_text(json.dumps({"learning_rate": rate, "beta": 0.001}))
+    document = page_of([run.parent, other], tmp_path / "report")
+    page = document.data("page")
+    assert page["runs"] == ["output", "unstable"]
+    drawn = {panel["title"]: panel["curves"] for panel in page["panels"]}
+    assert [(curve["label"], curve["color"]) for curve in drawn["Reward"]] == [("output", 0), ("unstable", 1)]
+    assert [curve["dashed"] for curve in drawn["Completion length"]] == [False, True] * 2
+    # Too many lines for both in one: side by side.
+    assert {"Why: CountdownReward · output", "Why: CountdownReward · unstable"} <= drawn.keys()
+    shown = document.completions()
+    assert (
+        len(shown) == 24 and {each["run"] for each in shown} == {0, 1} and len({each["prompt"] for each in shown}) == 1
+    )
+    assert "learning_rate * 0.0003 0.003" in said(document) and "beta 0.001 0.001" in said(document)
+    with pytest.raises(InputError, match="the same run is named twice"):
+        write_report([run, run.parent], tmp_path / "report")
+
+
+def test_a_run_of_plain_ms_swift_has_reasons_and_rules_too(run, tmp_path):
+    """It logs CountdownORM and Format, which are not of this package, and no reasons; its columns are in the prompt."""
+    texts = ["<answer>1 + 2</answer>", "no answer"]
+    write_lines(run / "completions.jsonl", [table(1, texts, CountdownORM=[1.0, 0.0], Format=[0.0, 0.0])])
+    shown = page_of(run, tmp_path / "report").completions()
+    assert [each["rewards"] for each in shown] == [{"CountdownORM": value, "Format": 0.0} for value in (1.0, 0.0)]
+    assert [each["reasons"] for each in shown] == [{"CountdownReward": "correct"}, {"CountdownReward": "no answer"}]
+    assert shown[1]["rules"]["external_countdown"][1:4] == [0.0, "no answer", None]
+
+
+def test_mathematics_is_explained_with_its_gold_and_of_many_a_part(run, tmp_path, monkeypatch):
+    texts = [rf"<answer>\boxed{{{i}}}</answer>" for i in range(10)]
+    write_lines(run / "completions.jsonl", [table(1, texts, "How many?", solution=["7"] * 10, MathAccuracy=[0.0] * 10)])
+    shown = page_of(run, tmp_path / "report").completions()
+    assert [each["rules"]["external_accuracy"][1] for each in shown] == [float(i == 7) for i in range(10)]
+    monkeypatch.setattr("swift_rlvr.evaluation.report.completions.EXPLAINED_SLOWLY", 5)
+    document = page_of(run, tmp_path / "report")
+    assert [i for i, each in enumerate(document.completions()) if "external_accuracy" in each["rules"]] == [
+        0,
+        2,
+        4,
+        6,
+        8,
+    ]
+    assert "rules of the mathematical verifier are shown for 1 in 2 completions" in said(document)
+
+
+def test_no_code_of_a_model_is_run(run, tmp_path):
+    text = f"<answer>\n```python\nopen({str(tmp_path / 'ran')!r}, 'w')\n```\n</answer>"
+    write_lines(run / "completions.jsonl", [table(1, [text], CodeReward=[1.0], tests=[["assert True"]])])
+    document = page_of(run, tmp_path / "report")
+    assert not (tmp_path / "ran").exists() and "external_code are not shown" in said(document)
+    assert list(document.completions()[0]["rules"]) == ["external_format"]
+
+
+def test_parameters_of_the_run_are_those_of_its_rules(run, tmp_path):
+    write_lines(run / "completions.jsonl", [table(1, ["<answer>1 ＋ 2</answer>"])])
+    assert page_of(run, tmp_path / "report").completions()[0]["rules"]["external_countdown"][1] == 1.0
+    (run / "args.json").write_text(json.dumps({"reward_parameters": {"external_countdown": {"notation": "strict"}}}))
+    assert page_of(run, tmp_path / "report").completions()[0]["rules"]["external_countdown"][1] == 0.0
+
+
+@pytest.mark.parametrize("limit", [1, 24, 100, 400])
+def test_of_too_many_completions_whole_groups_are_taken_over_all_steps(run, tmp_path, limit):
+    tables = [table(step, [f"{step} {i}" for i in range(16)], [f"prompt {step} {i // 8}" for i in range(16)])
+              for step in range(1, 26)]  # fmt: skip
+    write_lines(run / "completions.jsonl", tables)
+    document = page_of(run, tmp_path / "report", limit=limit)
+    shown = document.completions()
+    assert len(shown) <= max(8, limit) and len(shown) >= limit - 8
+    groups = [each["prompt"] for each in shown]
+    assert all(groups.count(group) == 8 for group in groups)
+    if limit == 100:
+        assert sorted({each["step"] for each in shown}) == list(range(2, 25, 2))
+    sampled = f"{len(shown):,} of 400 completions are on this page" in said(document)
+    assert sampled == (limit < 400) and document.data("page")["total"] == 400
+
+
+def test_runs_that_end_in_the_middle_have_a_page_that_says_so(run, tmp_path):
+    for name in ("logging.jsonl", "completions.jsonl"):
+        lines = (run / name).read_text().splitlines()
+        (run / name).write_text("\n".join([*lines[:2], lines[2][: len(lines[2]) // 2]]))
+    told = []
+    curves, page = write_report(run, tmp_path / "report", tell=told.append)
+    text = said(Document(page.read_text()))
+    assert curves.is_file() and len(Document(page.read_text()).completions()) == 8
+    for expected in (
+        "step 2 of 120 is the last one logged: it is still training, or was stopped",
+        "logging.jsonl, line 3, is left out: its end is not written yet",
+        "completions.jsonl, line 3, is left out: its end is not written yet",
+    ):
+        assert expected in text and any(expected in note for note in told)
+
+
+def test_a_run_without_completions_and_one_without_steps_have_a_page(run, tmp_path):
+    (run / "completions.jsonl").unlink()
+    assert read_completions(run) == []
+    document = page_of(run, tmp_path / "report")
+    assert "completions.jsonl is not there" in said(document) and document.data("columns")["rewards"] == {}
+    (run / "logging.jsonl").write_text("")
+    curves, page = write_report(run, tmp_path / "other")
+    assert curves is None and not (tmp_path / "other" / "curves.png").exists()
+    assert "logging.jsonl has no training step yet" in said(Document(page.read_text()))
+
+
+def test_the_picture_is_a_png_and_values_that_are_no_numbers_are_left_out(run, tmp_path, curves_are_drawn):
     lines = (run / "logging.jsonl").read_text().replace('"kl": 0.00025', '"kl": NaN')
     assert "NaN" in lines
     (run / "logging.jsonl").write_text(lines)
-    curves, _ = write_report(run, tmp_path / "report")
-    assert curves.is_file()
+    curves, page = write_report(run, tmp_path / "report")
+    with curves.open("rb") as file:
+        assert file.read(8) == b"\x89PNG\r\n\x1a\n" and curves.stat().st_size > 20_000
+    (kl,) = [panel for panel in Document(page.read_text()).data("page")["panels"] if panel["title"].startswith("KL")]
+    assert kl["curves"][0]["steps"][0] == 2
 
 
-def test_run_without_logged_completions_has_a_report_too(run, tmp_path):
-    (run / "completions.jsonl").unlink()
-    assert read_completions(run) == []
-    _, page = write_report(run, tmp_path / "report")
-    assert "Completions" not in page.read_text()
+def test_the_same_runs_have_the_same_page(run, tmp_path):
+    pages = [write_report(run, tmp_path / name)[1].read_bytes() for name in ("a", "b")]
+    assert pages[0] == pages[1]
+    assert Collector(read_runs([run])).collect().columns["step"] == [1] * 4 + [60] * 4 + [120] * 4
+
+
+# ---- What a model writes cannot get out of its block ----
+
+
+def test_nothing_that_a_model_writes_is_outside_the_blocks_of_data(run, tmp_path):
+    for name in ("hostile & <b>", "plain"):
+        (tmp_path / name).mkdir()
+        for file in ("logging.jsonl", "completions.jsonl"):
+            (tmp_path / name / file).write_text((run / file).read_text())
+    folder = tmp_path / "hostile & <b>"
+    names = {"<img src=x>": [1.0] * len(HOSTILE), "</script>": [0.5] * len(HOSTILE)}
+    write_lines(folder / "completions.jsonl", [table(1, HOSTILE, HOSTILE, **names)])
+    alarm = {"step": 1, "alarm": "</script>", "message": HOSTILE[0], "completions": HOSTILE}
+    write_lines(folder / "alarms.jsonl", [alarm])
+    row = logged_step(1, random.Random(0)) | {"rewards/</title><script>/mean": 1.0}
+    write_lines(folder / "logging.jsonl", [row])
+    (folder / "args.json").write_text(json.dumps({"model": HOSTILE[0], "beta": HOSTILE[1]}))
+    hostile, plain = (
+        write_report(each, tmp_path / f"{number}")[1] for number, each in enumerate((folder, tmp_path / "plain"))
+    )
+    text = hostile.read_text(encoding="ascii", errors="replace")
+    document = Document(hostile.read_text())
+    assert document.scripts == Document(plain.read_text()).scripts and len(document.scripts) == 2
+    assert not {tag for tag, _ in document.tags} & {"img", "svg", "iframe", "object", "base", "link"}
+    assert text.count("<script") == text.count("</script>") == len(document.blocks) + 2
+    assert all(re.fullmatch(r"[A-Za-z0-9+/=]+", block) for block in document.blocks.values())
+    assert [
+        name for _, known in document.tags for name in known if name.startswith("on") or name in ("src", "style")
+    ] == []
+    # And nothing is lost, lone surrogates and NUL included.
+    assert [each["text"] for each in document.completions()] == HOSTILE
+    assert document.data("page")["alarms"][0]["completions"] == HOSTILE
+
+
+def test_the_policy_allows_the_scripts_and_styles_of_the_package_and_no_network(run, tmp_path):
+    from base64 import b64encode
+    from hashlib import sha256
+
+    document = page_of(run, tmp_path / "report")
+    rules = dict(rule.split(" ", 1) for rule in document.policy.split("; "))
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    assert rules.keys() == {"default-src", "script-src", "style-src", "base-uri", "form-action"}
+    for name, texts in (("script-src", document.scripts), ("style-src", document.styles)):
+        hashes = [f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts]
+        assert rules[name].split() == hashes and len(texts) == 2
+    assert not any(re.search(r"\b(innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval)\b", script)
+                   for script in document.scripts[1:])  # fmt: skip
+    assert "Copyright (c) 2022 Leon Sorokin" in write_report(run, tmp_path / "report")[1].read_text()
+
+
+# ---- What is refused ----
 
 
 def test_newest_run_of_an_output_folder_is_taken(run):
-    import os
-
     newer = run.parent / "v10-20260101-130000"
     newer.mkdir()
     (newer / "logging.jsonl").write_text((run / "logging.jsonl").read_text())
@@ -160,10 +446,11 @@ def test_newest_run_of_an_output_folder_is_taken(run):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"reward": 1, "global_step/max_steps": "1/2"}\n{"rew', r"logging.jsonl, line 2: not JSON"),
+        ('{"rew\n{"reward": 1, "global_step/max_steps": "1/2"}\n', r"logging.jsonl, line 1: not JSON"),
         ("[1]\n", r"logging.jsonl, line 1: expected an object such as \{...\}, got \[1\]"),
         ('{"reward": 1}\n', r'logging.jsonl, line 1: expected "global_step/max_steps" such as "7/100"'),
         ('{"loss": 1}\n', r'logging.jsonl: no training step is logged, no line has "reward"'),
+        ('{"rew', r"logging.jsonl: no training step is logged"),
     ],
 )
 def test_bad_log_is_refused_with_file_and_line(tmp_path, content, message):
@@ -172,9 +459,23 @@ def test_bad_log_is_refused_with_file_and_line(tmp_path, content, message):
         read_steps(tmp_path)
 
 
-def test_bad_completions_and_missing_run_are_refused(run, tmp_path):
-    (run / "completions.jsonl").write_text('{"step": ["1"]}\n')
-    with pytest.raises(InputError, match="completions.jsonl, line 1: expected the lists step, prompt and completion"):
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"step": ["1"]}, "completions.jsonl, line 1: expected the lists step, prompt and completion"),
+        ({"step": ["1"], "prompt": [], "completion": ["a"]}, "line 1: prompt must be a list with one value for each"),
+        ({"step": ["x"], "prompt": ["p"], "completion": ["a"]}, "line 1: expected a step such as 7, got 'x'"),
+    ],
+)
+def test_bad_completions_and_missing_run_are_refused(run, tmp_path, row, message):
+    write_lines(run / "completions.jsonl", [row])
+    with pytest.raises(InputError, match=message):
         read_completions(run)
     with pytest.raises(InputError, match="expected a training run, a folder with logging.jsonl"):
         find_run(tmp_path / "nothing")
+
+
+def test_a_folder_that_cannot_be_written_is_named(run, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="cannot write .*file"):
+        write_report(run, tmp_path / "file" / "report")

@@ -16,6 +16,7 @@ import pytest
 
 pytest.importorskip("trl", reason="needs the extra [trl]")
 from paths import DATASETS, ROOT
+from report_pages import Document
 from rich.console import Console
 from swift_rlvr.countdown import verify
 from swift_rlvr.data.prompts import system_prompt
@@ -231,7 +232,9 @@ def test_the_logs_are_read_by_report_and_have_every_reward_and_reason(results, f
         assert {"loss", "learning_rate", "kl", "completions/mean_length", "reward_std"} <= step.keys()
     curves, page = write_report(folder / "run", folder / "report")
     assert curves.stat().st_size > 10_000
-    assert "Using the numbers [" in page.read_text()  # the question of a completion, found in its rendered prompt
+    shown = Document(page.read_text()).completions()
+    assert len(shown) == 2 * BATCH  # each with its question, found in its rendered prompt
+    assert all(each["question"].startswith("Using the numbers [") for each in shown)
     lines = [line for _, line in read_jsonl(folder / "run" / "logging.jsonl")]
     assert any("eval_rewards/CountdownReward/mean" in line for line in lines)
     scored = Scoring([folder / "run" / "completions.jsonl"], build_rewards(["countdown"]), 1).run(None)

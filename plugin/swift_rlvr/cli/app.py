@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperCommand, TyperOption
 
-from swift_rlvr.cli import chat, countdown, dataset, doctor, evaluate, launch, probe, rewards, train
+from swift_rlvr.cli import chat, countdown, dataset, doctor, evaluate, launch, probe, report, rewards, train
 from swift_rlvr.errors import InputError
 
 
@@ -62,7 +62,7 @@ for group, name, command in (
     (app, "probe", probe.probe),
     (app, "evaluate", evaluate.evaluate),
     (app, "compare", evaluate.compare),
-    (app, "report", evaluate.report),
+    (app, "report", report.report),
     (app, "chat", chat.chat),
     (app, "plugin", plugin),
 ):

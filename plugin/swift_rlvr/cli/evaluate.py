@@ -1,4 +1,4 @@
-"""The commands `swift-rlvr evaluate`, `compare` and `report`."""
+"""The commands `swift-rlvr evaluate`, and `compare`."""
 
 import re
 from collections.abc import Sequence
@@ -105,19 +105,6 @@ def compare(
     if out is not None:
         write_json(out, comparison)
         console.print(f"written: {out}", markup=False, soft_wrap=True)
-
-
-def report(
-    run: Annotated[Path, typer.Argument(help="Folder of a run, or ms-swift's --output_dir above it.")],
-    out: Annotated[Path, typer.Option(help="Folder for curves.png and report.md.")],
-    comparison: Annotated[Path | None, typer.Option(help="What `swift-rlvr compare --out` wrote.")] = None,
-    examples: Annotated[int, typer.Option(min=1, help="Completions to show of each step shown.")] = 3,
-) -> None:
-    """Draw the curves of a training run and show completions of early and late steps."""
-    from swift_rlvr.evaluation.report import write_report
-
-    for path in write_report(run, out, None if comparison is None else read_json(comparison), examples):
-        Console(highlight=False).print(f"written: {path}", markup=False, soft_wrap=True)
 
 
 def _read_summary(path: Path) -> dict:

@@ -1,0 +1,40 @@
+"""The command `swift-rlvr report`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from swift_rlvr.jsonl import read_json
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or ms-swift's --output_dir.")],
+    out: Annotated[Path, typer.Option(help="Folder for report.html and curves.png.")],
+    comparison: Annotated[
+        list[Path] | None, typer.Option(help="What `swift-rlvr compare --out` wrote; may be repeated.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="The most completions on the page, by default 200,000; of more, a sample.")
+    ] = None,
+) -> None:
+    """Write a page of one or several runs: curves, tables, all completions.
+
+    The page is one file, opened from disk. A run that is still training has
+    one too, which says what is missing.
+    """
+    from swift_rlvr.evaluation.report import write_report
+
+    console = Console(highlight=False)
+
+    def tell(note: str) -> None:
+        console.print(Text.assemble(("note:", "yellow"), f" {note}"), soft_wrap=True)
+
+    comparisons = [read_json(path) for path in comparison or []]
+    with Console(stderr=True).status("Reading the runs"):
+        written = write_report(runs, out, comparisons, limit, tell)
+    for path in written:
+        if path is not None:
+            console.print(f"written: {path}", markup=False, soft_wrap=True)

@@ -1,0 +1,184 @@
+"""Logged steps -> panels of curves, for one run or several, and a picture of them for papers."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from swift_rlvr.errors import require
+from swift_rlvr.rewards import REWARDS
+from swift_rlvr.rewards.format import FormatReward
+
+FORMATS = {"Format"} | {reward.__name__ for reward in REWARDS.values() if issubclass(reward, FormatReward)}
+"""The rewards for the format, by the class names under which the trainers log them: ms-swift's own, and ours."""
+LINES = ("solid", "dashed")  # of the keys of a panel with several runs, where colours tell the runs apart
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One set of axes: the logged values `keys`, each with its legend, over the training step."""
+
+    title: str
+    unit: str
+    keys: dict[str, str]
+    top: float | None = None
+    run: str | None = None  # the only run whose values it shows
+
+
+class Curve(NamedTuple):
+    """One line of a panel. color: its number among those that differ. points: by step, None where nothing is known."""
+
+    label: str
+    color: int
+    line: str
+    points: list[tuple[int, float]]
+    smooth: list[float]
+
+
+def smoothed(values: Sequence[float], window: int) -> list[float]:
+    """Centred moving average; at the ends over as many values as there are.
+
+    >>> smoothed([0, 3, 6, 9], window=3)
+    [1.5, 3.0, 6.0, 7.5]
+    """
+    half = window // 2
+    parts = [values[max(0, i - half) : i + half + 1] for i in range(len(values))]
+    return [sum(part) / len(part) for part in parts]
+
+
+def smoothing_window(steps: int) -> int:
+    """Over how many steps the curves are averaged, an odd number."""
+    return max(1, steps // 8) | 1
+
+
+def panels(steps: Rows) -> list[Panel]:
+    """The panels that the logged values allow: rewards, held-out tasks, format, and the rest."""
+    logged = {key for step in steps for key, value in step.items() if finite(value)}
+    rewards, formats = rewards_of(logged)
+    reward = next(iter(rewards.values()), "")
+    own = {f"eval_{key}": name for key, name in rewards_of(logged, "eval_")[0].items()}
+    held_out = {"eval/success": "success", "eval/format": "format"}
+    largest = max((key for key in logged if key.startswith("eval/pass@")), key=lambda key: int(key[10:]), default=None)
+    held_out |= {largest: largest.removeprefix("eval/")} if largest else {}
+    wanted = [
+        Panel("Reward", f"mean {reward}" if len(rewards) == 1 else "mean", rewards or {"reward": "reward"}),
+        Panel("Held-out tasks", "share", held_out, 1.05),
+        Panel("Held-out reward", "mean", own),
+        Panel("Format", "share in the format", formats, 1.05),
+        Panel("Completion length", "tokens", {"completions/mean_length": "mean", "completions/max_length": "longest"}),
+        Panel("Held-out length", "tokens", {"eval/mean_length": "mean", "eval_completions/mean_length": "mean"}),
+        Panel("Spread of the reward within a group", "standard deviation", {"reward_std": "all rewards, weighted"}),
+        Panel("KL to the reference policy", "nats per token (k3)", {"kl": "KL"}),
+        Panel("Groups without spread (no gradient)", "share", {"frac_reward_zero_std": "groups"}, 1.05),
+        Panel("Trials in a completion", "lines with an equation", {"thinking/trials": "mean"}),
+        Panel("Way of thinking", "share of completions", {"thinking/comments": "say low or high"}, 1.05),
+    ]
+    shown = [replace(panel, keys={key: name for key, name in panel.keys.items() if key in logged}) for panel in wanted]
+    return [panel for panel in shown if panel.keys] + reason_panels(steps)
+
+
+def rewards_of(logged: set[str], prefix: str = "") -> tuple[dict[str, str], dict[str, str]]:
+    """The keys of the rewards' means, without the prefix, by name: the rewards, and those for the format."""
+    keys = sorted(key.removeprefix(prefix) for key in logged if re.fullmatch(f"{prefix}rewards/.*/mean", key))
+    names = {key: key.split("/")[1] for key in keys}
+    rewards = {key: name for key, name in names.items() if name not in FORMATS}
+    return rewards, {key: name for key, name in names.items() if name in FORMATS}
+
+
+def reason_panels(steps: Rows, rewards: int = 4, reasons: int = 6) -> list[Panel]:
+    """The most frequent reasons of the rewards; ms-swift logs them with `--callbacks reward_reasons`."""
+    totals: dict[str, dict[str, float]] = {}
+    for step in steps:
+        for key, value in step.items():
+            if key.startswith("reasons/") and finite(value):
+                shares = totals.setdefault(key.split("/")[1], {})
+                shares[key] = shares.get(key, 0.0) + value
+    shown = []
+    for name in sorted(totals)[:rewards]:
+        frequent = sorted(totals[name], key=lambda key: -totals[name][key])[:reasons]
+        frequent = [key for key in frequent if totals[name][key] >= 0.01 * len(steps)] or frequent[:1]
+        legend = {key: key.rpartition("/")[2].replace("_", " ") for key in frequent}
+        shown.append(Panel(f"Why: {name}", "share of completions", legend, 1.05))
+    return shown
+
+
+def panels_of(runs: Mapping[str, Rows]) -> list[Panel]:
+    """The panels of one run or several. One with more keys than there are kinds of lines is there once for each run."""
+    shown = []
+    for panel in panels([row for rows in runs.values() for row in rows]):
+        if len(runs) == 1 or len(panel.keys) <= len(LINES):
+            shown.append(panel)
+            continue
+        for label, rows in runs.items():
+            if any(finite(row.get(key)) for row in rows for key in panel.keys):
+                shown.append(replace(panel, title=f"{panel.title} · {label}", run=label))
+    return shown
+
+
+def curves(panel: Panel, runs: Mapping[str, Rows]) -> list[Curve]:
+    """The lines of a panel: a colour for each run where it shows several, else for each key."""
+    several = len(runs) > 1 and panel.run is None
+    drawn = []
+    for number, (label, rows) in enumerate(runs.items()):
+        if panel.run not in (None, label):
+            continue
+        for place, (key, name) in enumerate(panel.keys.items()):
+            points = [(row["step"], row[key]) for row in rows if finite(row.get(key))]
+            if not points:
+                continue
+            if several:
+                name = f"{label} · {name}" if len(panel.keys) > 1 else label
+            window = 1 if key.startswith("eval") else smoothing_window(len(points))
+            smooth = smoothed([value for _, value in points], window)
+            color, line = (number, LINES[place]) if several else (place, LINES[0])
+            drawn.append(Curve(name, color, line, points, smooth))
+    return drawn
+
+
+def draw(runs: Mapping[str, Rows], path: str | Path, title: str = "") -> None:
+    """Write one PNG with all panels: raw values faint, their moving average as a line."""
+    require("matplotlib", extra="report", purpose="`swift-rlvr report`")
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    shown = panels_of(runs)
+    rows = (len(shown) + 1) // 2
+    figure, axes = pyplot.subplots(rows, 2, figsize=(11, 3.1 * rows + 0.4), squeeze=False, layout="constrained")
+    for axis, panel in zip(axes.flat, shown, strict=False):
+        drawn = curves(panel, runs)
+        for curve in drawn:
+            x, y = zip(*curve.points, strict=True)
+            style: dict[str, Any] = {"color": f"C{curve.color}", "linestyle": curve.line}
+            axis.plot(x, curve.smooth, linewidth=2, label=_plain(curve.label), **style)
+            axis.plot(x, y, linewidth=1, alpha=0.3, marker="o" if len(x) < 3 else "", **style)
+        axis.set(title=_plain(panel.title), xlabel="training step", ylabel=_plain(panel.unit))
+        axis.set_ylim(bottom=min(0, axis.get_ylim()[0]) if axis.dataLim.y0 < 0 else 0, top=panel.top)
+        axis.grid(alpha=0.3)
+        if len(drawn) > 1:
+            many = {"ncols": 3, "fontsize": "small", "loc": "upper center"} if len(drawn) > 2 else {}
+            axis.legend(frameon=False, **many)
+    for axis in axes.flat[len(shown) :]:
+        axis.set_visible(False)
+    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1)
+    window = smoothing_window(max(map(len, runs.values())))
+    averaged = f"lines: mean over {window} steps" if window > 1 else ""
+    figure.suptitle(_plain(" · ".join(part for part in (title, averaged) if part)))
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
+
+
+def finite(value: Any) -> bool:
+    """Whether a logged value is a number that can be drawn."""
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def _plain(text: str) -> str:
+    """A text in which matplotlib finds no formula."""
+    return text.replace("$", r"\$")

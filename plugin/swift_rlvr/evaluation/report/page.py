@@ -1,0 +1,189 @@
+"""The page: HTML with the tables, and the data, style and scripts that draw the curves and the browser of completions.
+
+What a model wrote is only in blocks of compressed JSON in base64, and the script shows it as text, never as HTML. The
+page's content security policy allows the scripts and styles of this package, by their hashes, and no network.
+"""
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from swift_rlvr.evaluation import paired
+from swift_rlvr.evaluation.report.completions import Page, packed
+from swift_rlvr.evaluation.report.curves import Rows, curves, panels_of
+from swift_rlvr.evaluation.report.observations import EXPERIMENT, first_and_last, observations
+from swift_rlvr.evaluation.report.reading import Run
+from swift_rlvr.evaluation.summary import comparison_table
+
+STYLES, SCRIPTS = ("uPlot.min.css", "page.css"), ("uPlot.iife.min.js", "page.js")
+SETTINGS = (
+    *("model", "rlhf_type", "learning_rate", "lr_scheduler_type", "beta", "epsilon", "num_generations"),
+    *("per_device_train_batch_size", "gradient_accumulation_steps", "num_iterations", "temperature", "top_p"),
+    *("max_completion_length", "max_steps", "loss_type", "advantage_estimator", "reward_funcs", "rewards"),
+    *("reward_weights", "seed"),
+)
+LONGEST_SETTING = 200
+
+
+def page(
+    runs: Sequence[Run], rows: Mapping[str, Rows], collected: Page, comparisons: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    """The parts of the HTML, in order; only the blocks of data are large."""
+    styles, scripts = ([_asset(name) for name in names] for names in (STYLES, SCRIPTS))
+    parts = {
+        "policy": "; ".join((
+            "default-src 'none'", f"script-src {_hashes(scripts)}", f"style-src {_hashes(styles)}",
+            "base-uri 'none'", "form-action 'none'",
+        )),
+        "title": escape(f"GRPO: {', '.join(run.label for run in runs)}"),
+        "styles": "\n".join(f"<style>{text}</style>" for text in styles),
+        "notes": _notes(runs),
+        "observations": _observations(runs, collected),
+        "tables": "\n".join([*_comparisons(comparisons), _first_and_last(runs), _settings(runs)]),
+        "license": escape(_asset("uPlot.LICENSE").replace("--", "- -")),
+        "scripts": "\n".join(f"<script>{text}</script>" for text in scripts),
+    }  # fmt: skip
+    for number, part in enumerate(re.split(r"\{\{(\w+)\}\}", _asset("page.html"))):
+        if number % 2 == 0:
+            yield part
+        elif part == "blocks":
+            blocks = {"page": packed(_summary(runs, rows, collected)), "columns": packed(_columns(collected))}
+            for name, block in (blocks | collected.blocks).items():
+                yield f'<script type="text/plain" id="block-{name}">{block}</script>\n'
+        else:
+            yield parts[part]
+
+
+def _asset(name: str) -> str:
+    return (files(__package__) / "assets" / name).read_text(encoding="utf-8")
+
+
+def _hashes(texts: Sequence[str]) -> str:
+    """The sources of a content security policy that allow these texts (CSP level 3, section 2.3.1)."""
+    return " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
+
+
+def _summary(runs: Sequence[Run], rows: Mapping[str, Rows], collected: Page) -> dict[str, Any]:
+    return {
+        "runs": [run.label for run in runs],
+        "panels": [
+            {
+                "title": panel.title,
+                "unit": panel.unit,
+                "top": panel.top,
+                "runs": [run.label for run in runs].index(panel.run) if panel.run else None,
+                "curves": [
+                    {
+                        "label": curve.label,
+                        "color": curve.color,
+                        "dashed": curve.line != "solid",
+                        "steps": [step for step, _ in curve.points],
+                        "values": [round(value, 8) for _, value in curve.points],
+                        "smooth": [round(value, 8) for value in curve.smooth],
+                    }
+                    for curve in curves(panel, rows)
+                ],
+            }
+            for panel in panels_of(rows)
+        ],
+        "alarms": [
+            {
+                "run": number,
+                "step": alarm.get("step"),
+                "alarm": str(alarm.get("alarm", alarm.get("kind", ""))).replace("_", " "),
+                "message": str(alarm.get("message", "")),
+                "completions": [_text(each) for each in alarm.get("completions") or ()],
+            }
+            for number, run in enumerate(runs)
+            for alarm in run.alarms
+        ],
+        "total": collected.total,
+        "names": collected.names,
+        "rules": collected.rules,
+        "starts": collected.starts,
+        "promptStarts": collected.prompt_starts,
+    }
+
+
+def _text(completion: Any) -> str:
+    if isinstance(completion, Mapping):
+        completion = completion.get("completion", completion)
+    return completion if isinstance(completion, str) else json.dumps(completion)
+
+
+def _columns(collected: Page) -> dict[str, Any]:
+    return {**collected.columns, "rewards": collected.rewards, "reasons": collected.reasons}
+
+
+def _notes(runs: Sequence[Run]) -> str:
+    notes = [(run.label, note) for run in runs for note in run.notes]
+    if not notes:
+        return ""
+    several = len(runs) > 1
+    items = "".join(f"<li>{f'<b>{escape(label)}</b>: ' * several}{escape(note)}</li>" for label, note in notes)
+    return f'<section class="notes"><h2>What is missing</h2><ul>{items}</ul></section>'
+
+
+def _observations(runs: Sequence[Run], collected: Page) -> str:
+    figures = [observations(run, thoughts) for run, thoughts in zip(runs, collected.thinking, strict=True)]
+    headings = ["", *(run.label for run in runs), "in the Countdown experiment"]
+    rows = [[name, *(figure[name] for figure in figures), seen] for name, seen in EXPERIMENT.items()]
+    return _table("The six observations", headings, rows, "text")
+
+
+def _first_and_last(runs: Sequence[Run]) -> str:
+    figures = [first_and_last(run) if run.steps else {} for run in runs]
+    names = list(dict.fromkeys(name for figure in figures for name in figure))
+    if not names:
+        return ""
+    headings = ["logged in training"]
+    for run in runs:
+        label = f"{run.label}: " if len(runs) > 1 else ""
+        headings += [f"{label}step {run.steps[0]['step']:,}", f"step {run.steps[-1]['step']:,}"] if run.steps else []
+    rows = [[name, *(v for figure in figures if figure for v in figure.get(name, ("-", "-")))] for name in names]
+    return _table("First and last step", headings, rows)
+
+
+def _comparisons(comparisons: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for comparison in comparisons:
+        rows = [list(row) for row in comparison_table(comparison)]
+        models = [str(comparison[side].get("settings", {}).get("model", side)) for side in ("before", "after")]
+        table = _table("Held-out tasks, before and after", ["", "before", "after"], rows)
+        sentences = [f"before: {models[0]}; after: {models[1]}."]
+        if comparison.get("paired"):
+            sentences.append(paired.in_words(comparison["paired"]))
+        for name, (first, second) in comparison.get("different_settings", {}).items():
+            sentences.append(f"{name} differs: {first!r} before, {second!r} after.")
+        yield table + f"<p>{escape(' '.join(sentences))}</p>"
+
+
+def _settings(runs: Sequence[Run]) -> str:
+    rows = []
+    for name in SETTINGS:
+        values = [run.settings.get(name) for run in runs]
+        if any(value is not None for value in values):
+            shown = [value if isinstance(value, str) else json.dumps(value) for value in values]
+            differs = " *" if len(set(shown)) > 1 else ""
+            rows.append([name + differs, *(value[:LONGEST_SETTING] for value in shown)])
+    if not rows:
+        return ""
+    note = "<p>* differs between the runs</p>" if any(row[0].endswith("*") for row in rows) else ""
+    return _table("Settings", ["", *(run.label for run in runs)], rows, "text") + note
+
+
+def _table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "numbers") -> str:
+    head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in headings)
+    body = "".join(
+        f'<tr><th scope="row">{escape(row[0])}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in row[1:])}</tr>'
+        for row in rows
+    )
+    caption = escape(title)
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{caption}"><table class="{kind}">'
+        f"<caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )

@@ -15,7 +15,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import fmean, median, variance
+from statistics import fmean, variance
 from typing import Any, NamedTuple
 
 from swift_rlvr.jsonl import read_jsonl
@@ -25,7 +25,7 @@ WINDOW = 10  # logged steps in a mean of success, format and groups without spre
 SHORT = 5  # in a mean of KL, length and templates; also the steps in a row that success must be low
 LOW, CERTAIN = 0.7, 4.0  # success: at most this share of its best, and further below than so many standard errors
 HELD_OUT_LOW, HELD_OUT_CERTAIN, HELD_OUT_ROWS = 0.75, 2.0, 2  # the same for evaluations, so many in a row
-KL_LIMIT, KL_GROWTH = 0.5, 10.0  # more than this, and than so many times the median before
+KL_LIMIT, KL_GROWTH = 0.5, 10.0  # more than this, and than so many times that of BACK logged steps before
 GROWTH, SHRINKAGE, BACK = 2.0, 1 / 3, 20  # of the length, against so many logged steps before
 CUT_OFF = 0.5  # share of completions at the longest length
 FORMAT_RISE = 0.05
@@ -64,7 +64,7 @@ class Alarms:
     def __init__(self, raised: Sequence[str] = ()):
         self.raised = set(raised)
         self._rows: deque[tuple[int, Mapping[str, Any]]] = deque(maxlen=max(BACK + SHORT, WINDOW))
-        self._kl: deque[float] = deque(maxlen=500)
+        self._kl: deque[float] = deque(maxlen=BACK + SHORT)
         self._best: Window | None = None
         self._low = self._held_out_low = 0  # in a row
         self._held_out: tuple[int, float, float | None] | None = None  # the best: step, success, format
@@ -164,14 +164,14 @@ class Alarms:
         if "kl" not in row:
             return []
         self._kl.append(row["kl"])
-        last, before = list(self._kl)[-SHORT:], list(self._kl)[:-SHORT]
-        if len(before) < SHORT or min(last) <= max(KL_LIMIT, KL_GROWTH * median(before)):
+        last, before = list(self._kl)[-SHORT:], list(self._kl)[:-SHORT][:SHORT]
+        if len(before) < SHORT or min(last) <= max(KL_LIMIT, KL_GROWTH * fmean(before)):
             return []
         return [(
             "kl",
-            f"the KL to the reference policy is {fmean(last):.2g} over the last {SHORT} logged steps, and its median "
-            f"before was {median(before):.2g}. The policy runs away from the model that it began as: a smaller "
-            "learning_rate or a larger beta may help.",
+            f"the KL to the reference policy is {fmean(last):.2g} over the last {SHORT} logged steps, and was "
+            f"{fmean(before):.2g} {len(self._kl) - SHORT} logged steps before. The policy runs away from its start: a "
+            "smaller learning_rate or a larger beta may help.",
         )]  # fmt: skip
 
     def _of_length(self) -> list[tuple[str, str]]:

@@ -254,7 +254,8 @@ def test_what_it_leaves_behind(finished, tokenizer):
     assert len(steps) == len(tables) == 4
     assert {"loss", "grad_norm", "learning_rate", "reward", "reward_std", "frac_reward_zero_std", "rewards/early/mean",
             "rewards/early/std", "completions/mean_length", "completions/max_length", "completions/clipped_ratio", "kl",
-            "clip_ratio/low_mean", "clip_ratio/region_mean", "epoch"} <= steps[0].keys()  # fmt: skip
+            "clip_ratio/low_mean", "clip_ratio/region_mean", "epoch",
+            "groups/only_shaping"} <= steps[0].keys()  # fmt: skip
     # None leaves a completion out of the function's mean, and out of the sum.
     assert {reward for table in tables for reward in table["countdown_only"]} == {None, 1.0}
     total = [a + (b or 0.0) for a, b in zip(tables[0]["early"], tables[0]["countdown_only"], strict=True)]

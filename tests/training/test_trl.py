@@ -326,3 +326,9 @@ def test_trls_own_trainer_learns_from_three_of_our_rewards(results, folder):
         assert step["rewards/CosineLengthReward/mean"] == pytest.approx(share * 0.99 - (1 - share) * 0.49, abs=0.05)
     for _, line in read_jsonl(folder / "rewards" / "reasons.jsonl"):
         assert (line["rewards"]["CosineLengthReward"] > 0) == (line["rewards"]["CountdownReward"] == 1.0)
+    lines = [line for _, line in read_jsonl(folder / "rewards" / "reasons.jsonl")]
+    for number, step in enumerate(logged, start=1):
+        rewards = [line["rewards"] for line in lines if line["step"] == number]
+        groups = [rewards[start : start + 8] for start in range(0, len(rewards), 8)]
+        same = [len({each["CountdownReward"] for each in group}) == 1 for group in groups]  # lengths always differ
+        assert len(groups) == 2 and step["groups/only_shaping"] == sum(same) / 2

@@ -1,0 +1,108 @@
+"""groups/only_shaping: which groups count, and what the callback reads of ms-swift's and TRL's trainers.
+
+That it is logged: tests/training/test_trl.py, tests/grpo/test_trainer.py and, from ms-swift's own record, below.
+"""
+
+import math
+from collections import defaultdict, deque
+from types import SimpleNamespace
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs the extra [train]")
+from swift_rlvr.rewards import REWARDS  # noqa: E402
+from swift_rlvr.runs.reasons import ONLY_SHAPING, is_shaping, only_shaping  # noqa: E402
+
+COUNTDOWN, LENGTH = REWARDS["countdown"](), REWARDS["length"]()
+Format = type("Format", (), {"__call__": lambda self, completions, **columns: [0.0] * len(completions)})  # ms-swift's
+NAN = math.nan
+
+
+def unknown(completions, **columns):
+    return [0.0] * len(completions)
+
+
+def test_which_rewards_are_shaping():
+    assert [is_shaping(each) for each in (COUNTDOWN, LENGTH, Format(), unknown)] == [False, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "length", "weights", "counts"),
+    [
+        ([0, 0], [1, 2], [1, 1], True),  # all wrong, and the length alone differs
+        ([1, 1], [1, 2], [1, 1], True),  # all right
+        ([0, 1], [1, 2], [1, 1], False),  # the outcome differs too
+        ([0, 1], [2, 1], [1, 1], False),  # and even where the sums are equal: there is no spread
+        ([0, 0], [2, 2], [1, 1], False),  # no spread
+        ([0, 0], [1, 2], [1, 0], False),  # no weight
+        ([0, 1], [1, 2], [0, 1], True),  # a verifier without a weight is only logged
+        ([0, NAN], [1, 2], [1, 1], True),  # None counts as 0
+        ([0, None], [1, 2], [1, 1], True),
+        ([NAN, NAN], [NAN, NAN], [1, 1], False),
+        ([0, 0], [1, 1 + 1e-9], [1, 1], False),  # rounding
+    ],
+)
+def test_which_groups_count(outcome, length, weights, counts):
+    assert only_shaping([COUNTDOWN, LENGTH], [outcome, length], weights, 2) == {ONLY_SHAPING: float(counts)}
+
+
+def test_the_share_is_of_all_groups_and_every_verifier_must_agree():
+    outcome, other, length = [0, 0, 0, 0, 0, 1], [0, 0, 0, 1, 0, 0], [1, 2, 1, 2, 1, 2]
+    shares = only_shaping([COUNTDOWN, unknown, LENGTH], [outcome, other, length], [1, 1, 1], 2)
+    assert shares == {ONLY_SHAPING: 1 / 3}
+    assert only_shaping([COUNTDOWN, LENGTH], [outcome, length], [1, 1], 3) == {ONLY_SHAPING: 1 / 2}
+
+
+def test_nothing_without_a_verifier_or_a_completion():
+    assert only_shaping([LENGTH, Format()], [[1, 2], [0, 1]], [1, 1], 2) == {}
+    assert only_shaping([COUNTDOWN, LENGTH], [[], []], [1, 1], 2) == {}
+
+
+# --- the callback
+
+
+def trainer_of(size: int = 2, **more) -> SimpleNamespace:
+    """A trainer as the callback sees it, with the record of the batch before and of this one."""
+    rewards = {"CountdownReward": [9.0] * 4 + [0, 0, 1, 0], "Format": [9.0] * 4 + [0, 1, 1, 1]}
+    record = {name: deque(values, maxlen=8) for name, values in rewards.items()}
+    return SimpleNamespace(
+        reward_funcs=[COUNTDOWN, Format()], reward_func_names=list(rewards), reward_weights=torch.tensor([1.0, 0.5]),
+        num_generations=size, num_generations_eval=1, _logs={"rewards": record}, **more,
+    )  # fmt: skip
+
+
+def shares(trainer, mode: str = "train", count: int = 4) -> dict:
+    from swift_rlvr.training.reason_callback import ReasonCallback
+
+    return ReasonCallback(SimpleNamespace(output_dir="unused"), trainer)._groups(mode, count)
+
+
+def test_the_callback_takes_the_last_batch_with_rewards_of_others_and_weights():
+    assert shares(trainer_of()) == {ONLY_SHAPING: 0.5}
+    trainer = trainer_of()
+    trainer.reward_weights = torch.tensor([1.0, 0.0])
+    assert shares(trainer) == {ONLY_SHAPING: 0.0}
+
+
+def test_the_callback_says_nothing_where_there_are_no_such_groups():
+    assert shares(trainer_of(), "eval") == {}  # groups of one
+    assert shares(trainer_of(size=3)) == {}  # the batch is no whole number of groups
+    assert shares(trainer_of(dynamic_num_samples=True)) == {}  # of any size
+    trainer = trainer_of()
+    trainer.num_generations_eval = 4
+    assert shares(trainer, "eval") == {ONLY_SHAPING: 0.0}
+
+
+@pytest.mark.slow
+def test_of_what_ms_swift_records():
+    pytest.importorskip("swift", reason="needs the extra [train]")
+    from swift.rewards import orms
+    from swift.rlhf_trainers.grpo_trainer import GRPOTrainer
+
+    trainer = trainer_of(kl_in_reward=False, beta=0.0, dynamic_num_samples=False, advantage_estimator="grpo",
+                         scale_rewards="group", model=SimpleNamespace(training=True))  # fmt: skip
+    trainer.reward_funcs[1] = orms["format"](args=None)
+    trainer._logs, trainer._metrics = {"rewards": defaultdict(lambda: deque(maxlen=4))}, {"train": defaultdict(list)}
+    GRPOTrainer._compute_advantages(trainer, [], torch.tensor([[0, 0], [0, 1], [1, 1], [0, 1], [0.0, NAN]])[:4], [])
+    assert shares(trainer) == {ONLY_SHAPING: 0.5}
+    assert trainer._metrics["train"]["frac_reward_zero_std"] == [0.0]

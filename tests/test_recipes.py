@@ -190,6 +190,13 @@ def test_the_countdown_experiment_in_small_has_the_same_rewards_and_a_model_and_
     assert server["model_type"] == small["model_type"] and server["vllm_max_model_len"] == small["max_length"]
 
 
+def test_the_unstable_run_in_small_differs_in_the_learning_rate_alone():
+    stable, unstable = recipe("countdown_cpu.yaml"), recipe("countdown_unstable_cpu.yaml")
+    assert stable.pop("output_dir") != unstable.pop("output_dir")
+    assert unstable.pop("learning_rate") == pytest.approx(10 * stable.pop("learning_rate"))
+    assert unstable == stable
+
+
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_says_how_it_is_run_and_names_things_that_are_here(name):
     text = header(name)

@@ -122,7 +122,7 @@ class Launches:
             --reward_funcs external_countdown format external_share_of_digits --load_from_cache_file false
             --max_length 128 --max_completion_length 32 --per_device_train_batch_size 8 --num_generations 4
             --gradient_accumulation_steps 1 --learning_rate 1e-3 --lr_scheduler_type constant --report_to none
-            --save_steps 2 --save_total_limit 3
+            --save_steps 2 --save_total_limit 3 --callbacks reward_reasons
             --log_rollout_offpolicy_metrics true --gradient_checkpointing false --dataset_num_proc 1 --max_steps 500
         """.split()
         variables = {"MASTER_PORT": free_port(), **variables}
@@ -204,6 +204,7 @@ class RolloutServer:
             --gradient_accumulation_steps 1
             --learning_rate 1e-3 --lr_scheduler_type constant --save_strategy no --report_to none
             --gradient_checkpointing false --dataset_num_proc 1 --output_dir {folder}/output --add_version false
+            --callbacks reward_reasons
         """.split()
         env = {"NPROC_PER_NODE": "2", "SWIFT_RLVR_SYNC_TIMEOUT": "20", **(env or {})}
         return Run([*arguments, *flags], folder / "train.log", env)

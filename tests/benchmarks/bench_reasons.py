@@ -54,7 +54,7 @@ def measure(rank: int, port: int, steps: int, folder: str, results) -> None:
         start = time.perf_counter()
         plain = [reward(completions[part], nums=nums[part], target=target[part]) for reward in rewards]
         times["grading"].append(time.perf_counter() - start)
-        callback.on_train_begin(None, None, None)
+        callback.on_train_begin(None, SimpleNamespace(global_step=0, is_world_process_zero=rank == 0), None)
         start = time.perf_counter()
         logged = [reward(completions[part], nums=nums[part], target=target[part]) for reward in rewards]
         times["grading with the log"].append(time.perf_counter() - start)

@@ -1,9 +1,9 @@
 """Grades of the last batch, handed from one reward to another that would compute the same ones.
 
-`external_cosine` asks another reward whether the answers are right. In training that reward usually runs beside it:
-the trainer builds both and calls them one after the other with the same completions and columns. While a reward that
-builds on another exists, a `SharedBatch` keeps the last grades. Another object of the same class with the same
-parameters takes them from there, once: a verdict that depends on the machine's load (a timeout) outlives no batch.
+`external_cosine` and gated rewards ask another reward whether the answers are right. In training that one usually runs
+beside them: the trainer builds all and calls them one after the other with the same completions and columns. While a
+reward that builds on another exists, a `SharedBatch` keeps the last grades. Another object of the same class with the
+same parameters takes them from there, once: a verdict that depends on the machine's load (a timeout) outlives no batch.
 """
 
 from __future__ import annotations

@@ -131,6 +131,26 @@ def after(condition, action) -> threading.Thread:
     return thread
 
 
+def test_held_out_evaluations_alarms_and_the_best_checkpoint_are_shown(plan):
+    body = r"""
+await_ready()
+log(1)
+held_out = {"eval/success": 0.5, "eval/format": 1.0, "eval/mean_length": 30.0, "eval/seconds": 2.0}
+with (folder / "logging.jsonl").open("a") as file:
+    file.write(json.dumps({**held_out, "global_step/max_steps": "1/4"}) + "\n")
+(folder / "alarms.jsonl").write_text(json.dumps({"step": 1, "kind": "kl", "message": "step 1: [bold]too far"}) + "\n")
+checkpoint(1)
+(folder / "best").symlink_to("checkpoint-1")
+time.sleep(0.5)
+"""
+    made = plan(body)
+    status, shown = run(made)
+    assert status == 0
+    assert "held out, step 1/4 success 0.50 format 1.00 length  30 in 2 s" in shown
+    assert "Warning: step 1: [bold]too far" in shown
+    assert f"the best checkpoint by held-out success is {made.output / 'checkpoint-1'}" in shown
+
+
 def test_a_good_run_shows_a_line_a_step_and_the_chatter_goes_to_the_logs(plan):
     made = plan("print('ms-swift chatter', flush=True)\n" + TRAIN)
     status, shown = run(made)

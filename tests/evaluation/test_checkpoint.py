@@ -81,6 +81,19 @@ def test_the_base_model_is_where_args_json_says_when_it_has_moved(adapter, tmp_p
     assert find_checkpoint(str(moved)) == Checkpoint(str(WEIGHTS), str(moved))
 
 
+def test_the_tokens_that_end_a_completion_are_those_of_the_loaded_model(tmp_path):
+    from swift_rlvr.models import end_token_ids
+
+    checkpoint = Checkpoint(str(WEIGHTS))
+    assert checkpoint.ends() == end_token_ids(checkpoint.tokenizer(), checkpoint.model()) == [2]
+    for file in WEIGHTS.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "generation_config.json").write_text('{"eos_token_id": [0, 2]}')
+    assert Checkpoint(str(tmp_path)).ends() == [0, 2]
+    (tmp_path / "generation_config.json").unlink()
+    assert Checkpoint(str(tmp_path)).ends() == [2]
+
+
 def test_an_adapter_of_another_model_is_refused(adapter, tmp_path):
     from transformers import AutoConfig, AutoModelForCausalLM
 

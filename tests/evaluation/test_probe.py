@@ -114,7 +114,7 @@ def test_spread_of_rewards_that_are_asked_for(stand_in, tmp_path):
     settings = ["cosine.accuracy=external_countdown", "cosine.max_len=9", "length.unit=tokens"]
     rewards = probed(tmp_path, rewards=["cosine", "length"], reward_settings=settings)["rewards"]
     assert list(rewards) == ["external_cosine", "external_length"]
-    assert rewards["external_length"]["mean"] == 9.0  # tokens
+    assert (rewards["external_length"]["mean"], rewards["external_length"]["fails"]) == (9.0, {})  # tokens
     own = [statistics.stdev([0.8] * right + [-0.1] * (4 - right)) for right in RIGHT]  # at max_len: nine tokens
     assert rewards["external_cosine"]["spread"] == pytest.approx(statistics.fmean(own))
 

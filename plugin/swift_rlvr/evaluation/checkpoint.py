@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 from swift_rlvr.errors import InputError, require
 from swift_rlvr.jsonl import read_json
-from swift_rlvr.models import load_pretrained, load_tokenizer
+from swift_rlvr.models import end_token_ids, load_pretrained, load_tokenizer
 from swift_rlvr.runs.folder import training_args
 
 ADAPTER = "adapter_config.json"
@@ -32,6 +33,16 @@ class Checkpoint:
         from transformers import AutoConfig
 
         return load_pretrained(AutoConfig, self.base)
+
+    def ends(self) -> list[int]:
+        """The tokens that end a completion, as `end_token_ids` has them, without loading the model."""
+        from transformers import GenerationConfig
+
+        try:
+            generation = GenerationConfig.from_pretrained(self.base)
+        except OSError:  # older models have none
+            generation = GenerationConfig.from_model_config(self.config())
+        return end_token_ids(self.tokenizer(), SimpleNamespace(generation_config=generation))
 
     def model(self) -> Any:
         """The whole model on the CPU, with the adapter merged into it."""

@@ -238,7 +238,7 @@ def _bin(rate: float) -> str:
 def _spreads(
     rows: Rows, records: Sequence[Record], rewards: Sequence[Reward], every_row: bool
 ) -> dict[str, dict[str, Any]]:
-    """By reward: its mean, the mean standard deviation within a row, the share of rows without any, and the reasons.
+    """By reward: its mean, the mean standard deviation within a row, the share of rows without any, and why it fails.
 
     The standard deviation is the one of ms-swift's advantages, with n - 1.
 
@@ -266,7 +266,8 @@ def _spreads(
             "rows_without_spread": statistics.fmean(spread == 0 for spread in spreads) if spreads else None,
             "graded": len(values),
             "ungraded": len(own) - len(values),
-            "fails": dict(reasons.most_common()),
+            # Of a reward for length the reasons are no failures.
+            "fails": dict(reasons.most_common()) if set(values) <= {0.0, 1.0} else {},
         }
     return figures
 

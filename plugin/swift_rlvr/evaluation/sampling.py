@@ -245,8 +245,8 @@ class VllmSampler:
 
     at_once = VLLM_AT_ONCE
 
-    def __init__(self, llm: Any, prompts: Sequence[Sequence[int]]):
-        self.llm, self.prompts = llm, prompts
+    def __init__(self, llm: Any, prompts: Sequence[Sequence[int]], ends: list[int]):
+        self.llm, self.prompts, self.ends = llm, prompts, ends
 
     def sample(
         self, places: Sequence[int], settings: SamplingSettings, advance: Advance | None = None
@@ -255,7 +255,10 @@ class VllmSampler:
 
         # The engine's seed, not one for each request: those are slow on a GPU, and vLLM's CPU build fails on them.
         params = SamplingParams(
-            n=settings.samples, temperature=settings.temperature, max_tokens=settings.max_new_tokens
+            n=settings.samples,
+            temperature=settings.temperature,
+            max_tokens=settings.max_new_tokens,
+            stop_token_ids=self.ends,
         )
         prompts = [{"prompt_token_ids": self.prompts[place]} for place in places]
         outputs = self.llm.generate(prompts, params, use_tqdm=advance is None)
@@ -276,6 +279,9 @@ def _vllm_sampler(settings: SamplingSettings, conversations: Sequence[Messages])
     os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
     if not gpu:
         os.environ.setdefault("VLLM_PLUGINS", "")  # ms-swift's needs torchvision, which a CPU build of torch lacks
+        os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")  # GiB; by default nearly all memory, or an error
+        os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # no spinning on cores that others use
     from vllm import LLM
 
     with checkpoint.merged() as folder:
@@ -286,4 +292,7 @@ def _vllm_sampler(settings: SamplingSettings, conversations: Sequence[Messages])
             enforce_eager=not gpu,
             generation_config="vllm",  # vLLM's neutral defaults instead of the model's own
         )
-        yield VllmSampler(llm, prompts)
+        try:
+            yield VllmSampler(llm, prompts, checkpoint.ends())
+        finally:
+            llm.llm_engine.engine_core.shutdown()

@@ -11,6 +11,7 @@ table and, last, one line of JSON; with --folder the runs stay there, and those 
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -94,6 +95,7 @@ def main() -> int:
             for name, settings in ARMS.items():
                 run = (folder / f"{name.replace(', ', '_')}_{seed}").resolve()
                 if not (run / "evaluation" / "summary.json").is_file():
+                    shutil.rmtree(run, ignore_errors=True)  # one that was interrupted
                     train(run, settings, seed, options.steps)
                     evaluate(run / "evaluation", run / f"checkpoint-{options.steps}", options.rows)
                 results[name][seed] = figures(run)

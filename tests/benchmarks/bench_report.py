@@ -86,14 +86,14 @@ def measure(page: Path) -> tuple[dict[str, float], int]:
     """Seconds by what was done, and the completions that the page holds."""
     times: dict[str, list[float]] = {}
     for _ in range(ROUNDS):
-        with Chromium() as browser:
+        with Chromium(timeout=300) as browser:
             times.setdefault("open", []).append(browser.open(page, "listed"))
             start = time.perf_counter()
             browser.wait("document.body.dataset.state === 'read'")
             times.setdefault("texts read", []).append(times["open"][-1] + time.perf_counter() - start)
             if browser.messages:
                 raise AssertionError(browser.messages)
-    with Chromium() as browser:
+    with Chromium(timeout=300) as browser:
         browser.open(page)
         for name, change in FILTERS.items():
             for _ in range(ROUNDS):

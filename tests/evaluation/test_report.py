@@ -256,6 +256,29 @@ def test_held_out_figures_and_alarms_are_shown(run, tmp_path):
     assert page["alarms"][0] | {"step": 43, "run": 0, "completions": ["<b>x</b>", "y"]} == page["alarms"][0]
 
 
+def test_completions_of_held_out_rows_are_there_with_their_task_at_every_step(run, tmp_path):
+    task = {"index": 5, "sample": 0, "nums": [1, 2], "target": 3}
+    records = [
+        task | {"step": step, "completion": f"<answer>{step} + 2</answer>", "reward": reward, "format": False,
+                "reason": reason, "tokens": 7, "finish": "stop"}
+        for step, reward, reason in ((0, 0.0, "missing number"), (1, 1.0, "correct"), (1, 1.0, "correct"))
+    ]  # fmt: skip
+    write_lines(run / "held_out.jsonl", records)
+    document = page_of(run, tmp_path / "report")
+    shown = document.completions()[12:]
+    assert document.data("columns")["held_out"] == [0] * 12 + [1] * 2 and document.data("page")["total"] == 14
+    assert [each["step"] for each in shown] == [0, 1]  # what a resumed run has logged twice is there once
+    assert {each["prompt"] for each in shown} == {QUESTION}
+    assert shown[1]["rewards"] == {"CountdownReward": 1.0, "Format": 0.0}
+    assert shown[1]["reasons"] == {"CountdownReward": "correct"}
+    assert shown[0]["rules"]["external_countdown"][1] == 0.0
+    other = {"step": 3, "index": 0, "completion": "x", "reward": 0.5, "question": "Why?"}
+    write_lines(run / "held_out.jsonl", [other])
+    (run / "completions.jsonl").unlink()
+    (only,) = page_of(run, tmp_path / "report").completions()
+    assert only["question"] == 'held-out row 0: {"question": "Why?"}' and only["rewards"] == {"held-out reward": 0.5}
+
+
 def test_two_runs_stand_side_by_side(run, tmp_path, curves_are_drawn):
     other = tmp_path / "unstable" / "v0-20260101-120000"
     other.mkdir(parents=True)

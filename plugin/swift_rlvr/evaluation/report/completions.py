@@ -15,13 +15,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from swift_rlvr.answers import completion_text
+from swift_rlvr.countdown import read_gold
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.completion_files import with_columns_from_prompt
 from swift_rlvr.evaluation.report.curves import FORMATS
-from swift_rlvr.evaluation.report.reading import Run, Table, read_reasons, tables_of
+from swift_rlvr.evaluation.report.reading import Run, Table, read_held_out, read_reasons, tables_of
 from swift_rlvr.evaluation.report.thinking import thinking
 from swift_rlvr.rewards import REWARDS, Explanation, Reward
 from swift_rlvr.rewards.build import missing_column
+from swift_rlvr.tasks.countdown import parse_row, to_messages
 
 COMPLETIONS, CHARACTERS = 200_000, 250_000_000
 """What a page holds at most."""
@@ -30,6 +32,7 @@ SLOW = "solution"  # rewards with this column take milliseconds a completion
 EXPLAINED_SLOWLY = 5000
 LONGEST_PART, LONGEST_DETAIL = 2000, 500
 _NOT_REWARDS = {"step", "prompt", "completion", "advantages"}
+_OF_A_SAMPLE = {"step", "index", "sample", "completion", "reward", "format", "reason", "tokens", "finish"}
 _OPENING = "<|im_start|>user\n"
 
 
@@ -151,6 +154,7 @@ class Collector:
                 self.page.columns["trials"].append(thought["trials"])
                 kept += 1
             total += len(table.steps)
+        self._held_out(number, run, explainers)
         if unlike:
             run.notes.append(f"reasons.jsonl has other rewards than completions.jsonl for {unlike:,} completions")
         if worked_out and not reasons:
@@ -161,6 +165,34 @@ class Collector:
                 "the figures of the way of thinking are of these"
             )
         return thoughts
+
+    def _held_out(self, number: int, run: Run, explainers: Explainers | None) -> None:
+        """The completions of held-out rows, under the name of the reward that graded them; of too many a part of the
+        rows, at every step."""
+        for kept, record in enumerate(read_held_out(run)):
+            index = record["index"]
+            self.page.total += 1
+            if math.floor((index + 1) * self.share) == math.floor(index * self.share):
+                continue
+            task = {name: value for name, value in record.items() if name not in _OF_A_SAMPLE}
+            if "prompt" in record:
+                prompt = _prompt(record["prompt"])
+            elif read_gold(record.get("nums"), record.get("target")):
+                prompt = to_messages(*parse_row(record), system=None)[0]["content"]
+            else:
+                prompt = f"held-out row {index}: {json.dumps(task, ensure_ascii=False)}"
+            explainers = explainers or Explainers(run, task, self._expected())
+            text = completion_text(record["completion"])
+            explained = list(explainers.explain(kept, text, task | {"prompts": prompt}))
+            names = [type(reward).__name__ for reward, _ in explained]
+            name = next((name for name in names if name not in FORMATS), "held-out reward")
+            rewards = {name: _number(record["reward"])}
+            if "format" in record:
+                rewards["Format"] = float(bool(record["format"]))
+            reasons = {name: record["reason"]} if record.get("reason") else {}
+            self._add(number, record["step"], prompt, text or "", rewards, reasons, explained, held_out=True)
+            self.page.columns["advantage"].append(None)
+            self.page.columns["trials"].append(thinking(text or "")["trials"])
 
     def _expected(self) -> int:
         return round(self.share * self.page.total)
@@ -183,6 +215,7 @@ class Collector:
     def _add(
         self, run: int, step: int, prompt: str, text: str, rewards: Mapping[str, float | None],
         reasons: Mapping[str, str], explained: Sequence[tuple[Reward, Explanation]],
+        held_out: bool = False,
     ) -> None:  # fmt: skip
         columns = self.page.columns
         place = len(columns["step"])
@@ -196,6 +229,7 @@ class Collector:
         if not self._texts:
             self.page.starts.append(place)
         columns["run"].append(run)
+        columns["held_out"].append(int(held_out))
         columns["step"].append(step)
         columns["length"].append(len(text))
         columns["prompt"].append(self._prompts.setdefault(prompt, len(self._prompts)))

@@ -8,15 +8,17 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import LineError, opened, parse_object, read_json
+from swift_rlvr.runs.alarms import read_alarms
 from swift_rlvr.runs.folder import ARGS, COMPLETIONS, LOG, REASONS, find_run
 
-ALARMS = "alarms.jsonl"
+ALARMS, HELD_OUT = "alarms.jsonl", "held_out.jsonl"
 
 
 class Table(NamedTuple):
@@ -60,6 +62,10 @@ def read_run(path: str | Path, label: str = "") -> Run:
         run.notes.append(f"{COMPLETIONS} {absent}: there are no completions (ms-swift: --log_completions true)")
     if (folder / ALARMS).is_file():
         run.alarms = [row for *_, row in _whole_lines(folder / ALARMS, run.notes)]
+    elif run.steps:
+        run.alarms = list(_raised(folder))
+        if run.alarms:
+            run.notes.append(f"there is no {ALARMS}: the alarms are those that the log raises now")
     if (folder / ARGS).is_file():
         try:
             run.settings = read_json(folder / ARGS)
@@ -160,6 +166,22 @@ def tables_of(run: Path, tables: Sequence[Table]) -> Iterator[tuple[Table, dict[
         for table in tables:
             file.seek(table.offset)
             yield table, parse_object(file.readline())
+
+
+def _raised(folder: Path) -> Iterator[dict[str, Any]]:
+    """The alarms of a run that had none; up to a line whose end is not written yet."""
+    with suppress(InputError):
+        for alarm in read_alarms(folder):
+            yield alarm.as_json()
+
+
+def read_held_out(run: Run) -> Iterator[dict[str, Any]]:
+    """The graded completions of held-out rows, each with its `step` and `index`; of repeated ones the last."""
+    path = run.folder / HELD_OUT
+    if path.is_file():
+        needed = {"step", "index", "completion", "reward"}
+        rows = (row for *_, row in _whole_lines(path, run.notes) if needed <= row.keys())
+        yield from {(row["step"], row["index"], row.get("sample")): row for row in rows}.values()
 
 
 def read_reasons(run: Run) -> dict[tuple[int, int], dict[str, Any]]:

@@ -195,10 +195,12 @@ function wanted(form) {
   const values = form.reward.value === "advantage" ? columns.advantage : columns.rewards[form.reward.value];
   const [reasonName, reason] = form.reason.value.split("\n");
   const reasons = columns.reasons[reasonName];
+  const heldOut = form.held_out.value === "" ? null : Number(form.held_out.value);
   const ofRun = form.run.value === "" ? null : Number(form.run.value);
   const repeated = form.repeated.checked ? repeatedPrompts() : null;
   const none = form.low.value === "" && form.high.value === "" || !values;
   return (i) => step[i] >= first && step[i] <= last && (ofRun == null || run[i] === ofRun)
+    && (heldOut == null || columns.held_out[i] === heldOut)
     && (none || (values[i] != null && (low == null || values[i] >= low) && (high == null || values[i] <= high)))
     && (!reasons || reasons[i] === Number(reason)) && (!repeated || repeated[prompt[i]]);
 }
@@ -279,7 +281,8 @@ async function filter() {
       began = performance.now();
     }
   }
-  show(found.slice(0, size), `${whole(size)} of ${whole(count)} completions` + (unread ? `; ${whole(unread)} are still being read` : ""));
+  show(found.slice(0, size), size || unread ? `${whole(size)} of ${whole(count)} completions` + (unread ? `; ${whole(unread)} are still being read` : "")
+    : `None of ${whole(count)} completions is like that.`);
   if (page.total > count) $("#count").append(` (${whole(page.total)} in the run${page.runs.length > 1 ? "s" : ""})`);
   steady = { size, unread };
 }
@@ -288,6 +291,7 @@ function fillForm() {
   const form = $("#filter");
   form.run.append(make("option", { value: "" }, "all"), ...page.runs.map((run, i) => make("option", { value: i }, run)));
   $(".several-runs").hidden = page.runs.length < 2;
+  $(".held-out").hidden = !columns.held_out.includes(1);
   for (const name of [...rewardNames, "advantage"]) form.reward.append(make("option", { value: name }, name));
   form.reason.append(make("option", { value: "" }, "any"));
   for (const [name, numbers] of Object.entries(columns.reasons)) {
@@ -340,6 +344,7 @@ function drawRow(place) {
     "aria-posinset": place + 1, "aria-setsize": matches.length });
   const head = row.appendChild(make("span", { class: "head" }, `step ${whole(columns.step[i])}`));
   if (page.runs.length > 1) head.append(make("span", { class: `run run-${columns.run[i] % 8}` }, page.runs[columns.run[i]]));
+  if (columns.held_out[i]) head.append(make("span", { class: "hint" }, "held-out"));
   const name = rewardNames[0];
   if (name) head.append(badge(columns.rewards[name][i]));
   const reason = firstReason(i);
@@ -446,6 +451,7 @@ async function showDetail(i) {
   if (current !== i) return;
   const prompt = columns.prompt[i], search = $("#filter").text.value;
   const title = make("h3", {}, `Step ${whole(columns.step[i])}`);
+  if (columns.held_out[i]) title.append(make("span", { class: "hint" }, " held-out"));
   if (page.runs.length > 1) title.append(make("span", { class: `run run-${columns.run[i] % 8}` }, page.runs[columns.run[i]]));
   const figures = make("dl");
   const add = (name, value) => figures.append(make("div", {}, make("dt", {}, name), make("dd", {}, value)));

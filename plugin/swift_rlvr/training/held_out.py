@@ -150,8 +150,8 @@ def held_out_rows(
 
 
 def _asked(messages: Messages) -> tuple[str, ...]:
-    """What a conversation asks: the user's turns, whatever the system prompt is."""
-    return tuple(turn["content"] for turn in messages if turn["role"] == "user")
+    """What a conversation asks: the user's turns, whatever the system prompt is. Content may be parts, with images."""
+    return tuple(str(turn["content"]) for turn in messages if turn["role"] == "user")
 
 
 class HeldOutCallback(TrainerCallback):

@@ -45,6 +45,11 @@ def falls(step, row):
         row["rewards/CountdownReward/mean"] = 0.05
 
 
+def falls_at_once(step, row):
+    """As with ms-swift and ten times the learning rate: before ten steps are there, success is gone."""
+    row["rewards/CountdownReward/mean"] = [0.28, 0.48, 0.44, 0.17, 0.03, 0.06][step - 1] if step <= 6 else 0.0
+
+
 def forgets(step, row):
     row["rewards/FormatReward/mean"] = 0.8 if step <= 40 else 0.99
     falls(step, row)
@@ -92,6 +97,11 @@ def test_each_kind_is_raised_once_soon_after_what_it_is_for(change, kinds, shown
         assert 40 < alarm.step <= 56
         assert alarm.message.startswith(f"step {alarm.step}: ")
     assert any(str(shown) in alarm.message for alarm in raised)
+
+
+def test_a_collapse_before_the_first_mean_is_seen_too():
+    (alarm,) = run(falls_at_once)
+    assert alarm.kind == "success" and alarm.step <= 25
 
 
 def test_a_short_dip_is_no_alarm():

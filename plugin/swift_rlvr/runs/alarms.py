@@ -14,8 +14,9 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
-from statistics import fmean, variance
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from swift_rlvr.jsonl import read_jsonl
@@ -138,7 +139,7 @@ class Alarms:
         if len(values) < WINDOW:
             return []
         formats = [value for row in rows if (value := mean_reward(row, format=True)) is not None]
-        now = Window(step, fmean(values), variance(values) / WINDOW, fmean(formats) if len(formats) == WINDOW else None)
+        now = Window(step, fmean(values), _noise(values), fmean(formats) if len(formats) == WINDOW else None)
         if self._best is None or now.success > self._best.success:
             self._best, self._low = now, 0
             return []
@@ -314,6 +315,12 @@ def _length_and_success(rows: Sequence[Mapping[str, Any]]) -> tuple[float | None
     lengths = [row["completions/mean_length"] for row in rows if "completions/mean_length" in row]
     success = [value for row in rows if (value := mean_reward(row)) is not None]
     return fmean(lengths) if lengths else None, fmean(success) if success else None
+
+
+def _noise(values: Sequence[float]) -> float:
+    """The variance of the mean of values, from their successive differences: a trend is no noise (von Neumann 1941)."""
+    differences = [(after - before) ** 2 for before, after in pairwise(values)]
+    return fmean(differences) / 2 / len(values)
 
 
 def _is_number(value: object) -> bool:

@@ -191,6 +191,23 @@ def test_other_settings_are_refused_by_name(stand_in, tmp_path):
         probed(tmp_path)
 
 
+def test_nothing_sampled_yet_binds_to_no_settings(stand_in, tmp_path):
+    stand_in.use(StandIn(fails_at=0))
+    with pytest.raises(KeyboardInterrupt):
+        probed(tmp_path, seed=5)
+    stand_in.use(StandIn())
+    assert probed(tmp_path)["settings"]["seed"] == 0
+
+
+def test_ctrl_c_says_how_to_go_on(stand_in, tmp_path):
+    stand_in.use(StandIn(fails_at=4, at_once=32))
+    arguments = ["probe", "some/model", "--dataset", tmp_path / "data.jsonl", "--out", tmp_path / "out", "--samples", 8]
+    shown = ran(*arguments, "--group-size", 2, code=130)
+    assert "interrupted; the same command goes on from here" in shown
+    stand_in.use(StandIn())
+    assert "going on after 4 of 8 rows" in ran(*arguments, "--group-size", 2, columns=400)
+
+
 def test_weights_that_have_changed_are_other_settings(tmp_path):
     assert resumable.weights_digest("some/model") is None
     (tmp_path / "model.safetensors").write_bytes(b"12")

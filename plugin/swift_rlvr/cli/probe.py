@@ -23,7 +23,10 @@ def probe(
     model: Annotated[str, typer.Argument(help="A folder with a model or a checkpoint, LoRA too, or a hub id.")],
     dataset: Annotated[str, typer.Option(metavar="DATASET", help=f"The rows to train on: {DATASET}")],
     out: Annotated[
-        Path, typer.Option(help="Folder for the results; with --keep a FILE.jsonl too, and they go to the folder FILE.")
+        Path,
+        typer.Option(
+            help="Folder for the results. With --keep also FILE.jsonl, for the rows; the folder is then FILE."
+        ),
     ],
     samples: Annotated[int, typer.Option(help="Completions per row.")] = 16,
     group_size: Annotated[int, typer.Option(help="Completions per prompt of the training (num_generations).")] = 8,

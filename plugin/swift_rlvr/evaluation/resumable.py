@@ -86,12 +86,11 @@ def weights_digest(model: str) -> str | None:
 def _existing(folder: Path, settings: Mapping[str, Any], samples: int) -> tuple[list[Record], int]:
     """The records of the rows that are complete, and their size in bytes; the rest of an interrupted chunk is cut."""
     file, settings_file = folder / RECORDS, folder / SETTINGS
-    if settings_file.exists():
-        _check_same(settings_file, settings)
-    elif file.exists():
-        raise InputError(f"{file} is of something else, an evaluation for example; choose another folder", "out")
-    if not file.exists():
+    if not file.exists() or file.stat().st_size == 0:
         return [], 0
+    if not settings_file.exists():
+        raise InputError(f"{file} is of something else, an evaluation for example; choose another folder", "out")
+    _check_same(settings_file, settings)
     records: list[Record] = []
     size = end = 0
     with _locked(file, "r+b") as log:

@@ -1,4 +1,4 @@
-"""The commands `swift-rlvr evaluate`, and `compare`."""
+"""The commands `swift-rlvr evaluate` and `compare`."""
 
 import re
 from collections.abc import Sequence

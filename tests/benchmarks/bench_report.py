@@ -4,7 +4,8 @@ Makes the folder of a run with 200,000 completions of about 1,000 characters, as
 are, in groups of 8, writes its page and opens that. Every run of the browser is a new one with an empty profile. "Open"
 ends when the curves are drawn and the list, all filters but the one of texts and the details can be used; "texts read"
 when texts can be searched too, which goes on meanwhile. A filter's time is from the event to the finished list with its
-count, the median of five.
+count, the median of five. Beside each time stands the processor time of all of the browser's processes, which is what
+a busy machine can be judged by; the load average is printed too.
 
 Usage: PYTHONPATH=plugin:tests python tests/benchmarks/bench_report.py [--completions 200000] [--characters 1000]
        [--keep FOLDER]
@@ -14,6 +15,7 @@ takes 2 s or a filter 0.3 s.
 
 import argparse
 import json
+import os
 import random
 import resource
 import statistics
@@ -82,15 +84,19 @@ def make_run(folder: Path, completions: int, characters: int, seed: int = 0) -> 
             log.write(json.dumps(row | {"global_step/max_steps": f"{step}/{steps}"}) + "\n")
 
 
-def measure(page: Path) -> tuple[dict[str, float], int]:
-    """Seconds by what was done, and the completions that the page holds."""
+def measure(page: Path) -> tuple[dict[str, float], dict[str, float], int]:
+    """Seconds and seconds of processor time by what was done, and the completions that the page holds."""
     times: dict[str, list[float]] = {}
+    cpu: dict[str, list[float]] = {}
     for _ in range(ROUNDS):
         with Chromium(timeout=300) as browser:
+            before = browser.cpu()
             times.setdefault("open", []).append(browser.open(page, "listed"))
+            cpu.setdefault("open", []).append(browser.cpu() - before)
             start = time.perf_counter()
             browser.wait("document.body.dataset.state === 'read'")
             times.setdefault("texts read", []).append(times["open"][-1] + time.perf_counter() - start)
+            cpu.setdefault("texts read", []).append(browser.cpu() - before)
             if browser.messages:
                 raise AssertionError(browser.messages)
     with Chromium(timeout=300) as browser:
@@ -99,14 +105,17 @@ def measure(page: Path) -> tuple[dict[str, float], int]:
             for _ in range(ROUNDS):
                 browser.run("document.querySelector('#filter').reset()")
                 time.sleep(0.3)
+                before = browser.cpu()
                 spent = browser.run(
                     f"""(async () => {{ const f = document.querySelector('#filter'); {change};
                     const start = performance.now(); await filter();
                     await new Promise(requestAnimationFrame); return (performance.now() - start) / 1000; }})()"""
                 )
                 times.setdefault(name, []).append(spent)
+                cpu.setdefault(name, []).append(browser.cpu() - before)
         count = browser.run("count")
-    return {name: statistics.median(values) for name, values in times.items()}, count
+    medians = [{name: statistics.median(values) for name, values in each.items()} for each in (times, cpu)]
+    return medians[0], medians[1], count
 
 
 def main() -> int:
@@ -127,15 +136,17 @@ def main() -> int:
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         size = page.stat().st_size / 1e6
         source = (folder / "completions.jsonl").stat().st_size / 1e6
-        times, count = measure(page)
+        times, cpu, count = measure(page)
     print(f"{count:,} of {options.completions:,} completions")
     print(f"completions.jsonl {source:.0f} MB, report.html {size:.0f} MB")
     print(f"{'written':<34}{written:>8.1f} s, {memory:,.0f} MB of memory at most")
+    load = os.getloadavg()[0]
+    print(f"{f'load {load:.1f} on {os.cpu_count()} cores':<34}{'seconds':>10}{'of processor':>14}")
     for name, seconds in times.items():
-        print(f"{name:<34}{seconds:>8.3f} s")
+        print(f"{name:<34}{seconds:>10.3f}{cpu[name]:>14.2f}")
     missed = [name for name in times if times[name] >= (OPEN if name == "open" else FILTER) and name != "texts read"]
     figures = {"benchmark": "report", "completions": count, "page_mb": size, "written_s": written, "memory_mb": memory}
-    print(json.dumps(figures | {"seconds": times, "missed": missed}))
+    print(json.dumps(figures | {"seconds": times, "processor_seconds": cpu, "load": load, "missed": missed}))
     return 1 if missed else 0
 
 

@@ -113,10 +113,11 @@ class Collector:
             self.page.thinking.append(self._run(number, run))
         self._close()
         self._close_prompts()
-        for name in (*self.page.rewards, *self.page.reasons):
-            for columns, empty in ((self.page.rewards, None), (self.page.reasons, -1)):
-                if name in columns:
-                    columns[name] += [empty] * (len(self.page.columns["step"]) - len(columns[name]))
+        count = len(self.page.columns["step"])
+        for values in self.page.rewards.values():
+            values += [None] * (count - len(values))
+        for numbers in self.page.reasons.values():
+            numbers += [-1] * (count - len(numbers))
         return self.page
 
     def _run(self, number: int, run: Run) -> dict[int, dict[str, float]]:
@@ -140,7 +141,7 @@ class Collector:
                 given = dict(line["reasons"]) if line and _agree(line["rewards"], rewards) else {}
                 unlike += bool(line) and not given
                 for reward, explanation in explained:
-                    name = type(reward).__name__
+                    name = reward.__name__
                     if name not in given and (name in rewards or name not in FORMATS):
                         given[name] = explanation.reason
                         worked_out += name in rewards
@@ -148,8 +149,8 @@ class Collector:
                 advantages = row.get("advantages")
                 self.page.columns["advantage"].append(_number(advantages[i]) if isinstance(advantages, list) else None)
                 thought = thinking(text or "")
-                for name, value in thought.items():
-                    thoughts[table.steps[i]][name] += value
+                for each, value in thought.items():
+                    thoughts[table.steps[i]][each] += value
                 thoughts[table.steps[i]]["completions"] += 1
                 self.page.columns["trials"].append(thought["trials"])
                 kept += 1
@@ -184,7 +185,7 @@ class Collector:
             explainers = explainers or Explainers(run, task, self._expected())
             text = completion_text(record["completion"])
             explained = list(explainers.explain(kept, text, task | {"prompts": prompt}))
-            names = [type(reward).__name__ for reward, _ in explained]
+            names = [reward.__name__ for reward, _ in explained]
             name = next((name for name in names if name not in FORMATS), "held-out reward")
             rewards = {name: _number(record["reward"])}
             if "format" in record:
@@ -246,7 +247,7 @@ class Collector:
         if key not in self._rules:
             self._rules[key] = len(self._rules)
             rules = [rule.name[:LONGEST_DETAIL] for rule in explanation.rules]
-            shown = {"reward": reward.name, "class": type(reward).__name__, "outcome": outcome, "rules": rules}
+            shown = {"reward": reward.name, "class": reward.__name__, "outcome": outcome, "rules": rules}
             self.page.rules.append(shown)
         part = explanation.extracted
         judged = 1 if part and part == text else part and part[:LONGEST_PART]

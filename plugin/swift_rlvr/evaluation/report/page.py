@@ -51,12 +51,19 @@ def page(
     for number, part in enumerate(re.split(r"\{\{(\w+)\}\}", _asset("page.html"))):
         if number % 2 == 0:
             yield part
-        elif part == "blocks":
-            blocks = {"page": packed(_summary(runs, rows, collected)), "columns": packed(_columns(collected))}
-            for name, block in (blocks | collected.blocks).items():
-                yield f'<script type="text/plain" id="block-{name}">{block}</script>\n'
+        elif part == "figures":  # before the scripts, which begin with them while the rest is still being loaded
+            yield _block("page", packed(_summary(runs, rows, collected)))
+            yield _block("columns", packed(_columns(collected)))
+            yield from (_block(name, block) for name, block in collected.blocks.items() if name.startswith("prompts"))
+        elif part == "texts":
+            for kind in ("texts", "explained"):
+                yield from (_block(name, block) for name, block in collected.blocks.items() if name.startswith(kind))
         else:
             yield parts[part]
+
+
+def _block(name: str, block: str) -> str:
+    return f'<script type="text/plain" id="block-{name}">{block}</script>\n'
 
 
 def _asset(name: str) -> str:

@@ -25,7 +25,12 @@ function make(tag, attributes = {}, ...children) {
 
 /** The JSON of a block; its element is removed unless it is to be kept. */
 async function block(name, keep = false) {
-  const element = document.getElementById(`block-${name}`);
+  let element;
+  // The script begins before the browser has read the whole page.
+  while (!(element = document.getElementById(`block-${name}`)) || (document.readyState === "loading" && !element.nextElementSibling)) {
+    if (!element && document.readyState !== "loading") throw new Error("a part of the file is missing: it was not written or copied to its end");
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
   const encoded = element.textContent;
   if (!keep) element.remove();
   const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(encoded)
@@ -70,7 +75,7 @@ function drawPanel(panel, steps, spread) {
     const sparse = curve.steps.length < 40;
     const name = `${curve.label}`;
     series.push({ label: name, stroke: color(curve.color), width: 1, alpha: sparse ? 0.6 : 0.3, dash, spanGaps: true,
-      points: { show: sparse, size: 5 }, value: (_, value) => value == null ? "–" : String(+value.toPrecision(4)) });
+      points: { show: sparse, size: 5 }, value: valueAt });
     series.push({ label: `${name}, mean`, stroke: color(curve.color), width: 2.5, dash, spanGaps: true,
       points: { show: false }, class: "mean", value: () => "" });
     data.push(spread(curve, curve.values), spread(curve, curve.smooth));
@@ -100,6 +105,12 @@ function drawPanel(panel, steps, spread) {
     figure.addEventListener("keydown", (event) => panelKey(event, plot));
   });
   return figure;
+}
+
+/** What the legend shows of a curve: its value under the pointer, without one its last value. */
+function valueAt(plot, value, i) {
+  if (plot.cursor.idx == null) value = plot.data[i].findLast((each) => each != null);
+  return value == null ? "–" : String(+value.toPrecision(4));
 }
 
 const lastValues = (panel) => panel.curves.map((curve) => `${curve.label} ${number(curve.values.at(-1))}`).join(", ");
@@ -477,6 +488,7 @@ function drawRules([set, reward, reason, judged, details], i) {
   const head = box.appendChild(make("p", {}, make("b", {}, name), " ", badge(reward), ` ${reason}`));
   const column = columns.rewards[logged];
   if (!column) head.append(make("span", { class: "hint" }, " not a reward of this run"));
+  else if (column[i] == null && columns.held_out[i]) head.append(make("span", { class: "hint" }, " not logged for held-out tasks"));
   else if (column[i] !== (reward == null ? null : Math.round(reward * 1e4) / 1e4)) head.append(make("span", { class: "warning" }, ` logged: ${number(column[i])}; the run had other parameters, or another version`));
   if (judged === null) box.append(make("p", { class: "hint" }, "Nothing was found that could be judged."));
   else if (judged === 1) box.append(make("p", { class: "hint" }, "It read the whole text."));

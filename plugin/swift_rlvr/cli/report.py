@@ -11,7 +11,7 @@ from swift_rlvr.jsonl import read_json
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or ms-swift's --output_dir.")],
+    runs: Annotated[list[Path], typer.Argument(help="Folders of runs, or ms-swift's --output_dir.")],
     out: Annotated[Path, typer.Option(help="Folder for report.html and curves.png.")],
     comparison: Annotated[
         list[Path] | None, typer.Option(help="What `swift-rlvr compare --out` wrote; may be repeated.")

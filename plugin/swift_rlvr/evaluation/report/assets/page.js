@@ -255,7 +255,9 @@ function searcher(text, cased) {
   const variants = (character) => cased ? [character] : [...new Set([character.toLowerCase(), character.toUpperCase()])];
   const often = [...text].length === size ? Array.from(text, (character) => variants(character).reduce((sum, each) => sum + frequency(each), 0)) : [0];
   const rarest = often.indexOf(Math.min(...often));
-  const anchors = cased ? [text.slice(rarest, rarest + 6)] : variants(text[rarest]);
+  let end = rarest + 1; // of what is written in one way only
+  while (end < Math.min(size, rarest + 6) && (cased || variants(text.slice(rarest, end + 1)).length === 1)) end++;
+  const anchors = variants(text.slice(rarest, end));
   const holds = (value, at) => cased ? value.startsWith(text, at) : value.slice(at, at + size).toLowerCase() === lower;
   return (value) => anchors.some((anchor) => {
     for (let at = value.indexOf(anchor); at >= 0; at = value.indexOf(anchor, at + 1)) {

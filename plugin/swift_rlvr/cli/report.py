@@ -27,14 +27,12 @@ def report(
     """
     from swift_rlvr.evaluation.report import write_report
 
-    console = Console(highlight=False)
-
-    def tell(note: str) -> None:
-        console.print(Text.assemble(("note:", "yellow"), f" {note}"), soft_wrap=True)
-
-    comparisons = [read_json(path) for path in comparison or []]
+    comparisons, notes = [read_json(path) for path in comparison or []], list[str]()
     with Console(stderr=True).status("Reading the runs"):
-        written = write_report(runs, out, comparisons, limit, tell)
+        written = write_report(runs, out, comparisons, limit, notes.append)
+    console = Console(highlight=False)
+    for note in notes:
+        console.print(Text.assemble(("note:", "yellow"), f" {note}"), soft_wrap=True)
     for path in written:
         if path is not None:
             console.print(f"written: {path}", markup=False, soft_wrap=True)

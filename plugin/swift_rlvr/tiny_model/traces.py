@@ -13,7 +13,7 @@ each result is one token of the tiny tokenizer.
 import random
 from functools import lru_cache
 
-MAX_RESULT = 99
+MAX_RESULT, LONGEST_UNORDERED = 99, 20
 
 Step = tuple[int, str, int, int]  # left operand, operator, right operand, result
 
@@ -49,16 +49,18 @@ def compare(value: int, target: int) -> str:
     return " low" if value < target else " high" if value > target else " yes"
 
 
-def trace(rng: random.Random, nums: list[int], target: int, give_up: float, longest: int | None = None) -> str:
-    """A random search of at most `longest` trials (None: of all) over three numbers, none twice, then the answer.
+def trace(rng: random.Random, nums: list[int], target: int, give_up: float, ordered: bool = True) -> str:
+    """A search over three numbers, no trial twice, until one hits the target; then the answer.
 
-    `give_up` is the probability in [0, 1] of stopping after a miss. The state of `rng` decides about the rest.
+    `give_up` is the probability in [0, 1] of stopping after a miss. `ordered`: the trials come in the order of `trials`
+    from any of them on, so that each follows from the one before; else in any order, and at most `LONGEST_UNORDERED`.
+    The state of `rng` decides about the rest.
     """
-    a, b, c = sorted(nums)
-    pool = trials((a, b, c))
+    pool = trials(tuple(sorted(nums)))  # type: ignore[arg-type]
+    start = rng.randrange(len(pool))
+    order = (*pool[start:], *pool[:start]) if ordered else rng.sample(pool, min(LONGEST_UNORDERED, len(pool)))
     lines = []
-    for trial in rng.sample(pool, min(len(pool), longest or len(pool))):
-        line, expression, value = trial
+    for line, expression, value in order:  # noqa: B007
         lines.append(line + compare(value, target))
         if value == target or rng.random() < give_up:
             break

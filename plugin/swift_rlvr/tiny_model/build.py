@@ -2,10 +2,10 @@
 
     python -m swift_rlvr.tiny_model.build --out plugin/swift_rlvr/tiny_model/weights
 
-Plain torch on the CPU, about 35 minutes on two cores. The first phase has long searches, in which most tokens teach
+Plain torch on the CPU, most of an hour on two cores. The first phase has long searches, in which most tokens teach
 arithmetic and copying numbers; the last has short ones, which set the probability of giving up and so the success
 before reinforcement learning. Searches in any order teach the arithmetic of all trials; a model of this size cannot
-remember which it has made, so the last two phases have them in one order. Leaves out: several devices.
+remember which it has made, so the later phases have them in one order. Leaves out: several devices.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Search traces for the tiny Countdown model's supervised warm start.
 
-A trace tries random expressions over three numbers, never one twice. Each trial is written as two operations and
+A trace tries expressions over three numbers, never one twice. Each trial is written as two operations and
 compared with the target; the search ends when one hits the target or the searcher gives up, and the last trial becomes
 the answer. The probability of giving up is the same after every miss, so reinforcement learning lengthens searches by
 lowering one probability. The comparison is written out because a model of this size does not learn it otherwise:

@@ -93,7 +93,7 @@ class Schedule:
     """Which steps are evaluated, what that costs, and how the evaluations compare.
 
     Before the first step, every `held_out_every` steps, and after the last one. An evaluation between them is skipped
-    where it and the last one would bring the share of the time above `held_out_share`. `state` goes into checkpoints.
+    where all would take more than `held_out_share` of the run's time. `state` goes into checkpoints.
     """
 
     def __init__(self, settings: HeldOutSettings, clock: Callable[[], float] = time.monotonic):
@@ -129,10 +129,14 @@ class Schedule:
     def is_affordable(self, step: int, last: int) -> bool:
         """Whether time allows it, with room for the evaluation of the last step; a step that is not counts as skipped.
 
-        By one rank's clock, which decides for all.
+        What all may take is a share of the whole run, if its steps go on taking as long as until now; at each step
+        the part of it may have been spent that the steps until then make up. By one rank's clock: it decides for all.
         """
-        cost = 2 * self.longest
-        affordable = step in (0, last) or self.seconds + cost <= self.settings.held_out_share * (self.elapsed + cost)
+        share = self.settings.held_out_share
+        affordable = step in (0, last) or share == 1
+        if not affordable:
+            allowed = share / (1 - share) * (self.elapsed - self.seconds) * last / step
+            affordable = self.seconds + 2 * self.longest <= allowed and self.seconds <= allowed * step / last
         self.skipped += not affordable
         return affordable
 

@@ -138,7 +138,7 @@ def train(out: Path, seed: int = 0, start: Path | None = None, done: int = 0) ->
     for phase in PHASES[done:]:
         optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=0.01)
         data = batches(tokenizer, rows, phase, rng)
-        start = time.time()
+        began = time.time()
         for step in range(phase.steps):
             for group in optimizer.param_groups:
                 group["lr"] = phase.lr_at(step)
@@ -150,7 +150,7 @@ def train(out: Path, seed: int = 0, start: Path | None = None, done: int = 0) ->
             optimizer.step()
             optimizer.zero_grad()
             if (step + 1) % 25 == 0:
-                print(f"step {step + 1}/{phase.steps} loss {loss.item():.4f} {time.time() - start:.0f} s", flush=True)
+                print(f"step {step + 1}/{phase.steps} loss {loss.item():.4f} {time.time() - began:.0f} s", flush=True)
             if (step + 1) % 500 == 0 or step + 1 == phase.steps:
                 scores = quality(model.eval(), tokenizer, held_out)
                 model.train()

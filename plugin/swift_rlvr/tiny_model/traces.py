@@ -56,7 +56,7 @@ def trace(rng: random.Random, nums: list[int], target: int, give_up: float, orde
     from any of them on, so that each follows from the one before; else in any order, and at most `LONGEST_UNORDERED`.
     The state of `rng` decides about the rest.
     """
-    pool = trials(tuple(sorted(nums)))  # type: ignore[arg-type]
+    pool = trials(tuple(sorted(nums)))
     start = rng.randrange(len(pool))
     order = (*pool[start:], *pool[:start]) if ordered else rng.sample(pool, min(LONGEST_UNORDERED, len(pool)))
     lines = []

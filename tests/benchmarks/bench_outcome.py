@@ -17,7 +17,6 @@ import time
 from pathlib import Path
 
 from swift_rlvr.jsonl import read_json, read_jsonl
-from swift_rlvr.runs.statistics import wilson
 from swift_rlvr.tiny_model import WEIGHTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,7 +88,7 @@ def main() -> int:
     print(f"{'':8} {'success':>24} {'pass@' + largest:>8} {'format':>7} {'tokens':>7} {'minutes':>8}")
     for name, (model, seconds) in models.items():
         figures = evaluated(model, out / name / "evaluation", arguments.rows, arguments.samples)
-        interval = wilson(figures["success"], figures["tasks"])
+        interval = figures["success_interval"]
         results[name] = {key: figures[key] for key in ("success", "pass_at_k", "format", "mean_tokens")}
         results[name] |= {"interval": interval, "seconds": seconds}
         shown = f"{figures['success']:.3f} ({interval[0]:.3f} to {interval[1]:.3f})"

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 PLUGIN = Path(__file__).parents[2] / "plugin" / "rlvr_plugin.py"
 STEPS = 4
-NOISE = 0.02  # so much that some ratios leave the clip range
+NOISE = 0.01  # so much that some ratios leave the clip range
 MAX_LENGTH = 96  # of a completion, in tokens: the constant of Dr.GRPO
 LENGTH = {"scale": -1 / 128, "max_length": 96}
 REWARD_WEIGHTS = (1.0, 0.5, 0.25)

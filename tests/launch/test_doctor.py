@@ -749,7 +749,7 @@ CALLBACKS = ("--callbacks", "reward_reasons", "held_out")
 @pytest.mark.parametrize(
     ("variables", "words", "status", "shown"),
     [
-        ({HELD_OUT: VALIDATION}, CALLBACKS, "passed", "64 rows of countdown, 4 completions each, every 15 steps"),
+        ({HELD_OUT: VALIDATION}, CALLBACKS, "passed", "64 rows of countdown, 2 completions each, every 15 steps"),
         ({HELD_OUT: ""}, CALLBACKS, "failed", f"the callback held_out needs {HELD_OUT}"),
         ({HELD_OUT: VALIDATION}, ("--callbacks", "reward_reasons"), "warning", "has no effect without the callback"),
         ({HELD_OUT: "countdown:nowhere.jsonl"}, CALLBACKS, "failed", "there is no file nowhere.jsonl"),

@@ -1,11 +1,12 @@
 """Two evaluations of the same tasks, compared task by task: is the difference one, or chance?"""
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+from swift_rlvr.runs.statistics import bootstrap, by_task
 
 RESAMPLES = 10_000
 _NOT_THE_TASK = frozenset(("sample", "seed", "completion", "reward", "format", "reason", "tokens", "finish"))
@@ -23,21 +24,19 @@ def paired(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any
     >>> paired([record | {"index": i} for i in range(6)], [{"index": i, "reward": 1.0} for i in range(6)])["p"]
     0.03125
     """
-    sides = [_by_task(records) for records in (before, after)]
+    sides = [_success(records) for records in (before, after)]
     if _tasks(before) != _tasks(after):
         return None
     shared = sorted(sides[0].keys() & sides[1].keys())
     if not shared:
         return None
     differences = np.array([sides[1][index] - sides[0][index] for index in shared])
-    generator = np.random.default_rng(0)
-    means = [differences[generator.integers(len(differences), size=len(differences))].mean() for _ in range(RESAMPLES)]
     return {
         "tasks": len(shared),
         "better": int((differences > 0).sum()),
         "worse": int((differences < 0).sum()),
         "difference": float(differences.mean()),
-        "interval": [float(bound) for bound in np.percentile(means, (2.5, 97.5))],
+        "interval": list(bootstrap(differences.tolist(), RESAMPLES)),
         "p": _p_value(differences),
     }
 
@@ -50,12 +49,8 @@ def _tasks(records: Sequence[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
     }
 
 
-def _by_task(records: Sequence[Mapping[str, Any]]) -> dict[int, float]:
-    right: dict[int, list[bool]] = defaultdict(list)
-    for record in records:
-        if record["reward"] is not None:
-            right[record["index"]].append(record["reward"] == 1.0)
-    return {index: sum(values) / len(values) for index, values in right.items()}
+def _success(records: Sequence[Mapping[str, Any]]) -> dict[int, float]:
+    return {index: sum(right) / len(right) for index, right in by_task(records).items()}
 
 
 def _p_value(differences: np.ndarray) -> float:

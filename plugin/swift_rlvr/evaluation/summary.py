@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from swift_rlvr.errors import InputError
-from swift_rlvr.runs.statistics import mean_interval, pass_at_k
+from swift_rlvr.runs.statistics import by_task, mean_interval, pass_at_k, powers_of_two
 
 
 def summarize(records: Sequence[Mapping[str, Any]], ks: Collection[int] = ()) -> dict[str, Any]:
@@ -31,21 +31,16 @@ def summarize(records: Sequence[Mapping[str, Any]], ks: Collection[int] = ()) ->
     """
     if not records:
         raise ValueError("expected at least one record")
-    by_task: dict[int, list[bool]] = defaultdict(list)
-    strict: dict[int, list[bool]] = defaultdict(list)
-    for record in records:
-        if record["reward"] is not None:
-            by_task[record["index"]].append(record["reward"] == 1.0)
-            strict[record["index"]].append(record["reward"] == 1.0 and record["format"])
+    right, strict = by_task(records), by_task(records, strict=True)
     passes = {}
-    for k in ks or powers_of_two(max(map(len, by_task.values()), default=0)):
-        if shares := [pass_at_k(len(right), sum(right), k) for right in by_task.values() if len(right) >= k]:
+    for k in ks or powers_of_two(max(map(len, right.values()), default=0)):
+        if shares := [pass_at_k(len(each), sum(each), k) for each in right.values() if len(each) >= k]:
             passes[str(k)] = (_mean(shares), mean_interval(shares))
-    success, success_interval = _share(by_task)
+    success, success_interval = _share(right)
     strict_share, strict_interval = _share(strict)
     reasons = Counter(record["reason"] for record in records)
     return {
-        "tasks": len(by_task),
+        "tasks": len(right),
         "completions": len(records),
         "ungraded": sum(record["reward"] is None for record in records),
         "success": success,
@@ -62,15 +57,6 @@ def summarize(records: Sequence[Mapping[str, Any]], ks: Collection[int] = ()) ->
     }
 
 
-def powers_of_two(most: int) -> list[int]:
-    """1, 2, 4 ... up to `most`.
-
-    >>> powers_of_two(9), powers_of_two(0)
-    ([1, 2, 4, 8], [])
-    """
-    return [2**power for power in range(most.bit_length())]
-
-
 def check_ks(ks: Collection[int], samples: int) -> None:
     """InputError where pass@k is wanted for a k of which there are too few samples."""
     wrong = [k for k in ks if not 1 <= k <= samples]
@@ -85,14 +71,14 @@ def _by_seed(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             seeds[record["seed"]][record["index"]].append(record["reward"] == 1.0)
     if len(seeds) < 2:
         return {}
-    shares = {str(seed): _mean([_mean(right) for right in by_task.values()]) for seed, by_task in seeds.items()}
+    shares = {str(seed): _mean([_mean(right) for right in tasks.values()]) for seed, tasks in seeds.items()}
     return {"seeds": shares, "seed_spread": statistics.stdev(shares.values())}
 
 
-def _share(by_task: Mapping[int, Sequence[bool]]) -> tuple[float | None, list[float] | None]:
-    if not by_task:
+def _share(tasks: Mapping[int, Sequence[bool]]) -> tuple[float | None, list[float] | None]:
+    if not tasks:
         return None, None
-    shares = [_mean(right) for right in by_task.values()]
+    shares = [_mean(right) for right in tasks.values()]
     return _mean(shares), list(mean_interval(shares))
 
 

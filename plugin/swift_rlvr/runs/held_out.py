@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from swift_rlvr.errors import InputError
-from swift_rlvr.runs.statistics import pass_at_k
+from swift_rlvr.runs.statistics import by_task, pass_at_k, powers_of_two
 
 PREFIX, STOP_ON_ALARM = "SWIFT_RLVR_", "SWIFT_RLVR_STOP_ON_ALARM"
 
@@ -177,23 +177,17 @@ def figures(records: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     >>> figures([record, {**record, "reward": 0.0}])["eval/pass@2"]
     1.0
     """
-    by_task: dict[int, list[bool]] = {}
-    strict: dict[int, list[bool]] = {}
-    for record in records:
-        if record["reward"] is not None:
-            by_task.setdefault(record["index"], []).append(record["reward"] == 1.0)
-            strict.setdefault(record["index"], []).append(record["reward"] == 1.0 and record["format"])
+    right, strict = by_task(records), by_task(records, strict=True)
     result: dict[str, float] = {}
-    if by_task:
-        result["eval/success"] = _mean([_mean(right) for right in by_task.values()])
-        result["eval/strict"] = _mean([_mean(right) for right in strict.values()])
-        samples = min(map(len, by_task.values()))
-        for k in (2**power for power in range(1, samples.bit_length())):
-            result[f"eval/pass@{k}"] = _mean([pass_at_k(len(right), sum(right), k) for right in by_task.values()])
+    if right:
+        result["eval/success"] = _mean([_mean(each) for each in right.values()])
+        result["eval/strict"] = _mean([_mean(each) for each in strict.values()])
+        for k in powers_of_two(min(map(len, right.values())))[1:]:  # pass@1 is success
+            result[f"eval/pass@{k}"] = _mean([pass_at_k(len(each), sum(each), k) for each in right.values()])
     result["eval/format"] = _mean([record["format"] for record in records])
     result["eval/mean_length"] = _mean([record["tokens"] for record in records])
     result["eval/cut_off"] = _mean([record["finish"] == "length" for record in records])
-    result["eval/tasks"] = float(len(by_task))
+    result["eval/tasks"] = float(len(right))
     return result
 
 

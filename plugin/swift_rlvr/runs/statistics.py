@@ -1,9 +1,32 @@
 """Estimates from samples with their intervals: shares, pass@k, groups without a gradient."""
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 RESAMPLES = 2_000
+
+
+def by_task(records: Sequence[Mapping[str, Any]], strict: bool = False) -> dict[int, list[bool]]:
+    """Which graded completions of each task are right; where `strict`, also in the right format.
+
+    records: as `swift_rlvr.data.grading.grade_samples` makes them.
+    """
+    right: dict[int, list[bool]] = defaultdict(list)
+    for record in records:
+        if record["reward"] is not None:
+            right[record["index"]].append(record["reward"] == 1.0 and (not strict or record["format"]))
+    return dict(right)
+
+
+def powers_of_two(most: int) -> list[int]:
+    """1, 2, 4 ... up to `most`.
+
+    >>> powers_of_two(9), powers_of_two(0)
+    ([1, 2, 4, 8], [])
+    """
+    return [2**power for power in range(most.bit_length())]
 
 
 def wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
@@ -45,7 +68,7 @@ def no_spread(n: int, correct: int, group: int) -> float:
     return (math.comb(n - correct, group) + math.comb(correct, group)) / math.comb(n, group)
 
 
-def bootstrap(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
+def bootstrap(values: Sequence[float], resamples: int = RESAMPLES) -> tuple[float, float]:
     """A 95% bootstrap interval of the mean of values (percentiles; Efron and Tibshirani 1993, section 13.3).
 
     >>> bootstrap([0.5, 0.5, 0.5])
@@ -53,10 +76,10 @@ def bootstrap(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
     """
     import numpy as np
 
-    data, generator = np.asarray(values, dtype=float), np.random.default_rng(seed)
+    data, generator = np.asarray(values, dtype=float), np.random.default_rng(0)
     if not len(data):
         raise ValueError("expected at least one value")
-    means = [data[generator.integers(len(data), size=len(data))].mean() for _ in range(RESAMPLES)]
+    means = [data[generator.integers(len(data), size=len(data))].mean() for _ in range(resamples)]
     low, high = np.percentile(means, (2.5, 97.5))
     return float(low), float(high)
 

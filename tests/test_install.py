@@ -270,10 +270,10 @@ class TestFailures:
                 os.killpg(process.pid, number)
             else:
                 process.terminate()
-            output, _ = process.communicate(timeout=30)  # ends when nobody holds the other end: no orphan
+            output, _ = process.communicate(timeout=60)  # ends when nobody holds the other end: no orphan
             connection.close()
         assert process.returncode == status, output
-        assert time.monotonic() - sent < 10
+        assert time.monotonic() - sent < 60
         assert checkout.stamps() == []
 
     def test_two_at_once_install_one_after_the_other(self, checkout):

@@ -8,7 +8,6 @@ import importlib.util
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ import yaml
 from paths import ROOT
 from swift_rlvr.launch.machine import Gpu, Machine
 from swift_rlvr.launch.plan import make_plan
+from swift_rlvr.network import free_port
 from swift_rlvr.recipes import read_flags
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS
@@ -275,8 +275,7 @@ def built(tmp_path_factory) -> dict[str, dict]:
     """What ms-swift makes of every recipe; in a process of its own, because it changes the whole process."""
     out = tmp_path_factory.mktemp("built")
     command = [sys.executable, __file__, str(out), *TRAININGS]
-    with socket.create_server(("127.0.0.1", 0)) as probe:  # where a process group of one will meet
-        port = str(probe.getsockname()[1])
+    port = str(free_port())  # where a process group of one will meet
     environment = os.environ | {"MASTER_PORT": port, "DS_ACCELERATOR": "cpu", "CUDA_VISIBLE_DEVICES": ""}
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900)
     assert run.returncode == 0, run.stderr[-3000:]

@@ -12,6 +12,7 @@ import threading
 import pytest
 from helpers import bare_environment, flags, run
 from paths import ROOT
+from swift_rlvr.network import free_port
 
 SCRIPTS = sorted(
     path for path in (ROOT / "scripts").glob("*.sh") if path.name not in ("common.sh", "activate.sh", "install.sh")
@@ -134,8 +135,7 @@ def test_quickstart_keeps_earlier_results(tmp_path):
     ("script", "variable"), [("rollout.sh", "PORT"), ("quickstart.sh", "PORT"), ("train_countdown.sh", "SYNC_PORT")]
 )
 def test_a_port_in_use_is_named(script, variable, tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        free = str(other.getsockname()[1])
+    free = str(free_port())
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
         variables = {"OUTPUT": str(tmp_path / "out"), "PORT": free, variable: port}
@@ -155,7 +155,7 @@ def test_a_port_that_a_server_has_just_left_is_waited_for(tmp_path):
     command = ["bash", ROOT / "scripts" / "rollout.sh"]
     environment = bare_environment() | {"PORT": port, "CUDA_VISIBLE_DEVICES": ""}
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as script:
-        timer = threading.Timer(20, script.terminate)
+        timer = threading.Timer(50, script.terminate)
         timer.start()
         line = script.stderr.readline()
         script.terminate()

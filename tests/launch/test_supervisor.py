@@ -15,12 +15,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hangs import done_within
 from rich.console import Console
 from swift_rlvr.errors import InputError
 from swift_rlvr.launch import supervisor
 from swift_rlvr.launch.machine import Machine
 from swift_rlvr.launch.plan import Plan, Process, Variables
 from swift_rlvr.launch.supervisor import supervise
+from swift_rlvr.network import free_port
 from swift_rlvr.runs.folder import LOG
 
 # Both import from here. `log(step, **metrics)` writes what ms-swift's trainer does.
@@ -41,7 +43,7 @@ def await_ready():  # until the supervisor knows that the server is ready
     while not (folder / "asked").exists():
         time.sleep(0.05)
     (folder / "asked").unlink()
-    time.sleep(1)
+    time.sleep(2)
 
 
 def checkpoint(step):
@@ -78,8 +80,7 @@ def plan(tmp_path):
     """A plan for programs with these bodies."""
 
     def make(trainer: str, server: str | None = SERVER, **variables) -> Plan:
-        with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
-            port, sync_port = one.getsockname()[1], other.getsockname()[1]
+        port, sync_port = free_port(), free_port()
         folder = tmp_path / "run"
         programs = {}
         for name, body in (("trainer", trainer), ("server", server)):
@@ -201,11 +202,11 @@ def test_a_diverged_training_ends_with_3_and_is_not_to_be_resumed(plan):
 
 
 def test_a_server_that_is_killed_ends_the_run_at_once(plan):
-    made = plan("log(1)\ntime.sleep(1)\nos.kill(int((folder / 'pid').read_text()), 9)\ntime.sleep(60)\n",
+    made = plan("await_ready()\nlog(1)\nos.kill(int((folder / 'pid').read_text()), 9)\ntime.sleep(600)\n",
                 "(folder / 'pid').write_text(str(os.getpid()))\n" + SERVER)  # fmt: skip
-    start = time.monotonic()
-    status, shown = run(made)
-    assert status == 1 and time.monotonic() - start < 30
+    with done_within(300):
+        status, shown = run(made)
+    assert status == 1
     assert "Error: the rollout server was killed by SIGKILL, which the system also sends when memory runs out" in shown
     assert "  vLLM chatter\n" in shown and "There is no checkpoint to go on from" in shown
 
@@ -239,8 +240,8 @@ time.sleep(60)
 
 
 def test_a_server_that_never_gets_ready_is_not_waited_for_for_ever(plan):
-    status, shown = run(plan(RUN_ON, "print('stuck', flush=True)\ntime.sleep(60)\n", server_timeout=1))
-    assert status == 1 and re.search(r"server is not ready after \d s \(SERVER_TIMEOUT\)", shown) and "stuck" in shown
+    status, shown = run(plan(RUN_ON, "print('stuck', flush=True)\ntime.sleep(60)\n", server_timeout=8))
+    assert status == 1 and re.search(r"server is not ready after \d+ s \(SERVER_TIMEOUT\)", shown) and "stuck" in shown
 
 
 def test_with_a_model_of_the_hub_the_trainer_starts_when_the_server_is_ready(plan):
@@ -361,7 +362,8 @@ raise RuntimeError("Server 0 failed: 500")
 
 def test_a_run_that_does_not_go_on_is_told(plan, monkeypatch):
     monkeypatch.setattr(supervisor, "STALL", 0.5)
-    assert run(plan("log(1)\ntime.sleep(2.5)\nlog(2)\n", None))[1].count("no step for 0 minutes; ") in (1, 2, 3)
+    shown = run(plan("log(1)\ntime.sleep(2.5)\nlog(2)\n", None))[1]
+    assert 1 <= shown.count("no step for 0 minutes; ") <= 6  # each after twice the time of the one before
 
 
 def test_a_port_that_the_system_still_holds_is_waited_for_and_the_trainer_starts_meanwhile(plan):

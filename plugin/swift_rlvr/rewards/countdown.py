@@ -1,9 +1,12 @@
 """The Countdown reward: 1.0 for an answer that makes the target from the numbers, each used exactly once."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from swift_rlvr.countdown import Reason, grade_all, verify
+from swift_rlvr.countdown import Reason, Verdict, grade_all, read_gold, verify
+from swift_rlvr.countdown.arithmetic import parse
+from swift_rlvr.countdown.notation import to_plain
 from swift_rlvr.countdown.verifier import MAX_CHARS, check_notation
 from swift_rlvr.rewards.base import Columns, Explanation, Grade, Reward, Row, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
@@ -41,6 +44,7 @@ class CountdownReward(Reward):
     name = "external_countdown"
     columns = ("nums", "target")
     reasons = tuple(map(str, Reason))
+    shows_details = True  # numbers of the prompt and of the answer
 
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
@@ -56,7 +60,28 @@ class CountdownReward(Reward):
 
     def explain_text(self, text: str | None, row: Row) -> Explanation:
         verdict = verify(text, row["nums"], row["target"], notation=self.parameters.notation)
-        rules = rules_in_order(RULES, verdict.reason)
+        rules = rules_in_order(RULES, verdict.reason, _wrong_numbers(verdict, row["nums"], row["target"]))
         if verdict.value is not None:
             rules[-1] = rules[-1]._replace(detail=f"the value is {verdict.value}, the target {row['target']}")
         return Explanation(verdict.reward, str(verdict.reason), verdict.expression, rules)
+
+
+def _wrong_numbers(verdict: Verdict, nums: object, target: object) -> str:
+    """The numbers of an answer for which it was refused, or that it lacks."""
+    gold = read_gold(nums, target)
+    if gold is None or verdict.reason not in (Reason.EXTRA_NUMBER, Reason.REUSED_NUMBER, Reason.MISSING_NUMBER):
+        return ""
+    text = verdict.expression or ""
+    parsed = parse(text) or parse(to_plain(text) or "")
+    if parsed is None:
+        return ""
+    shape, numbers = parsed
+    used = Counter(max((numbers[side] for side in shape.sides), key=len))  # the side that the verdict is about
+    given = Counter(gold[0])
+    if verdict.reason is Reason.MISSING_NUMBER:
+        wrong = (given - used).elements()
+    elif verdict.reason is Reason.EXTRA_NUMBER:
+        wrong = iter(used.keys() - given.keys())
+    else:
+        wrong = iter((used - given).keys())
+    return ", ".join(map(str, sorted(wrong)))

@@ -73,6 +73,7 @@ class ShapingReward(Reward):
     """
 
     shapes = True
+    shows_details = True  # lengths, tags, languages: of the completion alone
     Parameters = GateParameters
 
     def __init__(self, args: object = None, **parameters: Any):

@@ -1,0 +1,111 @@
+"""A conversation in which a reward of this package answers each try with the rule that it fails.
+
+    environment = FeedbackEnvironment(REWARDS["external_countdown"](), turns=2)
+    environment.reset(row)
+    environment.step("<answer>1+2</answer>").feedback    # 'Missing number: 3. Try again.'
+
+What the policy sees is the reason, a fixed text of the reward, and for rewards with `shows_details` the detail of the
+failed rule. Others may name the gold there (`external_accuracy`) or a hidden test (`external_code`). Detail in which a
+policy could have written anything, such as a special token, is left out.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from swift_rlvr.errors import InputError
+from swift_rlvr.rewards import REWARDS, Explanation, Reward
+
+TRY_AGAIN = "Try again."
+_PLAIN = re.compile(r"[\w .,:;=%*/+-]{1,200}")  # no brackets of any kind: special tokens and templates need one
+
+
+class Step(NamedTuple):
+    """What follows one answer of the policy.
+
+    feedback: the next message of the user, None at the end. reward: of the conversation, once it is done, and 0.0
+    before; None where the row cannot be graded. turn: counts from 1. reason, outcome: the verdict on this answer, not
+    discounted.
+    """
+
+    feedback: str | None
+    reward: float | None
+    done: bool
+    turn: int
+    reason: str
+    outcome: float | None
+
+
+class FeedbackEnvironment:
+    """Up to `turns` tries at one row. Its reward is the last try's, times `discount` for every turn before that.
+
+    It needs no torch and no trainer; swift_rlvr.training has the adapters to ms-swift. A reward below zero is not
+    discounted, so that no policy gains by being wrong once more. What earlier answers said, and what an answer says about
+    feedback and turns, does not count: each is judged alone.
+
+    Args:
+        reward: any reward of this package.
+        turns: how many tries there are at most.
+        discount: from 0 to 1; 1 makes a right answer worth the same on every turn.
+
+    Raises:
+        InputError: for turns or a discount out of range.
+
+    >>> environment = FeedbackEnvironment(REWARDS["countdown"](), turns=2, discount=0.9)
+    >>> environment.reset({"nums": [1, 2, 3], "target": 9})
+    >>> environment.step("<answer>1+2</answer>")[:3]
+    ('Missing number: 3. Try again.', 0.0, False)
+    >>> environment.step("<answer>(1+2)*3</answer>")[:3]
+    (None, 0.9, True)
+    """
+
+    def __init__(self, reward: Reward, turns: int = 2, discount: float = 1.0):
+        if turns < 1:
+            raise InputError(f"must be at least 1, got {turns}", "turns")
+        if not 0 <= discount <= 1:
+            raise InputError(f"must be from 0 to 1, got {discount}: later answers are not to earn more", "discount")
+        self.reward, self.turns, self.discount = reward, turns, discount
+        self.row: dict[str, Any] = {}
+        self.last: Step | None = None
+
+    def reset(self, row: Mapping[str, Any]) -> None:
+        """Begin a conversation about a row: its columns, among them those that the reward needs."""
+        self.row, self.last = dict(row), None
+
+    def step(self, completion: object) -> Step:
+        """Judge the policy's next answer. After the end it changes nothing: the last step is returned again."""
+        if self.last is None or not self.last.done:
+            self.last = self.judge(self.row, completion, 1 if self.last is None else self.last.turn + 1)
+        return self.last
+
+    def judge(self, row: Mapping[str, Any], completion: object, turn: int) -> Step:
+        """What follows an answer to `row` on this turn; keeps nothing."""
+        explanation = self.reward.explain(completion, row)
+        right = all(rule.passed is not False for rule in explanation.rules)
+        outcome = explanation.reward
+        if outcome is not None and not right and turn < self.turns:
+            feedback = feedback_text(explanation, bool(getattr(self.reward, "shows_details", False)))
+            return Step(feedback, 0.0, False, turn, explanation.reason, outcome)
+        reward = outcome * self.discount ** (turn - 1) if outcome is not None and outcome > 0 else outcome
+        return Step(None, reward, True, turn, explanation.reason, outcome)
+
+
+def feedback_text(explanation: Explanation, with_detail: bool) -> str:
+    """The reason, and where it may be shown the failed rule's detail, as a message to the policy."""
+    failed = next((rule for rule in explanation.rules if rule.passed is False), None)
+    text = explanation.reason[:1].upper() + explanation.reason[1:]
+    if with_detail and failed is not None and _PLAIN.fullmatch(failed.detail):
+        text += f": {failed.detail}"
+    return f"{text}. {TRY_AGAIN}"
+
+
+def judging_reward(task: object) -> Reward | None:
+    """The first reward that judges the outcome of rows of this task, with its parameters from the environment.
+
+    >>> judging_reward("countdown").name, judging_reward("gsm8k").name, judging_reward("chess")
+    ('external_countdown', 'external_accuracy', None)
+    """
+    for reward in REWARDS.values():
+        if not reward.shapes and task in (built := reward()).parameters.tasks:
+            return built
+    return None

@@ -1,4 +1,5 @@
-"""Registers this package's rewards, datasets and callbacks with ms-swift. Only that: the rest is in swift_rlvr.
+"""Registers rewards, datasets and callbacks with ms-swift: this package's, and those that installed packages add by the
+entry points `swift_rlvr.rewards` and `swift_rlvr.tasks`. Only that: the rest is in swift_rlvr.
 
     swift rlhf --external_plugins plugin/rlvr_plugin.py --reward_funcs external_countdown format \
         --dataset countdown:datasets/countdown/train.jsonl ...
@@ -26,11 +27,17 @@ from swift_rlvr.training.reason_callback import ReasonCallback
 logger = get_logger()
 
 for name, reward in REWARDS.items():
+    problem = None
     if name in orms:
-        raise ValueError(f"the reward {name} is registered already, by {orms[name].__module__}: load this plugin once")
-    if reward.__name__ in {taken.__name__ for taken in orms.values()}:
-        raise ValueError(f"a reward class is called {reward.__name__} already, and both would be logged under one name")
-    orms[name] = reward
+        problem = f"the reward {name} is registered already, by {orms[name].__module__}: load this plugin once"
+    elif reward.__name__ in {taken.__name__ for taken in orms.values()}:
+        problem = f"a reward class is called {reward.__name__} already, and both would be logged under one name"
+    if problem is None:
+        orms[name] = reward
+    elif name in REWARDS.owners:
+        logger.warning(f"left out the reward {name} of the distribution {REWARDS.owner(name)}: {problem}")
+    else:
+        raise ValueError(problem)
 
 for variable in stray_variables(REWARDS):
     logger.warning(f"{variable} is set, and no reward here has a name that it begins with: {', '.join(REWARDS)}")
@@ -38,11 +45,16 @@ for variable in stray_variables(REWARDS):
 set_up_trainer(REWARDS, {"reward_reasons": ReasonCallback, "held_out": HeldOutCallback})
 
 for task in TASKS.values():
-    register_dataset(
-        TaskLoader,
-        dataset_name=task.name,
-        ms_dataset_id=task.ms_dataset_id,
-        hf_dataset_id=task.hf_dataset_id,
-        subsets=subsets(task),
-        preprocess_func=TaskPreprocessor(task),
-    )
+    try:
+        register_dataset(
+            TaskLoader,
+            dataset_name=task.name,
+            ms_dataset_id=task.ms_dataset_id,
+            hf_dataset_id=task.hf_dataset_id,
+            subsets=subsets(task),
+            preprocess_func=TaskPreprocessor(task),
+        )
+    except ValueError as error:  # the name is taken
+        if task.name not in TASKS.owners:
+            raise
+        logger.warning(f"left out the dataset {task.name} of the distribution {TASKS.owner(task.name)}: {error}")

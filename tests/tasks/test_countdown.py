@@ -105,7 +105,7 @@ def test_messages():
 
 
 def test_registry_refuses_a_name_that_is_taken():
-    with pytest.raises(ValueError, match="'countdown' exists"):
+    with pytest.raises(ValueError, match="'countdown' is taken by a task of swift-rlvr"):
         add_task(TASK)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
-from collections import Counter, UserDict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from swift_rlvr.answers import completion_text
+from swift_rlvr.registry import Registry
 from swift_rlvr.rewards.parameters import BaseParameters, read_parameters
 from swift_rlvr.rewards.sharing import shared_grades
 
@@ -57,27 +58,6 @@ def rules_in_order(rules: Mapping[Any, str], reason: Any, detail: str = "") -> l
         Rule(name, None if number > failed else number < failed, detail if number == failed else "")
         for number, name in enumerate(rules.values())
     ]
-
-
-class Registry(UserDict[str, type["Reward"]]):
-    """Rewards by name, in the order in which they were added; a look-up may leave out the prefix ``external_``.
-
-    >>> registry = Registry(external_mine=Reward)
-    >>> registry["mine"] is registry["external_mine"], "mine" in registry, "yours" in registry, list(registry)
-    (True, True, False, ['external_mine'])
-    """
-
-    def __missing__(self, name: str) -> type[Reward]:
-        full_name = f"external_{name}"
-        if full_name not in self.data:
-            raise KeyError(name)
-        return self.data[full_name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.data or f"external_{name}" in self.data
-
-
-REWARDS = Registry()
 
 
 class Reward:
@@ -234,15 +214,29 @@ class Reward:
         )  # fmt: skip
 
 
-def add_reward(reward: type[Reward]) -> None:
-    """Add a reward class to `REWARDS` by its `name`; ValueError for a name that is taken or one of the faults below."""
-    name = reward.name
-    if not name.startswith("external_"):  # the others are ms-swift's
+def _check_reward(reward: Any) -> None:
+    """Raise ValueError for what cannot be in `REWARDS`, or could not be told from what is."""
+    if not isinstance(reward, type) or not issubclass(reward, Reward):
+        raise ValueError(f"a reward is a subclass of swift_rlvr.rewards.Reward, and {reward!r:.80} is none")
+    name = getattr(reward, "name", None)
+    if not isinstance(name, str) or not name.startswith("external_"):  # the others are ms-swift's
         raise ValueError(f"the name of a reward must begin with 'external_', and {name!r} does not")
-    if name in REWARDS:
-        raise ValueError(f"the reward name {name!r} is taken by {REWARDS[name].__name__}")
-    if reward.__name__ in {taken.__name__ for taken in REWARDS.values()}:
-        raise ValueError(f"the class name {reward.__name__!r} is taken, and two rewards would be logged as one")
     if not reward.reasons:
         raise ValueError(f"{reward.__name__} must name every reason it gives in `reasons`")
-    REWARDS[name] = reward
+    for taken, other in REWARDS.present.items():
+        if reward.__name__ == other.__name__ and name != taken:
+            owner = REWARDS.owner(taken)
+            raise ValueError(
+                f"the class name {reward.__name__!r} is taken by {taken} of {owner}, and two would be logged as one"
+            )
+
+
+REWARDS: Registry[type[Reward]] = Registry("swift_rlvr.rewards", _check_reward, prefix="external_")
+
+
+def add_reward(reward: type[Reward]) -> None:
+    """Add a reward class to `REWARDS` by its `name`; ValueError for a name that is taken, or one that cannot be used.
+
+    For a script or a plugin file; an installed package names its rewards in the entry points `swift_rlvr.rewards`.
+    """
+    REWARDS.add(reward)

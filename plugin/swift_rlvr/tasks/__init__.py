@@ -1,18 +1,28 @@
-"""The datasets that this package knows, by name. A new one: copy countdown.py and add it at the end."""
+"""The datasets by name: those of this package, and those of others, by the entry points `swift_rlvr.tasks`."""
 
+import re
+from typing import Any
+
+from swift_rlvr.registry import Registry
 from swift_rlvr.tasks import bespoke_stratos, countdown, gsm8k, mixed, numina_math_tir
 from swift_rlvr.tasks.task import RowError, Task
 
 __all__ = ["TASKS", "RowError", "Task", "add_task"]
 
-TASKS: dict[str, Task] = {}
+
+def _check_task(task: Any) -> None:
+    if not isinstance(task, Task):
+        raise ValueError(f"a task is a swift_rlvr.tasks.Task, and {task!r:.80} is none")
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", task.name):  # ms-swift splits `--dataset` at : / and #
+        raise ValueError(f"the name of a task must be of lower-case letters, digits and _, and {task.name!r} is not")
+
+
+TASKS: Registry[Task] = Registry("swift_rlvr.tasks", _check_task)
 
 
 def add_task(task: Task) -> None:
-    """Enter `task` in TASKS; a name that is taken raises ValueError."""
-    if task.name in TASKS:
-        raise ValueError(f"a task named {task.name!r} exists; choose another name (taken: {', '.join(TASKS)})")
-    TASKS[task.name] = task
+    """Add a task to `TASKS` by its `name`; ValueError for a name that is taken, or one that cannot be used."""
+    TASKS.add(task)
 
 
 # gsm8k_one_shot comes before gsm8k, which has the same ids: in ms-swift a look-up by id finds the last.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from swift_rlvr.math_answers import Reason, Verdict, grade_all, why_unreadable
-from swift_rlvr.rewards.base import Columns, Explanation, Grade, Reward, Row, rules_in_order
+from swift_rlvr.rewards.base import Columns, Example, Explanation, Grade, Reward, Row, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
 
 RULES = {  # in the order in which they are checked
@@ -35,6 +35,11 @@ class AccuracyReward(Reward):
     name = "external_accuracy"
     columns = ("solution",)
     reasons = tuple(map(str, Reason))
+    examples = (
+        Example("<think>A half.</think><answer>0.5</answer>", {"solution": r"So it is $\boxed{\frac{1}{2}}$."}, 1.0),
+        Example("<think>A half.</think><answer>0.6</answer>", {"solution": r"So it is $\boxed{\frac{1}{2}}$."}, 0.0),
+        Example("<think>A half.</think><answer>0.5</answer>", {"solution": "$$"}, None),
+    )
 
     @dataclass(frozen=True)
     class Parameters(BaseParameters):

@@ -27,6 +27,14 @@ class Grade(NamedTuple):
     reason: str  # one of the reward's `reasons`
 
 
+class Example(NamedTuple):
+    """A completion of a row, and what it earns with the default parameters."""
+
+    completion: str
+    row: Row
+    reward: float | None
+
+
 class Rule(NamedTuple):
     """One rule that a reward checks, for people who ask why."""
 
@@ -64,8 +72,8 @@ class Reward:
     """A reward that ms-swift and TRL can call: ``reward(completions, **columns) -> list[float | None]``.
 
     A subclass has a `name` in the registry, the dataset `columns` it needs, those it uses where they are present
-    (`optional_columns`), every reason it gives (`reasons`), and one of `grade`, `explain_text` and `grade_batch` (where
-    many are cheaper than one by one), from which the others follow.
+    (`optional_columns`), every reason it gives (`reasons`), `examples` for `swift-rlvr check`, and one of `grade`,
+    `explain_text` and `grade_batch` (where many are cheaper than one by one), from which the others follow.
 
     `text` is the completion's text, or None where it has none. `row` holds the values of all columns and optional
     columns by name, None for an optional one that is absent. None of the three may raise because of what a policy
@@ -87,6 +95,7 @@ class Reward:
     optional_columns: tuple[str, ...] = ()
     columns_elsewhere: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # by column, its names in datasets of others
     reasons: tuple[str, ...] = ()
+    examples: ClassVar[tuple[Example, ...]] = ()  # the best, one that earns less and, with a gold, one not graded
     zero_is_best: ClassVar[bool] = False  # it only punishes, so a batch of zeros is no cause for concern
     shapes: ClassVar[bool] = False  # it is about length, format or style, and not about the outcome; see `gate`
     runs_code: bool = False  # it runs code that the policy wrote; only where people ask for it

@@ -3,7 +3,7 @@
 import math
 
 from swift_rlvr.answers import after_think, last_boxed, marked_answer
-from swift_rlvr.rewards.base import Explanation, Reward, Row, Rule
+from swift_rlvr.rewards.base import Example, Explanation, Reward, Row, Rule
 
 
 def plain(answer: str) -> str:
@@ -48,6 +48,11 @@ class BoxedReward(Reward):
     name = "external_boxed"
     columns = ("solution",)
     reasons = ("correct", "wrong answer", "empty box", "no box", "no text", "bad gold")
+    examples = (
+        Example(r"\boxed{7a}", {"solution": "7 a"}, 1.0),
+        Example(r"\boxed{8}", {"solution": "7 a"}, 0.0),
+        Example(r"\boxed{7a}", {"solution": None}, None),
+    )
 
     def explain_text(self, text: str | None, row: Row) -> Explanation:
         gold, text = gold_text(row["solution"]), text or ""

@@ -9,7 +9,7 @@ from typing import Any
 from swift_rlvr import sandbox
 from swift_rlvr.answers import find_code
 from swift_rlvr.parallel import usable_cores
-from swift_rlvr.rewards.base import Columns, Explanation, Grade, Reward, Row, Rule, rules_in_order
+from swift_rlvr.rewards.base import Columns, Example, Explanation, Grade, Reward, Row, Rule, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
 from swift_rlvr.sandbox import FAILURES, PASSED, WRONG, BadTests, Limits, Outcome, read_tests
 
@@ -47,6 +47,11 @@ class CodeReward(Reward):
     reasons = (
         *(_ALL_PASSED, _SOME_FAILED, _BAD_TESTS, _NO_TEXT, _NO_CODE, _TOO_LONG),
         *(failure for failure in FAILURES if failure != WRONG),
+    )
+    examples = (
+        Example("<answer>def add(a, b): return a + b</answer>", {"tests": ["assert add(1, 2) == 3"]}, 1.0),
+        Example("<answer>def add(a, b): return a - b</answer>", {"tests": ["assert add(1, 2) == 3"]}, 0.0),
+        Example("<answer>def add(a, b): return a + b</answer>", {"tests": "assert ("}, None),
     )
 
     @dataclass(frozen=True)

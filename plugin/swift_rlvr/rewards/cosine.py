@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from swift_rlvr.rewards.base import Columns, Explanation, Grade, Reward, Row, Rule
+from swift_rlvr.rewards.base import Columns, Example, Explanation, Grade, Reward, Row, Rule
 from swift_rlvr.rewards.gate import FULL, GATES, NOT_GRADED, GateParameters, Outcome
 from swift_rlvr.rewards.parameters import parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, UNITS, completion_length
@@ -35,6 +35,11 @@ class CosineLengthReward(Reward):
 
     name = "external_cosine"
     reasons = ("right", "wrong", NOT_GRADED)
+    examples = (
+        Example("<answer>7</answer>", {"solution": "7", "response_token_ids": [5, 6]}, 0.999998),
+        Example("<answer>8</answer>", {"solution": "7", "response_token_ids": [5, 6]}, -0.499996),
+        Example("<answer>7</answer>", {"solution": None, "response_token_ids": [5, 6]}, None),
+    )
     shapes = True
 
     @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from swift_rlvr.answers import completion_text, without_end_tokens
-from swift_rlvr.rewards.base import Explanation, Row, rules_in_order
+from swift_rlvr.rewards.base import Example, Explanation, Row, rules_in_order
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
 from swift_rlvr.rewards.parameters import parameter
 
@@ -105,6 +105,10 @@ class FormatReward(ShapingReward):
     name = "external_format"
     optional_columns = ("prompts",)
     reasons = (*RULES, OK)
+    examples = (
+        Example("<think>3 + 4</think> <answer>7</answer>", {}, 1.0),
+        Example("<answer>7</answer>", {}, 0.0),
+    )
     strict: ClassVar[bool] = False
 
     @dataclass(frozen=True)
@@ -129,4 +133,8 @@ class FormatStrictReward(FormatReward):
 
     name = "external_format_strict"
     reasons = (*STRICT_RULES, OK)
+    examples = (
+        Example("<think>\n3 + 4\n</think>\n<answer>\n7\n</answer>", {}, 1.0),
+        Example("<think>3 + 4</think><answer>7</answer>", {}, 0.0),
+    )
     strict = True

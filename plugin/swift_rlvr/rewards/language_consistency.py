@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import regex
 
 from swift_rlvr.answers import reasoning
-from swift_rlvr.rewards.base import Explanation, Row, Rule
+from swift_rlvr.rewards.base import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
 from swift_rlvr.rewards.parameters import parameter
 
@@ -108,6 +108,11 @@ class LanguageConsistencyReward(ShapingReward):
     name = "external_language_consistency"
     optional_columns = ("language",)
     reasons = ("consistent", "mixed", "other language", "no words", "no text", "unknown language")
+    examples = (
+        Example("<think>First, add the numbers.</think>", {"language": "en"}, 1.0),
+        Example("<think>因为三加四等于七</think>", {"language": "en"}, 0.0),
+        Example("<think>First, add the numbers.</think>", {"language": "klingon"}, None),
+    )
 
     @dataclass(frozen=True)
     class Parameters(GateParameters):

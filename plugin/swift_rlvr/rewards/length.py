@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from swift_rlvr.rewards.base import Explanation, Row, Rule
+from swift_rlvr.rewards.base import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
 from swift_rlvr.rewards.parameters import parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, UNITS, completion_length
@@ -18,6 +18,10 @@ class LengthReward(ShapingReward):
     name = "external_length"
     optional_columns = TOKEN_COLUMNS
     reasons = ("length", "no text")
+    examples = (
+        Example("seven..", {}, 7.0),
+        Example("six...", {}, 6.0),
+    )
 
     @dataclass(frozen=True)
     class Parameters(GateParameters):

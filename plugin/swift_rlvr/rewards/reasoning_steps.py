@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from swift_rlvr.answers import reasoning
-from swift_rlvr.rewards.base import Explanation, Row, Rule
+from swift_rlvr.rewards.base import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
 from swift_rlvr.rewards.parameters import parameter
 
@@ -58,6 +58,10 @@ class ReasoningStepsReward(ShapingReward):
 
     name = "external_reasoning_steps"
     reasons = ("enough steps", "few steps", "no steps", "no text")
+    examples = (
+        Example("<think>\nFirst, add.\nNext, compare.\nFinally, check.\n</think>", {}, 1.0),
+        Example("<think>so it is</think>", {}, 0.0),
+    )
 
     @dataclass(frozen=True)
     class Parameters(GateParameters):

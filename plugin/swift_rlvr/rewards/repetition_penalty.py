@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from swift_rlvr.rewards.base import Explanation, Row, Rule
+from swift_rlvr.rewards.base import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
 from swift_rlvr.rewards.parameters import parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, token_ids
@@ -51,6 +51,10 @@ class RepetitionPenaltyReward(ShapingReward):
     optional_columns = TOKEN_COLUMNS
     zero_is_best = True
     reasons = ("no repetition", "repetition", "too short", "no text")
+    examples = (
+        Example("no three words of this text are found again in it", {}, 0.0),
+        Example("a b c a b c", {}, -0.025),
+    )
 
     @dataclass(frozen=True)
     class Parameters(GateParameters):

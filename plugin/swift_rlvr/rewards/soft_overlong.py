@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from swift_rlvr.rewards.base import Explanation, Row, Rule
+from swift_rlvr.rewards.base import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
 from swift_rlvr.rewards.parameters import parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length
@@ -25,6 +25,10 @@ class SoftOverlongReward(ShapingReward):
     optional_columns = TOKEN_COLUMNS
     zero_is_best = True
     reasons = ("within the limit", "in the cache", "beyond the limit", "no text")
+    examples = (
+        Example("short", {"response_token_ids": [1] * 10}, 0.0),
+        Example("long", {"response_token_ids": [1] * 1024}, -1.0),
+    )
 
     @dataclass(frozen=True)
     class Parameters(GateParameters):

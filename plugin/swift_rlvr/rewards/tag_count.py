@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from swift_rlvr.answers import without_end_tokens
-from swift_rlvr.rewards.base import Explanation, Row, Rule
+from swift_rlvr.rewards.base import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.format import TAGS, opens_think, with_opening
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
 from swift_rlvr.rewards.parameters import parameter
@@ -28,6 +28,11 @@ class TagCountReward(ShapingReward):
     name = "external_tag_count"
     optional_columns = ("prompts",)
     reasons = ("all tags", "repeated tag", "missing tag", "tag not on its own line", "no tags", "no text")
+    examples = (
+        Example("<think>\n3 + 4\n</think>\n<answer>\n7\n</answer>", {}, 1.0),
+        Example("<think>\n3 + 4\n</think>\n7", {}, 0.5),
+        Example("7", {}, 0.0),
+    )
 
     @dataclass(frozen=True)
     class Parameters(GateParameters):

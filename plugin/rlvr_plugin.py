@@ -7,6 +7,8 @@ entry points `swift_rlvr.rewards` and `swift_rlvr.tasks`. Only that: the rest is
 Rewards go into `orms` under the names in REWARDS; none is overwritten. `--callbacks reward_reasons held_out`: see
 swift_rlvr/training/reason_callback.py and held_out.py; ms-swift 4.0.2 and later, and 3.12: see compat.py beside them.
 
+`--multi_turn_scheduler rlvr_feedback --max_turns 2`, also for `swift rollout`: see swift_rlvr/environments/README.md.
+
 Each task in TASKS can be named in `--dataset` and `--val_dataset` as
 - `countdown:FILE`, a local .jsonl, .json, .parquet or .csv file with the task's columns,
 - `countdown`, the dataset on ModelScope, or on Hugging Face with `--use_hf true`; `gsm8k:test` its test split,
@@ -19,7 +21,7 @@ Countdown the prompt is the same as ms-swift's.
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.tasks import TASKS
-from swift_rlvr.training.compat import get_logger, orms, register_dataset, set_up_trainer
+from swift_rlvr.training.compat import get_logger, orms, register_dataset, set_up_trainer, set_up_turns
 from swift_rlvr.training.held_out import HeldOutCallback
 from swift_rlvr.training.ms_swift import TaskLoader, TaskPreprocessor, subsets
 from swift_rlvr.training.reason_callback import ReasonCallback
@@ -39,8 +41,9 @@ for name, reward in REWARDS.items():
     else:
         raise ValueError(problem)
 
-for variable in stray_variables(REWARDS):
-    logger.warning(f"{variable} is set, and no reward here has a name that it begins with: {', '.join(REWARDS)}")
+names = [*REWARDS, *set_up_turns()]
+for variable in stray_variables(names):
+    logger.warning(f"{variable} is set, and no reward here has a name that it begins with: {', '.join(names)}")
 
 set_up_trainer(REWARDS, {"reward_reasons": ReasonCallback, "held_out": HeldOutCallback})
 

@@ -39,9 +39,9 @@ class Step(NamedTuple):
 class FeedbackEnvironment:
     """Up to `turns` tries at one row. Its reward is the last try's, times `discount` for every turn before that.
 
-    It needs no torch and no trainer; swift_rlvr.training has the adapters to ms-swift. A reward below zero is not
-    discounted, so that no policy gains by being wrong once more. What earlier answers said, and what an answer says about
-    feedback and turns, does not count: each is judged alone.
+    It needs no torch and no trainer; swift_rlvr.training.multi_turn adapts it to ms-swift. A reward below zero is not
+    discounted, so that no policy gains by being wrong once more. What earlier answers said, and what an answer says
+    about feedback and turns, does not count: each is judged alone. `steps` holds what has happened since `reset`.
 
     Args:
         reward: any reward of this package.
@@ -66,21 +66,20 @@ class FeedbackEnvironment:
             raise InputError(f"must be from 0 to 1, got {discount}: later answers are not to earn more", "discount")
         self.reward, self.turns, self.discount = reward, turns, discount
         self.row: dict[str, Any] = {}
-        self.last: Step | None = None
+        self.steps: list[Step] = []
 
     def reset(self, row: Mapping[str, Any]) -> None:
         """Begin a conversation about a row: its columns, among them those that the reward needs."""
-        self.row, self.last = dict(row), None
+        self.row, self.steps = dict(row), []
 
     def step(self, completion: object) -> Step:
         """Judge the policy's next answer. After the end it changes nothing: the last step is returned again."""
-        if self.last is None or not self.last.done:
-            self.last = self.judge(self.row, completion, 1 if self.last is None else self.last.turn + 1)
-        return self.last
+        if not self.steps or not self.steps[-1].done:
+            self.steps.append(self._judge(completion, len(self.steps) + 1))
+        return self.steps[-1]
 
-    def judge(self, row: Mapping[str, Any], completion: object, turn: int) -> Step:
-        """What follows an answer to `row` on this turn; keeps nothing."""
-        explanation = self.reward.explain(completion, row)
+    def _judge(self, completion: object, turn: int) -> Step:
+        explanation = self.reward.explain(completion, self.row)
         right = all(rule.passed is not False for rule in explanation.rules)
         outcome = explanation.reward
         if outcome is not None and not right and turn < self.turns:

@@ -8,7 +8,7 @@ from swift_rlvr.countdown import Reason, Verdict, grade_all, read_gold, verify
 from swift_rlvr.countdown.arithmetic import parse
 from swift_rlvr.countdown.notation import to_plain
 from swift_rlvr.countdown.verifier import MAX_CHARS, check_notation
-from swift_rlvr.rewards.base import Columns, Explanation, Grade, Reward, Row, rules_in_order
+from swift_rlvr.rewards.base import Columns, Example, Explanation, Grade, Reward, Row, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
 
 RULES = {  # in the order in which `verify` checks them
@@ -44,6 +44,11 @@ class CountdownReward(Reward):
     name = "external_countdown"
     columns = ("nums", "target")
     reasons = tuple(map(str, Reason))
+    examples = (
+        Example("<think>1 + 2 = 3.</think><answer>1 + 2 + 3 = 6</answer>", {"nums": [1, 2, 3], "target": 6}, 1.0),
+        Example("<think>1 + 2 = 3.</think><answer>1 + 2 * 3 = 6</answer>", {"nums": [1, 2, 3], "target": 6}, 0.0),
+        Example("<think>1 + 2 = 3.</think><answer>1 + 2 + 3 = 6</answer>", {"nums": [1, None], "target": 6}, None),
+    )
     shows_details = True  # numbers of the prompt and of the answer
 
     @dataclass(frozen=True)
@@ -76,12 +81,12 @@ def _wrong_numbers(verdict: Verdict, nums: object, target: object) -> str:
     if parsed is None:
         return ""
     shape, numbers = parsed
-    used = Counter(max((numbers[side] for side in shape.sides), key=len))  # the side that the verdict is about
-    given = Counter(gold[0])
+    longest = max((numbers[side] for side in shape.sides), key=len)  # which the verdict is about
+    used, given = Counter(longest), Counter(gold[0])
     if verdict.reason is Reason.MISSING_NUMBER:
-        wrong = (given - used).elements()
+        wrong = list((given - used).elements())
     elif verdict.reason is Reason.EXTRA_NUMBER:
-        wrong = iter(used.keys() - given.keys())
+        wrong = list(used.keys() - given.keys())
     else:
-        wrong = iter((used - given).keys())
+        wrong = list(used - given)
     return ", ".join(map(str, sorted(wrong)))

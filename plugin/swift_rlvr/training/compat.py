@@ -50,6 +50,7 @@ __all__ = [
     "orms",
     "register_dataset",
     "set_up_trainer",
+    "set_up_turns",
 ]
 
 
@@ -64,6 +65,19 @@ def register_dataset(loader: type[DatasetLoader], **fields: Any) -> None:
     _register_dataset(DatasetMeta(**fields))
     # Before 4.6 an index of the datasets' ids that was made earlier would go on without this one.
     vars(sys.modules[DatasetSyntax.__module__])["_dataset_meta_mapping"] = None
+
+
+def set_up_turns() -> list[str]:
+    """Register what trains on several turns, where ms-swift has the hooks for it, and return its rewards' names."""
+    if V3:
+        return []
+    from swift.rollout.multi_turn import MultiTurnScheduler
+
+    if not hasattr(MultiTurnScheduler, "on_turn_end"):
+        return []
+    from swift_rlvr.training.multi_turn import register
+
+    return register()
 
 
 def set_up_trainer(rewards: Mapping[str, type], callbacks: Mapping[str, type[TrainerCallback]]) -> None:

@@ -41,11 +41,11 @@ for name, reward in REWARDS.items():
     else:
         raise ValueError(problem)
 
-names = [*REWARDS, *set_up_turns()]
-for variable in stray_variables(names):
-    logger.warning(f"{variable} is set, and no reward here has a name that it begins with: {', '.join(names)}")
+for variable in stray_variables(REWARDS):
+    logger.warning(f"{variable} is set, and no reward here has a name that it begins with: {', '.join(REWARDS)}")
 
 set_up_trainer(REWARDS, {"reward_reasons": ReasonCallback, "held_out": HeldOutCallback})
+set_up_turns()
 
 for task in TASKS.values():
     try:

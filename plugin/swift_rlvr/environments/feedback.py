@@ -78,15 +78,26 @@ class FeedbackEnvironment:
             self.steps.append(self._judge(completion, len(self.steps) + 1))
         return self.steps[-1]
 
+    def end(self) -> Step:
+        """End the conversation after the last answer, which the trainer cut off for example; RuntimeError before one."""
+        if not self.steps:
+            raise RuntimeError("the conversation has no answer yet")
+        last = self.steps[-1]
+        if not last.done:
+            self.steps[-1] = last._replace(feedback=None, done=True, reward=self._discounted(last.outcome, last.turn))
+        return self.steps[-1]
+
     def _judge(self, completion: object, turn: int) -> Step:
         explanation = self.reward.explain(completion, self.row)
+        outcome, reason = explanation.reward, explanation.reason
         right = all(rule.passed is not False for rule in explanation.rules)
-        outcome = explanation.reward
-        if outcome is not None and not right and turn < self.turns:
-            feedback = feedback_text(explanation, bool(getattr(self.reward, "shows_details", False)))
-            return Step(feedback, 0.0, False, turn, explanation.reason, outcome)
-        reward = outcome * self.discount ** (turn - 1) if outcome is not None and outcome > 0 else outcome
-        return Step(None, reward, True, turn, explanation.reason, outcome)
+        if outcome is None or right or turn >= self.turns:
+            return Step(None, self._discounted(outcome, turn), True, turn, reason, outcome)
+        feedback = feedback_text(explanation, bool(getattr(self.reward, "shows_details", False)))
+        return Step(feedback, 0.0, False, turn, reason, outcome)
+
+    def _discounted(self, outcome: float | None, turn: int) -> float | None:
+        return outcome * self.discount ** (turn - 1) if outcome is not None and outcome > 0 else outcome
 
 
 def feedback_text(explanation: Explanation, with_detail: bool) -> str:

@@ -67,17 +67,16 @@ def register_dataset(loader: type[DatasetLoader], **fields: Any) -> None:
     vars(sys.modules[DatasetSyntax.__module__])["_dataset_meta_mapping"] = None
 
 
-def set_up_turns() -> list[str]:
-    """Register what trains on several turns, where ms-swift has the hooks for it, and return its rewards' names."""
+def set_up_turns() -> None:
+    """Register the scheduler of several turns where ms-swift has the hooks that it needs, as 4.6 has."""
     if V3:
-        return []
+        return
     from swift.rollout.multi_turn import MultiTurnScheduler
 
-    if not hasattr(MultiTurnScheduler, "on_turn_end"):
-        return []
-    from swift_rlvr.training.multi_turn import register
+    if hasattr(MultiTurnScheduler, "on_turn_end"):
+        from swift_rlvr.training.multi_turn import register
 
-    return register()
+        register()
 
 
 def set_up_trainer(rewards: Mapping[str, type], callbacks: Mapping[str, type[TrainerCallback]]) -> None:

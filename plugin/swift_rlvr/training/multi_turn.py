@@ -1,31 +1,28 @@
-"""Several turns in ms-swift's GRPO: the scheduler `rlvr_feedback` and the reward `external_turn_discount`.
+"""Several turns in ms-swift's GRPO: the scheduler `rlvr_feedback`.
 
     swift rollout --external_plugins plugin/rlvr_plugin.py --multi_turn_scheduler rlvr_feedback --max_turns 2 ...
-    swift rlhf --external_plugins plugin/rlvr_plugin.py --multi_turn_scheduler rlvr_feedback --max_turns 2 \
-        --reward_funcs external_countdown external_turn_discount ...
+    swift rlhf --external_plugins plugin/rlvr_plugin.py --multi_turn_scheduler rlvr_feedback --max_turns 2 ...
 
-`swift-rlvr train` gives the server these flags when the recipe has them. The rewards judge the last turn, as ms-swift
-calls them with its text. swift_rlvr/environments/README.md is the page about it.
+`swift-rlvr train` gives the server these flags when the recipe has them. ms-swift calls the rewards with the last turn's
+text. swift_rlvr/environments/README.md is the page about it.
 """
 
 import asyncio
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from swift.rollout.multi_turn import MultiTurnScheduler, multi_turns
 
 from swift_rlvr.environments import FeedbackEnvironment, judging_reward
 from swift_rlvr.errors import InputError
-from swift_rlvr.rewards import Grade, Reward
-from swift_rlvr.rewards.base import Row
+from swift_rlvr.rewards import Reward
 from swift_rlvr.rewards.build import build_rewards, missing_column
-from swift_rlvr.rewards.parameters import BaseParameters, parameter
-from swift_rlvr.training.compat import orms
 
 SCHEDULER = "rlvr_feedback"
-REWARD = "SWIFT_RLVR_FEEDBACK_REWARD"  # variable: the reward that says what is wrong; by default that of the row's task
+# Variables of the process that the scheduler runs in:
+REWARD = "SWIFT_RLVR_FEEDBACK_REWARD"  # the reward that says what is wrong; by default that of the row's task
+DISCOUNT = "SWIFT_RLVR_FEEDBACK_DISCOUNT"  # what a right answer is worth one turn later; 1 by default
 
 
 class FeedbackScheduler(MultiTurnScheduler):
@@ -39,13 +36,16 @@ class FeedbackScheduler(MultiTurnScheduler):
         super().__init__(infer_engine, max_turns, **kwargs)
         if not max_turns:
             raise InputError(f"is needed with --multi_turn_scheduler {SCHEDULER}, such as 2", "max_turns")
-        self._turns = max_turns
+        self._turns, self._discount = max_turns, _discount()
+        # On a server ms-swift passes this flag on where it is set; the trainer has the server's.
+        if self._discount != 1 and infer_engine is not None and not kwargs.get("use_gym_env"):
+            raise InputError("has an effect with --use_gym_env true only, which makes it a reward", DISCOUNT)
         self._rewards: dict[Any, Reward] = {}  # by task
         self._conversations: dict[str, FeedbackEnvironment] = {}
 
     async def on_trajectory_start(self, requests: list[Any]) -> None:
         for request in requests:
-            environment = FeedbackEnvironment(self._reward(request.data_dict), self._turns)
+            environment = FeedbackEnvironment(self._reward(request.data_dict), self._turns, self._discount)
             environment.reset(request.data_dict)
             self._conversations[request.uuid] = environment
 
@@ -53,11 +53,13 @@ class FeedbackScheduler(MultiTurnScheduler):
         environment = self._conversations[infer_request.uuid]
         # A verifier may take seconds, and the other conversations go on.
         judged = await asyncio.to_thread(environment.step, response_choice.message.content)
-        done = judged.done or response_choice.finish_reason == "length"
-        if done:
+        if response_choice.finish_reason == "length":
+            judged = environment.end()
+        if judged.done:
             del self._conversations[infer_request.uuid]
         reasons = [step.reason for step in environment.steps]
-        return {"done": done, "rollout_infos": {"turn_reasons": reasons, "outcome": judged.outcome}}
+        # total_reward: what --use_gym_env makes a reward, and must be a number.
+        return {"done": judged.done, "rollout_infos": {"turn_reasons": reasons, "total_reward": judged.reward or 0.0}}
 
     def step(self, infer_request: Any, response_choice: Any, current_turn: int) -> dict[str, Any]:
         feedback = self._conversations[infer_request.uuid].steps[-1].feedback
@@ -83,46 +85,16 @@ class FeedbackScheduler(MultiTurnScheduler):
         return reward
 
 
-class TurnDiscount(Reward):
-    """What a right answer loses for coming late: outcome * (factor ** (turn - 1) - 1), 0 for all others.
-
-    Beside the verifier's reward it makes that outcome * factor ** (turn - 1), and the verifier's mean stays the share
-    of right answers. It never makes a wrong answer better than another, or a late one better than an early one.
-
-    >>> late = {"num_turns": 2, "outcome": 1.0}
-    >>> TurnDiscount(factor=0.75)(["7", "7"], rollout_infos=[late, {"num_turns": 1, "outcome": 1.0}])
-    [-0.25, 0.0]
-    """
-
-    name = "external_turn_discount"
-    columns = ("rollout_infos",)
-    reasons = ("first turn", "later turn", "not right", "not graded")
-    shapes = True
-    zero_is_best = True
-
-    @dataclass(frozen=True)
-    class Parameters(BaseParameters):
-        factor: float = parameter(0.9, "what a right answer is worth one turn later, from 0 to 1", at_least=0)
-
-        def __post_init__(self) -> None:
-            self.require(self.factor <= 1, "factor", "from 0 to 1")
-
-    def grade(self, text: str | None, row: Row) -> Grade:
-        infos = row["rollout_infos"] or {}
-        if "outcome" not in infos:
-            raise InputError(f"needs --multi_turn_scheduler {SCHEDULER}, on the rollout server too", self.name)
-        turn, outcome = infos["num_turns"], infos["outcome"]
-        if outcome is None:
-            return Grade(None, "not graded")
-        if outcome <= 0:
-            return Grade(0.0, "not right")
-        return Grade(outcome * (self.parameters.factor ** (turn - 1) - 1), "later turn" if turn > 1 else "first turn")
+def _discount() -> float:
+    text = os.environ.get(DISCOUNT, "1")
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"must be a number from 0 to 1, got {text!r}", DISCOUNT) from None
 
 
-def register() -> list[str]:
-    """Make both known to ms-swift, and return the reward's name; ValueError for a name that is taken."""
-    for name, registry, entry in ((SCHEDULER, multi_turns, FeedbackScheduler), (TurnDiscount.name, orms, TurnDiscount)):
-        if name in registry:
-            raise ValueError(f"{name} is registered already: load this plugin once")
-        registry[name] = entry
-    return [TurnDiscount.name]
+def register() -> None:
+    """Make the scheduler known to ms-swift; ValueError where the name is taken."""
+    if SCHEDULER in multi_turns:
+        raise ValueError(f"the scheduler {SCHEDULER} is registered already: load this plugin once")
+    multi_turns[SCHEDULER] = FeedbackScheduler

@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
+from functools import partial
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
@@ -67,6 +68,49 @@ def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], work
     finally:
         for worker in started:
             worker.end()
+
+
+def map_within(
+    function: Callable[[Item], Result], items: Iterable[Item], seconds: float, start: Callable[[], Any]
+) -> Iterator[tuple[Item, Result | Exception]]:
+    """Yield each item with function(item), in order, from one process that is ended where an item takes too long.
+
+    In place of a result there is a TimeoutError, a BrokenProcessPool where the process ended, or what the function
+    raised; the next item then gets a new process. `start` is called in each process first and may take any time.
+    Function, items, results and `start` are pickled. An item is read when the one before it has its result.
+    """
+    worker: _Worker | None = None
+    try:
+        for item in items:
+            if worker is None:
+                worker = _Worker(partial(_started, start, function))
+                with worker.connection() as pipe:
+                    pipe.send(())
+                    _, error = pipe.recv()
+                if error is not None:
+                    raise error
+            result: Result | Exception
+            try:
+                with worker.connection() as pipe:
+                    pipe.send((item,))
+                    if not pipe.poll(seconds):
+                        raise TimeoutError(f"no end within {seconds:g} s")
+                    answer, error = pipe.recv()
+                result = answer if error is None else error
+            except (TimeoutError, BrokenProcessPool) as error:
+                worker.end()
+                worker, result = None, error
+            yield item, result
+    finally:
+        if worker is not None:
+            worker.end()
+
+
+def _started(start: Callable[[], Any], function: Callable[[Item], Result], items: tuple[Item, ...]) -> Result | None:
+    if not items:
+        start()
+        return None
+    return function(*items)
 
 
 class _Worker:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperCommand, TyperOption
 
-from swift_rlvr.cli import chat, countdown, dataset, doctor, evaluate, launch, probe, report, rewards, train
+from swift_rlvr.cli import chat, check, countdown, dataset, doctor, evaluate, launch, probe, report, rewards, train
 from swift_rlvr.errors import InputError
 
 
@@ -65,6 +65,7 @@ for group, name, command in (
     (app, "report", report.report),
     (app, "chat", chat.chat),
     (app, "plugin", plugin),
+    (app, "check", check.check),
 ):
     group.command(name, cls=Command)(command)
 app.command("train", cls=Command, context_settings=train.CONTEXT)(train.train)

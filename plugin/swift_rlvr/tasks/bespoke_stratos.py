@@ -85,4 +85,11 @@ TASK = Task(
     ms_dataset_id="bespokelabs/Bespoke-Stratos-17k",
     hf_dataset_id="bespokelabs/Bespoke-Stratos-17k",
     max_unusable=0.5,
+    examples=tuple(
+        {"conversations": [{"from": "user", "value": question}, {"from": "assistant", "value": answer}]}
+        for question, answer in (
+            ("What is the sum of the first 40 odd integers?", r"It is $40^2 = \boxed{1600}$."),
+            ("What is the area of a square with side 3?", r"So \boxed{9}."),
+        )
+    ),
 )

@@ -137,6 +137,7 @@ TASK = Task(
     prompt=PROMPT,
     reward_columns=("nums", "target"),
     rewards=("external_countdown", "external_format"),
+    examples=({"nums": [3, 5, 7], "target": 22}, {"nums": [19, 36, 55, 7], "target": 65}),
     ms_dataset_id="zouxuhong/Countdown-Tasks-3to4",
     hf_dataset_id="Jiayi-Pan/Countdown-Tasks-3to4",
 )

@@ -90,6 +90,13 @@ TASK = Task(
     ms_dataset_id="modelscope/gsm8k",
     hf_dataset_id="openai/gsm8k",
     layout=LAYOUT,
+    examples=(
+        {
+            "question": "A box holds 6 eggs. How many eggs are in 4 boxes?",
+            "answer": "Each box holds 6 eggs, so 4 boxes hold 4*6 = <<4*6=24>>24 eggs.\n#### 24",
+        },
+        {"question": "Tom has 1,000 pins and buys 200. How many has he?", "answer": "1000+200 = 1200\n#### 1,200"},
+    ),
     subset="main",
     splits=("train", "test"),
 )

@@ -92,5 +92,9 @@ TASK = Task(
     prompt="\n".join(part.system + part.prompt for part in PARTS.values()),
     reward_columns=(),
     rewards=(),
+    examples=(
+        {"task": "countdown", **countdown.TASK.examples[0]},
+        {"task": "gsm8k", **gsm8k.TASK.examples[0]},
+    ),
     part=part_of,
 )

@@ -57,4 +57,8 @@ TASK = Task(
     ms_dataset_id="AI-MO/NuminaMath-TIR",
     hf_dataset_id="AI-MO/NuminaMath-TIR",
     splits=("train", "test"),
+    examples=(
+        {"problem": "How many integers from 1 to 60 are divisible by 4 or by 6?", "solution": r"It is $\boxed{20}$."},
+        {"problem": "Solve $x^2 = 2$.", "solution": r"So $\boxed{\sqrt{2}}$ and $\boxed{-\sqrt{2}}$."},
+    ),
 )

@@ -1,0 +1,83 @@
+"""What every reward and every task promises to the trainers that call it: the rules behind `swift-rlvr check`.
+
+The tests of this package, and those of a package that `swift-rlvr new` wrote, go through the same rules with
+`check_reward` and `check_task`. The command runs them in a process that can be ended (`check_registered`), since a
+reward may hang.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from swift_rlvr.data.contract.rewards import HOSTILE_RULES, REWARD_RULES
+from swift_rlvr.data.contract.tasks import TASK_RULES
+from swift_rlvr.parallel import map_within
+from swift_rlvr.rewards import REWARDS, Reward
+from swift_rlvr.tasks import TASKS, Task
+from swift_rlvr.tasks.task import Row
+
+RULES: dict[str, dict[str, Callable[[Any], Iterator[str]]]] = {"reward": REWARD_RULES, "task": TASK_RULES}
+
+
+class Finding(NamedTuple):
+    """A rule that does not hold, and why."""
+
+    rule: str
+    problem: str
+
+
+class Subject(NamedTuple):
+    """A registered reward or task, by its full name."""
+
+    kind: str  # "reward" or "task"
+    name: str
+
+
+def check_reward(reward: type[Reward]) -> list[Finding]:
+    """The rules of a reward class that do not hold, with what it does instead."""
+    return [Finding(name, problem) for name, rule in REWARD_RULES.items() for problem in _problems(rule, reward)]
+
+
+def check_task(task: Task, rows: Sequence[Row] | None = None) -> list[Finding]:
+    """The rules of a task that do not hold for its examples, or for these raw rows."""
+    task = task if rows is None else replace(task, examples=tuple(rows))
+    return [Finding(name, problem) for name, rule in TASK_RULES.items() for problem in _problems(rule, task)]
+
+
+def check_registered(subjects: Sequence[Subject], seconds: float) -> dict[Subject, list[Finding]]:
+    """The rules of registered rewards and tasks that do not hold, each tried in a process that can be ended.
+
+    A rule that takes longer than `seconds` does not hold; where that is a hostile text, the further ones are left out.
+    """
+    findings: dict[Subject, list[Finding]] = {subject: [] for subject in subjects}
+    hung: set[Subject] = set()
+    pairs = [(subject, rule) for subject in subjects for rule in RULES[subject.kind]]
+    due = (pair for pair in pairs if pair[0] not in hung or pair[1] not in HOSTILE_RULES)
+    for (subject, rule), result in map_within(_run_rule, due, seconds, start=_load):
+        if isinstance(result, TimeoutError) and rule in HOSTILE_RULES:
+            hung.add(subject)
+        problems = [str(result)] if isinstance(result, Exception) else result
+        findings[subject] += [Finding(rule, problem) for problem in problems]
+    return findings
+
+
+def _load() -> None:
+    """Complete the registries, which the parent has done and warned about; standard output is the parent's."""
+    logging.getLogger("swift_rlvr.registry").disabled = True
+    os.dup2(2, 1)
+    len(REWARDS), len(TASKS)
+
+
+def _run_rule(pair: tuple[Subject, str]) -> list[str]:
+    (kind, name), rule = pair
+    item: Any = REWARDS[name] if kind == "reward" else TASKS[name]
+    return list(_problems(RULES[kind][rule], item))
+
+
+def _problems(rule: Callable[[Any], Iterator[str]], item: Any) -> Iterator[str]:
+    try:
+        yield from rule(item)
+    except Exception as error:  # of other people's code
+        yield f"raises {type(error).__name__}: {error}"

@@ -1,0 +1,291 @@
+"""The rules for a reward class: each gives the problems that it finds, in plain words."""
+
+import copy
+import doctest
+import io
+import math
+import pickle
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stdout
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Any
+
+from swift_rlvr.parallel import map_in_order
+from swift_rlvr.rewards import Example, Grade, Reward
+from swift_rlvr.rewards.parameters import BaseParameters
+from swift_rlvr.tasks.task import Row, shown
+
+LONGEST_REASON = 40
+HUGE = 1_000_000
+HOSTILE: tuple[Any, ...] = (  # what a policy may write, in either shape and in none
+    "",
+    None,
+    3,
+    [],
+    {},
+    [None],
+    [{}],
+    [{"role": "assistant", "content": None}],
+    "\0\ud800\u200b",
+    "</answer></think><answer>",
+    "<answer>nan</answer>",
+    "<answer>9**9**9**9</answer>",
+    "<answer>{}</answer>",
+    "<answer>[[1, 2], {3: 4}]</answer>",
+    "(" * HUGE,
+    "<answer>" + "(" * HUGE + "</answer>",
+    "<answer>" + "[" * HUGE + "</answer>",
+    "<answer>" * (HUGE // 8),
+    "<answer>" + "9" * HUGE + "</answer>",
+    "<answer>" + "1+" * (HUGE // 2) + "1</answer>",
+    "<answer>" + "\\frac{" * (HUGE // 6) + "</answer>",
+    "<answer>" + "９" * HUGE + "</answer>",
+    "<answer>" + " a" * (HUGE // 2) + "</answer>",
+)
+CODE = "__import__('pathlib').Path({!r}).touch()"  # what leaves a trace if it is run
+JUNK = (None, "", "no such value", -1, float("nan"))  # in place of a column's value
+Problems = Iterator[str]
+
+
+def _built(cls: type[Reward]) -> Problems:
+    for reward in (cls(), cls(args=object())):  # TRL: any callable with a name; ms-swift: cls(args=args)
+        if reward.__name__ != cls.__name__:
+            yield f"its __name__ is {reward.__name__!r}, and ms-swift logs it as {cls.__name__!r}"
+    if not isinstance(pickle.loads(pickle.dumps(cls(args=lambda: None))), cls):
+        yield "a pickled one is of another class"
+
+
+def _declared(cls: type[Reward]) -> Problems:
+    if not re.fullmatch(r"external_[a-z][a-z0-9_]*", cls.name):
+        yield f"its name must be external_ and lower-case letters, digits and _, and is {cls.name!r}"
+    if not isinstance(cls.reasons, tuple) or len(set(cls.reasons)) < len(cls.reasons):
+        yield "`reasons` must be a tuple of different texts"
+    for reason in cls.reasons:
+        if not isinstance(reason, str) or not 0 < len(reason) <= LONGEST_REASON:
+            yield f"a reason must be a text of at most {LONGEST_REASON} characters, got {reason!r:.80}"
+    frozen = is_dataclass(cls.Parameters) and cls.Parameters.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    if not frozen or not issubclass(cls.Parameters, BaseParameters):
+        yield "`Parameters` must be a frozen dataclass that derives from BaseParameters"
+
+
+def _documented(cls: type[Reward]) -> Problems:
+    text, scope = vars(cls).get("__doc__") or "", dict(vars(sys.modules[cls.__module__]))
+    test = doctest.DocTestParser().get_doctest(text, scope, str(cls.name), None, 0)
+    if not test.examples:
+        yield "its docstring has no example (>>>)"
+    output = io.StringIO()
+    with redirect_stdout(io.StringIO()):
+        doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=output.write, clear_globs=False)
+    if output.getvalue():
+        yield f"the example in its docstring fails: {' '.join(output.getvalue().split())}"
+
+
+def _exemplified(cls: type[Reward]) -> Problems:
+    values = [example.reward for example in cls.examples]
+    earned = {value for value in values if value is not None}
+    if len(earned) < 2:
+        yield "`examples` must have a completion that earns the most and one that earns less"
+    if cls().columns and None not in values:
+        yield "`examples` must have a row that cannot be graded, with reward None"
+    for number, (example, grade) in enumerate(zip(cls.examples, _grades_of(cls()), strict=True), start=1):
+        if not _same(grade.reward, example.reward):
+            yield f"example {number} earns {grade.reward} ({grade.reason}), and should earn {example.reward}"
+        if grade.reason not in cls.reasons:
+            yield f"example {number} gives the reason {grade.reason!r}, which is not one of `reasons`"
+
+
+def _columns(cls: type[Reward]) -> Problems:
+    reward, best = cls(), _best(cls)
+    columns = _listed([best.row])
+    for name in reward.columns:
+        if name not in columns:
+            yield f"the examples have no column {name!r}"
+            return
+        others = {other: values for other, values in columns.items() if other != name}
+        if repr(name) not in _refusal(reward, [best.completion], others):
+            yield f"a missing column {name!r} must raise a ValueError that names it"
+        if repr(name) not in _refusal(reward, [best.completion] * 2, _listed([best.row] * 2) | {name: columns[name]}):
+            yield f"a column {name!r} of another length must raise a ValueError that names it"
+    before = copy.deepcopy(columns)
+    extra = {"trainer_state": object(), "finish_reason": [None], "other": ["x"]}
+    (value,) = reward([best.completion], **columns, **extra)
+    if not _same(value, best.reward):
+        yield "it must ignore the columns that it does not declare"
+    if columns != before:
+        yield "it changes the columns, which other rewards read as well"
+
+
+def _shapes(cls: type[Reward]) -> Problems:
+    reward, completions, columns = _batch(cls)
+    expected = reward(completions, **columns)
+    messages = [[{"role": "assistant", "content": text}] for text in completions]
+    parts = [[{"role": "assistant", "content": [{"type": "text", "text": text}]}] for text in completions]
+    for shape, batch in (("messages", messages), ("messages of parts", parts)):
+        if reward(batch, **columns) != expected:
+            yield f"completions as {shape}, which TRL passes, get other rewards than the same texts"
+    if any(value is not None and type(value) is not float for value in expected):
+        yield f"a reward must be a float or None, got {expected!r:.80}"
+
+
+def _batches(cls: type[Reward]) -> Problems:
+    examples = [*cls.examples, *reversed(cls.examples)]
+    reward, completions, columns = _batch(cls, examples)
+    together = reward.grades(completions, **columns)
+    if len(together) != len(examples):
+        yield f"it gives {len(together)} rewards for {len(examples)} completions"
+    alone = [cls().grades([each.completion], **_listed([each.row]))[0] for each in examples]
+    for example, one, other in zip(examples, alone, together, strict=False):
+        if not _same(one.reward, other.reward) or one.reason != other.reason:
+            yield f"{shown(example.completion)} gets {one} alone, and {other} among others"
+            return
+    if reward.grades([], **{name: [] for name in columns}) != []:
+        yield "no completions must give no rewards"
+
+
+def _explained(cls: type[Reward]) -> Problems:
+    reward, best = cls(), _best(cls)
+    for completion, row in [(each.completion, each.row) for each in cls.examples] + [("", best.row), (None, best.row)]:
+        explanation = reward.explain(completion, row)
+        (grade,) = reward.grades([completion], **_listed([row]))
+        if not _same(explanation.reward, grade.reward) or explanation.reason != grade.reason:
+            said = f"{explanation.reward} ({explanation.reason})"
+            yield f"`explain` says {said} of {shown(completion)}, and the reward gives {grade.reward} ({grade.reason})"
+        if not explanation.rules:
+            yield f"`explain` lists no rule for {shown(completion)}"
+
+
+def _golds(cls: type[Reward]) -> Problems:
+    reward, best = cls(), _best(cls)
+    for name in best.row:
+        for value in JUNK:
+            row = {**best.row, name: value}
+            three = [best.row, row, best.row]
+            before, grade, after = reward.grades([best.completion] * 3, **_listed(three))
+            if not (_same(before.reward, best.reward) and _same(after.reward, best.reward)):
+                yield f"a row with {value!r} in the column {name!r} changes the rewards of its neighbours"
+            if grade.reason not in reward.reasons:
+                yield f"{value!r} in the column {name!r} gives the reason {grade.reason!r}, not one of `reasons`"
+    if reward.columns:
+        (grade,) = reward.grades([best.completion], **_listed([dict.fromkeys(best.row)]))
+        if grade.reward is not None:
+            yield f"a row with empty columns must give None, not {grade.reward}"
+
+
+def _hostile(cls: type[Reward], completion: object) -> Problems:
+    reward, best = cls(), _best(cls)
+    ((value, reason),) = reward.grades([completion], **_listed([best.row]))
+    if reason not in reward.reasons:
+        yield f"{shown(completion)} gives the reason {reason!r}, which is not one of `reasons`"
+    if value is None or not math.isfinite(value):
+        yield f"{shown(completion)} earns {value}: what a policy writes must not be left ungraded"
+    elif not reward.shapes and value > min(each.reward for each in cls.examples if each.reward is not None):
+        yield f"{shown(completion)} earns {value}, more than a wrong answer"
+
+
+def _hostile_rule(completion: object) -> Callable[[type[Reward]], Problems]:
+    return lambda cls: _hostile(cls, completion)
+
+
+def _runs_nothing(cls: type[Reward]) -> Problems:
+    if cls.runs_code:
+        return
+    reward, best = cls(), _best(cls)
+    with tempfile.TemporaryDirectory() as folder:
+        trace = Path(folder) / "trace"
+        code = CODE.format(str(trace))
+        for text in (code, f"<answer>{code}</answer>", f"<answer>1 + {code}</answer>", rf"\boxed{{{code}}}"):
+            reward.grades([text], **_listed([best.row]))
+            if trace.exists():
+                yield f"it runs what the completion says: {shown(text)}"
+                return
+
+
+def _repeatable(cls: type[Reward]) -> Problems:
+    reward, completions, columns = _batch(cls, [*cls.examples] * 10)
+    first = reward.grades(completions, **columns)
+    if reward.grades(completions, **columns) != first:
+        yield "the same completions get other rewards the second time"
+    if pickle.loads(pickle.dumps(reward)).grades(completions, **columns) != first:
+        yield "a pickled reward gives other rewards"
+    with ThreadPoolExecutor(4) as pool:
+        if any(each != first for each in pool.map(lambda _: reward.grades(completions, **columns), range(4))):
+            yield "in threads it gives other rewards"
+    for elsewhere in map_in_order(_grades_elsewhere, [(reward, completions, columns)], workers=2):
+        if elsewhere != first:
+            yield "in another process it gives other rewards"
+
+
+def _routed(cls: type[Reward]) -> Problems:
+    reward, best = cls(tasks=("mine", "ours")), _best(cls)
+    columns = _listed([best.row] * 4)
+    values = reward([best.completion] * 4, **columns, task=["mine", "theirs", None, "ours"])
+    expected = [best.reward, None, best.reward, best.reward]
+    if len(values) != 4 or not all(_same(a, b) for a, b in zip(values, expected, strict=True)):
+        yield "rows of another task must give None, and all others what they give without the column `task`"
+
+
+HOSTILE_RULES: dict[str, Callable[[type[Reward]], Problems]] = {
+    f"hostile text {number} of {len(HOSTILE)} is graded and earns nothing": _hostile_rule(completion)
+    for number, completion in enumerate(HOSTILE, start=1)
+}
+REWARD_RULES: dict[str, Callable[[type[Reward]], Problems]] = {
+    "it can be built as the trainers build it, and pickled": _built,
+    "its name, reasons and parameters are declared": _declared,
+    "its docstring has an example that runs": _documented,
+    "its examples earn what they say, for reasons that are declared": _exemplified,
+    "it needs its columns, ignores others and changes none": _columns,
+    "both shapes of completions earn the same": _shapes,
+    "a batch is graded as its completions one by one": _batches,
+    "its explanations agree with its rewards": _explained,
+    "a row without a gold that can be read is not graded, and raises nothing": _golds,
+    "the same completion earns the same: again, pickled, in threads, in another process": _repeatable,
+    "rows of other tasks are passed over": _routed,
+    "it runs nothing that a completion says": _runs_nothing,
+    **HOSTILE_RULES,
+}
+
+
+def _best(cls: type[Reward]) -> Example:
+    graded = [example for example in cls.examples if example.reward is not None]
+    if not graded:
+        raise ValueError("there are no `examples` to try it on")
+    return max(graded, key=lambda example: example.reward or 0.0)
+
+
+def _listed(rows: Sequence[Row]) -> dict[str, list[Any]]:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _batch(cls: type[Reward], examples: Sequence[Example] | None = None) -> tuple[Reward, list[str], dict[str, list]]:
+    _best(cls)
+    examples = cls.examples if examples is None else examples
+    return cls(), [each.completion for each in examples], _listed([each.row for each in examples])
+
+
+def _grades_of(reward: Reward) -> list[Grade]:
+    return [reward.grades([each.completion], **_listed([each.row]))[0] for each in reward.examples]
+
+
+def _grades_elsewhere(batch: tuple[Reward, list[str], dict[str, list]]) -> list[Grade]:
+    reward, completions, columns = batch
+    return reward.grades(completions, **columns)
+
+
+def _refusal(reward: Reward, completions: list[str], columns: dict[str, list]) -> str:
+    try:
+        reward(completions, **columns)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _same(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return math.isclose(one, other, rel_tol=1e-4, abs_tol=1e-4)

@@ -7,6 +7,7 @@ tokenizer, the last checkpoints, and the files of `swift_rlvr.runs.folder`.
 import gc
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,17 @@ from swift_rlvr.training.arguments import Command, RunArguments, Trained, settin
 from swift_rlvr.training.held_out import HeldOut, HeldOutCallback, held_out_rows, sample_trl
 from swift_rlvr.training.reason_callback import ReasonCallback
 from swift_rlvr.training.rows import read_data
+from swift_rlvr.training.trl_environment import check_room, conversation_length, with_turns
 
 
 @dataclass(kw_only=True)
 class TrlArguments(RunArguments):
     val_dataset: str | None = setting("Held-out rows, written as dataset; evaluated every eval_steps.")
     warmup_ratio: float = setting("Share of the steps over which the learning rate rises.", 0.0)
+    max_turns: int = setting(
+        "Tries at a task: after a wrong answer the verifier says why, and the policy answers again.", 1
+    )
+    feedback_discount: float = setting("Factor on a positive reward for every wrong answer before the right one.", 1.0)
 
 
 def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings]:
@@ -54,6 +60,14 @@ def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings]:
     check_ranges(config)
     if not 0 <= arguments.warmup_ratio < 1:
         raise InputError(f"must be at least 0 and less than 1, got {arguments.warmup_ratio}", "warmup_ratio")
+    if arguments.max_turns < 1:
+        raise InputError(f"must be at least 1, got {arguments.max_turns}", "max_turns")
+    if not 0 <= arguments.feedback_discount <= 1:
+        raise InputError(f"must be from 0 to 1, got {arguments.feedback_discount}", "feedback_discount")
+    if arguments.max_turns == 1 and arguments.feedback_discount != 1:
+        raise InputError("has no effect with one turn", "feedback_discount")
+    if arguments.max_turns > 1 and config.use_vllm and config.vllm_mode != "colocate":
+        raise InputError(f"must be colocate with several turns, got {config.vllm_mode}", "vllm_mode")
     if arguments.warmup_ratio:
         config.warmup_steps = arguments.warmup_ratio  # transformers takes a number below 1 as a share
     return arguments, config, evaluation
@@ -79,7 +93,8 @@ def run(command: Command, console: Console) -> Trained:
         check_same_settings(checkpoint, info)
     console.print(f"Loading {arguments.model}", style="dim", markup=False, soft_wrap=True)
     with RunLog(folder, console, stop_on_alarm=arguments.stop_on_alarm) as log:
-        trainer = build_trainer(arguments.model, config, rewards, rows, validation, log, held_out)
+        turns, discount = arguments.max_turns, arguments.feedback_discount
+        trainer = build_trainer(arguments.model, config, rewards, rows, validation, log, held_out, turns, discount)
         if trainer.is_world_process_zero():
             write_json(folder / ARGS, info)
         console.print(
@@ -103,7 +118,7 @@ def run(command: Command, console: Console) -> Trained:
 
 def build_trainer(
     model: str, config: GRPOConfig, rewards: Sequence[Reward], rows: list[dict], validation: list[dict] | None,
-    log: RunLog, held_out: HeldOut | None = None,
+    log: RunLog, held_out: HeldOut | None = None, turns: int = 1, discount: float = 1.0,
 ) -> Any:  # fmt: skip
     """TRL's GRPOTrainer with our rewards and logs; InputError where it refuses the settings."""
     tokenizer = load_tokenizer(model)
@@ -116,13 +131,20 @@ def build_trainer(
         tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
         for messages in conversations
     }
-    room = (getattr(model_config, "max_position_embeddings", None) or 0) - config.max_completion_length
+    room = (getattr(model_config, "max_position_embeddings", None) or 0) - conversation_length(
+        turns, config.max_completion_length
+    )
     # A token is at least one byte: only texts that could be too long are counted.
     long = [text for text in texts if len(text.encode()) > room] or [max(texts, key=len)]
     prompts = tokenizer(long, add_special_tokens=False)["input_ids"]
-    check_length("max_completion_length", config.max_completion_length, prompts, model_config)
+    trainer_class: Any = recording_trainer(config.use_vllm)
+    if turns > 1:
+        check_room(turns, config.max_completion_length, prompts, model_config)
+        trainer_class = partial(with_turns(trainer_class), turns=turns, discount=discount)
+    else:
+        check_length("max_completion_length", config.max_completion_length, prompts, model_config)
     try:
-        trainer = recording_trainer(config.use_vllm)(
+        trainer = trainer_class(
             model, list(rewards), config, train_dataset=rows, eval_dataset=validation, processing_class=tokenizer
         )
     except (OSError, ValueError) as error:

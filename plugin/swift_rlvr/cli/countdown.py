@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from swift_rlvr.countdown.settings import OPERATORS, PRESET_HELP, PRESETS
 from swift_rlvr.countdown.splits import SPLITS
 from swift_rlvr.errors import InputError
+from swift_rlvr.jsonl import write_jsonl
 
 Preset = Enum("Preset", [(name, name) for name in PRESETS], type=str)  # type: ignore[misc]
 Split = Enum("Split", [(name, name) for name in SPLITS], type=str)  # type: ignore[misc]
@@ -23,6 +24,9 @@ def make(
     preset: Annotated[Preset, typer.Option(help=PRESET_HELP)],
     split: Annotated[Split, typer.Option(help="No task is in two of them, whatever the settings and the seeds.")],
     rows: Annotated[int | None, typer.Option(min=1, help="How many; 24 and tiny: all there are, unless given.")] = None,
+    levels: Annotated[
+        bool, typer.Option("--levels", help="--rows of each level of the preset, easy to hard, with a column level.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Same seed, same rows.")] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Processes; the file is the same for any number.")] = 1,
     solution: Annotated[bool, typer.Option("--solution", help="Add an expression that solves it.")] = False,
@@ -53,6 +57,11 @@ def make(
     }
     others = {"operators": operators, "negative": negative, "fractions": fractions, "largest": largest}
     changes |= {name: value for name, value in others.items() if value is not None}
+    if levels:
+        if changes or solution or solutions or difficulty:
+            raise InputError("gives the rows their settings, and goes with --rows and --seed only", field="levels")
+        _make_levels(out, preset.value, split.value, rows, seed)
+        return
     if number is not None:
         changes["tiles"] = None  # drawn evenly from the range instead
     try:
@@ -76,6 +85,23 @@ def make(
         except IndexError as error:
             raise InputError(f"is too large: {error}", field="rows") from error
     console.print(f"{written} tasks written to {out}", soft_wrap=True)
+
+
+def _make_levels(out: Path, preset: str, split: str, rows: int | None, seed: int) -> None:
+    from swift_rlvr.countdown.levels import LEVELS, level_tasks
+
+    if preset not in LEVELS:
+        raise InputError(f"are there for the presets {' and '.join(LEVELS)}, not for {preset}", field="levels")
+    if rows is None:
+        raise InputError("is needed with --levels: how many of each level", field="rows")
+    if out.suffix != ".jsonl":
+        raise InputError(f"must end in .jsonl, got {out}", field="out")
+    try:
+        tasks = list(level_tasks(LEVELS[preset], split, seed, rows))
+    except IndexError as error:
+        raise InputError(f"is too large: {error}", field="rows") from error
+    write_jsonl(out, tasks)
+    Console().print(f"{len(tasks)} tasks of {len(LEVELS[preset])} levels written to {out}", soft_wrap=True)
 
 
 def solve(

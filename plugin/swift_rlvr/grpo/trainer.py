@@ -23,6 +23,7 @@ from swift_rlvr.grpo.samplers import TransformersSampler, VLLMSampler
 from swift_rlvr.grpo.settings import GRPOSettings, check_enough_rows
 from swift_rlvr.jsonl import write_json
 from swift_rlvr.models import check_length, end_token_ids
+from swift_rlvr.runs.curriculum import Curriculum, verifier
 from swift_rlvr.runs.folder import ARGS, check_same_settings, checkpoints, diverged, link_best
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.reasons import collected_reasons, only_shaping
@@ -42,6 +43,7 @@ class GRPOTrainer:
         folder: for checkpoints and logs. info: what goes into args.json beside the settings.
         held_out: rows to evaluate the policy on, a `swift_rlvr.training.held_out.HeldOut`; the best checkpoint by them
             is kept. stop_on_alarm: end the run at the first warning of its log.
+        curriculum: draws the rows of each step, by their level; without one, all come in a new order in each epoch.
     InputError where the settings do not fit the rows, the rewards or the model.
     """
 
@@ -49,10 +51,11 @@ class GRPOTrainer:
         self, model: Any, tokenizer: Any, rewards: Sequence[Callable], rows: Sequence[Mapping[str, Any]],
         settings: GRPOSettings, folder: str | Path, *, reference: Any = None, info: Mapping[str, Any] | None = None,
         console: Console | None = None, held_out: Any = None, stop_on_alarm: bool = False,
+        curriculum: Curriculum | None = None,
     ):  # fmt: skip
         self.model, self.tokenizer, self.rewards, self.rows = model, tokenizer, rewards, rows
         self.folder, self.console = Path(folder), console or Console(highlight=False)
-        self.held_out, self.stop_on_alarm = held_out, stop_on_alarm
+        self.held_out, self.stop_on_alarm, self.curriculum = held_out, stop_on_alarm, curriculum
         conversations = held_out.conversations if held_out else []
         if settings.bf16 is None:
             on_gpu = next(model.parameters()).device.type == "cuda"
@@ -176,6 +179,8 @@ class GRPOTrainer:
         ended = [completion[-1] in self.ends for completion in completions]
         metrics = batch_summary(rewards, groups, by_name, list(map(len, completions)), ended)
         shaping = only_shaping(self.rewards, scores.T.tolist(), self.weights.tolist(), settings.num_generations)
+        if self.curriculum:
+            metrics |= self.curriculum.record(numbers, scores[:, verifier(self.rewards)].tolist())
         return batch, table, {**metrics, **shaping, **times}
 
     def update(self, batch: Batch) -> dict[str, float]:
@@ -199,11 +204,15 @@ class GRPOTrainer:
         return {**metrics, "grad_norm": norm, "learning_rate": rate, "epoch": epoch, **times}
 
     def _next_rows(self) -> list[int]:
-        """The rows of the next step: a new order in each epoch, which depends on the seed and the epoch only."""
+        """The rows of the next step: a new order in each epoch, which depends on the seed and the epoch only, or those
+        that the curriculum draws.
+        """
         places = [divmod(place, len(self.rows)) for place in range(self.seen, self.seen + self.per_step)]
+        self.seen += self.per_step
+        if self.curriculum:
+            return self.curriculum.draw(self.per_step)
         seeds = {epoch: torch.Generator().manual_seed(self.settings.seed + epoch) for epoch, _ in places}
         orders = {epoch: torch.randperm(len(self.rows), generator=seed).tolist() for epoch, seed in seeds.items()}
-        self.seen += self.per_step
         return [orders[epoch][place] for epoch, place in places]
 
     def _score(self, texts: list[str], completions: list[list[int]], rows: list[Mapping[str, Any]]) -> torch.Tensor:
@@ -225,6 +234,8 @@ class GRPOTrainer:
         check_enough_rows(len(self.rows), settings.batch_size, settings.num_generations)
         if not self.rewards:
             raise InputError("must hold at least one reward", "reward_funcs")
+        if self.curriculum:
+            verifier(self.rewards)
         if weights and len(weights) != len(self.rewards):
             raise InputError(
                 f"must be one for each of {len(self.rewards)} rewards, got {len(weights)}", "reward_weights"
@@ -249,6 +260,8 @@ class GRPOTrainer:
                  "sampler": self.generator.get_state(), "step": self.step, "seen": self.seen}  # fmt: skip
         if self.held_out:
             state["held_out"] = self.held_out.schedule.state()
+        if self.curriculum:
+            state["curriculum"] = self.curriculum.state()
         torch.save(state, part / STATE)
         part.rename(path)
         best = self.held_out.schedule.best_step if self.held_out else None
@@ -274,6 +287,8 @@ class GRPOTrainer:
         self.step, self.seen = state["step"], state["seen"]
         if self.held_out and "held_out" in state:
             self.held_out.schedule.load(state["held_out"])
+        if self.curriculum:
+            self.curriculum.load(state["curriculum"])
 
 
 def without_dropout(model: Any) -> None:

@@ -8,18 +8,14 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.runs.statistics import by_task, pass_at_k, powers_of_two
+from swift_rlvr.runs.variables import PREFIX, from_environment, setting
 
-PREFIX, STOP_ON_ALARM = "SWIFT_RLVR_", "SWIFT_RLVR_STOP_ON_ALARM"
-
-
-def setting(default: Any, help: str) -> Any:
-    return field(default=default, metadata={"help": help})
+STOP_ON_ALARM = f"{PREFIX}STOP_ON_ALARM"
 
 
 @dataclass(frozen=True)
@@ -47,31 +43,7 @@ class HeldOutSettings:
         >>> HeldOutSettings.from_environment({"SWIFT_RLVR_HELD_OUT_ROWS": "100"}).held_out_rows
         100
         """
-        environ = os.environ if environ is None else environ
-        types: dict[str, tuple[str, Any]] = {
-            PREFIX + each.name.upper(): (each.name, str if each.default is None else type(each.default))
-            for each in fields(cls)
-        }
-        values: dict[str, Any] = {}
-        for variable, text in environ.items():
-            if not variable.startswith(f"{PREFIX}HELD_OUT_") or not text:
-                continue
-            if variable not in types:
-                nearest = get_close_matches(variable, types, 1)
-                hint = f"; the nearest is {nearest[0]}" if nearest else ""
-                raise InputError(f"is no variable of the held-out evaluation, which has {', '.join(types)}{hint}",
-                                 variable)  # fmt: skip
-            name, kind = types[variable]
-            try:
-                values[name] = kind(text)
-            except ValueError:
-                raise InputError(
-                    f"must be {'a whole' if kind is int else 'a'} number, got {text!r}", variable
-                ) from None
-        try:
-            return cls(**values)
-        except InputError as error:
-            raise InputError(error.problem, PREFIX + str(error.field).upper()) from error
+        return from_environment(cls, "HELD_OUT_", "held-out evaluation", environ)
 
 
 def stop_on_alarm(environ: Mapping[str, str] | None = None) -> bool:

@@ -31,8 +31,9 @@ from swift_rlvr.data.grading import Completion, grade_samples
 from swift_rlvr.data.sources import parse_source
 from swift_rlvr.errors import InputError
 from swift_rlvr.runs.folder import link_best
-from swift_rlvr.runs.held_out import PREFIX, HeldOutSettings, Schedule, Verdict, figures
+from swift_rlvr.runs.held_out import HeldOutSettings, Schedule, Verdict, figures
 from swift_rlvr.runs.log import RunLog
+from swift_rlvr.runs.variables import PREFIX
 from swift_rlvr.tasks.task import with_system
 from swift_rlvr.training.arguments import RunArguments
 

@@ -10,6 +10,7 @@ from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import missing_column
 from swift_rlvr.rewards.parameters import stray_variables
+from swift_rlvr.runs.curriculum import COLUMN as LEVEL
 from swift_rlvr.tasks.row_check import allowed_share, check_rows
 from swift_rlvr.tasks.task import with_system
 from swift_rlvr.training.arguments import RunArguments
@@ -58,7 +59,7 @@ def read_data(
 def reward_columns(field: str, source: Source, rewards: Sequence[Reward], rows: Sequence[dict]) -> list[str]:
     """The columns that the rewards take; InputError where a row lacks one, or no verifying reward grades any row.
 
-    The others are dropped: TRL gives some names, such as `images`, a meaning of its own.
+    The others, but the level, are dropped: TRL gives some names, such as `images`, a meaning of its own.
     """
     for number, row in enumerate(rows, start=1):
         for reward in rewards:
@@ -78,5 +79,5 @@ def reward_columns(field: str, source: Source, rewards: Sequence[Reward], rows: 
             f"{', '.join(reward.name for reward in verifying)} do not: choose others, or set their parameter tasks",
             "reward_funcs",
         )
-    used = {column for reward in rewards for column in (*reward.columns, *reward.optional_columns, "task")}
+    used = {column for reward in rewards for column in (*reward.columns, *reward.optional_columns, "task", LEVEL)}
     return sorted(column for column in used if column not in FROM_TRAINER and any(column in row for row in rows))

@@ -9,6 +9,7 @@ from transformers import AutoModelForCausalLM
 from swift_rlvr.grpo import GRPOSettings, GRPOTrainer
 from swift_rlvr.models import load_pretrained, load_tokenizer
 from swift_rlvr.rewards.build import build_rewards
+from swift_rlvr.runs.curriculum import CurriculumSettings, curriculum_of
 from swift_rlvr.runs.folder import checkpoint_to_resume
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.training.arguments import Command, RunArguments, Trained, setting
@@ -29,11 +30,15 @@ def run(command: Command, console: Console) -> Trained:
         InputError: settings, files, models or rewards that cannot be used; before anything is trained.
         DivergedError: the loss is no longer finite.
     """
-    arguments, settings, evaluation = command.parse((ScratchArguments, GRPOSettings, HeldOutSettings))
+    arguments, settings, evaluation, drawing = command.parse(
+        (ScratchArguments, GRPOSettings, HeldOutSettings, CurriculumSettings)
+    )
     checkpoint = checkpoint_to_resume(arguments.output_dir, arguments.resume_from_checkpoint)
     rewards = build_rewards(arguments.reward_funcs, arguments.set or [])
     prompts, system = read_data(arguments, rewards, console)
     held_out = held_out_rows(arguments, evaluation, prompts, console)
+    info = {**arguments.as_json(system, rewards), **asdict(evaluation), **drawing.as_json()}
+    curriculum = curriculum_of(prompts, drawing, settings.seed)
     tokenizer = load_tokenizer(arguments.model)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     with console.status(f"Loading {arguments.model}"):
@@ -44,8 +49,7 @@ def run(command: Command, console: Console) -> Trained:
     rows = [{"messages": row["prompt"], **row} for row in prompts]
     trainer = GRPOTrainer(
         model, tokenizer, rewards, rows, settings, arguments.output_dir, reference=reference,
-        info={**arguments.as_json(system, rewards), **asdict(evaluation)}, console=console, held_out=held_out,
-        stop_on_alarm=arguments.stop_on_alarm,
+        info=info, console=console, held_out=held_out, stop_on_alarm=arguments.stop_on_alarm, curriculum=curriculum,
     )  # fmt: skip
     console.print(
         f"{len(rows):,} rows, {trainer.max_steps:,} updates with {settings.batch_size} completions in groups of "

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hangs import done_within
 from paths import PLUGIN
-from swift_rlvr.parallel import map_in_order, usable_cores
+from swift_rlvr.parallel import map_in_order, map_within, usable_cores
 
 
 def slow_when_even(number: int) -> tuple[int, int]:
@@ -52,6 +52,29 @@ def test_results_come_in_order_and_items_are_read_only_as_they_are_needed(worker
 def test_no_items_and_items_that_are_false(workers):
     assert list(map_in_order(str, [], workers)) == []
     assert list(map_in_order(str, [None, 0, "", False], workers)) == ["None", "0", "", "False"]
+
+
+def ends_or_raises(number: int) -> int:
+    if number == 0:
+        os._exit(7)
+    return 6 // (number - 1)
+
+
+def test_within_a_time_what_ends_the_process_or_raises_is_a_result_and_the_rest_goes_on():
+    results = list(map_within(ends_or_raises, [3, 0, 1, 4], 600, start=os.getpid))
+    assert [item for item, _ in results] == [3, 0, 1, 4]
+    (_, three), (_, ended), (_, raised), (_, two) = results
+    assert (three, two) == (3, 2) and isinstance(ended, BrokenProcessPool) and isinstance(raised, ZeroDivisionError)
+    assert "exit code 7" in str(ended)
+
+
+def test_what_takes_longer_than_its_time_is_ended():
+    results = list(map_within(time.sleep, [3600, 3601], 0.5, start=os.getpid))
+    assert [(item, str(error)) for item, error in results] == [
+        (3600, "no end within 0.5 s"),
+        (3601, "no end within 0.5 s"),
+    ]
+    assert all(isinstance(error, TimeoutError) for _, error in results)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

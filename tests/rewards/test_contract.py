@@ -1,236 +1,78 @@
-"""What every reward in the registry promises to the trainers that call it."""
+"""What every reward in the registry promises to the trainers that call it: the rules of `swift_rlvr.data.contract`.
 
-import math
-import multiprocessing
-import pickle
-from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+What of it the base class does for all rewards, in its own words, is here.
+"""
 
 import pytest
+from swift_rlvr.data.contract import check_reward
+from swift_rlvr.data.contract.rewards import HOSTILE
 from swift_rlvr.rewards import REWARDS, Reward, add_reward
 
-HUGE = 1_000_000
+PAYS_FOR_LENGTH = {"external_length", "external_repetition_penalty", "external_soft_overlong"}
 
 
-class Case(NamedTuple):
-    """What a reward's contract is tested with."""
-
-    columns: dict
-    """The columns of one row, the gold among them."""
-    good: str
-    """A completion that earns the most with them."""
-    most: float
-    bad: str
-    """One that earns less."""
-    less: float
-    bad_columns: dict = {}
-    """Columns with a gold that cannot be read; empty where there is no gold."""
-    worst: float = 0.0
-    """What garbage earns at most, where that is not what `bad` earns."""
-
-
-THOUGHT = (
-    "<think>\nFirst, add the numbers.\nNext, compare them.\nFinally, check the sum.\n</think>\n<answer>\n%s\n</answer>"
-)
-CASES = {
-    "external_countdown": Case(
-        {"nums": [1, 2, 3], "target": 6}, THOUGHT % "1 + 2 + 3 = 6", 1.0, THOUGHT % "1 + 2 * 3 = 6", 0.0,
-        {"nums": [1, None], "target": 6},
-    ),
-    "external_accuracy": Case(
-        {"solution": r"So it is $\boxed{\frac{1}{2}}$."}, THOUGHT % "0.5", 1.0, THOUGHT % "0.6", 0.0, {"solution": "$$"}
-    ),
-    "external_code": Case(
-        {"tests": ["assert add(1, 2) == 3"]}, "<answer>def add(a, b): return a + b</answer>", 1.0,
-        "<answer>def add(a, b): return a - b</answer>", 0.0, {"tests": "assert ("},
-    ),
-    "external_cosine": Case(
-        {"solution": "7", "response_token_ids": [5, 6]}, THOUGHT % "7", 0.8 + 0.1 * (1 + math.cos(math.pi * 0.002)),
-        THOUGHT % "8", -0.1 - 0.2 * (1 + math.cos(math.pi * 0.002)), {"solution": None, "response_token_ids": [5, 6]},
-    ),
-    "external_format": Case({}, THOUGHT % "7", 1.0, "<answer>7</answer>", 0.0),
-    "external_format_strict": Case({}, THOUGHT % "7", 1.0, "<think>a</think><answer>7</answer>", 0.0),
-    "external_tag_count": Case({}, THOUGHT % "7", 1.0, "7", 0.0),
-    "external_boxed": Case({"solution": "7 a"}, r"\boxed{7a}", 1.0, r"\boxed{8}", 0.0, {"solution": None}),
-    "external_reasoning_steps": Case({}, THOUGHT % "7", 1.0, "<think>so it is</think>", 0.0),
-    "external_language_consistency": Case(
-        {"language": "en"}, THOUGHT % "7", 1.0, "<think>因为三加四等于七</think>", 0.0, {"language": "klingon"}
-    ),
-    "external_repetition_penalty": Case(
-        {}, "no three words of this text are found again in it", 0.0, "a b c " * 2, -0.1 * (1 - 3 / 4), {}, 0.0
-    ),
-    "external_length": Case({}, "seven..", 7.0, "six...", 6.0, {}, 2.0 * HUGE),
-    "external_soft_overlong": Case({"response_token_ids": [1] * 10}, "short", 0.0, "x" * 1024, -1.0, {}, 0.0),
-}  # fmt: skip
-GARBAGE = [
-    "",
-    None,
-    3,
-    [],
-    {},
-    [None],
-    [{}],
-    [{"role": "assistant", "content": None}],
-    "\0\ud800\u200b",
-    "</answer></think><answer>",
-    "(" * HUGE,
-    "<answer>" + "(" * HUGE + "</answer>",
-    "<answer>" * (HUGE // 8),
-    "<answer>" + "9" * HUGE + "</answer>",
-    "<answer>" + "1+" * (HUGE // 2) + "1</answer>",
-    "<answer>" + "\\frac{" * (HUGE // 6) + "</answer>",
-    "<answer>" + "９" * HUGE + "</answer>",
-]
+def listed(row: dict, count: int = 1) -> dict:
+    return {name: [value] * count for name, value in row.items()}
 
 
 @pytest.fixture(params=list(REWARDS))
 def case(request):
-    return REWARDS[request.param](), CASES[request.param]
+    """A reward, and the example of its class that earns the most."""
+    cls = REWARDS[request.param]
+    return cls(), max((each for each in cls.examples if each.reward is not None), key=lambda each: each.reward)
 
 
-def repeat(columns: dict, count: int) -> dict:
-    return {name: [value] * count for name, value in columns.items()}
+@pytest.mark.parametrize("name", list(REWARDS))
+def test_every_rule_holds(name):
+    assert check_reward(REWARDS[name]) == []
 
 
-def rows(case: Case, completions: list) -> dict:
-    """Columns for the completions. Token ids belong to a completion: `bad` has one for each of its characters."""
-    columns = repeat(case.columns, len(completions))
-    if "response_token_ids" in columns and case.less == -1.0:
-        columns["response_token_ids"] = [
-            list(range(len(text))) if text == case.bad else case.columns["response_token_ids"] for text in completions
-        ]
-    return columns
+@pytest.mark.parametrize("name", [name for name, reward in REWARDS.items() if reward.shapes])
+def test_hostile_texts_earn_nothing_for_their_form_either(name):
+    """The rules ask it of rewards for the outcome; these could be for anything."""
+    if name in PAYS_FOR_LENGTH:
+        return
+    reward = REWARDS[name]()
+    least = min(each.reward for each in reward.examples if each.reward is not None)
+    row = listed(reward.examples[0].row, len(HOSTILE))
+    assert max(reward(HOSTILE, **row)) <= max(least, 0.0)
 
 
-def test_every_reward_has_a_case():
-    assert set(CASES) == set(REWARDS)
-
-
-def test_order_and_length_are_kept(case):
-    reward, case = case
-    completions = [case.good, case.bad, case.bad, case.good]
-    assert reward(completions, **rows(case, completions)) == pytest.approx([case.most, case.less, case.less, case.most])
-    assert reward([], **repeat(case.columns, 0)) == []
-    assert all(type(value) is float for value in reward(completions, **rows(case, completions)))
-    assert case.most > case.less
-
-
-def test_both_completion_shapes(case):
-    reward, case = case
-    expected = reward([case.good, case.bad], **rows(case, [case.good, case.bad]))
-    messages = [[{"role": "assistant", "content": text}] for text in (case.good, case.bad)]
-    assert reward(messages, **rows(case, [case.good, case.bad])) == expected
-    parts = [{"role": "assistant", "content": [{"type": "text", "text": case.good}]}]
-    assert reward([parts, case.bad], **rows(case, [case.good, case.bad])) == expected
-
-
-@pytest.mark.parametrize("case", [name for name, case in CASES.items() if case.bad_columns], indirect=True)
-def test_bad_gold_is_none_and_does_not_touch_its_neighbours(case):
-    reward, case = case
-    columns = {name: [case.columns[name], case.bad_columns[name], case.columns[name]] for name in case.columns}
-    assert reward([case.good, case.good, case.bad], **columns) == pytest.approx([case.most, None, case.less])
-    if reward.columns:
-        assert reward([case.good], **repeat(dict.fromkeys(case.columns), 1)) == [None]
-
-
-def test_a_missing_column_is_named(case):
-    reward, case = case
+def test_the_message_about_a_missing_column_lists_those_present(case):
+    reward, best = case
     for name in reward.columns:
-        others = {other: [value] for other, value in case.columns.items() if other != name}
+        others = {other: value for other, value in listed(best.row).items() if other != name}
         with pytest.raises(ValueError, match=f"{type(reward).__name__} needs the dataset column '{name}'") as error:
-            reward([case.good], **others, other=["x"])
+            reward([best.completion], **others, other=["x"])
         assert all(repr(present) in str(error.value) for present in [*others, "other"])
         with pytest.raises(ValueError, match="columns present are none"):
-            reward([case.good])
-
-
-def test_a_column_of_another_length_is_refused(case):
-    reward, case = case
-    for name, value in case.columns.items():
-        with pytest.raises(ValueError, match=f"column '{name}' .* holds 1 for 2 completions"):
-            reward([case.good, case.good], **repeat(case.columns, 2) | {name: [value]})
+            reward([best.completion])
 
 
 @pytest.mark.parametrize("value", ["42", b"42", {"a": 1}, 42], ids=repr)
 def test_what_is_no_list_is_refused(case, value):
-    reward, case = case
+    reward, best = case
     for name in reward.columns:
         with pytest.raises(ValueError, match=f"{type(reward).__name__}: '{name}' must be a list of one value per"):
-            reward([case.good], **repeat(case.columns, 1) | {name: value})
+            reward([best.completion], **listed(best.row) | {name: value})
     with pytest.raises(ValueError, match="'completions' must be a list"):
-        reward(value, **repeat(case.columns, 2))
+        reward(value, **listed(best.row, 2))
     with pytest.raises(ValueError, match="'task' must be a list"):
-        type(reward)(tasks="mine")([case.good], **repeat(case.columns, 1), task=value)
+        type(reward)(tasks="mine")([best.completion], **listed(best.row), task=value)
 
 
-def test_other_columns_are_ignored(case):
-    reward, case = case
-    extra = {"answer": ["x"], "trainer_state": object(), "finish_reason": [None], "prompts": None, "task": [None]}
-    assert reward([case.good], **repeat(case.columns, 1), **extra) == pytest.approx([case.most])
-
-
-def test_rows_of_another_task_are_not_graded(case):
-    reward, case = case
-    reward = type(reward)(tasks=("mine", "ours"))
-    completions = [case.bad, case.good, case.good, case.bad]
-    graded = reward(completions, **rows(case, completions), task=["mine", "theirs", None, "ours"])
-    assert graded == pytest.approx([case.less, None, case.most, case.less])
-    if reward.columns:  # a row of another task need not have the columns filled
-        empty = repeat(dict.fromkeys(case.columns), 1)
-        assert reward.grades([case.good], **empty, task=["theirs"]) == [(None, "other task")]
-
-
-def test_what_a_model_writes_never_raises_and_never_pays(case):
-    reward, case = case
-    columns = repeat(case.columns, len(GARBAGE))
-    for value in reward(GARBAGE, **columns):
-        assert value is not None and value <= max(case.less, case.worst)
-
-
-def test_every_reason_is_one_of_its_reasons(case):
-    reward, case = case
-    grades = reward.grades(GARBAGE, **repeat(case.columns, len(GARBAGE)))
-    grades += reward.grades([case.good, case.bad], **rows(case, [case.good, case.bad]))
-    assert {grade.reason for grade in grades} <= set(reward.reasons)
-    assert all(0 < len(reason) <= 40 for reason in reward.reasons)
-
-
-def test_the_explanation_agrees_with_the_reward(case):
-    reward, case = case
-    for text in (case.good, case.bad, "", "<answer>", None):
-        columns = rows(case, [text])
-        explanation = reward.explain(text, {name: value for name, (value,) in columns.items()})
-        assert [(explanation.reward, explanation.reason)] == reward.grades([text], **columns)
-        assert explanation.rules
-    row = {**case.columns, "task": "theirs"}
-    assert type(reward)(tasks=("mine",)).explain(case.good, row).reason == "other task"
-
-
-def test_built_as_the_trainers_build_it(case):
-    """ms-swift: cls(args=args). TRL: any callable with a __name__."""
-    reward = case[0]
-    assert type(reward)(args=object()).__name__ == type(reward).__name__
-    pickle.dumps(type(reward)(args=lambda: None))  # training arguments do not pickle, and are not kept
-
-
-def test_same_again_pickled_in_threads_and_in_another_process(case):
-    reward, case = case
-    completions = [case.good, case.bad] * 20
-    columns, expected = rows(case, completions), [case.most, case.less] * 20
-    first = reward(completions, **columns)
-    assert first == pytest.approx(expected)
-    assert reward(completions, **columns) == first
-    assert pickle.loads(pickle.dumps(reward))(completions, **columns) == first
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(lambda _: reward(completions, **columns), range(8))) == [first] * 8
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        assert pool.apply(reward, (completions,), columns) == first
+def test_rows_of_another_task_need_no_columns(case):
+    reward, best = case
+    reward = type(reward)(tasks=("mine",))
+    empty = listed(dict.fromkeys(best.row))
+    assert reward.grades([best.completion], **empty, task=["theirs"]) == [(None, "other task")]
+    assert reward.explain(best.completion, {"task": "theirs"}).reason == "other task"
 
 
 def test_parameters_from_the_environment_reach_every_reward(case, monkeypatch):
-    reward, case = case
+    reward, best = case
     monkeypatch.setenv(f"{reward.name.upper()}_TASKS", "mine")
-    assert type(reward)()([case.good], **repeat(case.columns, 1), task=["theirs"]) == [None]
+    assert type(reward)()([best.completion], **listed(best.row), task=["theirs"]) == [None]
     monkeypatch.setenv(f"{reward.name.upper()}_TASK", "mine")
     with pytest.raises(ValueError, match=f"{reward.name.upper()}_TASK is set, and {reward.name} has no such parameter"):
         type(reward)()

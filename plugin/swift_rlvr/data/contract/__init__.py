@@ -37,13 +37,13 @@ class Subject(NamedTuple):
 
 def check_reward(reward: type[Reward]) -> list[Finding]:
     """The rules of a reward class that do not hold, with what it does instead."""
-    return [Finding(name, problem) for name, rule in REWARD_RULES.items() for problem in _problems(rule, reward)]
+    return [Finding(name, problem) for name, rule in REWARD_RULES.items() for problem in problems_of(rule, reward)]
 
 
 def check_task(task: Task, rows: Sequence[Row] | None = None) -> list[Finding]:
     """The rules of a task that do not hold for its examples, or for these raw rows."""
     task = task if rows is None else replace(task, examples=tuple(rows))
-    return [Finding(name, problem) for name, rule in TASK_RULES.items() for problem in _problems(rule, task)]
+    return [Finding(name, problem) for name, rule in TASK_RULES.items() for problem in problems_of(rule, task)]
 
 
 def check_registered(subjects: Sequence[Subject], seconds: float) -> dict[Subject, list[Finding]]:
@@ -73,10 +73,11 @@ def _load() -> None:
 def _run_rule(pair: tuple[Subject, str]) -> list[str]:
     (kind, name), rule = pair
     item: Any = REWARDS[name] if kind == "reward" else TASKS[name]
-    return list(_problems(RULES[kind][rule], item))
+    return list(problems_of(RULES[kind][rule], item))
 
 
-def _problems(rule: Callable[[Any], Iterator[str]], item: Any) -> Iterator[str]:
+def problems_of(rule: Callable[[Any], Iterator[str]], item: Any) -> Iterator[str]:
+    """What a rule finds; that it raises is a problem too."""
     try:
         yield from rule(item)
     except Exception as error:  # of other people's code

@@ -15,13 +15,14 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
-from swift_rlvr.parallel import map_in_order
+from swift_rlvr.parallel import map_within
 from swift_rlvr.rewards import Example, Grade, Reward
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.tasks.task import Row, shown
 
 LONGEST_REASON = 40
 HUGE = 1_000_000
+ANY_TIME = 3600.0  # the rule as a whole has a limit
 HOSTILE: tuple[Any, ...] = (  # what a policy may write, in either shape and in none
     "",
     None,
@@ -215,7 +216,9 @@ def _repeatable(cls: type[Reward]) -> Problems:
     with ThreadPoolExecutor(4) as pool:
         if any(each != first for each in pool.map(lambda _: reward.grades(completions, **columns), range(4))):
             yield "in threads it gives other rewards"
-    for elsewhere in map_in_order(_grades_elsewhere, [(reward, completions, columns)], workers=2):
+    for _, elsewhere in map_within(_grades_elsewhere, [(reward, completions, columns)], ANY_TIME, start=_nothing):
+        if isinstance(elsewhere, Exception):
+            raise elsewhere
         if elsewhere != first:
             yield "in another process it gives other rewards"
 
@@ -275,6 +278,10 @@ def _grades_of(reward: Reward) -> list[Grade]:
 def _grades_elsewhere(batch: tuple[Reward, list[str], dict[str, list]]) -> list[Grade]:
     reward, completions, columns = batch
     return reward.grades(completions, **columns)
+
+
+def _nothing() -> None:
+    pass
 
 
 def _refusal(reward: Reward, completions: list[str], columns: dict[str, list]) -> str:

@@ -89,17 +89,19 @@ def map_within(
                     _, error = pipe.recv()
                 if error is not None:
                     raise error
-            result: Result | Exception
+            result: Result | Exception = TimeoutError(f"no end within {seconds:g} s")
+            ended = True
             try:
                 with worker.connection() as pipe:
                     pipe.send((item,))
-                    if not pipe.poll(seconds):
-                        raise TimeoutError(f"no end within {seconds:g} s")
-                    answer, error = pipe.recv()
-                result = answer if error is None else error
-            except (TimeoutError, BrokenProcessPool) as error:
+                    if pipe.poll(seconds):
+                        answer, error = pipe.recv()
+                        result, ended = answer if error is None else error, False
+            except BrokenProcessPool as broken:
+                result = broken
+            if ended:
                 worker.end()
-                worker, result = None, error
+                worker = None
             yield item, result
     finally:
         if worker is not None:

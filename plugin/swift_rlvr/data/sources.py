@@ -1,7 +1,8 @@
-"""Where the rows of a dataset come from: a file or a hub.
+"""Where the rows of a dataset come from: a file, a hub or a generator.
 
 A dataset is named as in ms-swift's `--dataset`: `gsm8k:FILE`, `gsm8k` or `gsm8k:test`, each with `#N` for the first N
-rows (ms-swift draws N at random). `FILE` alone is enough where its columns tell the task.
+rows (ms-swift draws N at random). `FILE` alone is enough where its columns tell the task. Rows of
+`reasoning_gym:TEXT#N` are made.
 """
 
 import re
@@ -23,7 +24,7 @@ _FILE = f"a file ending in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
 
 @dataclass(frozen=True)
 class Source:
-    """A dataset of `task`: the file `path` or, where that is None, the split `split` on a hub.
+    """A dataset of `task`: the file `path`, what the task makes of the text `made`, or the split `split` on a hub.
 
     limit: how many of the first rows to read; None for all. use_hf: the hub is Hugging Face, not ModelScope.
     """
@@ -33,9 +34,10 @@ class Source:
     split: str | None = None
     limit: int | None = None
     use_hf: bool = False
+    made: str | None = None
 
     def __str__(self) -> str:
-        where = self.path or ":".join(filter(None, [self.task.name, self.split]))
+        where = self.path or ":".join(filter(None, [self.task.name, self.made, self.split]))
         return str(where) if self.limit is None else f"{where}#{self.limit}"
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -43,7 +45,10 @@ class Source:
 
         InputError where a row cannot be read, the first one lacks a column of the task, or there is none.
         """
-        rows = _hub_rows(self) if self.path is None else file_rows(self.path)
+        if self.made is not None and self.task.make is not None:
+            rows: Iterator[tuple[int, Any]] = enumerate(self.task.make(self.made), start=1)
+        else:
+            rows = _hub_rows(self) if self.path is None else file_rows(self.path)
         number = 0
         for number, (line, row) in enumerate(islice(rows, self.limit), start=1):
             if number == 1:
@@ -89,6 +94,11 @@ def parse_source(name: str, use_hf: bool = False) -> Source:
         task = TASKS[first]
         if Path(rest).suffix in SUFFIXES:
             return Source(task, Path(rest).expanduser(), None, limit, use_hf)
+        if task.make is not None:
+            if limit is None or not rest:
+                raise InputError(f"{name}: expected {first}:FILE, or {first}:TASK#N for N rows, which are made")
+            task.make(rest)  # refuses what it cannot make
+            return Source(task, limit=limit, made=rest)
         if (task.hf_dataset_id if use_hf else task.ms_dataset_id) is None:
             raise InputError(f"{name}: {first} is on no hub, expected {first}:FILE")
         if rest and rest not in task.splits:
@@ -111,8 +121,8 @@ def guess_task(path: Path) -> Task:
     if not fitting:
         columns = ", ".join(row)
         raise InputError(f"{path}, line {line}: no task has the columns {columns}; say which, as in gsm8k:{path}")
-    # Variants of a task have the same columns; the shortest name is the plain task's.
-    return min(fitting, key=lambda task: len(task.name))
+    # Variants of a task have the same columns; the shortest name is the plain task's. Ours come before other packages'.
+    return min(fitting, key=lambda task: (task.name in TASKS.owners, len(task.name)))
 
 
 def file_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -41,6 +41,9 @@ def evaluate(
     greedy: Annotated[
         bool, typer.Option("--greedy", help="A greedy completion per task too, in a column of its own.")
     ] = False,
+    max_turns: Annotated[
+        int, typer.Option(help="More than 1: success with the verifier's feedback too, beside as many blind attempts.")
+    ] = 1,
     pass_at: PassAt = None,
     backend: Annotated[str, typer.Option(help="auto: vllm with a GPU, else transformers.")] = "auto",
     server: Server = None,
@@ -49,19 +52,18 @@ def evaluate(
 ) -> None:
     """Sample a model on held-out tasks and grade what it writes."""
     from swift_rlvr.evaluation import evaluate as evaluation
+    from swift_rlvr.evaluation import paired
     from swift_rlvr.evaluation.sampling import SamplingSettings
 
     sampling = SamplingSettings(model, samples, temperature, max_new_tokens, batch_size, seed, backend, use_hf, server)
     console = Console(highlight=False)
     ks, several = whole_numbers(pass_at, "pass_at"), whole_numbers(seeds, "seeds")
-    summary = evaluation.evaluate(sampling, data, out, console, rows, system, several, greedy, ks)
-    if greedy:
-        headings: tuple[str, ...] = ("measure", "sampled", "greedy")
-        figures = summaries.comparison_table(summaries.compare(summary, summary["greedy"]))
-    else:
-        headings = ("measure", "value")
-        figures = [row[:2] for row in summaries.comparison_table(summaries.compare(summary, summary))]
-    print_figures(console, model, headings, figures)
+    summary = evaluation.evaluate(sampling, data, out, console, rows, system, several, greedy, ks, max_turns)
+    sides = {"sampled": summary} | {name: summary[name] for name in ("turns", "greedy") if name in summary}
+    headings = ("measure", *(sides if len(sides) > 1 else ["value"]))
+    print_figures(console, model, headings, summaries.figures_table(list(sides.values())))
+    if max_turns > 1:
+        console.print(paired.beside_blind(summary["turns"]), soft_wrap=True)
     console.print(f"records and summary in {out}", markup=False, soft_wrap=True)
 
 

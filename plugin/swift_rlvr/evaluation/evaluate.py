@@ -1,7 +1,8 @@
 """How well does a model solve held-out tasks? Samples completions, grades them, writes records and a summary.
 
 `swift-rlvr evaluate MODEL --data FILE --out DIR` writes records.jsonl, one graded completion a line, and summary.json;
-with --greedy both for the greedy completions too, in the folder DIR/greedy.
+with --greedy both for the greedy completions too, in the folder DIR/greedy; with --max-turns both for the conversations
+that go on after a wrong answer with the verifier's feedback, in DIR/turns.
 """
 
 from collections.abc import Collection, Sequence
@@ -18,6 +19,7 @@ from swift_rlvr.data.sources import Source, parse_source
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.sampling import SamplingSettings, choose_backend, open_sampler, sample_all
 from swift_rlvr.evaluation.summary import check_ks, summarize
+from swift_rlvr.evaluation.turns import FEEDBACK_TOKENS, summarize_turns, take_turns
 from swift_rlvr.jsonl import write_json, write_jsonl
 from swift_rlvr.tasks.task import with_system
 
@@ -34,6 +36,7 @@ def evaluate(
     seeds: Sequence[int] = (),
     greedy: bool = False,
     ks: Collection[int] = (),
+    max_turns: int = 1,
 ) -> dict[str, Any]:
     """Run an evaluation, write its two files into the folder `out` and return the summary.
 
@@ -44,7 +47,10 @@ def evaluate(
         seeds: sample once with each of them, and count all the samples; none is `sampling.seed`.
         greedy: write one greedy completion of each task too, into out/greedy; its summary is `greedy` of the summary.
         ks: the k of pass@k, see `summarize`.
+        max_turns: with more than 1, wrong samples are continued after feedback; `turns` of the summary is theirs.
     """
+    if max_turns < 1:
+        raise InputError(f"must be at least 1, got {max_turns}", "max_turns")
     seeds = list(seeds) or [sampling.seed]
     for seed in seeds:
         replace(sampling, seed=seed)  # is it one?
@@ -61,18 +67,29 @@ def evaluate(
     used |= {"task": source.task.name, "data": data, "rows": row_limit(source, limit), "system": prompt}
     used |= {"seed": None, "seeds": seeds} if len(seeds) > 1 else {"seed": seeds[0]}
     records: list[dict[str, Any]] = []
-    with open_sampler(replace(sampling, seed=seeds[0]), conversations) as sampler:
-
-        def graded(settings: SamplingSettings) -> list[dict[str, Any]]:
-            return grade_samples(source.task, rows, sample_all(sampler, settings, len(rows), console))
-
+    talks: list[dict[str, Any]] = []
+    room = (max_turns - 1) * (sampling.max_new_tokens + FEEDBACK_TOKENS)
+    with open_sampler(replace(sampling, seed=seeds[0]), conversations, room) as sampler:
         for place, seed in enumerate(seeds):
+            settings = replace(sampling, seed=seed)
             own = {"seed": seed} if len(seeds) > 1 else {}
-            for record in graded(replace(sampling, seed=seed)):
-                records.append({**record, "sample": record["sample"] + place * sampling.samples, **own})
-        likeliest = graded(replace(sampling, samples=1, temperature=0)) if greedy else []
-    records.sort(key=lambda record: (record["index"], record["sample"]))
+            samples = sample_all(sampler, settings, len(rows), console)
+            made = [(records, grade_samples(source.task, rows, samples))]
+            if max_turns > 1:
+                again = take_turns(sampler, settings, source.task, rows, conversations, samples, max_turns, console)
+                made.append((talks, again))
+            for all_of_them, graded in made:
+                for record in graded:
+                    all_of_them.append({**record, "sample": record["sample"] + place * sampling.samples, **own})
+        if greedy:
+            settings = replace(sampling, samples=1, temperature=0)
+            likeliest = grade_samples(source.task, rows, sample_all(sampler, settings, len(rows), console))
+    for each in (records, talks):
+        each.sort(key=lambda record: (record["index"], record["sample"]))
     summary = {"settings": used, **summarize(records, ks)}
+    if max_turns > 1:
+        summary["turns"] = {"settings": used | {"max_turns": max_turns}, **summarize_turns(records, talks, max_turns)}
+        _write(Path(out) / "turns", talks, summary["turns"])
     if greedy:
         summary["greedy"] = {"settings": used | {"samples": 1, "temperature": 0}, **summarize(likeliest)}
         _write(Path(out) / "greedy", likeliest, summary["greedy"])

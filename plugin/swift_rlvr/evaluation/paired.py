@@ -9,7 +9,8 @@ import numpy as np
 from swift_rlvr.runs.statistics import bootstrap, by_task
 
 RESAMPLES = 10_000
-_NOT_THE_TASK = frozenset(("sample", "seed", "completion", "reward", "format", "reason", "tokens", "finish"))
+_NOT_THE_TASK = frozenset(("sample", "seed", "completion", "reward", "format", "reason", "tokens", "finish",
+                           "turns", "answers", "feedback"))  # fmt: skip
 
 
 def paired(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
@@ -24,13 +25,15 @@ def paired(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any
     >>> paired([record | {"index": i} for i in range(6)], [{"index": i, "reward": 1.0} for i in range(6)])["p"]
     0.03125
     """
-    sides = [_success(records) for records in (before, after)]
-    if _tasks(before) != _tasks(after):
-        return None
-    shared = sorted(sides[0].keys() & sides[1].keys())
+    return paired_shares(_success(before), _success(after)) if _tasks(before) == _tasks(after) else None
+
+
+def paired_shares(before: Mapping[int, float], after: Mapping[int, float]) -> dict[str, Any] | None:
+    """The same for the success of each task by its index; None where no task is in both."""
+    shared = sorted(before.keys() & after.keys())
     if not shared:
         return None
-    differences = np.array([sides[1][index] - sides[0][index] for index in shared])
+    differences = np.array([after[index] - before[index] for index in shared])
     return {
         "tasks": len(shared),
         "better": int((differences > 0).sum()),
@@ -79,4 +82,16 @@ def in_words(result: Mapping[str, Any]) -> str:
         f"Success differs by {result['difference']:+.3f} ({low:+.3f} to {high:+.3f}) on {result['tasks']:,} tasks: "
         f"{result['better']:,} better, {result['worse']:,} worse, {p}. "
         + ("That is a difference." if clear else "That may be chance.")
+    )
+
+
+def beside_blind(turns: Mapping[str, Any]) -> str:
+    """What feedback is worth, for people. turns: as `swift_rlvr.evaluation.turns.summarize_turns` makes it."""
+    count = turns["max_turns"]
+    if turns["paired"] is None:
+        return f"Beside {count} blind attempts: that needs at least {count} samples of a task."
+    low, high = turns["blind_interval"]
+    return (
+        f"{count} blind attempts succeed with {turns['blind']:.3f} ({low:.3f} to {high:.3f}), {count} turns with "
+        f"{turns['success']:.3f}, {turns['mean_turns']:.2f} of them used. {in_words(turns['paired'])}"
     )

@@ -108,6 +108,9 @@ class Sampler(Protocol):
 
     at_once: int
 
+    def ask(self, conversations: Sequence[Messages]) -> None:
+        """Have these conversations in place of those; InputError where the context is too short for one."""
+
     def sample(
         self, places: Sequence[int], settings: SamplingSettings, advance: Advance | None = None
     ) -> list[list[Completion]]:
@@ -140,13 +143,16 @@ def progress_bar(console: Console) -> Progress:
 
 
 @contextmanager
-def open_sampler(settings: SamplingSettings, conversations: Sequence[Messages]) -> Iterator[Sampler]:
-    """The model loaded, or the server found; InputError where it is not there or its context is too short."""
+def open_sampler(settings: SamplingSettings, conversations: Sequence[Messages], room: int = 0) -> Iterator[Sampler]:
+    """The model loaded, or the server found; InputError where it is not there or its context is too short.
+
+    room: the tokens by which conversations may grow that it is asked later.
+    """
     backend = choose_backend(settings)
     if backend == "server":
         yield ServerSampler(settings, conversations)
     elif backend == "vllm":
-        with _vllm_sampler(settings, conversations) as sampler:
+        with _vllm_sampler(settings, conversations, room) as sampler:
             yield sampler
     else:
         import torch
@@ -156,7 +162,7 @@ def open_sampler(settings: SamplingSettings, conversations: Sequence[Messages]) 
         if policy.model.device.type == "cpu" and policy.model.num_parameters() < SMALL_MODEL:
             torch.set_num_threads(1)
         try:
-            yield TransformersSampler(policy, prompt_ids(policy.tokenizer, conversations))
+            yield TransformersSampler(policy, conversations)
         finally:
             torch.set_num_threads(threads)
 
@@ -179,9 +185,13 @@ def choose_backend(settings: SamplingSettings) -> str:
 class TransformersSampler:
     """Batches of prompts of similar length; the samples of a prompt share the pass over it."""
 
-    def __init__(self, policy: Policy, prompts: Sequence[Sequence[int]]):
-        self.policy, self.prompts, self.at_once = policy, prompts, policy.settings.batch_size
-        check_length("max_new_tokens", policy.settings.max_new_tokens, prompts, policy.model.config)
+    def __init__(self, policy: Policy, conversations: Sequence[Messages]):
+        self.policy, self.at_once = policy, policy.settings.batch_size
+        self.ask(conversations)
+
+    def ask(self, conversations: Sequence[Messages]) -> None:
+        self.prompts = prompt_ids(self.policy.tokenizer, conversations)
+        check_length("max_new_tokens", self.policy.settings.max_new_tokens, self.prompts, self.policy.model.config)
 
     def sample(
         self, places: Sequence[int], settings: SamplingSettings, advance: Advance | None = None
@@ -227,6 +237,9 @@ class ServerSampler:
         check_server(settings.server)
         self.url, self.conversations, self.at_once = settings.server, conversations, settings.batch_size
 
+    def ask(self, conversations: Sequence[Messages]) -> None:
+        self.conversations = conversations
+
     def sample(
         self, places: Sequence[int], settings: SamplingSettings, advance: Advance | None = None
     ) -> list[list[Completion]]:
@@ -245,8 +258,11 @@ class VllmSampler:
 
     at_once = VLLM_AT_ONCE
 
-    def __init__(self, llm: Any, prompts: Sequence[Sequence[int]], ends: list[int]):
-        self.llm, self.prompts, self.ends = llm, prompts, ends
+    def __init__(self, llm: Any, tokenizer: Any, prompts: Sequence[Sequence[int]], ends: list[int]):
+        self.llm, self.tokenizer, self.prompts, self.ends = llm, tokenizer, prompts, ends
+
+    def ask(self, conversations: Sequence[Messages]) -> None:
+        self.prompts = prompt_ids(self.tokenizer, conversations)  # the engine knows its own context
 
     def sample(
         self, places: Sequence[int], settings: SamplingSettings, advance: Advance | None = None
@@ -268,12 +284,14 @@ class VllmSampler:
 
 
 @contextmanager
-def _vllm_sampler(settings: SamplingSettings, conversations: Sequence[Messages]) -> Iterator[VllmSampler]:
+def _vllm_sampler(settings: SamplingSettings, conversations: Sequence[Messages], room: int) -> Iterator[VllmSampler]:
     if not find_spec("vllm"):
         raise InputError("vllm is not installed here, use transformers", field="backend")
     checkpoint = find_checkpoint(settings.model, settings.use_hf)
-    prompts = prompt_ids(checkpoint.tokenizer(), conversations)
-    check_length("max_new_tokens", settings.max_new_tokens, prompts, checkpoint.config())
+    tokenizer, config = checkpoint.tokenizer(), checkpoint.config()
+    prompts = prompt_ids(tokenizer, conversations)
+    check_length("max_new_tokens", settings.max_new_tokens, prompts, config)
+    longest = max(map(len, prompts)) + settings.max_new_tokens + room
     gpu = visible_device() == "cuda"
     # The engine is a process of its own. A forked one could not use CUDA if anything here had asked for it before.
     os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
@@ -288,11 +306,11 @@ def _vllm_sampler(settings: SamplingSettings, conversations: Sequence[Messages])
         llm = LLM(
             folder,
             seed=settings.seed,
-            max_model_len=max(map(len, prompts)) + settings.max_new_tokens,
+            max_model_len=min(longest, getattr(config, "max_position_embeddings", None) or longest),
             enforce_eager=not gpu,
             generation_config="vllm",  # vLLM's neutral defaults instead of the model's own
         )
         try:
-            yield VllmSampler(llm, prompts, checkpoint.ends())
+            yield VllmSampler(llm, tokenizer, prompts, checkpoint.ends())
         finally:
             llm.llm_engine.engine_core.shutdown()

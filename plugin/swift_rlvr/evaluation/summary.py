@@ -91,11 +91,15 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
 
 
 def comparison_table(comparison: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """Rows (measure, before, after) for people; reasons that make up at least 1% on either side come last."""
-    sides = comparison["before"], comparison["after"]
+    """Rows (measure, before, after) for people, see `figures_table`."""
+    return figures_table((comparison["before"], comparison["after"]))
+
+
+def figures_table(sides: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """Rows (measure, its value in each summary); reasons that make up at least 1% in one of them come last."""
     rows = measures(sides)
     reasons = sorted(
-        sides[0]["reasons"].keys() | sides[1]["reasons"].keys(),
+        {reason for side in sides for reason in side["reasons"]},
         key=lambda reason: -max(side["reasons"].get(reason, 0) for side in sides),
     )
     for reason in reasons:

@@ -31,7 +31,7 @@ BLOCK, BLOCK_CHARACTERS = 1000, 2_000_000  # completions and characters in a blo
 SLOW = "solution"  # rewards with this column take milliseconds a completion
 EXPLAINED_SLOWLY = 5000
 LONGEST_PART, LONGEST_DETAIL = 2000, 500
-_NOT_REWARDS = {"step", "prompt", "completion", "advantages"}
+_NOT_REWARDS = {"step", "prompt", "completion", "advantages", NUM_TURNS}
 _OF_A_SAMPLE = {"step", "index", "sample", "completion", "reward", "format", "reason", "tokens", "finish"}
 _OPENING = "<|im_start|>user\n"
 

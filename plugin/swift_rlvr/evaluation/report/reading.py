@@ -155,7 +155,7 @@ def index_completions(run: str | Path, notes: list[str]) -> list[Table]:
             places.append(made[step])
             made[step] += 1
         prompts: dict[str, int] = {}
-        groups = [prompts.setdefault(_key(prompt), len(prompts)) for prompt in row["prompt"]]
+        groups = [prompts.setdefault(_key(prompt), len(prompts)) for prompt in first_prompts(row)]
         tables.append(Table(offset, steps, places, groups, sum(map(_size, (*texts, *prompts)))))
         before = row
     return tables

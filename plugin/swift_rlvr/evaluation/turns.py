@@ -1,0 +1,98 @@
+"""Success with feedback: the model answers again after what the verifier says, up to N turns; beside N blind attempts.
+
+The first turns are the evaluation's own samples, so the two are compared on the same tasks and the same model.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rich.console import Console
+
+from swift_rlvr.data.grading import Completion, grade_samples
+from swift_rlvr.environments import FeedbackEnvironment
+from swift_rlvr.evaluation.paired import paired_shares
+from swift_rlvr.evaluation.sampling import Messages, Sampler, SamplingSettings, sample_all
+from swift_rlvr.evaluation.summary import summarize
+from swift_rlvr.rewards import REWARDS
+from swift_rlvr.runs.statistics import by_task, mean_interval, pass_at_k
+from swift_rlvr.tasks import Task
+
+FEEDBACK_TOKENS = 256  # room for one feedback where the context is chosen before it is known
+
+
+def take_turns(
+    sampler: Sampler, settings: SamplingSettings, task: Task, rows: Sequence[Mapping[str, Any]],
+    conversations: Sequence[Messages], first: Sequence[Sequence[Completion]], max_turns: int, console: Console,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """One record for each conversation that `first`, the samples of each row, begins.
+
+    As in `grade_samples`, of its last answer; `tokens` are those of all answers. `turns` is their number, `answers` are
+    all of them and `feedback` what stood between them. An answer that was cut off is the last one.
+    """
+    talks = [
+        Talk(conversations[index], each, FeedbackEnvironment(REWARDS[task.verifier(row)](), max_turns), row)
+        for index, (row, group) in enumerate(zip(rows, first, strict=True))
+        for each in group
+    ]
+    for turn in range(1, max_turns):
+        going = [talk for talk in talks if talk.feedback is not None]
+        if not going:
+            break
+        sampler.ask([talk.messages for talk in going])
+        again = replace(settings, samples=1, seed=settings.seed + turn)
+        for talk, (answer,) in zip(going, sample_all(sampler, again, len(going), console), strict=True):
+            talk.answer(answer)
+    sampler.ask(conversations)
+    ended, graded = iter(talks), []
+    groups = [[next(ended).answers[-1] for _ in group] for group in first]
+    for record, talk in zip(grade_samples(task, rows, groups), talks, strict=True):
+        record["tokens"] = sum(answer.tokens for answer in talk.answers)
+        texts = [answer.text for answer in talk.answers]
+        feedback = [turn["content"] for turn in talk.messages[talk.start :] if turn["role"] == "user"]
+        graded.append({**record, "turns": len(texts), "answers": texts, "feedback": feedback})
+    return graded
+
+
+class Talk:
+    """One conversation. messages: up to where the model answers; feedback: None once it is over."""
+
+    def __init__(self, messages: Messages, first: Completion, environment: FeedbackEnvironment, row: Mapping[str, Any]):
+        self.messages, self.start, self.environment = [*messages], len(messages), environment
+        self.answers: list[Completion] = []
+        environment.reset(row)
+        self.answer(first)
+
+    def answer(self, completion: Completion) -> None:
+        self.answers.append(completion)
+        step = self.environment.step(completion.text)
+        self.feedback = None if completion.finish == "length" else step.feedback
+        if self.feedback is not None:
+            self.messages.append({"role": "assistant", "content": completion.text})
+            self.messages.append({"role": "user", "content": self.feedback})
+
+
+def summarize_turns(
+    attempts: Sequence[Mapping[str, Any]], talks: Sequence[Mapping[str, Any]], max_turns: int
+) -> dict[str, Any]:
+    """The summary of the conversations, with `blind`: as many attempts as turns without feedback, and `paired` with it.
+
+    attempts: the records of the first turns. A task with fewer of them than turns has no part in the comparison.
+    """
+    blind = {
+        index: pass_at_k(len(right), sum(right), max_turns)
+        for index, right in by_task(attempts).items()
+        if len(right) >= max_turns
+    }
+    shares = {index: sum(right) / len(right) for index, right in by_task(talks).items() if index in blind}
+    continued = [record for record in talks if record["turns"] > 1 and record["reward"] is not None]
+    mended = [record for record in continued if record["reward"] == 1.0]
+    return {
+        **summarize(talks),
+        "max_turns": max_turns,
+        "mean_turns": sum(record["turns"] for record in talks) / len(talks),
+        "mended": len(mended) / len(continued) if continued else None,
+        "blind": sum(blind.values()) / len(blind) if blind else None,
+        "blind_interval": list(mean_interval(list(blind.values()))) if blind else None,
+        "paired": paired_shares(blind, shares),
+    }

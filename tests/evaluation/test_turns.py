@@ -1,0 +1,107 @@
+"""`swift-rlvr evaluate --max-turns`: conversations that go on after a wrong answer, beside as many blind attempts."""
+
+import json
+from pathlib import Path
+
+import pytest
+from paths import DATASETS
+from swift_rlvr.cli import app
+from swift_rlvr.countdown import verify
+from swift_rlvr.evaluation.paired import beside_blind, paired
+from swift_rlvr.evaluation.turns import summarize_turns
+from swift_rlvr.jsonl import read_json, read_jsonl
+from swift_rlvr.runs.statistics import pass_at_k
+from swift_rlvr.tiny_model import WEIGHTS
+from typer.testing import CliRunner
+
+pytestmark = pytest.mark.slow  # three evaluations of the tiny model
+
+DATA = DATASETS / "countdown" / "tiny_test.jsonl"
+ROWS, SAMPLES, TURNS = 6, 3, 3
+
+
+def evaluate(out: Path, *flags: object):
+    words = ["evaluate", WEIGHTS, "--data", DATA, "--rows", ROWS, "--samples", SAMPLES, "--out", out, *flags]
+    # Turns of at most 60 tokens: some are cut off.
+    return CliRunner().invoke(app, [*map(str, words), "--max-new-tokens", "60"], env={"COLUMNS": "300"})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("turns")
+    for name, flags in {"plain": (), "several": ("--max-turns", TURNS), "seeds": ("--seeds", "0,1")}.items():
+        more = ("--max-turns", 2) if name == "seeds" else ()
+        result = evaluate(folder / name, *flags, *more)
+        assert result.exit_code == 0, result.output
+        (folder / name / "output").write_text(result.output)
+    return folder
+
+
+def records(path: Path) -> list[dict]:
+    return [record for _, record in read_jsonl(path / "records.jsonl")]
+
+
+def test_the_first_turns_are_the_samples_of_an_evaluation_without_turns(folder):
+    plain, several = records(folder / "plain"), records(folder / "several")
+    assert plain == several
+    talks = records(folder / "several" / "turns")
+    assert [record["completion"] for record in plain] == [talk["answers"][0] for talk in talks]
+
+
+def test_a_wrong_answer_is_followed_by_its_reason_and_another_one(folder):
+    """A right one and one that is cut off end the conversation; the reward is that of the last answer."""
+    first = {(each["index"], each["sample"]): each for each in records(folder / "several")}
+    lengths = set()
+    for talk in records(folder / "several" / "turns"):
+        verdicts = [verify(answer, talk["nums"], talk["target"]) for answer in talk["answers"]]
+        assert talk["turns"] == len(verdicts) == len(talk["feedback"]) + 1 <= TURNS
+        assert [verdict.reward for verdict in verdicts[:-1]] == [0.0] * (talk["turns"] - 1)
+        assert (talk["reward"], talk["reason"]) == (verdicts[-1].reward, str(verdicts[-1].reason))
+        assert talk["completion"] == talk["answers"][-1]
+        for verdict, feedback in zip(verdicts, talk["feedback"], strict=False):
+            assert feedback.lower().startswith(str(verdict.reason)) and feedback.endswith("Try again.")
+        assert talk["turns"] == TURNS or talk["reward"] == 1.0 or talk["finish"] == "length"
+        own = first[talk["index"], talk["sample"]]
+        assert talk["tokens"] > own["tokens"] if talk["turns"] > 1 else talk["tokens"] == own["tokens"]
+        lengths.add(talk["turns"])
+    assert {1, 3} <= lengths
+
+
+def test_the_summary_lays_them_beside_blind_attempts_at_the_same_tasks(folder):
+    summary = read_json(folder / "several" / "summary.json")["turns"]
+    assert summary == read_json(folder / "several" / "turns" / "summary.json")
+    attempts, talks = records(folder / "several"), records(folder / "several" / "turns")
+    right = [sum(each["reward"] for each in attempts if each["index"] == index) for index in range(ROWS)]
+    blind = [pass_at_k(SAMPLES, int(count), TURNS) for count in right]
+    assert summary["blind"] == pytest.approx(sum(blind) / ROWS)
+    assert summary["success"] == pytest.approx(sum(talk["reward"] for talk in talks) / (ROWS * SAMPLES))
+    assert summary["paired"]["difference"] == pytest.approx(summary["success"] - summary["blind"])
+    assert summary["mean_turns"] == pytest.approx(sum(talk["turns"] for talk in talks) / len(talks))
+    shown = (folder / "several" / "output").read_text()
+    assert beside_blind(summary) in shown
+    assert (
+        paired(attempts, talks)["tasks"] == ROWS
+    )  # `swift-rlvr compare OUT OUT/turns` knows that they are of the same
+
+
+def test_several_seeds_continue_their_own_samples(folder):
+    attempts, talks = records(folder / "seeds"), records(folder / "seeds" / "turns")
+    assert [(talk["index"], talk["sample"], talk["seed"]) for talk in talks] == [
+        (each["index"], each["sample"], each["seed"]) for each in attempts
+    ]
+    assert [talk["answers"][0] for talk in talks] == [each["completion"] for each in attempts]
+    assert len(talks) == ROWS * SAMPLES * 2
+
+
+def test_fewer_samples_than_turns_cannot_be_compared():
+    attempt = {"index": 0, "reward": 0.0, "format": True, "reason": "x", "tokens": 1, "finish": "stop"}
+    summary = summarize_turns([attempt], [{**attempt, "turns": 2}], 2)
+    assert summary["paired"] is None and summary["mended"] == 0.0
+    assert "at least 2 samples" in beside_blind({**summary, "max_turns": 2})
+    json.dumps(summary)
+
+
+def test_there_is_at_least_one_turn(tmp_path):
+    result = evaluate(tmp_path / "new", "--max-turns", 0)
+    assert result.exit_code == 2 and "--max-turns must be at least 1, got 0" in result.output
+    assert not (tmp_path / "new").exists()

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperCommand, TyperOption
 
-from swift_rlvr.cli import chat, check, countdown, dataset, doctor, evaluate, launch, probe, report, rewards, train
+from swift_rlvr.cli import chat, check, countdown, dataset, doctor, evaluate, launch, new, probe, report, rewards, train
 from swift_rlvr.errors import InputError
 
 
@@ -65,6 +65,7 @@ for group, name, command in (
     (app, "report", report.report),
     (app, "chat", chat.chat),
     (app, "plugin", plugin),
+    (app, "new", new.new),
     (app, "check", check.check),
 ):
     group.command(name, cls=Command)(command)

@@ -4,7 +4,7 @@ A reward that builds on another one is registered after it.
 """
 
 from swift_rlvr.rewards.accuracy import AccuracyReward
-from swift_rlvr.rewards.base import REWARDS, Example, Explanation, Grade, Reward, Rule, add_reward
+from swift_rlvr.rewards.base import REWARDS, Example, Explanation, Grade, Reward, Rule, add_reward, rules_in_order
 from swift_rlvr.rewards.boxed import BoxedReward
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.rewards.cosine import CosineLengthReward
@@ -17,7 +17,7 @@ from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward
 from swift_rlvr.rewards.soft_overlong import SoftOverlongReward
 from swift_rlvr.rewards.tag_count import TagCountReward
 
-__all__ = ["REWARDS", "Example", "Explanation", "Grade", "Reward", "Rule", "add_reward"]
+__all__ = ["REWARDS", "Example", "Explanation", "Grade", "Reward", "Rule", "add_reward", "rules_in_order"]
 
 for reward in (
     CountdownReward,

@@ -5,9 +5,9 @@ from typing import Any
 
 from swift_rlvr.registry import Registry
 from swift_rlvr.tasks import bespoke_stratos, countdown, gsm8k, mixed, numina_math_tir
-from swift_rlvr.tasks.task import RowError, Task
+from swift_rlvr.tasks.task import Reference, RowError, Task, shown
 
-__all__ = ["TASKS", "RowError", "Task", "add_task"]
+__all__ = ["TASKS", "Reference", "RowError", "Task", "add_task", "shown"]
 
 
 def _check_task(task: Any) -> None:

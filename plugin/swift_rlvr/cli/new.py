@@ -1,0 +1,107 @@
+"""The command `swift-rlvr new`: a package with a task and its reward, to start from."""
+
+import keyword
+import re
+import sys
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from swift_rlvr.errors import InputError
+from swift_rlvr.rewards import REWARDS
+from swift_rlvr.tasks import TASKS
+
+LONGEST_NAME = 30
+EXAMPLE = "letter_sort"  # the name in the templates
+TEMPLATES = {  # by the file that each becomes
+    "pyproject.toml": "pyproject.toml.txt",
+    "README.md": "README.md.txt",
+    "sample.jsonl": "sample.jsonl.txt",
+    f"src/{EXAMPLE}/__init__.py": "init.py.txt",
+    f"src/{EXAMPLE}/reward.py": "reward.py.txt",
+    f"src/{EXAMPLE}/task.py": "task.py.txt",
+    f"tests/test_{EXAMPLE}.py": "test.py.txt",
+}
+
+
+def new(
+    name: Annotated[str, typer.Argument(help="Of the package and the task, such as word_count.")],
+    folder: Annotated[Path | None, typer.Option(help="Where to write it, by default ./NAME.")] = None,
+) -> None:
+    """Write a package of your own with a task, its reward and tests.
+
+    An example that works and is to be edited: it sorts letters. Its entry points
+    bring the reward external_NAME and the dataset NAME to swift-rlvr, ms-swift
+    and TRL once the package is installed.
+
+    swift-rlvr new word_count && cd word_count && python -m pytest
+    """
+    check_name(name)
+    folder = Path(name) if folder is None else folder
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder} is there already, and nothing is overwritten: give an empty or a new folder")
+    written = render(name)
+    try:
+        for path, text in written.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write {error.filename or folder}: {error.strerror}") from error
+    console = Console(highlight=False)
+    for path in written:
+        console.print(f"written: {folder / path}", markup=False, soft_wrap=True)
+    commands = (f"cd {folder}", "python -m pytest", "pip install -e .", f"swift-rlvr check {name}")
+    console.print("\nNext, as its README.md says:\n" + "\n".join(f"  {each}" for each in commands), markup=False)
+
+
+def check_name(name: str) -> None:
+    """InputError for a name that no module can have, or that is taken here, in ms-swift or by an installed module."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*[a-z0-9]", name) or keyword.iskeyword(name) or len(name) > LONGEST_NAME:
+        accepted = f"2 to {LONGEST_NAME} lower-case letters, digits and _, such as word_count"
+        raise InputError(f"must be {accepted}, got {name!r}", field="name")
+    taken = None
+    if name in TASKS:
+        taken = f"a dataset of {TASKS.owner(name)}"
+    elif name in REWARDS:
+        taken = f"a reward of {REWARDS.owner('external_' + name)}"
+    elif class_name(name) in {reward.__name__ for reward in REWARDS.values()} or _in_ms_swift(name):
+        taken = f"the class {class_name(name)} or the dataset {name} of ms-swift or swift-rlvr"
+    elif name in sys.stdlib_module_names or name == "tests" or find_spec(name) is not None:
+        taken = "an installed module"
+    if taken:
+        raise InputError(f"{name!r} is taken by {taken}: choose another one", field="name")
+
+
+def class_name(name: str) -> str:
+    """The reward's class.
+
+    >>> class_name("word_count")
+    'WordCountReward'
+    """
+    return "".join(part.capitalize() for part in name.split("_")) + "Reward"
+
+
+def render(name: str) -> dict[str, str]:
+    """The files of the package by their paths in its folder."""
+    templates = files("swift_rlvr.cli") / "templates"
+    made = {}
+    for path, template in TEMPLATES.items():
+        text = (templates / template).read_text(encoding="utf-8")
+        text = text.replace(class_name(EXAMPLE), class_name(name)).replace(EXAMPLE, name)
+        made[path.replace(EXAMPLE, name)] = text.replace(EXAMPLE.replace("_", "-"), name.replace("_", "-"))
+    return made
+
+
+def _in_ms_swift(name: str) -> bool:
+    """Whether ms-swift, where it is installed, has a reward class or a dataset of this name; it is not imported."""
+    spec = find_spec("swift")
+    if spec is None or spec.origin is None:
+        return False
+    package = Path(spec.origin).parent
+    declared = re.compile(rf"^class {class_name(name)}\b|\bdataset_name=['\"]{name}['\"]", re.MULTILINE)
+    sources = [package / "rewards" / "orm.py", *(package / "dataset" / "dataset").glob("*.py")]
+    return any(declared.search(path.read_text(encoding="utf-8", errors="replace")) for path in sources if path.exists())

@@ -4,8 +4,9 @@ entry points `swift_rlvr.rewards` and `swift_rlvr.tasks`. Only that: the rest is
     swift rlhf --external_plugins plugin/rlvr_plugin.py --reward_funcs external_countdown format \
         --dataset countdown:datasets/countdown/train.jsonl ...
 
-Rewards go into `orms` under the names in REWARDS; none is overwritten. `--callbacks reward_reasons held_out`: see
-swift_rlvr/training/reason_callback.py and held_out.py; ms-swift 4.0.2 and later, and 3.12: see compat.py beside them.
+Rewards go into `orms` under the names in REWARDS; none is overwritten. `--callbacks reward_reasons held_out
+curriculum`: see swift_rlvr/training/reason_callback.py, held_out.py and curriculum.py; ms-swift 4.0.2 and later, and
+3.12: see compat.py beside them.
 
 `--multi_turn_scheduler rlvr_feedback --max_turns 2`, also for `swift rollout`: see swift_rlvr/environments/README.md.
 
@@ -22,6 +23,7 @@ from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.training.compat import get_logger, orms, register_dataset, set_up_trainer, set_up_turns
+from swift_rlvr.training.curriculum import CurriculumCallback
 from swift_rlvr.training.held_out import HeldOutCallback
 from swift_rlvr.training.ms_swift import TaskLoader, TaskPreprocessor, subsets
 from swift_rlvr.training.reason_callback import ReasonCallback
@@ -44,7 +46,8 @@ for name, reward in REWARDS.items():
 for variable in stray_variables(REWARDS):
     logger.warning(f"{variable} is set, and no reward here has a name that it begins with: {', '.join(REWARDS)}")
 
-set_up_trainer(REWARDS, {"reward_reasons": ReasonCallback, "held_out": HeldOutCallback})
+callbacks = {"reward_reasons": ReasonCallback, "held_out": HeldOutCallback, "curriculum": CurriculumCallback}
+set_up_trainer(REWARDS, callbacks)
 set_up_turns()
 
 for task in TASKS.values():

@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import pytest
 import torch
+from curriculum_replay import assert_drawn_by_level
+from paths import DATASETS
 from rich.console import Console
 from swift_rlvr.errors import DivergedError, InputError
 from swift_rlvr.evaluation.report import read_completions, read_steps, write_report
@@ -16,6 +18,7 @@ from swift_rlvr.grpo.objective import group_advantages, token_weights
 from swift_rlvr.grpo.policy import Policy, collate
 from swift_rlvr.jsonl import read_json, read_jsonl
 from swift_rlvr.rewards import REWARDS
+from swift_rlvr.runs.curriculum import Curriculum, CurriculumSettings
 from swift_rlvr.runs.folder import checkpoints
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.tasks.countdown import to_messages
@@ -391,6 +394,31 @@ def test_the_json_of_a_run_is_json(finished):
     for name in ("logging.jsonl", "completions.jsonl"):
         for line in (finished.folder / name).read_text().splitlines():
             json.loads(line, parse_constant=pytest.fail)
+
+
+def test_a_curriculum_draws_by_level_and_goes_on_with_the_same_rows_after_a_checkpoint(tokenizer, tmp_path):
+    """Bitwise: the weights and the log of the resumed run are those of the other one."""
+    levels = [row for _, row in read_jsonl(DATASETS / "countdown" / "tiny_levels_train.jsonl")]
+    rows = [{"messages": to_messages(row["nums"], row["target"]), **row} for row in levels]
+    rewards = [REWARDS["external_format"](), REWARDS["external_countdown"]()]
+    settings = replace(SETTINGS, max_completion_length=64)
+    runs = []
+    for folder in (tmp_path / "whole", tmp_path / "resumed"):
+        curriculum = Curriculum([row["level"] for row in rows], CurriculumSettings(), settings.seed)
+        runs.append(trainer_of(tokenizer, rows, folder, settings, rewards, curriculum=curriculum))
+    whole, resumed = runs
+    whole.train()
+    resumed.max_steps = 2
+    resumed.train()
+    curriculum = Curriculum([row["level"] for row in rows], CurriculumSettings(), settings.seed)
+    last = trainer_of(tokenizer, rows, resumed.folder, settings, rewards, curriculum=curriculum)
+    last.train(resumed.folder / "checkpoint-2")
+    assert torch.equal(weights_of(last), weights_of(whole))
+    for folder in (whole.folder, resumed.folder):
+        replayed = assert_drawn_by_level([folder], rows, settings.num_generations)
+        assert replayed.state() == whole.curriculum.state() == last.curriculum.state()
+    with pytest.raises(InputError, match="reward_funcs must hold a reward that tells right from wrong"):
+        trainer_of(tokenizer, rows, tmp_path, rewards=rewards[:1], curriculum=whole.curriculum)
 
 
 def held_out_of(request, **settings):

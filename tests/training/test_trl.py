@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("trl", reason="needs the extra [trl]")
+from curriculum_replay import assert_drawn_by_level
 from paths import DATASETS, ROOT
 from report_pages import Document
 from rich.console import Console
@@ -25,6 +26,7 @@ from swift_rlvr.evaluation.scoring import Scoring
 from swift_rlvr.jsonl import read_json, read_jsonl
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import build_rewards
+from swift_rlvr.runs.log import cut_logs
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, read_prompt, to_messages
 from swift_rlvr.tiny_model import WEIGHTS
@@ -78,10 +80,15 @@ MISTAKES = {  # flags beside those of CONFIG -> part of the message
     f"--held_out_dataset {TRAIN}": "--held_out_dataset all 40 prompts of",
     "--held_out_every 0": "--held_out_every must be at least 1, got 0",
     "--held_out_rows 10": "--held_out_rows has no effect without held_out_dataset",
+    "--curriculum true": "--dataset curriculum needs the column 'level' with a whole number in every row, got None",
+    "--curriculum_target 0.7": "--curriculum_target has no effect without curriculum",
     "--output_dir=": "--output_dir is required: a folder for the model",
 }
 HELD_OUT = f"""--held_out_dataset countdown:{COUNTDOWN / "tiny_validation.jsonl"} --held_out_rows 5
     --held_out_samples 3 --held_out_every 1 --held_out_share 1 --save_steps 100""".split()
+
+LEVELS = COUNTDOWN / "tiny_levels_train.jsonl"
+CURRICULUM = f"--curriculum true --dataset countdown:{LEVELS} --eval_strategy no".split()
 
 
 def run_commands(folder: Path) -> dict:
@@ -108,6 +115,12 @@ def run_commands(folder: Path) -> dict:
     again = command(stopped, "--resume_from_checkpoint", "true")
     other = command(stopped, "--resume_from_checkpoint", "true", "--beta", 0.5)
     held_out = command(folder / "held_out", *HELD_OUT)
+    drawn = command(folder / "drawn", *CURRICULUM, "--max_steps", 3)
+    shutil.copytree(folder / "drawn", folder / "drawn again")
+    (folder / "drawn again" / "model.safetensors").unlink()
+    shutil.rmtree(folder / "drawn again" / "checkpoint-3")
+    cut_logs(folder / "drawn again", 2)
+    drawn_again = command(folder / "drawn again", *CURRICULUM, "--max_steps", 3, "--resume_from_checkpoint", "true")
     # The first step has rate 0, the second one beyond float32.
     nan = command(
         folder / "diverged",
@@ -124,8 +137,8 @@ def run_commands(folder: Path) -> dict:
     recipe = read_command([str(ROOT / "scripts" / "configs" / "r1_zero_trl.yaml")])
     return {
         "output": first.output,
-        "exit_codes": (first.exit_code, again.exit_code, held_out.exit_code),
-        "problems": [repr(each.exception) for each in (first, again, held_out) if each.exception],
+        "exit_codes": [each.exit_code for each in (first, again, held_out, drawn, drawn_again)],
+        "problems": [repr(each.exception) for each in (first, again, held_out, drawn, drawn_again) if each.exception],
         "held_out": held_out.output,
         "other settings": (other.exit_code, other.stderr),
         "diverged": (nan.exit_code, nan.output),
@@ -179,7 +192,7 @@ def folder(tmp_path_factory):
 def results(folder):
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         results = pool.submit(run_commands, folder).result(timeout=500)
-    assert results["exit_codes"] == (0, 0, 0), results["problems"]
+    assert results["exit_codes"] == [0] * 5, results["problems"]
     return results
 
 
@@ -303,6 +316,14 @@ def test_what_cannot_be_used_is_named_before_anything_is_made(flags, results, fo
     assert code == 2, output
     assert MISTAKES[flags] in output
     assert not (folder / "new").exists()
+
+
+@pytest.mark.parametrize("name", ["drawn", "drawn again"])
+def test_a_curriculum_draws_by_level_also_after_a_checkpoint(results, folder, name):
+    rows = [row for _, row in read_jsonl(LEVELS)]
+    curriculum = assert_drawn_by_level([folder / name], rows, generations=8)
+    state = read_json(folder / name / "checkpoint-3" / "trainer_state.json")
+    assert state["stateful_callbacks"]["swift_rlvr.curriculum"] == curriculum.state() and curriculum.batches == 3
 
 
 def test_a_run_is_not_resumed_with_other_settings(results):

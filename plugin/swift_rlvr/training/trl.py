@@ -23,10 +23,12 @@ from swift_rlvr.jsonl import write_json
 from swift_rlvr.models import check_length, load_pretrained, load_tokenizer
 from swift_rlvr.rewards import Reward
 from swift_rlvr.rewards.build import build_rewards
+from swift_rlvr.runs.curriculum import CurriculumSettings, curriculum_of, verifier
 from swift_rlvr.runs.folder import ARGS, as_json, check_same_settings, checkpoint_to_resume, diverged
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.training.arguments import Command, RunArguments, Trained, setting
+from swift_rlvr.training.curriculum import CurriculumCallback
 from swift_rlvr.training.held_out import HeldOut, HeldOutCallback, held_out_rows, sample_trl
 from swift_rlvr.training.reason_callback import ReasonCallback
 from swift_rlvr.training.rows import read_data
@@ -43,12 +45,12 @@ class TrlArguments(RunArguments):
     feedback_discount: float = setting("Factor on a positive reward for every wrong answer before the right one.", 1.0)
 
 
-def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings]:
+def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings, CurriculumSettings]:
     """The settings of a command line, with defaults for this machine where TRL's would not work."""
     cuda = torch.cuda.is_available()
     evaluates = any(word.replace("-", "_").startswith("__val_dataset") for word in command.argv)
-    arguments, config, evaluation = command.parse(
-        (TrlArguments, GRPOConfig, HeldOutSettings),
+    arguments, config, evaluation, drawing = command.parse(
+        (TrlArguments, GRPOConfig, HeldOutSettings, CurriculumSettings),
         use_cpu=not cuda,
         bf16=cuda and torch.cuda.is_bf16_supported(),
         dataloader_pin_memory=cuda,
@@ -70,7 +72,7 @@ def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings]:
         raise InputError(f"must be colocate with several turns, got {config.vllm_mode}", "vllm_mode")
     if arguments.warmup_ratio:
         config.warmup_steps = arguments.warmup_ratio  # transformers takes a number below 1 as a share
-    return arguments, config, evaluation
+    return arguments, config, evaluation, drawing
 
 
 def run(command: Command, console: Console) -> Trained:
@@ -80,7 +82,7 @@ def run(command: Command, console: Console) -> Trained:
         InputError: settings, files, models or rewards that cannot be used; before anything is trained.
         DivergedError: the weights are no longer finite.
     """
-    arguments, config, evaluation = read(command)
+    arguments, config, evaluation, drawing = read(command)
     folder = Path(config.output_dir)
     checkpoint = checkpoint_to_resume(folder, config.resume_from_checkpoint)
     rewards = build_rewards(arguments.reward_funcs, arguments.set or [])
@@ -88,13 +90,18 @@ def run(command: Command, console: Console) -> Trained:
     validation = read_data(arguments, rewards, console, field="val_dataset")[0] if arguments.val_dataset else None
     held_out = held_out_rows(arguments, evaluation, rows, console)
     check_enough_rows(len(rows), config.generation_batch_size, config.num_generations)
-    info = as_json({"trainer": "trl", **config.to_dict(), **arguments.as_json(system, rewards), **asdict(evaluation)})
+    settings = {**arguments.as_json(system, rewards), **asdict(evaluation), **drawing.as_json()}
+    info = as_json({"trainer": "trl", **config.to_dict(), **settings})
+    if curriculum_of(rows, drawing, config.seed):
+        verifier(rewards)
     if checkpoint is not None:
         check_same_settings(checkpoint, info)
     console.print(f"Loading {arguments.model}", style="dim", markup=False, soft_wrap=True)
     with RunLog(folder, console, stop_on_alarm=arguments.stop_on_alarm) as log:
         turns, discount = arguments.max_turns, arguments.feedback_discount
         trainer = build_trainer(arguments.model, config, rewards, rows, validation, log, held_out, turns, discount)
+        if drawing.curriculum:
+            trainer.add_callback(CurriculumCallback(config, trainer, drawing))
         if trainer.is_world_process_zero():
             write_json(folder / ARGS, info)
         console.print(

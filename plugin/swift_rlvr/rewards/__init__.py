@@ -10,6 +10,7 @@ from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.rewards.cosine import CosineLengthReward
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.rewards.format import FormatReward, FormatStrictReward
+from swift_rlvr.rewards.gym import ReasoningGymReward
 from swift_rlvr.rewards.language_consistency import LanguageConsistencyReward
 from swift_rlvr.rewards.length import LengthReward
 from swift_rlvr.rewards.reasoning_steps import ReasoningStepsReward
@@ -23,6 +24,7 @@ for reward in (
     CountdownReward,
     AccuracyReward,
     CodeReward,
+    ReasoningGymReward,
     CosineLengthReward,
     FormatReward,
     FormatStrictReward,

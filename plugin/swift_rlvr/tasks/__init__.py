@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from swift_rlvr.registry import Registry
-from swift_rlvr.tasks import bespoke_stratos, countdown, gsm8k, mixed, numina_math_tir
+from swift_rlvr.tasks import bespoke_stratos, countdown, gsm8k, mixed, numina_math_tir, reasoning_gym
 from swift_rlvr.tasks.task import Reference, RowError, Task, shown
 
 __all__ = ["TASKS", "Reference", "RowError", "Task", "add_task", "shown"]
@@ -26,5 +26,13 @@ def add_task(task: Task) -> None:
 
 
 # gsm8k_one_shot comes before gsm8k, which has the same ids: in ms-swift a look-up by id finds the last.
-for task in (countdown.TASK, gsm8k.ONE_SHOT, gsm8k.TASK, numina_math_tir.TASK, bespoke_stratos.TASK, mixed.TASK):
+for task in (
+    countdown.TASK,
+    gsm8k.ONE_SHOT,
+    gsm8k.TASK,
+    numina_math_tir.TASK,
+    bespoke_stratos.TASK,
+    reasoning_gym.TASK,
+    mixed.TASK,
+):
     add_task(task)

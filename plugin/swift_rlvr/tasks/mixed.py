@@ -12,7 +12,7 @@ Each row gets the messages and columns of its own task. There is no dataset for 
 from collections.abc import Mapping
 from typing import Any
 
-from swift_rlvr.tasks import bespoke_stratos, countdown, gsm8k, numina_math_tir
+from swift_rlvr.tasks import bespoke_stratos, countdown, gsm8k, numina_math_tir, reasoning_gym
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT
 from swift_rlvr.tasks.task import Reference, Row, RowError, Task, normalised, shown
 
@@ -48,7 +48,8 @@ def _question(row: Row) -> str:
 
 
 _READY = _ready("math", "solution", "external_accuracy"), _ready("code", "tests", "external_code")
-PARTS = {task.name: task for task in (countdown.TASK, gsm8k.TASK, numina_math_tir.TASK, bespoke_stratos.TASK, *_READY)}
+_DATASETS = countdown.TASK, gsm8k.TASK, numina_math_tir.TASK, bespoke_stratos.TASK, reasoning_gym.TASK
+PARTS = {task.name: task for task in (*_DATASETS, *_READY)}
 
 
 def part_of(row: Row) -> Task:

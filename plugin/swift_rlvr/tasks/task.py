@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,6 +58,8 @@ class Task:
     subset: str = "default"  # the configuration on the hubs
     splits: tuple[str, ...] = ("train",)  # those on the hubs, the one for training first
     max_unusable: float = 0.1  # the share of unusable rows above which loading stops
+    # For rows that are made here: the raw rows, without end, that TEXT in `--dataset NAME:TEXT#N` stands for.
+    make: Callable[[str], Iterator[Row]] | None = None
     # A raw row or two, for `swift-rlvr check`.
     examples: tuple[Row, ...] = field(default=(), hash=False)
     part: Callable[[Row], Task] | None = None  # for a task made of others: the task of a row, raw or preprocessed

@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from swift_rlvr.data.sources import SUFFIXES
+from datasets import Dataset
+from swift_rlvr.data.sources import SUFFIXES, parse_source
 from swift_rlvr.jsonl import check_jsonl
 from swift_rlvr.tasks import Task
 from swift_rlvr.tasks.row_check import allowed_share, check_columns, check_rows
@@ -60,6 +62,8 @@ class TaskLoader(DatasetLoader):
     def load(self, dataset_syntax=None, dataset_meta=None, *, use_hf=None):
         path = Path("/".join(dataset_syntax.subsets)).expanduser()
         name, task = dataset_meta.dataset_name, dataset_meta.preprocess_func.task
+        if task.make is not None and path.suffix not in SUFFIXES:
+            return self._made(dataset_syntax, dataset_meta)
         if path.suffix not in SUFFIXES:
             if dataset_syntax.dataset is None:
                 raise ValueError(f"--dataset {name}: there is no such dataset on the hubs; give a file, {name}:FILE")
@@ -71,6 +75,16 @@ class TaskLoader(DatasetLoader):
         dataset_syntax.dataset = str(path)  # ms-swift notes it in each row, as where the row is from
         meta = replace(dataset_meta, preprocess_func=TaskPreprocessor(task, str(path)))
         return self._load_dataset_path(str(path), dataset_meta=meta)
+
+    def _made(self: Any, dataset_syntax: Any, dataset_meta: Any) -> Any:
+        """The rows that `NAME:TEXT#N` stands for; each rank makes the same."""
+        task, text = dataset_meta.preprocess_func.task, "/".join(dataset_syntax.subsets)
+        source = parse_source(f"{task.name}:{text}#{dataset_syntax.dataset_sample or ''}")
+        dataset = Dataset.from_list([row for _, row in source.rows()])
+        if self.streaming:
+            dataset = dataset.to_iterable_dataset()
+        dataset = TaskPreprocessor(task, str(source))(dataset, num_proc=self.num_proc, strict=self.strict)
+        return RowPreprocessor.remove_useless_columns(dataset) if self.remove_unused_columns else dataset
 
 
 def subsets(task: Task) -> list[SubsetDataset]:

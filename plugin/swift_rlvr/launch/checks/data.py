@@ -63,7 +63,7 @@ def readable_sources(case: Case, setting: str = "dataset") -> list[Source]:
 
 
 def _limited(source: Source, case: Case) -> Source | None:
-    if source.path is None and (case.fast or not dataset_answers(str(source), case.use_hf)):
+    if source.path is None and source.made is None and (case.fast or not dataset_answers(str(source), case.use_hf)):
         return None
     most = FIRST if case.fast else FROM_HUB if source.path is None else source.limit
     return replace(source, limit=most if source.limit is None else min(source.limit, most or source.limit))

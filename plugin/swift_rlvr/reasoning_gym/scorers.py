@@ -1,0 +1,194 @@
+"""Is an answer right? reasoning-gym's scorer of the task says so, except where it is unsafe or wrong: then ours does.
+
+Each function here is `scorer(answer, entry, theirs) -> float` for an answer without white space around it; `entry` has
+question, answer and metadata; `theirs` is the dataset of reasoning-gym. The comment on each says what is wrong with
+theirs; `tests/reasoning_gym/test_scorers.py` shows it.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Any
+
+from swift_rlvr.countdown import verify
+from swift_rlvr.reasoning_gym.calculus import is_antiderivative, same_polynomial
+
+Entry = Mapping[str, Any]
+_NUMBER = re.compile(r"[+-]?(?:\d{1,300}(?:\.\d{0,300})?|\.\d{1,300})(?:[eE][+-]?\d{1,3})?", re.ASCII)
+_FRACTION = re.compile(r"[+-]?\d{1,300}\s?/\s?\d{1,300}", re.ASCII)
+
+
+def number(text: object) -> Decimal | None:
+    """The number that a text is, or None; a finite one of at most 300 digits and an exponent of three.
+
+    >>> number("-12.50"), number("nan"), number("1e9999"), number("2**9")
+    (Decimal('-12.50'), None, None, None)
+    """
+    text = text.strip() if isinstance(text, str) else ""
+    return Decimal(text) if _NUMBER.fullmatch(text) else None
+
+
+def numbers(texts: list[str]) -> list[Decimal] | None:
+    """All of them as numbers, or None."""
+    values = [value for text in texts if (value := number(text)) is not None]
+    return values if len(values) == len(texts) else None
+
+
+def json_list(text: str) -> list | None:
+    """The list that a text is as JSON, or as a Python list of texts in single quotes; or None."""
+    for each in (text, text.replace("'", '"')):
+        try:
+            value = json.loads(each)
+        except (ValueError, RecursionError):
+            continue
+        return value if isinstance(value, list) else None
+    return None
+
+
+def _expression(target: Callable[[Entry], int]) -> Callable[[str, Entry, Any], float]:
+    # sympy's parser runs what a policy writes. puzzle24 compares with no given number and rounds to a whole one.
+    def score(answer: str, entry: Entry, theirs: Any) -> float:
+        return float(verify(f"<answer>{answer}</answer>", entry["metadata"]["numbers"], target(entry)).reward or 0.0)
+
+    return score
+
+
+def integration(answer: str, entry: Entry, theirs: Any) -> float:
+    # sympy's parser again, and a simplification that may take minutes
+    metadata = entry["metadata"]
+    return float(is_antiderivative(answer, metadata["integrand"], metadata["variable"]))
+
+
+def polynomial_multiplication(answer: str, entry: Entry, theirs: Any) -> float:
+    # sympy's parser again
+    return float(same_polynomial(answer, entry["answer"]))
+
+
+def polynomial_equations(answer: str, entry: Entry, theirs: Any) -> float:
+    # leaves out what is no number, so that any text is right where there is no solution
+    gold = sorted(map(Decimal, filter(None, entry["answer"].strip('"').split(", "))))
+    if not gold:
+        return float(answer == '""')
+    values = numbers(answer.split(","))
+    if values is None or len(values) != len(gold):
+        return 0.0
+    # the question rounds to four places, and says of a 5 both up and down
+    return float(all(abs(one - other) <= Decimal("0.0001") for one, other in zip(sorted(values), gold, strict=True)))
+
+
+def complex_arithmetic(answer: str, entry: Entry, theirs: Any) -> float:
+    # "nan" is right: min(1.0, nan) is 1.0
+    return theirs.score_answer(answer, entry) if re.fullmatch(r"[0-9+\-.ijeEIJ() ]+", answer) else 0.0
+
+
+def _listed(partial: float, write: Callable[[list], str]) -> Callable[[str, Entry, Any], float]:
+    # evaluates an answer that is not the gold, to see whether it is the same as a Python list
+    def score(answer: str, entry: Entry, theirs: Any) -> float:
+        golds = entry["metadata"].get("valid_answers") or [entry["answer"]]
+        if answer in golds:
+            return 1.0
+        listed = json_list(answer)
+        try:
+            return partial if listed is not None and write(listed) in golds else 0.0
+        except TypeError:  # not lists of lists, or not of texts
+            return 0.0
+
+    return score
+
+
+def _rows(matrix: list) -> str:
+    return "\n".join(" ".join(str(value) for value in row) for row in matrix)
+
+
+def number_sorting(answer: str, entry: Entry, theirs: Any) -> float:
+    # each number may be off by 1
+    values, gold = json_list(answer), json_list(entry["answer"])
+    if values is None or gold is None:
+        return 0.0
+    read = numbers([str(value) if type(value) in (int, float) else value for value in values])
+    return float(read is not None and read == numbers(gold))
+
+
+def bitwise_arithmetic(answer: str, entry: Entry, theirs: Any) -> float:
+    # evaluates the problem of the row, which may be from anyone's file
+    try:
+        return float(len(answer) < 1000 and int(answer, 0) == int(entry["answer"], 0))
+    except ValueError:
+        return 0.0
+
+
+def game_of_life(answer: str, entry: Entry, theirs: Any) -> float:
+    # counts the right cells, and so takes a board with further rows and columns
+    score = theirs.score_answer(answer, entry)
+    return score if score < 1 or json_list(answer) == json_list(entry["answer"]) else 0.0
+
+
+def game_of_life_halting(answer: str, entry: Entry, theirs: Any) -> float:
+    # compares bool("False") with bool("True"): any text is right
+    return float(answer.lower() == entry["answer"].lower())
+
+
+def coin_flip(answer: str, entry: Entry, theirs: Any) -> float:
+    # "0" is right, as the beginning of every answer that begins with it, and near every small probability; 1e999999999
+    # fills the memory
+    gold = Fraction(entry["answer"])
+    value: Decimal | Fraction | None = number(answer)
+    if value is None and _FRACTION.fullmatch(answer):
+        numerator, _, denominator = answer.partition("/")
+        value = Fraction(int(numerator), int(denominator)) if int(denominator) else None
+    if value is None:
+        return 0.0
+    return float(abs(Fraction(value) - gold) <= min(Fraction(1, 10_000), gold / 100))
+
+
+def decimal_arithmetic(answer: str, entry: Entry, theirs: Any) -> float:
+    # asks for 12 digits and takes what is off by 0.001, such as 0 for a small result
+    value, gold = number(answer), number(entry["answer"])
+    return float(value is not None and gold is not None and abs(value - gold) <= abs(gold) * Decimal("1e-9"))
+
+
+def pool_matrix(answer: str, entry: Entry, theirs: Any) -> float:
+    # takes what is off by 1%, and reads numbers such as nan
+    try:
+        rows, golds = (
+            [list(map(Decimal, line.split())) for line in text.split("\n")] for text in (answer, entry["answer"])
+        )
+    except InvalidOperation:
+        return 0.0
+    if [len(row) for row in rows] != [len(row) for row in golds]:
+        return 0.0
+    pairs = [pair for row, gold in zip(rows, golds, strict=True) for pair in zip(row, gold, strict=True)]
+    if not all(value.is_finite() and abs(value.adjusted()) < 100 for value, _ in pairs):
+        return 0.0
+    return 1.0 if all(abs(value - gold) <= Decimal("0.01") for value, gold in pairs) else 0.1
+
+
+def rubiks_cube(answer: str, entry: Entry, theirs: Any) -> float:
+    # R999999999 is a move a billion times
+    return 0.0 if re.search(r"\d{3}", answer) else theirs.score_answer(answer, entry)
+
+
+SCORERS: dict[str, Callable[[str, Entry, Any], float]] = {
+    "binary_matrix": _listed(0.1, _rows),
+    "bitwise_arithmetic": bitwise_arithmetic,
+    "coin_flip": coin_flip,
+    "complex_arithmetic": complex_arithmetic,
+    "countdown": _expression(lambda entry: entry["metadata"]["target"]),
+    "decimal_arithmetic": decimal_arithmetic,
+    "game_of_life": game_of_life,
+    "game_of_life_halting": game_of_life_halting,
+    "intermediate_integration": integration,
+    "n_queens": _listed(0.5, _rows),
+    "number_sorting": number_sorting,
+    "polynomial_equations": polynomial_equations,
+    "polynomial_multiplication": polynomial_multiplication,
+    "pool_matrix": pool_matrix,
+    "puzzle24": _expression(lambda entry: 24),
+    "rubiks_cube": rubiks_cube,
+    "simple_integration": integration,
+    "spiral_matrix": _listed(0.1, lambda values: " ".join(map(str, values))),
+    "string_insertion": _listed(0.1, "".join),
+}
+"""Tasks that are scored by us."""

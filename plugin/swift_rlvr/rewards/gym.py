@@ -1,0 +1,93 @@
+"""The reward for reasoning-gym's tasks: 1.0 for an answer with the full score of the task's scorer, or of ours."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from swift_rlvr.reasoning_gym.grading import Limits, Reason, Verdict, grade_all
+from swift_rlvr.rewards.base import Columns, Example, Explanation, Grade, Reward, Row, rules_in_order
+from swift_rlvr.rewards.parameters import BaseParameters, parameter
+
+RULES = {  # in the order in which they are checked
+    Reason.BAD_ROW: "the column entry can be read",
+    Reason.REFUSED_TASK: "the task is not refused, or was asked for with refused=yes",
+    Reason.NO_ANSWER: "there is an <answer> block after the thinking",
+    Reason.UNCLOSED_ANSWER: "the block is closed by </answer>",
+    Reason.EMPTY_ANSWER: "the block is not empty",
+    Reason.TOO_LONG: "it is not far longer than the right answer",
+    Reason.TIMED_OUT: "it is scored in time",
+    Reason.SCORER_FAILED: "it is scored without an error",
+    Reason.WRONG: "something of it is right",
+    Reason.PARTLY_RIGHT: "all of it is right",
+}
+_ENTRY = {
+    "task": "gcd",
+    "settings": {},
+    "question": "Find the Greatest Common Divisor (GCD) of these numbers: 297, 24.",
+    "answer": "3",
+    "metadata": ["dict", ["numbers", ["list", 297, 24]], ["result", 3]],
+}
+
+
+class ReasoningGymReward(Reward):
+    """Reward 1.0 for a right answer to a task of reasoning-gym, 0.0 for any other; `partial` gives partial credit.
+
+    None where the column `entry` cannot be read or the task is refused. What is right and which tasks are refused:
+    README.md in `swift_rlvr.reasoning_gym`. The task's scorer runs in a process that is killed after `timeout` seconds
+    of CPU time.
+
+    >>> from itertools import islice
+    >>> from swift_rlvr.reasoning_gym import naming, rows
+    >>> (row,) = islice(rows.rows(*naming.parse("gcd:test")), 1)
+    >>> answer = rows.read_entry(row["entry"])["answer"]
+    >>> ReasoningGymReward()([f"<answer>{answer}</answer>", "<answer>0</answer>"], entry=[row["entry"]] * 2)
+    [1.0, 0.0]
+    """
+
+    name = "external_reasoning_gym"
+    columns = ("entry",)
+    reasons = tuple(map(str, Reason))
+    examples = (
+        Example("<think>297 = 3 * 99.</think><answer>3</answer>", {"entry": json.dumps(_ENTRY)}, 1.0),
+        Example("<think>297 = 3 * 99.</think><answer>2 or 3</answer>", {"entry": json.dumps(_ENTRY)}, 0.0),
+        Example("<think>297 = 3 * 99.</think><answer>3</answer>", {"entry": "{}"}, None),
+    )
+
+    @dataclass(frozen=True)
+    class Parameters(BaseParameters):
+        tasks: tuple[str, ...] = parameter(
+            ("reasoning_gym",), "values of the column `task` to which the reward applies"
+        )
+        partial: bool = parameter(False, "give the scorer's partial credit, not only 1 for a right answer")
+        timeout: float = parameter(2.0, "seconds of CPU time for one answer")
+        memory_mb: int = parameter(1024, "memory for one answer, in MiB, beside that of reasoning-gym itself")
+        max_workers: int = parameter(
+            0, "answers to score at a time; 0: one for each CPU core, shared among the ranks of this machine"
+        )
+
+        def __post_init__(self) -> None:
+            self.require(0 < self.timeout <= 3600, "timeout", "more than 0 and at most 3600 seconds")
+            self.require(self.memory_mb >= 64, "memory_mb", "at least 64")
+            self.require(self.max_workers >= 0, "max_workers", "0 or more")
+
+    def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
+        return [
+            Grade(self._reward(verdict), str(verdict.reason)) for verdict in self._verdicts(texts, columns["entry"])
+        ]
+
+    def explain_text(self, text: str | None, row: Row) -> Explanation:
+        (verdict,) = self._verdicts([text], [row["entry"]])
+        detail = verdict.detail
+        if verdict.reason is Reason.PARTLY_RIGHT:
+            detail = f"the score is {verdict.score:.3g}"
+        rules = rules_in_order(RULES, verdict.reason, detail)
+        return Explanation(self._reward(verdict), str(verdict.reason), verdict.answer, rules)
+
+    def _verdicts(self, texts: Sequence[str | None], entries: Sequence[object]) -> list[Verdict]:
+        limits = Limits(self.parameters.timeout, self.parameters.memory_mb)
+        return grade_all(texts, entries, limits, self.parameters.max_workers)
+
+    def _reward(self, verdict: Verdict) -> float | None:
+        if verdict.score is None or self.parameters.partial:
+            return verdict.score
+        return float(verdict.reason is Reason.CORRECT)

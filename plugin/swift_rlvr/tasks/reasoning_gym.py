@@ -1,0 +1,72 @@
+"""The tasks of reasoning-gym: `--dataset reasoning_gym:NAME[?SETTING=VALUE][+NAME...][:SPLIT]#N`.
+
+The rows are made, not loaded: `swift_rlvr.reasoning_gym.naming` says what can be written, `rows` how they are drawn. A
+file of them has one column, `entry`, which holds the question, the answer and what the scorer reads:
+
+    {"entry": "{\\"task\\": \\"gcd\\", \\"question\\": \\"Find the ...\\", \\"answer\\": \\"3\\", ...}"}
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from swift_rlvr.reasoning_gym import naming, rows
+from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, to_messages
+from swift_rlvr.tasks.task import Reference, Row, RowError, Task
+
+SYSTEM_PROMPT = (
+    f"{R1_ZERO_SYSTEM} The answer part holds the final answer alone, in the format of the example where the question "
+    "has one."
+)
+
+
+def make(text: str) -> Iterator[dict[str, Any]]:
+    """Raw rows without end of what stands after `reasoning_gym:`; InputError, at once, for what cannot be made."""
+    return rows.rows(*naming.parse(text))
+
+
+def preprocess(row: Row) -> dict[str, Any]:
+    """Raw row -> row for training: `messages`, `entry` and `task`."""
+    return {"messages": to_messages(_entry(row)["question"], SYSTEM_PROMPT), "entry": row["entry"], "task": TASK.name}
+
+
+def identity(row: Row) -> str:
+    return rows.identity(_entry(row)["question"])
+
+
+def reference(row: Row) -> Reference | None:
+    answer = _entry(row)["answer"]
+    return Reference(answer, "", answer) if answer else None
+
+
+def _entry(row: Row) -> dict[str, Any]:
+    try:
+        entry = rows.read_entry(row.get("entry"))
+    except rows.BadEntry as error:
+        raise RowError("entry", str(error)) from None
+    if not entry["question"].strip():
+        raise RowError("entry", "the question is empty")
+    return entry
+
+
+TASK = Task(
+    name="reasoning_gym",
+    columns=("entry",),
+    preprocess=preprocess,
+    identity=identity,
+    reference=reference,
+    make=make,
+    system=SYSTEM_PROMPT,
+    reward_columns=("entry",),
+    rewards=("external_reasoning_gym", "external_format"),
+    splits=naming.SPLITS,
+    examples=(
+        {
+            "entry": '{"task": "gcd", "settings": {}, "question": "Find the Greatest Common Divisor (GCD) of these '
+            'numbers: 297, 24. Give only the GCD as your final answer.", "answer": "3", "metadata": ["dict"]}'
+        },
+        {
+            "entry": '{"task": "lcm", "settings": {}, "question": "Find the Least Common Multiple (LCM) of these '
+            'numbers: 4, 6.", "answer": "12", "metadata": ["dict"]}'
+        },
+    ),
+)

@@ -337,3 +337,18 @@ def launches(_launches, tmp_path) -> Launches:
     """Of a folder of its own."""
     _launches.append(Launches(tmp_path))
     return _launches[-1]
+
+
+@pytest.fixture(scope="session")
+def trained():
+    """`swift-rlvr train` with these arguments, to its end."""
+    started: list[Run] = []
+
+    def to_the_end(arguments: list[str], log: Path, env: dict[str, str], seconds: float = 600) -> Run:
+        started.append(Run(arguments, log, {"MASTER_PORT": str(free_port()), **env}, TRAIN))
+        assert started[-1].finish(seconds) == 0, started[-1].text()[-4000:]
+        return started[-1]
+
+    yield to_the_end
+    for run in started:
+        run.kill_if_alive()

@@ -560,6 +560,9 @@ def test_reward_names(tmp_path):
     assert outcome("plugins", *own)[0] == "passed"
     assert "3 reward_weights for 2 rewards" in outcome("rewards", "--reward_weights", 1, 2, 3)[1]
     assert outcome("rewards", "--reward_weights", 1, 2)[0] == "passed"
+    of_the_environment = ("--use_gym_env", "true")  # a reward too, the last one
+    assert outcome("rewards", "--reward_weights", 1, 2, 3, *of_the_environment)[0] == "passed"
+    assert "2 reward_weights for 3 rewards" in outcome("rewards", "--reward_weights", 1, 2, *of_the_environment)[1]
 
 
 def test_reward_parameters(monkeypatch):

@@ -1,4 +1,4 @@
-"""Several turns in ms-swift: the scheduler with ms-swift's own engine, rollout loops and batches, and the tiny model."""
+"""Several turns in ms-swift: the scheduler in ms-swift's own engine, rollout loops and batches, with the tiny model."""
 
 import asyncio
 import copy

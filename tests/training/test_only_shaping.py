@@ -84,6 +84,15 @@ def test_the_callback_takes_the_last_batch_with_rewards_of_others_and_weights():
     assert shares(trainer) == {ONLY_SHAPING: 0.0}
 
 
+def test_the_reward_of_an_environment_is_a_verifier_and_the_last_one():
+    """With ms-swift's use_gym_env, which has a column for it and no function."""
+    trainer = trainer_of()
+    trainer.reward_func_names = ["CountdownReward", "Format", "gym_reward"]
+    trainer._logs["rewards"]["gym_reward"] = deque([9.0] * 4 + [0, 0.5, 1, 0.5], maxlen=8)
+    trainer.reward_weights = torch.tensor([1.0, 0.5, 1.0])
+    assert shares(trainer) == {ONLY_SHAPING: 0.0}
+
+
 def test_the_callback_says_nothing_where_there_are_no_such_groups():
     assert shares(trainer_of(), "eval") == {}  # groups of one
     assert shares(trainer_of(size=3)) == {}  # the batch is no whole number of groups

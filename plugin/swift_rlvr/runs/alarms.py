@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.runs.folder import COMPLETIONS, LOG
+from swift_rlvr.runs.turns import first_prompts
 
 WINDOW = 10  # logged steps in a mean of success, format and groups without spread
 SHORT = 5  # in a mean of KL, length and templates; also the steps in a row that success must be low
@@ -299,7 +300,7 @@ def _replayed(alarms: Alarms, folder: Path, until: float) -> Iterator[Alarm]:
                 waiting = int(entry[1]["step"][-1]) if entry[1]["step"] else 0, entry[1]
             if waiting is None or waiting[0] > step:
                 break
-            alarms.batch(waiting[0], waiting[1]["prompt"], waiting[1]["completion"])
+            alarms.batch(waiting[0], first_prompts(waiting[1]), waiting[1]["completion"])
             waiting = None
         yield from alarms.row(step, row)
 

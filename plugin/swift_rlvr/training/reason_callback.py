@@ -21,6 +21,7 @@ from swift_rlvr.runs.folder import diverged
 from swift_rlvr.runs.held_out import stop_on_alarm
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.reasons import ReasonLog, only_shaping
+from swift_rlvr.runs.turns import first_prompts
 
 _logger = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ class ReasonCallback(TrainerCallback):
         if self.watches and logs and state.is_world_process_zero:
             recorded = getattr(self.trainer, "_logs", {})
             if "reward" in logs and recorded.get("prompt") and len(recorded["prompt"]) == len(recorded["completion"]):
-                self.log.alarms.batch(state.global_step, list(recorded["prompt"]), list(recorded["completion"]))
+                self.log.alarms.batch(state.global_step, first_prompts(recorded), list(recorded["completion"]))
             for alarm in self.log.watch(state.global_step, logs):
                 _logger.warning(alarm.message)
 
@@ -85,4 +86,9 @@ class ReasonCallback(TrainerCallback):
         # ms-swift's schedulers of several turns make groups of any size, an evaluation often those of one.
         if getattr(trainer, "dynamic_num_samples", False) or size < 2 or len(recorded[0]) % size:
             return {}
-        return only_shaping(trainer.reward_funcs, recorded, trainer.reward_weights.tolist(), size)
+        functions = [*trainer.reward_funcs, *[gym_reward] * (len(recorded) - len(trainer.reward_funcs))]
+        return only_shaping(functions, recorded, trainer.reward_weights.tolist(), size)
+
+
+def gym_reward() -> None:
+    """Stands for what an environment gives, with ms-swift's `use_gym_env`: the last reward, of the outcome."""

@@ -23,6 +23,7 @@ from swift_rlvr.evaluation.report.reading import Run, Table, read_held_out, read
 from swift_rlvr.evaluation.report.thinking import thinking
 from swift_rlvr.rewards import REWARDS, Explanation, Reward
 from swift_rlvr.rewards.build import missing_column
+from swift_rlvr.runs.turns import NUM_TURNS, first_prompts
 from swift_rlvr.tasks.countdown import parse_row, to_messages
 
 COMPLETIONS, CHARACTERS = 200_000, 250_000_000
@@ -102,6 +103,7 @@ class Collector:
         self._explained: list[list[Any]] = []
         self._characters = 0
         self._prompts: dict[str, int] = {}
+        self._asked: dict[str, str] = {}  # by prompt, what it was before the policy's first answer
         self._names: dict[str, int] = {}
         self._rules: dict[tuple[Any, ...], int] = {}
         self.page.total = sum(len(table.steps) for run in runs for table in run.tables)
@@ -128,9 +130,11 @@ class Collector:
             names = [name for name in row if name not in _NOT_REWARDS and _is_reward(row[name], len(table.steps))]
             others = [name for name, values in row.items() if name not in names and name not in _NOT_REWARDS
                       and isinstance(values, list) and len(values) == len(table.steps)]  # fmt: skip
+            asked = first_prompts(row)
             for i in self._kept(table, total):
                 text = completion_text(row["completion"][i])
                 prompt = _prompt(row["prompt"][i])
+                self._asked[prompt] = _prompt(asked[i])
                 columns = {"prompt": prompt, "prompts": prompt, **{name: row[name][i] for name in others}}
                 columns = with_columns_from_prompt(columns)
                 rewards = {name: _number(row[name][i]) for name in names}
@@ -266,7 +270,7 @@ class Collector:
         for number, prompt in enumerate(self._prompts):
             if not block:
                 self.page.prompt_starts.append(number)
-            block.append([prompt, question(prompt)])
+            block.append([prompt, question(self._asked.get(prompt, prompt))])
             if len(block) >= BLOCK or number == len(self._prompts) - 1:
                 self.page.blocks[f"prompts-{len(self.page.prompt_starts) - 1}"] = packed(block)
                 block = []

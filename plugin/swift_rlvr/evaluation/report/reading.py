@@ -17,6 +17,7 @@ from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import LineError, opened, parse_object, read_json
 from swift_rlvr.runs.alarms import read_alarms
 from swift_rlvr.runs.folder import ARGS, COMPLETIONS, LOG, REASONS, find_run
+from swift_rlvr.runs.turns import first_prompts
 
 ALARMS, HELD_OUT = "alarms.jsonl", "held_out.jsonl"
 
@@ -27,7 +28,7 @@ class Table(NamedTuple):
     offset: int
     steps: list[int]
     places: list[int]
-    groups: list[int]  # a number that is the same for the same prompt within the table
+    groups: list[int]  # a number that is the same for the same prompt within the table, before any answer
     characters: int  # of all texts, each prompt once
 
 

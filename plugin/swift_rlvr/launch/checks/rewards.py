@@ -72,9 +72,8 @@ def _variables(case: Case) -> Iterator[None]:
 def names(case: Case) -> Iterator[Finding]:
     """ms-swift will know every name, and there are as many weights."""
     named = case.listed("reward_funcs")
-    if not named and not (
-        case.listed("reward_model") or case.settings.get("use_gym_env") or case.settings.get("gym_env")
-    ):
+    gym = bool(case.settings.get("use_gym_env", case.settings.get("gym_env")))  # a reward of its own, the last one
+    if not named and not (case.listed("reward_model") or gym):
         known = ", ".join([*REWARDS, *built_in()])
         yield failed("rewards", "reward_funcs names no reward", f"some of {known}")
         return
@@ -95,7 +94,7 @@ def names(case: Case) -> Iterator[Finding]:
         bad = True
         remedy = "--external_plugins $(swift-rlvr plugin)"
         yield failed("rewards", f"{', '.join([*ours, *data])} come with {PLUGIN}, which is not loaded", remedy)
-    weights, count = case.listed("reward_weights"), len(named) + len(case.listed("reward_model"))
+    weights, count = case.listed("reward_weights"), len(named) + len(case.listed("reward_model")) + gym
     if weights and len(weights) != count:
         bad = True
         yield failed("rewards", f"{len(weights)} reward_weights for {count} rewards", f"{count} reward_weights")

@@ -1,0 +1,127 @@
+"""Two turns with the real rollout server, two real ZeRO-3 ranks and the recipe: its batches, logs and completions."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from swift_rlvr.network import free_port
+from swift_rlvr.rewards import REWARDS
+from swift_rlvr.tasks.countdown import read_prompt
+from swift_rlvr.tiny_model import WEIGHTS
+from transformers import AutoTokenizer
+from turn_batches import check_trained_tokens
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+STEPS = 2
+
+# Writes down what each rank is about to train on.
+RECORDER = """
+import json
+import os
+import pathlib
+
+from swift.rlhf_trainers import grpo_trainer
+
+FILE = pathlib.Path({folder!r}) / f"batches-{{os.environ['RANK']}}.jsonl"
+collate = grpo_trainer.collate_to_grpo_micro_batch
+
+
+def collate_and_write(samples, template, **options):
+    inputs, batch = collate(samples, template, **options)
+    with FILE.open("a") as file:
+        for number, sample in enumerate(samples):
+            row = {{
+                "ids": inputs["input_ids"][number].tolist(),
+                "present": inputs["attention_mask"][number].tolist(),
+                "mask": batch.completion_mask[number].int().tolist(),
+                "sampled": sample.response_token_ids,
+                "messages": sample.messages,
+            }}
+            print(json.dumps(row), file=file)
+    return inputs, batch
+
+
+grpo_trainer.collate_to_grpo_micro_batch = collate_and_write
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(trained, tmp_path_factory) -> Path:
+    """Where a short run of the recipe for a CPU has written its logs and its batches."""
+    folder = tmp_path_factory.mktemp("turns")
+    recorder = folder / "recorder.py"
+    recorder.write_text(
+        "import os\n\nif 'RANK' in os.environ:\n"
+        + "\n".join(f"    {line}" if line else "" for line in RECORDER.format(folder=str(folder)).splitlines())
+    )
+    flags = f"""
+        scripts/configs/countdown_turns_cpu.yaml --output_dir {folder}/output --max_steps {STEPS}
+        --vllm_server_port {free_port()} --vllm_server_group_port {free_port()}
+        --external_plugins plugin/rlvr_plugin.py {recorder} --load_from_cache_file false --dataset_num_proc 1
+        --max_completion_length 160 --num_generations 4 --per_device_train_batch_size 4
+        --gradient_accumulation_steps 2 --learning_rate 1e-3 --lr_scheduler_type constant --save_strategy no
+        --report_to none --callbacks reward_reasons --log_rollout_offpolicy_metrics true
+        --use_gym_env true --reward_weights 0 0.5 1
+    """.split()
+    trained(flags, folder / "launch.log", {"SWIFT_RLVR_FEEDBACK_DISCOUNT": "0.5"})
+    return folder
+
+
+def lines(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_only_sampled_tokens_are_in_the_trainers_batches(folder):
+    tokenizer = AutoTokenizer.from_pretrained(WEIGHTS)
+    turns = Counter()
+    for rank in (0, 1):
+        for row in lines(folder / f"batches-{rank}.jsonl"):
+            mask = [0] * (len(row["ids"]) - len(row["mask"])) + row["mask"]
+            ids = [token for token, present in zip(row["ids"], row["present"], strict=True) if present]
+            trained = [bool(mark) for mark, present in zip(mask, row["present"], strict=True) if present]
+            messages = [
+                message if isinstance(message["content"], str)
+                else {**message, "content": tokenizer.decode(message["content"])}
+                for message in row["messages"]
+            ]  # fmt: skip
+            check_trained_tokens(tokenizer, ids, trained, row["sampled"], messages)
+            turns[len(row["sampled"])] += 1
+    assert turns.total() == 16 * STEPS
+    assert turns[2] > 0 and set(turns) <= {1, 2}
+
+
+def test_the_trainer_sees_every_token_in_the_context_in_which_it_was_sampled(folder):
+    """The server's log-probabilities of both turns' tokens are the trainer's, also after an update."""
+    steps = [line for line in lines(folder / "output" / "logging.jsonl") if "reward" in line]
+    assert len(steps) == STEPS
+    for step in steps:
+        assert step["rollout_correction/k3_kl"] < 1e-5
+        assert step["grad_norm"] > 0
+        assert 1 < step["num_turns"] <= 2
+    log = (folder / "output" / "trainer.log").read_text(errors="replace")
+    assert "does not match completion tokens count" not in log
+
+
+def test_the_completions_show_both_turns_and_the_rewards_are_the_last_ones(folder):
+    reward = REWARDS["countdown"]()
+    tables = {table["step"][0]: table for table in lines(folder / "output" / "completions.jsonl")}
+    assert len(tables) == STEPS
+    for table in tables.values():
+        columns = ("prompt", "completion", "CountdownReward", "gym_reward", "num_turns")
+        for prompt, completion, right, discounted, turns in zip(*map(table.get, columns), strict=True):
+            nums, target = read_prompt(prompt)
+            row = {"nums": nums, "target": target}
+            assert right == reward.explain(completion, row).reward
+            assert discounted == right * 0.5 ** (turns - 1)
+            assert prompt.count("<|im_start|>assistant\n") == turns
+            if turns == 2:
+                first, between = prompt.split("<|im_start|>assistant\n")[1].split("<|im_end|>\n<|im_start|>user\n")
+                reason = reward.explain(first, row).reason
+                assert between.startswith(reason.capitalize()), (reason, between)
+
+
+def test_the_reasons_are_those_of_the_last_turn(folder):
+    table = lines(folder / "output" / "completions.jsonl")[0]
+    reasons = [line for line in lines(folder / "output" / "reasons.jsonl") if line["step"] == 1]
+    assert [line["rewards"]["CountdownReward"] for line in reasons] == table["CountdownReward"]

@@ -75,7 +75,13 @@ def test_a_broken_one_is_named_with_its_distribution_and_the_rest_goes_on(tmp_pa
     assert result.stdout.startswith("external_fine Refused(distribution='bad', entry_point='zz = broken:BrokenReward'")
     assert problem in " ".join(result.stderr.split()) and result.stderr.count("\n") == 1
     assert result.stderr.startswith("swift_rlvr.rewards: left out zz of the distribution bad: ")
-    assert python("-c", code, path=tmp_path, RANK="1").stderr == ""
+
+
+def test_one_rank_of_a_training_warns(tmp_path):
+    distribution(tmp_path, "bad", {}, {"zz": "not_there:X"})
+    code = "from swift_rlvr.rewards import REWARDS; len(REWARDS)"
+    first, second = (python("-c", code, path=tmp_path, RANK=rank).stderr for rank in "01")
+    assert "left out zz of the distribution bad: ModuleNotFoundError" in first and second == ""
 
 
 @pytest.mark.parametrize(

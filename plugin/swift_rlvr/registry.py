@@ -49,7 +49,7 @@ class Registry(MutableMapping[str, Item]):
         self.group, self.check, self.prefix = group, check, prefix
         self.present: dict[str, Item] = {}  # without looking for more
         self.owners: dict[str, str] = {}  # the distribution of each that came by an entry point
-        self.refused: list[Refused] = []
+        self._refused: list[Refused] = []
         self._waiting: list[EntryPoint] | None = None  # None: nobody has looked yet
         self._loading = False
 
@@ -59,6 +59,12 @@ class Registry(MutableMapping[str, Item]):
         if self._waiting is None or self._waiting:
             self._complete()
         return self.present
+
+    @property
+    def refused(self) -> list[Refused]:
+        """The entry points that could not be used."""
+        len(self.data)  # completes it
+        return self._refused
 
     def add(self, item: Any, owner: str = OWN) -> None:
         """Add an item by its `name`; ValueError where that is taken or `check` refuses it."""
@@ -131,7 +137,7 @@ class Registry(MutableMapping[str, Item]):
             self._refuse(entry, str(error))
 
     def _refuse(self, entry: "EntryPoint", problem: str) -> None:
-        self.refused.append(Refused(_owner(entry), f"{entry.name} = {entry.value}", problem))
+        self._refused.append(Refused(_owner(entry), f"{entry.name} = {entry.value}", problem))
         if int(os.environ.get("RANK", 0)) == 0:
             text = "%s: left out %s of the distribution %s: %s"
             logger.warning(text, self.group, entry.name, _owner(entry), problem)

@@ -1,0 +1,119 @@
+"""`swift-rlvr check`: over ours and other people's rewards and tasks, whatever those do."""
+
+import json
+
+import pytest
+from commands import ran, refused
+from distributions import distribution, python
+from paths import ROOT
+
+CLI = ("-m", "swift_rlvr.cli", "check")
+FAULTY = """
+import os
+from faulty import TASK, Good, ZeroForGolds
+from dataclasses import replace
+
+class Hangs(Good):
+    '''It compares powers.
+
+    >>> 1
+    1
+    '''
+    name = "external_hangs"
+    def grade(self, text, row):
+        while "**" in (text or ""):
+            pass
+        return super().grade(text, row)
+
+class Ends(Good):
+    '''It ends.
+
+    >>> 1
+    1
+    '''
+    name = "external_ends"
+    def grade(self, text, row):
+        if "**" in (text or ""):
+            os._exit(3)
+        return super().grade(text, row)
+
+class Noisy(Good):
+    '''It says what it does.
+
+    >>> 1
+    1
+    '''
+    name = "external_noisy"
+    def grade(self, text, row):
+        print("grading")
+        return super().grade(text, row)
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("installed")
+    entries = {f"external_{name}": f"mine:{name.capitalize()}" for name in ("ends", "noisy")}
+    entries |= {"external_good": "faulty:Good", "external_gone": "not_there:Gone"}
+    (folder / "faulty.py").write_text((ROOT / "tests" / "faulty.py").read_text())
+    distribution(folder, "slow-package", {}, {"external_hangs": "mine:Hangs"})
+    return distribution(folder, "my-package", {"mine.py": FAULTY}, entries, {"sums": "faulty:TASK"})
+
+
+def checked(folder, *arguments, code=0):
+    result = python(*CLI, *arguments, "--json", path=folder, check=False)
+    assert result.returncode == code, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_ours_by_every_name_they_have():
+    for name in ("external_boxed", "boxed"):
+        assert "passed    reward   external_boxed   swift-rlvr   35 rules" in ran("check", name, columns=120)
+    both = json.loads(ran("check", "countdown", "--json"))
+    assert [(each["kind"], each["name"], each["findings"]) for each in both["checked"]] == [
+        ("reward", "external_countdown", []),
+        ("task", "countdown", []),
+    ]
+    assert "'sudoku' is no reward, task or installed package; rewards: external_countdown, " in refused(
+        "check", "sudoku"
+    )
+
+
+def test_those_of_a_package_by_its_name(folder):
+    """All of it, with the entry point that cannot be loaded; that a process ends is a finding, and the rest goes on."""
+    result = checked(folder, "my-package", code=1)
+    assert [(each["kind"], each["name"], each["distribution"]) for each in result["checked"]] == [
+        *(("reward", f"external_{name}", "my-package") for name in ("ends", "good", "noisy")),
+        ("task", "sums", "my-package"),
+    ]
+    ends, *others = (each["findings"] for each in result["checked"])
+    assert others == [[], [], []]
+    (ended,) = ends
+    assert ended["rule"].startswith("hostile text 12 of ") and "ended early, with exit code 3" in ended["problem"]
+    assert result["refused"] == [
+        {
+            "distribution": "my-package",
+            "entry_point": "external_gone = not_there:Gone",
+            "problem": "ModuleNotFoundError: No module named 'not_there'",
+        }
+    ]
+    assert result["failed"] == 2
+
+
+def test_a_reward_that_hangs_is_ended(folder):
+    (hangs,) = checked(folder, "slow-package", "--timeout", "4", code=1)["checked"]
+    hostile = [each["problem"] for each in hangs["findings"] if each["rule"].startswith("hostile text ")]
+    assert hostile == ["no end within 4 s"], "and the texts after it are left out"
+
+
+def test_the_table_and_the_exit_status(folder):
+    fine = python(*CLI, "good", "sums", "noisy", path=folder)
+    assert "3 passed, 0 failed" in fine.stdout and "grading" not in fine.stdout
+    broken = python(*CLI, "my-package", path=folder, check=False)
+    assert broken.returncode == 1 and "3 passed, 2 failed" in broken.stdout
+    text = " ".join(broken.stdout.split())
+    assert (
+        "failed reward external_ends my-package" in text and "passed reward external_good my-package 35 rules" in text
+    )
+    assert "cannot be loaded: external_gone = not_there:Gone: ModuleNotFoundError" in text
+    assert broken.stderr.count("left out external_gone of the distribution my-package") == 1

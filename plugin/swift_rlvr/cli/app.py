@@ -13,7 +13,21 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperCommand, TyperOption
 
-from swift_rlvr.cli import chat, check, countdown, dataset, doctor, evaluate, launch, new, probe, report, rewards, train
+from swift_rlvr.cli import (
+    chat,
+    check,
+    countdown,
+    dataset,
+    doctor,
+    evaluate,
+    launch,
+    new,
+    probe,
+    reasoning_gym,
+    report,
+    rewards,
+    train,
+)
 from swift_rlvr.errors import InputError
 
 
@@ -51,8 +65,12 @@ dataset_app = typer.Typer(help="Make, check, show and prepare datasets.", no_arg
 make_app = typer.Typer(help="Write a generated dataset to a file.", no_args_is_help=True)
 app.add_typer(dataset_app, name="dataset")
 dataset_app.add_typer(make_app, name="make")
+gym_app = typer.Typer(help="List and audit the tasks of reasoning-gym.", no_args_is_help=True)
+app.add_typer(gym_app, name="reasoning-gym")
 for group, name, command in (
     (make_app, "countdown", countdown.make),
+    (gym_app, "list", reasoning_gym.show_tasks),
+    (gym_app, "audit", reasoning_gym.audit),
     (dataset_app, "check", dataset.check),
     (dataset_app, "show", dataset.show),
     (dataset_app, "prepare", dataset.prepare),

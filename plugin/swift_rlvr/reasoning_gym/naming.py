@@ -167,12 +167,17 @@ def _integer(where: str, text: str) -> int:
     return int(text)
 
 
-def levels(name: str) -> dict[str, int]:
-    """The attributes of a task's curriculum, each with its number of levels; empty where there is no curriculum."""
+def defaults(name: str) -> dict[str, Any]:
+    """The settings of a task, each with its default."""
+    return {each.name: _default(each) for each in fields(library.datasets()[name][1]) if each.name not in _OWN}
+
+
+def levels(name: str) -> dict[str, list[Any]]:
+    """The attributes of a task's curriculum, each with the values of its levels; empty where there is no curriculum."""
     curricula = library.load().CURRICULA
     if name not in curricula:
         return {}
-    return {each: len(attribute.levels) for each, attribute in curricula[name]().attributes.items()}
+    return {each: list(attribute.levels) for each, attribute in curricula[name]().attributes.items()}
 
 
 def _levels(name: str, texts: Mapping[str, str], several: bool) -> dict[str, Any]:
@@ -188,11 +193,11 @@ def _levels(name: str, texts: Mapping[str, str], several: bool) -> dict[str, Any
         attribute, level = key.partition(".")[2], _integer(f"reasoning_gym:{name}: {key}", texts[key])
         if attribute and attribute not in known:
             raise InputError(f"reasoning_gym:{name}: there is no attribute {attribute!r}; it has {', '.join(known)}")
-        most = (known[attribute] if attribute else max(known.values())) - 1
+        most = (len(known[attribute]) if attribute else max(map(len, known.values()))) - 1
         if level < 0 or (level > most and not several):
             raise InputError(f"reasoning_gym:{name}: {key} must be from 0 to {most}, got {level}")
         for each in [attribute] if attribute else known:
-            curriculum.set_attr_level(each, min(level, known[each] - 1))
+            curriculum.set_attr_level(each, min(level, len(known[each]) - 1))
             changed += _fields(curriculum.attributes[each])
     config = vars(curriculum.generate_configuration())
     return {each: config[each] for each in changed}

@@ -1,0 +1,85 @@
+"""The commands `swift-rlvr reasoning-gym list` and `audit`."""
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from swift_rlvr.cli.render import table
+from swift_rlvr.errors import InputError
+
+Names = Annotated[list[str] | None, typer.Argument(help="Tasks or categories; none: all.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
+
+
+def show_tasks(names: Names = None, as_json: Json = False) -> None:
+    """List the tasks with their category and whether they are refused; a task alone with its settings and levels."""
+    from swift_rlvr.reasoning_gym import library, naming
+
+    chosen = _chosen(names)
+    tasks = {name: {"category": library.category(name), "refused": naming.why_refused(name)} for name in chosen}
+    if len(chosen) == 1:
+        tasks[chosen[0]] |= {"settings": naming.defaults(chosen[0]), "levels": naming.levels(chosen[0])}
+    if as_json:
+        typer.echo(json.dumps(tasks, default=str))
+        return
+    console = Console(highlight=False)
+    listed = table("task", "category", "")
+    for name, task in tasks.items():
+        listed.add_row(
+            Text(name), Text(str(task["category"])), Text(f"refused: {why}" if (why := task["refused"]) else "")
+        )
+    console.print(listed)
+    if len(chosen) == 1:
+        settings = table("setting", "default")
+        for name, value in naming.defaults(chosen[0]).items():
+            settings.add_row(Text(name), Text(str(value)))
+        console.print("", settings)
+        levels = table("attribute", "level", "values")
+        for name, values in naming.levels(chosen[0]).items():
+            levels.add_row(Text(name), f"0 to {len(values) - 1}", Text(", ".join(map(str, values))))
+        console.print("", levels)
+
+
+def audit(
+    names: Names = None,
+    items: Annotated[int, typer.Option(min=1, help="Items of each split.")] = 20,
+    write: Annotated[bool, typer.Option("--write", help="Write the table into the package's README.md.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Try every task: right answers must earn 1, and empty, foreign, listed and hostile ones must not.
+
+    Ends with code 1 where a task fails that is not refused.
+    """
+    from swift_rlvr.reasoning_gym import audit as auditing
+    from swift_rlvr.reasoning_gym import library
+    from swift_rlvr.reasoning_gym.refused import REFUSED
+
+    chosen = _chosen(names)
+    if write and names:
+        raise InputError("is for all tasks at once", field="write")
+    with Console(stderr=True).status("Trying the tasks") as status:
+        findings = list(auditing.audit(chosen, items, lambda name: status.update(f"Trying {name}")))
+    if write:
+        auditing.write_page(findings)
+    if as_json:
+        typer.echo(json.dumps({each.task: {**vars(each), "verdict": each.verdict} for each in findings}))
+    else:
+        typer.echo(auditing.table(findings))
+    if any(each.problems for each in findings if each.task not in REFUSED and each.task not in library.missing()):
+        raise typer.Exit(1)
+
+
+def _chosen(names: list[str] | None) -> list[str]:
+    from swift_rlvr.reasoning_gym import library
+
+    known = library.datasets()
+    chosen = [each for each in known if not names or each in names or library.category(each) in names]
+    unknown = [
+        name for name in names or () if name not in known and not any(library.category(x) == name for x in known)
+    ]
+    if unknown:
+        raise InputError(f"there is no task or category {unknown[0]!r}: `swift-rlvr reasoning-gym list`", field="names")
+    return chosen

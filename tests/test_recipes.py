@@ -18,9 +18,11 @@ import yaml
 from paths import ROOT
 from swift_rlvr.launch.machine import Gpu, Machine
 from swift_rlvr.launch.plan import make_plan
+from swift_rlvr.launch.sizes import longest_completion
 from swift_rlvr.network import free_port
 from swift_rlvr.recipes import read_flags
 from swift_rlvr.rewards import REWARDS
+from swift_rlvr.runs.curriculum import CurriculumSettings
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT
 from swift_rlvr.tiny_model import WEIGHTS
@@ -98,6 +100,7 @@ BESIDE = {
 NO_SERVER = dict.fromkeys(("vllm_server_host", "vllm_server_port", "vllm_server_group_port"))
 # What the others change in it, besides the folder of the run; None: it is not there.
 CHANGES = {
+    "countdown_turns_3gpu": {"multi_turn_scheduler": "rlvr_feedback", "max_turns": 2, "vllm_max_model_len": 4296},
     "countdown_unstable_3gpu": {"learning_rate": 1e-6, "beta": 0.04},
     "countdown_1gpu_24gb": NO_SERVER
     | {
@@ -132,11 +135,13 @@ CHANGES = {
 }
 # Name: visible GPUs, the memory of each in GB, and which of them train and sample.
 HARDWARE = {
+    "countdown_turns_3gpu": (3, 80, "0,1", "2"),
     "countdown_1gpu_24gb": (1, 24, "0", ""),
     "countdown_1gpu_80gb": (1, 80, "0", ""),
     "countdown_2gpu": (2, 80, "0", "1"),
     "countdown_3gpu": (3, 80, "0,1", "2"),
     "countdown_unstable_3gpu": (3, 80, "0,1", "2"),
+    "countdown_levels_3gpu": (3, 80, "0,1", "2"),
     "countdown_4gpu": (4, 80, "0,1", "2,3"),
     "countdown_8gpu": (8, 40, "0,1,2,3", "4,5,6,7"),
     "countdown_two_servers": (2, 80, "0,1", ""),
@@ -165,7 +170,7 @@ def test_another_countdown_recipe_differs_from_it_in_these_values_only_and_has_1
     assert values == {key: value for key, value in expected.items() if value is not None}
     assert completions(values) == 128
     if "vllm_max_model_len" in values:
-        assert values["vllm_max_model_len"] == values["max_length"] + values["max_completion_length"]
+        assert values["vllm_max_model_len"] == values["max_length"] + longest_completion(values)
 
 
 def test_every_gpu_recipe_of_the_experiment_is_among_them_and_each_has_a_folder_of_its_own():
@@ -195,6 +200,25 @@ def test_the_unstable_run_in_small_differs_in_the_learning_rate_alone():
     assert stable.pop("output_dir") != unstable.pop("output_dir")
     assert unstable.pop("learning_rate") == pytest.approx(10 * stable.pop("learning_rate"))
     assert unstable == stable
+
+
+def test_levels_differ_from_the_experiment_in_their_rows_and_how_these_are_drawn():
+    for name, base in (("countdown_levels_cpu", "countdown_cpu"), ("countdown_levels_3gpu", "countdown_3gpu")):
+        levels, other = recipe(f"{name}.yaml"), recipe(f"{base}.yaml")
+        assert levels.pop("callbacks") == ["reward_reasons", "held_out", "curriculum"]
+        assert "levels" in levels.pop("dataset") and "levels" in levels.pop("output_dir")
+        env = levels.pop("ENV")
+        assert CurriculumSettings.from_environment({key: str(value) for key, value in env.items()}).curriculum
+        rest = {key: value for key, value in other.items() if key in levels}
+        assert levels == rest | {"split_dataset_ratio": 0}
+        assert other.keys() - levels.keys() <= {"ENV", "dataset", "output_dir", "callbacks", "eval_steps"}
+        assert env["NPROC_PER_NODE"] == other["ENV"]["NPROC_PER_NODE"]
+
+
+def test_two_turns_in_small_differ_from_one_in_nothing_else():
+    one, two = recipe("countdown_cpu.yaml"), recipe("countdown_turns_cpu.yaml")
+    assert one.pop("output_dir") != two.pop("output_dir")
+    assert two == one | {"multi_turn_scheduler": "rlvr_feedback", "max_turns": 2, "vllm_max_model_len": 1024}
 
 
 @pytest.mark.parametrize("name", RECIPES)

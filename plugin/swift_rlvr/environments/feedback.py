@@ -17,6 +17,7 @@ from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS, Explanation, Reward
 
 TRY_AGAIN = "Try again."
+FEEDBACK_TOKENS = 200  # room for one message of the user between two answers
 _PLAIN = re.compile(r"[\w .,:;=%*/+-]{1,200}")  # no brackets of any kind: special tokens and templates need one
 
 
@@ -79,7 +80,7 @@ class FeedbackEnvironment:
         return self.steps[-1]
 
     def end(self) -> Step:
-        """End the conversation after the last answer, which the trainer cut off for example; RuntimeError before one."""
+        """End the conversation after the last answer, where the trainer cut it off; RuntimeError before the first."""
         if not self.steps:
             raise RuntimeError("the conversation has no answer yet")
         last = self.steps[-1]

@@ -105,14 +105,15 @@ def local_file(name: str) -> tuple[Path | None, int | None]:
 def tokens(plan: Plan, longest_prompt: int | None = None) -> Estimate:
     """Prompt and completion against what the model reads. longest_prompt: measured; else max_length is its limit."""
     settings, shape = plan.settings, _shape(plan)
-    completion = int(number(settings, "max_completion_length", 512))
+    completion, turns = sizes.longest_completion(settings), sizes.turns(settings)
     prompt = longest_prompt or int(number(settings, "max_length", 0))
     rooms = {"the model's context": shape.context or 0 if shape else 0}
     if settings.get("use_vllm"):
         rooms["vllm_max_model_len"] = int(number(server_settings(plan), "vllm_max_model_len", 0))
     known = {name: room for name, room in rooms.items() if room}
     measured = "prompt" if longest_prompt else "prompt up to"
-    text = f"{measured} {prompt:,} + completion {completion:,}" if prompt else f"completion {completion:,}"
+    what = "completion" if turns == 1 else f"{turns} turns"
+    text = f"{measured} {prompt:,} + {what} {completion:,}" if prompt else f"{what} {completion:,}"
     if not known:
         return Estimate(f"{text}; the model's context is not known yet")
     name, room = min(known.items(), key=lambda pair: pair[1])

@@ -18,6 +18,7 @@ from typing import Any
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.launch.machine import Machine, this_machine
+from swift_rlvr.launch.sizes import longest_completion
 from swift_rlvr.network import free_port, is_loopback
 from swift_rlvr.recipes import SUFFIXES, VARIABLES, Recipe, flags_of_variables, read_flags, read_recipe
 from swift_rlvr.runs.folder import whole_checkpoints
@@ -224,7 +225,8 @@ def make_plan(words: Sequence[str], environ: Mapping[str, str] | None = None, ma
         if "vllm_max_model_len" not in settings and {"max_length", "max_completion_length"} & flagged.keys():
             lengths = [settings.get(name, 512) for name in ("max_length", "max_completion_length")]
             if all(isinstance(length, int) for length in lengths):  # what is none is the doctor's business
-                settings["vllm_max_model_len"] = sum(lengths)  # the server's recipe fits the training's
+                # The server's recipe fits the training's.
+                settings["vllm_max_model_len"] = lengths[0] + longest_completion(settings)
         server = _server(settings, machine, served, env, output)
     if nodes > 1 and not environ.get("MASTER_ADDR"):
         raise InputError("is needed with several nodes: an address of node 0", "MASTER_ADDR")

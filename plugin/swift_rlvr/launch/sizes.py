@@ -37,6 +37,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from swift_rlvr.environments import FEEDBACK_TOKENS
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import read_json
 
@@ -177,6 +178,17 @@ def number(settings: Mapping[str, Any], name: str, default: float) -> float:
     return result
 
 
+def turns(settings: Mapping[str, Any]) -> int:
+    """How often the policy answers at most."""
+    return max(1, int(number(settings, "max_turns", 1))) if settings.get("multi_turn_scheduler") else 1
+
+
+def longest_completion(settings: Mapping[str, Any]) -> int:
+    """Tokens after the first prompt: those of all answers, and the feedback between them."""
+    count = turns(settings)
+    return count * int(number(settings, "max_completion_length", 512)) + (count - 1) * FEEDBACK_TOKENS
+
+
 def zero_stage(settings: Mapping[str, Any]) -> tuple[int | None, bool]:
     """DeepSpeed's ZeRO stage, None without DeepSpeed, and whether the optimizer is kept in the host's memory.
 
@@ -222,7 +234,7 @@ def training_memory(shape: Shape, settings: Mapping[str, Any], processes: int) -
     if full and number(settings, "beta", 0.04):
         parts["reference policy"] = size * whole // shared
     batch = int(number(settings, "per_device_train_batch_size", 1))
-    completion = int(number(settings, "max_completion_length", 512))
+    completion = longest_completion(settings)
     prompt = int(number(settings, "max_length", 1024))
     value = size if stage is not None else 4
     parts["logits"] = 4 * value * batch * (completion + 1) * shape.vocabulary

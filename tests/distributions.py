@@ -26,7 +26,7 @@ def distribution(
     return folder
 
 
-def python(*arguments: str, path: Path, check: bool = True, **variables: str) -> subprocess.CompletedProcess:
+def python(*arguments: str, path: Path | str, check: bool = True, **variables: str) -> subprocess.CompletedProcess:
     """Run Python in a process of its own, with what lies in `path` installed beside this package."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("EXTERNAL_", "RLVR_"))}
     environment |= {"PYTHONPATH": os.pathsep.join([str(path), str(PLUGIN)]), "COLUMNS": "200", **variables}

@@ -1,0 +1,187 @@
+"""`swift-rlvr new`: the package passes its tests at once, and everything knows it once it is installed."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tomllib
+from commands import ran, refused
+from distributions import distribution, python
+from paths import PLUGIN, ROOT
+from swift_rlvr.cli.new import TEMPLATES, class_name, render
+from swift_rlvr.tiny_model import WEIGHTS
+
+CLI = ("-m", "swift_rlvr.cli")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("somewhere") / "vowels"
+    ran("new", "vowel_sort", "--folder", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def installed(project) -> Path:
+    """The folder that has the package and its information, as an editable installation has."""
+    entries = tomllib.loads((project / "pyproject.toml").read_text())["project"]["entry-points"]
+    return distribution(
+        project / "src", "vowel-sort", {}, entries["swift_rlvr.rewards"], entries["swift_rlvr.tasks"]
+    )  # fmt: skip
+
+
+def test_what_is_written(project):
+    assert {str(path.relative_to(project)) for path in project.rglob("*") if path.is_file()} >= {
+        "pyproject.toml",
+        "README.md",
+        "sample.jsonl",
+        "src/vowel_sort/__init__.py",
+        "src/vowel_sort/reward.py",
+        "src/vowel_sort/task.py",
+        "tests/test_vowel_sort.py",
+    }
+    for path, text in render("vowel_sort").items():
+        assert (project / path).read_text() == text
+        assert "letter_sort" not in text and "letter-sort" not in text and "LetterSort" not in text
+    assert tomllib.loads((project / "pyproject.toml").read_text())["project"]["name"] == "vowel-sort"
+    assert len((project / "src" / "vowel_sort" / "reward.py").read_text().splitlines()) <= 70
+
+
+def test_its_tests_pass_at_once(project, tmp_path):
+    """Outside of this repository, before it is installed, with nothing but swift-rlvr and pytest."""
+    run = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", f"{project}/pyproject.toml", str(project))
+    result = python(*run, path=tmp_path, PYTEST_ADDOPTS="", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    assert " passed" in result.stdout and "failed" not in result.stdout and "skipped" not in result.stdout
+
+
+def test_its_doctests_and_its_style(project, tmp_path):
+    for module in ("reward.py", "task.py"):
+        result = python("-m", "doctest", "-v", str(project / "src" / "vowel_sort" / module), path=project / "src")
+        assert "\n0 failed" in result.stdout.replace(" and 0 failed", "\n0 failed") and "Trying" in result.stdout
+    for name in ("ab", "vowel_sort", "a_name_of_all_the_letters_here"):
+        for path, text in render(name).items():
+            (tmp_path / name / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name / path).write_text(text)
+        ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--line-length", "120", "--select", "E,F,I,UP,B"]
+        result = subprocess.run([*ruff, "."], cwd=tmp_path / name, capture_output=True, text=True)
+        assert result.returncode == 0, result.stdout
+
+
+def test_the_commands_know_it_once_it_is_installed(project, installed, tmp_path):
+    sample = f"vowel_sort:{project}/sample.jsonl"
+    shown = python(*CLI, "check", "vowel_sort", path=installed).stdout
+    assert "2 passed, 0 failed" in shown and "reward   external_vowel_sort   vowel-sort   35 rules" in shown
+    shown = python(*CLI, "dataset", "check", sample, "--json", path=installed).stdout
+    figures = json.loads(shown)
+    assert figures["rows"] == 16 and figures["bad"] == 0
+    assert {name: each["full"] for name, each in figures["rewards"].items()} == {
+        "external_vowel_sort": 16,
+        "external_format": 16,
+    }
+    answer = "<think>a, a, a</think><answer>aaabn</answer>"
+    explain = ("explain", answer, "--reward", "vowel_sort", "--column", "letters=banana")
+    shown = python(*CLI, *explain, path=installed).stdout
+    assert "external_vowel_sort: reward 0.0 (wrong letters)" in shown and "missing: n; not in the word: none" in shown
+    completions = tmp_path / "completions.jsonl"
+    completions.write_text(json.dumps({"completion": answer.replace("aaabn", "aaabnn"), "letters": "banana"}) + "\n")
+    shown = python(*CLI, "score", str(completions), "--json", path=installed).stdout
+    assert json.loads(shown)["rewards"]["external_vowel_sort"]["mean"] == 1.0
+
+
+@pytest.mark.slow
+def test_a_model_is_evaluated_on_it(project, installed, tmp_path):
+    pytest.importorskip("torch", reason="needs the extra [train]")
+    data = ("--data", f"vowel_sort:{project}/sample.jsonl", "--rows", "2", "--max-new-tokens", "4")
+    python(*CLI, "evaluate", str(WEIGHTS), *data, "--out", str(tmp_path), path=installed)
+    records = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
+    assert [record["letters"] for record in records] == ["banana", "orchid"]
+    assert {record["reward"] for record in records} == {0.0}
+
+
+CLASH = """
+from dataclasses import replace
+from faulty import TASK, Good
+class MathAccuracy(Good):
+    name = "external_clash"
+TASK = replace(TASK, name="open_jev_jev")
+"""
+
+
+@pytest.mark.slow
+def test_the_plugin_brings_it_to_ms_swift_and_leaves_out_what_ms_swift_has(project, installed, tmp_path):
+    pytest.importorskip("swift", reason="needs the extra [train]")
+    clash = {"clash.py": CLASH, "faulty.py": (ROOT / "tests" / "faulty.py").read_text()}
+    distribution(tmp_path, "clash", clash, {"c": "clash:MathAccuracy"}, {"c": "clash:TASK"})
+    code = f"""if 1:
+        from swift.utils import import_external_file
+        import_external_file({str(PLUGIN / "rlvr_plugin.py")!r})
+        from swift.dataset import load_dataset
+        from swift.rewards import orms
+        rows = load_dataset(["vowel_sort:{project}/sample.jsonl"], remove_unused_columns=False)[0]
+        reward = orms["external_vowel_sort"](args=None)
+        answers = ["<answer>" + "".join(sorted(row["letters"])) + "</answer>" for row in rows]
+        print("RESULT", len(rows), rows[0]["task"], set(reward(answers, letters=rows["letters"], task=rows["task"])))
+        print("RESULT", "external_clash" in orms, "external_countdown" in orms)
+    """
+    result = python("-c", code, path=f"{installed}{os.pathsep}{tmp_path}")
+    assert [line for line in result.stdout.splitlines() if line.startswith("RESULT")] == [
+        "RESULT 16 vowel_sort {1.0}",
+        "RESULT False True",
+    ]
+    warnings = result.stdout + result.stderr
+    assert "left out the reward external_clash of the distribution clash: a reward class is called" in warnings
+    assert "left out the dataset open_jev_jev of the distribution clash: " in warnings
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Words", "NAME must be 2 to 30 lower-case letters, digits and _, such as word_count, got 'Words'"),
+        ("word-count", "NAME must be 2 to 30"),
+        ("1st", "NAME must be 2 to 30"),
+        ("a" * 31, "NAME must be 2 to 30"),
+        ("wörter", "NAME must be 2 to 30"),
+        ("lambda", "NAME must be 2 to 30"),
+        ("gsm8k", "NAME 'gsm8k' is taken by a dataset of swift-rlvr: choose another one"),
+        ("format", "NAME 'format' is taken by a reward of swift-rlvr"),
+        ("cosine_length", "NAME 'cosine_length' is taken by the class CosineLengthReward or the dataset"),
+        ("json", "NAME 'json' is taken by an installed module"),
+        ("rich", "NAME 'rich' is taken by an installed module"),
+        ("tests", "NAME 'tests' is taken by an installed module"),
+    ],
+)
+def test_names_that_are_refused(tmp_path, monkeypatch, name, message):
+    monkeypatch.chdir(tmp_path)
+    assert message in refused("new", name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dataset_of_ms_swift_is_taken():
+    pytest.importorskip("swift", reason="needs the extra [train]")
+    assert "'open_jev_jev' is taken by the class OpenJevJevReward or the dataset" in refused("new", "open_jev_jev")
+
+
+def test_nothing_is_overwritten(tmp_path):
+    (tmp_path / "mine").mkdir()
+    ran("new", "vowel_sort", "--folder", tmp_path / "mine")  # an empty folder will do
+    (tmp_path / "mine" / "sample.jsonl").write_text("mine")
+    assert "is there already, and nothing is overwritten" in refused("new", "vowel_sort", "--folder", tmp_path / "mine")
+    assert (tmp_path / "mine" / "sample.jsonl").read_text() == "mine"
+    file = tmp_path / "file"
+    file.touch()
+    assert "is there already" in refused("new", "vowel_sort", "--folder", file)
+    assert "cannot write" in refused("new", "vowel_sort", "--folder", file / "below")
+
+
+def test_a_wheel_has_the_templates():
+    (listed,) = [line for line in (ROOT / "setup.cfg").read_text().splitlines() if line.startswith("swift_rlvr.cli =")]
+    assert listed == "swift_rlvr.cli = templates/*"
+    templates = {path.name for path in (PLUGIN / "swift_rlvr" / "cli" / "templates").iterdir()}
+    assert templates == set(TEMPLATES.values())
+
+
+def test_class_names():
+    assert class_name("a1_b") == "A1BReward"

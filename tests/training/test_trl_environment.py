@@ -18,6 +18,7 @@ from swift_rlvr.environments import FeedbackEnvironment
 from swift_rlvr.jsonl import read_json, read_jsonl
 from swift_rlvr.models import load_tokenizer
 from swift_rlvr.rewards import REWARDS
+from swift_rlvr.runs.turns import first_prompts
 from swift_rlvr.tasks.countdown import read_prompt, to_messages
 from swift_rlvr.tiny_model import WEIGHTS
 from swift_rlvr.training.trl_environment import CLOSED, TrlEnvironment, submit_answers, turn_template
@@ -224,18 +225,21 @@ def test_the_policy_reads_the_conversation_as_its_chat_template_renders_it(resul
 
 @pytest.mark.slow
 def test_a_later_answer_earns_its_reward_with_the_discount(results, folder, tokenizer):
-    """In the log, and so in the advantages, for every completion of both steps."""
+    """In the log and so in the advantages, for every completion of both steps; the log has it as ms-swift's does."""
     earned = set()
     tables = [table for _, table in read_jsonl(folder / "run" / "completions.jsonl")]
     for table, batch in zip(tables, results["batches"], strict=True):
-        keys = zip(table["prompt"], table["completion"], strict=True)
+        keys = zip(table["prompt"], table["completion"], table["num_turns"], strict=True)
+        assert len(set(first_prompts(table))) == ROWS
         logged = dict(zip(keys, zip(table["CountdownReward"], table["advantages"], strict=True), strict=True))
         for prompt, tokens, carries_loss, advantage in conversations(batch):
             *before, (_, last) = turns_of(tokens, carries_loss)
             row = row_of(tokenizer.decode(prompt))
             reward = verify(tokenizer.decode(last, skip_special_tokens=True), **row).reward
             reward *= DISCOUNT ** (len(before) // 2)
-            in_log = logged[tokenizer.decode(prompt), tokenizer.decode(tokens, skip_special_tokens=True)]
+            answer = tokenizer.decode(last, skip_special_tokens=True)
+            whole = tokenizer.decode(prompt + tokens[: len(tokens) - len(last)])
+            in_log = logged[whole, answer, len(before) // 2 + 1]
             assert in_log == (pytest.approx(reward), pytest.approx(advantage, abs=1e-5))
             earned.add(reward)
     assert earned == {0.0, 0.25, 0.5, 1.0}

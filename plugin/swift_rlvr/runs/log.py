@@ -20,6 +20,7 @@ from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.runs.alarms import Alarm, Alarms, replay
 from swift_rlvr.runs.folder import ALARMS, COMPLETIONS, HELD_OUT, LOG, REASONS
 from swift_rlvr.runs.reasons import Sample
+from swift_rlvr.runs.turns import first_prompts
 
 
 class RunLog:
@@ -106,7 +107,7 @@ class RunLog:
         """Log a batch: columns `prompt`, `completion`, `advantages` and one for each reward, NaN where it gave None."""
         columns = {name: [None if _is_missing(value) else value for value in values] for name, values in table.items()}
         self._append(COMPLETIONS, {"step": [str(step)] * len(table["completion"]), **columns})
-        self.alarms.batch(step, table["prompt"], table["completion"])
+        self.alarms.batch(step, first_prompts(table), table["completion"])
 
     def reasons(self, step: int, samples: Sequence[Sample], mode: str = "train") -> dict[str, float]:
         """Log why a batch got its rewards; returns the share of each reason, to be logged with the step's metrics.

@@ -27,6 +27,7 @@ from swift_rlvr.runs.curriculum import CurriculumSettings, curriculum_of, verifi
 from swift_rlvr.runs.folder import ARGS, as_json, check_same_settings, checkpoint_to_resume, diverged
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.runs.log import RunLog
+from swift_rlvr.runs.turns import NUM_TURNS
 from swift_rlvr.training.arguments import Command, RunArguments, Trained, setting
 from swift_rlvr.training.curriculum import CurriculumCallback
 from swift_rlvr.training.held_out import HeldOut, HeldOutCallback, held_out_rows, sample_trl
@@ -211,6 +212,7 @@ class LogCallback(TrainerCallback):
             return
         prompts, self.trainer.prompts = self.trainer.prompts, None
         prompts = gather_object(prompts or [])  # of all ranks, in the order of `_logs`
+        answers = gather_object(getattr(self.trainer, "answers", []))
         if not state.is_world_process_zero:
             return
         self.log.update(state.global_step, logs)
@@ -222,4 +224,6 @@ class LogCallback(TrainerCallback):
                 **{name: list(values) for name, values in recorded["rewards"].items()},
                 "advantages": list(recorded["advantages"]),
             }
+            if answers:  # as ms-swift logs several turns: the last answer, and as the prompt all before it
+                table |= {"completion": [text for text, _ in answers], NUM_TURNS: [count for _, count in answers]}
             self.log.completions(state.global_step, table)

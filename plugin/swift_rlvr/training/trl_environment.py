@@ -91,6 +91,16 @@ def turn_template(template: str) -> str:
     )
 
 
+def as_turns(messages: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
+    """Answers and feedback as the policy reads them, without tools.
+
+    >>> as_turns([{"role": "assistant", "content": "1", "tool_calls": []}, {"role": "tool", "content": "No."}])
+    [{'role': 'assistant', 'content': '1'}, {'role': 'user', 'content': 'No.'}]
+    """
+    roles = {"tool": "user"}
+    return [{"role": roles.get(each["role"], each["role"]), "content": each["content"]} for each in messages]
+
+
 def conversation_length(turns: int, longest: int) -> int:
     """The tokens of the longest conversation after the prompt.
 
@@ -119,6 +129,7 @@ def with_turns(trainer_class: Any) -> Any:
     """
 
     class TurnsTrainer(trainer_class):
+        answers: list[tuple[str, int]]  # the last ones of a training batch, and the number of turns
         environments: Any
         chat_template: Any
         closing: list[int] | None = None  # during the turns, the tokens at the end of a conversation that is over
@@ -185,6 +196,9 @@ def with_turns(trainer_class: Any) -> Any:
             own = [sum(message["role"] == "assistant" for message in completion) for completion in completions]
             turns = torch.tensor(gather_object(own), dtype=rewards.dtype, device=rewards.device).unsqueeze(1)
             self._metrics["train" if self.model.training else "eval"]["num_turns"].append(turns.mean().item())
+            if self.model.training:
+                self.prompts = [p + as_turns(talk[:-1]) for p, talk in zip(prompts, completions, strict=True)]
+                self.answers = [(talk[-1]["content"], count) for talk, count in zip(completions, own, strict=True)]
             return rewards.where(~(rewards > 0), rewards * self.discount ** (turns - 1))
 
     return TurnsTrainer

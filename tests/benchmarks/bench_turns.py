@@ -1,0 +1,97 @@
+"""Does the second turn help? The tiny model before a training, after one with two turns, and after one with one turn.
+
+Each model answers held-out tasks, and after a wrong answer once more with the verifier's feedback (`swift-rlvr evaluate
+--max-turns 2`). Beside it stands pass@2 of the same first answers, two blind attempts. The last line asks whether two
+turns of the model trained with them beat two blind attempts of the model trained with one.
+
+The trainings have the same seed, dataset, completions and steps: TRL's trainer with `--max_turns 2`, and ours with one.
+
+Usage: PYTHONPATH=plugin python tests/benchmarks/bench_turns.py --out FOLDER [--steps 60]
+Prints a table and, last, one line of JSON. A training or evaluation whose files are there is not run again.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from swift_rlvr.evaluation.paired import in_words, paired_shares
+from swift_rlvr.jsonl import read_json, read_jsonl
+from swift_rlvr.runs.statistics import by_task, pass_at_k
+from swift_rlvr.tiny_model import WEIGHTS
+
+ROOT = Path(__file__).resolve().parents[2]
+TURNS = 2
+SAME = """--dataset countdown:datasets/countdown/tiny_train.jsonl --reward_funcs external_countdown format
+    --num_generations 8 --max_completion_length 320 --temperature 1.0 --learning_rate 3e-4 --lr_scheduler_type cosine
+    --weight_decay 0.01 --beta 0.001 --seed 0 --save_steps 20"""  # 64 completions a step
+TRAININGS = {
+    "two turns": f"""--trainer trl --max_turns {TURNS} --per_device_train_batch_size 64 --gradient_accumulation_steps 1
+        --loss_type grpo --gradient_checkpointing false --logging_steps 1 --report_to none""",
+    "one turn": """--trainer scratch --per_device_train_batch_size 16 --gradient_accumulation_steps 4
+        --adam_beta2 0.999""",
+}
+
+
+def swift_rlvr(*words: object) -> None:
+    subprocess.run([sys.executable, "-m", "swift_rlvr.cli", *map(str, words)], cwd=ROOT, check=True)
+
+
+def trained(folder: Path, steps: int, flags: str) -> Path:
+    checkpoint = folder / f"checkpoint-{steps}"
+    if not checkpoint.is_dir():
+        swift_rlvr(
+            "train", "--model", WEIGHTS, *f"{SAME} {flags}".split(), "--max_steps", steps, "--output_dir", folder
+        )
+    return checkpoint
+
+
+def evaluated(model: Path, out: Path, rows: int, samples: int) -> dict:
+    if not (out / "summary.json").is_file():
+        flags = ["--rows", rows, "--samples", samples, "--max-turns", TURNS, "--batch-size", 400]
+        data = "datasets/countdown/tiny_test.jsonl"
+        swift_rlvr("evaluate", model, "--data", data, *flags, "--max-new-tokens", 320, "--out", out)
+    return read_json(out / "summary.json")
+
+
+def right(folder: Path) -> dict[int, list[bool]]:
+    return by_task([record for _, record in read_jsonl(folder / "records.jsonl")])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--rows", type=int, default=400)
+    parser.add_argument("--samples", type=int, default=4)
+    arguments = parser.parse_args()
+    out, results = arguments.out.resolve(), {}
+    models = {"before": WEIGHTS}
+    for name, flags in TRAININGS.items():
+        models[name] = trained(out / name.replace(" ", "_"), arguments.steps, flags)
+    folders = {name: out / "evaluation" / name.replace(" ", "_") for name in models}
+    print(f"{'':10} {'one attempt':>24} {'two blind':>24} {'two turns':>24} {'mended':>7} {'turns':>6}")
+    for name, model in models.items():
+        summary = evaluated(model, folders[name], arguments.rows, arguments.samples)
+        talks = summary["turns"]
+        shown = [
+            (summary["success"], summary["success_interval"]),
+            (talks["blind"], talks["blind_interval"]),
+            (talks["success"], talks["success_interval"]),
+        ]
+        cells = " ".join(f"{value:.3f} ({low:.3f} to {high:.3f})".rjust(24) for value, (low, high) in shown)
+        print(f"{name:10} {cells} {talks['mended']:7.3f} {talks['mean_turns']:6.2f}")
+        print(f"{'':10} two turns beside two blind attempts: {in_words(talks['paired'])}")
+        results[name] = {"one": shown[0], "blind": shown[1], "turns": shown[2], "paired": talks["paired"]}
+    blind = {task: pass_at_k(len(each), sum(each), TURNS) for task, each in right(folders["one turn"]).items()}
+    turns = {task: sum(each) / len(each) for task, each in right(folders["two turns"] / "turns").items()}
+    across = paired_shares(blind, turns)
+    assert across is not None
+    print(f"trained with two turns and asked so, beside trained with one and two blind attempts: {in_words(across)}")
+    print(json.dumps({"models": results, "across": across, "missed": []}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -61,10 +61,10 @@ def folder(trained, tmp_path_factory) -> Path:
         --external_plugins plugin/rlvr_plugin.py {recorder} --load_from_cache_file false --dataset_num_proc 1
         --max_completion_length 160 --num_generations 4 --per_device_train_batch_size 4
         --gradient_accumulation_steps 2 --learning_rate 1e-3 --lr_scheduler_type constant --save_strategy no
-        --report_to none --callbacks reward_reasons --log_rollout_offpolicy_metrics true
+        --report_to none --log_rollout_offpolicy_metrics true
         --use_gym_env true --reward_weights 0 0.5 1
     """.split()
-    trained(flags, folder / "launch.log", {"SWIFT_RLVR_FEEDBACK_DISCOUNT": "0.5"})
+    trained(flags, folder / "launch.log", {"SWIFT_RLVR_FEEDBACK_DISCOUNT": "0.5", "SWIFT_RLVR_HELD_OUT_ROWS": "4"})
     return folder
 
 
@@ -125,3 +125,13 @@ def test_the_reasons_are_those_of_the_last_turn(folder):
     table = lines(folder / "output" / "completions.jsonl")[0]
     reasons = [line for line in lines(folder / "output" / "reasons.jsonl") if line["step"] == 1]
     assert [line["rewards"]["CountdownReward"] for line in reasons] == table["CountdownReward"]
+
+
+def test_held_out_tasks_are_tried_in_turns_too_and_the_log_says_so(folder):
+    """Of such a conversation the record has the last answer, and the tokens of all."""
+    tokenizer = AutoTokenizer.from_pretrained(WEIGHTS)
+    records = lines(folder / "output" / "held_out.jsonl")
+    assert len(records) == 2 * 4 * 2  # before the first step and after the last, two of each of four tasks
+    longer = [each["tokens"] - len(tokenizer.encode(each["completion"])) for each in records]
+    assert max(longer) > 20 >= min(longer) >= 0
+    assert "held-out success is of whole conversations" in (folder / "output" / "trainer.log").read_text()

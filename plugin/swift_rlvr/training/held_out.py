@@ -191,6 +191,8 @@ class HeldOutCallback(TrainerCallback):
         schedule = self.held_out.schedule
         if not state.is_world_process_zero:
             self.held_out.say = lambda text: None
+        if any(getattr(self.trainer, name, None) for name in ("multi_turn_scheduler", "enable_server_multi_turn")):
+            self.held_out.say("held-out success is of whole conversations: the last answer counts, after all feedback")
         if not self.checked:
             dataset = self.trainer.train_dataset
             if hasattr(dataset, "__len__"):

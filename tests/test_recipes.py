@@ -206,7 +206,7 @@ def test_levels_differ_from_the_experiment_in_their_rows_and_how_these_are_drawn
     for name, base in (("countdown_levels_cpu", "countdown_cpu"), ("countdown_levels_3gpu", "countdown_3gpu")):
         levels, other = recipe(f"{name}.yaml"), recipe(f"{base}.yaml")
         assert levels.pop("callbacks") == ["reward_reasons", "held_out", "curriculum"]
-        assert "levels" in levels.pop("dataset") and "levels" in levels.pop("output_dir")
+        assert "levels" in levels.pop("dataset") and "LEVELS" in levels.pop("output_dir").upper()
         env = levels.pop("ENV")
         assert CurriculumSettings.from_environment({key: str(value) for key, value in env.items()}).curriculum
         rest = {key: value for key, value in other.items() if key in levels}

@@ -10,7 +10,7 @@ from swift_rlvr.countdown import verify
 from swift_rlvr.countdown.counting import difficulty
 from swift_rlvr.countdown.levels import LEVELS, level_tasks
 from swift_rlvr.countdown.solver import solve
-from swift_rlvr.countdown.splits import split_of
+from swift_rlvr.countdown.splits import SPLITS, split_of
 from swift_rlvr.jsonl import read_jsonl
 
 SAMPLES = DATASETS / "countdown"
@@ -45,7 +45,7 @@ def test_no_task_is_of_two_levels_and_another_seed_gives_others():
     assert rows[:9] != list(level_tasks((tiny[3], tiny[5], tiny[3]), "train", seed=1, rows=3))
 
 
-@pytest.mark.parametrize("split", ["train", "test"])
+@pytest.mark.parametrize("split", SPLITS)
 def test_the_committed_rows_are_what_the_command_makes(split, tmp_path):
     committed = [row for _, row in read_jsonl(SAMPLES / f"tiny_levels_{split}.jsonl")]
     counts = Counter(row["level"] for row in committed)

@@ -1,7 +1,7 @@
 """Difficulty that follows the model: which rows a training draws next, by how often the model solves each level.
 
 Rows have a whole number in the column `level`. A level's success is estimated from the rewards of the training itself,
-with a Beta prior at the target and exponential forgetting (discounted as in Garivier and Moulines 2011, section 3), so
+with a Beta prior at the target and exponential forgetting (as discounted bandits do: Garivier and Moulines 2011), so
 that a level that was not drawn for long counts as worth another try. Levels are drawn near the target, as AdaRFT holds
 the reward near one (Shi et al. 2025, arXiv 2504.05520); at the usual target of 0.5 completions differ the most (Foster
 et al. 2025, arXiv 2502.12272). Plain Python: what is drawn depends on the levels of the rows, the seed and the rewards.

@@ -78,6 +78,9 @@ class FeedbackScheduler(MultiTurnScheduler):
                     f"no reward is for the task {task!r}; name one, such as external_accuracy. The row's columns: "
                     f"{columns}", REWARD,
                 )  # fmt: skip
+            own = reward.parameters.tasks
+            if own and task is not None and task not in own:
+                raise InputError(f"{reward.name} is for the tasks {', '.join(own)}, and a row's is {task!r}", REWARD)
             self._rewards[task] = reward
         reward = self._rewards[task]
         if column := missing_column(reward, row):

@@ -22,16 +22,20 @@ class InputError(ValueError):
         return self.problem if self.field is None else f"{self.field} {self.problem}"
 
 
-def require(package: str, extra: str, purpose: str) -> None:
-    """InputError where a package that comes with an extra of swift-rlvr is not installed; nothing is imported.
+class NotInstalledError(InputError):
+    """A package that comes with an extra of swift-rlvr is not installed."""
 
-    >>> require("no_package", extra="report", purpose="the report")
+
+def require(package: str, extra: str, purpose: str) -> None:
+    """NotInstalledError where a package that comes with an extra of swift-rlvr is not installed; nothing is imported.
+
+    >>> require("no_package", extra="report", purpose="this")
     Traceback (most recent call last):
-    swift_rlvr.errors.InputError: no-package is not installed, and the report needs it: pip install 'swift-rlvr[report]'
+    swift_rlvr.errors.NotInstalledError: no-package is not installed, and this needs it: pip install 'swift-rlvr[report]'
     """
     if find_spec(package) is None:
         name = package.replace("_", "-")
-        raise InputError(f"{name} is not installed, and {purpose} needs it: pip install 'swift-rlvr[{extra}]'")
+        raise NotInstalledError(f"{name} is not installed, and {purpose} needs it: pip install 'swift-rlvr[{extra}]'")
 
 
 class DivergedError(RuntimeError):

@@ -97,7 +97,7 @@ def test_those_of_a_package_by_its_name(folder):
             "problem": "ModuleNotFoundError: No module named 'not_there'",
         }
     ]
-    assert result["failed"] == 2
+    assert (result["passed"], result["skipped"], result["failed"]) == (3, 0, 2)
 
 
 def test_a_reward_that_hangs_is_ended(folder):
@@ -108,12 +108,28 @@ def test_a_reward_that_hangs_is_ended(folder):
 
 def test_the_table_and_the_exit_status(folder):
     fine = python(*CLI, "good", "sums", "noisy", path=folder)
-    assert "3 passed, 0 failed" in fine.stdout and "grading" not in fine.stdout
+    assert "\n3 passed\n" in fine.stdout and "grading" not in fine.stdout
     broken = python(*CLI, "my-package", path=folder, check=False)
     assert broken.returncode == 1 and "3 passed, 2 failed" in broken.stdout
     text = " ".join(broken.stdout.split())
     assert (
         "failed reward external_ends my-package" in text and "passed reward external_good my-package 35 rules" in text
     )
-    assert "cannot be loaded: external_gone = not_there:Gone: ModuleNotFoundError" in text
+    assert "failed entry point external_gone my-package" in text
+    assert "entry point external_gone = not_there:Gone cannot be loaded: ModuleNotFoundError: No module" in text
     assert broken.stderr.count("left out external_gone of the distribution my-package") == 1
+
+
+def test_what_needs_a_package_that_is_not_installed_is_skipped(tmp_path):
+    module = """
+from faulty import Good
+from swift_rlvr.errors import require
+class Needy(Good):
+    name = "external_needy"
+    def grade(self, text, row):
+        require("no_package", extra="train", purpose="it")
+"""
+    (tmp_path / "faulty.py").write_text((ROOT / "tests" / "faulty.py").read_text())
+    distribution(tmp_path, "needy", {"needy.py": module}, {"external_needy": "needy:Needy"})
+    result = python(*CLI, "needy", path=tmp_path)
+    assert result.stdout.endswith("\n1 skipped\n") and "no-package is not installed, and it needs it" in result.stdout

@@ -6,6 +6,7 @@ What of it the base class does for all rewards, in its own words, is here.
 import pytest
 from swift_rlvr.data.contract import check_reward
 from swift_rlvr.data.contract.rewards import HOSTILE
+from swift_rlvr.errors import NotInstalledError
 from swift_rlvr.rewards import REWARDS, Reward, add_reward
 
 PAYS_FOR_LENGTH = {"external_length", "external_repetition_penalty", "external_soft_overlong"}
@@ -24,7 +25,10 @@ def case(request):
 
 @pytest.mark.parametrize("name", list(REWARDS))
 def test_every_rule_holds(name):
-    assert check_reward(REWARDS[name]) == []
+    try:
+        assert check_reward(REWARDS[name]) == []
+    except NotInstalledError as error:
+        pytest.skip(str(error))
 
 
 @pytest.mark.parametrize("name", [name for name, reward in REWARDS.items() if reward.shapes])

@@ -1,6 +1,7 @@
 """The command `swift-rlvr check`: whether rewards and tasks keep what trainers expect of them."""
 
 import json
+from collections import Counter
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ from rich.text import Text
 
 from swift_rlvr.cli.dataset import Json
 from swift_rlvr.cli.render import plain, table
-from swift_rlvr.data.contract import RULES, Finding, Subject, check_registered
+from swift_rlvr.data.contract import RULES, Checked, Subject, check_registered
 from swift_rlvr.errors import InputError
 from swift_rlvr.registry import OWN, Refused
 from swift_rlvr.rewards import REWARDS
@@ -17,7 +18,7 @@ from swift_rlvr.tasks import TASKS
 
 SHOWN = 8
 LONGEST_PROBLEM = 300
-STYLES = {"passed": "green", "failed": "bold red"}
+STYLES = {"passed": "green", "skipped": "yellow", "failed": "bold red"}
 
 
 def check(
@@ -41,18 +42,22 @@ def check(
     """
     subjects, refused = _named(names) if names else (_all(), [*REWARDS.refused, *TASKS.refused])
     with Console(stderr=True).status("Checking"):
-        findings = check_registered(subjects, timeout)
-    failed = len(refused) + sum(map(bool, findings.values()))
+        checked = check_registered(subjects, timeout)
+    outcomes = Counter(map(_outcome, checked.values())) + Counter(failed=len(refused))
     if as_json:
         listed = [
             {**subject._asdict(), "distribution": _owner(subject), "rules": len(RULES[subject.kind]),
-             "findings": [finding._asdict() for finding in found]}
-            for subject, found in findings.items()
+             "outcome": _outcome(result), "findings": [each._asdict() for each in result.findings],
+             "missing": result.missing}
+            for subject, result in checked.items()
         ]  # fmt: skip
-        typer.echo(json.dumps({"failed": failed, "checked": listed, "refused": [each._asdict() for each in refused]}))
+        counts = {outcome: outcomes[outcome] for outcome in STYLES}
+        typer.echo(json.dumps({**counts, "checked": listed, "refused": [each._asdict() for each in refused]}))
     else:
-        _print(findings, refused)
-    if failed:
+        console = Console(highlight=False)
+        _print(console, checked, refused)
+        console.print("\n" + ", ".join(f"{outcomes[each]} {each}" for each in STYLES if outcomes[each]))
+    if outcomes["failed"]:
         raise typer.Exit(1)
 
 
@@ -79,21 +84,34 @@ def _owner(subject: Subject) -> str:
     return (REWARDS if subject.kind == "reward" else TASKS).owner(subject.name)
 
 
-def _print(findings: dict[Subject, list[Finding]], refused: list[Refused]) -> None:
-    console = Console(highlight=False)
+def _outcome(result: Checked) -> str:
+    return "failed" if result.findings else "skipped" if result.missing else "passed"
+
+
+def _print(console: Console, checked: dict[Subject, Checked], refused: list[Refused]) -> None:
     rows = table("outcome", "", "name", "of", "")
-    for column in rows.columns[:4]:
+    for column in rows.columns:
         column.no_wrap = True
-    for subject, found in findings.items():
-        text = Text(f"{len(RULES[subject.kind])} rules", "dim")
-        if found:
-            lines = [plain(f"{finding.rule}: {finding.problem}"[:LONGEST_PROBLEM]) for finding in found[:SHOWN]]
-            text = Text("\n".join([*lines, f"... and {len(found) - SHOWN} more"][: len(lines) + (len(found) > SHOWN)]))
-        outcome = "failed" if found else "passed"
-        rows.add_row(Text(outcome, STYLES[outcome]), subject.kind, subject.name, _owner(subject), text)
+    for subject, result in checked.items():
+        outcome, count = _outcome(result), len(RULES[subject.kind])
+        broken = len({finding.rule for finding in result.findings})
+        rules = f"{broken} of {count} rules" if broken else f"{count} rules"
+        rows.add_row(Text(outcome, STYLES[outcome]), subject.kind, subject.name, _owner(subject), Text(rules, "dim"))
     for each in refused:
-        text = Text(plain(f"cannot be loaded: {each.entry_point}: {each.problem}"[:LONGEST_PROBLEM]))
-        rows.add_row(Text("failed", STYLES["failed"]), "entry point", "", each.distribution, text)
+        name = each.entry_point.partition(" ")[0]
+        rows.add_row(Text("failed", STYLES["failed"]), "entry point", name, each.distribution, "")
     console.print(rows)
-    failed = len(refused) + sum(map(bool, findings.values()))
-    console.print(f"\n{len(findings) + len(refused) - failed} passed, {failed} failed")
+    for subject, result in checked.items():
+        lines = [f"{finding.rule}: {finding.problem}" for finding in result.findings]
+        _print_problems(console, f"{subject.kind} {subject.name}", [result.missing] if result.missing else lines)
+    for each in refused:
+        _print_problems(console, f"entry point {each.entry_point}", [f"cannot be loaded: {each.problem}"])
+
+
+def _print_problems(console: Console, what: str, problems: list[str]) -> None:
+    if not problems:
+        return
+    console.print(Text(f"\n{what}", "bold"), soft_wrap=True)
+    more = [f"... and {len(problems) - SHOWN} more"] if len(problems) > SHOWN else []
+    for problem in [*problems[:SHOWN], *more]:
+        console.print(Text(f"  {plain(problem[:LONGEST_PROBLEM])}"), soft_wrap=True)

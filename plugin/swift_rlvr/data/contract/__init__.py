@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.data.contract.rewards import HOSTILE_RULES, REWARD_RULES
 from swift_rlvr.data.contract.tasks import TASK_RULES
+from swift_rlvr.errors import NotInstalledError
 from swift_rlvr.parallel import map_within
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.tasks import TASKS, Task
@@ -46,21 +47,35 @@ def check_task(task: Task, rows: Sequence[Row] | None = None) -> list[Finding]:
     return [Finding(name, problem) for name, rule in TASK_RULES.items() for problem in problems_of(rule, task)]
 
 
-def check_registered(subjects: Sequence[Subject], seconds: float) -> dict[Subject, list[Finding]]:
+class Checked(NamedTuple):
+    """The rules that do not hold, or the package that is missing to try them."""
+
+    findings: list[Finding]
+    missing: str | None = None
+
+
+def check_registered(subjects: Sequence[Subject], seconds: float) -> dict[Subject, Checked]:
     """The rules of registered rewards and tasks that do not hold, each tried in a process that can be ended.
 
     A rule that takes longer than `seconds` does not hold; where that is a hostile text, the further ones are left out.
     """
-    findings: dict[Subject, list[Finding]] = {subject: [] for subject in subjects}
+    checked = {subject: Checked([]) for subject in subjects}
     hung: set[Subject] = set()
     pairs = [(subject, rule) for subject in subjects for rule in RULES[subject.kind]]
-    due = (pair for pair in pairs if pair[0] not in hung or pair[1] not in HOSTILE_RULES)
+
+    def is_due(subject: Subject, rule: str) -> bool:
+        return checked[subject].missing is None and (subject not in hung or rule not in HOSTILE_RULES)
+
+    due = (pair for pair in pairs if is_due(*pair))
     for (subject, rule), result in map_within(_run_rule, due, seconds, start=_load):
+        if isinstance(result, NotInstalledError):
+            checked[subject] = Checked([], str(result))
+            continue
         if isinstance(result, TimeoutError) and rule in HOSTILE_RULES:
             hung.add(subject)
         problems = [str(result)] if isinstance(result, Exception) else result
-        findings[subject] += [Finding(rule, problem) for problem in problems]
-    return findings
+        checked[subject].findings.extend(Finding(rule, problem) for problem in problems)
+    return checked
 
 
 def _load() -> None:
@@ -77,8 +92,10 @@ def _run_rule(pair: tuple[Subject, str]) -> list[str]:
 
 
 def problems_of(rule: Callable[[Any], Iterator[str]], item: Any) -> Iterator[str]:
-    """What a rule finds; that it raises is a problem too."""
+    """What a rule finds; that it raises is a problem too, but for NotInstalledError."""
     try:
         yield from rule(item)
+    except NotInstalledError:
+        raise
     except Exception as error:  # of other people's code
         yield f"raises {type(error).__name__}: {error}"

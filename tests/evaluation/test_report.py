@@ -146,6 +146,12 @@ def test_panels_follow_what_was_logged(run):
     assert [panel.keys for panel in panels([{"reward": 0.5, "step": 1}])] == [{"reward": "reward"}]
 
 
+def test_a_curriculum_has_its_level_and_the_success_of_each_level_in_their_order():
+    logged = {f"curriculum/success_{level}": 0.5 for level in (10, 9, 0)}
+    drawn = panels([{"step": 1, "reward": 1.0, "curriculum/level": 2.5, **logged}])
+    assert [list(panel.keys.values()) for panel in drawn[1:]] == [["level"], ["level 0", "level 9", "level 10"]]
+
+
 @pytest.mark.parametrize(
     ("trainer", "formats"),
     [

@@ -13,6 +13,7 @@ from swift_rlvr.rewards.format import FormatReward
 
 FORMATS = {"Format"} | {reward.__name__ for reward in REWARDS.values() if issubclass(reward, FormatReward)}
 """The rewards for the format, by the class names under which the trainers log them: ms-swift's own, and ours."""
+SUCCESS = "curriculum/success_"  # and the level, of a training that draws its rows by it
 LINES = ("solid", "dashed")  # of the keys of a panel with several runs, where colours tell the runs apart
 
 Rows = Sequence[Mapping[str, Any]]
@@ -64,6 +65,8 @@ def panels(steps: Rows) -> list[Panel]:
     held_out = {"eval/success": "success", "eval/format": "format"}
     largest = max((key for key in logged if key.startswith("eval/pass@")), key=lambda key: int(key[10:]), default=None)
     held_out |= {largest: largest.removeprefix("eval/")} if largest else {}
+    by_level = sorted(int(key[len(SUCCESS) :]) for key in logged if key.startswith(SUCCESS))
+    levels = {f"{SUCCESS}{level}": f"level {level}" for level in by_level}
     wanted = [
         Panel("Reward", f"mean {reward}" if len(rewards) == 1 else "mean", rewards or {"reward": "reward"}),
         Panel("Held-out tasks", "share", held_out, 1.05),
@@ -76,6 +79,8 @@ def panels(steps: Rows) -> list[Panel]:
         Panel("Groups without spread (no gradient)", "share", {"frac_reward_zero_std": "groups"}, 1.05),
         Panel("Trials in a completion", "lines with an equation", {"thinking/trials": "mean"}),
         Panel("Way of thinking", "share of completions", {"thinking/comments": "say low or high"}, 1.05),
+        Panel("Level of the tasks that are drawn", "mean", {"curriculum/level": "level"}),
+        Panel("Success by level, estimated", "share of completions", levels, 1.05),
     ]
     shown = [replace(panel, keys={key: name for key, name in panel.keys.items() if key in logged}) for panel in wanted]
     return [panel for panel in shown if panel.keys] + reason_panels(steps)

@@ -29,9 +29,9 @@ class NotInstalledError(InputError):
 def require(package: str, extra: str, purpose: str) -> None:
     """NotInstalledError where a package that comes with an extra of swift-rlvr is not installed; nothing is imported.
 
-    >>> require("no_package", extra="report", purpose="this")
+    >>> require("no_package", extra="report", purpose="it")
     Traceback (most recent call last):
-    swift_rlvr.errors.NotInstalledError: no-package is not installed, and this needs it: pip install 'swift-rlvr[report]'
+    swift_rlvr.errors.NotInstalledError: no-package is not installed, and it needs it: pip install 'swift-rlvr[report]'
     """
     if find_spec(package) is None:
         name = package.replace("_", "-")

@@ -69,6 +69,7 @@ gym_app = typer.Typer(help="List and audit the tasks of reasoning-gym.", no_args
 app.add_typer(gym_app, name="reasoning-gym")
 for group, name, command in (
     (make_app, "countdown", countdown.make),
+    (make_app, "reasoning_gym", reasoning_gym.make),
     (gym_app, "list", reasoning_gym.show_tasks),
     (gym_app, "audit", reasoning_gym.audit),
     (dataset_app, "check", dataset.check),

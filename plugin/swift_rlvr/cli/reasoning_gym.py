@@ -1,6 +1,8 @@
-"""The commands `swift-rlvr reasoning-gym list` and `audit`."""
+"""The commands `swift-rlvr reasoning-gym list` and `audit`, and `swift-rlvr dataset make reasoning_gym`."""
 
 import json
+from itertools import islice
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,6 +11,7 @@ from rich.text import Text
 
 from swift_rlvr.cli.render import table
 from swift_rlvr.errors import InputError
+from swift_rlvr.jsonl import write_jsonl
 
 Names = Annotated[list[str] | None, typer.Argument(help="Tasks or categories; none: all.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
@@ -19,7 +22,9 @@ def show_tasks(names: Names = None, as_json: Json = False) -> None:
     from swift_rlvr.reasoning_gym import library, naming
 
     chosen = _chosen(names)
-    tasks = {name: {"category": library.category(name), "refused": naming.why_refused(name)} for name in chosen}
+    tasks: dict[str, dict[str, object]] = {
+        name: {"category": library.category(name), "refused": naming.why_refused(name)} for name in chosen
+    }
     if len(chosen) == 1:
         tasks[chosen[0]] |= {"settings": naming.defaults(chosen[0]), "levels": naming.levels(chosen[0])}
     if as_json:
@@ -70,6 +75,20 @@ def audit(
         typer.echo(auditing.table(findings))
     if any(each.problems for each in findings if each.task not in REFUSED and each.task not in library.missing()):
         raise typer.Exit(1)
+
+
+def make(
+    tasks: Annotated[str, typer.Argument(help="As after reasoning_gym: in --dataset, such as gcd+lcm?seed=1:test.")],
+    rows: Annotated[int, typer.Option(min=1, help="How many.")],
+    out: Annotated[Path, typer.Option(help="The file to write, ending in .jsonl.")],
+) -> None:
+    """Write rows of reasoning-gym's tasks to a file, for --dataset reasoning_gym:FILE."""
+    from swift_rlvr.tasks.reasoning_gym import make as made
+
+    if out.suffix != ".jsonl":
+        raise InputError(f"must end in .jsonl, got {out}", field="out")
+    write_jsonl(out, islice(made(tasks), rows))
+    Console().print(f"{rows} rows written to {out}", soft_wrap=True)
 
 
 def _chosen(names: list[str] | None) -> list[str]:

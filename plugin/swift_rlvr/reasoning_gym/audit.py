@@ -4,10 +4,10 @@ For each task, items of both splits are drawn, written to JSON as for training, 
 
 - gold: the right answer, which must earn 1;
 - empty: no answer block, and an empty one, which must earn 0;
-- foreign: right answers to other items that differ from the right one. None may earn 1;
+- foreign: right answers to other items that differ from the right one. None may earn 1, unless `checks` finds it right;
 - listed: the right answer among others, one a line or after "or". May not earn 1;
-- hostile: code, numbers without end, deep brackets, a million characters and the like. None may earn 1, and none may run:
-  the code would end the process or use up its time.
+- hostile: code, endless numbers, deep brackets, a million characters and the like. None may earn 1, and none may run:
+  it would end the process or use up its time.
 
 What these earn at most is the partial credit that `partial` would pay.
 """
@@ -18,6 +18,7 @@ from pathlib import Path
 from time import perf_counter
 
 from swift_rlvr.reasoning_gym import library
+from swift_rlvr.reasoning_gym.checks import CHECKS
 from swift_rlvr.reasoning_gym.grading import Limits, Reason, Verdict, grade_all
 from swift_rlvr.reasoning_gym.naming import SPLITS, Part
 from swift_rlvr.reasoning_gym.refused import REFUSED
@@ -41,7 +42,20 @@ HOSTILE = (
     *("nan", "-nan", "inf", "-Infinity", "NaN, NaN", "[NaN]", "[[NaN]]", "nan+nanj", "1e999999999", "1/0", "1e400"),
     *("(" * 900, "[" * 900, "{" * 900, "((((1))))" * 100, "¬" * 900, "-" * 900 + "1", "9" * 900, "(" * 100_000),
     *("9" * 1_000_000, "[" * 1_000_000, "1+" * 500_000 + "1"),
-    *("\0", "\0\ud800\u200b", "٣", "１２", "²", "\u202e1", "<answer>", "{}", "[]", "[[]]", "null", '{"a": [1]}'),
+    *(
+        "\0",
+        "\0\ud800\u200b",
+        "٣",
+        "１２３４５６７",
+        "²",
+        "\u202e1",
+        "<answer>",
+        "{}",
+        "[]",
+        "[[]]",
+        "null",
+        '{"a": [1]}',
+    ),
     *("R999999999", "A+999999999", "Move disk 1 from Peg 1 to Peg 99", "%s%s%n", "' OR 1=1 --", "<think>", "no idea"),
 )
 _LIMITS = Limits(seconds=5.0)
@@ -110,6 +124,12 @@ def audit_task(name: str, items: int) -> Finding:
     for kind, pairs in (("empty", empty), ("foreign", foreign), ("listed", listed), ("hostile", hostile)):
         verdicts = grade_all([text for text, _ in pairs], [entry for _, entry in pairs], _LIMITS)
         scores = [verdict.score or 0.0 for verdict in verdicts]
+        if kind == "foreign" and name in CHECKS:
+            by_entry = dict(zip(entries, read, strict=True))
+            scores = [
+                0.0 if score == 1 and verdict.answer and CHECKS[name](verdict.answer, by_entry[entry]) else score
+                for (_, entry), verdict, score in zip(pairs, verdicts, scores, strict=True)
+            ]
         most[kind] = max(scores, default=0.0)
         full = [
             text for (text, _), score in zip(pairs, scores, strict=True) if score >= (1 if kind != "empty" else 1e-9)

@@ -170,6 +170,11 @@ def rubiks_cube(answer: str, entry: Entry, theirs: Any) -> float:
     return 0.0 if re.search(r"\d{3}", answer) else theirs.score_answer(answer, entry)
 
 
+def sokoban(answer: str, entry: Entry, theirs: Any) -> float:
+    # passes over what is no move, and so takes several answers in one
+    return theirs.score_answer(answer, entry) if set(answer) <= set("UDLR") else 0.0
+
+
 SCORERS: dict[str, Callable[[str, Entry, Any], float]] = {
     "binary_matrix": _listed(0.1, _rows),
     "bitwise_arithmetic": bitwise_arithmetic,
@@ -188,6 +193,7 @@ SCORERS: dict[str, Callable[[str, Entry, Any], float]] = {
     "puzzle24": _expression(lambda entry: 24),
     "rubiks_cube": rubiks_cube,
     "simple_integration": integration,
+    "sokoban": sokoban,
     "spiral_matrix": _listed(0.1, lambda values: " ".join(map(str, values))),
     "string_insertion": _listed(0.1, "".join),
 }

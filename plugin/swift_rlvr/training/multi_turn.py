@@ -3,8 +3,8 @@
     swift rollout --external_plugins plugin/rlvr_plugin.py --multi_turn_scheduler rlvr_feedback --max_turns 2 ...
     swift rlhf --external_plugins plugin/rlvr_plugin.py --multi_turn_scheduler rlvr_feedback --max_turns 2 ...
 
-`swift-rlvr train` gives the server these flags when the recipe has them. ms-swift calls the rewards with the last turn's
-text. swift_rlvr/environments/README.md is the page about it.
+`swift-rlvr train` gives the server these flags when the recipe has them. ms-swift calls the rewards with the text of
+the last turn. swift_rlvr/environments/README.md is the page about it.
 """
 
 import asyncio

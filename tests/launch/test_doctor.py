@@ -69,7 +69,8 @@ NAMED = {  # what gives the findings of a name; the other checks need not run
     "adapter": model.files, "chat template": model.chat_template, "lengths": model.lengths, "vLLM": model.engine,
     "plugins": run.plugins, "dataset": data.datasets, "val_dataset": data.datasets, "rewards": rewards.names,
     "parameters": rewards.parameters, "grades": rewards.grades, "None rewards": rewards.ungraded, "batch": run.batch,
-    "held-out": data.held_out, "steps": run.steps, "evaluation": run.evaluation, "advantages": run.advantages,
+    "held-out": data.held_out, "curriculum": data.curriculum, "steps": run.steps, "evaluation": run.evaluation,
+    "advantages": run.advantages,
 }  # fmt: skip
 
 
@@ -768,6 +769,29 @@ def test_held_out_rows_are_looked_at(monkeypatch, variables, words, status, show
         monkeypatch.setenv(name, value)
     found, text = outcome("held-out", *words)
     assert found == status and shown in text
+
+
+LEVELS = ("--dataset", f"countdown:{DATASETS / 'countdown' / 'tiny_levels_train.jsonl'}")
+CURRICULUM = ("--callbacks", "reward_reasons", "curriculum")
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "shown"),
+    [
+        ((*LEVELS, *CURRICULUM), "passed", "levels 0 to 5 in 200 rows, drawn so that success stays near 0.6"),
+        (CURRICULUM, "failed", "needs the column 'level' with a whole number in every row, got None in row 1"),
+        (LEVELS, "warning", "SWIFT_RLVR_CURRICULUM_... have no effect without the callback"),
+        ((*LEVELS, *CURRICULUM, "--dynamic_sample", "true"), "failed", "dynamic_sample true draws rows of its own"),
+    ],
+)
+def test_levels_are_looked_at(monkeypatch, words, status, shown):
+    monkeypatch.setenv("SWIFT_RLVR_CURRICULUM_TARGET", "0.6")
+    found, text = outcome("curriculum", *words)
+    assert found == status and shown in text
+
+
+def test_without_a_curriculum_nothing_is_said_of_it():
+    assert outcome("curriculum") == ("none", "")
 
 
 def test_a_wrong_variable_of_the_held_out_evaluation_is_named(monkeypatch):

@@ -38,6 +38,7 @@ CHECKS: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     rewards.parameters,
     data.datasets,
     data.held_out,
+    data.curriculum,
     data.prompts,
     rewards.grades,
     rewards.ungraded,

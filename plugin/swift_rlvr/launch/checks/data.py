@@ -16,7 +16,9 @@ from swift_rlvr.launch.checks.model import tokens_of
 from swift_rlvr.launch.checks.network import dataset_answers, dataset_id
 from swift_rlvr.launch.checks.run import evaluates
 from swift_rlvr.launch.estimate import local_file
-from swift_rlvr.runs.held_out import PREFIX, HeldOutSettings
+from swift_rlvr.runs.curriculum import COLUMN, CurriculumSettings, check_levels
+from swift_rlvr.runs.held_out import HeldOutSettings
+from swift_rlvr.runs.variables import PREFIX
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.task import with_system
 
@@ -212,6 +214,30 @@ def held_out(case: Case) -> Iterator[Finding]:
         yield warning("held-out", message, f"another file or split for {variable}")
     else:
         yield passed("held-out", f"{name}: {rows}, every {settings.held_out_every} steps")
+
+
+def curriculum(case: Case) -> Iterator[Finding]:
+    """The rows of `--callbacks curriculum` have a level, as far as they were looked at, and nothing else draws rows."""
+    settings = CurriculumSettings.from_environment(case.environ)
+    if "curriculum" not in case.listed("callbacks"):
+        if settings != CurriculumSettings(curriculum=True):
+            message = f"the variables {PREFIX}CURRICULUM_... have no effect without the callback curriculum"
+            yield warning("curriculum", message, "--callbacks reward_reasons curriculum")
+        return
+    for name, value in (("async_generate", "true"), ("dynamic_sample", "true"), ("truncation_strategy", "delete")):
+        if str(case.settings.get(name)).lower() == value:
+            yield failed(
+                "curriculum", f"{name} {value} draws rows of its own", f"without it, or without {name} {value}"
+            )
+            return
+    levels: list[Any] = [row.get(COLUMN) for source in readable_sources(case) for _, row in source.rows()]
+    try:
+        check_levels(levels)
+    except InputError as error:
+        yield failed("curriculum", error.problem, "rows with levels, or without the callback curriculum")
+        return
+    shown = f"levels {min(levels)} to {max(levels)} in {len(levels):,} rows" if levels else "no row was looked at"
+    yield passed("curriculum", f"{shown}, drawn so that success stays near {settings.curriculum_target:g}")
 
 
 def prompts(case: Case) -> Iterator[Finding]:

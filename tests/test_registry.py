@@ -137,3 +137,13 @@ def test_several_threads_see_all_of_it(tmp_path):
             print(set(pool.map(lambda _: "external_mine" in REWARDS, range(8))))
     """
     assert python("-c", code, path=tmp_path).stdout == "{True}\n"
+
+
+def test_a_file_whose_columns_are_those_of_ours_is_ours(tmp_path):
+    distribution(tmp_path, "someone", {"mine.py": TASK.replace('"mine"', '"a"')}, None, {"a": "mine:TASK"})
+    (tmp_path / "rows.jsonl").write_text('{"question": "1 + 1?", "answer": "#### 2"}\n')
+    code = f"""if 1:
+        from swift_rlvr.data.sources import parse_source
+        print([parse_source(name + "{tmp_path}/rows.jsonl").task.name for name in ("", "a:")])
+    """
+    assert python("-c", code, path=tmp_path).stdout == "['gsm8k', 'a']\n"

@@ -14,6 +14,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, MutableMapping
+from multiprocessing import parent_process
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ class Registry(MutableMapping[str, Item]):
 
     def _refuse(self, entry: "EntryPoint", problem: str) -> None:
         self._refused.append(Refused(_owner(entry), f"{entry.name} = {entry.value}", problem))
-        if int(os.environ.get("RANK", 0)) == 0:
+        if int(os.environ.get("RANK", 0)) == 0 and parent_process() is None:  # not in every rank and worker
             text = "%s: left out %s of the distribution %s: %s"
             logger.warning(text, self.group, entry.name, _owner(entry), problem)
 

@@ -5,7 +5,9 @@ import json
 import pytest
 from commands import ran, refused
 from distributions import distribution, python
-from paths import ROOT
+from paths import PLUGIN, ROOT
+from swift_rlvr.data.contract.rewards import HOSTILE, REWARD_RULES
+from swift_rlvr.data.contract.tasks import TASK_RULES
 
 CLI = ("-m", "swift_rlvr.cli", "check")
 FAULTY = """
@@ -57,7 +59,8 @@ def folder(tmp_path_factory):
     entries |= {"external_good": "faulty:Good", "external_gone": "not_there:Gone"}
     (folder / "faulty.py").write_text((ROOT / "tests" / "faulty.py").read_text())
     distribution(folder, "slow-package", {}, {"external_hangs": "mine:Hangs"})
-    return distribution(folder, "my-package", {"mine.py": FAULTY}, entries, {"sums": "faulty:TASK"})
+    tasks = {"sums": "faulty:TASK", "lost": "not_there:TASK"}
+    return distribution(folder, "my-package", {"mine.py": FAULTY}, entries, tasks)
 
 
 def checked(folder, *arguments, code=0):
@@ -68,7 +71,9 @@ def checked(folder, *arguments, code=0):
 
 def test_ours_by_every_name_they_have():
     for name in ("external_boxed", "boxed"):
-        assert "passed    reward   external_boxed   swift-rlvr   35 rules" in ran("check", name, columns=120)
+        assert f"passed    reward   external_boxed   swift-rlvr   {len(REWARD_RULES)} rules" in ran(
+            "check", name, columns=120
+        )
     both = json.loads(ran("check", "countdown", "--json"))
     assert [(each["kind"], each["name"], each["findings"]) for each in both["checked"]] == [
         ("reward", "external_countdown", []),
@@ -93,11 +98,12 @@ def test_those_of_a_package_by_its_name(folder):
     assert result["refused"] == [
         {
             "distribution": "my-package",
-            "entry_point": "external_gone = not_there:Gone",
+            "entry_point": entry,
             "problem": "ModuleNotFoundError: No module named 'not_there'",
         }
+        for entry in ("external_gone = not_there:Gone", "lost = not_there:TASK")
     ]
-    assert (result["passed"], result["skipped"], result["failed"]) == (3, 0, 2)
+    assert (result["passed"], result["skipped"], result["failed"]) == (3, 0, 3)
 
 
 def test_a_reward_that_hangs_is_ended(folder):
@@ -110,14 +116,14 @@ def test_the_table_and_the_exit_status(folder):
     fine = python(*CLI, "good", "sums", "noisy", path=folder)
     assert "\n3 passed\n" in fine.stdout and "grading" not in fine.stdout
     broken = python(*CLI, "my-package", path=folder, check=False)
-    assert broken.returncode == 1 and "3 passed, 2 failed" in broken.stdout
+    assert broken.returncode == 1 and "3 passed, 3 failed" in broken.stdout
     text = " ".join(broken.stdout.split())
-    assert (
-        "failed reward external_ends my-package" in text and "passed reward external_good my-package 35 rules" in text
-    )
+    assert f"failed reward external_ends my-package 1 of {len(REWARD_RULES)} rules" in text
+    assert f"passed reward external_good my-package {len(REWARD_RULES)} rules" in text
     assert "failed entry point external_gone my-package" in text
     assert "entry point external_gone = not_there:Gone cannot be loaded: ModuleNotFoundError: No module" in text
-    assert broken.stderr.count("left out external_gone of the distribution my-package") == 1
+    for name in ("external_gone", "lost"):  # not by the processes that try the rules as well
+        assert broken.stderr.count(f"left out {name} of the distribution my-package") == 1
 
 
 def test_what_needs_a_package_that_is_not_installed_is_skipped(tmp_path):
@@ -133,3 +139,8 @@ class Needy(Good):
     distribution(tmp_path, "needy", {"needy.py": module}, {"external_needy": "needy:Needy"})
     result = python(*CLI, "needy", path=tmp_path)
     assert result.stdout.endswith("\n1 skipped\n") and "no-package is not installed, and it needs it" in result.stdout
+
+
+def test_the_page_counts_the_rules():
+    page = (PLUGIN / "swift_rlvr" / "tasks" / "README.md").read_text()
+    assert f"{len(REWARD_RULES)} and {len(TASK_RULES)} rules" in page and f"{len(HOSTILE)} hostile texts" in page

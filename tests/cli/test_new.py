@@ -73,7 +73,7 @@ def test_its_doctests_and_its_style(project, tmp_path):
 def test_the_commands_know_it_once_it_is_installed(project, installed, tmp_path):
     sample = f"vowel_sort:{project}/sample.jsonl"
     shown = python(*CLI, "check", "vowel_sort", path=installed).stdout
-    assert "\n2 passed\n" in shown and "reward   external_vowel_sort   vowel-sort   35 rules" in shown
+    assert "\n2 passed\n" in shown and "reward   external_vowel_sort   vowel-sort" in shown
     shown = python(*CLI, "dataset", "check", sample, "--json", path=installed).stdout
     figures = json.loads(shown)
     assert figures["rows"] == 16 and figures["bad"] == 0

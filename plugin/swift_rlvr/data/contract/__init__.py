@@ -5,7 +5,6 @@ The tests of this package, and those of a package that `swift-rlvr new` wrote, g
 reward may hang.
 """
 
-import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -79,8 +78,7 @@ def check_registered(subjects: Sequence[Subject], seconds: float) -> dict[Subjec
 
 
 def _load() -> None:
-    """Complete the registries, which the parent has done and warned about; standard output is the parent's."""
-    logging.getLogger("swift_rlvr.registry").disabled = True
+    """Complete the registries, and leave standard output to the parent."""
     os.dup2(2, 1)
     len(REWARDS), len(TASKS)
 

@@ -1,4 +1,4 @@
-"""Our scorers in place of reasoning-gym's: what theirs pays for or runs, and ours does not; right answers in other forms."""
+"""Our scorers in place of reasoning-gym's: what theirs pay for or run, and ours do not; right answers."""
 
 import json
 from decimal import Decimal

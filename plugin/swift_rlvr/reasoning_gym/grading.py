@@ -39,7 +39,7 @@ _SPARE_CHARS, _CHARS_PER_GOLD = 1000, 4
 class Reason(StrEnum):
     """Why a completion got its reward; the value is the text for logs. Where several apply, the first listed counts."""
 
-    BAD_ROW = "bad row"  # the column entry is not what this package writes: nothing can be graded
+    BAD_ROW = "bad row"  # the column entry is not what this package writes, or the right answer cannot be scored either
     REFUSED_TASK = "refused task"  # and the dataset string did not insist
     NO_ANSWER = "no answer"
     UNCLOSED_ANSWER = "unclosed answer"
@@ -117,11 +117,11 @@ _Result = tuple[Reason, float | None, str]
 
 
 def _result(message: dict[str, Any]) -> _Result:
-    score = message.get("score")
-    if score is None:
-        error = message.get("error", "")
-        failed = Reason.BAD_ROW if error.startswith(("BadEntry", "InputError", "KeyError: 'metadata'")) else None
-        return (failed or Reason.SCORER_FAILED, None if failed else 0.0, error)
+    if "bad_row" in message:
+        return Reason.BAD_ROW, None, message["bad_row"]
+    if "error" in message:
+        return Reason.SCORER_FAILED, 0.0, message["error"]
+    score = message["score"]
     if not 0 <= score <= 1:  # NaN too
         return Reason.SCORER_FAILED, 0.0, f"a score of {score}"
     reason = Reason.CORRECT if score == 1 else Reason.PARTLY_RIGHT if score > 0 else Reason.WRONG

@@ -5,27 +5,50 @@ machine nor C code that holds the interpreter changes that. Once reasoning-gym i
 that it does not need (`sandbox.lockdown`): it can start no other one, open no socket and write no file.
 """
 
+import copy
 import json
 import os
 import resource
 import signal
 import sys
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.reasoning_gym import library
-from swift_rlvr.reasoning_gym.rows import read_entry
+from swift_rlvr.reasoning_gym.rows import BadEntry, read_entry
 from swift_rlvr.reasoning_gym.scorers import SCORERS
 from swift_rlvr.sandbox.lockdown import LockdownError, lock_down
 
 
-def score(answer: str, entry_text: str) -> float:
-    """The score of an answer, by our scorer of the task or by reasoning-gym's."""
-    entry = read_entry(entry_text)
-    dataset = _dataset(entry["task"], json.dumps(entry["settings"], sort_keys=True))
-    own = SCORERS.get(entry["task"])
-    return float(dataset.score_answer(answer, entry) if own is None else own(answer, entry, dataset))
+def score(job: Mapping[str, str], seconds: float) -> dict[str, Any]:
+    """The reply to a job: the score of its answer, by our scorer of the task or by reasoning-gym's, or why it has none.
+
+    Where a scorer raises an error for the answer, and for the right one too, it is the row's fault.
+    """
+    try:
+        entry = read_entry(job["entry"])
+        dataset = _dataset(entry["task"], json.dumps(entry["settings"], sort_keys=True))
+    except (BadEntry, InputError, KeyError) as error:
+        return {"bad_row": f"{type(error).__name__}: {error}"[:300]}
+    scorer = SCORERS.get(entry["task"], _theirs)
+    reply: dict[str, Any] = {}
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    for answer in (job["answer"], entry["answer"]):
+        try:
+            value = float(scorer(answer, copy.deepcopy(entry), dataset))  # some scorers write into the entry
+        except Exception as error:  # of a scorer that does not expect such a text
+            reply = {"bad_row" if reply else "error": f"{type(error).__name__}: {error}"[:300]}
+            continue
+        reply = reply or {"score": value}
+        break
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    return reply
+
+
+def _theirs(answer: str, entry: Any, dataset: Any) -> float:
+    return dataset.score_answer(answer, entry)
 
 
 @lru_cache(maxsize=64)
@@ -63,15 +86,9 @@ def main() -> None:
     _limit_memory(memory)
     reply({"ready": True})
     for line in sys.stdin.buffer:
-        job = json.loads(line)
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-        try:
-            message: dict[str, Any] = {"score": score(job["answer"], job["entry"])}
-        except Exception as error:  # of a scorer that does not expect such a text
-            message = {"error": f"{type(error).__name__}: {error}"[:300]}
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        message = score(json.loads(line), seconds)
         reply(message)
-        if message.get("error", "").startswith("MemoryError"):
+        if "MemoryError" in str(message):
             return  # the next answer gets a process that has all its memory
 
 

@@ -1,0 +1,137 @@
+"""The reward for reasoning-gym: its reasons, and that no answer disturbs another or outlives its limits."""
+
+import json
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from swift_rlvr.reasoning_gym import grading, rows
+from swift_rlvr.reasoning_gym.audit import CODE
+from swift_rlvr.reasoning_gym.grading import Limits, Reason, grade_all
+from swift_rlvr.reasoning_gym.naming import Part
+from swift_rlvr.rewards import REWARDS
+from swift_rlvr.tasks import TASKS
+
+pytestmark = pytest.mark.skipif(find_spec("reasoning_gym") is None, reason="needs the extra [reasoning-gym]")
+TASK = TASKS["reasoning_gym"]
+GCD = REWARDS["external_reasoning_gym"].examples[0].row["entry"]  # the right answer is 3
+
+
+def made(name, answer="1", settings=None, **metadata):
+    """An entry as nobody drew it."""
+    encoded = ["dict", *map(list, metadata.items())]
+    return json.dumps(
+        {"task": name, "settings": settings or {}, "question": "?", "answer": answer, "metadata": encoded}
+    )
+
+
+# A scorer of reasoning-gym that turns a cube as often as the row says, for minutes.
+ENDLESS = made("rubiks_cube", cube_size=3, scramble_moves="R " * 1_000_000)
+# One that makes a cube of 6 * 20,000 * 20,000 stickers
+HUGE = made("rubiks_cube", cube_size=20_000, scramble_moves="R")
+
+
+def tagged(answer):
+    return f"<think>?</think><answer>{answer}</answer>"
+
+
+@pytest.mark.parametrize(
+    ("text", "entry", "score", "reason"),
+    [
+        (tagged("3"), GCD, 1.0, Reason.CORRECT),
+        (tagged(" 3\n"), GCD, 1.0, Reason.CORRECT),
+        (tagged("33"), GCD, 0.5, Reason.PARTLY_RIGHT),
+        (tagged("1, 2 or 3"), GCD, 1 / 9, Reason.PARTLY_RIGHT),
+        (tagged("4"), GCD, 0.0, Reason.WRONG),
+        ("3", GCD, 0.0, Reason.NO_ANSWER),
+        (None, GCD, 0.0, Reason.NO_ANSWER),
+        ("<answer>3</answer></think>", GCD, 0.0, Reason.NO_ANSWER),
+        ("</think><answer>3", GCD, 0.0, Reason.UNCLOSED_ANSWER),
+        (tagged(" "), GCD, 0.0, Reason.EMPTY_ANSWER),
+        (tagged("3" + " " * 10_000), GCD, 1.0, Reason.CORRECT),
+        (tagged("3" * 1005), GCD, 0.0, Reason.TOO_LONG),
+        (tagged("3\0\ud800"), GCD, 1 / 3, Reason.PARTLY_RIGHT),
+        (tagged("3"), None, None, Reason.BAD_ROW),
+        (tagged("3"), "{}", None, Reason.BAD_ROW),
+        (tagged("3"), made("no_such_task"), None, Reason.BAD_ROW),
+        (tagged("3"), made("gcd", settings={"no_such": 1}), None, Reason.BAD_ROW),
+        (tagged("A+1"), made("rush_hour"), None, Reason.REFUSED_TASK),
+        (tagged("3"), made("fraction_simplification", answer="1/2"), 0.01, Reason.PARTLY_RIGHT),
+        (tagged("3"), made("countdown"), None, Reason.BAD_ROW),  # without its numbers
+        (tagged("x"), made("prime_factorization", answer="2"), 0.0, Reason.SCORER_FAILED),
+    ],
+)
+def test_reasons(text, entry, score, reason):
+    (verdict,) = grade_all([text], [entry])
+    assert (verdict.score, verdict.reason) == (pytest.approx(score) if score else score, reason), verdict
+
+
+def test_partial_credit_is_for_those_who_ask():
+    texts, columns = [tagged("33"), tagged("3"), tagged("4"), ""], {"entry": [GCD] * 4}
+    assert REWARDS["reasoning_gym"]()(texts, **columns) == [0.0, 1.0, 0.0, 0.0]
+    assert REWARDS["reasoning_gym"](partial=True)(texts, **columns) == [0.5, 1.0, 0.0, 0.0]
+    explanation = REWARDS["reasoning_gym"]().explain(tagged("33"), {"entry": GCD})
+    assert (explanation.reward, explanation.reason, explanation.extracted) == (0.0, "partly right", "33")
+    assert explanation.rules[-1] == ("all of it is right", False, "the score is 0.5")
+
+
+@pytest.mark.slow
+def test_an_answer_without_end_is_stopped_and_its_neighbours_are_graded():
+    entries = [GCD, ENDLESS, GCD, HUGE, GCD]
+    for workers in (1, 2):
+        verdicts = grade_all([tagged(text) for text in ("3", "R", "4", "R", "3")], entries, Limits(1.0, 256), workers)
+        assert [verdict.reason for verdict in verdicts] == [
+            Reason.CORRECT, Reason.TIMED_OUT, Reason.WRONG, Reason.BAD_ROW, Reason.CORRECT
+        ]  # fmt: skip
+        assert verdicts[3].detail.startswith("MemoryError")
+
+
+def test_workers_that_somebody_kills_are_replaced():
+    for _ in range(2):
+        assert grade_all([tagged("3"), tagged("4")], [GCD] * 2)[0].reason is Reason.CORRECT
+        (pool,) = [pool for (_, limits), pool in grading._pools.items() if limits == Limits()]
+        for worker in pool.idle:
+            os.kill(worker.process.pid, signal.SIGKILL)
+            worker.process.wait()
+    assert [verdict.score for verdict in grade_all([tagged("3"), tagged("4")], [GCD] * 2)] == [1.0, 0.0]
+
+
+def test_in_threads_that_end():
+    """On Linux a worker ends with the thread that started it."""
+    for _ in range(2):
+        with ThreadPoolExecutor(3) as pool:
+            graded = list(pool.map(lambda _: grade_all([tagged("3"), tagged("4")], [GCD] * 2), range(3)))
+        assert [[verdict.score for verdict in verdicts] for verdicts in graded] == [[1.0, 0.0]] * 3
+
+
+def test_code_runs_in_no_scorer():
+    """It would end the process or use up its time."""
+    names = ("countdown", "puzzle24", "simple_integration", "binary_matrix", "n_queens", "gcd", "codeio")
+    entries = {name: rows.to_entry(Part(name), rows.item(Part(name), "train", 0)) for name in names}
+    pairs = [(tagged(code), entry) for entry in entries.values() for code in CODE]
+    verdicts = grade_all([text for text, _ in pairs], [entry for _, entry in pairs])
+    assert {verdict.score for verdict in verdicts} == {0.0}
+    assert {verdict.reason for verdict in verdicts} == {Reason.WRONG}
+
+
+def test_workers_have_given_up_all_but_computing():
+    worker = grading.Worker(Limits())
+    try:
+        assert worker.receive() == {"ready": True}
+        status = Path(f"/proc/{worker.process.pid}/status")
+        if not status.exists():
+            pytest.skip("no Linux")
+        assert "Seccomp:\t2" in status.read_text()  # what that refuses: tests/sandbox
+    finally:
+        worker.end()
+
+
+def test_gold_completions_earn_both_rewards():
+    raw = [{"entry": rows.to_entry(Part(name), rows.item(Part(name), "test", 0))} for name in ("gcd", "graph_color")]
+    prepared = [TASK.preprocess(row) for row in raw]
+    golds = [TASK.gold_completion(row) for row in raw]
+    for name in TASK.rewards:
+        assert REWARDS[name]()(golds, entry=[row["entry"] for row in prepared]) == [1.0, 1.0]

@@ -10,6 +10,8 @@ import pytest
 pytest.importorskip("swift", reason="needs the extra [train]")
 torch = pytest.importorskip("torch")
 multi_turn = pytest.importorskip("swift_rlvr.training.multi_turn", reason="needs ms-swift 4.6", exc_type=ImportError)
+if not hasattr(multi_turn.MultiTurnScheduler, "on_turn_end"):
+    pytest.skip("needs ms-swift 4.6", allow_module_level=True)
 from paths import DATASETS  # noqa: E402
 from swift.infer_engine import RequestConfig, TransformersEngine  # noqa: E402
 from swift.infer_engine.protocol import RolloutInferRequest  # noqa: E402

@@ -177,7 +177,7 @@ def leaves(value: object) -> list:
 
 
 def test_every_reward_with_a_gold_and_details_is_looked_at():
-    open_ = {name for name, reward in REWARDS.items() if getattr(reward, "shows_details", False) and reward.columns}
+    open_ = {name for name, reward in REWARDS.items() if reward.shows_details and reward.columns}
     assert open_ <= IN_THE_PROMPT
 
 

@@ -94,7 +94,7 @@ class FeedbackEnvironment:
         right = all(rule.passed is not False for rule in explanation.rules)
         if outcome is None or right or turn >= self.turns:
             return Step(None, self._discounted(outcome, turn), True, turn, reason, outcome)
-        feedback = feedback_text(explanation, bool(getattr(self.reward, "shows_details", False)))
+        feedback = feedback_text(explanation, self.reward.shows_details)
         return Step(feedback, 0.0, False, turn, reason, outcome)
 
     def _discounted(self, outcome: float | None, turn: int) -> float | None:

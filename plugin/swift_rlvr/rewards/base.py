@@ -98,6 +98,7 @@ class Reward:
     examples: ClassVar[tuple[Example, ...]] = ()  # the best, one that earns less and, with a gold, one not graded
     zero_is_best: ClassVar[bool] = False  # it only punishes, so a batch of zeros is no cause for concern
     shapes: ClassVar[bool] = False  # it is about length, format or style, and not about the outcome; see `gate`
+    shows_details: ClassVar[bool] = False  # a policy may read the details of its rules: nothing of the gold is in them
     runs_code: bool = False  # it runs code that the policy wrote; only where people ask for it
     Parameters: ClassVar[type[BaseParameters]] = BaseParameters
 

@@ -1,8 +1,10 @@
 """The feedback environment: what it tells a policy, what it never tells, and that being wrong first never pays."""
 
+import ast
 import re
 
 import pytest
+from paths import PLUGIN
 from swift_rlvr.environments import FeedbackEnvironment, judging_reward
 from swift_rlvr.environments.feedback import TRY_AGAIN
 from swift_rlvr.errors import InputError
@@ -185,3 +187,18 @@ def test_every_reward_with_a_gold_and_details_is_looked_at():
 def test_the_tasks_rows_have_a_reward(task):
     assert task in TASKS
     assert not judging_reward(task).shapes
+
+
+def test_the_example_of_the_page_gives_what_it_says():
+    page = (PLUGIN / "swift_rlvr" / "environments" / "README.md").read_text()
+    code = page.split("```python\n")[1].split("```")[0]
+    names: dict = {}
+    checked = 0
+    for line in code.splitlines():
+        statement, mark, said = line.partition("  # ")
+        if mark:
+            assert eval(statement, names) == ast.literal_eval(said)
+            checked += 1
+        else:
+            exec(statement, names)
+    assert checked == 2

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from swift_rlvr.answers import has_unclosed_answer, last_answer
-from swift_rlvr.errors import InputError
+from swift_rlvr.errors import NotInstalledError
 from swift_rlvr.parallel import usable_cores
 from swift_rlvr.reasoning_gym.refused import REFUSED
 from swift_rlvr.reasoning_gym.rows import BadEntry, read_entry
@@ -75,7 +75,7 @@ def grade_all(
     """Grade each completion by the entry of the same index; `workers` 0 is one for each core.
 
     Raises:
-        InputError: reasoning-gym is not installed.
+        NotInstalledError: reasoning-gym is not installed.
     """
     verdicts: list[Verdict | None] = []
     jobs: dict[tuple[str, str], list[int]] = {}
@@ -252,7 +252,7 @@ class _Run:
             self._ended(worker)
             return
         if "unavailable" in message:
-            raise InputError(message["unavailable"])
+            raise NotInstalledError(message["unavailable"])
         if worker.job is not None:
             self.results[worker.job] = _result(message)
             worker.job = None

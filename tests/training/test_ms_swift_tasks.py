@@ -3,6 +3,7 @@
 import json
 import logging
 import shutil
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -226,3 +227,22 @@ def test_bad_files_end_with_file_and_line(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
         load(f"gsm8k:{path}")
+
+
+def test_rows_that_are_made():
+    """As `--dataset` and `--val_dataset` have them: as many as asked for, in ms-swift's order, of the split."""
+    pytest.importorskip("zss", reason="needs the extra [reasoning-gym]")
+    task = TASKS["reasoning_gym"]
+    for split, options in (("", {}), (":test", {"streaming": True})):
+        text = f"gcd?seed=2&max_value=50+lcm{split}"
+        expected = [task.preprocess(row) for row in islice(task.make(text), 12)]
+        rows = [
+            {key: row[key] for key in ("entry", "task")} | {"messages": without_nulls(row["messages"])}
+            for row in load(f"reasoning_gym:{text}#12", **options)
+        ]
+        assert sorted(map(repr, (sorted(row.items()) for row in rows))) == sorted(
+            map(repr, (sorted(row.items()) for row in expected))
+        )
+    for name, message in (("gcd", "for N rows"), ("gdc#5", "there is no task 'gdc'; did you mean gcd")):
+        with pytest.raises(ValueError, match=message):
+            load(f"reasoning_gym:{name}")

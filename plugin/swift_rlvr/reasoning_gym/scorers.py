@@ -165,8 +165,8 @@ def pool_matrix(answer: str, entry: Entry, theirs: Any) -> float:
     return 1.0 if all(abs(value - gold) <= Decimal("0.01") for value, gold in pairs) else 0.1
 
 
-def rubiks_cube(answer: str, entry: Entry, theirs: Any) -> float:
-    # R999999999 is a move a billion times
+def short_moves(answer: str, entry: Entry, theirs: Any) -> float:
+    # R999999999 and A+999999999 are a billion steps
     return 0.0 if re.search(r"\d{3}", answer) else theirs.score_answer(answer, entry)
 
 
@@ -191,7 +191,8 @@ SCORERS: dict[str, Callable[[str, Entry, Any], float]] = {
     "polynomial_multiplication": polynomial_multiplication,
     "pool_matrix": pool_matrix,
     "puzzle24": _expression(lambda entry: 24),
-    "rubiks_cube": rubiks_cube,
+    "rubiks_cube": short_moves,
+    "rush_hour": short_moves,
     "simple_integration": integration,
     "sokoban": sokoban,
     "spiral_matrix": _listed(0.1, lambda values: " ".join(map(str, values))),

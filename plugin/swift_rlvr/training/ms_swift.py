@@ -78,13 +78,14 @@ class TaskLoader(DatasetLoader):
 
     def _made(self: Any, dataset_syntax: Any, dataset_meta: Any) -> Any:
         """The rows that `NAME:TEXT#N` stands for; each rank makes the same."""
-        task, text = dataset_meta.preprocess_func.task, "/".join(dataset_syntax.subsets)
-        source = parse_source(f"{task.name}:{text}#{dataset_syntax.dataset_sample or ''}")
+        task, options = dataset_meta.preprocess_func.task, getattr(self, "options", None) or vars(self)
+        text, count = "/".join(dataset_syntax.subsets), dataset_syntax.dataset_sample
+        source = parse_source(task.name + (text and f":{text}") + (f"#{count}" if count else ""))
         dataset = Dataset.from_list([row for _, row in source.rows()])
-        if self.streaming:
+        if options["streaming"]:
             dataset = dataset.to_iterable_dataset()
-        dataset = TaskPreprocessor(task, str(source))(dataset, num_proc=self.num_proc, strict=self.strict)
-        return RowPreprocessor.remove_useless_columns(dataset) if self.remove_unused_columns else dataset
+        dataset = TaskPreprocessor(task, str(source))(dataset, num_proc=options["num_proc"], strict=options["strict"])
+        return RowPreprocessor.remove_useless_columns(dataset) if options["remove_unused_columns"] else dataset
 
 
 def subsets(task: Task) -> list[SubsetDataset]:

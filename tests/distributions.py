@@ -26,10 +26,12 @@ def distribution(
     return folder
 
 
-def python(*arguments: str, path: Path | str, check: bool = True, **variables: str) -> subprocess.CompletedProcess:
-    """Run Python in a process of its own, with what lies in `path` installed beside this package."""
+def python(
+    *arguments: str, path: Path | str, check: bool = True, folder: Path | None = None, **variables: str
+) -> subprocess.CompletedProcess:
+    """Run Python in a process of its own and in a folder, with what lies in `path` installed beside this package."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("EXTERNAL_", "RLVR_"))}
     environment |= {"PYTHONPATH": os.pathsep.join([str(path), str(PLUGIN)]), "COLUMNS": "200", **variables}
-    result = subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True)
+    result = subprocess.run([sys.executable, *arguments], env=environment, cwd=folder, capture_output=True, text=True)
     assert not check or result.returncode == 0, result.stdout + result.stderr
     return result

@@ -52,8 +52,8 @@ def test_what_is_written(project):
 
 def test_its_tests_pass_at_once(project, tmp_path):
     """Outside of this repository, before it is installed, with nothing but swift-rlvr and pytest."""
-    run = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", f"{project}/pyproject.toml", str(project))
-    result = python(*run, path=tmp_path, PYTEST_ADDOPTS="", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    plain = {"PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    result = python("-m", "pytest", "-q", "-p", "no:cacheprovider", path=tmp_path, folder=project, **plain)
     assert " passed" in result.stdout and "failed" not in result.stdout and "skipped" not in result.stdout
 
 

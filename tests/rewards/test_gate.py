@@ -33,7 +33,7 @@ def columns(count: int, **more) -> dict:
 
 def test_rewards_are_verifiers_or_shaping():
     assert {name for name, reward in REWARDS.items() if not reward.shapes} == {
-        "external_countdown", "external_accuracy", "external_code", "external_boxed",
+        "external_countdown", "external_reasoning_gym", "external_accuracy", "external_code", "external_boxed",
     }  # fmt: skip
     assert SHAPING == [
         "external_format", "external_format_strict", "external_language_consistency", "external_length",
@@ -150,7 +150,7 @@ def test_bad_parameters_name_what_is_accepted(name, monkeypatch):
     with pytest.raises(InputError, match="gate must be 'none' or 'outcome', not 'format'"):
         REWARDS[name](gate="format")
     for accuracy in (name, "external_format", "countdown", "external_luck"):
-        accepted = "must be one of external_accuracy, external_boxed, external_code, external_countdown, not"
+        accepted = "must be one of external_accuracy, external_boxed, external_code, external_countdown, external_reasoning_gym, not"
         with pytest.raises(InputError, match=accepted):
             REWARDS[name](gate="outcome", accuracy=accuracy)
     monkeypatch.setenv(f"{name.upper()}_GATE", "outcom")

@@ -77,6 +77,13 @@ def test_the_summary_lays_them_beside_blind_attempts_at_the_same_tasks(folder):
     assert summary["success"] == pytest.approx(sum(talk["reward"] for talk in talks) / (ROWS * SAMPLES))
     assert summary["paired"]["difference"] == pytest.approx(summary["success"] - summary["blind"])
     assert summary["mean_turns"] == pytest.approx(sum(talk["turns"] for talk in talks) / len(talks))
+    continued = [talk for talk in talks if talk["turns"] > 1]
+    assert summary["mended"] == pytest.approx(sum(talk["reward"] for talk in continued) / len(continued))
+    other = [
+        [each["reward"] for each in attempts if each["index"] == talk["index"] and each["sample"] != talk["sample"]]
+        for talk in continued
+    ]
+    assert summary["mended_blind"] == pytest.approx(sum(map(sum, other)) / (len(other) * (SAMPLES - 1)))
     shown = (folder / "several" / "output").read_text()
     assert beside_blind(summary) in shown
     assert (

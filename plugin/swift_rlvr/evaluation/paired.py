@@ -91,7 +91,13 @@ def beside_blind(turns: Mapping[str, Any]) -> str:
     if turns["paired"] is None:
         return f"Beside {count} blind attempts: that needs at least {count} samples of a task."
     low, high = turns["blind_interval"]
+    mended = ""
+    if turns["mended"] is not None and turns["mended_blind"] is not None:
+        mended = (
+            f" Where a wrong answer was followed up, {turns['mended']:.3f} end right; another blind attempt at the "
+            f"same tasks succeeds with {turns['mended_blind']:.3f}."
+        )
     return (
         f"{count} blind attempts succeed with {turns['blind']:.3f} ({low:.3f} to {high:.3f}), {count} turns with "
-        f"{turns['success']:.3f}, {turns['mean_turns']:.2f} of them used. {in_words(turns['paired'])}"
+        f"{turns['success']:.3f}, {turns['mean_turns']:.2f} of them used. {in_words(turns['paired'])}{mended}"
     )

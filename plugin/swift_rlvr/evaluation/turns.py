@@ -78,21 +78,28 @@ def summarize_turns(
     """The summary of the conversations, with `blind`: as many attempts as turns without feedback, and `paired` with it.
 
     attempts: the records of the first turns. A task with fewer of them than turns has no part in the comparison.
+    `mended` is the share of right last answers where the first one was followed up, `mended_blind` that of the other
+    attempts at the same tasks. Blind attempts get another try where an answer is cut off too, conversations do not.
     """
+    graded = by_task(attempts)
     blind = {
-        index: pass_at_k(len(right), sum(right), max_turns)
-        for index, right in by_task(attempts).items()
-        if len(right) >= max_turns
+        task: pass_at_k(len(right), sum(right), max_turns) for task, right in graded.items() if len(right) >= max_turns
     }
-    shares = {index: sum(right) / len(right) for index, right in by_task(talks).items() if index in blind}
+    shares = {task: _mean(right) for task, right in by_task(talks).items() if task in blind}
     continued = [record for record in talks if record["turns"] > 1 and record["reward"] is not None]
-    mended = [record for record in continued if record["reward"] == 1.0]
+    # All of them were wrong at first, so another attempt is one of the task's other samples.
+    others = [graded[record["index"]] for record in continued if len(graded[record["index"]]) > 1]
     return {
         **summarize(talks),
         "max_turns": max_turns,
-        "mean_turns": sum(record["turns"] for record in talks) / len(talks),
-        "mended": len(mended) / len(continued) if continued else None,
-        "blind": sum(blind.values()) / len(blind) if blind else None,
+        "mean_turns": _mean([record["turns"] for record in talks]),
+        "mended": _mean([record["reward"] == 1.0 for record in continued]) if continued else None,
+        "mended_blind": _mean([sum(right) / (len(right) - 1) for right in others]) if others else None,
+        "blind": _mean(list(blind.values())) if blind else None,
         "blind_interval": list(mean_interval(list(blind.values()))) if blind else None,
         "paired": paired_shares(blind, shares),
     }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

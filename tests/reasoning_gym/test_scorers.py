@@ -80,6 +80,14 @@ def test_what_theirs_pays_in_full():
     check("polynomial_equations", "none", entry_of("polynomial_equations", answer=""))
     check("pool_matrix", "9.05 4", entry_of("pool_matrix", answer="9 4"), ours=0.1)
     check("game_of_life", "[[0, 1, 1], [1, 0]]", entry_of("game_of_life", answer="[[0, 1], [1, 0]]"))
+    check("gsm_symbolic", "5 or 6", entry_of("gsm_symbolic", answer="5"))
+    check("gsm_symbolic", "-5", entry_of("gsm_symbolic", answer="5"))
+    fraction = {"simplified_numerator": 3, "simplified_denominator": 4}
+    check("fraction_simplification", r"\frac{3}{4} or \frac{4}{3}", entry_of("fraction_simplification", **fraction))
+    check("letter_jumble", "you see or not", entry_of("letter_jumble", answer="You see"))
+    words = entry_of("word_sorting")
+    check("word_sorting", f"{words['answer']}, other", words)
+    check("time_intervals", "39 or 40 days", entry_of("time_intervals", answer="39 days", task_type="date"))
     sokoban = entry_of("sokoban")
     check("sokoban", f"or {sokoban['answer']}", sokoban)
 
@@ -113,6 +121,13 @@ def test_a_turn_a_billion_times_is_not_tried():
         ("pool_matrix", {"answer": "2.33 4\n1 0"}, "2.33 4 1 0", 0.0),
         ("pool_matrix", {"answer": "2.33 4\n1 0"}, "nan 4\n1 0", 0.0),
         ("game_of_life_halting", {"answer": "False"}, "false", 1.0),
+        ("gsm_symbolic", {"answer": "1250"}, "$1,250.00", 1.0),
+        ("gsm_symbolic", {"answer": "-5"}, "-5", 1.0),
+        ("fraction_simplification", {"simplified_numerator": 3, "simplified_denominator": 4}, "3/4", 1.0),
+        ("fraction_simplification", {"simplified_numerator": 3, "simplified_denominator": 4}, r"\frac{3}{4}", 1.0),
+        ("time_intervals", {"answer": "3 days, 04:05", "task_type": "datetime"}, "3 days, 04:05:00", 1.0),
+        ("time_intervals", {"answer": "1 days", "task_type": "date"}, "1 day", 1.0),
+        ("letter_jumble", {"answer": "You see"}, "you  see", 1.0),
         ("spiral_matrix", {"answer": "1 2 3"}, "[1, 2, 3]", 0.1),
         ("binary_matrix", {"answer": "1 2\n3 4"}, "[[1, 2], [3, 4]]", 0.1),
         ("string_insertion", {"answer": "AB"}, "['A', 'B']", 0.1),

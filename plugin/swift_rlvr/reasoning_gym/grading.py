@@ -46,7 +46,7 @@ class Reason(StrEnum):
     EMPTY_ANSWER = "empty answer"
     TOO_LONG = "too long"  # more than four times as long as the gold, and 1,000 characters
     TIMED_OUT = "timed out"
-    SCORER_FAILED = "scorer failed"  # it raised an error, ran out of memory, or gave a score outside 0 to 1
+    SCORER_FAILED = "scorer failed"  # it ended its process, ran out of memory, or gave a score outside 0 to 1
     WRONG = "wrong answer"
     PARTLY_RIGHT = "partly right"
     CORRECT = "correct"
@@ -120,7 +120,8 @@ def _result(message: dict[str, Any]) -> _Result:
     if "bad_row" in message:
         return Reason.BAD_ROW, None, message["bad_row"]
     if "error" in message:
-        return Reason.SCORER_FAILED, 0.0, message["error"]
+        memory = message["error"].startswith("MemoryError")
+        return Reason.SCORER_FAILED if memory else Reason.WRONG, 0.0, message["error"]
     score = message["score"]
     if not 0 <= score <= 1:  # NaN too
         return Reason.SCORER_FAILED, 0.0, f"a score of {score}"

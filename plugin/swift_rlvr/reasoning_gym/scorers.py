@@ -17,6 +17,8 @@ from swift_rlvr.reasoning_gym.calculus import is_antiderivative, same_polynomial
 
 Entry = Mapping[str, Any]
 _NUMBER = re.compile(r"[+-]?(?:\d{1,300}(?:\.\d{0,300})?|\.\d{1,300})(?:[eE][+-]?\d{1,3})?", re.ASCII)
+_DURATION = re.compile(r"(?:(\d{1,7}) days?)?(?:,? ?(\d{1,3}):(\d\d)(?::(\d\d(?:\.\d{1,6})?))?)?", re.ASCII)
+_ANY_FRACTION = re.compile(r"\$?\s*(?:\d+\s*/\s*\d+|\\d?frac\s*{\s*\d+\s*}\s*{\s*\d+\s*})\s*\$?", re.ASCII)
 _FRACTION = re.compile(r"[+-]?\d{1,300}\s?/\s?\d{1,300}", re.ASCII)
 
 
@@ -119,10 +121,48 @@ def bitwise_arithmetic(answer: str, entry: Entry, theirs: Any) -> float:
         return 0.0
 
 
-def game_of_life(answer: str, entry: Entry, theirs: Any) -> float:
-    # counts the right cells, and so takes a board with further rows and columns
-    score = theirs.score_answer(answer, entry)
-    return score if score < 1 or json_list(answer) == json_list(entry["answer"]) else 0.0
+def _only(is_right: Callable[[str, Entry], bool]) -> Callable[[str, Entry, Any], float]:
+    # take an answer that goes on after the right one, and so several of which one is right
+    def score(answer: str, entry: Entry, theirs: Any) -> float:
+        score = theirs.score_answer(answer, entry)
+        return score if score < 1 or is_right(answer, entry) else 0.0
+
+    return score
+
+
+def _same_list(answer: str, entry: Entry) -> bool:
+    return json_list(answer) == json_list(entry["answer"])
+
+
+def _same_words(answer: str, entry: Entry) -> bool:
+    return answer.lower().split() == entry["answer"].lower().split()
+
+
+def _same_sorted_words(answer: str, entry: Entry) -> bool:
+    return re.split(r",\s*", answer) == entry["metadata"]["sorted_words"]
+
+
+def _same_duration(answer: str, entry: Entry) -> bool:
+    return _duration(answer) is not None and _duration(answer) == _duration(entry["answer"])
+
+
+def _one_fraction(answer: str, entry: Entry) -> bool:
+    return _ANY_FRACTION.fullmatch(answer) is not None
+
+
+def _duration(text: str) -> Decimal | None:
+    """Seconds of what is written as 3 days, 04:05:06.789 or a part of it."""
+    match = _DURATION.fullmatch(text)
+    if not match or not any(match.groups()):
+        return None
+    days, hours, minutes, seconds = (Decimal(part or 0) for part in match.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def gsm_symbolic(answer: str, entry: Entry, theirs: Any) -> float:
+    # takes the first number of any text, without its sign
+    value, gold = number(answer.replace(",", "").removeprefix("$")), number(entry["answer"])
+    return float(value is not None and value == gold)
 
 
 def game_of_life_halting(answer: str, entry: Entry, theirs: Any) -> float:
@@ -182,9 +222,12 @@ SCORERS: dict[str, Callable[[str, Entry, Any], float]] = {
     "complex_arithmetic": complex_arithmetic,
     "countdown": _expression(lambda entry: entry["metadata"]["target"]),
     "decimal_arithmetic": decimal_arithmetic,
-    "game_of_life": game_of_life,
+    "fraction_simplification": _only(_one_fraction),
+    "game_of_life": _only(_same_list),
     "game_of_life_halting": game_of_life_halting,
+    "gsm_symbolic": gsm_symbolic,
     "intermediate_integration": integration,
+    "letter_jumble": _only(_same_words),
     "n_queens": _listed(0.5, _rows),
     "number_sorting": number_sorting,
     "polynomial_equations": polynomial_equations,
@@ -197,5 +240,7 @@ SCORERS: dict[str, Callable[[str, Entry, Any], float]] = {
     "sokoban": sokoban,
     "spiral_matrix": _listed(0.1, lambda values: " ".join(map(str, values))),
     "string_insertion": _listed(0.1, "".join),
+    "time_intervals": _only(_same_duration),
+    "word_sorting": _only(_same_sorted_words),
 }
 """Tasks that are scored by us."""

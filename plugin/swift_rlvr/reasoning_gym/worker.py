@@ -25,7 +25,7 @@ from swift_rlvr.sandbox.lockdown import LockdownError, lock_down
 def score(job: Mapping[str, str], seconds: float) -> dict[str, Any]:
     """The reply to a job: the score of its answer, by our scorer of the task or by reasoning-gym's, or why it has none.
 
-    Where a scorer raises an error for the answer, and for the right one too, it is the row's fault.
+    A scorer that raises an error for an answer cannot read it; one that does so for the right answer too has a bad row.
     """
     try:
         entry = read_entry(job["entry"])

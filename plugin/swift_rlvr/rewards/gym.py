@@ -16,7 +16,7 @@ RULES = {  # in the order in which they are checked
     Reason.EMPTY_ANSWER: "the block is not empty",
     Reason.TOO_LONG: "it is not far longer than the right answer",
     Reason.TIMED_OUT: "it is scored in time",
-    Reason.SCORER_FAILED: "it is scored without an error",
+    Reason.SCORER_FAILED: "the scorer ends with a score from 0 to 1",
     Reason.WRONG: "something of it is right",
     Reason.PARTLY_RIGHT: "all of it is right",
 }

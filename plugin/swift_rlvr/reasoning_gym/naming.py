@@ -43,7 +43,7 @@ class Part:
 def parse(text: str) -> tuple[list[Part], str]:
     """The tasks and the split that a dataset string names; InputError for what is not known or not accepted.
 
-    >>> parse("gcd?min_numbers=3&seed=7+lcm:test")[1]
+    >>> parse("gcd?max_numbers=3&seed=7+lcm:test")[1]
     'test'
     """
     names, colon, split = text.partition(":")

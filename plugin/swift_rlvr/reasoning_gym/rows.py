@@ -123,7 +123,7 @@ def gold(name: str, drawn: Mapping[str, Any]) -> str:
     return "" if answer is None else str(answer)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=256)  # a mixture of all tasks draws from two blocks of each
 def _dataset(name: str, settings: str, seed: int, size: int) -> Any:
     return library.create(name, json.loads(settings), seed=seed, size=size)
 

@@ -100,7 +100,7 @@ BESIDE = {
 NO_SERVER = dict.fromkeys(("vllm_server_host", "vllm_server_port", "vllm_server_group_port"))
 # What the others change in it, besides the folder of the run; None: it is not there.
 CHANGES = {
-    "countdown_turns_3gpu": {"multi_turn_scheduler": "rlvr_feedback", "max_turns": 2, "vllm_max_model_len": 4296},
+    "countdown_turns_3gpu": {"multi_turn_scheduler": "rlvr_feedback", "max_turns": 2, "vllm_max_model_len": 4352},
     "countdown_unstable_3gpu": {"learning_rate": 1e-6, "beta": 0.04},
     "countdown_1gpu_24gb": NO_SERVER
     | {

@@ -80,13 +80,18 @@ def test_partial_credit_is_for_those_who_ask():
 
 @pytest.mark.slow
 def test_an_answer_without_end_is_stopped_and_its_neighbours_are_graded():
-    entries = [GCD, ENDLESS, GCD, HUGE, GCD]
     for workers in (1, 2):
-        verdicts = grade_all([tagged(text) for text in ("3", "R", "4", "R", "3")], entries, Limits(1.0, 256), workers)
-        assert [verdict.reason for verdict in verdicts] == [
-            Reason.CORRECT, Reason.TIMED_OUT, Reason.WRONG, Reason.BAD_ROW, Reason.CORRECT
-        ]  # fmt: skip
-        assert verdicts[3].detail.startswith("MemoryError")
+        verdicts = grade_all([tagged(text) for text in ("3", "R", "4")], [GCD, ENDLESS, GCD], Limits(2.0), workers)
+        assert [verdict.reason for verdict in verdicts] == [Reason.CORRECT, Reason.TIMED_OUT, Reason.WRONG]
+
+
+@pytest.mark.slow
+def test_an_answer_that_fills_the_memory_is_stopped_and_its_neighbours_are_graded():
+    for workers in (1, 2):
+        limits = Limits(60.0, 256)  # filling it takes CPU time, the more the busier the machine is
+        verdicts = grade_all([tagged(text) for text in ("3", "R", "4")], [GCD, HUGE, GCD], limits, workers)
+        assert [verdict.reason for verdict in verdicts] == [Reason.CORRECT, Reason.BAD_ROW, Reason.WRONG]
+        assert verdicts[1].detail.startswith("MemoryError")
 
 
 def test_workers_that_somebody_kills_are_replaced():

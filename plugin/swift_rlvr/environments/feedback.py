@@ -17,8 +17,8 @@ from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS, Explanation, Reward
 
 TRY_AGAIN = "Try again."
-FEEDBACK_TOKENS = 200  # room for one message of the user between two answers
-_PLAIN = re.compile(r"[\w .,:;=%*/+-]{1,200}")  # no brackets of any kind: special tokens and templates need one
+FEEDBACK_TOKENS = 256  # room for one feedback with the template's tokens around it
+_PLAIN = re.compile(r"[\w .,:;=%*/+-]{1,160}")  # no brackets of any kind: special tokens and templates need one
 
 
 class Step(NamedTuple):

@@ -16,10 +16,11 @@ from rich.console import Console
 from swift_rlvr.data.grading import grade_samples
 from swift_rlvr.data.prompts import system_prompt
 from swift_rlvr.data.sources import Source, parse_source
+from swift_rlvr.environments import FEEDBACK_TOKENS
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.sampling import SamplingSettings, choose_backend, open_sampler, sample_all
 from swift_rlvr.evaluation.summary import check_ks, summarize
-from swift_rlvr.evaluation.turns import FEEDBACK_TOKENS, summarize_turns, take_turns
+from swift_rlvr.evaluation.turns import summarize_turns, take_turns
 from swift_rlvr.jsonl import write_json, write_jsonl
 from swift_rlvr.tasks.task import with_system
 

@@ -18,8 +18,6 @@ from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.statistics import by_task, mean_interval, pass_at_k
 from swift_rlvr.tasks import Task
 
-FEEDBACK_TOKENS = 256  # room for one feedback where the context is chosen before it is known
-
 
 def take_turns(
     sampler: Sampler, settings: SamplingSettings, task: Task, rows: Sequence[Mapping[str, Any]],

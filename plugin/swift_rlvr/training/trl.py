@@ -30,10 +30,10 @@ from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.turns import NUM_TURNS
 from swift_rlvr.training.arguments import Command, RunArguments, Trained, setting
 from swift_rlvr.training.curriculum import CurriculumCallback
+from swift_rlvr.training.environment_trl import check_room, conversation_length, with_turns
 from swift_rlvr.training.held_out import HeldOut, HeldOutCallback, held_out_rows, sample_trl
 from swift_rlvr.training.reason_callback import ReasonCallback
 from swift_rlvr.training.rows import read_data
-from swift_rlvr.training.trl_environment import check_room, conversation_length, with_turns
 
 
 @dataclass(kw_only=True)
@@ -71,6 +71,10 @@ def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings, C
         raise InputError("has no effect with one turn", "feedback_discount")
     if arguments.max_turns > 1 and config.use_vllm and config.vllm_mode != "colocate":
         raise InputError(f"must be colocate with several turns, got {config.vllm_mode}", "vllm_mode")
+    zero3 = getattr(config, "hf_deepspeed_config", None)
+    if arguments.max_turns > 1 and config.world_size > 1 and (config.fsdp or (zero3 and zero3.is_zero3())):
+        # Processes end their turns at different times, and the others would wait for their share of the weights.
+        raise InputError("must be 1 where the weights are spread over processes (ZeRO-3, FSDP)", "max_turns")
     if arguments.warmup_ratio:
         config.warmup_steps = arguments.warmup_ratio  # transformers takes a number below 1 as a share
     return arguments, config, evaluation, drawing

@@ -24,11 +24,10 @@ from typing import Any
 import torch
 from accelerate.utils import gather_object
 
-from swift_rlvr.environments import FeedbackEnvironment
+from swift_rlvr.environments import FEEDBACK_TOKENS, FeedbackEnvironment
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import Reward
 
-FEEDBACK_TOKENS = 128  # room for one feedback with the template's tokens around it
 CLOSED = "closed"  # what the tool returns at the end, where TRL wants a result that nobody reads
 
 
@@ -105,7 +104,7 @@ def conversation_length(turns: int, longest: int) -> int:
     """The tokens of the longest conversation after the prompt.
 
     >>> conversation_length(1, 320), conversation_length(2, 320)
-    (320, 768)
+    (320, 896)
     """
     return turns * longest + (turns - 1) * FEEDBACK_TOKENS
 

@@ -21,7 +21,7 @@ from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.turns import first_prompts
 from swift_rlvr.tasks.countdown import read_prompt, to_messages
 from swift_rlvr.tiny_model import WEIGHTS
-from swift_rlvr.training.trl_environment import CLOSED, TrlEnvironment, submit_answers, turn_template
+from swift_rlvr.training.environment_trl import CLOSED, TrlEnvironment, submit_answers, turn_template
 
 COUNTDOWN = DATASETS / "countdown"
 ROWS = 4
@@ -39,7 +39,7 @@ MISTAKES = {  # flags beside those above -> part of the message
     "--feedback_discount 1.5": "--feedback_discount must be from 0 to 1, got 1.5",
     "--max_turns 1": "--feedback_discount has no effect with one turn",
     "--use_vllm true --vllm_mode server": "--vllm_mode must be colocate with several turns, got server",
-    "--max_completion_length 300": "--max_completion_length must be at most 215 with 3 turns, got 300",
+    "--max_completion_length 300": "--max_completion_length must be at most 129 with 3 turns, got 300",
 }
 
 

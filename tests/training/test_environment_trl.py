@@ -5,6 +5,8 @@ policy wrote is recorded where transformers generates it, so that nothing of TRL
 """
 
 import os
+import subprocess
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -12,11 +14,12 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("trl", reason="needs the extra [trl]")
-from paths import DATASETS
+from paths import DATASETS, ROOT
 from swift_rlvr.countdown import verify
 from swift_rlvr.environments import FeedbackEnvironment
 from swift_rlvr.jsonl import read_json, read_jsonl
 from swift_rlvr.models import load_tokenizer
+from swift_rlvr.network import free_port
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.turns import first_prompts
 from swift_rlvr.tasks.countdown import read_prompt, to_messages
@@ -349,3 +352,39 @@ def tokenizer_copy():
     tokenizer = load_tokenizer(str(WEIGHTS))
     submit_answers(tokenizer)
     return tokenizer
+
+
+TWO_PROCESSES = """
+import sys
+from swift_rlvr.errors import InputError
+from swift_rlvr.training import trl
+from swift_rlvr.training.arguments import Command
+
+trl.GRPOConfig.world_size = property(lambda config: 2)
+try:
+    trl.read(Command("trl", None, (), tuple(sys.argv[1:]), False))
+    print("accepted")
+except InputError as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (
+            "--deepspeed scripts/configs/zero3_cpu.json --max_turns 2",
+            "max_turns must be 1 where the weights are spread",
+        ),
+        ("--fsdp full_shard --max_turns 2", "max_turns must be 1 where the weights are spread"),
+        ("--deepspeed scripts/configs/zero3_cpu.json", "accepted"),
+        ("--max_turns 2", "accepted"),
+    ],
+)
+def test_processes_that_share_the_weights_would_wait_for_each_other(flags, said, tmp_path):
+    command = f"--model m --dataset d --output_dir {tmp_path} --reward_funcs countdown {flags}".split()
+    environment = os.environ | {"MASTER_PORT": str(free_port()), "DS_ACCELERATOR": "cpu", "CUDA_VISIBLE_DEVICES": ""}
+    command = [sys.executable, "-c", TWO_PROCESSES, *command]
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert said in run.stdout, run.stderr[-2000:]

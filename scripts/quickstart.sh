@@ -23,8 +23,8 @@ if [ "${DRY_RUN:-0}" = 1 ]; then exec swift-rlvr train tiny "$@"; fi
 
 # evaluate MODEL NAME: 400 tasks, +-0.05 on success, in half a minute.
 evaluate() {
-  run_group swift-rlvr evaluate "$1" --data datasets/countdown/tiny_test.jsonl --rows 400 --batch-size 400 \
-    --max-new-tokens 320 --out "$OUT/$2"
+  run_group swift-rlvr evaluate "$1" --dataset datasets/countdown/tiny_test.jsonl#400 --batch_size 400 \
+    --max_completion_length 320 --out "$OUT/$2"
 }
 
 # What would stop the training is said before the first evaluation, not after it.

@@ -7,7 +7,7 @@ class InputError(ValueError):
     """A setting, column or file that cannot be used; the message says what is accepted.
 
     `field`, the setting or column to blame, stands in front of `problem` in ``str(error)``, so a command line can show
-    its flag instead: ``f"--batch-size {error.problem}"``.
+    its flag instead: ``f"--batch_size {error.problem}"``.
 
     >>> error = InputError("must be at least 1, got 0", field="batch_size")
     >>> str(error), error.field, error.problem

@@ -49,8 +49,8 @@ def train(folder: Path, settings: list[str], seed: int, steps: int) -> None:
 def evaluated(model: Path, folder: Path, rows: int) -> Records:
     """The graded completions of the held-out tasks, made where they are not there yet."""
     if not (folder / "summary.json").is_file():
-        words = ["evaluate", model, "--data", f"countdown:{TEST}#{rows}", "--seed", 0, "--samples", SAMPLES]
-        swift_rlvr(*words, "--max-new-tokens", 320, "--backend", "transformers", "--out", folder)
+        words = ["evaluate", model, "--dataset", f"countdown:{TEST}#{rows}", "--seed", 0, "--num_generations", SAMPLES]
+        swift_rlvr(*words, "--max_completion_length", 320, "--engine", "transformers", "--out", folder)
     levels = [row["level"] for _, row in read_jsonl(ROOT / TEST)]
     return [{**record, "level": levels[record["index"]]} for _, record in read_jsonl(folder / "records.jsonl")]
 

@@ -45,8 +45,8 @@ def train(folder: Path, settings: list[str], seed: int, steps: int) -> None:
 
 def evaluate(folder: Path, model: Path, rows: int) -> None:
     data = f"countdown:datasets/countdown/tiny_test.jsonl#{rows}"
-    words = ["evaluate", str(model), "--data", data, "--seed", "0", "--max-new-tokens", "320"]
-    swift_rlvr(*words, "--backend", "transformers", "--out", str(folder))
+    words = ["evaluate", str(model), "--dataset", data, "--seed", "0", "--max_completion_length", "320"]
+    swift_rlvr(*words, "--engine", "transformers", "--out", str(folder))
 
 
 def figures(run: Path) -> dict[str, float]:

@@ -31,8 +31,8 @@ def swift_rlvr(*words: object) -> None:
 def evaluated(model: Path, out: Path, rows: int, samples: int) -> dict:
     """The summary of an evaluation, made where it is not there yet."""
     if not (out / "summary.json").is_file():
-        flags = ["--rows", rows, "--samples", samples, "--batch-size", 400, "--max-new-tokens", 320]
-        swift_rlvr("evaluate", model, "--data", HELD_OUT, *flags, "--out", out)
+        flags = ["--num_generations", samples, "--batch_size", 400, "--max_completion_length", 320]
+        swift_rlvr("evaluate", model, "--dataset", f"{HELD_OUT}#{rows}", *flags, "--out", out)
     return read_json(out / "summary.json")
 
 

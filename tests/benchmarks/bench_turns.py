@@ -1,7 +1,7 @@
 """Does the second turn help? The tiny model before a training, after one with two turns, and after one with one turn.
 
 Each model answers held-out tasks, and after a wrong answer once more with the verifier's feedback (`swift-rlvr evaluate
---max-turns 2`). Beside it stands pass@2 of the same first answers, two blind attempts. The last line asks whether two
+--max_turns 2`). Beside it stands pass@2 of the same first answers, two blind attempts. The last line asks whether two
 turns of the model trained with them beat two blind attempts of the model trained with one.
 
 With --taught STEPS there is a fourth model: the first one after a short supervised training on conversations made by a
@@ -122,9 +122,9 @@ def taught(folder: Path, steps: int, batch: int = 32, rate: float = 5e-4) -> Pat
 
 def evaluated(model: Path, out: Path, rows: int, samples: int) -> dict:
     if not (out / "summary.json").is_file():
-        flags = ["--rows", rows, "--samples", samples, "--max-turns", TURNS, "--batch-size", 400]
-        data = "datasets/countdown/tiny_test.jsonl"
-        swift_rlvr("evaluate", model, "--data", data, *flags, "--max-new-tokens", 320, "--out", out)
+        flags = ["--num_generations", samples, "--max_turns", TURNS, "--batch_size", 400]
+        data = f"datasets/countdown/tiny_test.jsonl#{rows}"
+        swift_rlvr("evaluate", model, "--dataset", data, *flags, "--max_completion_length", 320, "--out", out)
     return read_json(out / "summary.json")
 
 

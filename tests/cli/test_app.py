@@ -44,8 +44,8 @@ def test_dataset_make(tmp_path):
         ),
         (["--preset", "tiny", "--split", "test", "--out", "x.jsonl", "--target", "few"], "--target must be a range"),
         (
-            ["--preset", "tiny", "--split", "test", "--out", "x.jsonl", "--with-depth", "0"],
-            "--with-depth must be",
+            ["--preset", "tiny", "--split", "test", "--out", "x.jsonl", "--with_depth", "0"],
+            "--with_depth must be",
         ),
         (
             ["--preset", "tv", "--split", "test", "--out", "x.jsonl", "--rows", "9", "--count", "7", "--solutions"],
@@ -68,8 +68,8 @@ def test_mistakes_in_dataset_make(monkeypatch, tmp_path, arguments, message):
 def test_dataset_make_with_columns_and_settings_of_ones_own(tmp_path):
     out = tmp_path / "tasks.jsonl"
     make = ["dataset", "make", "countdown", "--preset", "tutorial", "--split", "validation", "--rows", 50, "--out", out]
-    own = ["--count", "5", "--number", "1-20", "--target", "24", "--operators", "+-*", "--no-negative"]
-    ran(*make, *own, "--no-fractions", "--with-depth", "2-3", "--solution", "--difficulty", "--workers", 2)
+    own = ["--count", "5", "--number", "1-20", "--target", "24", "--operators", "+-*", "--no_negative"]
+    ran(*make, *own, "--no_fractions", "--with_depth", "2-3", "--solution", "--difficulty", "--workers", 2)
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert len(rows) == 50 and all(row["target"] == 24 and len(row["nums"]) == 5 for row in rows)
     assert list(rows[0]) == ["nums", "target", "solution", "solutions", "operators", "depth"]
@@ -113,18 +113,18 @@ def test_compare(tmp_path):
 
 
 def test_mistakes_in_evaluate_and_report(tmp_path):
-    message = refused("evaluate", "model", "--data", tmp_path / "no.jsonl", "--out", tmp_path)
+    message = refused("evaluate", "model", "--dataset", tmp_path / "no.jsonl", "--out", tmp_path)
     assert message == f"Error: cannot read {tmp_path}/no.jsonl: No such file or directory"
     assert "expected a training run, a folder with logging.jsonl" in refused("report", tmp_path, "--out", tmp_path)
 
 
 def test_an_error_names_the_flag_of_the_setting_and_ends_the_command_with_code_2(monkeypatch, capsys):
-    arguments = ["evaluate", "model", "--data", "x.jsonl", "--out", "out", "--max-new-tokens", "0"]
+    arguments = ["evaluate", "model", "--dataset", "x.jsonl", "--out", "out", "--max_completion_length", "0"]
     monkeypatch.setattr(sys, "argv", ["swift-rlvr", *arguments])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
-    assert capsys.readouterr().err == "Error: --max-new-tokens must be at least 1, got 0\n"
+    assert capsys.readouterr().err == "Error: --max_completion_length must be at least 1, got 0\n"
 
 
 def test_the_plugin_is_found_without_ms_swift(monkeypatch):
@@ -141,7 +141,7 @@ def test_the_plugin_is_found_without_ms_swift(monkeypatch):
         ("matplotlib", "report", ["report", "run", "--out", "out"]),
         ("transformers", "train", ["chat", "model", "1 + 1?"]),
         ("transformers", "train", ["dataset", "show", "countdown.jsonl", "--model", "model"]),
-        ("torch", "train", ["evaluate", "model", "--data", "countdown.jsonl", "--out", "out"]),
+        ("torch", "train", ["evaluate", "model", "--dataset", "countdown.jsonl", "--out", "out"]),
         ("datasets", "train", ["dataset", "check", "countdown:rows.parquet"]),
         ("swift", "train", ["dataset", "check", "gsm8k"]),
         ("pyarrow", "train", [*MAKE, "--preset", "24", "--split", "test", "--out", "x.parquet"]),

@@ -82,7 +82,7 @@ def test_the_commands_know_it_once_it_is_installed(project, installed, tmp_path)
         "external_format": 16,
     }
     answer = "<think>a, a, a</think><answer>aaabn</answer>"
-    explain = ("explain", answer, "--reward", "vowel_sort", "--column", "letters=banana")
+    explain = ("explain", answer, "--reward_funcs", "vowel_sort", "--column", "letters=banana")
     shown = python(*CLI, *explain, path=installed).stdout
     assert "external_vowel_sort: reward 0.0 (wrong letters)" in shown and "missing: n; not in the word: none" in shown
     completions = tmp_path / "completions.jsonl"
@@ -94,7 +94,7 @@ def test_the_commands_know_it_once_it_is_installed(project, installed, tmp_path)
 @pytest.mark.slow
 def test_a_model_is_evaluated_on_it(project, installed, tmp_path):
     pytest.importorskip("torch", reason="needs the extra [train]")
-    data = ("--data", f"vowel_sort:{project}/sample.jsonl", "--rows", "2", "--max-new-tokens", "4")
+    data = ("--dataset", f"vowel_sort:{project}/sample.jsonl#2", "--max_completion_length", "4")
     python(*CLI, "evaluate", str(WEIGHTS), *data, "--out", str(tmp_path), path=installed)
     records = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
     assert [record["letters"] for record in records] == ["banana", "orchid"]

@@ -88,7 +88,7 @@ def test_where_the_completion_comes_from(tmp_path):
         (["--row", f"{tables}:1:2"], None),
         ([RIGHT, "--row", f"{records}:1", *TASK], None),
         ([RIGHT, "--row", f"{records}:2", "--target", "22"], None),
-        ([RIGHT, "--row", f"{tables}:1:1", "--reward", "countdown"], None),
+        ([RIGHT, "--row", f"{tables}:1:1", "--reward_funcs", "countdown"], None),
         ([RIGHT, "--column", "nums=[3, 5, 7]", "--column", "target=22"], None),
     ):
         assert explained(*arguments, stdin=stdin)["external_countdown"]["reward"] == 1.0, arguments
@@ -97,13 +97,13 @@ def test_where_the_completion_comes_from(tmp_path):
 
 def test_only_one_line_break_at_the_end_is_taken_off(tmp_path, registry):
     (tmp_path / "c.txt").write_text("7\n\n")
-    gold = ["--gold", "7", "--reward", "test_gold"]
+    gold = ["--gold", "7", "--reward_funcs", "test_gold"]
     assert explained("--file", tmp_path / "c.txt", *gold)["external_test_gold"]["extracted"] == "7\n"
     assert explained("-", *gold, stdin="7\n")["external_test_gold"]["extracted"] == "7"
 
 
 def test_rewards_and_parameters(registry):
-    both = ["--reward", "countdown", "--reward", "external_test_gold", "--gold", "7", *TASK]
+    both = ["--reward_funcs", "countdown", "--reward_funcs", "external_test_gold", "--gold", "7", *TASK]
     found = explained("7", *both)
     assert {name: each["reason"] for name, each in found.items()} == {
         "external_countdown": "no answer",
@@ -114,7 +114,9 @@ def test_rewards_and_parameters(registry):
     assert explained(*typographic)["external_countdown"]["reward"] == 1.0
     assert explained(*typographic, "--set", "notation=strict")["external_countdown"]["reward"] == 0.0
     assert explained(RIGHT, *TASK, "--column", "task=math")["external_countdown"]["reason"] == "other task"
-    assert explained(RIGHT, "--column", "task=math", "--reward", "countdown")["external_countdown"]["reward"] is None
+    assert (
+        explained(RIGHT, "--column", "task=math", "--reward_funcs", "countdown")["external_countdown"]["reward"] is None
+    )
     assert "reward none, cannot be graded (bad gold)" in ran("explain", "7", "--row", '{"nums": 0, "target": 1}')
 
 
@@ -127,14 +129,14 @@ def test_gold_is_for_external_accuracy(registry, monkeypatch):
 def test_no_text_reaches_the_terminal_as_it_is(registry):
     text = "<answer>[bold]3[/bold] [/] \x1b[31m\u202e\u200b\ud800\n7\t</answer>"
     row = json.dumps({"completion": text, "solution": text})
-    output = ran("explain", "--row", row, "--reward", "test_gold")
+    output = ran("explain", "--row", row, "--reward_funcs", "test_gold")
     assert r"<answer>[bold]3[/bold] [/] \x1b[31m\u202e\u200b\ud800\n" in output and r"7\t</answer>" in output
     assert "[red]equal[/red]: <answer>[bold]3" in output
     assert not set("\x1b\u202e\u200b\ud800\t") & set(output)
 
 
 def test_long_texts_are_cut(registry):
-    output = ran("explain", "-", "--gold", "1", "--reward", "test_gold", stdin="(" * 999_999 + ")")
+    output = ran("explain", "-", "--gold", "1", "--reward_funcs", "test_gold", stdin="(" * 999_999 + ")")
     assert "Judged (1,000,000 characters):" in output
     assert "(...999,400morecharacters...(" in "".join(output.split())
     assert output.count("(") < 700 and "()\n" in output.replace(" ", "")
@@ -149,15 +151,18 @@ def test_what_a_terminal_cannot_show_is_escaped():
     [
         (TASK, "COMPLETION: give what the model wrote as an argument, with --file, as - from standard input"),
         (["x", "--file", "y", *TASK], "--file cannot be combined with a completion as an argument"),
-        (["x"], "name a reward with --reward, or give a Countdown task with --nums and --target"),
-        (["x", "--nums", "3"], "name a reward with --reward"),
-        (["x", "--nums", "3", "--reward", "countdown"], "needs the column 'target': give it with --target 22"),
+        (["x"], "name a reward with --reward_funcs, or give a Countdown task with --nums and --target"),
+        (["x", "--nums", "3"], "name a reward with --reward_funcs"),
+        (["x", "--nums", "3", "--reward_funcs", "countdown"], "needs the column 'target': give it with --target 22"),
         (
-            ["x", "--target", "3", "--reward", "countdown"],
+            ["x", "--target", "3", "--reward_funcs", "countdown"],
             "needs the column 'nums': give it with --nums",
         ),
-        (["x", "--reward", "test_gold"], "external_test_gold needs the column 'solution': give it with --gold"),
-        (["x", "--reward", "nope"], "there is no reward 'nope'; there are external_countdown, external_test_gold"),
+        (["x", "--reward_funcs", "test_gold"], "external_test_gold needs the column 'solution': give it with --gold"),
+        (
+            ["x", "--reward_funcs", "nope"],
+            "there is no reward 'nope'; there are external_countdown, external_test_gold",
+        ),
         (["x", "--nums", "3 x", "--target", "1"], "--nums: expected whole numbers such as [3, 5, 7], got '3 x'"),
         (["x", "--nums", "3", "--target", "[/red]"], "--target: expected a whole number such as 22, got '[/red]'"),
         (["x", "--column", "nums"], "--column must be NAME=VALUE, got 'nums'"),
@@ -211,7 +216,7 @@ def test_score(tmp_path, registry):
 
 def test_score_for_programs(tmp_path):
     file = write(tmp_path / "c.jsonl", *ROWS, {"completion": RIGHT, "nums": [3, 5], "target": "22"})
-    output = json.loads(ran("score", file, "--reward", "countdown", "--set", "notation=strict", "--json"))
+    output = json.loads(ran("score", file, "--reward_funcs", "countdown", "--set", "notation=strict", "--json"))
     assert output["completions"] == 5 and output["unusable"] == 0 and output["files"] == [str(file)]
     figures = output["rewards"]["external_countdown"]
     assert figures["reasons"] == {"wrong value": 2, "correct": 1, "no answer": 1, "extra number": 1}
@@ -220,7 +225,7 @@ def test_score_for_programs(tmp_path):
 
 def test_lines_that_cannot_be_used_are_named(tmp_path):
     file, out = write(tmp_path / "c.jsonl", *ROWS, *[{"[/red]": 1}] * 12, *ROWS), tmp_path / "graded.jsonl"
-    output = ran("score", file, "--reward", "countdown", "--out", out)
+    output = ran("score", file, "--reward_funcs", "countdown", "--out", out)
     assert "12 could not be used:" in output and "... and 2 more" in output
     expected = [
         f"line {number}: no completion: expected 'completion' or 'response', got '[/red]'" for number in range(5, 15)
@@ -230,7 +235,7 @@ def test_lines_that_cannot_be_used_are_named(tmp_path):
     ]
     assert [json.loads(line)["line"] for line in out.read_text().splitlines()] == [1, 2, 3, 4, 17, 18, 19, 20]
     out.unlink()
-    output = refused("score", file, "--reward", "countdown", "--out", out, "--strict")
+    output = refused("score", file, "--reward_funcs", "countdown", "--out", out, "--strict")
     assert output == f"Error: {file}, {expected[0]}"
     assert list(tmp_path.iterdir()) == [file]
 
@@ -240,10 +245,13 @@ def test_lines_that_cannot_be_used_are_named(tmp_path):
     [
         (["no.jsonl"], "cannot read no.jsonl: No such file or directory"),
         (["empty.jsonl"], "no completions: there are only empty lines"),
-        (["empty.jsonl", "--reward", "countdown"], "empty.jsonl: the file is empty"),
+        (["empty.jsonl", "--reward_funcs", "countdown"], "empty.jsonl: the file is empty"),
         (["c.jsonl", "empty.jsonl"], "empty.jsonl: the file is empty"),
-        (["c.jsonl", "--reward", "nope"], "--reward: there is no reward 'nope'"),
-        (["c.jsonl", "--reward", "test_gold"], "line 1: external_test_gold needs the column 'solution', and there is"),
+        (["c.jsonl", "--reward_funcs", "nope"], "--reward_funcs: there is no reward 'nope'"),
+        (
+            ["c.jsonl", "--reward_funcs", "test_gold"],
+            "line 1: external_test_gold needs the column 'solution', and there is",
+        ),
         (["c.jsonl", "--out", "out.txt"], "--out must end in .jsonl, got out.txt"),
         (["c.jsonl", "--out", "c.jsonl"], "--out c.jsonl: this is a file to be graded"),
         (["c.jsonl", "--workers", "0"], "Invalid value for --workers"),
@@ -266,9 +274,9 @@ def start(*arguments, **options) -> subprocess.Popen:
 def test_several_processes_of_the_real_command(tmp_path):
     file = write(tmp_path / "c.jsonl", *ROWS * 2000)
     one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
-    summary = json.loads(ran("score", file, "--reward", "countdown", "--workers", 1, "--out", one, "--json"))
+    summary = json.loads(ran("score", file, "--reward_funcs", "countdown", "--workers", 1, "--out", one, "--json"))
     assert summary["completions"] == 8000 and summary["workers"] == 1
-    command = start("score", file, "--reward", "countdown", "--workers", 2, "--out", two, "--json")
+    command = start("score", file, "--reward_funcs", "countdown", "--workers", 2, "--out", two, "--json")
     output, errors = command.communicate(timeout=60)
     assert command.returncode == 0 and not errors
     assert json.loads(output)["completions"] == 8000 and json.loads(output)["workers"] == 2
@@ -292,7 +300,7 @@ def grading(tmp_path):
     """A command that grades for some seconds with 2 workers, and what it writes to; then the pids of its children."""
     long = {"completion": "<think>" + "1 + 2 is 3. " * 800 + "</think>" + RIGHT, "nums": [3, 5, 7], "target": 22}
     file = write(tmp_path / "c.jsonl", *[long] * 10_000)
-    arguments = ["score", file, "--reward", "countdown", "--workers", 2, "--out", tmp_path / "out.jsonl"]
+    arguments = ["score", file, "--reward_funcs", "countdown", "--workers", 2, "--out", tmp_path / "out.jsonl"]
     part = tmp_path / "out.jsonl.part"
 
     def started(written: bool):

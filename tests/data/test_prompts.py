@@ -117,7 +117,7 @@ def test_prepare_keeps_the_first_rows_that_are_short_enough(tmp_path):
     fitting = [row for row, p, a in zip(rows, prompts, answers, strict=True) if p <= most and a <= longest]
     assert 5 < len(fitting) < 25
     out = tmp_path / "kept.jsonl"
-    limits = ["--max-prompt-tokens", most, "--max-answer-tokens", longest]
+    limits = ["--max_prompt_tokens", most, "--max_answer_tokens", longest]
     found = json.loads(ran("prepare", FILES["gsm8k"], "--model", MODEL, *limits, "--out", out, "--json"))
     assert [row for _, row in read_jsonl(out)] == fitting
     assert found["kept"] + sum(found["left_out"].values()) == found["read"] == len(rows)
@@ -138,7 +138,7 @@ def test_prepare_counts_rows_that_cannot_be_used(tmp_path):
 
 def test_prepare_leaves_no_file_where_no_row_is_left(tmp_path):
     out = tmp_path / "kept.jsonl"
-    message = refused("prepare", FILES["gsm8k"], "--model", MODEL, "--max-prompt-tokens", 3, "--out", out)
+    message = refused("prepare", FILES["gsm8k"], "--model", MODEL, "--max_prompt_tokens", 3, "--out", out)
     assert "is left (prompt too long: 28)" in message and not out.exists()
     message = refused("prepare", FILES["gsm8k"], "--model", MODEL, "--out", tmp_path / "kept.csv")
     assert "--out must end in .jsonl" in message

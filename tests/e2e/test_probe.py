@@ -6,11 +6,11 @@ from paths import DATASETS
 from swift_rlvr.jsonl import read_json, read_jsonl
 
 pytestmark = pytest.mark.slow  # as a whole
-DATA = ["--dataset", DATASETS / "countdown" / "tiny_train.jsonl", "--rows", 20, "--max-new-tokens", 320]
+DATA = ["--dataset", f"{DATASETS}/countdown/tiny_train.jsonl#20", "--max_completion_length", 320]
 
 
 def probed(tmp_path, model, *flags):
-    shown = ran("probe", model, *DATA, "--samples", 8, "--out", tmp_path, *flags, columns=200)
+    shown = ran("probe", model, *DATA, "--num_generations", 8, "--out", tmp_path, *flags, columns=200)
     records = [row for _, row in read_jsonl(tmp_path / "records.jsonl")]
     assert [(row["index"], row["sample"]) for row in records] == [(i, n) for i in range(20) for n in range(8)]
     summary = read_json(tmp_path / "summary.json")
@@ -22,11 +22,11 @@ def probed(tmp_path, model, *flags):
 
 
 def test_a_running_rollout_server_samples(rollout_server, tmp_path):
-    records = probed(tmp_path, rollout_server.model, "--server", rollout_server.url, "--batch-size", 64)
+    records = probed(tmp_path, rollout_server.model, "--server", rollout_server.url, "--batch_size", 64)
     assert all(row["completion"].startswith("<think>") for row in records[:8])
     assert rollout_server.is_healthy()
 
 
 def test_an_engine_of_its_own_samples(start_model, tmp_path):
     pytest.importorskip("vllm")
-    probed(tmp_path, start_model, "--backend", "vllm")
+    probed(tmp_path, start_model, "--engine", "vllm")

@@ -31,7 +31,7 @@ def model():
     import torch
 
     torch.set_num_threads(1)
-    return Policy(SamplingSettings(str(WEIGHTS), temperature=0, max_new_tokens=100))
+    return Policy(SamplingSettings(str(WEIGHTS), temperature=0, max_completion_length=100))
 
 
 def run(*arguments: object, **options):
@@ -43,7 +43,7 @@ def test_the_answer_is_the_one_of_the_evaluations_sampling(model):
     pieces: list[str] = []
     written = answer(model, asked, pieces.append)
     ((expected,),) = sample(
-        SamplingSettings(str(WEIGHTS), temperature=0, max_new_tokens=100), [asked], Console(quiet=True)
+        SamplingSettings(str(WEIGHTS), temperature=0, max_completion_length=100), [asked], Console(quiet=True)
     )
     assert written == expected
     assert "".join(pieces) == written.text
@@ -53,14 +53,14 @@ def test_the_answer_is_the_one_of_the_evaluations_sampling(model):
 def test_the_same_seed_gives_the_same_answers_and_another_seed_others():
     texts = []
     for seed in (1, 1, 2):
-        policy = Policy(SamplingSettings(str(WEIGHTS), temperature=0.7, seed=seed, max_new_tokens=80))
+        policy = Policy(SamplingSettings(str(WEIGHTS), temperature=0.7, seed=seed, max_completion_length=80))
         texts.append([answer(policy, to_messages([3, 5, 7], 22)).text for _ in range(2)])
     assert texts[0] == texts[1] != texts[2]
     assert texts[0][0] != texts[0][1]  # one question asked again is answered anew
 
 
 def test_an_answer_that_is_cut_off_says_so():
-    sampled = [SamplingSettings(str(WEIGHTS), temperature=0.7, max_new_tokens=tokens) for tokens in (5, 200)]
+    sampled = [SamplingSettings(str(WEIGHTS), temperature=0.7, max_completion_length=tokens) for tokens in (5, 200)]
     short, long = map(Policy, sampled)
     cut = answer(short, to_messages([3, 5, 7], 22))
     assert (cut.tokens, cut.finish) == (5, "length")
@@ -151,18 +151,18 @@ def test_a_conversation_remembers_and_leaves_out_the_oldest_when_it_is_too_long(
 
 
 def test_the_command_streams_grades_and_says_which_prompt_it_used():
-    result = run("--nums", "3 5 7", "--target", 22, "--max-new-tokens", 20)
+    result = run("--nums", "3 5 7", "--target", 22, "--max_completion_length", 20)
     assert result.exit_code == 0, result.output
     text, _, grade = result.stdout.partition("countdown: reward 0.0 (no answer)")  # nobody gets there in 20 tokens
     assert text.startswith("<think>\n") and len(text) > 20
     assert "there is an <answer> block" in grade
-    assert "20 tokens, cut off by --max-new-tokens" in result.stderr
+    assert "20 tokens, cut off by --max_completion_length" in result.stderr
     assert "the task countdown" in result.stderr
     assert "Using the numbers [3, 5, 7], create an equation that equals 22." in result.stderr
 
 
 def test_json_for_programs_is_all_there_is_on_standard_output():
-    result = run("--row", f"countdown:{HELD_OUT}", "--number", 3, "--json", "--temperature", 0)
+    result = run("--dataset", f"countdown:{HELD_OUT}", "--row", 3, "--json", "--temperature", 0)
     output = json.loads(result.stdout)
     row = json.loads(HELD_OUT.read_text().splitlines()[2])
     assert output["messages"] == to_messages(row["nums"], row["target"])
@@ -172,10 +172,10 @@ def test_json_for_programs_is_all_there_is_on_standard_output():
 
 
 def test_a_question_from_standard_input_with_a_system_prompt_of_ones_own():
-    output = json.loads(run("-", "--system", "Think.", "--json", "--max-new-tokens", 3, input="1 + 1?").stdout)
+    output = json.loads(run("-", "--system", "Think.", "--json", "--max_completion_length", 3, input="1 + 1?").stdout)
     assert output["messages"] == [{"role": "system", "content": "Think."}, {"role": "user", "content": "1 + 1?"}]
     assert "reward" not in output
-    bare = json.loads(run("1 + 1?", "--system", "", "--json", "--max-new-tokens", 3).stdout)
+    bare = json.loads(run("1 + 1?", "--system", "", "--json", "--max_completion_length", 3).stdout)
     assert [message["role"] for message in bare["messages"]] == ["user"]
 
 
@@ -185,14 +185,14 @@ def test_a_question_from_standard_input_with_a_system_prompt_of_ones_own():
         (["--nums", "3 5"], "--nums and --target belong together"),
         (["--nums", "3 five", "--target", 8], r"--nums and --target: column 'nums': expected whole numbers"),
         (["1 + 1?", "--nums", "3 5", "--target", 8], "expected one of QUESTION, --nums"),
-        (["--row", f"countdown:{HELD_OUT}", "--number", 10_000], "has no row 10000"),
-        (["--row", "countdown:gone.jsonl"], "cannot read gone.jsonl: No such file"),
+        (["--dataset", f"countdown:{HELD_OUT}", "--row", 10_000], "has no row 10000"),
+        (["--dataset", "countdown:gone.jsonl"], "cannot read gone.jsonl: No such file"),
         ([], "give a QUESTION"),
         (["  "], "QUESTION is empty"),
         (["1 + 1?", "--temperature", "nan"], "--temperature must be at least 0, got nan"),
-        (["1 + 1?", "--max-new-tokens", 0], "--max-new-tokens must be at least 1"),
+        (["1 + 1?", "--max_completion_length", 0], "--max_completion_length must be at least 1"),
         (["1 + 1?", "--seed", -1], "--seed must be at least 0"),
-        (["1 " * 600], "--max-new-tokens must be at most"),
+        (["1 " * 600], "--max_completion_length must be at most"),
     ],
 )
 def test_what_cannot_be_used_is_named(arguments, problem):
@@ -213,9 +213,9 @@ def test_a_conversation_on_a_terminal_ends_with_an_empty_line(capsys, monkeypatc
     os.write(ours, b"What is 1 + 1?\nAnd 2 + 2?\n\nnever asked\n")
     with os.fdopen(theirs) as terminal:
         monkeypatch.setattr(sys, "stdin", terminal)
-        chat_command(str(WEIGHTS), max_new_tokens=8, temperature=0)
+        chat_command(str(WEIGHTS), max_completion_length=8, temperature=0)
     os.close(ours)
     shown = capsys.readouterr()
     assert "An empty line or Ctrl-D ends the conversation." in shown.err
-    assert shown.err.count("8 tokens, cut off by --max-new-tokens") == 2
+    assert shown.err.count("8 tokens, cut off by --max_completion_length") == 2
     assert shown.out.count("you>") == 3

@@ -13,7 +13,7 @@ from rich.console import Console
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation import evaluate as evaluation
 from swift_rlvr.evaluation.checkpoint import Checkpoint, find_checkpoint
-from swift_rlvr.evaluation.sampling import SamplingSettings, choose_backend, sample
+from swift_rlvr.evaluation.sampling import SamplingSettings, choose_engine, sample
 from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.tiny_model import WEIGHTS
 
@@ -58,12 +58,12 @@ def test_an_adapter_is_merged_into_its_base_model(adapter, tmp_path):
 
 
 def test_an_adapter_is_evaluated_and_asked_like_a_whole_model(adapter, tmp_path):
-    data = ["--data", DATASETS / "countdown" / "tiny_test.jsonl", "--rows", 2, "--temperature", 0]
-    ran("evaluate", adapter, *data, "--max-new-tokens", 8, "--out", tmp_path)
+    data = ["--dataset", f"{DATASETS}/countdown/tiny_test.jsonl#2", "--temperature", 0]
+    ran("evaluate", adapter, *data, "--max_completion_length", 8, "--out", tmp_path)
     records = [row["completion"] for _, row in read_jsonl(tmp_path / "records.jsonl")]
     assert len(records) == 2
     assert json.loads((tmp_path / "summary.json").read_text())["settings"]["system"] == "of the run"
-    answer = json.loads(ran("chat", adapter, "2 + 2", "--max-new-tokens", 4, "--json"))
+    answer = json.loads(ran("chat", adapter, "2 + 2", "--max_completion_length", 4, "--json"))
     assert answer["messages"][0] == {"role": "system", "content": "of the run"}
 
 
@@ -133,24 +133,12 @@ def test_what_cannot_be_a_hub_id_is_refused_at_once(model):
         find_checkpoint(model)
 
 
-def test_500_tasks_of_a_hubs_dataset_unless_a_number_is_asked_for(monkeypatch, tmp_path):
-    class Read(Exception):
-        pass
-
-    def read_rows(source, limit):
-        raise Read(limit)
-
-    monkeypatch.setattr(evaluation, "read_rows", read_rows)
-    file = str(DATASETS / "gsm8k" / "test.jsonl")
-    for data, asked, limit in (
-        ("gsm8k:test", None, 500),
-        ("gsm8k:test#9", None, None),
-        (file, None, None),
-        (file, 3, 3),
-    ):
-        with pytest.raises(Read) as read:
-            evaluation.evaluate(SamplingSettings(str(WEIGHTS)), data, tmp_path, QUIET, asked)
-        assert read.value.args == (limit,)
+@pytest.mark.parametrize(
+    ("dataset", "limit"),
+    [("gsm8k:test", 500), ("gsm8k:test#9", 9), (str(DATASETS / "gsm8k" / "test.jsonl"), None)],
+)
+def test_500_tasks_of_a_hubs_dataset_unless_a_number_is_asked_for(dataset, limit):
+    assert evaluation.capped_source(dataset, use_hf=False).limit == limit
 
 
 def test_vllms_engine_is_started_by_spawn_and_nothing_has_asked_cuda_before(monkeypatch):
@@ -175,6 +163,6 @@ def test_vllms_engine_is_started_by_spawn_and_nothing_has_asked_cuda_before(monk
         monkeypatch.setattr(torch._C, name, asked, raising=False)
     with pytest.raises(AssertionError, match="CUDA was asked"):
         torch.cuda.is_available()
-    assert choose_backend(SamplingSettings(str(WEIGHTS))) == "vllm"
+    assert choose_engine(SamplingSettings(str(WEIGHTS))) == "vllm"
     with pytest.raises(Built, match="spawn"):
-        sample(SamplingSettings(str(WEIGHTS), max_new_tokens=8), ASKED, QUIET)
+        sample(SamplingSettings(str(WEIGHTS), max_completion_length=8), ASKED, QUIET)

@@ -66,15 +66,19 @@ def test_padding_and_batching_do_not_change_what_a_model_writes(model):
     prompts = [
         conversation(text) for text in ("a", "some longer prompt", "a rather long prompt, longer than all others")
     ]
-    together = sample(SamplingSettings(model, temperature=0, max_new_tokens=12), prompts, QUIET)
-    alone = [sample(SamplingSettings(model, temperature=0, max_new_tokens=12), [one], QUIET)[0] for one in prompts]
-    small_batches = sample(SamplingSettings(model, temperature=0, max_new_tokens=12, batch_size=2), prompts, QUIET)
+    together = sample(SamplingSettings(model, temperature=0, max_completion_length=12), prompts, QUIET)
+    alone = [
+        sample(SamplingSettings(model, temperature=0, max_completion_length=12), [one], QUIET)[0] for one in prompts
+    ]
+    small_batches = sample(
+        SamplingSettings(model, temperature=0, max_completion_length=12, batch_size=2), prompts, QUIET
+    )
     assert together == alone == small_batches
     assert len({group[0].text for group in together}) > 1
 
 
 def test_samples_are_drawn_from_the_whole_policy_and_repeat_with_the_seed(model):
-    settings = SamplingSettings(model, samples=40, max_new_tokens=30, seed=5)
+    settings = SamplingSettings(model, num_generations=40, max_completion_length=30, seed=5)
     (group,) = sample(settings, [conversation("hello")], QUIET)
     assert len({completion.text for completion in group}) > 30  # top_k=1 of the model's generation_config is not used
     assert sample(settings, [conversation("hello")], QUIET) == [group]
@@ -89,7 +93,7 @@ def test_samples_are_drawn_from_the_whole_policy_and_repeat_with_the_seed(model)
 def test_evaluation_writes_records_and_summary(model, tmp_path):
     data = tmp_path / "test.jsonl"
     data.write_text('{"nums": [1, 2], "target": 3}\n\n{"nums": "[4, 4, 9]", "target": 25.0}\n')
-    sampling = SamplingSettings(model, samples=2, max_new_tokens=8)
+    sampling = SamplingSettings(model, num_generations=2, max_completion_length=8)
     summary = evaluate(sampling, str(data), tmp_path / "out", QUIET, system="think")
     records = [row for _, row in read_jsonl(tmp_path / "out" / "records.jsonl")]
     assert [(r["index"], r["sample"], r["nums"], r["target"]) for r in records] == [
@@ -99,7 +103,7 @@ def test_evaluation_writes_records_and_summary(model, tmp_path):
         (1, 1, [4, 4, 9], 25),
     ]
     assert json.loads((tmp_path / "out" / "summary.json").read_text()) == summary
-    assert summary["settings"]["backend"] == "transformers" and summary["settings"]["system"] == "think"
+    assert summary["settings"]["engine"] == "transformers" and summary["settings"]["system"] == "think"
     assert (summary["tasks"], summary["completions"], summary["success"]) == (2, 4, 0.0)
 
 
@@ -107,7 +111,7 @@ def test_evaluation_writes_records_and_summary(model, tmp_path):
 def test_data_is_named_as_a_dataset_is_elsewhere(model, tmp_path, data):
     path = tmp_path / "test.jsonl"
     path.write_text('{"nums": [1, 2], "target": 3}\n' * 2)
-    sampling = SamplingSettings(model, max_new_tokens=1)
+    sampling = SamplingSettings(model, max_completion_length=1)
     summary = evaluate(sampling, data.replace("FILE", str(path)), tmp_path / "out", QUIET)
     assert summary["settings"]["task"] == "countdown"
     assert summary["tasks"] == (1 if "#" in data else 2)
@@ -169,17 +173,16 @@ def test_bad_data_is_refused_with_file_and_line(tmp_path, content, message):
 def test_only_the_first_rows(tmp_path):
     path = tmp_path / "test.jsonl"
     path.write_text('{"nums": [1, 2], "target": 3}\n' * 3)
-    assert len(read_rows(Source(TASK, path), limit=2)) == 2
-    assert len(read_rows(Source(TASK, path, limit=1), limit=2)) == 1
+    assert len(read_rows(Source(TASK, path, limit=2))) == 2
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"samples": 0}, "samples must be at least 1, got 0"),
+        ({"num_generations": 0}, "num_generations must be at least 1, got 0"),
         ({"temperature": -1.0}, "temperature must be at least 0, got -1.0"),
-        ({"temperature": 0.0, "samples": 2}, "samples must be 1 at temperature 0"),
-        ({"backend": "tgi"}, "backend must be one of auto, transformers, vllm, got 'tgi'"),
+        ({"temperature": 0.0, "num_generations": 2}, "num_generations must be 1 at temperature 0"),
+        ({"engine": "tgi"}, "engine must be one of auto, transformers, vllm, got 'tgi'"),
     ],
 )
 def test_bad_settings_name_the_field_and_the_range(change, message):
@@ -190,8 +193,10 @@ def test_bad_settings_name_the_field_and_the_range(change, message):
 def test_unusable_models_are_refused(model, tmp_path):
     with pytest.raises(InputError, match="model .*nothing: cannot be loaded, expected a folder or a hub id"):
         sample(SamplingSettings(str(tmp_path / "nothing")), [conversation("a")], QUIET)
-    with pytest.raises(InputError, match="max_new_tokens must be at most 10.., got 2000: the model reads 1024 tokens"):
-        sample(SamplingSettings(model, max_new_tokens=2000), [conversation("a")], QUIET)
+    with pytest.raises(
+        InputError, match="max_completion_length must be at most 10.., got 2000: the model reads 1024 tokens"
+    ):
+        sample(SamplingSettings(model, max_completion_length=2000), [conversation("a")], QUIET)
     with pytest.raises(InputError, match="cannot read chess:data.jsonl"):
         evaluate(SamplingSettings(model), "chess:data.jsonl", tmp_path, QUIET)
 
@@ -203,8 +208,8 @@ def test_every_task_is_read_and_the_line_of_a_bad_row_is_named():
 
 
 def test_a_tiny_evaluation_of_gsm8k_end_to_end(model, tmp_path):
-    data = ["--data", f"gsm8k:{DATASETS / 'gsm8k' / 'train.jsonl'}", "--rows", 2]
-    ran("evaluate", model, *data, "--max-new-tokens", 8, "--backend", "transformers", "--out", tmp_path)
+    data = ["--dataset", f"gsm8k:{DATASETS / 'gsm8k' / 'train.jsonl'}#2"]
+    ran("evaluate", model, *data, "--max_completion_length", 8, "--engine", "transformers", "--out", tmp_path)
     records = [row for _, row in read_jsonl(tmp_path / "records.jsonl")]
     assert [record["solution"] for record in records] == ["101", "140"]
     assert all(record["reward"] == 0.0 and record["reason"] for record in records)
@@ -223,7 +228,7 @@ def texts(folder, **columns):
 
 
 def test_several_seeds_are_the_evaluations_with_each(model, countdown, tmp_path):
-    settings = SamplingSettings(model, samples=2, max_new_tokens=8)
+    settings = SamplingSettings(model, num_generations=2, max_completion_length=8)
     summary = evaluate(settings, countdown, tmp_path / "both", QUIET, seeds=[4, 7])
     records = [row for _, row in read_jsonl(tmp_path / "both" / "records.jsonl")]
     places = [(row["index"], row["sample"], row["seed"]) for row in records]
@@ -238,7 +243,7 @@ def test_several_seeds_are_the_evaluations_with_each(model, countdown, tmp_path)
 
 def test_greedy_stands_beside_sampled(model, countdown, tmp_path):
     out, alone = tmp_path / "out", tmp_path / "alone"
-    flags = ["--data", countdown, "--max-new-tokens", 8, "--backend", "transformers", "--samples", 2]
+    flags = ["--dataset", countdown, "--max_completion_length", 8, "--engine", "transformers", "--num_generations", 2]
     shown = ran("evaluate", model, *flags, "--greedy", "--seeds", "0,1", "--out", out, columns=200)
     assert re.search(r"measure +sampled +greedy\n", shown) and re.search(r"pass@2 +0\.000 .* +-\n", shown)
     assert re.search(r"success with seed 1 +0\.000 +-\n", shown) and "standard deviation over seeds" in shown
@@ -268,6 +273,6 @@ def test_options_that_do_not_go_together(model, countdown, tmp_path, options, me
 
 def test_samples_of_a_prompt_that_do_not_fit_into_a_batch(model):
     prompts = [conversation("a"), conversation("longer")]
-    groups = sample(SamplingSettings(model, samples=5, max_new_tokens=6, batch_size=2), prompts, QUIET)
+    groups = sample(SamplingSettings(model, num_generations=5, max_completion_length=6, batch_size=2), prompts, QUIET)
     assert [len(group) for group in groups] == [5, 5]
     assert len({completion.text for group in groups for completion in group}) > 5

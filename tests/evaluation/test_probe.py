@@ -40,7 +40,9 @@ class StandIn:
         self.asked += places
         self.seeds.append(settings.seed)
         advance(0.5)
-        return [[self.completion(place, n < self.right[place]) for n in range(settings.samples)] for place in places]
+        return [
+            [self.completion(place, n < self.right[place]) for n in range(settings.num_generations)] for place in places
+        ]
 
     def completion(self, place, right):
         number = ROWS[place]["nums"][0]
@@ -76,7 +78,8 @@ def stand_in(monkeypatch, tmp_path):
 def probed(tmp_path, samples=4, group_size=2, **options):
     settings = SamplingSettings("some/model", samples, seed=options.pop("seed", 0))
     console = options.pop("console", QUIET)
-    return probe(settings, str(tmp_path / "data.jsonl"), tmp_path / "out", console, group_size=group_size, **options)
+    data = f"{tmp_path}/data.jsonl{options.pop('first', '')}"
+    return probe(settings, data, tmp_path / "out", console, group_size=group_size, **options)
 
 
 def test_figures_of_rows_and_of_the_set(stand_in, tmp_path):
@@ -193,12 +196,14 @@ def test_an_interrupted_probe_goes_on_and_comes_to_the_same(stand_in, tmp_path):
 
 def test_other_settings_are_refused_by_name(stand_in, tmp_path):
     probed(tmp_path)
-    with pytest.raises(ValueError, match=r"out holds samples with other settings: samples was 4 and is 8; choose"):
+    with pytest.raises(
+        ValueError, match=r"out holds samples with other settings: num_generations was 4 and is 8; choose"
+    ):
         probed(tmp_path, samples=8)
     with pytest.raises(ValueError, match=r"seed was 0 and is 1; system was .* and is 'Think.'"):
         probed(tmp_path, seed=1, system="Think.")
     with pytest.raises(ValueError, match="rows was 8 and is 3; the content of the dataset differs"):
-        probed(tmp_path, limit=3)
+        probed(tmp_path, first="#3")
     write_jsonl(tmp_path / "data.jsonl", [ROWS[0] | {"target": 3}, *ROWS[1:]])
     with pytest.raises(ValueError, match="settings: the content of the dataset differs; choose"):
         probed(tmp_path)
@@ -214,11 +219,20 @@ def test_nothing_sampled_yet_binds_to_no_settings(stand_in, tmp_path):
 
 def test_ctrl_c_says_how_to_go_on(stand_in, tmp_path):
     stand_in.use(StandIn(fails_at=4, at_once=32))
-    arguments = ["probe", "some/model", "--dataset", tmp_path / "data.jsonl", "--out", tmp_path / "out", "--samples", 8]
-    shown = ran(*arguments, "--group-size", 2, code=130)
+    arguments = [
+        "probe",
+        "some/model",
+        "--dataset",
+        tmp_path / "data.jsonl",
+        "--out",
+        tmp_path / "out",
+        "--num_generations",
+        8,
+    ]
+    shown = ran(*arguments, "--group_size", 2, code=130)
     assert "interrupted; the same command goes on from here" in shown
     stand_in.use(StandIn())
-    assert "going on after 4 of 8 rows" in ran(*arguments, "--group-size", 2, columns=400)
+    assert "going on after 4 of 8 rows" in ran(*arguments, "--group_size", 2, columns=400)
 
 
 def test_weights_that_have_changed_are_other_settings(tmp_path):
@@ -308,15 +322,15 @@ def command(*arguments):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--samples", 4], "Error: --samples must be at least --group-size, 8, got 4"),
-        (["--group-size", 1], "Error: --group-size must be at least 2, got 1"),
-        (["--pass-at", "1,32"], "Error: --pass-at must be from 1 to 16, the completions per task, got 32"),
-        (["--pass-at", "one"], "Error: --pass-at must be whole numbers such as 1,4,16, got one"),
+        (["--num_generations", 4], "Error: --num_generations must be at least --group_size, 8, got 4"),
+        (["--group_size", 1], "Error: --group_size must be at least 2, got 1"),
+        (["--pass_at", "1,32"], "Error: --pass_at must be from 1 to 16, the completions per task, got 32"),
+        (["--pass_at", "one"], "Error: --pass_at must be whole numbers such as 1,4,16, got one"),
         (["--keep", "0.9..0.1"], "Error: --keep must be LOW..HIGH"),
-        (["--temperature", 0], "Error: --samples must be 1 at temperature 0"),
-        (["--reward", "accuracy"], "Error: --reward external_accuracy is for the tasks"),
-        (["--reward", "code"], "Error: --reward external_code"),
-        (["--reward", "beauty"], "there is no reward 'beauty'"),
+        (["--temperature", 0], "Error: --num_generations must be 1 at temperature 0"),
+        (["--reward_funcs", "accuracy"], "Error: --reward_funcs external_accuracy is for the tasks"),
+        (["--reward_funcs", "code"], "Error: --reward_funcs external_code"),
+        (["--reward_funcs", "beauty"], "there is no reward 'beauty'"),
         (["--set", "notation=loud"], "notation"),
         (["--server", "127.0.0.1:8000"], "Error: --server must be a URL such as http://127.0.0.1:8000"),
         (["--server", "http://127.0.0.1:9"], "Error: --server http://127.0.0.1:9: no rollout server answers there"),
@@ -337,7 +351,7 @@ def test_mistakes_in_the_files(tmp_path):
     message = refused("probe", WEIGHTS, "--dataset", other, *out)
     assert "column nums, target missing; the dataset has" in message
     data = DATASETS / "countdown" / "tiny_test.jsonl"
-    message = refused("probe", tmp_path / "nothing", "--dataset", data, "--rows", 1, *out)
+    message = refused("probe", tmp_path / "nothing", "--dataset", f"{data}#1", *out)
     assert "MODEL" in message and "cannot be loaded, expected a folder or a hub id" in message
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.jsonl"]
     copy = tmp_path / "rows.jsonl"
@@ -350,8 +364,8 @@ def test_mistakes_in_the_files(tmp_path):
 def test_the_tiny_model_end_to_end(tmp_path):
     """Through the command: the tables, the files, the rows kept, and the same again without sampling."""
     out = tmp_path / "hard.jsonl"
-    data = ["--dataset", DATASETS / "countdown" / "tiny_train.jsonl", "--rows", 12, "--max-new-tokens", 320]
-    arguments = ["probe", WEIGHTS, *data, "--samples", 8, "--keep", "0.1..0.9", "--out", out]
+    data = ["--dataset", f"{DATASETS}/countdown/tiny_train.jsonl#12", "--max_completion_length", 320]
+    arguments = ["probe", WEIGHTS, *data, "--num_generations", 8, "--keep", "0.1..0.9", "--out", out]
     shown = ran(*arguments, columns=200)
     rows = [row for _, row in read_jsonl(out)]
     source = [row for _, row in read_jsonl(DATASETS / "countdown" / "tiny_train.jsonl")][:12]
@@ -368,12 +382,12 @@ def test_the_tiny_model_end_to_end(tmp_path):
 @pytest.mark.slow
 def test_chunks_do_not_depend_on_those_before(tmp_path):
     """A probe that goes on after half its rows draws what an uninterrupted one draws."""
-    data = str(DATASETS / "countdown" / "tiny_train.jsonl")
-    settings = SamplingSettings(str(WEIGHTS), 4, max_new_tokens=40, batch_size=8)
-    probe(settings, data, tmp_path, QUIET, limit=6, group_size=2)
+    data = f"{DATASETS}/countdown/tiny_train.jsonl#6"
+    settings = SamplingSettings(str(WEIGHTS), 4, max_completion_length=40, batch_size=8)
+    probe(settings, data, tmp_path, QUIET, group_size=2)
     whole = (tmp_path / "records.jsonl").read_text()
     (tmp_path / "records.jsonl").write_text("".join(whole.splitlines(keepends=True)[: 4 * 4 + 1]))
-    probe(settings, data, tmp_path, QUIET, limit=6, group_size=2)
+    probe(settings, data, tmp_path, QUIET, group_size=2)
     assert (tmp_path / "records.jsonl").read_text() == whole
 
 
@@ -383,7 +397,9 @@ def test_a_small_model_has_one_thread_and_gives_the_others_back():
 
     torch.set_num_threads(2)
     try:
-        with open_sampler(SamplingSettings(str(WEIGHTS), max_new_tokens=8), [[{"role": "user", "content": "?"}]]):
+        with open_sampler(
+            SamplingSettings(str(WEIGHTS), max_completion_length=8), [[{"role": "user", "content": "?"}]]
+        ):
             assert torch.get_num_threads() == 1
         assert torch.get_num_threads() == 2
     finally:

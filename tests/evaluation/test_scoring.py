@@ -293,7 +293,7 @@ def test_settings(monkeypatch, registry):
 @pytest.mark.parametrize(
     ("names", "setting", "message"),
     [
-        (["countdwn"], "", "--reward: there is no reward 'countdwn'; there are external_countdown"),
+        (["countdwn"], "", "--reward_funcs: there is no reward 'countdwn'; there are external_countdown"),
         (["countdown"], "notation", "--set: expected NAME=VALUE or REWARD.NAME=VALUE, got 'notation'"),
         (["countdown"], "=strict", "--set: expected NAME=VALUE"),
         (["countdown"], "notatoin=strict", "no such parameter; external_countdown has tasks, warn_after, notation"),

@@ -1,4 +1,4 @@
-"""`swift-rlvr evaluate --max-turns`: conversations that go on after a wrong answer, beside as many blind attempts."""
+"""`swift-rlvr evaluate --max_turns`: conversations that go on after a wrong answer, beside as many blind attempts."""
 
 import json
 from pathlib import Path
@@ -21,16 +21,16 @@ ROWS, SAMPLES, TURNS = 6, 3, 3
 
 
 def evaluate(out: Path, *flags: object):
-    words = ["evaluate", WEIGHTS, "--data", DATA, "--rows", ROWS, "--samples", SAMPLES, "--out", out, *flags]
+    words = ["evaluate", WEIGHTS, "--dataset", f"{DATA}#{ROWS}", "--num_generations", SAMPLES, "--out", out, *flags]
     # Turns of at most 60 tokens: some are cut off.
-    return CliRunner().invoke(app, [*map(str, words), "--max-new-tokens", "60"], env={"COLUMNS": "300"})
+    return CliRunner().invoke(app, [*map(str, words), "--max_completion_length", "60"], env={"COLUMNS": "300"})
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("turns")
-    for name, flags in {"plain": (), "several": ("--max-turns", TURNS), "seeds": ("--seeds", "0,1")}.items():
-        more = ("--max-turns", 2) if name == "seeds" else ()
+    for name, flags in {"plain": (), "several": ("--max_turns", TURNS), "seeds": ("--seeds", "0,1")}.items():
+        more = ("--max_turns", 2) if name == "seeds" else ()
         result = evaluate(folder / name, *flags, *more)
         assert result.exit_code == 0, result.output
         (folder / name / "output").write_text(result.output)
@@ -109,6 +109,6 @@ def test_fewer_samples_than_turns_cannot_be_compared():
 
 
 def test_there_is_at_least_one_turn(tmp_path):
-    result = evaluate(tmp_path / "new", "--max-turns", 0)
-    assert result.exit_code == 2 and "--max-turns must be at least 1, got 0" in result.output
+    result = evaluate(tmp_path / "new", "--max_turns", 0)
+    assert result.exit_code == 2 and "--max_turns must be at least 1, got 0" in result.output
     assert not (tmp_path / "new").exists()

@@ -32,7 +32,16 @@ from swift_rlvr.errors import InputError
 
 
 class Command(TyperCommand):
-    """A command that shows an InputError with the flag in place of the field, and ends with exit code 2."""
+    """A command whose flags are spelled with underscores, as those of the training.
+
+    It shows an InputError with the flag in place of the field, and ends with exit code 2.
+    """
+
+    def __init__(self, *args: Any, **options: Any):
+        super().__init__(*args, **options)
+        for option in (each for each in self.params if isinstance(each, TyperOption)):
+            option.opts = [f"--{name[2:].replace('-', '_')}" for name in option.opts]
+            option.secondary_opts = [f"--{name[2:].replace('-', '_')}" for name in option.secondary_opts]
 
     def invoke(self, ctx: Any) -> Any:
         try:

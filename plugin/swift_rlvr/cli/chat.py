@@ -20,11 +20,11 @@ def chat(
     question: Annotated[str | None, typer.Argument(help="- reads standard input; without one: a conversation.")] = None,
     nums: Annotated[str | None, typer.Option(help='Ask a Countdown task: the numbers, such as "3 5 7".')] = None,
     target: Annotated[str | None, typer.Option(help="Countdown: the number to reach.")] = None,
-    row: Annotated[str | None, typer.Option(metavar="DATASET", help=f"Ask a row of a dataset: {DATASET}")] = None,
-    number: Annotated[int, typer.Option(min=1, help="Which row.")] = 1,
+    dataset: Annotated[str | None, typer.Option(metavar="DATASET", help=f"Ask a row of a dataset: {DATASET}")] = None,
+    row: Annotated[int, typer.Option(min=1, help="Which row.")] = 1,
     use_hf: HubIsHf = False,
     system: Annotated[str | None, typer.Option(help='Instead of the one of the training; "" for none.')] = None,
-    max_new_tokens: Annotated[int, typer.Option(help="The longest answer, in tokens.")] = 200,
+    max_completion_length: Annotated[int, typer.Option(help="The longest answer, in tokens.")] = 200,
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.7,
     seed: Annotated[int, typer.Option(help="Same seed, same answer.")] = 0,
     as_json: Json = False,
@@ -41,16 +41,18 @@ def chat(
     from swift_rlvr.evaluation.sampling import Policy, SamplingSettings
     from swift_rlvr.tasks.task import with_system
 
-    settings = SamplingSettings(model, temperature=temperature, max_new_tokens=max_new_tokens, seed=seed, use_hf=use_hf)
+    settings = SamplingSettings(
+        model, temperature=temperature, max_completion_length=max_completion_length, seed=seed, use_hf=use_hf
+    )
     if (nums is None) != (target is None):
         raise InputError('--nums and --target belong together, such as --nums "3 5 7" --target 22')
-    if sum(option is not None for option in (question, nums, row)) > 1:
-        raise InputError("expected one of QUESTION, --nums with --target, and --row")
+    if sum(option is not None for option in (question, nums, dataset)) > 1:
+        raise InputError("expected one of QUESTION, --nums with --target, and --dataset")
     asked: chatting.Question | None = None
     if nums is not None:
         asked = chatting.countdown_question(nums, target)
-    elif row is not None:
-        asked = chatting.row_question(parse_source(row, use_hf), number)
+    elif dataset is not None:
+        asked = chatting.row_question(parse_source(dataset, use_hf), row)
     elif question is not None:
         text = sys.stdin.read() if question == "-" else question
         if not text.strip():
@@ -58,7 +60,8 @@ def chat(
         asked = chatting.Question([{"role": "user", "content": text}])
     elif as_json or not sys.stdin.isatty():
         raise InputError(
-            "give a QUESTION (- for standard input), --nums with --target, or --row; a conversation needs a terminal"
+            "give a QUESTION (- for standard input), --nums with --target, or --dataset; "
+            "a conversation needs a terminal"
         )
     prompt, source = system_prompt(model, asked.task if asked else None)
     if system is not None:

@@ -17,17 +17,17 @@ from swift_rlvr.data import check as checking
 from swift_rlvr.data.sources import Source, parse_source
 from swift_rlvr.errors import InputError, require
 from swift_rlvr.jsonl import write_jsonl
-from swift_rlvr.tasks import TASKS, RowError
+from swift_rlvr.tasks import RowError
 from swift_rlvr.tasks.countdown import parse_row
 
 LONGEST_PROMPT, LONGEST_VALUE, LONGEST_PROBLEM = 20_000, 300, 200
 
-DATASET = f"NAME:FILE, FILE, NAME or NAME:SPLIT, each with #N; NAME is one of {', '.join(TASKS)}."
+DATASET = "NAME:FILE, FILE, NAME or NAME:SPLIT, each with #N for the first N rows; NAME is a task such as countdown."
 Dataset = Annotated[str, typer.Argument(help=DATASET)]
 Tokenizer = Annotated[str, typer.Option(help="A folder with the tokenizer and its chat template, or a hub id.")]
 System = Annotated[str | None, typer.Option(help="As ms-swift's --system: for rows that have no system prompt.")]
-UseHf = Annotated[bool, typer.Option("--use-hf", help="A NAME is read from Hugging Face, not from ModelScope.")]
-HubIsHf = Annotated[bool, typer.Option("--use-hf", help="Hub ids and a NAME are of Hugging Face, not of ModelScope.")]
+UseHf = Annotated[bool, typer.Option("--use_hf", help="A NAME is read from Hugging Face, not from ModelScope.")]
+HubIsHf = Annotated[bool, typer.Option("--use_hf", help="Hub ids and a NAME are of Hugging Face, not of ModelScope.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
 
 
@@ -130,8 +130,8 @@ def prepare(
     """Write the rows that can be used and are short enough to a file.
 
     The GSM8K recipe:
-    swift-rlvr dataset prepare gsm8k --model DIR --max-prompt-tokens 300
-    --max-answer-tokens 200 --rows 1024 --out gsm8k_1024.jsonl
+    swift-rlvr dataset prepare gsm8k --model DIR --max_prompt_tokens 300
+    --max_answer_tokens 200 --rows 1024 --out gsm8k_1024.jsonl
     """
     from swift_rlvr.data.prompts import UNUSABLE, select
 

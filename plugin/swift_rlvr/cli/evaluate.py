@@ -16,7 +16,7 @@ from swift_rlvr.evaluation import summary as summaries
 from swift_rlvr.jsonl import read_json, read_jsonl, write_json
 
 PassAt = Annotated[
-    str | None, typer.Option(help="The k of pass@k, such as 1,4,16; by default powers of two up to --samples.")
+    str | None, typer.Option(help="The k of pass@k, such as 1,4,16; by default powers of two up to --num_generations.")
 ]
 Server = Annotated[
     str | None, typer.Option(metavar="URL", help="A running rollout server that has the model and samples from it.")
@@ -25,14 +25,13 @@ Server = Annotated[
 
 def evaluate(
     model: Annotated[str, typer.Argument(help="A folder with a model or a checkpoint, LoRA too, or a hub id.")],
-    data: Annotated[str, typer.Option(metavar="DATASET", help=f"Held-out tasks: {DATASET}")],
+    dataset: Annotated[
+        str, typer.Option(metavar="DATASET", help=f"Held-out tasks, 500 of a NAME without #N: {DATASET}")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for records.jsonl and summary.json.")],
-    rows: Annotated[
-        int | None, typer.Option(min=1, help="The first so many tasks; by default all of a file, 500 of a NAME.")
-    ] = None,
-    samples: Annotated[int, typer.Option(help="Completions per task.")] = 1,
+    num_generations: Annotated[int, typer.Option(help="Completions per task.")] = 1,
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 1.0,
-    max_new_tokens: Annotated[int, typer.Option(help="The longest completion, in tokens.")] = 1024,
+    max_completion_length: Annotated[int, typer.Option(help="The longest completion, in tokens.")] = 1024,
     batch_size: Annotated[int, typer.Option(help="Completions at a time (transformers, --server).")] = 64,
     seed: Annotated[int, typer.Option(help="Same seed, same completions.")] = 0,
     seeds: Annotated[
@@ -45,7 +44,7 @@ def evaluate(
         int, typer.Option(help="More than 1: success with the verifier's feedback too, beside as many blind attempts.")
     ] = 1,
     pass_at: PassAt = None,
-    backend: Annotated[str, typer.Option(help="auto: vllm with a GPU, else transformers.")] = "auto",
+    engine: Annotated[str, typer.Option(help="auto: vllm with a GPU, else transformers.")] = "auto",
     server: Server = None,
     system: Annotated[str | None, typer.Option(help="By default the one of the training, else the task's.")] = None,
     use_hf: HubIsHf = False,
@@ -55,10 +54,12 @@ def evaluate(
     from swift_rlvr.evaluation import paired
     from swift_rlvr.evaluation.sampling import SamplingSettings
 
-    sampling = SamplingSettings(model, samples, temperature, max_new_tokens, batch_size, seed, backend, use_hf, server)
+    sampling = SamplingSettings(
+        model, num_generations, temperature, max_completion_length, batch_size, seed, engine, use_hf, server
+    )
     console = Console(highlight=False)
     ks, several = whole_numbers(pass_at, "pass_at"), whole_numbers(seeds, "seeds")
-    summary = evaluation.evaluate(sampling, data, out, console, rows, system, several, greedy, ks, max_turns)
+    summary = evaluation.evaluate(sampling, dataset, out, console, system, several, greedy, ks, max_turns)
     sides = {"sampled": summary} | {name: summary[name] for name in ("turns", "greedy") if name in summary}
     headings = ("measure", *(sides if len(sides) > 1 else ["value"]))
     print_figures(console, model, headings, summaries.figures_table(list(sides.values())))

@@ -21,29 +21,30 @@ SHOWN_REASONS = 5  # of each reward
 
 def probe(
     model: Annotated[str, typer.Argument(help="A folder with a model or a checkpoint, LoRA too, or a hub id.")],
-    dataset: Annotated[str, typer.Option(metavar="DATASET", help=f"The rows to train on: {DATASET}")],
+    dataset: Annotated[
+        str, typer.Option(metavar="DATASET", help=f"The rows to train on, 500 of a NAME without #N: {DATASET}")
+    ],
     out: Annotated[
         Path,
         typer.Option(
             help="Folder for the results. With --keep also FILE.jsonl, for the rows; the folder is then FILE."
         ),
     ],
-    samples: Annotated[int, typer.Option(help="Completions per row.")] = 16,
-    group_size: Annotated[int, typer.Option(help="Completions per prompt of the training (num_generations).")] = 8,
-    rows: Annotated[
-        int | None, typer.Option(min=1, help="The first so many rows; by default all of a file, 500 of a NAME.")
-    ] = None,
+    num_generations: Annotated[int, typer.Option(help="Completions per row.")] = 16,
+    group_size: Annotated[int, typer.Option(help="Completions per prompt in the training.")] = 8,
     keep: Annotated[
         str | None, typer.Option(metavar="LOW..HIGH", help="Write the rows with such a pass rate, as 0.1..0.9.")
     ] = None,
-    reward: RewardNames = None,
+    reward_funcs: RewardNames = None,
     settings: Settings = None,
     pass_at: PassAt = None,
     temperature: Annotated[float, typer.Option(help="As in the training.")] = 1.0,
-    max_new_tokens: Annotated[int, typer.Option(help="The longest completion, in tokens, as in the training.")] = 1024,
+    max_completion_length: Annotated[
+        int, typer.Option(help="The longest completion, in tokens, as in the training.")
+    ] = 1024,
     batch_size: Annotated[int, typer.Option(help="Completions at a time (transformers, --server).")] = 512,
     seed: Annotated[int, typer.Option(help="Same seed, same completions, and the same control rows.")] = 0,
-    backend: Annotated[str, typer.Option(help="auto: vllm with a GPU, else transformers.")] = "auto",
+    engine: Annotated[str, typer.Option(help="auto: vllm with a GPU, else transformers.")] = "auto",
     server: Server = None,
     system: Annotated[str | None, typer.Option(help="By default the one of the training, else the task's.")] = None,
     use_hf: HubIsHf = False,
@@ -51,7 +52,7 @@ def probe(
     """Sample a dataset with a model: what GRPO can learn from it, and the rows worth training on.
 
     Interrupted, the same command goes on; with the samples there, another
-    --keep, --reward or --group-size takes no sampling.
+    --keep, --reward_funcs or --group_size takes no sampling.
 
     --keep 0.1..0.9 --out hard.jsonl writes those rows to hard.jsonl, and as many
     random ones to hard.control.jsonl to compare with.
@@ -66,13 +67,24 @@ def probe(
     if file is not None and kept is None:
         raise InputError(f"must be a folder without --keep, got {out}", "out")
     folder = out.with_suffix("") if file is not None else out
-    sampling = SamplingSettings(model, samples, temperature, max_new_tokens, batch_size, seed, backend, use_hf, server)
+    sampling = SamplingSettings(
+        model, num_generations, temperature, max_completion_length, batch_size, seed, engine, use_hf, server
+    )
     console = Console(highlight=False)
     try:
         summary = probing.probe(
-            sampling, dataset, folder, console, rows, system, group_size, reward or (), settings or (), kept, file,
+            sampling,
+            dataset,
+            folder,
+            console,
+            system,
+            group_size,
+            reward_funcs or (),
+            settings or (),
+            kept,
+            file,
             whole_numbers(pass_at, "pass_at"),
-        )  # fmt: skip
+        )
     except KeyboardInterrupt:
         console.print("\ninterrupted; the same command goes on from here", markup=False)
         raise typer.Exit(130) from None

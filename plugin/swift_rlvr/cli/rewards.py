@@ -32,7 +32,7 @@ from swift_rlvr.tasks.countdown import parse_row
 FLAGS = {"nums": '--nums "3 5 7"', "target": "--target 22", "solution": "--gold TEXT"}
 
 RewardNames = Annotated[
-    list[str] | None, typer.Option("--reward", help="A reward, with or without external_; may be repeated.")
+    list[str] | None, typer.Option("--reward_funcs", help="A reward, with or without external_; may be repeated.")
 ]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", help="NAME=VALUE or REWARD.NAME=VALUE, a parameter; may be repeated.")
@@ -51,7 +51,7 @@ def explain(
     column: Annotated[
         list[str] | None, typer.Option(help="NAME=VALUE, any other column, JSON or text; may be repeated.")
     ] = None,
-    reward: RewardNames = None,
+    reward_funcs: RewardNames = None,
     settings: Settings = None,
     as_json: Json = False,
 ) -> None:
@@ -66,17 +66,17 @@ def explain(
     item = Item(None, None, {}) if row is None else _read_row(row)
     columns = {**item.row, **_columns(nums, target, gold, column or [])}
     text = _completion(completion, file, item)
-    if reward is None:
+    if reward_funcs is None:
         columns = with_columns_from_prompt(columns)
         fitting = {"external_countdown": {"nums", "target"}, "external_accuracy": {"solution"}}
-        reward = [name for name, needed in fitting.items() if needed <= columns.keys()]
-        if not reward:
+        reward_funcs = [name for name, needed in fitting.items() if needed <= columns.keys()]
+        if not reward_funcs:
             raise InputError(
-                "name a reward with --reward, or give a Countdown task with --nums and --target, or a right answer "
-                f"with --gold; the rewards are {', '.join(REWARDS)}"
+                "name a reward with --reward_funcs, or give a Countdown task with --nums and --target, or a right "
+                f"answer with --gold; the rewards are {', '.join(REWARDS)}"
             )
     explanations = {}
-    for each in build_rewards(reward, settings or []):
+    for each in build_rewards(reward_funcs, settings or []):
         if set(each.columns) - columns.keys():
             columns = with_columns_from_prompt(columns)
         name = missing_column(each, columns)
@@ -100,7 +100,7 @@ def explain(
 
 def score(
     files: Annotated[list[Path], typer.Argument(help="Files with completions, .jsonl.")],
-    reward: RewardNames = None,
+    reward_funcs: RewardNames = None,
     settings: Settings = None,
     out: Annotated[Path | None, typer.Option(help="A .jsonl file for the reward and reason of each.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
@@ -111,12 +111,12 @@ def score(
 
     A line holds {"completion": ..., and the columns, "nums": ...}, as in the
     records.jsonl of swift-rlvr evaluate, or is a table of ms-swift's
-    completions.jsonl. Without --reward, every reward grades whose columns the
+    completions.jsonl. Without --reward_funcs, every reward grades whose columns the
     first line has, except those that run code.
     """
     if out is not None and out.suffix != ".jsonl":
         raise InputError(f"must end in .jsonl, got {out}", field="out")
-    rewards = build_rewards(reward, settings or []) if reward else default_rewards(files, settings or [])
+    rewards = build_rewards(reward_funcs, settings or []) if reward_funcs else default_rewards(files, settings or [])
     errors = Console(stderr=True)
     columns = (TextColumn("grading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=True, disable=as_json or not errors.is_terminal) as progress:
@@ -128,7 +128,7 @@ def score(
         typer.echo(json.dumps({**summary, "out": None if out is None else str(out)}))
         return
     console = Console(highlight=False)
-    if reward is None:
+    if reward_funcs is None:
         console.print(f"Rewards that fit the first line: {', '.join(summary['rewards'])}", style="dim")
     print_summary(console, summary)
     if out is not None:

@@ -104,5 +104,8 @@ def _train_here(words: list[str], recipe: Recipe | None) -> None:
     note = f"saved: {trained.model}; its answer to the first row of {trained.dataset}:"
     console.print(note, markup=False, soft_wrap=True)
     cli_chat.chat(
-        trained.model, row=trained.dataset, use_hf=trained.use_hf, max_new_tokens=trained.max_completion_length
+        trained.model,
+        dataset=trained.dataset,
+        use_hf=trained.use_hf,
+        max_completion_length=trained.max_completion_length,
     )

@@ -101,4 +101,6 @@ def ended(completion: Completion) -> str:
     >>> ended(Completion("4", 2, "stop"))
     '2 tokens'
     """
-    return f"{completion.tokens} tokens" + (", cut off by --max-new-tokens" if completion.finish == "length" else "")
+    return f"{completion.tokens} tokens" + (
+        ", cut off by --max_completion_length" if completion.finish == "length" else ""
+    )

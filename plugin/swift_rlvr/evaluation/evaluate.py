@@ -1,13 +1,12 @@
 """How well does a model solve held-out tasks? Samples completions, grades them, writes records and a summary.
 
-`swift-rlvr evaluate MODEL --data FILE --out DIR` writes records.jsonl, one graded completion a line, and summary.json;
-with --greedy both for the greedy completions too, in the folder DIR/greedy; with --max-turns both for the conversations
-that go on after a wrong answer with the verifier's feedback, in DIR/turns.
+`swift-rlvr evaluate MODEL --dataset FILE --out DIR` writes records.jsonl, one graded completion a line, and
+summary.json; with --greedy both for the greedy completions too, in the folder DIR/greedy; with --max_turns both for the
+conversations that go on after a wrong answer with the verifier's feedback, in DIR/turns.
 """
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from swift_rlvr.data.prompts import system_prompt
 from swift_rlvr.data.sources import Source, parse_source
 from swift_rlvr.environments import FEEDBACK_TOKENS
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.sampling import SamplingSettings, choose_backend, open_sampler, sample_all
+from swift_rlvr.evaluation.sampling import SamplingSettings, choose_engine, open_sampler, sample_all
 from swift_rlvr.evaluation.summary import check_ks, summarize
 from swift_rlvr.evaluation.turns import summarize_turns, take_turns
 from swift_rlvr.jsonl import write_json, write_jsonl
@@ -29,10 +28,9 @@ HUB_ROWS = 500  # by default, of a dataset on a hub: +-0.04 on success
 
 def evaluate(
     sampling: SamplingSettings,
-    data: str,
+    dataset: str,
     out: str | Path,
     console: Console,
-    limit: int | None = None,
     system: str | None = None,
     seeds: Sequence[int] = (),
     greedy: bool = False,
@@ -42,8 +40,8 @@ def evaluate(
     """Run an evaluation, write its two files into the folder `out` and return the summary.
 
     Args:
-        data: a dataset as in `swift_rlvr.data.sources.parse_source`; `sampling.use_hf` is for a NAME too.
-        limit: only the first so many rows; None for all rows of a file, and 500 of a NAME without #N.
+        dataset: as in `swift_rlvr.data.sources.parse_source`, 500 rows of a NAME without #N; `sampling.use_hf` is for
+            a NAME too.
         system: the system prompt; None for the one the model was trained with, see `system_prompt`.
         seeds: sample once with each of them, and count all the samples; none is `sampling.seed`.
         greedy: write one greedy completion of each task too, into out/greedy; its summary is `greedy` of the summary.
@@ -55,21 +53,21 @@ def evaluate(
     seeds = list(seeds) or [sampling.seed]
     for seed in seeds:
         replace(sampling, seed=seed)  # is it one?
-    check_ks(ks, sampling.samples * len(seeds))
+    check_ks(ks, sampling.num_generations * len(seeds))
     if len(set(seeds)) < len(seeds):
         raise InputError(f"must be different ones, got {','.join(map(str, seeds))}", "seeds")
     if sampling.temperature == 0 and (greedy or len(seeds) > 1):
         raise InputError("samples greedily at 0; --greedy and --seeds are for one above", "temperature")
-    source = parse_source(data, sampling.use_hf)
-    rows = read_rows(source, row_limit(source, limit))
+    source = capped_source(dataset, sampling.use_hf)
+    rows = read_rows(source)
     prompt = system_prompt(sampling.model, source.task)[0] if system is None else system
     conversations = [with_system(row["messages"], prompt, override=system is not None) for row in rows]
-    used = {**asdict(sampling), "backend": choose_backend(sampling)}
-    used |= {"task": source.task.name, "data": data, "rows": row_limit(source, limit), "system": prompt}
+    used = {**asdict(sampling), "engine": choose_engine(sampling)}
+    used |= {"task": source.task.name, "dataset": dataset, "rows": len(rows), "system": prompt}
     used |= {"seed": None, "seeds": seeds} if len(seeds) > 1 else {"seed": seeds[0]}
     records: list[dict[str, Any]] = []
     talks: list[dict[str, Any]] = []
-    room = (max_turns - 1) * (sampling.max_new_tokens + FEEDBACK_TOKENS)
+    room = (max_turns - 1) * (sampling.max_completion_length + FEEDBACK_TOKENS)
     with open_sampler(replace(sampling, seed=seeds[0]), conversations, room) as sampler:
         for place, seed in enumerate(seeds):
             settings = replace(sampling, seed=seed)
@@ -81,9 +79,9 @@ def evaluate(
                 made.append((talks, again))
             for all_of_them, graded in made:
                 for record in graded:
-                    all_of_them.append({**record, "sample": record["sample"] + place * sampling.samples, **own})
+                    all_of_them.append({**record, "sample": record["sample"] + place * sampling.num_generations, **own})
         if greedy:
-            settings = replace(sampling, samples=1, temperature=0)
+            settings = replace(sampling, num_generations=1, temperature=0)
             likeliest = grade_samples(source.task, rows, sample_all(sampler, settings, len(rows), console))
     for each in (records, talks):
         each.sort(key=lambda record: (record["index"], record["sample"]))
@@ -92,7 +90,7 @@ def evaluate(
         summary["turns"] = {"settings": used | {"max_turns": max_turns}, **summarize_turns(records, talks, max_turns)}
         _write(Path(out) / "turns", talks, summary["turns"])
     if greedy:
-        summary["greedy"] = {"settings": used | {"samples": 1, "temperature": 0}, **summarize(likeliest)}
+        summary["greedy"] = {"settings": used | {"num_generations": 1, "temperature": 0}, **summarize(likeliest)}
         _write(Path(out) / "greedy", likeliest, summary["greedy"])
     _write(Path(out), records, summary)
     return summary
@@ -103,15 +101,16 @@ def _write(folder: Path, records: Sequence[dict[str, Any]], summary: dict[str, A
     write_json(folder / "summary.json", summary)
 
 
-def row_limit(source: Source, limit: int | None) -> int | None:
-    """How many rows to read: as many as were asked for, else all of a file, and HUB_ROWS of a dataset on a hub."""
-    return HUB_ROWS if limit is None and source.path is None and source.limit is None else limit
+def capped_source(name: str, use_hf: bool) -> Source:
+    """The dataset of this name, as in `parse_source`; of one on a hub without #N only the first HUB_ROWS rows."""
+    source = parse_source(name, use_hf)
+    return replace(source, limit=HUB_ROWS) if source.path is None and source.limit is None else source
 
 
-def read_rows(source: Source, limit: int | None = None) -> list[dict[str, Any]]:
-    """The first `limit` rows, or all, preprocessed; InputError, naming the line, for a row that cannot be used."""
+def read_rows(source: Source) -> list[dict[str, Any]]:
+    """The rows, preprocessed; InputError, naming the line, for a row that cannot be used."""
     rows = []
-    for line, row in islice(source.rows(), limit):
+    for line, row in source.rows():
         with source.at(line):
             rows.append(source.task.preprocess(row))
     return rows

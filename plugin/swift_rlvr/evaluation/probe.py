@@ -15,7 +15,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,11 @@ from rich.console import Console
 
 from swift_rlvr.data.grading import BATCH
 from swift_rlvr.data.prompts import system_prompt
-from swift_rlvr.data.sources import Source, parse_source
+from swift_rlvr.data.sources import Source
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.evaluate import row_limit
+from swift_rlvr.evaluation.evaluate import capped_source
 from swift_rlvr.evaluation.resumable import SETTINGS, Record, sample_rows, weights_digest
-from swift_rlvr.evaluation.sampling import SamplingSettings, choose_backend
+from swift_rlvr.evaluation.sampling import SamplingSettings, choose_engine
 from swift_rlvr.evaluation.summary import check_ks, summarize
 from swift_rlvr.jsonl import read_json, write_json, write_jsonl
 from swift_rlvr.rewards import Grade, Reward
@@ -75,10 +74,10 @@ class Rows:
     prepared: list[dict[str, Any]]
 
     @classmethod
-    def read(cls, source: Source, limit: int | None) -> "Rows":
-        """The first `limit`; InputError, naming the line, for a row that cannot be used."""
+    def read(cls, source: Source) -> "Rows":
+        """All rows; InputError, naming the line, for a row that cannot be used."""
         rows = cls(source, [], [], [])
-        for line, row in islice(source.rows(), limit):
+        for line, row in source.rows():
             with source.at(line):
                 rows.prepared.append(source.task.preprocess(row))
             rows.lines.append(line)
@@ -94,7 +93,6 @@ def probe(
     dataset: str,
     out: Path,
     console: Console,
-    limit: int | None = None,
     system: str | None = None,
     group_size: int = 8,
     rewards: Sequence[str] = (),
@@ -106,8 +104,8 @@ def probe(
     """Probe, or go on with an interrupted probe; writes the files into the folder `out` and returns the summary.
 
     Args:
-        dataset, limit, system: as in `swift_rlvr.evaluation.evaluate`.
-        group_size: the completions per prompt of the training, at most `sampling.samples`.
+        dataset, system: as in `swift_rlvr.evaluation.evaluate`.
+        group_size: the completions per prompt of the training, at most `sampling.num_generations`.
         rewards: those whose spread is measured, with `reward_settings` as in `build_rewards`; by default the task's.
         keep: the pass rates of the rows to write to `keep_file`, by default out/keep.jsonl; beside it, in
             ....control.jsonl, as many rows drawn at random from all that were graded.
@@ -115,11 +113,13 @@ def probe(
     """
     if group_size < 2:
         raise InputError(f"must be at least 2, got {group_size}", "group_size")
-    if sampling.samples < group_size:
-        raise InputError(f"must be at least --group-size, {group_size}, got {sampling.samples}", "samples")
-    check_ks(ks, sampling.samples)
-    source = parse_source(dataset, sampling.use_hf)
-    rows = Rows.read(source, row_limit(source, limit))
+    if sampling.num_generations < group_size:
+        raise InputError(
+            f"must be at least --group_size, {group_size}, got {sampling.num_generations}", "num_generations"
+        )
+    check_ks(ks, sampling.num_generations)
+    source = capped_source(dataset, sampling.use_hf)
+    rows = Rows.read(source)
     if source.path is not None and keep_file is not None and source.path.resolve() == keep_file.resolve():
         raise InputError(f"{keep_file}: this is the dataset, and would be replaced", "out")
     of_tasks = dict.fromkeys(name for row in rows.prepared for name in source.task.of(row).rewards)
@@ -129,7 +129,7 @@ def probe(
     prompt = system_prompt(sampling.model, source.task)[0] if system is None else system
     settings = {
         **asdict(sampling),
-        "backend": choose_backend(sampling),
+        "engine": choose_engine(sampling),
         "weights": weights_digest(sampling.model),
         "task": source.task.name,
         "dataset": dataset,
@@ -139,7 +139,7 @@ def probe(
     }
     conversations = [with_system(row["messages"], prompt, override=system is not None) for row in rows.prepared]
     records = sample_rows(sampling, source.task, rows.prepared, conversations, settings, out, console)
-    groups = [records[i : i + sampling.samples] for i in range(0, len(records), sampling.samples)]
+    groups = [records[i : i + sampling.num_generations] for i in range(0, len(records), sampling.num_generations)]
     per_row = [_figures(rows, group, group_size) for group in groups]
     graded = [row for row in per_row if row["pass_rate"] is not None]
     if not graded:
@@ -200,12 +200,12 @@ def _check_columns(rows: Rows, rewards: Sequence[Reward]) -> None:
         own = reward.parameters.tasks
         if own and all(row.get("task", own[0]) not in own for row in rows.prepared):
             problem = f"{reward.name} is for the tasks {', '.join(own)}, and {rows.source} has no row of them"
-            raise InputError(problem, "reward")
+            raise InputError(problem, "reward_funcs")
         for line, row in zip(rows.lines, rows.prepared, strict=True):
             if (name := missing_column(reward, row)) is not None:
                 columns = ", ".join(each for each in row if each != "messages")
                 problem = f"{reward.name} needs the column {name!r}, and {rows.source}, line {line}, has {columns}"
-                raise InputError(problem, "reward")
+                raise InputError(problem, "reward_funcs")
 
 
 def _figures(rows: Rows, records: Sequence[Record], group_size: int) -> dict[str, Any]:

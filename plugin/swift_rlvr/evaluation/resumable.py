@@ -46,16 +46,16 @@ def sample_rows(
         settings: everything that the samples depend on. InputError where the folder has samples of other ones.
     """
     file = folder / RECORDS
-    records, size = _existing(folder, settings, sampling.samples)
-    first = len(records) // sampling.samples
+    records, size = _existing(folder, settings, sampling.num_generations)
+    first = len(records) // sampling.num_generations
     if first == len(rows):
         return records
     if records:
         console.print(f"going on after {first:,} of {len(rows):,} rows, which {file} has", markup=False, soft_wrap=True)
     with open_sampler(_with_seed(sampling, first), conversations) as sampler:
         write_json(folder / SETTINGS, settings)
-        with _appending(file, size) as log, _progress(console, first, len(rows), sampling.samples) as advance:
-            step = max(1, sampler.at_once // sampling.samples)
+        with _appending(file, size) as log, _progress(console, first, len(rows), sampling.num_generations) as advance:
+            step = max(1, sampler.at_once // sampling.num_generations)
             for start in range(first, len(rows), step):
                 places = range(start, min(start + step, len(rows)))
 

@@ -21,7 +21,7 @@ from swift_rlvr.evaluation.checkpoint import find_checkpoint
 from swift_rlvr.evaluation.server import ask, check_server
 from swift_rlvr.models import check_length, end_token_ids, visible_device
 
-BACKENDS = ("auto", "transformers", "vllm")
+ENGINES = ("auto", "transformers", "vllm")
 SMALL_MODEL = 5_000_000  # parameters; on a CPU, threads that wait for each other cost more than they give
 VLLM_AT_ONCE = 2048
 Messages = list[dict[str, str]]
@@ -33,32 +33,35 @@ class SamplingSettings:
     """How to sample. The same settings on the same machine give the same completions.
 
     model: a folder with a model and its tokenizer, or with a LoRA adapter, or a hub id.
-    samples: completions per prompt. temperature: 0 is greedy. max_new_tokens: the longest completion, in tokens.
+    num_generations: completions per prompt. temperature: 0 is greedy.
+    max_completion_length: the longest completion, in tokens.
     batch_size: completions at a time, for transformers and a server; vLLM decides for itself.
-    backend: "auto" is vLLM where it is installed and there is a GPU, else transformers.
+    engine: "auto" is vLLM where it is installed and there is a GPU, else transformers.
     use_hf: a hub id is one of Hugging Face, not of ModelScope.
     server: the URL of a rollout server that has the model and samples from it; None loads it here. Its completions
         depend on what else it has sampled, not on `seed`.
     """
 
     model: str
-    samples: int = 1
+    num_generations: int = 1
     temperature: float = 1.0
-    max_new_tokens: int = 1024
+    max_completion_length: int = 1024
     batch_size: int = 64
     seed: int = 0
-    backend: str = "auto"
+    engine: str = "auto"
     use_hf: bool = False
     server: str | None = None
 
     def __post_init__(self):
-        for name, low in (("samples", 1), ("temperature", 0), ("max_new_tokens", 1), ("batch_size", 1), ("seed", 0)):
+        lowest = {"num_generations": 1, "temperature": 0, "max_completion_length": 1, "batch_size": 1, "seed": 0}
+        for name, low in lowest.items():
             if not low <= getattr(self, name) < math.inf:
                 raise InputError(f"must be at least {low}, got {getattr(self, name)}", field=name)
-        if self.backend not in BACKENDS:
-            raise InputError(f"must be one of {', '.join(BACKENDS)}, got {self.backend!r}", field="backend")
-        if self.temperature == 0 and self.samples > 1:
-            raise InputError(f"must be 1 at temperature 0, where all are the same, got {self.samples}", field="samples")
+        if self.engine not in ENGINES:
+            raise InputError(f"must be one of {', '.join(ENGINES)}, got {self.engine!r}", field="engine")
+        if self.temperature == 0 and self.num_generations > 1:
+            problem = f"must be 1 at temperature 0, where all are the same, got {self.num_generations}"
+            raise InputError(problem, field="num_generations")
 
 
 class Policy:
@@ -77,7 +80,7 @@ class Policy:
         sampled = {"do_sample": True, "top_k": 0, "top_p": 1.0, "temperature": settings.temperature}
         self.model.generation_config = GenerationConfig(
             **(sampled if settings.temperature else {"do_sample": False}),
-            max_new_tokens=settings.max_new_tokens,
+            max_new_tokens=settings.max_completion_length,
             eos_token_id=self.ends,
             pad_token_id=self.pad,
         )
@@ -87,7 +90,7 @@ class Policy:
         """One completion for each prompt of token ids, in one batch; InputError where the context is too short."""
         import torch
 
-        check_length("max_new_tokens", self.settings.max_new_tokens, prompts, self.model.config)
+        check_length("max_completion_length", self.settings.max_completion_length, prompts, self.model.config)
         width = max(map(len, prompts))
         ids = torch.tensor([[self.pad] * (width - len(prompt)) + [*prompt] for prompt in prompts])  # [batch, width]
         mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts])
@@ -114,16 +117,16 @@ class Sampler(Protocol):
     def sample(
         self, places: Sequence[int], settings: SamplingSettings, advance: Advance | None = None
     ) -> list[list[Completion]]:
-        """`settings.samples` completions for each conversation in `places`.
+        """`settings.num_generations` completions for each conversation in `places`.
 
         Args:
-            settings: those the sampler was opened with; samples, temperature and seed may differ.
+            settings: those the sampler was opened with; num_generations, temperature and seed may differ.
             advance: called with the share that is done, now and then.
         """
 
 
 def sample(settings: SamplingSettings, conversations: Sequence[Messages], console: Console) -> list[list[Completion]]:
-    """`settings.samples` completions for each conversation (a list of messages that ends with the user's turn)."""
+    """`settings.num_generations` completions for each conversation, messages of which the last is the user's."""
     with open_sampler(settings, conversations) as sampler:
         return sample_all(sampler, settings, len(conversations), console)
 
@@ -133,7 +136,7 @@ def sample_all(sampler: Sampler, settings: SamplingSettings, count: int, console
     if isinstance(sampler, VllmSampler):
         return sampler.sample(range(count), settings)  # with vLLM's own
     with progress_bar(console) as progress:
-        bar = progress.add_task(f"Sampling {count * settings.samples:,} completions", total=1.0)
+        bar = progress.add_task(f"Sampling {count * settings.num_generations:,} completions", total=1.0)
         return sampler.sample(range(count), settings, lambda done: progress.update(bar, completed=done))
 
 
@@ -148,10 +151,10 @@ def open_sampler(settings: SamplingSettings, conversations: Sequence[Messages], 
 
     room: the tokens by which conversations may grow that it is asked later.
     """
-    backend = choose_backend(settings)
-    if backend == "server":
+    engine = choose_engine(settings)
+    if engine == "server":
         yield ServerSampler(settings, conversations)
-    elif backend == "vllm":
+    elif engine == "vllm":
         with _vllm_sampler(settings, conversations, room) as sampler:
             yield sampler
     else:
@@ -172,12 +175,12 @@ def prompt_ids(tokenizer: Any, conversations: Sequence[list[dict[str, str]]]) ->
     return tokenizer.apply_chat_template(list(conversations), add_generation_prompt=True, return_dict=False)
 
 
-def choose_backend(settings: SamplingSettings) -> str:
-    """The backend that "auto" stands for on this machine; "server" where a server samples."""
+def choose_engine(settings: SamplingSettings) -> str:
+    """The engine that "auto" stands for on this machine; "server" where a server samples."""
     if settings.server is not None:
         return "server"
-    if settings.backend != "auto":
-        return settings.backend
+    if settings.engine != "auto":
+        return settings.engine
     require("torch", extra="train", purpose="sampling from a model")
     return "vllm" if visible_device() == "cuda" and find_spec("vllm") else "transformers"
 
@@ -191,7 +194,8 @@ class TransformersSampler:
 
     def ask(self, conversations: Sequence[Messages]) -> None:
         self.prompts = prompt_ids(self.policy.tokenizer, conversations)
-        check_length("max_new_tokens", self.policy.settings.max_new_tokens, self.prompts, self.policy.model.config)
+        longest = self.policy.settings.max_completion_length
+        check_length("max_completion_length", longest, self.prompts, self.policy.model.config)
 
     def sample(
         self, places: Sequence[int], settings: SamplingSettings, advance: Advance | None = None
@@ -201,16 +205,16 @@ class TransformersSampler:
         from swift_rlvr.grpo.generation import generate  # four to six times as fast on a CPU as transformers' own
 
         torch.manual_seed(settings.seed)
-        copies = min(settings.samples, self.at_once)
+        copies = min(settings.num_generations, self.at_once)
         rows = sorted(places, key=lambda place: len(self.prompts[place]))
         together = max(1, self.at_once // copies)
         batches = [
-            (rows[i : i + together], min(copies, settings.samples - first))
+            (rows[i : i + together], min(copies, settings.num_generations - first))
             for i in range(0, len(rows), together)
-            for first in range(0, settings.samples, copies)
+            for first in range(0, settings.num_generations, copies)
         ]
         completions: dict[int, list[Completion]] = {place: [] for place in places}
-        longest, done = settings.max_new_tokens, 0
+        longest, done = settings.max_completion_length, 0
 
         def on_token() -> None:
             nonlocal done
@@ -243,14 +247,14 @@ class ServerSampler:
     def sample(
         self, places: Sequence[int], settings: SamplingSettings, advance: Advance | None = None
     ) -> list[list[Completion]]:
-        wanted = [self.conversations[place] for place in places for _ in range(settings.samples)]
+        wanted = [self.conversations[place] for place in places for _ in range(settings.num_generations)]
         made: list[Completion] = []
         while len(made) < len(wanted):
             part = wanted[len(made) : len(made) + self.at_once]
-            made += ask(self.url, part, settings.max_new_tokens, settings.temperature)
+            made += ask(self.url, part, settings.max_completion_length, settings.temperature)
             if advance is not None:
                 advance(len(made) / len(wanted))
-        return [made[i : i + settings.samples] for i in range(0, len(made), settings.samples)]
+        return [made[i : i + settings.num_generations] for i in range(0, len(made), settings.num_generations)]
 
 
 class VllmSampler:
@@ -271,9 +275,9 @@ class VllmSampler:
 
         # The engine's seed, not one for each request: those are slow on a GPU, and vLLM's CPU build fails on them.
         params = SamplingParams(
-            n=settings.samples,
+            n=settings.num_generations,
             temperature=settings.temperature,
-            max_tokens=settings.max_new_tokens,
+            max_tokens=settings.max_completion_length,
             stop_token_ids=self.ends,
         )
         prompts = [{"prompt_token_ids": self.prompts[place]} for place in places]
@@ -286,12 +290,12 @@ class VllmSampler:
 @contextmanager
 def _vllm_sampler(settings: SamplingSettings, conversations: Sequence[Messages], room: int) -> Iterator[VllmSampler]:
     if not find_spec("vllm"):
-        raise InputError("vllm is not installed here, use transformers", field="backend")
+        raise InputError("vllm is not installed here, use transformers", field="engine")
     checkpoint = find_checkpoint(settings.model, settings.use_hf)
     tokenizer, config = checkpoint.tokenizer(), checkpoint.config()
     prompts = prompt_ids(tokenizer, conversations)
-    check_length("max_new_tokens", settings.max_new_tokens, prompts, config)
-    longest = max(map(len, prompts)) + settings.max_new_tokens + room
+    check_length("max_completion_length", settings.max_completion_length, prompts, config)
+    longest = max(map(len, prompts)) + settings.max_completion_length + room
     gpu = visible_device() == "cuda"
     # The engine is a process of its own. A forked one could not use CUDA if anything here had asked for it before.
     os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")

@@ -244,7 +244,9 @@ def default_rewards(files: Iterable[str | Path], settings: Sequence[str] = ()) -
     built = [reward for reward in build_rewards(plain, settings) if not reward.runs_code]
     fitting = [reward.name for reward in built if set(reward.columns) <= row.keys()]
     if not fitting:
-        raise InputError(f"{where}: no reward fits {column_names(row)}; choose one with --reward: {', '.join(REWARDS)}")
+        raise InputError(
+            f"{where}: no reward fits {column_names(row)}; choose one with --reward_funcs: {', '.join(REWARDS)}"
+        )
     return build_rewards(fitting, settings)  # again, so that a setting for one that does not fit is refused
 
 

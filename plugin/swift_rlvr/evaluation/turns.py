@@ -38,7 +38,7 @@ def take_turns(
         if not going:
             break
         sampler.ask([talk.messages for talk in going])
-        again = replace(settings, samples=1, seed=settings.seed + turn)
+        again = replace(settings, num_generations=1, seed=settings.seed + turn)
         for talk, (answer,) in zip(going, sample_all(sampler, again, len(going), console), strict=True):
             talk.answer(answer)
     sampler.ask(conversations)

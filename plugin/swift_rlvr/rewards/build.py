@@ -16,7 +16,7 @@ def full_name(name: str) -> str:
     ('external_countdown', 'external_countdown')
     """
     if name not in REWARDS:
-        raise InputError(f"--reward: there is no reward {name!r}; there are {', '.join(REWARDS)}")
+        raise InputError(f"--reward_funcs: there is no reward {name!r}; there are {', '.join(REWARDS)}")
     return REWARDS[name].name
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from swift_rlvr.rewards import Example, Explanation, Grade, Reward
 from swift_rlvr.rewards.parameters import parameter
 from swift_rlvr.tasks import RowError, Task
-from swift_rlvr.tasks.task import Reference
+from swift_rlvr.tasks.task import Gold
 
 
 def answer_of(text):
@@ -20,7 +20,8 @@ class Good(Reward):
     [1.0]
     """
 
-    name, columns, reasons = "external_good", ("number",), ("right", "wrong", "bad gold")
+    name, role, columns = "external_good", "verifier", ("number",)
+    reasons = ("right", "wrong", "bad gold")
     examples = (
         Example("<answer>7</answer>", {"number": 7}, 1.0),
         Example("<answer>8</answer>", {"number": 7}, 0.0),
@@ -220,14 +221,15 @@ def identity(row):
     return preprocess(row)["messages"][1]["content"]
 
 
-def reference(row):
+def gold(row):
     preprocess(row)
-    return Reference("7", "It is 7.", "7")
+    return Gold("7", "It is 7.", "7")
 
 
 TASK = Task(
-    name="sums", columns=("sum",), preprocess=preprocess, identity=identity, reference=reference,
-    system="Think, then answer.", rewards=("external_boxed",), layout="{reasoning}\\boxed{{{answer}}}",
+    name="sums", columns=("sum",), preprocess=preprocess, identity=identity, gold=gold,
+    system="Think, then answer.", verifier="external_boxed", further_rewards=(),
+    layout="{reasoning}\\boxed{{{answer}}}",
     examples=({"sum": "3 + 4"}, {"sum": "5 + 2"}),
 )  # fmt: skip
 
@@ -289,11 +291,11 @@ def identity_of_all_columns(row):
     return repr(row)
 
 
-def wrong_reference(row):
-    return replace(reference(row), answer="8")
+def wrong_gold(row):
+    return replace(gold(row), answer="8")
 
 
-def no_reference(row):
+def no_gold(row):
     preprocess(row)
     return None
 
@@ -302,14 +304,14 @@ TASKS = {
     "columns and rewards are declared": [
         replace(TASK, columns=()),
         replace(TASK, columns="sum"),
-        replace(TASK, rewards=()),
-        replace(TASK, rewards=("external_unknown",)),
+        replace(TASK, verifier=None),
+        replace(TASK, verifier="external_unknown"),
         replace(TASK, reward_columns=("answer",)),
     ],
     "has examples": [
         replace(TASK, examples=()),
         replace(TASK, examples=({"sums": "3 + 4"},)),
-        replace(TASK, reference=no_reference),
+        replace(TASK, gold=no_gold),
     ],
     "rows have messages": [
         replace(TASK, preprocess=changes_the_row),
@@ -323,10 +325,10 @@ TASKS = {
         replace(TASK, system_in_rows=False),
     ],
     "right answers earn all": [
-        replace(TASK, reference=wrong_reference),
+        replace(TASK, gold=wrong_gold),
         replace(TASK, preprocess=without_solution),
-        replace(TASK, rewards=("external_accuracy",)),
-        replace(TASK, rewards=("external_length",)),
+        replace(TASK, verifier="external_accuracy"),
+        replace(TASK, verifier="external_length"),
     ],
     "identity of a row": [replace(TASK, identity=same_identity), replace(TASK, identity=identity_of_all_columns)],
     "refused with RowError": [

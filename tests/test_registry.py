@@ -7,7 +7,7 @@ REWARD = """
 from swift_rlvr.rewards import Grade, Reward
 
 class {name}Reward(Reward):
-    name, reasons = "external_{name}".lower(), ("yes", "no")
+    name, role, reasons = "external_{name}".lower(), "verifier", ("yes", "no")
     def grade(self, text, row):
         return Grade(1.0, "yes") if text else Grade(0.0, "no")
 """
@@ -15,7 +15,7 @@ TASK = """
 from dataclasses import replace
 from swift_rlvr.tasks.gsm8k import TASK as GSM8K
 
-TASK = replace(GSM8K, name="mine", rewards=("external_mine",))
+TASK = replace(GSM8K, name="mine", verifier="external_mine")
 """
 
 

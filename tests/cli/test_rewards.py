@@ -23,7 +23,7 @@ RIGHT, WRONG = "<answer>3 * 5 + 7 = 22</answer>", "<answer>3 + 5 * 7</answer>"
 class Accuracy(Reward):
     """Stands in for a reward with a gold: compares texts."""
 
-    name, columns, reasons = "external_test_gold", ("solution",), ("right", "wrong")
+    name, role, columns, reasons = "external_test_gold", "verifier", ("solution",), ("right", "wrong")
 
     def grade(self, text, row):
         return Grade(1.0, "right") if text == str(row["solution"]) else Grade(0.0, "wrong")

@@ -112,7 +112,7 @@ def test_prepare_keeps_the_first_rows_that_are_short_enough(tmp_path):
     tokenizer, task = load_tokenizer(MODEL), TASKS["gsm8k"]
     rows = [row for _, row in read_jsonl(FILES["gsm8k"])]
     prompts = [show(parse_source(str(FILES["gsm8k"])), MODEL, number).tokens for number in range(1, len(rows) + 1)]
-    answers = [len(tokenizer(task.reference(row).text)["input_ids"]) for row in rows]
+    answers = [len(tokenizer(task.gold(row).text)["input_ids"]) for row in rows]
     most, longest = sorted(prompts)[20], sorted(answers)[20]
     fitting = [row for row, p, a in zip(rows, prompts, answers, strict=True) if p <= most and a <= longest]
     assert 5 < len(fitting) < 25

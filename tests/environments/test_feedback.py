@@ -186,7 +186,7 @@ def test_every_reward_with_a_gold_and_details_is_looked_at():
 @pytest.mark.parametrize("task", ["countdown", "gsm8k", "numina_math_tir", "bespoke_stratos"])
 def test_the_tasks_rows_have_a_reward(task):
     assert task in TASKS
-    assert not judging_reward(task).shapes
+    assert judging_reward(task).role == "verifier"
 
 
 def test_the_example_of_the_page_gives_what_it_says():

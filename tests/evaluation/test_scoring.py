@@ -22,14 +22,14 @@ ANSWERS = ["1 + 2 * 3 = 7", "1 + 2 + 3", "(1 + 2) * 3", "1 + 2 + 4", "", "seven"
 
 
 class Length(Reward):
-    name, reasons = "external_test_length", ("measured",)
+    name, role, reasons = "external_test_length", "shaping", ("measured",)
 
     def grade(self, text, row):
         return Grade(float(len(text)), "measured")
 
 
 class NeedsLimit(Reward):
-    name, columns, reasons = "external_test_limit", ("limit",), ("short", "long")
+    name, role, columns, reasons = "external_test_limit", "verifier", ("limit",), ("short", "long")
 
     def grade(self, text, row):
         return Grade(1.0, "short") if len(text) < row["limit"] else Grade(0.0, "long")

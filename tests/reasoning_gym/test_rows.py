@@ -174,7 +174,7 @@ def test_metadata_survives_json():
     ],
 )
 def test_rows_that_are_refused(entry, message):
-    for read in (TASK.preprocess, TASK.identity, TASK.reference):
+    for read in (TASK.preprocess, TASK.identity, TASK.gold):
         with pytest.raises(RowError, match=message):
             read({"entry": entry})
 

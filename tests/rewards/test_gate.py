@@ -14,7 +14,7 @@ from swift_rlvr.rewards.base import OTHER_TASK
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.rewards.gate import GATE_REASONS, ShapingReward
-from swift_rlvr.runs.reasons import is_shaping
+from swift_rlvr.success import role_of
 
 SHAPING = sorted(name for name, reward in REWARDS.items() if issubclass(reward, ShapingReward))
 WITH_COSINE = [*SHAPING, "external_cosine"]
@@ -32,14 +32,14 @@ def columns(count: int, **more) -> dict:
 
 
 def test_rewards_are_verifiers_or_shaping():
-    assert {name for name, reward in REWARDS.items() if not reward.shapes} == {
+    assert {name for name, reward in REWARDS.items() if reward.role == "verifier"} == {
         "external_countdown", "external_reasoning_gym", "external_accuracy", "external_code", "external_boxed",
     }  # fmt: skip
     assert SHAPING == [
         "external_format", "external_format_strict", "external_language_consistency", "external_length",
         "external_reasoning_steps", "external_repetition_penalty", "external_soft_overlong", "external_tag_count",
     ]  # fmt: skip
-    assert is_shaping(REWARDS["external_cosine"]()) and not is_shaping(REWARDS["external_code"]())
+    assert [role_of(REWARDS[name]()) for name in ("cosine", "code", "format")] == ["shaping", "verifier", "format"]
 
 
 @pytest.mark.parametrize("name", SHAPING)
@@ -130,7 +130,7 @@ def test_contract_of_a_gated_reward(name):
     assert reward([[{"role": "assistant", "content": text}] for text in texts], **columns(6)) == expected
     assert pickle.loads(pickle.dumps(reward))(texts, **columns(6)) == expected
     assert reward([], **columns(0)) == []
-    assert reward.columns == ("nums", "target") and reward.parameters.tasks == ("countdown",)
+    assert reward.columns == ("nums", "target") and reward.own_tasks == ("countdown",)
     with pytest.raises(ValueError, match="needs the dataset column 'target'"):
         reward(texts, nums=[[1, 2]] * 6)
     own = gated(name, tasks=("mine",))
@@ -150,7 +150,7 @@ def test_bad_parameters_name_what_is_accepted(name, monkeypatch):
     with pytest.raises(InputError, match="gate must be 'none' or 'outcome', not 'format'"):
         REWARDS[name](gate="format")
     for accuracy in (name, "external_format", "countdown", "external_luck"):
-        verifiers = sorted(each for each, reward in REWARDS.items() if not reward.shapes)
+        verifiers = sorted(each for each, reward in REWARDS.items() if reward.role == "verifier")
         accepted = f"must be one of {', '.join(verifiers)}, not"
         with pytest.raises(InputError, match=accepted):
             REWARDS[name](gate="outcome", accuracy=accuracy)

@@ -117,7 +117,7 @@ def test_any_row_is_read_or_refused(name, data):
     value = st.recursive(st.none() | st.text() | st.floats() | st.integers(), lambda inner: st.lists(inner, max_size=3))
     columns = [*task.columns, "task"]
     row = data.draw(st.dictionaries(st.sampled_from(columns), value))
-    for read in (task.preprocess, task.identity, task.reference):
+    for read in (task.preprocess, task.identity, task.gold):
         try:
             read(row)
         except RowError as error:
@@ -143,7 +143,7 @@ def test_mixed_rows_are_graded_by_the_rewards_of_their_own_tasks_only():
     mathematics = [None if value else 1.0 for value in countdown]
     assert REWARDS["external_accuracy"]()(golds, **columns) == mathematics
     verifiers = ["external_countdown" if row["task"] == "countdown" else "external_accuracy" for row in rows]
-    assert [TASKS["mixed"].verifier(row) for row in rows] == verifiers
+    assert [TASKS["mixed"].of(row).verifier for row in rows] == verifiers
 
 
 @pytest.mark.parametrize(
@@ -169,10 +169,10 @@ def test_mixed_rows_of_tasks_without_a_dataset_bring_their_messages():
     assert TASKS["mixed"].preprocess(row) == {"task": "code", "messages": messages, "tests": row["tests"]}
     math = {"task": "math", "messages": messages, "solution": "2"}
     assert TASKS["mixed"].preprocess(math) == math
-    assert [TASKS["mixed"].verifier(each) for each in (row, math)] == ["external_code", "external_accuracy"]
+    assert [TASKS["mixed"].of(each).verifier for each in (row, math)] == ["external_code", "external_accuracy"]
     assert all(TASKS["mixed"].part(each).gold_completion(each) is None for each in (row, math))
     with pytest.raises(RowError, match="column 'task'"):
-        TASKS["mixed"].verifier({"task": "chess"})
+        TASKS["mixed"].of({"task": "chess"})
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_messages_of_the_dataset_are_dropped():
 
 def test_a_solution_without_an_answer_is_kept_and_the_reward_says_that_it_cannot_grade_it():
     row = TASK.preprocess({"problem": PROBLEM, "solution": "Left to the reader."})
-    assert TASK.reference({"problem": PROBLEM, "solution": "Left to the reader."}) is None
+    assert TASK.gold({"problem": PROBLEM, "solution": "Left to the reader."}) is None
     accuracy = REWARDS["external_accuracy"]
     assert accuracy()(["<answer>2</answer>"], solution=[row["solution"]]) == [None]
     assert accuracy(neutral_gold=True)(["<answer>2</answer>"], solution=[row["solution"]]) == [0.5]  # as in the recipe

@@ -11,7 +11,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra [train]")
 from swift_rlvr.rewards import REWARDS  # noqa: E402
-from swift_rlvr.runs.reasons import ONLY_SHAPING, is_shaping, only_shaping  # noqa: E402
+from swift_rlvr.runs.reasons import ONLY_SHAPING, only_shaping  # noqa: E402
+from swift_rlvr.success import role_of  # noqa: E402
 
 COUNTDOWN, LENGTH = REWARDS["countdown"](), REWARDS["length"]()
 Format = type("Format", (), {"__call__": lambda self, completions, **columns: [0.0] * len(completions)})  # ms-swift's
@@ -23,7 +24,8 @@ def unknown(completions, **columns):
 
 
 def test_which_rewards_are_shaping():
-    assert [is_shaping(each) for each in (COUNTDOWN, LENGTH, Format(), unknown)] == [False, True, True, False]
+    roles = [role_of(each) for each in (COUNTDOWN, LENGTH, Format(), unknown)]
+    assert roles == ["verifier", "shaping", "format", None]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +50,8 @@ def test_which_groups_count(outcome, length, weights, counts):
 
 def test_the_share_is_of_all_groups_and_every_verifier_must_agree():
     outcome, other, length = [0, 0, 0, 0, 0, 1], [0, 0, 0, 1, 0, 0], [1, 2, 1, 2, 1, 2]
-    shares = only_shaping([COUNTDOWN, unknown, LENGTH], [outcome, other, length], [1, 1, 1], 2)
+    judge = type("Judge", (), {"role": "verifier"})()
+    shares = only_shaping([COUNTDOWN, judge, LENGTH], [outcome, other, length], [1, 1, 1], 2)
     assert shares == {ONLY_SHAPING: 1 / 3}
     assert only_shaping([COUNTDOWN, LENGTH], [outcome, length], [1, 1], 3) == {ONLY_SHAPING: 1 / 2}
 

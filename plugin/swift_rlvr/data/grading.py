@@ -25,7 +25,7 @@ def grade(task: Task, rows: Sequence[Mapping[str, Any]], completions: Sequence[s
     """The grade of each completion, in order, by the verifier of its row; `rows` are preprocessed by `task`."""
     places: dict[str, list[int]] = {}  # reward -> the rows that it grades
     for place, row in enumerate(rows):
-        places.setdefault(task.verifier(row), []).append(place)
+        places.setdefault(task.of(row).verifier or "", []).append(place)
     grades: dict[int, Grade] = {}
     for name, own in places.items():
         reward = REWARDS[name]()

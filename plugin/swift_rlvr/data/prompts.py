@@ -70,7 +70,7 @@ def uses(columns: Mapping[str, Any]) -> dict[str, str]:
     outcomes = {}
     for name, cls in REWARDS.items():
         reward = cls()
-        own, missing = reward.parameters.tasks, [column for column in reward.columns if column not in columns]
+        own, missing = reward.own_tasks, [column for column in reward.columns if column not in columns]
         if own and columns.get("task") is not None and columns["task"] not in own:
             outcomes[name] = f"passes over the task {columns['task']}"
         elif missing:
@@ -105,7 +105,7 @@ def select(
 ) -> Selection:
     """The first `rows` raw rows that can be used and are not too long; None is no limit.
 
-    Measured are the whole rendered prompt and the dataset's own solution (`Reference.text`), in tokens of `model`.
+    Measured are the whole rendered prompt and the dataset's own solution (`Gold.text`), in tokens of `model`.
     """
     tokenizer, selection = load_tokenizer(model), Selection()
     for _, row in source.rows():
@@ -114,14 +114,14 @@ def select(
         selection.read += 1
         try:
             prepared = source.task.preprocess(row)
-            reference = source.task.reference(row)
+            gold = source.task.gold(row)
         except RowError as error:
             selection.left_out[UNUSABLE] += 1
             selection.unusable[error.label] += 1
             continue
         own = with_system(prepared["messages"], source.task.system if system is None else system)
         _, prompt = render(tokenizer, own)
-        answer = 0 if reference is None else len(tokenizer(reference.text, add_special_tokens=False)["input_ids"])
+        answer = 0 if gold is None else len(tokenizer(gold.text, add_special_tokens=False)["input_ids"])
         if max_prompt_tokens is not None and prompt > max_prompt_tokens:
             selection.left_out[LONG_PROMPT] += 1
         elif max_answer_tokens is not None and answer > max_answer_tokens:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS, Explanation, Reward
+from swift_rlvr.tasks import verifier_of
 
 TRY_AGAIN = "Try again."
 FEEDBACK_TOKENS = 256  # room for one feedback with the template's tokens around it
@@ -111,12 +112,10 @@ def feedback_text(explanation: Explanation, with_detail: bool) -> str:
 
 
 def judging_reward(task: object) -> Reward | None:
-    """The first reward that judges the outcome of rows of this task, with its parameters from the environment.
+    """The verifier of a task, by its name, with its parameters from the environment; None for an unknown task.
 
     >>> judging_reward("countdown").name, judging_reward("gsm8k").name, judging_reward("chess")
     ('external_countdown', 'external_accuracy', None)
     """
-    for reward in REWARDS.values():
-        if not reward.shapes and task in (built := reward()).parameters.tasks:
-            return built
-    return None
+    verifier = verifier_of(task)
+    return None if verifier is None else REWARDS[verifier]()

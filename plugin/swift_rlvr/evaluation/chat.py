@@ -46,7 +46,7 @@ class Question:
         """What the verifier of the task says about an answer; None for a question of no task."""
         if self.task is None or self.row is None:
             return None
-        return REWARDS[self.task.verifier(self.row)]().explain(text, self.row)
+        return REWARDS[self.task.of(self.row).verifier or ""]().explain(text, self.row)
 
 
 def row_question(source: Source, number: int = 1) -> Question:

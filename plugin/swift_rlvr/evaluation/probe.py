@@ -197,7 +197,7 @@ def verdict(summary: Mapping[str, Any]) -> str:
 
 def _check_columns(rows: Rows, rewards: Sequence[Reward]) -> None:
     for reward in rewards:
-        own = reward.parameters.tasks
+        own = reward.own_tasks
         if own and all(row.get("task", own[0]) not in own for row in rows.prepared):
             problem = f"{reward.name} is for the tasks {', '.join(own)}, and {rows.source} has no row of them"
             raise InputError(problem, "reward_funcs")

@@ -29,7 +29,7 @@ def take_turns(
     all of them and `feedback` what stood between them. An answer that was cut off is the last one.
     """
     talks = [
-        Talk(conversations[index], each, FeedbackEnvironment(REWARDS[task.verifier(row)](), max_turns), row)
+        Talk(conversations[index], each, FeedbackEnvironment(REWARDS[task.of(row).verifier or ""](), max_turns), row)
         for index, (row, group) in enumerate(zip(rows, first, strict=True))
         for each in group
     ]

@@ -7,6 +7,7 @@ from typing import Any
 from swift_rlvr.math_answers import Reason, Verdict, grade_all, why_unreadable
 from swift_rlvr.rewards.base import Columns, Example, Explanation, Grade, Reward, Row, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
+from swift_rlvr.success import VERIFIER
 
 RULES = {  # in the order in which they are checked
     Reason.BAD_GOLD: "the gold in the column solution can be read, or the answer is written like it",
@@ -33,6 +34,7 @@ class AccuracyReward(Reward):
     """
 
     name = "external_accuracy"
+    role = VERIFIER
     columns = ("solution",)
     reasons = tuple(map(str, Reason))
     examples = (
@@ -43,10 +45,6 @@ class AccuracyReward(Reward):
 
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
-        tasks: tuple[str, ...] = parameter(
-            ("math", "gsm8k", "numina_math_tir", "bespoke_stratos"),
-            "values of the column `task` to which the reward applies",
-        )
         neutral_gold: bool = parameter(False, "reward 0.5 where the gold cannot be read, instead of not grading it")
         gold_is_list: bool = parameter(False, "`solution` may be a list, of which any element is a right answer")
 

@@ -12,6 +12,8 @@ from swift_rlvr.answers import completion_text
 from swift_rlvr.registry import Registry
 from swift_rlvr.rewards.parameters import BaseParameters, read_parameters
 from swift_rlvr.rewards.sharing import shared_grades
+from swift_rlvr.success import FULL, ROLES, VERIFIER
+from swift_rlvr.tasks import tasks_of
 
 Row = Mapping[str, Any]  # the values of one row, by column
 Columns = Mapping[str, Sequence[Any]]  # one value per completion, by column
@@ -71,9 +73,9 @@ def rules_in_order(rules: Mapping[Any, str], reason: Any, detail: str = "") -> l
 class Reward:
     """A reward that ms-swift and TRL can call: ``reward(completions, **columns) -> list[float | None]``.
 
-    A subclass has a `name` in the registry, the dataset `columns` it needs, those it uses where they are present
-    (`optional_columns`), every reason it gives (`reasons`), `examples` for `swift-rlvr check`, and one of `grade`,
-    `explain_text` and `grade_batch` (where many are cheaper than one by one), from which the others follow.
+    A subclass has a `name` in the registry, a `role`, the dataset `columns` it needs, those it uses where they are
+    present (`optional_columns`), every reason it gives (`reasons`), `examples` for `swift-rlvr check`, and one of
+    `grade`, `explain_text` and `grade_batch` (where many are cheaper than one by one), from which the others follow.
 
     `text` is the completion's text, or None where it has none. `row` holds the values of all columns and optional
     columns by name, None for an optional one that is absent. None of the three may raise because of what a policy
@@ -81,7 +83,7 @@ class Reward:
     and leave out the rows of other tasks.
 
     >>> class Shorter(Reward):
-    ...     name, columns, reasons = "external_shorter", ("limit",), ("short", "too long")
+    ...     name, role, columns, reasons = "external_shorter", "verifier", ("limit",), ("short", "too long")
     ...     def grade(self, text, row):
     ...         return Grade(1.0, "short") if text is not None and len(text) < row["limit"] else Grade(0.0, "too long")
     >>> Shorter()(["abc", [{"role": "assistant", "content": "abcdef"}]], limit=[5, 5])
@@ -97,7 +99,8 @@ class Reward:
     reasons: tuple[str, ...] = ()
     examples: ClassVar[tuple[Example, ...]] = ()  # the best, one that earns less and, with a gold, one not graded
     zero_is_best: ClassVar[bool] = False  # it only punishes, so a batch of zeros is no cause for concern
-    shapes: ClassVar[bool] = False  # it is about length, format or style, and not about the outcome; see `gate`
+    role: ClassVar[str | None] = None  # what it judges: VERIFIER, FORMAT or SHAPING of swift_rlvr.success
+    full_reward: ClassVar[float] = FULL  # what a verifier or a format reward pays for a completion without fault
     shows_details: ClassVar[bool] = False  # a policy may read the details of its rules: nothing of the gold is in them
     runs_code: bool = False  # it runs code that the policy wrote; only where people ask for it
     Parameters: ClassVar[type[BaseParameters]] = BaseParameters
@@ -113,6 +116,13 @@ class Reward:
     def __name__(self) -> str:
         """TRL logs a reward under this name; ms-swift takes the class's, which is the same."""
         return str(type(self).__name__)
+
+    @property
+    def own_tasks(self) -> tuple[str, ...]:
+        """The tasks whose rows it grades: its parameter `tasks`, else those whose verifier it is; empty: all rows."""
+        if self.parameters.tasks or self.role != VERIFIER:
+            return tuple(self.parameters.tasks)
+        return tasks_of(self.name)
 
     def grade(self, text: str | None, row: Row) -> Grade:
         """Grade one completion of one row."""
@@ -167,7 +177,7 @@ class Reward:
         """Say why one completion, in either shape, gets its reward; a row of another task needs no columns."""
         columns = {name: [value] for name, value in row.items()}
         if self._own_rows(columns.get("task"), 1) == []:
-            own = ", ".join(self.parameters.tasks)
+            own = ", ".join(self.own_tasks)
             return Explanation(None, OTHER_TASK, None, [Rule("task", False, f"{row['task']!r} is none of: {own}")])
         row = {name: values[0] for name, values in self._used_columns(1, columns).items()}
         explanation = self.explain_text(completion_text(completion), row)
@@ -191,8 +201,7 @@ class Reward:
 
     def _own_rows(self, task: Any, count: int) -> list[int] | None:
         """Indexes of the rows of the reward's own tasks, known by their column `task`; None where that is all rows."""
-        own = self.parameters.tasks
-        if not own or task is None:
+        if task is None or not (own := self.own_tasks):
             return None
         self._check_column("task", task, count)
         mine = [index for index, name in enumerate(task) if name is None or name in own]
@@ -231,6 +240,8 @@ def _check_reward(reward: Any) -> None:
     name = getattr(reward, "name", None)
     if not isinstance(name, str) or not name.startswith("external_"):  # the others are ms-swift's
         raise ValueError(f"the name of a reward must begin with 'external_', and {name!r} does not")
+    if getattr(reward, "role", None) not in ROLES:
+        raise ValueError(f"the `role` of {reward.__name__} must be one of {', '.join(ROLES)}")
     if not reward.reasons:
         raise ValueError(f"{reward.__name__} must name every reason it gives in `reasons`")
     for taken, other in REWARDS.present.items():

@@ -4,6 +4,7 @@ import math
 
 from swift_rlvr.answers import after_think, last_boxed, marked_answer
 from swift_rlvr.rewards.base import Example, Explanation, Reward, Row, Rule
+from swift_rlvr.success import VERIFIER
 
 
 def plain(answer: str) -> str:
@@ -46,6 +47,7 @@ class BoxedReward(Reward):
     """
 
     name = "external_boxed"
+    role = VERIFIER
     columns = ("solution",)
     reasons = ("correct", "wrong answer", "empty box", "no box", "no text", "bad gold")
     examples = (

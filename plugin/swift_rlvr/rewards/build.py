@@ -58,7 +58,7 @@ def _build(cls: type[Reward], overrides: Mapping[str, str]) -> Reward:
 
 def missing_column(reward: Reward, row: Mapping[str, Any]) -> str | None:
     """The first column that a reward lacks in a row, or None; in a row of another task it needs none."""
-    own, task = reward.parameters.tasks, row.get("task")
+    own, task = reward.own_tasks, row.get("task")
     if own and task is not None and task not in own:
         return None
     return next((name for name in reward.columns if name not in row), None)

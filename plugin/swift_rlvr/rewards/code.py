@@ -12,6 +12,7 @@ from swift_rlvr.parallel import usable_cores
 from swift_rlvr.rewards.base import Columns, Example, Explanation, Grade, Reward, Row, Rule, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
 from swift_rlvr.sandbox import FAILURES, PASSED, WRONG, BadTests, Limits, Outcome, read_tests
+from swift_rlvr.success import VERIFIER
 
 _ALL_PASSED, _SOME_FAILED, _BAD_TESTS = "all tests passed", "some tests failed", "bad tests"
 _NO_TEXT, _NO_CODE, _TOO_LONG, _SYNTAX_ERROR = "no text", "no code", "code too long", "syntax error"
@@ -38,6 +39,7 @@ class CodeReward(Reward):
     """
 
     name = "external_code"
+    role = VERIFIER
     runs_code = True
     columns = ("tests",)
     optional_columns = ("entry_point",)
@@ -56,7 +58,6 @@ class CodeReward(Reward):
 
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
-        tasks: tuple[str, ...] = parameter(("code",), "values of the column `task` to which the reward applies")
         partial: bool = parameter(False, "give the share of tests that pass, not only 1 for all of them")
         timeout: float = parameter(6.0, "wall-clock seconds for all tests of one completion")
         memory_mb: int = parameter(512, "memory of the code, in MiB of address space")

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from swift_rlvr.rewards.base import Columns, Example, Explanation, Grade, Reward, Row, Rule
-from swift_rlvr.rewards.gate import FULL, GATES, NOT_GRADED, GateParameters, Outcome
+from swift_rlvr.rewards.gate import GATES, NOT_GRADED, GateParameters, Outcome
 from swift_rlvr.rewards.parameters import parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, UNITS, completion_length
+from swift_rlvr.success import FULL, SHAPING
 
 
 class CosineLengthReward(Reward):
@@ -34,17 +35,16 @@ class CosineLengthReward(Reward):
     """
 
     name = "external_cosine"
+    role = SHAPING
     reasons = ("right", "wrong", NOT_GRADED)
     examples = (
         Example("<answer>7</answer>", {"solution": "7", "response_token_ids": [5, 6]}, 0.999998),
         Example("<answer>8</answer>", {"solution": "7", "response_token_ids": [5, 6]}, -0.499996),
         Example("<answer>7</answer>", {"solution": None, "response_token_ids": [5, 6]}, None),
     )
-    shapes = True
 
     @dataclass(frozen=True)
     class Parameters(GateParameters):
-        tasks: tuple[str, ...] = parameter((), "values of the column `task` to which it applies; none: as `accuracy`")
         gate: str = parameter("none", "`outcome`: a wrong answer earns 0; `none`: by its length", choices=GATES)
         accuracy: str = parameter("external_accuracy", "the reward that says whether an answer is right")
         min_len_value_wrong: float = parameter(
@@ -89,10 +89,14 @@ class CosineLengthReward(Reward):
         self.outcome = Outcome(self.parameters.accuracy, args)
         judge = self.outcome.reward
         self.runs_code = judge.runs_code
-        self.parameters = replace(self.parameters, tasks=self.parameters.tasks or judge.parameters.tasks)
         self.columns = judge.columns
         others = (*judge.optional_columns, *TOKEN_COLUMNS)
         self.optional_columns = tuple(name for name in dict.fromkeys(others) if name not in self.columns)
+
+    @property
+    def own_tasks(self) -> tuple[str, ...]:
+        """Its parameter `tasks`, else those of the verifier."""
+        return super().own_tasks or self.outcome.reward.own_tasks
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         accuracies = self.outcome.rewards(texts, columns)

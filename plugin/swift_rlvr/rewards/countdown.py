@@ -10,6 +10,7 @@ from swift_rlvr.countdown.notation import to_plain
 from swift_rlvr.countdown.verifier import MAX_CHARS, check_notation
 from swift_rlvr.rewards.base import Columns, Example, Explanation, Grade, Reward, Row, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
+from swift_rlvr.success import VERIFIER
 
 RULES = {  # in the order in which `verify` checks them
     Reason.BAD_GOLD: "nums and target can be read",
@@ -42,6 +43,7 @@ class CountdownReward(Reward):
     """
 
     name = "external_countdown"
+    role = VERIFIER
     columns = ("nums", "target")
     reasons = tuple(map(str, Reason))
     examples = (
@@ -53,7 +55,6 @@ class CountdownReward(Reward):
 
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
-        tasks: tuple[str, ...] = parameter(("countdown",), "values of the column `task` to which the reward applies")
         notation: str = parameter("lenient", "`strict` reads plain ASCII, `lenient` typographic and LaTeX forms too")
 
         def __post_init__(self) -> None:

@@ -12,6 +12,7 @@ from swift_rlvr.answers import completion_text, without_end_tokens
 from swift_rlvr.rewards.base import Example, Explanation, Row, rules_in_order
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
 from swift_rlvr.rewards.parameters import parameter
+from swift_rlvr.success import FORMAT
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 _TAG = re.compile("|".join(TAGS))
@@ -103,6 +104,7 @@ class FormatReward(ShapingReward):
     """
 
     name = "external_format"
+    role = FORMAT
     optional_columns = ("prompts",)
     reasons = (*RULES, OK)
     examples = (

@@ -6,14 +6,14 @@ counts from the least that it can give.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from swift_rlvr.rewards.base import REWARDS, Columns, Explanation, Grade, Reward, Row, Rule
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
 from swift_rlvr.rewards.sharing import shared_batch, shared_grades
+from swift_rlvr.success import FULL, SHAPING, VERIFIER
 
-FULL = 1.0
 GATES = ("none", "outcome")
 NOT_RIGHT, NOT_GRADED = "not right", "not graded"
 GATE_REASONS = (NOT_RIGHT, NOT_GRADED)  # those of a gated reward, beside its own
@@ -29,7 +29,7 @@ class GateParameters(BaseParameters):
     )
 
     def __post_init__(self) -> None:
-        names = sorted(name for name, reward in REWARDS.items() if not reward.shapes)
+        names = sorted(name for name, reward in REWARDS.items() if reward.role == VERIFIER)
         self.require(self.accuracy in names, "accuracy", f"one of {', '.join(names)}")
 
     @property
@@ -72,7 +72,7 @@ class ShapingReward(Reward):
     [0.8, 0.09999999999999998, 0.0, 0.0]
     """
 
-    shapes = True
+    role = SHAPING
     shows_details = True  # lengths, tags, languages: of the completion alone
     Parameters = GateParameters
 
@@ -82,12 +82,16 @@ class ShapingReward(Reward):
         if self.parameters.gated:
             self.outcome = Outcome(self.parameters.accuracy, args)
             judge = self.outcome.reward
-            self.parameters = replace(self.parameters, tasks=self.parameters.tasks or judge.parameters.tasks)
             self.runs_code = judge.runs_code
             self.columns = (*self.columns, *judge.columns)
             others = (*self.optional_columns, *judge.optional_columns)
             self.optional_columns = tuple(name for name in dict.fromkeys(others) if name not in self.columns)
             self.reasons = (*self.reasons, *GATE_REASONS)
+
+    @property
+    def own_tasks(self) -> tuple[str, ...]:
+        """As of any reward; with an outcome and no `tasks` those of the verifier."""
+        return super().own_tasks or (self.outcome.reward.own_tasks if self.outcome else ())
 
     def shape(self, text: str | None, row: Row) -> Explanation:
         """What the reward gives without a gate, with its rules."""

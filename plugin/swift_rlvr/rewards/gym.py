@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from swift_rlvr.reasoning_gym.grading import Limits, Reason, Verdict, grade_all
 from swift_rlvr.rewards.base import Columns, Example, Explanation, Grade, Reward, Row, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
+from swift_rlvr.success import VERIFIER
 
 RULES = {  # in the order in which they are checked
     Reason.BAD_ROW: "the column entry can be read",
@@ -45,6 +46,7 @@ class ReasoningGymReward(Reward):
     """
 
     name = "external_reasoning_gym"
+    role = VERIFIER
     columns = ("entry",)
     reasons = tuple(map(str, Reason))
     examples = (
@@ -55,9 +57,6 @@ class ReasoningGymReward(Reward):
 
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
-        tasks: tuple[str, ...] = parameter(
-            ("reasoning_gym",), "values of the column `task` to which the reward applies"
-        )
         partial: bool = parameter(False, "give the scorer's partial credit, not only 1 for a right answer")
         timeout: float = parameter(2.0, "seconds of CPU time for one answer")
         memory_mb: int = parameter(1024, "memory for one answer, in MiB, beside that of reasoning-gym itself")

@@ -45,7 +45,10 @@ def parameter(
 class BaseParameters:
     """The parameters of every reward. What a field cannot say about its range is checked in `__post_init__`."""
 
-    tasks: tuple[str, ...] = parameter((), "values of the column `task` to which the reward applies; none: all")
+    tasks: tuple[str, ...] = parameter(
+        (),
+        "values of the column `task` to grade; none: all, of a verifier those that name it",
+    )
     warn_after: int = parameter(20, "batches without a reward other than 0 after which to warn; 0: never", at_least=0)
 
     def require(self, condition: bool, name: str, accepted: str) -> None:

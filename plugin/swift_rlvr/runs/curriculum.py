@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from swift_rlvr.errors import InputError
-from swift_rlvr.runs.reasons import is_shaping
 from swift_rlvr.runs.variables import from_environment, setting
+from swift_rlvr.success import VERIFIER, role_of
 
 COLUMN = "level"
 PRIOR = 8.0  # completions that the prior counts as
@@ -62,7 +62,7 @@ class CurriculumSettings:
 def verifier(rewards: Sequence[Any]) -> int:
     """The place of the reward that says what is right, the first that is not about format, length and the like."""
     for place, reward in enumerate(rewards):
-        if not is_shaping(reward):
+        if role_of(reward) == VERIFIER:
             return place
     raise InputError("must hold a reward that tells right from wrong, which curriculum goes by", "reward_funcs")
 

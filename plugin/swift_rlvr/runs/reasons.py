@@ -8,14 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from swift_rlvr.success import VERIFIER, role_of
+
 Sample = dict[str, tuple[float | None, str]]
 """Of one completion: reward and reason by the class name of the reward."""
 
 ONLY_SHAPING = "groups/only_shaping"
-SHAPING_ELSEWHERE = (  # ms-swift's and TRL's rewards that say nothing about the outcome, by the names they log
-    "Format", "ReActFormat", "CosineReward", "RepetitionPenalty", "SoftOverlong",
-    "think_format_reward", "soft_overlong_punishment_reward",
-)  # fmt: skip
 
 
 class ReasonLog:
@@ -59,12 +57,6 @@ def collected_reasons(rewards: Sequence[Any]) -> Iterator[ReasonLog]:
             reward.log = None
 
 
-def is_shaping(reward: Callable) -> bool:
-    """Whether a reward is about length, format and the like; all others are verifiers, which judge the outcome."""
-    name = getattr(reward, "__name__", type(reward).__name__)
-    return bool(getattr(reward, "shapes", name in SHAPING_ELSEWHERE))
-
-
 def only_shaping(
     rewards: Sequence[Callable], columns: Sequence[Sequence[float | None]], weights: Sequence[float], size: int
 ) -> dict[str, float]:
@@ -76,11 +68,11 @@ def only_shaping(
 
     Returns: the share as ONLY_SHAPING; nothing in a run without a verifier.
 
-    >>> def right(): ...
-    >>> only_shaping([right, type("Format", (), {})()], [[0, 0, 1, 0, 0, 0], [0, 1, 1, 0, 1, 1]], [1, 0.5], size=2)
+    >>> rewards = [type(name, (), {})() for name in ("MathAccuracy", "Format")]
+    >>> only_shaping(rewards, [[0, 0, 1, 0, 0, 0], [0, 1, 1, 0, 1, 1]], [1, 0.5], size=2)
     {'groups/only_shaping': 0.3333333333333333}
     """
-    verifies = [not is_shaping(reward) for reward in rewards]
+    verifies = [role_of(reward) == VERIFIER for reward in rewards]
     if not any(verifies) or not columns[0]:
         return {}
     terms = [[weight * (value or 0.0) if value == value else 0.0 for value in column]

@@ -5,9 +5,9 @@ from typing import Any
 
 from swift_rlvr.registry import Registry
 from swift_rlvr.tasks import bespoke_stratos, countdown, gsm8k, mixed, numina_math_tir, reasoning_gym
-from swift_rlvr.tasks.task import Reference, RowError, Task, shown
+from swift_rlvr.tasks.task import Gold, RowError, Task, shown
 
-__all__ = ["TASKS", "Reference", "RowError", "Task", "add_task", "shown"]
+__all__ = ["TASKS", "Gold", "RowError", "Task", "add_task", "shown", "tasks_of", "verifier_of"]
 
 
 def _check_task(task: Any) -> None:
@@ -23,6 +23,26 @@ TASKS: Registry[Task] = Registry("swift_rlvr.tasks", _check_task)
 def add_task(task: Task) -> None:
     """Add a task to `TASKS` by its `name`; ValueError for a name that is taken, or one that cannot be used."""
     TASKS.add(task)
+
+
+def verifier_of(name: object) -> str | None:
+    """The verifier of a task by its name, as rows have it in the column `task`; None for an unknown name.
+
+    >>> verifier_of("countdown"), verifier_of("code"), verifier_of("chess"), verifier_of(None)
+    ('external_countdown', 'external_code', None, None)
+    """
+    task = (TASKS.data.get(name) or mixed.PARTS.get(name)) if isinstance(name, str) else None
+    return task.verifier if task else None
+
+
+def tasks_of(verifier: str) -> tuple[str, ...]:
+    """The names of the tasks whose verifier a reward is.
+
+    >>> tasks_of("external_countdown")
+    ('countdown',)
+    """
+    known = {**TASKS.data, **mixed.PARTS}
+    return tuple(name for name, task in known.items() if task.verifier == verifier)
 
 
 # gsm8k_one_shot comes before gsm8k, which has the same ids: in ms-swift a look-up by id finds the last.

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, boxed_gold, to_messages
-from swift_rlvr.tasks.task import Reference, Row, RowError, Task, normalised, shown
+from swift_rlvr.tasks.task import Gold, Row, RowError, Task, normalised, shown
 
 THOUGHT, SOLUTION = ("<|begin_of_thought|>", "<|end_of_thought|>"), ("<|begin_of_solution|>", "<|end_of_solution|>")
 USER, ASSISTANT = ("user", "human"), ("assistant", "gpt")
@@ -53,20 +53,20 @@ def preprocess(row: Row) -> dict[str, Any]:
     \boxed{2} bespoke_stratos ['system', 'user']
     """
     messages = to_messages(turns(row)[0], R1_ZERO_SYSTEM)
-    return {"messages": messages, "solution": reference(row).answer, "task": "bespoke_stratos"}
+    return {"messages": messages, "solution": gold(row).answer, "task": "bespoke_stratos"}
 
 
 def identity(row: Row) -> str:
     return normalised(turns(row)[0])
 
 
-def reference(row: Row) -> Reference:
+def gold(row: Row) -> Gold:
     text = turns(row)[1]
-    gold = boxed_gold(_section(text, *SOLUTION))
-    if gold is None:
+    answer = boxed_gold(_section(text, *SOLUTION))
+    if answer is None:
         problem = rf"expected \boxed{{...}} in the last turn, which ends {shown(text[-55:])}"
         raise RowError("conversations", problem, "no box")
-    return Reference(gold, _section(text, *THOUGHT), text)
+    return Gold(answer, _section(text, *THOUGHT), text)
 
 
 def _section(text: str, opening: str, closing: str) -> str:
@@ -80,7 +80,7 @@ TASK = Task(
     columns=("conversations",),
     preprocess=preprocess,
     identity=identity,
-    reference=reference,
+    gold=gold,
     system=R1_ZERO_SYSTEM,
     ms_dataset_id="bespokelabs/Bespoke-Stratos-17k",
     hf_dataset_id="bespokelabs/Bespoke-Stratos-17k",

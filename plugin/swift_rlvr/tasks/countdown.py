@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from swift_rlvr.countdown import read_gold
-from swift_rlvr.tasks.task import Reference, Row, RowError, Task, shown
+from swift_rlvr.tasks.task import Gold, Row, RowError, Task, shown
 
 SYSTEM_PROMPT = (
     "You are a helpful assistant. You first think about the reasoning process in the mind "
@@ -108,10 +108,10 @@ def identity(row: Row) -> str:
     return f"{sorted(nums)} {target}"
 
 
-def reference(row: Row) -> Reference | None:
+def gold(row: Row) -> Gold | None:
     """An equation that solves the row, or None where there is none, or where the search could take minutes.
 
-    >>> reference({"nums": [3, 5, 7], "target": 22}).answer, reference({"nums": [1, 1], "target": 22})
+    >>> gold({"nums": [3, 5, 7], "target": 22}).answer, gold({"nums": [1, 1], "target": 22})
     ('3 * 5 + 7 = 22', None)
     """
     from swift_rlvr.countdown import solver  # here: it needs numpy, which training does not
@@ -123,7 +123,7 @@ def reference(row: Row) -> Reference | None:
     if expression is None:
         return None
     equation = f"{expression} = {target}"
-    return Reference(equation, f"{expression} makes {target}.", equation)
+    return Gold(equation, f"{expression} makes {target}.", equation)
 
 
 TASK = Task(
@@ -131,12 +131,12 @@ TASK = Task(
     columns=("nums", "target"),
     preprocess=preprocess,
     identity=identity,
-    reference=reference,
+    gold=gold,
     system=SYSTEM_PROMPT,
     system_in_rows=False,
     prompt=PROMPT,
     reward_columns=("nums", "target"),
-    rewards=("external_countdown", "external_format"),
+    verifier="external_countdown",
     examples=({"nums": [3, 5, 7], "target": 22}, {"nums": [19, 36, 55, 7], "target": 65}),
     ms_dataset_id="zouxuhong/Countdown-Tasks-3to4",
     hf_dataset_id="Jiayi-Pan/Countdown-Tasks-3to4",

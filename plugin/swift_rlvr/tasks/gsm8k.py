@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from swift_rlvr.tasks.math_prompts import to_messages
-from swift_rlvr.tasks.task import Reference, Row, RowError, Task, normalised, shown, text_of
+from swift_rlvr.tasks.task import Gold, Row, RowError, Task, normalised, shown, text_of
 
 LAYOUT = "<think>\n{reasoning}\n</think>\n<answer>\n{answer}\n</answer>"
 
@@ -70,9 +70,9 @@ def identity(row: Row) -> str:
     return normalised(text_of(row, "question", "How many?"))
 
 
-def reference(row: Row) -> Reference:
-    reasoning, gold = read_answer(_answer(row))
-    return Reference(gold, reasoning, f"{reasoning}\n#### {gold}")
+def gold(row: Row) -> Gold:
+    reasoning, answer = read_answer(_answer(row))
+    return Gold(answer, reasoning, f"{reasoning}\n#### {answer}")
 
 
 def _answer(row: Row) -> str:
@@ -84,9 +84,9 @@ TASK = Task(
     columns=("question", "answer"),
     preprocess=preprocess,
     identity=identity,
-    reference=reference,
+    gold=gold,
     system=SYSTEM_PROMPT,
-    rewards=("external_accuracy", "external_format_strict", "external_tag_count"),
+    further_rewards=("external_format_strict", "external_tag_count"),
     ms_dataset_id="modelscope/gsm8k",
     hf_dataset_id="openai/gsm8k",
     layout=LAYOUT,

@@ -14,10 +14,10 @@ from typing import Any
 
 from swift_rlvr.tasks import bespoke_stratos, countdown, gsm8k, numina_math_tir, reasoning_gym
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT
-from swift_rlvr.tasks.task import Reference, Row, RowError, Task, normalised, shown
+from swift_rlvr.tasks.task import Gold, Row, RowError, Task, normalised, shown
 
 
-def _ready(name: str, column: str, reward: str) -> Task:
+def _ready(name: str, column: str, verifier: str) -> Task:
     """A task whose rows bring their messages and the column of their reward."""
 
     def preprocess(row: Row) -> dict[str, Any]:
@@ -31,10 +31,11 @@ def _ready(name: str, column: str, reward: str) -> Task:
         columns=("messages", column),
         preprocess=preprocess,
         identity=lambda row: normalised(_question(row)),
-        reference=lambda row: None,
+        gold=lambda row: None,
         system=SYSTEM_PROMPT,
         reward_columns=(column,),
-        rewards=(reward,),
+        verifier=verifier,
+        further_rewards=(),
     )
 
 
@@ -55,8 +56,8 @@ PARTS = {task.name: task for task in (*_DATASETS, *_READY)}
 def part_of(row: Row) -> Task:
     """The task of a row; RowError where the row names none.
 
-    >>> part_of({"task": "gsm8k"}).name, part_of({"task": "code"}).rewards
-    ('gsm8k', ('external_code',))
+    >>> part_of({"task": "gsm8k"}).name, part_of({"task": "code"}).verifier
+    ('gsm8k', 'external_code')
     """
     name = row.get("task")
     if not isinstance(name, str) or name not in PARTS:
@@ -78,8 +79,8 @@ def identity(row: Row) -> str:
     return f"{part.name} {part.identity(row)}"
 
 
-def reference(row: Row) -> Reference | None:
-    return part_of(row).reference(row)
+def gold(row: Row) -> Gold | None:
+    return part_of(row).gold(row)
 
 
 TASK = Task(
@@ -87,12 +88,13 @@ TASK = Task(
     columns=("task",),
     preprocess=preprocess,
     identity=identity,
-    reference=reference,
+    gold=gold,
     system=SYSTEM_PROMPT,
     system_in_rows=False,  # of some tasks only
     prompt="\n".join(part.system + part.prompt for part in PARTS.values()),
     reward_columns=(),
-    rewards=(),
+    verifier=None,
+    further_rewards=(),
     examples=(
         {"task": "countdown", **countdown.TASK.examples[0]},
         {"task": "gsm8k", **gsm8k.TASK.examples[0]},

@@ -15,7 +15,7 @@ in "$\boxed{1}$ and $\boxed{-2}$". Where there is no box it is empty: the row is
 from typing import Any
 
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, boxed_gold, to_messages
-from swift_rlvr.tasks.task import Reference, Row, Task, normalised, text_of
+from swift_rlvr.tasks.task import Gold, Row, Task, normalised, text_of
 
 
 def preprocess(row: Row) -> dict[str, Any]:
@@ -33,10 +33,10 @@ def identity(row: Row) -> str:
     return normalised(_problem(row))
 
 
-def reference(row: Row) -> Reference | None:
+def gold(row: Row) -> Gold | None:
     solution = _solution(row)
-    gold = boxed_gold(solution)
-    return None if gold is None else Reference(gold, solution, solution)
+    answer = boxed_gold(solution)
+    return None if answer is None else Gold(answer, solution, solution)
 
 
 def _problem(row: Row) -> str:
@@ -52,7 +52,7 @@ TASK = Task(
     columns=("problem", "solution"),
     preprocess=preprocess,
     identity=identity,
-    reference=reference,
+    gold=gold,
     system=R1_ZERO_SYSTEM,
     ms_dataset_id="AI-MO/NuminaMath-TIR",
     hf_dataset_id="AI-MO/NuminaMath-TIR",

@@ -11,7 +11,7 @@ from typing import Any
 
 from swift_rlvr.reasoning_gym import naming, rows
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, to_messages
-from swift_rlvr.tasks.task import Reference, Row, RowError, Task
+from swift_rlvr.tasks.task import Gold, Row, RowError, Task
 
 SYSTEM_PROMPT = (
     f"{R1_ZERO_SYSTEM} The answer part holds the final answer alone, in the format of the example where the question "
@@ -33,9 +33,9 @@ def identity(row: Row) -> str:
     return rows.identity(_entry(row)["question"])
 
 
-def reference(row: Row) -> Reference | None:
+def gold(row: Row) -> Gold | None:
     answer = _entry(row)["answer"]
-    return Reference(answer, "", answer) if answer else None
+    return Gold(answer, "", answer) if answer else None
 
 
 def _entry(row: Row) -> dict[str, Any]:
@@ -53,11 +53,11 @@ TASK = Task(
     columns=("entry",),
     preprocess=preprocess,
     identity=identity,
-    reference=reference,
+    gold=gold,
     make=make,
     system=SYSTEM_PROMPT,
     reward_columns=("entry",),
-    rewards=("external_reasoning_gym", "external_format"),
+    verifier="external_reasoning_gym",
     splits=naming.SPLITS,
     examples=(
         {

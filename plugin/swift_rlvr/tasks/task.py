@@ -1,7 +1,7 @@
 """What a task is: a name, the columns that its reward needs, and how a row becomes a prompt.
 
 Plain Python: the same `Task` serves ms-swift (through rlvr_plugin.py), TRL and the evaluation. A task does not grade,
-it names the reward that does.
+it names the reward that does, its verifier.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class RowError(ValueError):
 
 
 @dataclass(frozen=True)
-class Reference:
+class Gold:
     """The right answer of a row: `answer` alone, `reasoning` that leads to it, and the dataset's own `text` of both."""
 
     answer: str
@@ -42,7 +42,7 @@ class Task:
     columns: tuple[str, ...]  # those that a raw row must have
     preprocess: Callable[[Row], dict[str, Any]]  # the row with `messages`, the columns of the rewards and `task`
     identity: Callable[[Row], str]  # a text that is the same for rows that ask the same
-    reference: Callable[[Row], Reference | None]  # the right answer, or None where there is none
+    gold: Callable[[Row], Gold | None]  # the right answer, or None where there is none
     system: str
     # Whether `preprocess` makes it the messages' system turn; else it goes with `--system`, and the evaluation adds it.
     system_in_rows: bool = True
@@ -50,8 +50,8 @@ class Task:
     # prompt must change it.
     prompt: str = ""
     reward_columns: tuple[str, ...] = ("solution",)  # of a preprocessed row, needed by the rewards besides `task`
-    # The verifier comes first, and `gold_completion` must earn all of them in full.
-    rewards: tuple[str, ...] = ("external_accuracy", "external_format")
+    verifier: str | None = "external_accuracy"  # the reward that says what is right; None where `part` names it
+    further_rewards: tuple[str, ...] = ("external_format",)  # what else `gold_completion` must earn in full
     ms_dataset_id: str | None = None  # on ModelScope
     hf_dataset_id: str | None = None  # on Hugging Face
     layout: str = "<think>{reasoning}</think>\n<answer>{answer}</answer>"  # of a gold completion
@@ -68,17 +68,18 @@ class Task:
         """The task of a row, raw or preprocessed: this one, or the row's own where tasks are mixed; raises RowError."""
         return self.part(row) if self.part else self
 
-    def verifier(self, row: Row) -> str:
-        """The reward that says whether a completion for a row, raw or preprocessed, is right; raises RowError."""
-        return self.of(row).rewards[0]
+    @property
+    def rewards(self) -> tuple[str, ...]:
+        """The verifier and the further rewards; `gold_completion` must earn all of them in full."""
+        return (*filter(None, (self.verifier,)), *self.further_rewards)
 
     def gold_completion(self, row: Row) -> str | None:
         """A completion for a raw row that earns all of `rewards` in full; None where no right answer is known."""
-        reference = self.reference(row)
-        if reference is None:
+        gold = self.gold(row)
+        if gold is None:
             return None
-        reasoning = reference.reasoning or f"The answer is {reference.answer}."  # no format accepts an empty think part
-        return self.layout.format(reasoning=reasoning, answer=reference.answer)
+        reasoning = gold.reasoning or f"The answer is {gold.answer}."  # no format accepts an empty think part
+        return self.layout.format(reasoning=reasoning, answer=gold.answer)
 
 
 def shown(value: Any) -> str:

@@ -27,6 +27,7 @@ from accelerate.utils import gather_object
 from swift_rlvr.environments import FEEDBACK_TOKENS, FeedbackEnvironment
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import Reward
+from swift_rlvr.success import VERIFIER
 
 CLOSED = "closed"  # what the tool returns at the end, where TRL wants a result that nobody reads
 
@@ -39,13 +40,13 @@ class TrlEnvironment:
 
     def __init__(self, rewards: Sequence[Reward], turns: int, discount: float):
         self._environments = [
-            FeedbackEnvironment(reward, turns, discount) for reward in rewards if reward.columns and not reward.shapes
+            FeedbackEnvironment(reward, turns, discount) for reward in rewards if reward.role == VERIFIER
         ]
         self._environment: FeedbackEnvironment | None = None
 
     def reset(self, **row: Any) -> None:
         task = row.get("task")
-        own = (each for each in self._environments if task is None or task in each.reward.parameters.tasks)
+        own = (each for each in self._environments if task is None or task in each.reward.own_tasks)
         self._environment = next(own, None)
         if self._environment is not None:
             self._environment.reset(row)

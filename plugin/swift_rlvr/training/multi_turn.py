@@ -78,7 +78,7 @@ class FeedbackScheduler(MultiTurnScheduler):
                     f"no reward is for the task {task!r}; name one, such as external_accuracy. The row's columns: "
                     f"{columns}", REWARD,
                 )  # fmt: skip
-            own = reward.parameters.tasks
+            own = reward.own_tasks
             if own and task is not None and task not in own:
                 raise InputError(f"{reward.name} is for the tasks {', '.join(own)}, and a row's is {task!r}", REWARD)
             self._rewards[task] = reward

@@ -11,6 +11,7 @@ from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import missing_column
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.runs.curriculum import COLUMN as LEVEL
+from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks.row_check import allowed_share, check_rows
 from swift_rlvr.tasks.task import with_system
 from swift_rlvr.training.arguments import RunArguments
@@ -70,9 +71,9 @@ def reward_columns(field: str, source: Source, rewards: Sequence[Reward], rows: 
                     f"has {', '.join(key for key in row if key != 'messages')}",
                     field,
                 )
-    verifying = [reward for reward in rewards if reward.columns]
+    verifying = [reward for reward in rewards if reward.role == VERIFIER]
     tasks = {row.get("task") for row in rows}
-    own = [set(reward.parameters.tasks) for reward in verifying]
+    own = [set(reward.own_tasks) for reward in verifying]
     if verifying and not any(not names or None in tasks or names & tasks for names in own):
         raise InputError(
             f"must hold a reward that grades rows of {source}, whose task is {', '.join(sorted(map(str, tasks)))}; "

@@ -18,6 +18,7 @@ from typing import Any
 from swift_rlvr.parallel import map_within
 from swift_rlvr.rewards import Example, Grade, Reward
 from swift_rlvr.rewards.parameters import BaseParameters
+from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks.task import Row, shown
 
 LONGEST_REASON = 40
@@ -184,7 +185,7 @@ def _hostile(cls: type[Reward], completion: object) -> Problems:
         yield f"{shown(completion)} gives the reason {reason!r}, which is not one of `reasons`"
     if value is None or not math.isfinite(value):
         yield f"{shown(completion)} earns {value}: what a policy writes must not be left ungraded"
-    elif not reward.shapes and value > min(each.reward for each in cls.examples if each.reward is not None):
+    elif reward.role == VERIFIER and value > min(each.reward for each in cls.examples if each.reward is not None):
         yield f"{shown(completion)} earns {value}, more than a wrong answer"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from swift_rlvr.data.check import PROBE
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import columns_for
+from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks import RowError, Task
 from swift_rlvr.tasks.task import shown
 
@@ -23,15 +24,17 @@ Problems = Iterator[str]
 
 
 def _declared(task: Task) -> Problems:
-    for field in ("columns", "reward_columns", "rewards", "splits"):
+    for field in ("columns", "reward_columns", "further_rewards", "splits"):
         if not isinstance(getattr(task, field), tuple) or not all(
             isinstance(each, str) for each in getattr(task, field)
         ):
             yield f"`{field}` must be a tuple of texts"
     if not task.columns:
         yield "`columns` must name the columns of a raw row"
-    if task.part is None and not task.rewards:
-        yield "`rewards` must name the rewards that grade it, the verifier first"
+    if task.part is None and task.verifier is None:
+        yield "`verifier` must name the reward that says what is right"
+    if task.verifier in REWARDS.data and (role := REWARDS[task.verifier].role) != VERIFIER:
+        yield f"its `verifier` must be a reward with the role {VERIFIER!r}, and that of {task.verifier} is {role!r}"
     for name in task.rewards:
         if name not in REWARDS.data:
             yield f"there is no reward {name!r}"
@@ -47,7 +50,7 @@ def _examples(task: Task) -> Problems:
         if missing:
             yield f"example {number} lacks the column {', '.join(missing)}"
     if task.examples and all(task.of(row).gold_completion(row) is None for row in task.examples):
-        yield "no example has a right answer: `reference` gives None for all of them"
+        yield "no example has a right answer: `gold` gives None for all of them"
 
 
 def _rows(task: Task) -> Problems:
@@ -94,8 +97,8 @@ def _graded(task: Task) -> Problems:
                 ((value, reason),) = reward.grades([gold], **columns)
                 if value != 1.0:
                     yield f"example {number}: the gold completion earns {value} of {name}, not 1.0 ({reason})"
-        verifier = REWARDS[part.rewards[0]]()
-        if verifier.parameters.tasks and prepared["task"] not in verifier.parameters.tasks:
+        verifier = REWARDS[part.verifier or ""]()
+        if verifier.own_tasks and prepared["task"] not in verifier.own_tasks:
             yield f"example {number}: {verifier.name} passes over the task {prepared['task']!r}"
             continue
         for wrong in ("", PROBE):
@@ -118,7 +121,7 @@ def _identity(task: Task) -> Problems:
 
 
 def _refusals(task: Task) -> Problems:
-    functions = {"preprocess": task.preprocess, "identity": task.identity, "reference": task.reference}
+    functions = {"preprocess": task.preprocess, "identity": task.identity, "gold": task.gold}
     rows = [{}, dict.fromkeys(task.columns), *({**row, name: junk} for row in task.examples[:1] for name in task.columns
             for junk in JUNK)]  # fmt: skip
     accepted = {*task.columns, *(name for row in task.examples for name in row), "messages"}

@@ -237,7 +237,7 @@ def _kinds(case: Case) -> dict[str, Example]:
 
 
 def _applies(reward: Reward, task: str) -> bool:
-    return not reward.parameters.tasks or task in reward.parameters.tasks
+    return not reward.own_tasks or task in reward.own_tasks
 
 
 def ungraded(case: Case) -> Iterator[Finding]:

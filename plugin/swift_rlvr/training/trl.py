@@ -7,7 +7,6 @@ tokenizer, the last checkpoints, and the files of `swift_rlvr.runs.folder`.
 import gc
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +26,8 @@ from swift_rlvr.runs.curriculum import CurriculumSettings, curriculum_of, verifi
 from swift_rlvr.runs.folder import ARGS, as_json, check_same_settings, checkpoint_to_resume, diverged
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.runs.log import RunLog
-from swift_rlvr.runs.turns import NUM_TURNS
 from swift_rlvr.training.arguments import Command, RunArguments, Trained, setting
 from swift_rlvr.training.curriculum import CurriculumCallback
-from swift_rlvr.training.environment_trl import check_room, conversation_length, with_turns
 from swift_rlvr.training.held_out import HeldOut, HeldOutCallback, held_out_rows, sample_trl
 from swift_rlvr.training.reason_callback import ReasonCallback
 from swift_rlvr.training.rows import read_data
@@ -40,10 +37,6 @@ from swift_rlvr.training.rows import read_data
 class TrlArguments(RunArguments):
     val_dataset: str | None = setting("Held-out rows, written as dataset; evaluated every eval_steps.")
     warmup_ratio: float = setting("Share of the steps over which the learning rate rises.", 0.0)
-    max_turns: int = setting(
-        "Tries at a task: after a wrong answer the verifier says why, and the policy answers again.", 1
-    )
-    feedback_discount: float = setting("Factor on a positive reward for every wrong answer before the right one.", 1.0)
 
 
 def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings, CurriculumSettings]:
@@ -63,18 +56,6 @@ def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings, C
     check_ranges(config)
     if not 0 <= arguments.warmup_ratio < 1:
         raise InputError(f"must be at least 0 and less than 1, got {arguments.warmup_ratio}", "warmup_ratio")
-    if arguments.max_turns < 1:
-        raise InputError(f"must be at least 1, got {arguments.max_turns}", "max_turns")
-    if not 0 <= arguments.feedback_discount <= 1:
-        raise InputError(f"must be from 0 to 1, got {arguments.feedback_discount}", "feedback_discount")
-    if arguments.max_turns == 1 and arguments.feedback_discount != 1:
-        raise InputError("has no effect with one turn", "feedback_discount")
-    if arguments.max_turns > 1 and config.use_vllm and config.vllm_mode != "colocate":
-        raise InputError(f"must be colocate with several turns, got {config.vllm_mode}", "vllm_mode")
-    zero3 = getattr(config, "hf_deepspeed_config", None)
-    if arguments.max_turns > 1 and config.world_size > 1 and (config.fsdp or (zero3 and zero3.is_zero3())):
-        # Processes end their turns at different times, and the others would wait for their share of the weights.
-        raise InputError("must be 1 where the weights are spread over processes (ZeRO-3, FSDP)", "max_turns")
     if arguments.warmup_ratio:
         config.warmup_steps = arguments.warmup_ratio  # transformers takes a number below 1 as a share
     return arguments, config, evaluation, drawing
@@ -103,8 +84,7 @@ def run(command: Command, console: Console) -> Trained:
         check_same_settings(checkpoint, info)
     console.print(f"Loading {arguments.model}", style="dim", markup=False, soft_wrap=True)
     with RunLog(folder, console, stop_on_alarm=arguments.stop_on_alarm) as log:
-        turns, discount = arguments.max_turns, arguments.feedback_discount
-        trainer = build_trainer(arguments.model, config, rewards, rows, validation, log, held_out, turns, discount)
+        trainer = build_trainer(arguments.model, config, rewards, rows, validation, log, held_out)
         if drawing.curriculum:
             trainer.add_callback(CurriculumCallback(config, trainer, drawing))
         if trainer.is_world_process_zero():
@@ -129,32 +109,30 @@ def run(command: Command, console: Console) -> Trained:
 
 
 def build_trainer(
-    model: str, config: GRPOConfig, rewards: Sequence[Reward], rows: list[dict], validation: list[dict] | None,
-    log: RunLog, held_out: HeldOut | None = None, turns: int = 1, discount: float = 1.0,
-) -> Any:  # fmt: skip
+    model: str,
+    config: GRPOConfig,
+    rewards: Sequence[Reward],
+    rows: list[dict],
+    validation: list[dict] | None,
+    log: RunLog,
+    held_out: HeldOut | None = None,
+) -> Any:
     """TRL's GRPOTrainer with our rewards and logs; InputError where it refuses the settings."""
     tokenizer = load_tokenizer(model)
     tokenizer.padding_side = tokenizer.truncation_side = "left"
     model_config = load_pretrained(AutoConfig, model)
-    conversations = [row["prompt"] for row in [*rows, *(validation or [])]] + (
-        held_out.conversations if held_out else []
-    )
+    conversations = [row["prompt"] for row in [*rows, *(validation or [])]]
+    conversations += held_out.conversations if held_out else []
     texts = {
         tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
         for messages in conversations
     }
-    room = (getattr(model_config, "max_position_embeddings", None) or 0) - conversation_length(
-        turns, config.max_completion_length
-    )
     # A token is at least one byte: only texts that could be too long are counted.
-    long = [text for text in texts if len(text.encode()) > room] or [max(texts, key=len)]
+    longest = (getattr(model_config, "max_position_embeddings", None) or 0) - config.max_completion_length
+    long = [text for text in texts if len(text.encode()) > longest] or [max(texts, key=len)]
     prompts = tokenizer(long, add_special_tokens=False)["input_ids"]
-    trainer_class: Any = recording_trainer(config.use_vllm)
-    if turns > 1:
-        check_room(turns, config.max_completion_length, prompts, model_config)
-        trainer_class = partial(with_turns(trainer_class), turns=turns, discount=discount)
-    else:
-        check_length("max_completion_length", config.max_completion_length, prompts, model_config)
+    check_length("max_completion_length", config.max_completion_length, prompts, model_config)
+    trainer_class = recording_trainer(config.use_vllm)
     try:
         trainer = trainer_class(
             model, list(rewards), config, train_dataset=rows, eval_dataset=validation, processing_class=tokenizer
@@ -216,7 +194,6 @@ class LogCallback(TrainerCallback):
             return
         prompts, self.trainer.prompts = self.trainer.prompts, None
         prompts = gather_object(prompts or [])  # of all ranks, in the order of `_logs`
-        answers = gather_object(getattr(self.trainer, "answers", []))
         if not state.is_world_process_zero:
             return
         self.log.update(state.global_step, logs)
@@ -228,6 +205,4 @@ class LogCallback(TrainerCallback):
                 **{name: list(values) for name, values in recorded["rewards"].items()},
                 "advantages": list(recorded["advantages"]),
             }
-            if answers:  # as ms-swift logs several turns: the last answer, and as the prompt all before it
-                table |= {"completion": [text for text, _ in answers], NUM_TURNS: [count for _, count in answers]}
             self.log.completions(state.global_step, table)

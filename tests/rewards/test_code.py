@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from swift_rlvr.answers import find_code
 from swift_rlvr.rewards import code as code_module
-from swift_rlvr.rewards.base import Explanation, Grade
 from swift_rlvr.rewards.code import CodeReward
+from swift_rlvr.rewards.grade import Explanation, Grade
 from swift_rlvr.sandbox import BadTests, read_tests
 from swift_rlvr.sandbox.cases import Case, same_output
 

@@ -106,8 +106,8 @@ def test_the_registry_knows_short_names():
 def test_the_registry_refuses_duplicates():
     before = dict(REWARDS)
 
-    def reward(class_name: str, name: str, reasons: tuple = ("right",)) -> type[Reward]:
-        return type(class_name, (Reward,), {"name": name, "reasons": reasons})
+    def reward(class_name: str, name: str, reasons: tuple = ("right",), role: str = "verifier") -> type[Reward]:
+        return type(class_name, (Reward,), {"name": name, "reasons": reasons, "role": role})
 
     with pytest.raises(ValueError, match="'external_countdown' is taken by CountdownReward"):
         add_reward(reward("Other", "external_countdown"))
@@ -117,4 +117,6 @@ def test_the_registry_refuses_duplicates():
         add_reward(reward("CountdownReward", "external_other"))
     with pytest.raises(ValueError, match="must name every reason"):
         add_reward(reward("Other", "external_other", ()))
+    with pytest.raises(ValueError, match="`role` of Other must be one of verifier, format, shaping"):
+        add_reward(reward("Other", "external_other", role="judge"))
     assert before == REWARDS

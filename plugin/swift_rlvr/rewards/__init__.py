@@ -4,12 +4,13 @@ A reward that builds on another one is registered after it.
 """
 
 from swift_rlvr.rewards.accuracy import AccuracyReward
-from swift_rlvr.rewards.base import REWARDS, Example, Explanation, Grade, Reward, Rule, add_reward, rules_in_order
+from swift_rlvr.rewards.base import REWARDS, Reward, add_reward
 from swift_rlvr.rewards.boxed import BoxedReward
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.rewards.cosine import CosineLengthReward
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.rewards.format import FormatReward, FormatStrictReward
+from swift_rlvr.rewards.grade import Example, Explanation, Grade, Rule, rules_in_order
 from swift_rlvr.rewards.gym import ReasoningGymReward
 from swift_rlvr.rewards.language_consistency import LanguageConsistencyReward
 from swift_rlvr.rewards.length import LengthReward

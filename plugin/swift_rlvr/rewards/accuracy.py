@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from swift_rlvr.math_answers import Reason, Verdict, grade_all, why_unreadable
-from swift_rlvr.rewards.base import Columns, Example, Explanation, Grade, Reward, Row, rules_in_order
+from swift_rlvr.rewards.base import Reward
+from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
 from swift_rlvr.success import VERIFIER
 

@@ -1,4 +1,4 @@
-"""What all rewards share: completion shapes, checks of the columns, routing by task, explanations, the registry."""
+"""What all rewards share: completion shapes, checks of the columns, routing by task, the registry."""
 
 from __future__ import annotations
 
@@ -6,68 +6,18 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from swift_rlvr.answers import completion_text
 from swift_rlvr.registry import Registry
+from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, Rule
 from swift_rlvr.rewards.parameters import BaseParameters, read_parameters
 from swift_rlvr.rewards.sharing import shared_grades
 from swift_rlvr.success import FULL, ROLES, VERIFIER
 from swift_rlvr.tasks import tasks_of
 
-Row = Mapping[str, Any]  # the values of one row, by column
-Columns = Mapping[str, Sequence[Any]]  # one value per completion, by column
-
 logger = logging.getLogger(__name__)
 OTHER_TASK = "other task"  # the reason that every reward gives for a row of a task that is not one of its own
-
-
-class Grade(NamedTuple):
-    """What a reward says about one completion."""
-
-    reward: float | None  # None where the row cannot be graded; the trainers leave it out of the row's sum
-    reason: str  # one of the reward's `reasons`
-
-
-class Example(NamedTuple):
-    """A completion of a row, and what it earns with the default parameters."""
-
-    completion: str
-    row: Row
-    reward: float | None
-
-
-class Rule(NamedTuple):
-    """One rule that a reward checks, for people who ask why."""
-
-    name: str
-    passed: bool | None  # None where it was not checked, or is a measurement, which can neither pass nor fail
-    detail: str = ""
-
-
-class Explanation(NamedTuple):
-    """Why a completion got its reward."""
-
-    reward: float | None
-    reason: str
-    extracted: str | None  # the part of the completion that was judged, or None where there is none
-    rules: list[Rule]
-
-
-def rules_in_order(rules: Mapping[Any, str], reason: Any, detail: str = "") -> list[Rule]:
-    """The outcome of rules that are checked one after another until one fails.
-
-    `rules` holds the name of each, by the reason that its failure gives; where `reason` is none of these, all have
-    passed. `detail` is that of the rule that failed.
-
-    >>> rules_in_order({"no text": "there is a text", "wrong": "it is right", "long": "it is short"}, "wrong")[1:]
-    [Rule(name='it is right', passed=False, detail=''), Rule(name='it is short', passed=None, detail='')]
-    """
-    failed = list(rules).index(reason) if reason in rules else len(rules)
-    return [
-        Rule(name, None if number > failed else number < failed, detail if number == failed else "")
-        for number, name in enumerate(rules.values())
-    ]
 
 
 class Reward:

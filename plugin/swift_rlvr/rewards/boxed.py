@@ -3,7 +3,8 @@
 import math
 
 from swift_rlvr.answers import after_think, last_boxed, marked_answer
-from swift_rlvr.rewards.base import Example, Explanation, Reward, Row, Rule
+from swift_rlvr.rewards.base import Reward
+from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
 from swift_rlvr.success import VERIFIER
 
 

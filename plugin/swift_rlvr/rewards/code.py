@@ -9,7 +9,8 @@ from typing import Any
 from swift_rlvr import sandbox
 from swift_rlvr.answers import find_code
 from swift_rlvr.parallel import usable_cores
-from swift_rlvr.rewards.base import Columns, Example, Explanation, Grade, Reward, Row, Rule, rules_in_order
+from swift_rlvr.rewards.base import Reward
+from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, Rule, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
 from swift_rlvr.sandbox import FAILURES, PASSED, WRONG, BadTests, Limits, Outcome, read_tests
 from swift_rlvr.success import VERIFIER

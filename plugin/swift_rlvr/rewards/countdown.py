@@ -8,7 +8,8 @@ from swift_rlvr.countdown import Reason, Verdict, grade_all, read_gold, verify
 from swift_rlvr.countdown.arithmetic import parse
 from swift_rlvr.countdown.notation import to_plain
 from swift_rlvr.countdown.verifier import MAX_CHARS, check_notation
-from swift_rlvr.rewards.base import Columns, Example, Explanation, Grade, Reward, Row, rules_in_order
+from swift_rlvr.rewards.base import Reward
+from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
 from swift_rlvr.success import VERIFIER
 

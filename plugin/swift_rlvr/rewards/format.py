@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from swift_rlvr.answers import completion_text, without_end_tokens
-from swift_rlvr.rewards.base import Example, Explanation, Row, rules_in_order
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
+from swift_rlvr.rewards.grade import Example, Explanation, Row, rules_in_order
 from swift_rlvr.rewards.parameters import parameter
 from swift_rlvr.success import FORMAT
 

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swift_rlvr.rewards.base import REWARDS, Columns, Explanation, Grade, Reward, Row, Rule
+from swift_rlvr.rewards.base import REWARDS, Reward
+from swift_rlvr.rewards.grade import Columns, Explanation, Grade, Row, Rule
 from swift_rlvr.rewards.parameters import BaseParameters, parameter
 from swift_rlvr.rewards.sharing import shared_batch, shared_grades
 from swift_rlvr.success import FULL, SHAPING, VERIFIER

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import regex
 
 from swift_rlvr.answers import reasoning
-from swift_rlvr.rewards.base import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
+from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.parameters import parameter
 
 LANGUAGES = {

@@ -11,11 +11,10 @@ from __future__ import annotations
 import pickle
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakValueDictionary
 
-if TYPE_CHECKING:
-    from swift_rlvr.rewards.base import Columns, Grade, Reward
+from swift_rlvr.rewards.grade import Columns, Grade
 
 _LOCK = threading.Lock()
 _SHARED: WeakValueDictionary[tuple, SharedBatch] = WeakValueDictionary()  # by class and parameters
@@ -34,13 +33,13 @@ class SharedBatch:
         return shared_batch, self.key
 
 
-def shared_batch(cls: type[Reward], parameters: Any) -> SharedBatch:
+def shared_batch(cls: type, parameters: Any) -> SharedBatch:
     """The one `SharedBatch` of all rewards of this class with these parameters, for as long as anyone keeps it."""
     with _LOCK:
         return _SHARED.setdefault((cls, parameters), SharedBatch(cls, parameters))
 
 
-def shared_grades(reward: Reward, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
+def shared_grades(reward: Any, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
     """`reward.grade_batch`, or the grades of an equal reward, where one of them asked for that with `shared_batch`."""
     shared = _SHARED.get((type(reward), reward.parameters))
     if shared is None:

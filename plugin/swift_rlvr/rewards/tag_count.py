@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from swift_rlvr.answers import without_end_tokens
-from swift_rlvr.rewards.base import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.format import TAGS, opens_think, with_opening
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
+from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.parameters import parameter
 
 WITH_LINE_BREAKS = ("<think>\n", "\n</think>\n", "\n<answer>\n", "\n</answer>")  # in the order of TAGS

@@ -7,7 +7,7 @@ passes `completion_ids`. Outside of training there is only the text.
 from collections.abc import Sequence
 from numbers import Integral
 
-from swift_rlvr.rewards.base import Row
+from swift_rlvr.rewards.grade import Row
 
 TOKEN_COLUMNS = ("response_token_ids", "completion_ids")
 UNITS = ("characters", "tokens")

@@ -68,12 +68,21 @@ def test_countdown_says_which_rule_failed(answer, feedback):
 def test_a_conversation_ends_with_a_right_answer_or_the_last_turn():
     environment = FeedbackEnvironment(REWARDS["countdown"](), turns=3, discount=0.5)
     assert [step.done for step in conversation(environment, ROW, "a", RIGHT)] == [False, True]
-    assert environment.steps[-1][:2] == (None, 0.5)
+    assert environment.history[-1][:2] == (None, 0.5)
     assert [step.reward for step in conversation(environment, ROW, "a", "b", RIGHT)] == [0.0, 0.0, 0.25]
     assert [step.reward for step in conversation(environment, ROW, "a", "b", "c")] == [0.0, 0.0, 0.0]
     (first,) = conversation(environment, ROW, RIGHT)
     assert first == environment.step("more") == environment.step(RIGHT), "nothing changes after the end"
-    assert len(environment.steps) == 1
+    assert len(environment.history) == 1
+
+
+def test_partial_credit_is_no_success():
+    row = {"tests": ["assert one() == 1", "assert two() == 2"]}
+    environment = FeedbackEnvironment(REWARDS["code"](partial=True))
+    half, whole = "```python\ndef one(): return 1\n```", "```python\ndef one(): return 1\ndef two(): return 2\n```"
+    turns = conversation(environment, row, half, half)
+    assert [(turn.reward, turn.done) for turn in turns] == [(0.0, False), (0.5, True)]
+    assert conversation(environment, row, whole)[0].done
 
 
 def test_a_conversation_can_be_ended_by_the_trainer():
@@ -103,8 +112,8 @@ def test_every_reward_judges_each_turn_as_it_does_without_turns(name):
         assert {step.outcome for step in steps} == {reward.explain(example.completion, example.row).reward}
         assert steps[-1].done and steps[-1].reward == pytest.approx(example.reward)
         if example.reward is None:
-            assert len(environment.steps) == 1, "a row that cannot be graded has one turn"
-        for step in environment.steps:
+            assert len(environment.history) == 1, "a row that cannot be graded has one turn"
+        for step in environment.history:
             assert (step.feedback is None) == step.done
             assert step.reason in reward.reasons
 
@@ -115,7 +124,7 @@ def test_no_policy_gains_by_being_wrong_first(name, discount):
     environment = FeedbackEnvironment(REWARDS[name](), turns=3, discount=discount)
     for example in graded(name):
         at_once = conversation(environment, dict(example.row), *[example.completion] * 3)[-1].reward
-        if environment.steps[0].done:
+        if environment.history[0].done:
             for detour in ("", "wrong", "<answer>1</answer>", None):
                 later = conversation(environment, dict(example.row), detour, example.completion, example.completion)
                 # What is right without any answer ends the conversation with what that earns.

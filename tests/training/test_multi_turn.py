@@ -248,7 +248,7 @@ def test_mistakes_are_named(engine, monkeypatch):
     with pytest.raises(InputError, match="'target'.*nums"):
         start(scheduler, task="countdown", nums=[1])
     monkeypatch.setenv("SWIFT_RLVR_FEEDBACK_REWARD", "accuracy")
-    with pytest.raises(InputError, match="external_accuracy is for the tasks math.* a row's is 'countdown'"):
+    with pytest.raises(InputError, match="external_accuracy is for the tasks .*math.* a row's is 'countdown'"):
         start(FeedbackScheduler(engine, max_turns=2), task="countdown", nums=[1], target=1, solution="1")
     monkeypatch.setenv("SWIFT_RLVR_FEEDBACK_REWARD", "boxed")
     start(FeedbackScheduler(engine, max_turns=2), task="chess", solution="1")

@@ -15,14 +15,15 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS, Explanation, Reward
+from swift_rlvr.success import Judges
 from swift_rlvr.tasks import verifier_of
 
 TRY_AGAIN = "Try again."
-FEEDBACK_TOKENS = 256  # room for one feedback with the template's tokens around it
+FEEDBACK_TOKENS = 256  # at most, of one feedback with the template's tokens around it
 _PLAIN = re.compile(r"[\w .,:;=%*/+-]{1,160}")  # no brackets of any kind: special tokens and templates need one
 
 
-class Step(NamedTuple):
+class Turn(NamedTuple):
     """What follows one answer of the policy.
 
     feedback: the next message of the user, None at the end. reward: of the conversation, once it is done, and 0.0
@@ -43,10 +44,11 @@ class FeedbackEnvironment:
 
     It needs no torch and no trainer; swift_rlvr.training.multi_turn adapts it to ms-swift. A reward below zero is not
     discounted, so that no policy gains by being wrong once more. What earlier answers said, and what an answer says
-    about feedback and turns, does not count: each is judged alone. `steps` holds what has happened since `reset`.
+    about feedback and turns, does not count: each is judged alone. `history` holds the turns since `reset`.
 
     Args:
-        reward: any reward of this package.
+        reward: any reward of this package. A conversation ends with a success; under a reward that is no verifier with
+            an answer that fails none of its rules.
         turns: how many tries there are at most.
         discount: from 0 to 1; 1 makes a right answer worth the same on every turn.
 
@@ -67,36 +69,39 @@ class FeedbackEnvironment:
         if not 0 <= discount <= 1:
             raise InputError(f"must be from 0 to 1, got {discount}: later answers are not to earn more", "discount")
         self.reward, self.turns, self.discount = reward, turns, discount
+        self._judges = Judges.from_rewards([reward])
         self.row: dict[str, Any] = {}
-        self.steps: list[Step] = []
+        self.history: list[Turn] = []
 
     def reset(self, row: Mapping[str, Any]) -> None:
         """Begin a conversation about a row: its columns, among them those that the reward needs."""
-        self.row, self.steps = dict(row), []
+        self.row, self.history = dict(row), []
 
-    def step(self, completion: object) -> Step:
-        """Judge the policy's next answer. After the end it changes nothing: the last step is returned again."""
-        if not self.steps or not self.steps[-1].done:
-            self.steps.append(self._judge(completion, len(self.steps) + 1))
-        return self.steps[-1]
+    def step(self, completion: object) -> Turn:
+        """Judge the policy's next answer. After the end it changes nothing: the last turn is returned again."""
+        if not self.history or not self.history[-1].done:
+            self.history.append(self._judge(completion, len(self.history) + 1))
+        return self.history[-1]
 
-    def end(self) -> Step:
+    def end(self) -> Turn:
         """End the conversation after the last answer, where the trainer cut it off; RuntimeError before the first."""
-        if not self.steps:
+        if not self.history:
             raise RuntimeError("the conversation has no answer yet")
-        last = self.steps[-1]
+        last = self.history[-1]
         if not last.done:
-            self.steps[-1] = last._replace(feedback=None, done=True, reward=self._discounted(last.outcome, last.turn))
-        return self.steps[-1]
+            self.history[-1] = last._replace(feedback=None, done=True, reward=self._discounted(last.outcome, last.turn))
+        return self.history[-1]
 
-    def _judge(self, completion: object, turn: int) -> Step:
+    def _judge(self, completion: object, turn: int) -> Turn:
         explanation = self.reward.explain(completion, self.row)
         outcome, reason = explanation.reward, explanation.reason
-        right = all(rule.passed is not False for rule in explanation.rules)
-        if outcome is None or right or turn >= self.turns:
-            return Step(None, self._discounted(outcome, turn), True, turn, reason, outcome)
+        success = self._judges.of({self.reward.name: outcome}).success
+        if success is None:  # no verifier
+            success = all(rule.passed is not False for rule in explanation.rules)
+        if outcome is None or success or turn >= self.turns:
+            return Turn(None, self._discounted(outcome, turn), True, turn, reason, outcome)
         feedback = feedback_text(explanation, self.reward.shows_details)
-        return Step(feedback, 0.0, False, turn, reason, outcome)
+        return Turn(feedback, 0.0, False, turn, reason, outcome)
 
     def _discounted(self, outcome: float | None, turn: int) -> float | None:
         return outcome * self.discount ** (turn - 1) if outcome is not None and outcome > 0 else outcome

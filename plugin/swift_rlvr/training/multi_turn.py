@@ -57,12 +57,12 @@ class FeedbackScheduler(MultiTurnScheduler):
             judged = environment.end()
         if judged.done:
             del self._conversations[infer_request.uuid]
-        reasons = [step.reason for step in environment.steps]
+        reasons = [turn.reason for turn in environment.history]
         # total_reward: what --use_gym_env makes a reward, and must be a number.
         return {"done": judged.done, "rollout_infos": {"turn_reasons": reasons, "total_reward": judged.reward or 0.0}}
 
     def step(self, infer_request: Any, response_choice: Any, current_turn: int) -> dict[str, Any]:
-        feedback = self._conversations[infer_request.uuid].steps[-1].feedback
+        feedback = self._conversations[infer_request.uuid].history[-1].feedback
         infer_request.messages.append({"role": "user", "content": feedback})
         return {"infer_request": infer_request}
 

@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass, replace
 
 from swift_rlvr.rewards import Example, Explanation, Grade, Reward
-from swift_rlvr.rewards.parameters import parameter
+from swift_rlvr.settings import setting
 from swift_rlvr.tasks import RowError, Task
 from swift_rlvr.tasks.task import Gold
 
@@ -57,8 +57,8 @@ class LongReason(Good):
 class UnfrozenParameters(Good):
     @dataclass
     class Parameters:
-        tasks: tuple[str, ...] = parameter((), "tasks")
-        warn_after: int = parameter(20, "batches")
+        tasks: tuple[str, ...] = setting((), "tasks")
+        warn_after: int = setting(20, "batches")
 
 
 class BadName(Good):

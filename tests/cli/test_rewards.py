@@ -166,7 +166,7 @@ def test_what_a_terminal_cannot_show_is_escaped():
         (["x", "--nums", "3 x", "--target", "1"], "--nums: expected whole numbers such as [3, 5, 7], got '3 x'"),
         (["x", "--nums", "3", "--target", "[/red]"], "--target: expected a whole number such as 22, got '[/red]'"),
         (["x", "--column", "nums"], "--column must be NAME=VALUE, got 'nums'"),
-        (["x", *TASK, "--set", "notation=loose"], "notation must be 'lenient' or 'strict', not 'loose'"),
+        (["x", *TASK, "--set", "notation=loose"], "notation must be one of lenient, strict, got 'loose'"),
         (["x", "--row", "{"], "--row the object: not JSON"),
         (["x", "--row", "rows.jsonl"], "--row must be '{\"nums\": [3, 5, 7], ...}', FILE.jsonl:LINE or"),
         (["x", "--row", "no.jsonl:1"], "cannot read no.jsonl: No such file or directory"),
@@ -255,7 +255,7 @@ def test_lines_that_cannot_be_used_are_named(tmp_path):
         (["c.jsonl", "--out", "out.txt"], "--out must end in .jsonl, got out.txt"),
         (["c.jsonl", "--out", "c.jsonl"], "--out c.jsonl: this is a file to be graded"),
         (["c.jsonl", "--workers", "0"], "Invalid value for --workers"),
-        (["c.jsonl", "--set", "max=1"], "--set max=1: no such parameter"),
+        (["c.jsonl", "--set", "max=1"], "--set max=1: external_countdown has no setting 'max'"),
     ],
 )
 def test_mistakes_in_score(registry, monkeypatch, tmp_path, arguments, message):

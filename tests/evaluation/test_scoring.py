@@ -296,10 +296,14 @@ def test_settings(monkeypatch, registry):
         (["countdwn"], "", "--reward_funcs: there is no reward 'countdwn'; there are external_countdown"),
         (["countdown"], "notation", "--set: expected NAME=VALUE or REWARD.NAME=VALUE, got 'notation'"),
         (["countdown"], "=strict", "--set: expected NAME=VALUE"),
-        (["countdown"], "notatoin=strict", "no such parameter; external_countdown has tasks, warn_after, notation"),
-        (["countdown"], "notation=loose", "external_countdown: notation must be 'lenient' or 'strict', not 'loose'"),
+        (
+            ["countdown"],
+            "notatoin=strict",
+            "external_countdown has no setting 'notatoin'; the nearest is notation; it has tasks, warn_after, notation",
+        ),
+        (["countdown"], "notation=loose", "--set notation must be one of lenient, strict, got 'loose'"),
         (["countdown"], "nope.notation=strict", "there is no reward 'nope'"),
-        (["test_length"], "countdown.notation=strict", "no such parameter; external_test_length has tasks"),
+        (["test_length"], "countdown.notation=strict", "external_test_length has no setting 'notation'; it has tasks"),
     ],
 )
 def test_mistakes_in_settings(registry, names, setting, message):

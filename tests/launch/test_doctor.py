@@ -572,7 +572,7 @@ def test_reward_parameters(monkeypatch):
     assert outcome("parameters") == ("passed", "1 set by variables, the others as by default -> ")
     monkeypatch.setenv("EXTERNAL_COUNTDOWN_NOTATION", "loose")
     status, message = outcome("parameters")
-    assert status == "failed" and "notation must be 'lenient' or 'strict', not 'loose'" in message
+    assert status == "failed" and "EXTERNAL_COUNTDOWN_NOTATION must be one of lenient, strict, got 'loose'" in message
     monkeypatch.setenv("EXTERNAL_COUNTDOWN_NOTATION", "strict")
     monkeypatch.setenv("EXTERNAL_COUNTDWN_NOTATION", "strict")
     status, message = outcome("parameters")

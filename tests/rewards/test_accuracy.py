@@ -115,7 +115,7 @@ def test_bad_parameters(name):
     for value in (1, "yes"):
         with pytest.raises(ValueError, match=f"external_accuracy: {name}"):
             AccuracyReward(**{name: value})
-    with pytest.raises(TypeError, match="external_accuracy has no parameter 'time'"):
+    with pytest.raises(TypeError, match="external_accuracy has no setting 'time'"):
         AccuracyReward(time=1)
 
 

@@ -78,13 +78,13 @@ def test_parameters_from_the_environment_reach_every_reward(case, monkeypatch):
     monkeypatch.setenv(f"{reward.name.upper()}_TASKS", "mine")
     assert type(reward)()([best.completion], **listed(best.row), task=["theirs"]) == [None]
     monkeypatch.setenv(f"{reward.name.upper()}_TASK", "mine")
-    with pytest.raises(ValueError, match=f"{reward.name.upper()}_TASK is set, and {reward.name} has no such parameter"):
+    with pytest.raises(ValueError, match=f"{reward.name} has no setting '{reward.name.upper()}_TASK'; the nearest is"):
         type(reward)()
 
 
 def test_bad_parameters_raise_when_it_is_built():
     countdown = REWARDS["external_countdown"]
-    with pytest.raises(ValueError, match="notation must be 'lenient' or 'strict', not 'loose'"):
+    with pytest.raises(ValueError, match="notation must be one of lenient, strict, got 'loose'"):
         countdown(notation="loose")
     with pytest.raises(TypeError, match="notatoin"):
         countdown(notatoin="strict")

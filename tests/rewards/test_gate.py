@@ -147,20 +147,20 @@ def test_token_ids_still_count_behind_the_gate():
 
 @pytest.mark.parametrize("name", WITH_COSINE)
 def test_bad_parameters_name_what_is_accepted(name, monkeypatch):
-    with pytest.raises(InputError, match="gate must be 'none' or 'outcome', not 'format'"):
+    with pytest.raises(InputError, match="gate must be one of none, outcome, got 'format'"):
         REWARDS[name](gate="format")
     for accuracy in (name, "external_format", "countdown", "external_luck"):
         verifiers = sorted(each for each, reward in REWARDS.items() if reward.role == "verifier")
-        accepted = f"must be one of {', '.join(verifiers)}, not"
+        accepted = f"must be one of {', '.join(verifiers)}, got"
         with pytest.raises(InputError, match=accepted):
             REWARDS[name](gate="outcome", accuracy=accuracy)
     monkeypatch.setenv(f"{name.upper()}_GATE", "outcom")
-    with pytest.raises(InputError, match=f"{name.upper()}_GATE must be 'none' or 'outcome'"):
+    with pytest.raises(InputError, match=f"{name.upper()}_GATE must be one of none, outcome, got 'outcom'"):
         REWARDS[name]()
 
 
 def test_a_penalty_without_an_end_cannot_be_gated():
-    with pytest.raises(InputError, match="max_length must be more than 0 with a gate and a negative scale, not 0"):
+    with pytest.raises(InputError, match="max_length must be more than 0 with a gate and a negative scale, got 0"):
         REWARDS["length"](gate="outcome", scale=-1.0)
     assert REWARDS["length"](gate="outcome", scale=1.0).least == 0.0
     assert REWARDS["length"](scale=-1.0)(["abc"]) == [-3.0]

@@ -284,10 +284,10 @@ def test_cosine_hands_the_accuracy_reward_its_parameters(monkeypatch):
 @pytest.mark.parametrize("name", ["external_cosine", "external_countdwon", "accuracy", ""])
 def test_cosine_refuses_an_accuracy_reward_that_is_none(name, monkeypatch):
     monkeypatch.setitem(REWARDS, "external_cosine", CosineLengthReward)
-    accepted = "external_cosine: accuracy must be one of .*external_countdown.*, not "
+    accepted = "external_cosine: accuracy must be one of .*external_countdown.*, got "
     with pytest.raises(ValueError, match=accepted) as error:
         CosineLengthReward(accuracy=name)
-    assert "external_cosine" not in str(error.value).partition("one of")[2].partition(", not")[0]
+    assert "external_cosine" not in str(error.value).partition("one of")[2].partition(", got")[0]
 
 
 # --- all of them
@@ -296,18 +296,18 @@ def test_cosine_refuses_an_accuracy_reward_that_is_none(name, monkeypatch):
 @pytest.mark.parametrize(
     "kind, parameters, message",
     [
-        (LengthReward, {"unit": "words"}, "unit must be 'characters' or 'tokens', not 'words'"),
-        (LengthReward, {"max_length": -1}, "max_length must be 0 or more, not -1"),
-        (LengthReward, {"scale": math.inf}, "scale must be a finite number, not inf"),
-        (SoftOverlongReward, {"max_length": -1}, "max_length must be 0 or more, not -1"),
-        (SoftOverlongReward, {"cache_length": -1}, "cache_length must be 0 or more, not -1"),
+        (LengthReward, {"unit": "words"}, "unit must be one of characters, tokens, got 'words'"),
+        (LengthReward, {"max_length": -1}, "max_length must be at least 0, got -1"),
+        (LengthReward, {"scale": math.inf}, "scale must be a finite number, got inf"),
+        (SoftOverlongReward, {"max_length": -1}, "max_length must be at least 0, got -1"),
+        (SoftOverlongReward, {"cache_length": -1}, "cache_length must be at least 0, got -1"),
         (SoftOverlongReward, {"max_length": 9, "cache_length": 10}, "cache_length must be at most max_length, 9"),
-        (SoftOverlongReward, {"cache_length": 1025}, "cache_length must be at most max_length, 1024, not 1025"),
-        (RepetitionPenaltyReward, {"n_grams": 0}, "n_grams must be a whole number from 1 to 100, not 0"),
-        (RepetitionPenaltyReward, {"max_penalty": 0.1}, "max_penalty must be 0 or less, not 0.1"),
-        (RepetitionPenaltyReward, {"unit": "lines"}, "unit must be 'words' or 'tokens', not 'lines'"),
-        (cosine, {"max_len": 0}, "max_len must be 1 or more, not 0"),
-        (cosine, {"unit": "words"}, "unit must be 'characters' or 'tokens', not 'words'"),
+        (SoftOverlongReward, {"cache_length": 1025}, "cache_length must be at most max_length, 1024, got 1025"),
+        (RepetitionPenaltyReward, {"n_grams": 0}, "n_grams must be at least 1 and at most 100, got 0"),
+        (RepetitionPenaltyReward, {"max_penalty": 0.1}, "max_penalty must be at most 0, got 0.1"),
+        (RepetitionPenaltyReward, {"unit": "lines"}, "unit must be one of words, tokens, got 'lines'"),
+        (cosine, {"max_len": 0}, "max_len must be at least 1, got 0"),
+        (cosine, {"unit": "words"}, "unit must be one of characters, tokens, got 'words'"),
         (cosine, {"max_len_value_wrong": 0.8}, "max_len_value_wrong must be less than what a right answer earns, 0.8"),
         (cosine, {"min_len_value_wrong": 0.9}, "min_len_value_wrong must be less than what a right answer earns, 0.8"),
     ],

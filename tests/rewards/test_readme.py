@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.gate import GATE_REASONS, GateParameters
-from swift_rlvr.rewards.parameters import BaseParameters, name_here, variable
+from swift_rlvr.rewards.parameters import BaseParameters, names_elsewhere, variable
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "plugin" / "swift_rlvr" / "rewards" / "README.md"
@@ -44,7 +44,7 @@ def parameter_rows() -> list[tuple[str, ...]]:
 
 
 def row(reward: str, each) -> tuple[str, ...]:
-    default, flag = each.default, each.metadata["flag"]
+    default, flag = each.default, each.metadata.get("flag")
     if isinstance(default, bool):
         default = str(default).lower()
     elif isinstance(default, tuple):
@@ -154,10 +154,10 @@ def test_the_table_of_names_is_that_of_the_code():
         (ours,) = [each for each in fields(REWARDS[reward].Parameters) if each.name == here]
         assert default == f"`{ours.default}`"
         for name in quoted(there):
-            assert name == here or name_here(REWARDS[reward].Parameters, name) == here
+            assert name == here or names_elsewhere(REWARDS[reward].Parameters)[name] == here
     for name, reward in REWARDS.items():
         for each in fields(reward.Parameters):
-            known = {*each.metadata["elsewhere"], each.metadata["flag"]} - {None}
+            known = {*each.metadata.get("elsewhere", ()), each.metadata.get("flag")} - {None}
             assert shown.get((name, each.name), set()) - {each.name} == known
 
 

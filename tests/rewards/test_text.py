@@ -112,7 +112,7 @@ def test_no_text_has_no_steps(text):
 
 @pytest.mark.parametrize("count", [0, -3])
 def test_steps_must_be_positive(count):
-    with pytest.raises(ValueError, match=f"external_reasoning_steps: steps must be 1 or more, not {count}"):
+    with pytest.raises(ValueError, match=f"external_reasoning_steps: steps must be at least 1, got {count}"):
         ReasoningStepsReward(steps=count)
 
 

@@ -68,7 +68,7 @@ def test_no_warning_for_penalties_for_zero_and_on_other_ranks(warnings, monkeypa
 def test_the_warning_comes_from_the_environment_and_is_off_for_a_bad_number(monkeypatch):
     monkeypatch.setenv("EXTERNAL_COUNTDOWN_WARN_AFTER", "7")
     assert CountdownReward().parameters.warn_after == 7
-    with pytest.raises(ValueError, match="external_countdown: warn_after must be 0 or more, not -1"):
+    with pytest.raises(ValueError, match="external_countdown: warn_after must be at least 0, got -1"):
         CountdownReward(warn_after=-1)
 
 

@@ -64,7 +64,7 @@ MISTAKES = {  # flags beside those of CONFIG -> part of the message
     "--lr_scheduler_type zigzag": "--lr_scheduler_type/--lr-scheduler-type: invalid choice: 'zigzag' (choose from",
     "--batch_size 8": "--batch_size: there is no such setting; the nearest is",
     "--reward_funcs countdwn": "there is no reward 'countdwn'; there are external_countdown",
-    "--set notations=strict": "no such parameter",
+    "--set notations=strict": "has no setting 'notations'; the nearest is notation",
     "--dataset countdown:gone.jsonl": "--dataset cannot read gone.jsonl",
     "--dataset countdown:empty.jsonl": "--dataset empty.jsonl: no rows",
     "--dataset nope": "--dataset nope: expected a file",

@@ -7,7 +7,8 @@ from typing import Any
 from swift_rlvr.math_answers import Reason, Verdict, grade_all, why_unreadable
 from swift_rlvr.rewards.base import Reward
 from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, rules_in_order
-from swift_rlvr.rewards.parameters import BaseParameters, parameter
+from swift_rlvr.rewards.parameters import BaseParameters
+from swift_rlvr.settings import setting
 from swift_rlvr.success import VERIFIER
 
 RULES = {  # in the order in which they are checked
@@ -46,8 +47,8 @@ class AccuracyReward(Reward):
 
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
-        neutral_gold: bool = parameter(False, "reward 0.5 where the gold cannot be read, instead of not grading it")
-        gold_is_list: bool = parameter(False, "`solution` may be a list, of which any element is a right answer")
+        neutral_gold: bool = setting(False, "reward 0.5 where the gold cannot be read, instead of not grading it")
+        gold_is_list: bool = setting(False, "`solution` may be a list, of which any element is a right answer")
 
     def __init__(self, args: object = None, **parameters: Any):
         super().__init__(args, **parameters)

@@ -6,7 +6,8 @@ from typing import Any
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS, Reward
-from swift_rlvr.rewards.parameters import name_here, values_from_texts
+from swift_rlvr.rewards.parameters import names_elsewhere
+from swift_rlvr.settings import Text, no_setting
 
 
 def full_name(name: str) -> str:
@@ -28,7 +29,7 @@ def build_rewards(names: Iterable[str], settings: Iterable[str] = ()) -> list[Re
     >>> build_rewards(["countdown"], ["notation=strict"])[0].parameters.notation
     'strict'
     """
-    texts: dict[str, dict[str, str]] = {full_name(name): {} for name in names}
+    texts: dict[str, dict[str, Text]] = {full_name(name): {} for name in names}
     known = {name: [each.name for each in fields(REWARDS[name].Parameters)] for name in texts}
     for setting in settings:
         key, equals, value = setting.partition("=")
@@ -37,23 +38,19 @@ def build_rewards(names: Iterable[str], settings: Iterable[str] = ()) -> list[Re
             raise InputError(f"--set: expected NAME=VALUE or REWARD.NAME=VALUE, got {setting!r}")
         takers = [name for name in ([full_name(reward)] if dot else texts) if key in known.get(name, ())]
         if not takers:
-            here = {name: name_here(REWARDS[name].Parameters, key) for name in texts}
-            has = "; ".join(f"{key} of {name} is {here[name]} here" for name in texts if here[name])
-            has = has or "; ".join(f"{name} has {', '.join(known[name])}" for name in texts)
-            raise InputError(f"--set {setting}: no such parameter; {has}")
+            answers = (no_setting(name, key, known[name], names_elsewhere(REWARDS[name].Parameters)) for name in texts)
+            raise InputError(f"--set {setting}: {'; '.join(answers)}")
         for name in takers:
-            texts[name][key] = value
+            texts[name][key] = Text(value)
     return [_build(REWARDS[name], overrides) for name, overrides in texts.items()]
 
 
-def _build(cls: type[Reward], overrides: Mapping[str, str]) -> Reward:
+def _build(cls: type[Reward], overrides: Mapping[str, Text]) -> Reward:
     try:
-        return cls(**values_from_texts(cls.Parameters, overrides))
+        return cls(**overrides)
     except InputError as error:
         name = (error.field or "").removeprefix(f"{cls.name}: ")
         raise InputError(error.problem, f"--set {name}" if name in overrides else error.field) from error
-    except ValueError as error:
-        raise InputError(str(error)) from error
 
 
 def missing_column(reward: Reward, row: Mapping[str, Any]) -> str | None:

@@ -11,8 +11,9 @@ from swift_rlvr.answers import find_code
 from swift_rlvr.parallel import usable_cores
 from swift_rlvr.rewards.base import Reward
 from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, Rule, rules_in_order
-from swift_rlvr.rewards.parameters import BaseParameters, parameter
+from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.sandbox import FAILURES, PASSED, WRONG, BadTests, Limits, Outcome, read_tests
+from swift_rlvr.settings import setting
 from swift_rlvr.success import VERIFIER
 
 _ALL_PASSED, _SOME_FAILED, _BAD_TESTS = "all tests passed", "some tests failed", "bad tests"
@@ -59,19 +60,15 @@ class CodeReward(Reward):
 
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
-        partial: bool = parameter(False, "give the share of tests that pass, not only 1 for all of them")
-        timeout: float = parameter(6.0, "wall-clock seconds for all tests of one completion")
-        memory_mb: int = parameter(512, "memory of the code, in MiB of address space")
-        max_workers: int = parameter(
+        partial: bool = setting(False, "give the share of tests that pass, not only 1 for all of them")
+        timeout: float = setting(6.0, "wall-clock seconds for all tests of one completion", more_than=0, at_most=3600)
+        memory_mb: int = setting(512, "memory of the code, in MiB of address space", at_least=64)
+        max_workers: int = setting(
             0,
             "completions to run at a time; 0: one for each CPU core, shared among the ranks of this machine",
+            at_least=0,
             elsewhere=("num_parallel", "parallel_code_exec_per_proc"),
         )
-
-        def __post_init__(self) -> None:
-            self.require(0 < self.timeout <= 3600, "timeout", "more than 0 and at most 3600 seconds")
-            self.require(self.memory_mb >= 64, "memory_mb", "at least 64")
-            self.require(self.max_workers >= 0, "max_workers", "0 or more")
 
     def grade(self, text: str | None, row: Row) -> Grade:
         return Grade(*self.explain_text(text, row)[:2])

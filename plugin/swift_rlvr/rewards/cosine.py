@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from swift_rlvr.rewards.base import Reward
 from swift_rlvr.rewards.gate import GATES, NOT_GRADED, GateParameters, Outcome
 from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, Rule
-from swift_rlvr.rewards.parameters import parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, UNITS, completion_length
+from swift_rlvr.settings import setting
 from swift_rlvr.success import FULL, SHAPING
 
 
@@ -46,34 +46,34 @@ class CosineLengthReward(Reward):
 
     @dataclass(frozen=True)
     class Parameters(GateParameters):
-        gate: str = parameter("none", "`outcome`: a wrong answer earns 0; `none`: by its length", choices=GATES)
-        accuracy: str = parameter("external_accuracy", "the reward that says whether an answer is right")
-        min_len_value_wrong: float = parameter(
+        gate: str = setting("none", "`outcome`: a wrong answer earns 0; `none`: by its length", choices=GATES)
+        accuracy: str = setting("external_accuracy", "the reward that says whether an answer is right")
+        min_len_value_wrong: float = setting(
             -0.5,
             "wrong answer of length 0",
             flag="cosine_min_len_value_wrong",
             elsewhere=("min_value_wrong", "cosine_min_value_wrong"),
         )
-        max_len_value_wrong: float = parameter(
+        max_len_value_wrong: float = setting(
             -0.1,
             "wrong answer past max_len",
             flag="cosine_max_len_value_wrong",
             elsewhere=("max_value_wrong", "cosine_max_value_wrong"),
         )
-        min_len_value_correct: float = parameter(
+        min_len_value_correct: float = setting(
             1.0,
             "right answer of length 0",
             flag="cosine_min_len_value_correct",
             elsewhere=("max_value_correct", "cosine_max_value_correct"),
         )
-        max_len_value_correct: float = parameter(
+        max_len_value_correct: float = setting(
             0.8,
             "right answer past max_len",
             flag="cosine_max_len_value_correct",
             elsewhere=("min_value_correct", "cosine_min_value_correct"),
         )
-        max_len: int = parameter(1000, "the length from which on the value stays", flag="cosine_max_len", at_least=1)
-        unit: str = parameter("tokens", "`tokens` or `characters`; characters if a row has no token ids", choices=UNITS)
+        max_len: int = setting(1000, "the length from which on the value stays", flag="cosine_max_len", at_least=1)
+        unit: str = setting("tokens", "`tokens` or `characters`; characters if a row has no token ids", choices=UNITS)
 
         def __post_init__(self) -> None:
             super().__post_init__()

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from swift_rlvr.countdown import Reason, Verdict, grade_all, read_gold, verify
 from swift_rlvr.countdown.arithmetic import parse
 from swift_rlvr.countdown.notation import to_plain
-from swift_rlvr.countdown.verifier import MAX_CHARS, check_notation
+from swift_rlvr.countdown.verifier import MAX_CHARS
 from swift_rlvr.rewards.base import Reward
 from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, rules_in_order
-from swift_rlvr.rewards.parameters import BaseParameters, parameter
+from swift_rlvr.rewards.parameters import BaseParameters
+from swift_rlvr.settings import setting
 from swift_rlvr.success import VERIFIER
 
 RULES = {  # in the order in which `verify` checks them
@@ -56,10 +57,11 @@ class CountdownReward(Reward):
 
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
-        notation: str = parameter("lenient", "`strict` reads plain ASCII, `lenient` typographic and LaTeX forms too")
-
-        def __post_init__(self) -> None:
-            check_notation(self.notation)
+        notation: str = setting(
+            "lenient",
+            "`strict` reads plain ASCII, `lenient` typographic and LaTeX forms too",
+            choices=("lenient", "strict"),
+        )
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         verdicts = grade_all(texts, columns["nums"], columns["target"], notation=self.parameters.notation)

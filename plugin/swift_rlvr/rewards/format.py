@@ -11,7 +11,7 @@ from typing import ClassVar
 from swift_rlvr.answers import completion_text, without_end_tokens
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
 from swift_rlvr.rewards.grade import Example, Explanation, Row, rules_in_order
-from swift_rlvr.rewards.parameters import parameter
+from swift_rlvr.settings import setting
 from swift_rlvr.success import FORMAT
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
@@ -115,7 +115,7 @@ class FormatReward(ShapingReward):
 
     @dataclass(frozen=True)
     class Parameters(GateParameters):
-        think_opened: bool = parameter(False, "the prompt ends with <think>, which the completion does not show")
+        think_opened: bool = setting(False, "the prompt ends with <think>, which the completion does not show")
 
     def shape(self, text: str | None, row: Row) -> Explanation:
         opened = self.parameters.think_opened or opens_think(row.get("prompts"))

@@ -11,8 +11,9 @@ from typing import Any
 
 from swift_rlvr.rewards.base import REWARDS, Reward
 from swift_rlvr.rewards.grade import Columns, Explanation, Grade, Row, Rule
-from swift_rlvr.rewards.parameters import BaseParameters, parameter
+from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.rewards.sharing import shared_batch, shared_grades
+from swift_rlvr.settings import setting
 from swift_rlvr.success import FULL, SHAPING, VERIFIER
 
 GATES = ("none", "outcome")
@@ -24,12 +25,13 @@ GATE_REASONS = (NOT_RIGHT, NOT_GRADED)  # those of a gated reward, beside its ow
 class GateParameters(BaseParameters):
     """The parameters of every shaping reward."""
 
-    gate: str = parameter("none", "`outcome`: only right answers earn it, wrong ones 0; `none`: all do", choices=GATES)
-    accuracy: str = parameter(
+    gate: str = setting("none", "`outcome`: only right answers earn it, wrong ones 0; `none`: all do", choices=GATES)
+    accuracy: str = setting(
         "external_accuracy", "with a gate: the reward that says whether an answer is right; `tasks` are then its own"
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         names = sorted(name for name, reward in REWARDS.items() if reward.role == VERIFIER)
         self.require(self.accuracy in names, "accuracy", f"one of {', '.join(names)}")
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from swift_rlvr.reasoning_gym.grading import Limits, Reason, Verdict, grade_all
 from swift_rlvr.rewards.base import Reward
 from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, rules_in_order
-from swift_rlvr.rewards.parameters import BaseParameters, parameter
+from swift_rlvr.rewards.parameters import BaseParameters
+from swift_rlvr.settings import setting
 from swift_rlvr.success import VERIFIER
 
 RULES = {  # in the order in which they are checked
@@ -58,17 +59,16 @@ class ReasoningGymReward(Reward):
 
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
-        partial: bool = parameter(False, "give the scorer's partial credit, not only 1 for a right answer")
-        timeout: float = parameter(2.0, "seconds of CPU time for one answer")
-        memory_mb: int = parameter(1024, "memory for one answer, in MiB, beside that of reasoning-gym itself")
-        max_workers: int = parameter(
-            0, "answers to score at a time; 0: one for each CPU core, shared among the ranks of this machine"
+        partial: bool = setting(False, "give the scorer's partial credit, not only 1 for a right answer")
+        timeout: float = setting(2.0, "seconds of CPU time for one answer", more_than=0, at_most=3600)
+        memory_mb: int = setting(
+            1024, "memory for one answer, in MiB, beside that of reasoning-gym itself", at_least=64
         )
-
-        def __post_init__(self) -> None:
-            self.require(0 < self.timeout <= 3600, "timeout", "more than 0 and at most 3600 seconds")
-            self.require(self.memory_mb >= 64, "memory_mb", "at least 64")
-            self.require(self.max_workers >= 0, "max_workers", "0 or more")
+        max_workers: int = setting(
+            0,
+            "answers to score at a time; 0: one for each CPU core, shared among the ranks of this machine",
+            at_least=0,
+        )
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         return [

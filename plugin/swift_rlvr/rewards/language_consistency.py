@@ -20,7 +20,7 @@ import regex
 from swift_rlvr.answers import reasoning
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
 from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
-from swift_rlvr.rewards.parameters import parameter
+from swift_rlvr.settings import setting
 
 LANGUAGES = {
     **dict.fromkeys(("en", "de", "fr", "es", "it", "pt", "nl", "pl", "cs", "sv", "tr", "vi", "id"), "Latin"),
@@ -116,11 +116,11 @@ class LanguageConsistencyReward(ShapingReward):
 
     @dataclass(frozen=True)
     class Parameters(GateParameters):
-        language: str = parameter("en", "the language to reason in, by its code")
+        language: str = setting("en", "the language to reason in, by its code")
 
         def __post_init__(self) -> None:
             super().__post_init__()
-            self.require(script_of(self.language) is not None, "language", "one of " + ", ".join(LANGUAGES))
+            self.require(script_of(self.language) is not None, "language", f"one of {', '.join(LANGUAGES)}")
 
     def shape(self, text: str | None, row: Row) -> Explanation:
         language = self.parameters.language if row.get("language") is None else row["language"]

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
 from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
-from swift_rlvr.rewards.parameters import parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, UNITS, completion_length
+from swift_rlvr.settings import setting
 
 
 class LengthReward(ShapingReward):
@@ -25,11 +25,11 @@ class LengthReward(ShapingReward):
 
     @dataclass(frozen=True)
     class Parameters(GateParameters):
-        unit: str = parameter(
+        unit: str = setting(
             "characters", "`characters` or `tokens`; characters if a row has no token ids", choices=UNITS
         )
-        scale: float = parameter(1.0, "what the length is multiplied by")
-        max_length: int = parameter(0, "longer completions count as this long; 0: no limit", at_least=0)
+        scale: float = setting(1.0, "what the length is multiplied by")
+        max_length: int = setting(0, "longer completions count as this long; 0: no limit", at_least=0)
 
         def __post_init__(self) -> None:
             super().__post_init__()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from swift_rlvr.answers import reasoning
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
 from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
-from swift_rlvr.rewards.parameters import parameter
+from swift_rlvr.settings import setting
 
 _MARKER = re.compile(
     r"""
@@ -65,7 +65,7 @@ class ReasoningStepsReward(ShapingReward):
 
     @dataclass(frozen=True)
     class Parameters(GateParameters):
-        steps: int = parameter(3, "the number of steps that earns the whole reward", at_least=1)
+        steps: int = setting(3, "the number of steps that earns the whole reward", at_least=1)
 
     def shape(self, text: str | None, row: Row) -> Explanation:
         if text is None or not text.strip():

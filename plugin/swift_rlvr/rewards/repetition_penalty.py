@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
 from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
-from swift_rlvr.rewards.parameters import parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, token_ids
+from swift_rlvr.settings import setting
 
 # Scripts written without spaces, of which each character is a unit: Thai and Lao, Myanmar, Khmer; CJK punctuation, Kana
 # and Bopomofo; Han; full-width forms and half-width Kana; Han beyond the 16-bit plane.
@@ -58,18 +58,18 @@ class RepetitionPenaltyReward(ShapingReward):
 
     @dataclass(frozen=True)
     class Parameters(GateParameters):
-        n_grams: int = parameter(
-            3, "n, the number of words or tokens compared at once", flag="repetition_n_grams", elsewhere=("ngram_size",)
+        n_grams: int = setting(
+            3,
+            "n, the number of words or tokens compared at once",
+            at_least=1,
+            at_most=100,
+            flag="repetition_n_grams",
+            elsewhere=("ngram_size",),
         )
-        max_penalty: float = parameter(-0.1, "the reward of endless repetition", flag="repetition_max_penalty")
-        unit: str = parameter(
+        max_penalty: float = setting(-0.1, "the reward of endless repetition", at_most=0, flag="repetition_max_penalty")
+        unit: str = setting(
             "words", "`words` or `tokens`; words if a row has no token ids", choices=("words", "tokens")
         )
-
-        def __post_init__(self) -> None:
-            super().__post_init__()
-            self.require(1 <= self.n_grams <= 100, "n_grams", "a whole number from 1 to 100")
-            self.require(self.max_penalty <= 0, "max_penalty", "0 or less")
 
     @property
     def least(self) -> float:

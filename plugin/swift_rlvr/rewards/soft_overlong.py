@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
 from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
-from swift_rlvr.rewards.parameters import parameter
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length
+from swift_rlvr.settings import setting
 
 DEFAULT_MAX_LENGTH = 1024  # without a trainer's limit; that of the Countdown experiment
 
@@ -32,14 +32,14 @@ class SoftOverlongReward(ShapingReward):
 
     @dataclass(frozen=True)
     class Parameters(GateParameters):
-        max_length: int = parameter(
+        max_length: int = setting(
             0,
             f"from here on -1; 0: the training's max_completion_length, without a training {DEFAULT_MAX_LENGTH}",
             flag="soft_max_length",
             at_least=0,
             elsewhere=("max_completion_len",),
         )
-        cache_length: int = parameter(
+        cache_length: int = setting(
             0,
             "how far before max_length it starts to fall; 0: a fifth of it",
             flag="soft_cache_length",

@@ -6,7 +6,7 @@ from swift_rlvr.answers import without_end_tokens
 from swift_rlvr.rewards.format import TAGS, opens_think, with_opening
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
 from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
-from swift_rlvr.rewards.parameters import parameter
+from swift_rlvr.settings import setting
 
 WITH_LINE_BREAKS = ("<think>\n", "\n</think>\n", "\n<answer>\n", "\n</answer>")  # in the order of TAGS
 ONCE, REPEATED, MISSING, INSIDE = "once", "more than once", "missing", "not on a line of its own"
@@ -36,8 +36,8 @@ class TagCountReward(ShapingReward):
 
     @dataclass(frozen=True)
     class Parameters(GateParameters):
-        own_line: bool = parameter(True, "a tag counts only with the line breaks that the GSM8K recipe asks for")
-        think_opened: bool = parameter(False, "the prompt ends with <think>, which the completion does not show")
+        own_line: bool = setting(True, "a tag counts only with the line breaks that the GSM8K recipe asks for")
+        think_opened: bool = setting(False, "the prompt ends with <think>, which the completion does not show")
 
     def shape(self, text: str | None, row: Row) -> Explanation:
         marks = WITH_LINE_BREAKS if self.parameters.own_line else TAGS

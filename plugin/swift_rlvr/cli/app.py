@@ -25,6 +25,7 @@ from swift_rlvr.cli import (
     probe,
     reasoning_gym,
     report,
+    reward_tables,
     rewards,
     train,
 )
@@ -85,6 +86,7 @@ for group, name, command in (
     (dataset_app, "show", dataset.show),
     (dataset_app, "prepare", dataset.prepare),
     (app, "solve", countdown.solve),
+    (app, "rewards", reward_tables.rewards),
     (app, "explain", rewards.explain),
     (app, "score", rewards.score),
     (app, "probe", probe.probe),

@@ -1,4 +1,4 @@
-"""All rewards. README.md beside this file describes each one: what it computes, its source and its parameters.
+"""All rewards. README.md says what each computes and its source, `swift-rlvr rewards` the rest.
 
 A reward that builds on another one is registered after it.
 """

@@ -9,7 +9,7 @@ from swift_rlvr.rewards.gate import GATES, NOT_GRADED, GateParameters, Outcome
 from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, Rule
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, UNITS, completion_length
 from swift_rlvr.settings import setting
-from swift_rlvr.success import FULL, SHAPING
+from swift_rlvr.success import SHAPING
 
 
 class CosineLengthReward(Reward):
@@ -21,10 +21,10 @@ class CosineLengthReward(Reward):
 
     with one pair of values for right answers and one for wrong ones, see "Demystifying Long Chain-of-Thought Reasoning
     in LLMs" (arXiv 2502.03373), open-r1 and the R1-Zero recipe, whose values are the defaults. The values are named by
-    length, as in ms-swift. The R1-Zero recipe and open-r1 name them by size: README.md says which is which. Beyond
-    max_len the value is constant, where the cosine would rise again.
+    length, as in ms-swift; in the R1-Zero recipe and open-r1 by size. Beyond max_len the value is constant, where the
+    cosine would rise again.
 
-    Another reward, `accuracy`, decides whether an answer is right: its reward is 1.0 or more; None stays None. It reads
+    Another reward, `accuracy`, decides whether an answer is right: it pays its full reward; None stays None. It reads
     its own parameters from the environment, and its columns are needed. Where both run in one training, each batch is
     judged once. With ``gate="outcome"`` every wrong answer earns 0.0, whatever its length. The length is in tokens, as
     in the paper, or in characters, as in the R1-Zero recipe.
@@ -112,10 +112,10 @@ class CosineLengthReward(Reward):
 
     def _judge(self, accuracy: float | None, text: str | None, row: Row) -> tuple[Grade, list[Rule]]:
         values = self.parameters
-        if accuracy is None:
+        right = self.outcome.is_right(accuracy)
+        if right is None:
             rule = Rule("the row can be graded", False, f"{values.accuracy} cannot grade it")
             return Grade(None, NOT_GRADED), [rule]
-        right = accuracy >= FULL
         if values.gated and not right:
             return Grade(0.0, "wrong"), [Rule("the answer is right", False, f"{values.accuracy} says so")]
         start, end = values.min_len_value_wrong, values.max_len_value_wrong

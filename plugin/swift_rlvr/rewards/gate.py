@@ -14,7 +14,7 @@ from swift_rlvr.rewards.grade import Columns, Explanation, Grade, Row, Rule
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.rewards.sharing import shared_batch, shared_grades
 from swift_rlvr.settings import setting
-from swift_rlvr.success import FULL, SHAPING, VERIFIER
+from swift_rlvr.success import SHAPING, VERIFIER
 
 GATES = ("none", "outcome")
 NOT_RIGHT, NOT_GRADED = "not right", "not graded"
@@ -41,7 +41,7 @@ class GateParameters(BaseParameters):
 
 
 class Outcome:
-    """Another reward, which says whether an answer is right: where it gives 1.0 or more.
+    """A verifier that another reward asks whether an answer is right.
 
     It reads its own parameters from the environment. Where it runs in the training as well, or is asked by several
     rewards, it judges each batch once.
@@ -51,10 +51,16 @@ class Outcome:
         self.reward = REWARDS[name](args=args)
         self.shared = shared_batch(type(self.reward), self.reward.parameters)  # for as long as this object is there
 
+    def is_right(self, outcome: float | None) -> bool | None:
+        """Whether the verifier's reward for an answer is its full one; None where it is None."""
+        return None if outcome is None else outcome >= self.reward.full_reward
+
     def rewards(self, texts: Sequence[str | None], columns: Columns) -> list[float | None]:
+        """The verifier's reward for each completion, None where it cannot grade the row."""
         return [grade.reward for grade in shared_grades(self.reward, texts, self._own(columns))]
 
     def explain(self, text: str | None, row: Row) -> Explanation:
+        """The verifier's rules for one completion."""
         return self.reward.explain_text(text, self._own(row))
 
     def _own(self, columns: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,24 +119,24 @@ class ShapingReward(Reward):
         shaped = [Grade(*self.shape(text, row)[:2]) for text, row in zip(texts, rows or [{}] * len(texts), strict=True)]
         if self.outcome is None:
             return shaped
-        outcomes = self.outcome.rewards(texts, columns)
-        return [self._through_gate(each, outcome) for each, outcome in zip(shaped, outcomes, strict=True)]
+        right = map(self.outcome.is_right, self.outcome.rewards(texts, columns))
+        return [self._through_gate(*each) for each in zip(shaped, right, strict=True)]
 
     def explain_text(self, text: str | None, row: Row) -> Explanation:
         shaped = self.shape(text, row)
         if self.outcome is None:
             return shaped
         outcome = self.outcome.explain(text, row).reward
-        grade = self._through_gate(Grade(*shaped[:2]), outcome)
-        right = None if outcome is None else outcome >= FULL
+        right = self.outcome.is_right(outcome)
+        grade = self._through_gate(Grade(*shaped[:2]), right)
         rules = [Rule("the answer is right", right, f"{self.parameters.accuracy} says so")]
         if grade.reason == shaped.reason and self.least:
             rules.append(Rule("reward", None, f"{grade.reward:g} above the least, {self.least:g}"))
         return Explanation(*grade, shaped.extracted, [*shaped.rules, *rules])
 
-    def _through_gate(self, shaped: Grade, outcome: float | None) -> Grade:
+    def _through_gate(self, shaped: Grade, right: bool | None) -> Grade:
         if shaped.reward is None:
             return shaped
-        if outcome is None:
+        if right is None:
             return Grade(None, NOT_GRADED)
-        return Grade(shaped.reward - self.least, shaped.reason) if outcome >= FULL else Grade(0.0, NOT_RIGHT)
+        return Grade(shaped.reward - self.least, shaped.reason) if right else Grade(0.0, NOT_RIGHT)

@@ -1,0 +1,84 @@
+"""The command `swift-rlvr rewards`: which rewards there are, and what there is to know of one."""
+
+import inspect
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Annotated, Any, get_origin, get_type_hints
+
+import typer
+from rich.console import Console
+
+from swift_rlvr.cli.render import table
+from swift_rlvr.errors import InputError
+from swift_rlvr.rewards import REWARDS, Reward
+from swift_rlvr.rewards.parameters import variable
+
+
+def rewards(
+    name: Annotated[str | None, typer.Argument(help="A reward, with or without external_.", show_default="all")] = None,
+) -> None:
+    """List the rewards, or show what one pays for, its columns, reasons, examples and parameters.
+
+    swift-rlvr rewards cosine
+    """
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    if name is None:
+        show_all(console)
+    elif name in REWARDS:
+        show_one(console, REWARDS[name]())
+    else:
+        raise InputError(f"must be one of {', '.join(REWARDS)}, got {name!r}", field="name")
+
+
+def show_all(console: Console) -> None:
+    """Print a table of all rewards, with those of other packages."""
+    shown = table("reward", "role", "pays for", "columns")
+    shown.columns[0].no_wrap = True
+    for name, cls in REWARDS.items():
+        shown.add_row(name, cls.role, summary(cls), columns_text(cls()))
+    console.print(shown, soft_wrap=False)
+    console.print("\nA column in parentheses is used where it is present. All about one: swift-rlvr rewards NAME")
+
+
+def show_one(console: Console, reward: Reward) -> None:
+    """Print what a reward says of itself, what its examples earn, and its parameters."""
+    cls = type(reward)
+    console.print(f"{cls.name}, {cls.role}, logged as {cls.__name__}", style="bold")
+    console.print(f"\n{inspect.getdoc(cls)}\n")
+    console.print(f"Tasks: {', '.join(reward.own_tasks) or 'all'}")
+    console.print(f"Columns: {columns_text(reward) or 'none'}")
+    console.print(f"Reasons: {', '.join(reward.reasons)}")
+    for example in cls.examples:
+        console.print(f"Example: {example.completion!r} with {json.dumps(dict(example.row))} earns {example.reward}")
+    hints = get_type_hints(cls.Parameters)
+    for each in fields(cls.Parameters):
+        default = ",".join(each.default) if isinstance(each.default, tuple) else str(each.default)
+        console.print(f"\n{each.name}: {accepted(hints[each.name], each.metadata)}; default {default or 'none'}")
+        flag, elsewhere = each.metadata.get("flag"), each.metadata.get("elsewhere")
+        console.print(f"    {each.metadata['help']}\n    {variable(cls.name, each.name)}", end="")
+        console.print(f", in ms-swift --{flag}" if flag else "", end="")
+        console.print(f"; elsewhere called {', '.join(elsewhere)}" if elsewhere else "")
+
+
+def summary(cls: type[Reward]) -> str:
+    """The first paragraph of a reward's docstring, in one line."""
+    return " ".join((inspect.getdoc(cls) or "").partition("\n\n")[0].split())
+
+
+def columns_text(reward: Reward) -> str:
+    """The columns that a reward needs, and in parentheses those that it can use."""
+    return ", ".join([*reward.columns, *(f"({name})" for name in reward.optional_columns)])
+
+
+def accepted(hint: Any, metadata: Mapping[str, Any]) -> str:
+    """What a parameter may be: its choices, or its type with its bounds.
+
+    >>> accepted(int, {"at_least": 1}), accepted(str, {"choices": ("words", "tokens")})
+    ('int, at least 1', 'words or tokens')
+    """
+    if metadata.get("choices"):
+        return " or ".join(metadata["choices"])
+    cls = "names, with commas" if get_origin(hint) is tuple else hint.__name__
+    bounds = {name: metadata.get(name) for name in ("at_least", "more_than", "at_most", "less_than")}
+    return ", ".join([cls, *(f"{name.replace('_', ' ')} {n}" for name, n in bounds.items() if n is not None)])

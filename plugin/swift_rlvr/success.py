@@ -142,6 +142,10 @@ class Judges:
         """Whether one of them judges the form, so that there is a strict success."""
         return bool(self._formats)
 
+    def logged_as(self, key: str) -> str:
+        """The name that a reward has in the log; the key itself where that is unknown."""
+        return self.judges[key].logged if key in self.judges else key
+
     def deciding(self, rewards: Mapping[str, float | None], verifier: str | None = None) -> list[str]:
         """The keys of the verifiers that decide about a completion with these rewards.
 

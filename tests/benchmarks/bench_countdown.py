@@ -2,7 +2,7 @@
 
 Speed: 2,000 completions of 200 to 1,500 characters, once with single-line answers and once with half of the answers on
 lines of their own; for each, 250 tasks with a group of 8 completions and 2,000 tasks with 1. The reward is called as
-ms-swift calls it, with a `ReasonLog`, so that every reward is computed with its reason. Beside it runs ms-swift's
+ms-swift calls it, with a `GradeLog`, so that every reward is computed with its reason. Beside it runs ms-swift's
 CountdownORM. Both are timed in processor time, one after the other in each round; the ratio is the median of the
 rounds' ratios, so that other work on the machine disturbs it less. Only the shapes of expressions are kept from call to
 call: "warm" is the state of a training run, in which nearly all shapes have been seen; "cold" empties that cache before
@@ -24,7 +24,7 @@ from fractions import Fraction
 
 from swift_rlvr.countdown import arithmetic
 from swift_rlvr.rewards.countdown import CountdownReward
-from swift_rlvr.runs.reasons import ReasonLog
+from swift_rlvr.runs.grades import GradeLog
 
 # Times the speed of CountdownORM, warm, at least. On a busy machine both ratios come out about a tenth lower.
 FIGURES = {"single-line": 2.0, "half multi-line": 1.0}
@@ -137,7 +137,7 @@ def compare(multi_line_share: float, group: int, rounds: int) -> dict:
         times["countdown_orm"].append(seconds(countdown_orm, corpus))
         arithmetic._parse_shape.cache_clear()
         for state in ("cold", "warm"):
-            reward.log = ReasonLog()
+            reward.log = GradeLog()
             times[state].append(seconds(reward, corpus))
 
     def ratio(state: str) -> float:

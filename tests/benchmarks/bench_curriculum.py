@@ -23,7 +23,7 @@ from pathlib import Path
 
 from swift_rlvr.evaluation.paired import in_words, paired
 from swift_rlvr.jsonl import read_jsonl
-from swift_rlvr.runs.statistics import bootstrap, by_task
+from swift_rlvr.runs.statistics import bootstrap, by_row
 from swift_rlvr.tiny_model import WEIGHTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,7 +57,7 @@ def evaluated(model: Path, folder: Path, rows: int) -> Records:
 
 def success(records: Records) -> list[float]:
     """The share of right completions of each task."""
-    return [sum(right) / len(right) for right in by_task(records).values()]
+    return [sum(right) / len(right) for right in by_row(records).values()]
 
 
 def of_training(run: Path) -> dict[str, float]:

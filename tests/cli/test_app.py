@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from commands import WIDE, ran, refused
+from helpers import graded
 from swift_rlvr.cli import app, main
 from swift_rlvr.countdown.generator import make_task
 from swift_rlvr.countdown.settings import TUTORIAL
@@ -97,10 +98,9 @@ def test_solve(arguments, code, output):
 
 
 def test_compare(tmp_path):
-    record = {"index": 0, "reward": 1.0, "format": True, "reason": "correct", "tokens": 7, "finish": "stop"}
     for name, reward in (("before", 0.0), ("after", 1.0)):
         (tmp_path / name).mkdir()
-        summary = {"settings": {"model": name, "seed": int(reward)}, **summarize([record | {"reward": reward}])}
+        summary = {"settings": {"model": name, "seed": int(reward)}, **summarize([graded(0, reward == 1.0)])}
         (tmp_path / name / "summary.json").write_text(json.dumps(summary))
     out = tmp_path / "comparison.json"
     shown = ran("compare", tmp_path / "before", tmp_path / "after" / "summary.json", "--out", out)

@@ -97,8 +97,8 @@ def test_a_model_is_evaluated_on_it(project, installed, tmp_path):
     data = ("--dataset", f"vowel_sort:{project}/sample.jsonl#2", "--max_completion_length", "4")
     python(*CLI, "evaluate", str(WEIGHTS), *data, "--out", str(tmp_path), path=installed)
     records = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
-    assert [record["letters"] for record in records] == ["banana", "orchid"]
-    assert {record["reward"] for record in records} == {0.0}
+    assert [record["row"]["letters"] for record in records] == ["banana", "orchid"]
+    assert {record["success"] for record in records} == {False}
 
 
 CLASH = """

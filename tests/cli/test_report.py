@@ -22,7 +22,7 @@ def test_a_page_of_two_runs(runs):
     out = runs / "new" / "report"
     shown = " ".join(ran("report", runs / "stable", runs / "unstable", "--out", out, "--limit", 2, columns=400).split())
     assert "note: stable: 2 of 4 completions are on this page" in shown
-    assert "note: unstable: completions.jsonl is not there" in shown
+    assert "note: unstable: neither records.jsonl nor completions.jsonl has completions" in shown
     assert f"written: {out}/curves.png" in shown and f"written: {out}/report.html" in shown
     assert sorted(path.name for path in out.iterdir()) == ["curves.png", "report.html"]
     document = Document((out / "report.html").read_text())

@@ -166,7 +166,7 @@ def test_gsm8k_with_the_recipes_rewards(tmp_path):
     ran("train", *words, "--beta", 0, "--max_steps", 1, "--num_iterations", 2, "--loss_type", "dapo")
     (step,) = read_steps(out)
     assert {f"rewards/{name}Reward/mean" for name in ("FormatStrict", "TagCount", "Accuracy")} <= step.keys()
-    assert all(line["reasons"]["AccuracyReward"] for _, line in read_jsonl(out / "reasons.jsonl"))
+    assert all(line["reasons"]["external_accuracy"] for _, line in read_jsonl(out / "records.jsonl"))
 
 
 @pytest.mark.parametrize(

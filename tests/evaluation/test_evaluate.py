@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 from commands import ran
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from paths import DATASETS
 from rich.console import Console
-from swift_rlvr.data.grading import Completion, grade_samples, has_format
+from swift_rlvr.data.grading import Completion, grade_samples
 from swift_rlvr.data.prompts import system_prompt
 from swift_rlvr.data.sources import Source, parse_source
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.evaluate import evaluate, read_rows
 from swift_rlvr.evaluation.sampling import SamplingSettings, sample
 from swift_rlvr.jsonl import read_jsonl
+from swift_rlvr.runs.grades import reason_of
+from swift_rlvr.runs.records import read_records
 from swift_rlvr.tasks import TASKS
 
 pytestmark = pytest.mark.slow  # as a whole
@@ -95,8 +95,8 @@ def test_evaluation_writes_records_and_summary(model, tmp_path):
     data.write_text('{"nums": [1, 2], "target": 3}\n\n{"nums": "[4, 4, 9]", "target": 25.0}\n')
     sampling = SamplingSettings(model, num_generations=2, max_completion_length=8)
     summary = evaluate(sampling, str(data), tmp_path / "out", QUIET, system="think")
-    records = [row for _, row in read_jsonl(tmp_path / "out" / "records.jsonl")]
-    assert [(r["index"], r["sample"], r["nums"], r["target"]) for r in records] == [
+    records = list(read_records(tmp_path / "out" / "records.jsonl"))
+    assert [(r.index, r.sample, r.row["nums"], r.row["target"]) for r in records] == [
         (0, 0, [1, 2], 3),
         (0, 1, [1, 2], 3),
         (1, 0, [4, 4, 9], 25),
@@ -121,23 +121,10 @@ def test_grade_samples():
     rows = [{"nums": [1, 2], "target": 3}]
     right = Completion("<think>1 + 2 = 3</think> <answer>1 + 2</answer>", 9, "stop")
     cut = Completion("<think>1 + 1", 4, "length")
-    first, second = grade_samples(TASK, rows, [[right, cut]])
-    assert (first["reward"], first["reason"], first["format"], first["tokens"]) == (1.0, "correct", True, 9)
-    assert (second["reward"], second["reason"], second["format"], second["finish"]) == (
-        0.0,
-        "no answer",
-        False,
-        "length",
-    )
-
-
-pieces = st.sampled_from(["<think>", "</think>", "<answer>", "</answer>", " ", "\n", "x", "<think></think>"])
-
-
-@given(st.lists(pieces, max_size=9).map("".join))
-@settings(deadline=None)
-def test_format_is_ms_swifts(text):
-    assert has_format(text) == bool(FORMAT.match(text))
+    first, second = grade_samples(TASK, rows, [conversation("?")], [[right, cut]])
+    assert (first.judgement, first.reasons["external_countdown"], first.tokens) == ((True, True, True), "correct", 9)
+    assert (second.judgement, second.reasons["external_countdown"]) == ((False, False, False), "no answer")
+    assert second.finish == "length" and second.messages == conversation("?")
 
 
 def test_system_prompt_is_the_one_of_the_training(tmp_path):
@@ -210,9 +197,9 @@ def test_every_task_is_read_and_the_line_of_a_bad_row_is_named():
 def test_a_tiny_evaluation_of_gsm8k_end_to_end(model, tmp_path):
     data = ["--dataset", f"gsm8k:{DATASETS / 'gsm8k' / 'train.jsonl'}#2"]
     ran("evaluate", model, *data, "--max_completion_length", 8, "--engine", "transformers", "--out", tmp_path)
-    records = [row for _, row in read_jsonl(tmp_path / "records.jsonl")]
-    assert [record["solution"] for record in records] == ["101", "140"]
-    assert all(record["reward"] == 0.0 and record["reason"] for record in records)
+    records = list(read_records(tmp_path / "records.jsonl"))
+    assert [record.row["solution"] for record in records] == ["101", "140"]
+    assert all(record.success is False and reason_of(record) for record in records)
 
 
 @pytest.fixture

@@ -3,18 +3,23 @@
 import itertools
 import json
 import random
+from dataclasses import replace
 
 import pytest
 from commands import ran
+from helpers import graded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from swift_rlvr.evaluation.paired import in_words, paired
 from swift_rlvr.evaluation.summary import summarize
-from swift_rlvr.jsonl import write_json, write_jsonl
+from swift_rlvr.jsonl import write_json
+from swift_rlvr.runs.records import write_records
 
 
 def records(rewards, **columns):
-    return [{"index": index, "reward": reward, **columns} for index, reward in enumerate(rewards)]
+    return [
+        graded(index, None if reward is None else reward == 1.0, row=columns) for index, reward in enumerate(rewards)
+    ]
 
 
 def test_mcnemar_is_exact():
@@ -39,8 +44,8 @@ def test_p_counts_the_sign_patterns_that_are_at_least_as_extreme(signs):
 
 def test_several_samples_a_task():
     choice = random.Random(0)
-    before = [{"index": i, "sample": n, "reward": float(choice.random() < 0.3)} for i in range(60) for n in range(4)]
-    after = [{"index": i, "sample": n, "reward": float(choice.random() < 0.6)} for i in range(60) for n in range(4)]
+    before = [graded(i, choice.random() < 0.3, sample=n) for i in range(60) for n in range(4)]
+    after = [graded(i, choice.random() < 0.6, sample=n) for i in range(60) for n in range(4)]
     result = paired(before, after)
     low, high = result["interval"]
     assert result["p"] < 0.001 and 0 < low < result["difference"] < high < 0.6
@@ -66,34 +71,28 @@ def test_what_cannot_be_graded_on_one_side_is_left_out():
 
 def test_compare_says_whether_it_is_a_difference(tmp_path):
     for name, rewards in (("before", [0.0] * 30), ("after", [1.0] * 20 + [0.0] * 10)):
-        rows = [
-            row | {"format": True, "reason": "x", "tokens": 5, "finish": "stop", "nums": [1]}
-            for row in records(rewards)
-        ]
-        write_jsonl(tmp_path / name / "records.jsonl", rows)
+        rows = records(rewards, nums=[1])
+        write_records(tmp_path / name / "records.jsonl", rows)
         write_json(tmp_path / name / "summary.json", summarize(rows))
     out = tmp_path / "comparison.json"
     shown = ran("compare", tmp_path / "before", tmp_path / "after", "--out", out, columns=400)
     assert "Success differs by +0.667" in shown and "20 better, 0 worse, p < 0.001. That is a difference." in shown
     assert json.loads(out.read_text())["paired"]["tasks"] == 30
-    other = [row | {"nums": [2]} for row in rows]
-    write_jsonl(tmp_path / "after" / "records.jsonl", other)
+    other = records([1.0] * 30, nums=[2])
+    write_records(tmp_path / "after" / "records.jsonl", other)
     assert "not of the same tasks" in ran("compare", tmp_path / "before", tmp_path / "after")
     (tmp_path / "after" / "records.jsonl").unlink()
     assert "differs by" not in ran("compare", tmp_path / "before", tmp_path / "after" / "summary.json")
 
 
 def test_strict_success_demands_the_format():
-    rows = [
-        {"index": i, "reward": 1.0, "format": i < 3, "reason": "correct", "tokens": 1, "finish": "stop"}
-        for i in range(4)
-    ]
+    rows = [graded(i, format=i < 3) for i in range(4)]
     assert (summarize(rows)["success"], summarize(rows)["strict"]) == (1.0, 0.75)
 
 
 def test_seeds_and_greedy_are_of_the_same_tasks():
-    seeds = [row | {"seed": seed, "sample": seed} for seed in (0, 1) for row in records([0.0, 1.0, 0.0], target=3)]
-    greedy = [row | {"sample": 0} for row in records([1.0, 1.0, 1.0], target=3)]
-    assert paired(seeds, greedy)["better"] == 2
-    others = [row | {"seed": row["seed"] + 7} for row in seeds]
+    of_one = records([0.0, 1.0, 0.0], target=3)
+    seeds = [replace(each, seed=seed, sample=seed) for seed in (0, 1) for each in of_one]
+    assert paired(seeds, records([1.0, 1.0, 1.0], target=3))["better"] == 2
+    others = [replace(each, seed=each.seed + 7) for each in seeds]
     assert paired(seeds, others)["difference"] == 0.0

@@ -4,15 +4,15 @@ import random
 from itertools import combinations
 
 import pytest
+from helpers import graded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from swift_rlvr.evaluation.summary import check_ks, compare, comparison_table, summarize
 from swift_rlvr.runs.statistics import bootstrap, mean_interval, no_spread, pass_at_k, wilson
 
 
-def record(index=0, reward=1.0, **other):
-    base = {"index": index, "reward": reward, "format": True, "reason": "correct", "tokens": 10, "finish": "stop"}
-    return base | other
+def record(index=0, reward=1.0, **values):
+    return graded(index, None if reward is None else reward == 1.0, **values)
 
 
 @pytest.mark.parametrize(

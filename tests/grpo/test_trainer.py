@@ -12,7 +12,7 @@ from curriculum_replay import assert_drawn_by_level
 from paths import DATASETS
 from rich.console import Console
 from swift_rlvr.errors import DivergedError, InputError
-from swift_rlvr.evaluation.report import read_completions, read_steps, write_report
+from swift_rlvr.evaluation.report import read_run, read_steps, write_report
 from swift_rlvr.grpo import GRPOSettings, GRPOTrainer
 from swift_rlvr.grpo.objective import group_advantages, token_weights
 from swift_rlvr.grpo.policy import Policy, collate
@@ -21,6 +21,7 @@ from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.curriculum import Curriculum, CurriculumSettings
 from swift_rlvr.runs.folder import checkpoints
 from swift_rlvr.runs.held_out import HeldOutSettings
+from swift_rlvr.runs.records import read_records
 from swift_rlvr.tasks.countdown import to_messages
 from swift_rlvr.tiny_model import WEIGHTS
 from swift_rlvr.training.held_out import HeldOut
@@ -77,6 +78,9 @@ def early(completions, **columns):
 def countdown_only(completions, target, **columns):
     """None for every other row."""
     return [1.0 if number % 2 else None for number in target]
+
+
+countdown_only.role = "verifier"
 
 
 def trainer_of(tokenizer, rows, folder, settings=SETTINGS, rewards=(early, countdown_only), **options):
@@ -214,7 +218,7 @@ def test_two_updates_with_each_batch_use_the_old_log_probabilities(tokenizer, ro
     first, second, third = (step["clip_ratio/region_mean"] for step in steps)
     assert first == third == 0 and second > 0  # the ratio is 1 until the policy has changed
     assert steps[0]["reward"] == steps[1]["reward"]  # the same batch
-    assert len(read_completions(tmp_path)) == 2
+    assert {record.step for record in read_run(tmp_path).records()} == {1, 3}
     assert checkpoints(tmp_path)[-1].name == "checkpoint-3"
 
 
@@ -253,17 +257,18 @@ def test_what_it_leaves_behind(finished, tokenizer):
         torch.equal(a, b) for a, b in zip(saved.parameters(), finished.model.parameters(), strict=True)
     )  # and the tokenizer is there, too:
     assert AutoTokenizer.from_pretrained(folder / "checkpoint-4").get_vocab() == tokenizer.get_vocab()
-    steps, tables = read_steps(folder), read_completions(folder)
-    assert len(steps) == len(tables) == 4
+    steps, records = read_steps(folder), list(read_run(folder).records())
+    assert len(steps) == 4 and len(records) == 32
     assert {"loss", "grad_norm", "learning_rate", "reward", "reward_std", "frac_reward_zero_std", "rewards/early/mean",
             "rewards/early/std", "completions/mean_length", "completions/max_length", "completions/clipped_ratio", "kl",
             "clip_ratio/low_mean", "clip_ratio/region_mean", "epoch",
             "groups/only_shaping"} <= steps[0].keys()  # fmt: skip
     # None leaves a completion out of the function's mean, and out of the sum.
-    assert {reward for table in tables for reward in table["countdown_only"]} == {None, 1.0}
-    total = [a + (b or 0.0) for a, b in zip(tables[0]["early"], tables[0]["countdown_only"], strict=True)]
+    assert {record.rewards["countdown_only"] for record in records} == {None, 1.0}
+    first = records[:8]
+    total = [sum(value or 0.0 for value in record.rewards.values()) for record in first]
     assert steps[0]["reward"] == pytest.approx(sum(total) / 8, abs=1e-5)
-    assert len(tables[0]["prompt"]) == 8 and len(set(tables[0]["prompt"])) == 2
+    assert {record.step for record in first} == {1} and len({record.question for record in first}) == 2
     rates = [step["learning_rate"] for step in steps]
     assert rates[0] == 0 and rates[1] == pytest.approx(1e-3) and rates[1] > rates[2] > rates[3]
     assert any((folder / "runs").iterdir())
@@ -281,9 +286,11 @@ def test_reasons_are_logged_for_our_rewards(tokenizer, rows, tmp_path):
     (step,) = read_steps(tmp_path)
     shares = [value for name, value in step.items() if name.startswith("reasons/CountdownReward/")]
     assert shares and sum(shares) == pytest.approx(1)
-    lines = [line for _, line in read_jsonl(tmp_path / "reasons.jsonl")]
-    (table,) = read_completions(tmp_path)
-    assert [line["rewards"]["FormatReward"] for line in lines] == table["FormatReward"]
+    records = list(read_records(tmp_path / "records.jsonl"))
+    for name in ("success", "strict", "format"):
+        values = [getattr(record, name) for record in records]
+        assert step[name] == pytest.approx(sum(values) / len(values))
+    assert [record.success for record in records] == [record.rewards["external_countdown"] == 1 for record in records]
     assert rewards[0].log is None  # it can be used elsewhere afterwards
 
 
@@ -391,7 +398,7 @@ def test_what_does_not_fit_together_is_named_before_training(tokenizer, rows, tm
 
 def test_the_json_of_a_run_is_json(finished):
     """No NaN in the log of an update, whatever the rewards say."""
-    for name in ("logging.jsonl", "completions.jsonl"):
+    for name in ("logging.jsonl", "records.jsonl"):
         for line in (finished.folder / name).read_text().splitlines():
             json.loads(line, parse_constant=pytest.fail)
 

@@ -127,7 +127,7 @@ def test_on_a_terminal_nothing_breaks_a_line(columns):
 
 
 ROW = {
-    "rewards/Format/mean": 0.984375, "rewards/CountdownReward/mean": 0.3125, "rewards/CosineLengthReward/mean": 0.1,
+    "reward": 1.5, "success": 0.3125, "format": 0.984375, "rewards/CosineLengthReward/mean": 0.1,
     "completions/mean_length": 1284.2, "kl": 0.00213, "step_time": 125.81, "train_speed(s/it)": 150.0,
     "global_step/max_steps": "12/6000",
 }  # fmt: skip
@@ -136,9 +136,10 @@ ROW = {
 def test_the_line_of_a_step_fits_and_leaves_out_what_was_not_logged():
     assert line(ROW) == "step   12/6000 success 0.31 format 0.98 length 1284 KL 0.0021  126 s left 209 h"
     assert len(line(ROW)) <= 80
-    assert line({"global_step/max_steps": "1/2", "rewards/Format/mean": None, "kl": float("nan")}) == "step 1/2"
-    assert line({"eval_rewards/Format/mean": 1.0, "eval_kl": 0.5, "global_step/max_steps": "2/2", "step_time": 1}) == (
-        "evaluation at step 2/2 format 1.00 KL 0.5"
+    assert line({"global_step/max_steps": "1/2", "success": None, "kl": float("nan")}) == "step 1/2"
+    assert line({"reward": 1.5, "global_step/max_steps": "1/2"}) == "step 1/2 reward 1.50"  # whose success nobody knows
+    assert line({"eval_success": 1.0, "eval_kl": 0.5, "global_step/max_steps": "2/2", "step_time": 1}) == (
+        "evaluation at step 2/2 success 1.00 KL 0.5"
     )
 
 
@@ -149,7 +150,7 @@ def test_a_run_that_goes_on_has_no_step_twice_in_its_logs(tmp_path):
     rows = {
         "logging.jsonl": [*logged[:2], *closing, *logged[2:]],
         "completions.jsonl": [{"step": [str(step)] * 2, "completion": ["a", "b"]} for step in (1, 2, 3)],
-        "reasons.jsonl": [{"step": step, "mode": "train"} for step in (1, 1, 2, 2, 3)],
+        "records.jsonl": [{"step": step, "mode": "train"} for step in (1, 1, 2, 2, 3)],
     }
     for name, lines in rows.items():
         (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in lines) + '{"step": ')
@@ -157,7 +158,7 @@ def test_a_run_that_goes_on_has_no_step_twice_in_its_logs(tmp_path):
     kept = {name: [json.loads(text) for text in (tmp_path / name).read_text().splitlines()] for name in rows}
     assert kept["logging.jsonl"] == logged[:2]
     assert [row["step"][0] for row in kept["completions.jsonl"]] == ["1", "2"]
-    assert [row["step"] for row in kept["reasons.jsonl"]] == [1, 1, 2, 2]
+    assert [row["step"] for row in kept["records.jsonl"]] == [1, 1, 2, 2]
     assert len((tmp_path / "logging.lost.jsonl").read_text().splitlines()) == 5
     assert cut_logs(tmp_path, 2) is None
     assert len((tmp_path / "logging.lost.jsonl").read_text().splitlines()) == 5

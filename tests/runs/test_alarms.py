@@ -4,8 +4,9 @@ import json
 import random
 
 import pytest
-from swift_rlvr.runs.alarms import KINDS, Alarms, most_frequent_template, read_alarms, replay
+from swift_rlvr.runs.alarms import KINDS, Alarms, most_frequent_template, replay
 from swift_rlvr.runs.log import RunLog, cut_logs
+from swift_rlvr.runs.records import Record
 
 STEPS = 60
 
@@ -15,8 +16,8 @@ def healthy(step, noise):
     done = min(1.0, step / 40)
     return {
         "reward": 1.0,
-        "rewards/CountdownReward/mean": 0.25 + 0.35 * done + noise.gauss(0, 0.08),
-        "rewards/FormatReward/mean": 1.0,
+        "success": 0.25 + 0.35 * done + noise.gauss(0, 0.08),
+        "format": 1.0,
         "completions/mean_length": 60 + 110 * done + noise.gauss(0, 15),
         "completions/clipped_ratio": max(0.0, noise.gauss(0.01, 0.02)),
         "frac_reward_zero_std": min(1.0, abs(noise.gauss(0.1, 0.15))),
@@ -42,16 +43,16 @@ def test_a_healthy_run_raises_none(seed):
 
 def falls(step, row):
     if step > 40:
-        row["rewards/CountdownReward/mean"] = 0.05
+        row["success"] = 0.05
 
 
 def falls_at_once(step, row):
     """As with ms-swift and ten times the learning rate: before ten steps are there, success is gone."""
-    row["rewards/CountdownReward/mean"] = [0.28, 0.48, 0.44, 0.17, 0.03, 0.06][step - 1] if step <= 6 else 0.0
+    row["success"] = [0.28, 0.48, 0.44, 0.17, 0.03, 0.06][step - 1] if step <= 6 else 0.0
 
 
 def forgets(step, row):
-    row["rewards/FormatReward/mean"] = 0.8 if step <= 40 else 0.99
+    row["format"] = 0.8 if step <= 40 else 0.99
     falls(step, row)
 
 
@@ -64,12 +65,12 @@ def rambles(step, row):
 
 
 def grows_alone(step, row):
-    row["rewards/CountdownReward/mean"] = 0.3 - step / 1000
+    row["success"] = 0.3 - step / 1000
     row["completions/mean_length"] = 100 if step <= 40 else 250
 
 
 def shrinks(step, row):
-    row["rewards/CountdownReward/mean"] = 0.3 - step / 1000
+    row["success"] = 0.3 - step / 1000
     row["completions/mean_length"] = 100 if step <= 40 else 20
 
 
@@ -107,7 +108,7 @@ def test_a_collapse_before_the_first_mean_is_seen_too():
 def test_a_short_dip_is_no_alarm():
     def dips(step, row):
         if 40 < step <= 44:
-            row["rewards/CountdownReward/mean"] = 0.0
+            row["success"] = 0.0
 
     assert run(dips) == []
 
@@ -180,8 +181,12 @@ def collapsed(tmp_path):
         for step in range(1, STEPS + 1):
             row = healthy(step, noise)
             falls(step, row)
-            log.completions(
-                step, {"prompt": ["p", "q", "r"], "completion": [f"{step}", "b", "c"], "advantages": [0] * 3}
+            texts = (f"{step}", "b", "c")
+            log.records(
+                [
+                    Record(index=i, completion=texts[i], rewards={}, row={"row": i}, step=step, mode="train")
+                    for i in range(3)
+                ]
             )
             log.update(step, row)
     return tmp_path, log
@@ -195,17 +200,11 @@ def test_the_log_writes_its_alarms_and_says_why_to_stop(collapsed):
     assert log.stop == f"stopping at step {rows[0]['step']} because of an alarm: success (stop_on_alarm)"
 
 
-def test_the_files_give_the_same_alarms_afterwards(collapsed):
+def test_the_files_give_the_same_alarms_afterwards_also_without_completions(collapsed):
     folder, _ = collapsed
-    live = [json.loads(line) for line in (folder / "alarms.jsonl").read_text().splitlines()]
-    assert [alarm.as_json() for alarm in read_alarms(folder)] == live
-
-
-def test_a_run_without_completions_or_without_an_end_can_be_read(collapsed):
-    folder, _ = collapsed
-    (folder / "completions.jsonl").unlink()
-    assert [alarm.kind for alarm in read_alarms(folder)] == ["success"]
-    assert list(read_alarms(folder, until=40)) == []
+    assert replay(folder, STEPS).raised == {"success"} and replay(folder, 40).raised == set()
+    (folder / "records.jsonl").unlink()
+    assert replay(folder, STEPS).raised == {"success"}
 
 
 def test_a_resumed_run_raises_no_alarm_twice_and_forgets_those_that_it_goes_back_behind(collapsed):
@@ -216,7 +215,7 @@ def test_a_resumed_run_raises_no_alarm_twice_and_forgets_those_that_it_goes_back
     assert log.alarms.raised == {"success"}
     again = replay(folder, step - 1)
     assert again.raised == set()
-    row = {"reward": 1.0, "rewards/CountdownReward/mean": 0.05, "rewards/FormatReward/mean": 1.0}
+    row = {"reward": 1.0, "success": 0.05, "format": 1.0}
     assert [alarm.kind for alarm in again.row(step, row)] == ["success"]
     assert cut_logs(folder, step - 1) == STEPS
     assert (folder / "alarms.jsonl").read_text() == ""

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS
-from swift_rlvr.runs.curriculum import Curriculum, CurriculumSettings, verifier
+from swift_rlvr.runs.curriculum import Curriculum, CurriculumSettings, check_has_verifier
 
 LADDER = (-2, -1, 0, 1, 2, 3, 4)  # how difficult each level is, on the scale of the learner's skill
 
@@ -105,7 +105,7 @@ def test_every_batch_is_whole_and_each_level_is_drawn_as_often_as_its_share_says
         assert len(rows) == count and all(0 <= row < 3 * levels for row in rows)
         drawn = Counter(curriculum.levels[row] for row in rows)
         assert all(abs(drawn[level] - share * count) < 1 + 1e-6 for level, share in shares.items())
-        rewards = data.draw(st.lists(st.sampled_from([0.0, 0.5, 1.0, None, math.nan]), min_size=count, max_size=count))
+        rewards = data.draw(st.lists(st.sampled_from([True, False, None]), min_size=count, max_size=count))
         figures = curriculum.record(rows, rewards)
         assert all(math.isfinite(value) for value in figures.values())
         assert all(0 < success < 1 for success in curriculum.success().values())
@@ -139,18 +139,18 @@ def test_a_continuation_draws_what_the_uninterrupted_run_draws(stop):
 
 def test_only_what_is_right_counts_and_what_was_not_graded_does_not():
     curriculum = Curriculum([0, 1], CurriculumSettings(curriculum_memory=1), 0)
-    figures = curriculum.record([0, 0, 0, 0, 1, 1], [1.0, 0.5, None, math.nan, 2.0, -1.0])
+    figures = curriculum.record([0, 0, 0, 0, 1, 1], [True, False, None, None, True, False])
     assert curriculum.graded == {0: 2.0, 1: 2.0} and curriculum.right == {0: 1.0, 1: 1.0}
     assert figures["curriculum/share_0"] == pytest.approx(4 / 6) and figures["curriculum/level"] == pytest.approx(2 / 6)
-    curriculum.record([1], [1.0])
+    curriculum.record([1], [True])
     assert curriculum.graded == {0: 1.0, 1: 2.0}, "after one batch a result counts half"
 
 
-def test_the_verifier_is_the_first_reward_that_is_not_about_form():
+def test_without_a_verifier_there_is_no_curriculum():
     countdown, form = REWARDS["external_countdown"](), REWARDS["external_format"]()
-    assert verifier([form, countdown]) == 1
+    check_has_verifier([form, countdown])
     with pytest.raises(InputError, match="reward_funcs must hold a reward that tells right from wrong"):
-        verifier([form])
+        check_has_verifier([form])
 
 
 def test_rows_without_levels_and_states_of_other_levels_are_errors():

@@ -4,6 +4,7 @@ import pytest
 from swift_rlvr.errors import InputError
 from swift_rlvr.runs.folder import checkpoints, link_best
 from swift_rlvr.runs.held_out import HeldOutSettings, Schedule, figures, stop_on_alarm
+from swift_rlvr.runs.records import Record
 
 
 class Clock:
@@ -78,17 +79,13 @@ def test_a_continuation_knows_the_best_the_patience_and_the_time():
 
 def test_figures_of_graded_completions():
     """Task 0: one of two right, without the format; task 1: both right; task 2 cannot be graded."""
-    rows = [(0, 1.0, False), (0, 0.0, True), (1, 1.0, True), (1, 1.0, True), (2, None, True), (2, None, True)]
-    records = [
-        {
-            "index": index,
-            "reward": reward,
-            "format": format,
-            "tokens": 10 + index,
-            "finish": "length" if index else "stop",
-        }
-        for index, reward, format in rows
-    ]
+    rows = [(0, True, False), (0, False, True), (1, True, True), (1, True, True), (2, None, True), (2, None, True)]
+    records = []
+    for index, success, format in rows:
+        strict = None if success is None else success and format
+        finish = "length" if index else "stop"
+        judged = {"success": success, "strict": strict, "format": format}
+        records.append(Record(index=index, completion="", rewards={}, tokens=10 + index, finish=finish, **judged))
     assert figures(records) == {
         "eval/success": 0.75,
         "eval/strict": 0.5,

@@ -51,8 +51,9 @@ def test_completions_are_graded_by_their_own_row(rows):
         ("x <answer>2 + 3 + 4</answer>", 20, "length"),
         (right, 9, "stop"),
     ]
-    evaluation = own.judge(0, completions, time.perf_counter() - 2)
-    assert [record["reward"] for record in evaluation.records] == [1.0, 0.0, 1.0, 0.0]
+    evaluation = own.judge(3, completions, time.perf_counter() - 2, [])
+    assert [record.success for record in evaluation.records] == [True, False, True, False]
+    assert all(record.step == 3 and len(record.messages) == 2 for record in evaluation.records)
     assert evaluation.figures["eval/success"] == 0.5 and evaluation.figures["eval/strict"] == 0.25
     assert evaluation.figures["eval/pass@2"] == 1.0 and evaluation.figures["eval/cut_off"] == 0.25
     assert 2 <= evaluation.figures["eval/seconds"] < 10
@@ -60,13 +61,13 @@ def test_completions_are_graded_by_their_own_row(rows):
 
 def test_completions_that_are_missing_are_no_smaller_evaluation(rows):
     with pytest.raises(RuntimeError, match="expected 12 completions of held-out rows, got 1"):
-        held_out(rows).judge(0, [("x", 1, "stop")], time.perf_counter())
+        held_out(rows).judge(0, [("x", 1, "stop")], time.perf_counter(), [])
 
 
 def test_the_first_skipped_evaluation_is_said(rows):
     said = []
     own = held_out(rows, said, held_out_samples=1)
-    own.judge(0, [("x", 1, "stop")] * 3, time.perf_counter() - 30)
+    own.judge(0, [("x", 1, "stop")] * 3, time.perf_counter() - 30, [])
     assert not own.is_affordable(10, 100) and not own.is_affordable(20, 100)
     assert len(said) == 1 and "step 10 is skipped: one takes 30." in said[0] and "10% of the time" in said[0]
 

@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra [train]")
 from swift_rlvr.rewards import REWARDS  # noqa: E402
-from swift_rlvr.runs.reasons import ONLY_SHAPING, only_shaping  # noqa: E402
+from swift_rlvr.runs.grades import ONLY_SHAPING, only_shaping  # noqa: E402
 from swift_rlvr.success import role_of  # noqa: E402
 
 COUNTDOWN, LENGTH = REWARDS["countdown"](), REWARDS["length"]()

@@ -21,12 +21,13 @@ from report_pages import Document
 from rich.console import Console
 from swift_rlvr.countdown import verify
 from swift_rlvr.data.prompts import system_prompt
-from swift_rlvr.evaluation.report import read_completions, read_steps, write_report
+from swift_rlvr.evaluation.report import read_run, read_steps, write_report
 from swift_rlvr.evaluation.scoring import Scoring
 from swift_rlvr.jsonl import read_json, read_jsonl
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.log import cut_logs
+from swift_rlvr.runs.records import read_records
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, read_prompt, to_messages
 from swift_rlvr.tiny_model import WEIGHTS
@@ -227,20 +228,16 @@ def test_the_model_is_loaded_again_and_asked_a_held_out_row(results):
 def test_the_logs_are_read_by_report_and_have_every_reward_and_reason(results, folder):
     steps = read_steps(folder / "run")
     assert [step["step"] for step in steps] == [1, 2]
-    tables = read_completions(folder / "run")
-    reasons = [line for _, line in read_jsonl(folder / "run" / "reasons.jsonl") if line["mode"] == "train"]
-    assert len(reasons) == 2 * BATCH
-    for step, table in zip(steps, tables, strict=True):
-        assert len(table["completion"]) == BATCH
-        # Each completion stands beside its own prompt and its own rewards.
-        for i, prompt in enumerate(table["prompt"]):
-            assert table["CountdownReward"][i] == verify(table["completion"][i], *read_prompt(prompt)).reward
-            line = reasons[(step["step"] - 1) * BATCH + i]
-            assert (line["step"], line["index"]) == (step["step"], i)
-            assert line["rewards"]["CountdownReward"] == table["CountdownReward"][i]
-            assert line["rewards"]["CosineLengthReward"] == pytest.approx(table["CosineLengthReward"][i])
-        right = sum(table["CountdownReward"]) / BATCH
-        assert step["rewards/CountdownReward/mean"] == pytest.approx(right)
+    records = [record for record in read_records(folder / "run" / "records.jsonl") if record.mode == "train"]
+    assert len(records) == 2 * BATCH
+    for step in steps:
+        own = [record for record in records if record.step == step["step"]]
+        assert [record.index for record in own] == list(range(BATCH))
+        for record in own:  # each completion stands beside its own prompt and its own rewards
+            asked = read_prompt(record.messages[-1]["content"])
+            assert record.rewards["external_countdown"] == verify(record.completion, *asked).reward
+        right = sum(record.rewards["external_countdown"] for record in own) / BATCH
+        assert step["success"] == step["rewards/CountdownReward/mean"] == pytest.approx(right)
         assert step.get("reasons/CountdownReward/correct", 0.0) == pytest.approx(right)
         assert {"loss", "learning_rate", "kl", "completions/mean_length", "reward_std"} <= step.keys()
     curves, page = write_report(folder / "run", folder / "report")
@@ -250,8 +247,9 @@ def test_the_logs_are_read_by_report_and_have_every_reward_and_reason(results, f
     assert all(each["question"].startswith("Using the numbers [") for each in shown)
     lines = [line for _, line in read_jsonl(folder / "run" / "logging.jsonl")]
     assert any("eval_rewards/CountdownReward/mean" in line for line in lines)
-    scored = Scoring([folder / "run" / "completions.jsonl"], build_rewards(["countdown"]), 1).run(None)
-    logged = sum(sum(table["CountdownReward"]) for table in tables) / (2 * BATCH)
+    scored = Scoring([folder / "run" / "records.jsonl"], build_rewards(["countdown"]), 1).run(None)
+    every = list(read_records(folder / "run" / "records.jsonl"))
+    logged = sum(record.rewards["external_countdown"] for record in every) / len(every)
     assert scored["rewards"]["external_countdown"]["mean"] == pytest.approx(logged, abs=1e-4)
 
 
@@ -272,16 +270,17 @@ def test_held_out_rows_are_evaluated_and_change_nothing_in_the_training(results,
     evaluations = [line for line in lines if "eval/success" in line]
     assert [line["global_step/max_steps"] for line in evaluations] == ["0/2", "1/2", "2/2"]
     assert [step["step"] for step in read_steps(run)] == [1, 2] == [step["step"] for step in read_steps(folder / "run")]
-    for table, other in zip(read_completions(run), read_completions(folder / "run"), strict=True):
-        assert table["completion"] == other["completion"]
-    records = [line for _, line in read_jsonl(run / "held_out.jsonl")]
+    for record, other in zip(read_run(run).records(), read_run(folder / "run").records(), strict=True):
+        assert record.completion == other.completion
+    records = list(read_records(run / "held_out.jsonl"))
     assert len(records) == 3 * 5 * 3
     for line in evaluations:
-        own = [record for record in records if record["step"] == int(line["global_step/max_steps"][0])]
-        assert line["eval/success"] == pytest.approx(sum(record["reward"] == 1 for record in own) / 15)
-        assert line["eval/cut_off"] == pytest.approx(sum(record["tokens"] == 64 for record in own) / 15, abs=0.07)
+        own = [record for record in records if record.step == int(line["global_step/max_steps"][0])]
+        assert line["eval/success"] == pytest.approx(sum(record.success for record in own) / 15)
+        assert line["eval/cut_off"] == pytest.approx(sum(record.tokens == 64 for record in own) / 15, abs=0.07)
         for record in own:
-            assert record["reward"] == verify(record["completion"], record["nums"], record["target"]).reward
+            gold = verify(record.completion, record.row["nums"], record.row["target"]).reward
+            assert record.rewards["external_countdown"] == gold
     success = {step: line["eval/success"] for step, line in enumerate(evaluations) if step}
     best = max(success, key=success.get)
     assert (run / "best").resolve() == run / f"checkpoint-{best}"
@@ -345,11 +344,11 @@ def test_trls_own_trainer_learns_from_three_of_our_rewards(results, folder):
         assert step["rewards/FormatReward/mean"] > 0.5  # TRL hands over token ids and decoded texts without end tokens
         # Between the worst of all right and all wrong, and never 0: it knows right from wrong and sees the length.
         assert step["rewards/CosineLengthReward/mean"] == pytest.approx(share * 0.99 - (1 - share) * 0.49, abs=0.05)
-    for _, line in read_jsonl(folder / "rewards" / "reasons.jsonl"):
-        assert (line["rewards"]["CosineLengthReward"] > 0) == (line["rewards"]["CountdownReward"] == 1.0)
-    lines = [line for _, line in read_jsonl(folder / "rewards" / "reasons.jsonl")]
+    records = list(read_records(folder / "rewards" / "records.jsonl"))
+    for record in records:
+        assert (record.rewards["external_cosine"] > 0) == record.success
     for number, step in enumerate(logged, start=1):
-        rewards = [line["rewards"] for line in lines if line["step"] == number]
+        rewards = [record.rewards for record in records if record.step == number]
         groups = [rewards[start : start + 8] for start in range(0, len(rewards), 8)]
-        same = [len({each["CountdownReward"] for each in group}) == 1 for group in groups]  # lengths always differ
+        same = [len({each["external_countdown"] for each in group}) == 1 for group in groups]  # lengths always differ
         assert len(groups) == 2 and step["groups/only_shaping"] == sum(same) / 2

@@ -13,7 +13,8 @@ from swift_rlvr.cli.dataset import DATASET, HubIsHf
 from swift_rlvr.cli.render import table
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation import summary as summaries
-from swift_rlvr.jsonl import read_json, read_jsonl, write_json
+from swift_rlvr.jsonl import read_json, write_json
+from swift_rlvr.runs.records import read_records
 
 PassAt = Annotated[
     str | None, typer.Option(help="The k of pass@k, such as 1,4,16; by default powers of two up to --num_generations.")
@@ -96,7 +97,7 @@ def compare(
     comparison = summaries.compare(_read_summary(before), _read_summary(after))
     files = [folder / "records.jsonl" for folder in (before, after)]
     if all(file.is_file() for file in files):
-        comparison["paired"] = paired.paired(*([record for _, record in read_jsonl(file)] for file in files))
+        comparison["paired"] = paired.paired(*(list(read_records(file)) for file in files))
     print_figures(console, "Held-out tasks", ("", "before", "after"), summaries.comparison_table(comparison))
     if comparison.get("paired"):
         console.print(paired.in_words(comparison["paired"]), soft_wrap=True)

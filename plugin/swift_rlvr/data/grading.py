@@ -1,12 +1,14 @@
-"""Grades completions of preprocessed rows, many at once, each with the reward that belongs to its row."""
+"""Grades completions of preprocessed rows, many at once: each by its task's verifier, and by format rewards."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swift_rlvr.rewards import REWARDS, Grade
+from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import columns_for
+from swift_rlvr.runs.grades import judge
+from swift_rlvr.runs.records import Messages, Record
+from swift_rlvr.success import FORMAT, Judges, key_of
 from swift_rlvr.tasks import Task
 
 BATCH = 256
@@ -21,52 +23,74 @@ class Completion:
     finish: str
 
 
-def grade(task: Task, rows: Sequence[Mapping[str, Any]], completions: Sequence[str]) -> list[Grade]:
-    """The grade of each completion, in order, by the verifier of its row; `rows` are preprocessed by `task`."""
-    places: dict[str, list[int]] = {}  # reward -> the rows that it grades
-    for place, row in enumerate(rows):
-        places.setdefault(task.of(row).verifier or "", []).append(place)
-    grades: dict[int, Grade] = {}
-    for name, own in places.items():
-        reward = REWARDS[name]()
-        for start in range(0, len(own), BATCH):
-            batch = own[start : start + BATCH]
-            columns = columns_for(reward, [rows[place] for place in batch])
-            graded = reward.grades([completions[place] for place in batch], **columns)
-            grades.update(zip(batch, graded, strict=True))
-    return [grades[place] for place in range(len(rows))]
-
-
 def grade_samples(
-    task: Task, rows: Sequence[Mapping[str, Any]], completions: Sequence[Sequence[Completion]]
-) -> list[dict[str, Any]]:
-    """One record for each completion, with the columns that its reward reads; `completions[i]` are of `rows[i]`."""
-    samples = [(index, number, each) for index, group in enumerate(completions) for number, each in enumerate(group)]
-    grades = grade(task, [rows[index] for index, _, _ in samples], [completion.text for *_, completion in samples])
-    return [
-        {
-            "index": index,
-            "sample": number,
-            **{column: rows[index][column] for column in task.reward_columns or rows[index] if column != "messages"},
-            "completion": completion.text,
-            "reward": reward,
-            "format": has_format(completion.text),
-            "reason": reason,
-            "tokens": completion.tokens,
-            "finish": completion.finish,
-        }
-        for (index, number, completion), (reward, reason) in zip(samples, grades, strict=True)
-    ]
+    task: Task,
+    rows: Sequence[Mapping[str, Any]],
+    conversations: Sequence[Messages],
+    completions: Sequence[Sequence[Completion]],
+    formats: Sequence[Any] = (),
+) -> list[Record]:
+    """One record for each completion, judged; `completions[i]` are of `rows[i]` and answer `conversations[i]`.
 
-
-def has_format(text: str) -> bool:
-    r"""Whether ms-swift's built-in reward `format` gives 1.0, found in linear time.
-
-    Its pattern is `^<think>.*?</think>\s*<answer>.*?</answer>(?![\s\S])`, where a dot is any character.
-
-    >>> has_format("<think>1 + 2</think>\n<answer>1 + 2 = 3</answer>"), has_format("<answer>1 + 2 = 3</answer>")
-    (True, False)
+    rows: preprocessed by `task`. formats: the format rewards of a run, by default those of each row's task; they may be
+    functions that are not ours.
     """
-    start, end = "<think>", "</answer>"
-    inside = text[len(start) : -len(end)]
-    return text.startswith(start) and text.endswith(end) and re.search(r"</think>\s*<answer>", inside) is not None
+    records = []
+    for index, group in enumerate(completions):
+        part = task.of(rows[index])
+        columns = part.reward_columns or [name for name in rows[index] if name != "messages"]
+        row = {name: rows[index][name] for name in (*columns, "task") if name in rows[index]}
+        for sample, each in enumerate(group):
+            records.append(
+                Record(
+                    index=index,
+                    sample=sample,
+                    completion=each.text,
+                    rewards={},
+                    row=row,
+                    messages=list(conversations[index]),
+                    tokens=each.tokens,
+                    finish=each.finish,
+                )
+            )
+    by_reward: dict[str, list[Record]] = {}
+    for record in records:
+        for name in _rewards_of(task.of(rows[record.index]), bool(formats)):
+            by_reward.setdefault(name, []).append(record)
+    rewards = {name: REWARDS[name]() for name in by_reward}
+    for name, own in by_reward.items():
+        grade_records(rewards[name], own, [rows[record.index] for record in own])
+    for reward in formats:
+        grade_records(reward, records, [rows[record.index] for record in records])
+    judge(records, Judges.from_rewards([*rewards.values(), *formats]))
+    return records
+
+
+def grade_records(reward: Any, records: Sequence[Record], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Have a reward grade completions of these rows; its grades go into the records."""
+    key = key_of(reward)
+    for start in range(0, len(records), BATCH):
+        batch = records[start : start + BATCH]
+        texts, given = [record.completion for record in batch], rows[start : start + BATCH]
+        if isinstance(reward, Reward):
+            # Rewards for length count tokens, no more.
+            counted = [{**row, **_token_ids(record)} for row, record in zip(given, batch, strict=True)]
+            grades = reward.grades(texts, **columns_for(reward, counted))
+        else:
+            columns = {name: [row.get(name) for row in given] for name in {name for row in given for name in row}}
+            grades = [Grade(value, "") for value in reward(texts, **columns)]  # others' give no reasons
+        for record, (value, reason) in zip(batch, grades, strict=True):
+            record.rewards[key] = value
+            if reason:
+                record.reasons[key] = reason
+
+
+def _rewards_of(task: Task, formats_are_given: bool) -> list[str]:
+    """The verifier of a task, and its format rewards where a run does not bring its own."""
+    verifier = [task.verifier] if task.verifier else []
+    formats = [name for name in task.further_rewards if REWARDS[name].role == FORMAT]
+    return verifier + ([] if formats_are_given else formats)
+
+
+def _token_ids(record: Record) -> dict[str, Any]:
+    return {} if record.tokens is None else {"response_token_ids": [0] * record.tokens}

@@ -1,7 +1,8 @@
 """The lines of a file of completions: their forms, and what is wrong with a line that cannot be used.
 
+- a record, as everything here writes it: see `swift_rlvr.runs.records`.
 - ``{"completion": ..., "nums": [3, 5, 7], "target": 22}``: one completion, a text or a list of messages, with its
-  columns, as `swift-rlvr evaluate` writes them. `response`, as `swift infer` writes it, is read where there is no
+  columns. `response`, as `swift infer` writes it, is read where there is no
   `completion`.
 - ``{"step": [...], "prompt": [...], "completion": [...], ...}``: many completions, in lists of equal length, one value
   for each. ms-swift's completions.jsonl has one such table per logging step. Of the dataset's columns it holds at most
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.answers import completion_text
 from swift_rlvr.jsonl import LineError, brief, parse_object
+from swift_rlvr.runs.records import is_record
 from swift_rlvr.tasks.countdown import read_prompt
 
 COMPLETION_KEYS = ("completion", "response")
@@ -37,6 +39,11 @@ def read_items(line: bytes | str) -> list[Item]:
     [(1, 'a'), (2, 'b')]
     """
     row = read_object(line)
+    if is_record(row):
+        columns = {**row.get("row", {}), "messages": row.get("messages"), "prompts": row.get("messages")}
+        if isinstance(row.get("tokens"), int):
+            columns["response_token_ids"] = [0] * row["tokens"]  # rewards for length count them, no more
+        return [Item(None, row["completion"], columns)]
     key = next((key for key in COMPLETION_KEYS if key in row), None)
     if key is None:
         raise LineError(f"no completion: expected 'completion' or 'response', got {column_names(row)}")

@@ -20,7 +20,9 @@ from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.sampling import SamplingSettings, choose_engine, open_sampler, sample_all
 from swift_rlvr.evaluation.summary import check_ks, summarize
 from swift_rlvr.evaluation.turns import summarize_turns, take_turns
-from swift_rlvr.jsonl import write_json, write_jsonl
+from swift_rlvr.jsonl import write_json
+from swift_rlvr.runs.folder import RECORDS
+from swift_rlvr.runs.records import Record, write_records
 from swift_rlvr.tasks.task import with_system
 
 HUB_ROWS = 500  # by default, of a dataset on a hub: +-0.04 on success
@@ -65,30 +67,36 @@ def evaluate(
     used = {**asdict(sampling), "engine": choose_engine(sampling)}
     used |= {"task": source.task.name, "dataset": dataset, "rows": len(rows), "system": prompt}
     used |= {"seed": None, "seeds": seeds} if len(seeds) > 1 else {"seed": seeds[0]}
-    records: list[dict[str, Any]] = []
-    talks: list[dict[str, Any]] = []
+    records: list[Record] = []
+    continued: list[Record] = []
     room = (max_turns - 1) * (sampling.max_completion_length + FEEDBACK_TOKENS)
     with open_sampler(replace(sampling, seed=seeds[0]), conversations, room) as sampler:
         for place, seed in enumerate(seeds):
             settings = replace(sampling, seed=seed)
-            own = {"seed": seed} if len(seeds) > 1 else {}
             samples = sample_all(sampler, settings, len(rows), console)
-            made = [(records, grade_samples(source.task, rows, samples))]
+            made = [(records, grade_samples(source.task, rows, conversations, samples))]
             if max_turns > 1:
                 again = take_turns(sampler, settings, source.task, rows, conversations, samples, max_turns, console)
-                made.append((talks, again))
+                made.append((continued, again))
             for all_of_them, graded in made:
                 for record in graded:
-                    all_of_them.append({**record, "sample": record["sample"] + place * sampling.num_generations, **own})
+                    record.sample += place * sampling.num_generations
+                    record.seed = seed if len(seeds) > 1 else None
+                all_of_them += graded
         if greedy:
             settings = replace(sampling, num_generations=1, temperature=0)
-            likeliest = grade_samples(source.task, rows, sample_all(sampler, settings, len(rows), console))
-    for each in (records, talks):
-        each.sort(key=lambda record: (record["index"], record["sample"]))
+            likeliest = grade_samples(
+                source.task, rows, conversations, sample_all(sampler, settings, len(rows), console)
+            )
+    for each in (records, continued):
+        each.sort(key=lambda record: (record.index, record.sample))
     summary = {"settings": used, **summarize(records, ks)}
     if max_turns > 1:
-        summary["turns"] = {"settings": used | {"max_turns": max_turns}, **summarize_turns(records, talks, max_turns)}
-        _write(Path(out) / "turns", talks, summary["turns"])
+        summary["turns"] = {
+            "settings": used | {"max_turns": max_turns},
+            **summarize_turns(records, continued, max_turns),
+        }
+        _write(Path(out) / "turns", continued, summary["turns"])
     if greedy:
         summary["greedy"] = {"settings": used | {"num_generations": 1, "temperature": 0}, **summarize(likeliest)}
         _write(Path(out) / "greedy", likeliest, summary["greedy"])
@@ -96,8 +104,8 @@ def evaluate(
     return summary
 
 
-def _write(folder: Path, records: Sequence[dict[str, Any]], summary: dict[str, Any]) -> None:
-    write_jsonl(folder / "records.jsonl", records)
+def _write(folder: Path, records: Sequence[Record], summary: dict[str, Any]) -> None:
+    write_records(folder / RECORDS, records)
     write_json(folder / "summary.json", summary)
 
 

@@ -2,27 +2,27 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace  # noqa: F401 - in a doctest
 from typing import Any
 
 import numpy as np
 
-from swift_rlvr.runs.statistics import bootstrap, by_task
+from swift_rlvr.runs.records import Record
+from swift_rlvr.runs.statistics import bootstrap, by_row
 
 RESAMPLES = 10_000
-_NOT_THE_TASK = frozenset(("sample", "seed", "completion", "reward", "format", "reason", "tokens", "finish",
-                           "turns", "answers", "feedback"))  # fmt: skip
 
 
-def paired(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+def paired(before: Sequence[Record], after: Sequence[Record]) -> dict[str, Any] | None:
     """The difference in success over the tasks that both have graded; None where they are not of the same tasks.
 
-    Success of a task is the share of its completions with reward 1.0. `interval` is a 95% bootstrap interval over tasks
+    Success of a task is the share of its completions that are right. `interval` is a 95% bootstrap interval over tasks
     (percentiles; Efron and Tibshirani 1993, section 13.3). `p` is McNemar's exact one (1947) where a task is right or
     wrong, else that of flipping the signs of the tasks' differences (Fisher's randomization test). Neither depends on
     anything but the records.
 
-    >>> record = {"index": 0, "reward": 0.0}
-    >>> paired([record | {"index": i} for i in range(6)], [{"index": i, "reward": 1.0} for i in range(6)])["p"]
+    >>> before = [Record(index=index, completion="", rewards={}, success=False) for index in range(6)]
+    >>> paired(before, [replace(record, success=True) for record in before])["p"]
     0.03125
     """
     return paired_shares(_success(before), _success(after)) if _tasks(before) == _tasks(after) else None
@@ -44,16 +44,13 @@ def paired_shares(before: Mapping[int, float], after: Mapping[int, float]) -> di
     }
 
 
-def _tasks(records: Sequence[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
+def _tasks(records: Sequence[Record]) -> dict[int, dict[str, Any]]:
     """The columns of each task, by which two files are known to hold the same ones."""
-    return {
-        record["index"]: {name: value for name, value in record.items() if name not in _NOT_THE_TASK}
-        for record in records
-    }
+    return {record.index: record.row for record in records}
 
 
-def _success(records: Sequence[Mapping[str, Any]]) -> dict[int, float]:
-    return {index: sum(right) / len(right) for index, right in by_task(records).items()}
+def _success(records: Sequence[Record]) -> dict[int, float]:
+    return {index: sum(right) / len(right) for index, right in by_row(records).items()}
 
 
 def _p_value(differences: np.ndarray) -> float:

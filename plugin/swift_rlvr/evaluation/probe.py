@@ -20,21 +20,22 @@ from typing import Any
 
 from rich.console import Console
 
-from swift_rlvr.data.grading import BATCH
+from swift_rlvr.data.grading import grade_records
 from swift_rlvr.data.prompts import system_prompt
 from swift_rlvr.data.sources import Source
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.evaluate import capped_source
-from swift_rlvr.evaluation.resumable import SETTINGS, Record, sample_rows, weights_digest
+from swift_rlvr.evaluation.resumable import SETTINGS, sample_rows, weights_digest
 from swift_rlvr.evaluation.sampling import SamplingSettings, choose_engine
 from swift_rlvr.evaluation.summary import check_ks, summarize
 from swift_rlvr.jsonl import read_json, write_json, write_jsonl
-from swift_rlvr.rewards import Grade, Reward
-from swift_rlvr.rewards.build import build_rewards, columns_for, missing_column
+from swift_rlvr.rewards import Reward
+from swift_rlvr.rewards.build import build_rewards, missing_column
+from swift_rlvr.runs.grades import reason_of
+from swift_rlvr.runs.records import Record
 from swift_rlvr.runs.statistics import mean_interval, no_spread, wilson
 from swift_rlvr.tasks.task import with_system
 
-COUNT_TOKENS = ("external_cosine", "external_length", "external_soft_overlong")  # rewards that count them, no more
 BINS = ("0", "up to 0.25", "up to 0.5", "up to 0.75", "below 1", "1")
 PLENTY, LITTLE = 0.5, 0.1  # shares of the groups with a gradient, for the closing sentence
 
@@ -143,7 +144,7 @@ def probe(
     per_row = [_figures(rows, group, group_size) for group in groups]
     graded = [row for row in per_row if row["pass_rate"] is not None]
     if not graded:
-        raise InputError(f"no completion for {source} could be graded: {records[0]['reason']}")
+        raise InputError(f"no completion for {source} could be graded: {reason_of(records[0])}")
     shares = [row["no_spread"] for row in graded if row["no_spread"] is not None]
     summary = {
         "settings": read_json(out / SETTINGS),
@@ -210,22 +211,22 @@ def _check_columns(rows: Rows, rewards: Sequence[Reward]) -> None:
 
 def _figures(rows: Rows, records: Sequence[Record], group_size: int) -> dict[str, Any]:
     """One row of the dataset: its pass rate with Wilson's interval, and why its completions fail."""
-    index = records[0]["index"]
-    right = [record["reward"] == 1.0 for record in records if record["reward"] is not None]
+    index = records[0].index
+    right = [record.success for record in records if record.success is not None]
     n, correct = len(right), sum(right)
     columns = rows.source.task.reward_columns or tuple(rows.prepared[index])
     return {
         "index": index,
         "line": rows.lines[index],
-        **{name: value for name, value in records[0].items() if name in columns},
+        **{name: value for name, value in records[0].row.items() if name in columns},
         "graded": n,
         "right": correct,
         "pass_rate": correct / n if n else None,
         "interval": list(wilson(correct / n, n)) if n else None,
         "no_spread": no_spread(n, correct, group_size) if n >= group_size else None,
-        "format": statistics.fmean(record["format"] for record in records),
-        "mean_tokens": statistics.fmean(record["tokens"] for record in records),
-        "reasons": dict(Counter(record["reason"] for record in records).most_common()),
+        "format": statistics.fmean(bool(record.format) for record in records),
+        "mean_tokens": statistics.fmean(record.tokens or 0 for record in records),
+        "reasons": dict(Counter(reason_of(record) for record in records).most_common()),
     }
 
 
@@ -248,16 +249,17 @@ def _spreads(
     of_task = [rows.source.task.of(row).rewards for row in rows.prepared]
     figures = {}
     for reward in rewards:
-        own = [record for record in records if every_row or reward.name in of_task[record["index"]]]
+        own = [record for record in records if every_row or reward.name in of_task[record.index]]
         by_row: dict[int, list[float]] = defaultdict(list)
         reasons: Counter[str] = Counter()
-        for start in range(0, len(own), BATCH):
-            batch = own[start : start + BATCH]
-            for record, (value, reason) in zip(batch, _grades(reward, rows, batch), strict=True):
-                if value is not None:
-                    by_row[record["index"]].append(value)
-                if value != 1.0:
-                    reasons[reason] += 1
+        if not all(reward.name in record.rewards for record in own):
+            grade_records(reward, own, [rows.prepared[record.index] for record in own])
+        for record in own:
+            value, reason = record.rewards[reward.name], record.reasons[reward.name]
+            if value is not None:
+                by_row[record.index].append(value)
+            if value != 1.0:
+                reasons[reason] += 1
         values = [value for group in by_row.values() for value in group]
         spreads = [statistics.stdev(group) for group in by_row.values() if len(group) > 1]
         figures[reward.name] = {
@@ -270,14 +272,6 @@ def _spreads(
             "fails": dict(reasons.most_common()) if set(values) <= {0.0, 1.0} else {},
         }
     return figures
-
-
-def _grades(reward: Reward, rows: Rows, records: Sequence[Record]) -> list[Grade]:
-    given = [rows.prepared[record["index"]] for record in records]
-    if reward.name in COUNT_TOKENS:
-        pairs = zip(given, records, strict=True)
-        given = [row | {"response_token_ids": [0] * record["tokens"]} for row, record in pairs]
-    return reward.grades([record["completion"] for record in records], **columns_for(reward, given))
 
 
 def _write_kept(keep: Keep, file: Path, rows: Rows, graded: Sequence[Mapping[str, Any]], seed: int) -> dict[str, Any]:

@@ -21,10 +21,11 @@ from swift_rlvr.data.grading import grade_samples
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.sampling import Messages, SamplingSettings, open_sampler, progress_bar
 from swift_rlvr.jsonl import LineError, parse_object, read_json, write_json
+from swift_rlvr.runs.folder import RECORDS
+from swift_rlvr.runs.records import Record, record_from_json
 from swift_rlvr.tasks import Task
 
-Record = dict[str, Any]
-RECORDS, SETTINGS = "records.jsonl", "settings.json"
+SETTINGS = "settings.json"
 _MAY_DIFFER = ("batch_size", "use_hf")  # what a completion is drawn from does not depend on them
 _IN_WORDS = {"rows_digest": "the content of the dataset", "weights": "the weights of the model"}
 _SAID_EVERY = 30  # seconds, where there is no terminal for a progress bar
@@ -63,9 +64,10 @@ def sample_rows(
                     advance(start + done * many)
 
                 groups = sampler.sample(places, _with_seed(sampling, start), part)
-                chunk = grade_samples(task, [rows[place] for place in places], groups)
-                chunk = [{**record, "index": record["index"] + start} for record in chunk]
-                log.write("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in chunk).encode())
+                chunk = grade_samples(task, rows[start : places.stop], conversations[start : places.stop], groups)
+                for record in chunk:
+                    record.index += start
+                log.write("".join(json.dumps(each.as_json(), ensure_ascii=False) + "\n" for each in chunk).encode())
                 log.flush()
                 records += chunk
                 part(1.0)
@@ -98,10 +100,10 @@ def _existing(folder: Path, settings: Mapping[str, Any], samples: int) -> tuple[
             if not line.endswith(b"\n"):
                 break
             try:
-                record = parse_object(line)
-            except LineError as error:
+                record = record_from_json(parse_object(line))
+            except (LineError, InputError) as error:
                 raise InputError(f"{file}, line {number + 1}: {error}") from error
-            if (record.get("index"), record.get("sample")) != divmod(number, samples):
+            if (record.index, record.sample) != divmod(number, samples):
                 raise InputError(f"{file}, line {number + 1}: not of this probe; delete the folder to begin anew")
             records.append(record)
             end += len(line)

@@ -1,7 +1,6 @@
 """Evaluation records -> figures: success with its interval, pass@k, format, length, reasons; before and after.
 
-A record is one graded completion: `index` (its task), `reward` (None where it could not be graded), `format`, `reason`,
-`tokens` and `finish` ("stop" or "length"), beside the texts; `seed` where there were several.
+The records are `swift_rlvr.runs.records.Record`; `index` tells their tasks apart.
 """
 
 import statistics
@@ -10,13 +9,15 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from swift_rlvr.errors import InputError
-from swift_rlvr.runs.statistics import by_task, mean_interval, pass_at_k, powers_of_two
+from swift_rlvr.runs.grades import reason_of
+from swift_rlvr.runs.records import Record
+from swift_rlvr.runs.statistics import by_row, mean_interval, pass_at_k, powers_of_two
 
 
-def summarize(records: Sequence[Mapping[str, Any]], ks: Collection[int] = ()) -> dict[str, Any]:
+def summarize(records: Sequence[Record], ks: Collection[int] = ()) -> dict[str, Any]:
     """The figures of one evaluation.
 
-    `success` is the mean reward of 1.0 over the graded tasks, each task counting once however many samples it has, and
+    `success` is the share of successes over the graded tasks, each task counting once however many samples it has, and
     its interval counts tasks, not samples: samples of one task are not independent. That is pass@1. `strict` is the
     same with the format demanded too. Where the samples are of several seeds, `seeds` has success for each, and
     `seed_spread` their standard deviation.
@@ -25,24 +26,23 @@ def summarize(records: Sequence[Mapping[str, Any]], ks: Collection[int] = ()) ->
         ks: the k of pass@k; by default the powers of two up to the number of samples. A task with fewer graded
             samples than k has no part in pass@k.
 
-    >>> record = {"index": 0, "reward": 1.0, "format": True, "reason": "correct", "tokens": 7, "finish": "stop"}
-    >>> summarize([record])["success"]
+    >>> summarize([Record(index=0, completion="", rewards={}, success=True, tokens=7, finish="stop")])["success"]
     1.0
     """
     if not records:
         raise ValueError("expected at least one record")
-    right, strict = by_task(records), by_task(records, strict=True)
+    right, strict = by_row(records), by_row(records, strict=True)
     passes = {}
     for k in ks or powers_of_two(max(map(len, right.values()), default=0)):
         if shares := [pass_at_k(len(each), sum(each), k) for each in right.values() if len(each) >= k]:
             passes[str(k)] = (_mean(shares), mean_interval(shares))
     success, success_interval = _share(right)
     strict_share, strict_interval = _share(strict)
-    reasons = Counter(record["reason"] for record in records)
+    reasons = Counter(reason_of(record) for record in records)
     return {
         "tasks": len(right),
         "completions": len(records),
-        "ungraded": sum(record["reward"] is None for record in records),
+        "ungraded": sum(record.success is None for record in records),
         "success": success,
         "success_interval": success_interval,
         "strict": strict_share,
@@ -50,9 +50,9 @@ def summarize(records: Sequence[Mapping[str, Any]], ks: Collection[int] = ()) ->
         "pass_at_k": {k: share for k, (share, _) in passes.items()},
         "pass_at_k_interval": {k: list(interval) for k, (_, interval) in passes.items()},
         **_by_seed(records),
-        "format": _mean([record["format"] for record in records]),
-        "mean_tokens": _mean([record["tokens"] for record in records]),
-        "cut_off": _mean([record["finish"] == "length" for record in records]),
+        "format": _mean([bool(record.format) for record in records]),
+        "mean_tokens": _mean([record.tokens or 0 for record in records]),
+        "cut_off": _mean([record.finish == "length" for record in records]),
         "reasons": {reason: count / len(records) for reason, count in reasons.most_common()},
     }
 
@@ -64,11 +64,11 @@ def check_ks(ks: Collection[int], samples: int) -> None:
         raise InputError(f"must be from 1 to {samples}, the completions per task, got {wrong[0]}", "pass_at")
 
 
-def _by_seed(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _by_seed(records: Sequence[Record]) -> dict[str, Any]:
     seeds: dict[int, dict[int, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
-        if "seed" in record and record["reward"] is not None:
-            seeds[record["seed"]][record["index"]].append(record["reward"] == 1.0)
+        if record.seed is not None and record.success is not None:
+            seeds[record.seed][record.index].append(record.success)
     if len(seeds) < 2:
         return {}
     shares = {str(seed): _mean([_mean(right) for right in tasks.values()]) for seed, tasks in seeds.items()}
@@ -110,7 +110,7 @@ def figures_table(sides: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
 
 
 def measures(sides: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """Rows (measure, its value in each summary); "-" where a summary lacks it. Summaries may be of older versions."""
+    """Rows (measure, its value in each summary); "-" where a summary lacks it."""
     rows = [
         ("tasks", *(f"{side['tasks']:,}" for side in sides)),
         ("success", *(_with_interval(side, "success", "nothing graded") for side in sides)),

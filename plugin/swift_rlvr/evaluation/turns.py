@@ -15,18 +15,19 @@ from swift_rlvr.evaluation.paired import paired_shares
 from swift_rlvr.evaluation.sampling import Messages, Sampler, SamplingSettings, sample_all
 from swift_rlvr.evaluation.summary import summarize
 from swift_rlvr.rewards import REWARDS
-from swift_rlvr.runs.statistics import by_task, mean_interval, pass_at_k
+from swift_rlvr.runs.records import Record
+from swift_rlvr.runs.statistics import by_row, mean_interval, pass_at_k
 from swift_rlvr.tasks import Task
 
 
 def take_turns(
     sampler: Sampler, settings: SamplingSettings, task: Task, rows: Sequence[Mapping[str, Any]],
     conversations: Sequence[Messages], first: Sequence[Sequence[Completion]], max_turns: int, console: Console,
-) -> list[dict[str, Any]]:  # fmt: skip
+) -> list[Record]:  # fmt: skip
     """One record for each conversation that `first`, the samples of each row, begins.
 
-    As in `grade_samples`, of its last answer; `tokens` are those of all answers. `turns` is their number, `answers` are
-    all of them and `feedback` what stood between them. An answer that was cut off is the last one.
+    As in `grade_samples`, of its last answer: `turn` is its number, `tokens` are those of all answers, and `messages`
+    the conversation before it, with earlier answers and feedback. An answer that was cut off is the last one.
     """
     talks = [
         Talk(conversations[index], each, FeedbackEnvironment(REWARDS[task.of(row).verifier or ""](), max_turns), row)
@@ -44,11 +45,10 @@ def take_turns(
     sampler.ask(conversations)
     ended, graded = iter(talks), []
     groups = [[next(ended).answers[-1] for _ in group] for group in first]
-    for record, talk in zip(grade_samples(task, rows, groups), talks, strict=True):
-        record["tokens"] = sum(answer.tokens for answer in talk.answers)
-        texts = [answer.text for answer in talk.answers]
-        feedback = [turn["content"] for turn in talk.messages[talk.start :] if turn["role"] == "user"]
-        graded.append({**record, "turns": len(texts), "answers": texts, "feedback": feedback})
+    for record, talk in zip(grade_samples(task, rows, conversations, groups), talks, strict=True):
+        record.tokens = sum(answer.tokens for answer in talk.answers)
+        record.turn, record.messages = len(talk.answers), talk.messages
+        graded.append(record)
     return graded
 
 
@@ -70,28 +70,26 @@ class Talk:
             self.messages.append({"role": "user", "content": self.feedback})
 
 
-def summarize_turns(
-    attempts: Sequence[Mapping[str, Any]], talks: Sequence[Mapping[str, Any]], max_turns: int
-) -> dict[str, Any]:
+def summarize_turns(attempts: Sequence[Record], talks: Sequence[Record], max_turns: int) -> dict[str, Any]:
     """The summary of the conversations, with `blind`: as many attempts as turns without feedback, and `paired` with it.
 
     attempts: the records of the first turns. A task with fewer of them than turns has no part in the comparison.
     `mended` is the share of right last answers where the first one was followed up, `mended_blind` that of the other
     attempts at the same tasks. Blind attempts get another try where an answer is cut off too, conversations do not.
     """
-    graded = by_task(attempts)
+    graded = by_row(attempts)
     blind = {
         task: pass_at_k(len(right), sum(right), max_turns) for task, right in graded.items() if len(right) >= max_turns
     }
-    shares = {task: _mean(right) for task, right in by_task(talks).items() if task in blind}
-    continued = [record for record in talks if record["turns"] > 1 and record["reward"] is not None]
+    shares = {task: _mean(right) for task, right in by_row(talks).items() if task in blind}
+    continued = [record for record in talks if (record.turn or 1) > 1 and record.success is not None]
     # All of them were wrong at first, so another attempt is one of the task's other samples.
-    others = [graded[record["index"]] for record in continued if len(graded[record["index"]]) > 1]
+    others = [graded[record.index] for record in continued if len(graded[record.index]) > 1]
     return {
         **summarize(talks),
         "max_turns": max_turns,
-        "mean_turns": _mean([record["turns"] for record in talks]),
-        "mended": _mean([record["reward"] == 1.0 for record in continued]) if continued else None,
+        "mean_turns": _mean([record.turn or 1 for record in talks]),
+        "mended": _mean([bool(record.success) for record in continued]) if continued else None,
         "mended_blind": _mean([sum(right) / (len(right) - 1) for right in others]) if others else None,
         "blind": _mean(list(blind.values())) if blind else None,
         "blind_interval": list(mean_interval(list(blind.values()))) if blind else None,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -23,10 +24,12 @@ from swift_rlvr.grpo.samplers import TransformersSampler, VLLMSampler
 from swift_rlvr.grpo.settings import GRPOSettings, check_enough_rows
 from swift_rlvr.jsonl import write_json
 from swift_rlvr.models import check_length, end_token_ids
-from swift_rlvr.runs.curriculum import Curriculum, verifier
+from swift_rlvr.runs.curriculum import Curriculum, check_has_verifier
 from swift_rlvr.runs.folder import ARGS, check_same_settings, checkpoints, diverged, link_best
+from swift_rlvr.runs.grades import GradeLog, collected_by, judge, only_shaping
 from swift_rlvr.runs.log import RunLog
-from swift_rlvr.runs.reasons import collected_reasons, only_shaping
+from swift_rlvr.runs.records import Record
+from swift_rlvr.success import Judges, key_of
 
 STATE = "trainer_state.pt"  # in a checkpoint, beside the model and ARGS
 
@@ -60,7 +63,7 @@ class GRPOTrainer:
         if settings.bf16 is None:
             on_gpu = next(model.parameters()).device.type == "cuda"
             settings = replace(settings, bf16=on_gpu and torch.cuda.is_bf16_supported())
-        self.settings = settings
+        self.settings, self.grades, self.judges = settings, GradeLog(), Judges.from_rewards(rewards)
         system = [turn["content"] for row in rows[:1] for turn in row["messages"] if turn["role"] == "system"] or [None]
         self.info = {"trainer": "scratch", "system": system[0], **asdict(settings), **(info or {})}
         self.prompts = [tokenizer.apply_chat_template(row["messages"], add_generation_prompt=True, return_dict=False)
@@ -106,15 +109,15 @@ class GRPOTrainer:
         saved = self.step
         write_json(self.folder / ARGS, self.info)
         log = RunLog(self.folder, self.console, tensorboard=True, stop_on_alarm=self.stop_on_alarm)
-        with log, collected_reasons(self.rewards) as reasons:
+        with log, collected_by(self.grades, self.rewards):
+            log.rewards(self.judges)
             log.start(self.step, self.max_steps)
             if self.held_out:
                 self.held_out.schedule.start()
             _, stop = (False, None) if self.step else self.evaluate(log)
             while self.step < self.max_steps and not stop:
-                batch, table, metrics = self.rollout()
-                log.completions(self.step + 1, table)
-                metrics |= log.reasons(self.step + 1, reasons.take())
+                batch, records, metrics = self.rollout()
+                metrics |= {name: fmean(values) for name, values in log.records(records).items()}
                 for _ in range(min(self.settings.num_iterations, self.max_steps - self.step)):
                     metrics |= self.update(batch)
                     self.step += 1
@@ -145,13 +148,15 @@ class GRPOTrainer:
         completions = self.sampler.sample(self.held_out_prompts, held_out.samples, generator)
         texts = self.tokenizer.batch_decode(completions, skip_special_tokens=True)
         ends = ["stop" if completion[-1] in self.ends else "length" for completion in completions]
-        graded = held_out.judge(self.step, list(zip(texts, map(len, completions), ends, strict=True)), started)
-        log.held_out(self.step, graded.records)
+        graded = held_out.judge(
+            self.step, list(zip(texts, map(len, completions), ends, strict=True)), started, self.rewards
+        )
+        log.held_out(graded.records)
         log.update(self.step, graded.figures)
-        return graded.verdict.best, graded.verdict.stop
+        return graded.decision.best, graded.decision.stop
 
-    def rollout(self) -> tuple[Batch, dict[str, list], dict[str, float | None]]:
-        """Completions of the next prompts with their advantages: the batch, a table to read, and figures to log."""
+    def rollout(self) -> tuple[Batch, list[Record], dict[str, float | None]]:
+        """Completions of the next prompts with their advantages: the batch, graded completions, and figures to log."""
         settings, times = self.settings, dict[str, float]()
         numbers = [number for number in self._next_rows() for _ in range(settings.num_generations)]
         prompts = [self.prompts[number] for number in numbers]
@@ -174,14 +179,15 @@ class GRPOTrainer:
             if settings.num_iterations > 1:  # else the policy is the old one, and its own log-probabilities will do
                 batch = replace(batch, old=self.policy.all_log_probs(batch, settings.per_device_train_batch_size))
         by_name = {reward.__name__: column.tolist() for reward, column in zip(self.rewards, scores.T, strict=True)}
-        table = {"prompt": self.tokenizer.batch_decode(prompts), "completion": texts}
-        table |= {**by_name, "advantages": advantages.tolist()}
         ended = [completion[-1] in self.ends for completion in completions]
         metrics = batch_summary(rewards, groups, by_name, list(map(len, completions)), ended)
         shaping = only_shaping(self.rewards, scores.T.tolist(), self.weights.tolist(), settings.num_generations)
+        records = self._records(numbers, texts, scores, advantages)
+        for record, completion, has_ended in zip(records, completions, ended, strict=True):
+            record.tokens, record.finish = len(completion), "stop" if has_ended else "length"
         if self.curriculum:
-            metrics |= self.curriculum.record(numbers, scores[:, verifier(self.rewards)].tolist())
-        return batch, table, {**metrics, **shaping, **times}
+            metrics |= self.curriculum.record(numbers, [record.success for record in records])
+        return batch, records, {**metrics, **shaping, **times}
 
     def update(self, batch: Batch) -> dict[str, float]:
         """One step of the optimizer with all of a batch; returns what there is to log about it."""
@@ -229,13 +235,27 @@ class GRPOTrainer:
             scores.append([math.nan if value is None else float(value) for value in values])
         return torch.tensor(scores).T
 
+    def _records(
+        self, numbers: Sequence[int], texts: Sequence[str], scores: torch.Tensor, advantages: torch.Tensor
+    ) -> list[Record]:
+        """The graded completions of a step, with the grades of our rewards and the values of others."""
+        records = self.grades.take() or [Record(index=0, completion=text, rewards={}) for text in texts]
+        for index, record in enumerate(records):
+            row = self.rows[numbers[index]]
+            record.index, record.step, record.mode, record.messages = index, self.step + 1, "train", row["messages"]
+            record.advantage = round(advantages[index].item(), 6)
+            for reward, value in zip(self.rewards, scores[index].tolist(), strict=True):
+                record.rewards.setdefault(key_of(reward), None if math.isnan(value) else value)
+        judge(records, self.judges)
+        return records
+
     def _check(self, reference: Any) -> None:
         settings, weights = self.settings, self.settings.reward_weights
         check_enough_rows(len(self.rows), settings.batch_size, settings.num_generations)
         if not self.rewards:
             raise InputError("must hold at least one reward", "reward_funcs")
         if self.curriculum:
-            verifier(self.rewards)
+            check_has_verifier(self.rewards)
         if weights and len(weights) != len(self.rewards):
             raise InputError(
                 f"must be one for each of {len(self.rewards)} rewards, got {len(weights)}", "reward_weights"

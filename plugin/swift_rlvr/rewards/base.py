@@ -58,7 +58,7 @@ class Reward:
     def __init__(self, args: object = None, **parameters: Any):
         """Take ms-swift's training arguments, which are not kept because they do not pickle, or parameters by name."""
         self.parameters: Any = read_parameters(self.Parameters, self.name, args, parameters, other_names=REWARDS)
-        self.log: Any = None  # the `swift_rlvr.runs.reasons.ReasonLog` of a training run
+        self.log: Any = None  # the `swift_rlvr.runs.grades.GradeLog` of a training run
         self.neutral: float | None = None  # what a row earns that cannot be graded; rewards built on this one see None
         self._barren = 0  # batches in a row without a reward other than 0
 
@@ -96,7 +96,7 @@ class Reward:
         """Reward each completion, in order; ValueError where a needed column is missing or has another length."""
         grades = self.grades(completions, **columns)
         if self.log is not None:
-            self.log.add(type(self).__name__, grades)
+            self.log.add(self, completions, columns, grades)
         rewards = [reward for reward, _ in grades]
         if any(rewards):
             self._barren = 0

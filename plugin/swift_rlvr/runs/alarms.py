@@ -14,14 +14,14 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
 from swift_rlvr.jsonl import read_jsonl
-from swift_rlvr.runs.folder import COMPLETIONS, LOG
-from swift_rlvr.runs.turns import first_prompts
+from swift_rlvr.runs.folder import LOG, RECORDS
+from swift_rlvr.runs.records import read_records
 
 WINDOW = 10  # logged steps in a mean of success, format and groups without spread
 SHORT = 5  # in a mean of KL, length and templates; also the steps in a row that success must be low
@@ -34,7 +34,6 @@ FORMAT_RISE = 0.05
 NO_SPREAD = 0.9  # share of groups
 TEMPLATE, TEMPLATE_RISE = 0.5, 0.25  # share of completions, and how much more than at the start
 EXAMPLES = 3
-_SHAPING = re.compile("ormat|Cosine|Length|Repetition|Overlong|overlong|TagCount|ReasoningSteps|LanguageConsistency")
 KINDS = ("held_out_success", "success", "format", "kl", "length", "no_spread", "template")
 
 
@@ -136,10 +135,10 @@ class Alarms:
 
     def _of_success(self, step: int) -> list[tuple[str, str]]:
         rows = [row for _, row in list(self._rows)[-WINDOW:]]
-        values = [value for row in rows if (value := mean_reward(row)) is not None]
+        values = [row["success"] for row in rows if "success" in row]
         if len(values) < WINDOW:
             return []
-        formats = [value for row in rows if (value := mean_reward(row, format=True)) is not None]
+        formats = [row["format"] for row in rows if "format" in row]
         now = Window(step, fmean(values), _noise(values), fmean(formats) if len(formats) == WINDOW else None)
         if self._best is None or now.success > self._best.success:
             self._best, self._low = now, 0
@@ -151,7 +150,7 @@ class Alarms:
         if self._low >= SHORT:
             found.append((
                 "success",
-                f"the verifier's mean reward is {now.success:.2f} over the last {WINDOW} logged steps, and was "
+                f"success is {now.success:.2f} over the last {WINDOW} logged steps, and was "
                 f"{best.success:.2f} around step {best.step}. The run may be collapsing: a smaller learning_rate or a "
                 "larger beta may help.",
             ))  # fmt: skip
@@ -206,8 +205,8 @@ class Alarms:
         rows = [row for _, row in list(self._rows)[-WINDOW:] if name in row]
         if len(rows) < WINDOW or (share := fmean(row[name] for row in rows)) < NO_SPREAD:
             return []
-        success = [value for row in rows if (value := mean_reward(row)) is not None]
-        why = f" (the verifier's mean reward is {fmean(success):.2f})" if success else ""
+        success = [row["success"] for row in rows if "success" in row]
+        why = f" (success is {fmean(success):.2f})" if success else ""
         return [(
             "no_spread",
             f"in {share:.0%} of the groups of the last {WINDOW} logged steps all completions got the same reward{why}: "
@@ -225,21 +224,6 @@ class Alarms:
             f"{share:.0%} of the completions of the last {SHORT} logged steps are the same but for their numbers, "
             "whatever was asked: one template is repeated.",
         )]  # fmt: skip
-
-
-def mean_reward(row: Mapping[str, Any], format: bool = False) -> float | None:
-    """The mean of the first reward of a logged line that judges the answer, or of the first that judges the format.
-
-    >>> row = {"rewards/Format/mean": 1.0, "rewards/CountdownReward/mean": 0.5}
-    >>> mean_reward(row), mean_reward(row, format=True)
-    (0.5, 1.0)
-    """
-    for name, value in row.items():
-        if not (name.startswith("rewards/") and name.endswith("/mean")):
-            continue
-        if "ormat" in name if format else not _SHAPING.search(name):
-            return value if _is_number(value) else None
-    return None
 
 
 def template(completion: str) -> str:
@@ -270,39 +254,31 @@ def most_frequent_template(prompts: Sequence[str], completions: Sequence[str]) -
     return len(own) / len(completions), list(first.values())
 
 
-def read_alarms(folder: str | Path, raised: Sequence[str] = (), until: float = math.inf) -> Iterator[Alarm]:
-    """The alarms of a run that has been logged, up to a step; `completions.jsonl` may be missing.
-
-    Live, an alarm is raised at the same line, unless the run was interrupted and has lines twice.
-    """
-    yield from _replayed(Alarms(raised), Path(folder), until)
-
-
 def replay(folder: str | Path, until: float, raised: Sequence[str] = ()) -> Alarms:
     """The state after the steps of a run up to `until`, for its continuation: what was raised is not raised again."""
-    alarms = Alarms(raised)
-    for _ in _replayed(alarms, Path(folder), until):
-        pass
-    return alarms
-
-
-def _replayed(alarms: Alarms, folder: Path, until: float) -> Iterator[Alarm]:
-    tables = read_jsonl(folder / COMPLETIONS) if (folder / COMPLETIONS).is_file() else iter(())
-    waiting: tuple[int, Mapping[str, Any]] | None = None
-    for _, row in read_jsonl(folder / LOG):
+    alarms, batches = Alarms(raised), _batches(Path(folder))
+    waiting = next(batches, None)
+    for _, row in read_jsonl(Path(folder) / LOG):
         if "global_step/max_steps" not in row or "train_runtime" in row:
             continue
         step = int(row["global_step/max_steps"].split("/")[0])
         if step > until:
-            return
-        while "reward" in row:  # the tables up to this step
-            if waiting is None and (entry := next(tables, None)) is not None:
-                waiting = int(entry[1]["step"][-1]) if entry[1]["step"] else 0, entry[1]
-            if waiting is None or waiting[0] > step:
-                break
-            alarms.batch(waiting[0], first_prompts(waiting[1]), waiting[1]["completion"])
-            waiting = None
-        yield from alarms.row(step, row)
+            break
+        while "reward" in row and waiting is not None and waiting[0] <= step:
+            alarms.batch(*waiting)
+            waiting = next(batches, None)
+        alarms.row(step, row)
+    return alarms
+
+
+def _batches(folder: Path) -> Iterator[tuple[int, list[str], list[str]]]:
+    """Step, questions and completions of each batch of a training, from its records."""
+    if not (folder / RECORDS).is_file():
+        return
+    of_training = (record for record in read_records(folder / RECORDS) if record.mode == "train")
+    for step, records in groupby(of_training, key=lambda record: record.step or 0):
+        batch = list(records)
+        yield step, [record.question for record in batch], [record.completion for record in batch]
 
 
 def _format_message(of: str, at: int, before: float, now: float, best: float, success: float) -> str:
@@ -314,7 +290,7 @@ def _format_message(of: str, at: int, before: float, now: float, best: float, su
 
 def _length_and_success(rows: Sequence[Mapping[str, Any]]) -> tuple[float | None, float | None]:
     lengths = [row["completions/mean_length"] for row in rows if "completions/mean_length" in row]
-    success = [value for row in rows if (value := mean_reward(row)) is not None]
+    success = [row["success"] for row in rows if "success" in row]
     return fmean(lengths) if lengths else None, fmean(success) if success else None
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.runs.variables import from_environment, setting
-from swift_rlvr.success import VERIFIER, role_of
+from swift_rlvr.success import Judges
 
 COLUMN = "level"
 PRIOR = 8.0  # completions that the prior counts as
@@ -59,12 +59,10 @@ class CurriculumSettings:
         return {"curriculum": False}
 
 
-def verifier(rewards: Sequence[Any]) -> int:
-    """The place of the reward that says what is right, the first that is not about format, length and the like."""
-    for place, reward in enumerate(rewards):
-        if role_of(reward) == VERIFIER:
-            return place
-    raise InputError("must hold a reward that tells right from wrong, which curriculum goes by", "reward_funcs")
+def check_has_verifier(rewards: Sequence[Any]) -> None:
+    """InputError where no reward says what is right, which a curriculum goes by."""
+    if not Judges.from_rewards(rewards).has_verifier:
+        raise InputError("must hold a reward that tells right from wrong, which curriculum goes by", "reward_funcs")
 
 
 def curriculum_of(rows: Sequence[Mapping[str, Any]], settings: CurriculumSettings, seed: int) -> "Curriculum | None":
@@ -93,7 +91,7 @@ class Curriculum:
     >>> rows = curriculum.draw(2)
     >>> sorted(curriculum.levels[row] for row in rows)
     [0, 1]
-    >>> _ = curriculum.record(rows * 8, [1.0, 0.0] * 8)
+    >>> _ = curriculum.record(rows * 8, [True, False] * 8)
     >>> sorted(curriculum.success().values())
     [0.25, 0.75]
     """
@@ -166,8 +164,8 @@ class Curriculum:
             self._orders[level] = epoch, order
         return self._orders[level][1][place]
 
-    def record(self, rows: Sequence[int], rewards: Sequence[float | None]) -> dict[str, float]:
-        """Take note of the verifier's rewards of a batch, 1 is right and None or NaN is not graded.
+    def record(self, rows: Sequence[int], successes: Sequence[bool | None]) -> dict[str, float]:
+        """Take note of a batch: which completions are right, None where one could not be graded.
 
         rows: of each completion. Returns what there is to log: the mean level of the batch, and for each level its
         share of the batch and its success as estimated now.
@@ -176,15 +174,15 @@ class Curriculum:
         for level in self.rows:
             self.right[level] *= forget
             self.graded[level] *= forget
-        for row, reward in zip(rows, rewards, strict=True):
-            if reward is not None and not math.isnan(reward):
-                self.right[self.levels[row]] += reward >= 1
+        for row, success in zip(rows, successes, strict=True):
+            if success is not None:
+                self.right[self.levels[row]] += success
                 self.graded[self.levels[row]] += 1
         counts = Counter(self.levels[row] for row in rows)
         figures = {"curriculum/level": sum(level * count for level, count in counts.items()) / len(rows)}
-        for level, success in self.success().items():
+        for level, expected in self.success().items():
             figures[f"curriculum/share_{level}"] = counts[level] / len(rows)
-            figures[f"curriculum/success_{level}"] = success
+            figures[f"curriculum/success_{level}"] = expected
         return figures
 
     def state(self) -> dict[str, Any]:

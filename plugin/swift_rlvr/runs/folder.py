@@ -1,9 +1,9 @@
 """The folder of a training run: the names of its files, when a run may write into it, and how it is found again.
 
-All trainers leave the same here: ARGS with the settings, LOG with a line for each logged step, COMPLETIONS with a table
-for each batch, REASONS with a line for each completion, and folders `checkpoint-<step>`. Where a run evaluates held-out
-rows, HELD_OUT has a line for each of their completions, and the link BEST leads to the best checkpoint. ALARMS has a
-line for each warning. ms-swift's are in a folder `v<N>-<time>` of its output folder.
+All trainers leave the same here: ARGS with the settings, REWARDS with the roles of the rewards, LOG with a line for
+each logged step, RECORDS with each graded completion, and folders `checkpoint-<step>`. Where a run evaluates held-out
+rows, HELD_OUT has their completions, and the link BEST leads to the best checkpoint. ALARMS has a line a warning.
+ms-swift's are in a folder `v<N>-<time>` of its output folder, and it writes tables of completions besides, COMPLETIONS.
 """
 
 import json
@@ -17,7 +17,8 @@ from typing import Any
 from swift_rlvr.errors import DivergedError, InputError
 from swift_rlvr.jsonl import parse_object, read_json
 
-ARGS, LOG, COMPLETIONS, REASONS = "args.json", "logging.jsonl", "completions.jsonl", "reasons.jsonl"
+ARGS, REWARDS, LOG, RECORDS = "args.json", "rewards.json", "logging.jsonl", "records.jsonl"
+COMPLETIONS = "completions.jsonl"
 HELD_OUT, ALARMS, BEST = "held_out.jsonl", "alarms.jsonl", "best"
 # What may differ between a run and its continuation; the rest changes the result.
 # `set` is compared as what it makes of the rewards, reward_parameters.

@@ -4,15 +4,16 @@ The settings are read from the variables SWIFT_RLVR_HELD_OUT_... under ms-swift,
 are settings like others in TRL and in our own trainer. The evaluation itself is in swift_rlvr/training/held_out.py.
 """
 
-import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace  # noqa: F401 - replace is for a doctest
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from swift_rlvr.errors import InputError
-from swift_rlvr.runs.statistics import by_task, pass_at_k, powers_of_two
+from swift_rlvr.runs.records import Record
+from swift_rlvr.runs.statistics import by_row, pass_at_k, powers_of_two
 from swift_rlvr.runs.variables import PREFIX, from_environment, setting
 
 STOP_ON_ALARM = f"{PREFIX}STOP_ON_ALARM"
@@ -54,7 +55,7 @@ def stop_on_alarm(environ: Mapping[str, str] | None = None) -> bool:
     return text.lower() in ("1", "true")
 
 
-class Verdict(NamedTuple):
+class Decision(NamedTuple):
     """Of an evaluation. best: better than those of all trained steps before. stop: why the run is to stop, or None."""
 
     best: bool = False
@@ -112,22 +113,24 @@ class Schedule:
         self.skipped += not affordable
         return affordable
 
-    def record(self, step: int, success: float | None, seconds: float) -> Verdict:
+    def record(self, step: int, success: float | None, seconds: float) -> Decision:
         """Take note of an evaluation. The model before the training has no checkpoint, and is never the best."""
         self.evaluated, self.longest = step, seconds
         self.seconds += seconds
         if step == 0:
-            return Verdict()
+            return Decision()
         if success is not None and (self.best is None or success > self.best):
             self.best, self.best_step, self.without_best = success, step, 0
-            return Verdict(best=True)
+            return Decision(best=True)
         self.without_best += 1
         patience = self.settings.held_out_patience
         if not patience or self.without_best < patience:
-            return Verdict()
+            return Decision()
         best = "there was none with a success" if self.best is None else f"{self.best:.3f} at step {self.best_step}"
-        return Verdict(stop=f"stopping at step {step}: {self.without_best} held-out evaluations in a row are no better "
-                            f"than the best, {best} (held_out_patience)")  # fmt: skip
+        return Decision(
+            stop=f"stopping at step {step}: {self.without_best} held-out evaluations in a row are no better than the "
+            f"best, {best} (held_out_patience)"
+        )
 
     def state(self) -> dict[str, Any]:
         """What a continuation of the run needs, as JSON."""
@@ -140,28 +143,26 @@ class Schedule:
         self._before = state["elapsed"]
 
 
-def figures(records: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """What is logged about an evaluation from the records of its completions (`swift_rlvr.data.grading`).
+def figures(records: Sequence[Record]) -> dict[str, float]:
+    """What is logged about an evaluation from the records of its completions.
 
-    Success is the mean over tasks of the share of right completions; strict asks for the format too.
+    Success is the mean over rows of the share of right completions; strict asks for the format too.
 
-    >>> record = {"index": 0, "reward": 1.0, "format": True, "tokens": 7, "finish": "stop"}
-    >>> figures([record, {**record, "reward": 0.0}])["eval/pass@2"]
+    >>> record = Record(index=0, completion="", rewards={}, success=True, format=True, tokens=7, finish="stop")
+    >>> figures([record, replace(record, success=False)])["eval/pass@2"]
     1.0
     """
-    right, strict = by_task(records), by_task(records, strict=True)
     result: dict[str, float] = {}
+    right, strict = by_row(records), by_row(records, strict=True)
     if right:
-        result["eval/success"] = _mean([_mean(each) for each in right.values()])
-        result["eval/strict"] = _mean([_mean(each) for each in strict.values()])
+        result["eval/success"] = fmean(fmean(each) for each in right.values())
+        if strict:
+            result["eval/strict"] = fmean(fmean(each) for each in strict.values())
         for k in powers_of_two(min(map(len, right.values())))[1:]:  # pass@1 is success
-            result[f"eval/pass@{k}"] = _mean([pass_at_k(len(each), sum(each), k) for each in right.values()])
-    result["eval/format"] = _mean([record["format"] for record in records])
-    result["eval/mean_length"] = _mean([record["tokens"] for record in records])
-    result["eval/cut_off"] = _mean([record["finish"] == "length" for record in records])
+            result[f"eval/pass@{k}"] = fmean(pass_at_k(len(each), sum(each), k) for each in right.values())
+    if formats := [record.format for record in records if record.format is not None]:
+        result["eval/format"] = fmean(formats)
+    result["eval/mean_length"] = fmean(record.tokens or 0 for record in records)
+    result["eval/cut_off"] = fmean(record.finish == "length" for record in records)
     result["eval/tasks"] = float(len(right))
     return result
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)

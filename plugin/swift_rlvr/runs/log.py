@@ -9,6 +9,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace  # noqa: F401 - in a doctest
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
@@ -16,15 +17,15 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 
-from swift_rlvr.jsonl import read_jsonl
+from swift_rlvr.jsonl import read_jsonl, write_json
 from swift_rlvr.runs.alarms import Alarm, Alarms, replay
-from swift_rlvr.runs.folder import ALARMS, COMPLETIONS, HELD_OUT, LOG, REASONS
-from swift_rlvr.runs.reasons import Sample
-from swift_rlvr.runs.turns import first_prompts
+from swift_rlvr.runs.folder import ALARMS, COMPLETIONS, HELD_OUT, LOG, RECORDS, REWARDS
+from swift_rlvr.runs.records import Record, append_records
+from swift_rlvr.success import Judges, known_values
 
 
 class RunLog:
-    """The log of the run in `folder`: LOG, COMPLETIONS, REASONS, HELD_OUT and ALARMS.
+    """The log of the run in `folder`: REWARDS, LOG, RECORDS, HELD_OUT and ALARMS.
 
     The progress bar, and TensorBoard files in `runs/` where tensorboard is installed, need a `with` statement. `stop`
     says why the run is to end where `stop_on_alarm` and there was an alarm.
@@ -34,7 +35,7 @@ class RunLog:
         self, folder: str | Path, console: Console | None = None, tensorboard: bool = False, stop_on_alarm: bool = False
     ):
         self.folder, self.console = Path(folder), console or Console(quiet=True)
-        self.alarms, self.stop_on_alarm = Alarms(), stop_on_alarm
+        self.alarms, self.stop_on_alarm, self.judges = Alarms(), stop_on_alarm, Judges({})
         self.stop: str | None = None
         self._seen: defaultdict[str, set[str]] = defaultdict(set)  # the reasons so far, by reward
         self.board: Any = None
@@ -99,52 +100,49 @@ class RunLog:
             self.stop = f"stopping at step {step} because of an alarm: {raised[0].kind} (stop_on_alarm)"
         return raised
 
-    def held_out(self, step: int, records: Sequence[Mapping[str, Any]]) -> None:
-        """Log the graded completions of a held-out evaluation."""
-        self._append(HELD_OUT, *({"step": step, **record} for record in records))
+    def held_out(self, records: Sequence[Record]) -> None:
+        """Log the graded completions of a held-out evaluation, which name their step."""
+        append_records(self.folder / HELD_OUT, records)
 
-    def completions(self, step: int, table: Mapping[str, Sequence[Any]]) -> None:
-        """Log a batch: columns `prompt`, `completion`, `advantages` and one for each reward, NaN where it gave None."""
-        columns = {name: [None if _is_missing(value) else value for value in values] for name, values in table.items()}
-        self._append(COMPLETIONS, {"step": [str(step)] * len(table["completion"]), **columns})
-        self.alarms.batch(step, first_prompts(table), table["completion"])
+    def rewards(self, judges: Judges) -> None:
+        """Write down which reward has which role, and under which name it is logged."""
+        self.judges = judges
+        write_json(self.folder / REWARDS, judges.as_json())
 
-    def reasons(self, step: int, samples: Sequence[Sample], mode: str = "train") -> dict[str, float]:
-        """Log why a batch got its rewards; returns the share of each reason, to be logged with the step's metrics.
+    def records(self, records: Sequence[Record]) -> dict[str, list[float]]:
+        """Log a batch of graded completions; returns what is to be logged with its step, see `batch_figures`."""
+        if records:
+            append_records(self.folder / RECORDS, records)
+        if records and records[0].mode == "train":
+            self.alarms.batch(
+                records[0].step or 0, [each.question for each in records], [each.completion for each in records]
+            )
+        return self.batch_figures(records)
 
-        The lines have `step`, `mode` ("train" or "eval"), `index` (its place among the completions of the step, as in
-        COMPLETIONS), `rewards` and `reasons`, both by the class name of the reward.
-        """
-        lines = []
-        for index, sample in enumerate(samples):
-            rewards = {name: reward for name, (reward, _) in sample.items()}
-            reasons = {name: reason for name, (_, reason) in sample.items()}
-            lines.append({"step": step, "mode": mode, "index": index, "rewards": rewards, "reasons": reasons})
-        if lines:
-            self._append(REASONS, *lines)
-        return self.reason_shares(samples)
-
-    def reason_shares(self, samples: Sequence[Sample]) -> dict[str, float]:
-        """The share of each reason in a step's samples, under the names that are logged.
+    def batch_figures(self, records: Sequence[Record]) -> dict[str, list[float]]:
+        """By name, the values whose mean is to be logged: `success`, `strict` and `format` of each completion, 0 or 1,
+        so that a mean over several batches is one over completions; and the share of each reason.
 
         A reason that was seen once is there in every step from then on, so that a mean over steps counts the zeros.
 
-        >>> log = RunLog("run")
-        >>> log.reason_shares([{"FormatReward": (1.0, "ok")}, {"FormatReward": (0.0, "no answer part")}])
-        {'reasons/FormatReward/no_answer_part': 0.5, 'reasons/FormatReward/ok': 0.5}
-        >>> log.reason_shares([{"FormatReward": (1.0, "ok")}])
-        {'reasons/FormatReward/no_answer_part': 0.0, 'reasons/FormatReward/ok': 1.0}
+        >>> log, record = RunLog("run"), Record(index=0, completion="", rewards={}, success=True)
+        >>> log.batch_figures([replace(record, reasons={"external_format": reason}) for reason in ("ok", "no answer")])
+        {'success': [1.0, 1.0], 'reasons/external_format/no_answer': [0.5], 'reasons/external_format/ok': [0.5]}
+        >>> log.batch_figures([replace(record, reasons={"external_format": "ok"}, success=None)])
+        {'reasons/external_format/no_answer': [0.0], 'reasons/external_format/ok': [1.0]}
         """
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        for sample in samples:
-            for name, (_, reason) in sample.items():
+        for record in records:
+            for name, reason in record.reasons.items():
                 counts[name][reason] += 1
-        shares = {}
+        figures = known_values([record.judgement for record in records])
         for name, reasons in counts.items():
             self._seen[name].update(reasons)
             for reason in sorted(self._seen[name]):
-                shares[f"reasons/{name}/{reason.replace(' ', '_')}"] = reasons[reason] / reasons.total()
-        return shares
+                figures[f"reasons/{self.judges.logged_as(name)}/{reason.replace(' ', '_')}"] = [
+                    reasons[reason] / reasons.total()
+                ]
+        return figures
 
     def _append(self, name: str, *rows: Mapping[str, Any]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -155,13 +153,15 @@ class RunLog:
 def line(row: Mapping[str, Any]) -> str:
     """What the terminal shows of a logged step or evaluation, a line of LOG; in 80 columns also of a long run.
 
-    success: the mean of the first reward that is not about the format; length: tokens of a completion; then the seconds
-    that the step took, or the mean step, and the time that is left.
+    success, format: of the step's completions, see `swift_rlvr.success`; the reward where no success is logged. length:
+    tokens of a completion; then the seconds that the step took, or the mean step, and the time that is left.
 
-    >>> row = {"rewards/CountdownReward/mean": 0.3125, "rewards/Format/mean": 0.98, "completions/mean_length": 84.25,
+    >>> row = {"reward": 1.2, "success": 0.3125, "format": 0.98, "completions/mean_length": 84.25,
     ...        "kl": 0.0021, "global_step/max_steps": "7/60", "train_speed(s/it)": 4.8}
     >>> line(row)
     'step  7/60 success 0.31 format 0.98 length  84 KL 0.0021  4.8 s left 4:14'
+    >>> line({"reward": 1.2, "global_step/max_steps": "7/60"})
+    'step  7/60 reward 1.20'
     >>> line({"eval/success": 0.3, "eval/strict": 0.25, "eval/pass@2": 0.4, "eval/format": 0.9, "eval/mean_length": 90,
     ...       "eval/seconds": 3.2, "global_step/max_steps": "10/60"})
     'held out, step 10/60 success 0.30 strict 0.25 pass@2 0.40 format 0.90 length  90 in 3.2 s'
@@ -170,12 +170,9 @@ def line(row: Mapping[str, Any]) -> str:
     if any(name.startswith("eval/") for name in row):
         return _held_out_line(row, step, last)
     prefix = "eval_" if any(name.startswith("eval_") for name in row) else ""
-    means: dict[str, float] = {}
-    for key, value in row.items():
-        if key.startswith(f"{prefix}rewards/") and key.endswith("/mean") and not _is_missing(value):
-            means.setdefault("format" if "Format" in key else "success", value)
     parts = [f"{'evaluation at ' if prefix else ''}step {step:{len(str(last))}}/{last}"]
-    parts += [f"{label} {means[label]:.2f}" for label in ("success", "format") if label in means]
+    labels = ("reward", "format") if _is_missing(row.get(f"{prefix}success")) else ("success", "format")
+    parts += [f"{label} {row[prefix + label]:.2f}" for label in labels if not _is_missing(row.get(prefix + label))]
     if not _is_missing(length := row.get(f"{prefix}completions/mean_length")):
         parts.append(f"length {length:3.0f}")
     if not _is_missing(kl := row.get(f"{prefix}kl")):
@@ -214,7 +211,7 @@ def cut_logs(folder: str | Path, step: int) -> int | None:
     lines of the trainer and a line of which the end was not written. Returns the last step that is lost, None for none.
     """
     last = None
-    for name in (LOG, COMPLETIONS, REASONS, HELD_OUT, ALARMS):
+    for name in (LOG, COMPLETIONS, RECORDS, HELD_OUT, ALARMS):
         path = Path(folder) / name
         if not path.is_file():
             continue

@@ -2,21 +2,20 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+
+from swift_rlvr.runs.records import Record
 
 RESAMPLES = 2_000
 
 
-def by_task(records: Sequence[Mapping[str, Any]], strict: bool = False) -> dict[int, list[bool]]:
-    """Which graded completions of each task are right; where `strict`, also in the right format.
-
-    records: as `swift_rlvr.data.grading.grade_samples` makes them.
-    """
+def by_row(records: Sequence[Record], strict: bool = False) -> dict[int, list[bool]]:
+    """Which graded completions of each row are successes; where `strict`, also in the right format."""
     right: dict[int, list[bool]] = defaultdict(list)
     for record in records:
-        if record["reward"] is not None:
-            right[record["index"]].append(record["reward"] == 1.0 and (not strict or record["format"]))
+        success = record.strict if strict else record.success
+        if success is not None:
+            right[record.index].append(success)
     return dict(right)
 
 

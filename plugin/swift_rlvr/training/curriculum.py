@@ -16,7 +16,10 @@ from typing import Any
 from transformers import TrainerCallback
 
 from swift_rlvr.errors import InputError
-from swift_rlvr.runs.curriculum import COLUMN, Curriculum, CurriculumSettings, verifier
+from swift_rlvr.runs.curriculum import COLUMN, Curriculum, CurriculumSettings, check_has_verifier
+from swift_rlvr.success import Judges
+from swift_rlvr.tasks import verifier_of
+from swift_rlvr.training.reason_callback import functions_of, names_of
 
 STATE = "swift_rlvr.curriculum"  # in trainer_state.json
 
@@ -51,7 +54,8 @@ class CurriculumCallback(TrainerCallback):
         curriculum = Curriculum(levels_of(dataset), self.settings, args.seed)
         if state.global_step and (saved := (state.stateful_callbacks or {}).get(STATE)):
             curriculum.load(saved)
-        place = verifier(getattr(trainer, "reward_funcs", ()))
+        check_has_verifier(functions_of(trainer))
+        judges, names = Judges.from_rewards(functions_of(trainer)), names_of(trainer)
 
         def with_drawn_rows(inputs: Any) -> Any:
             if not trainer.model.training:
@@ -63,8 +67,14 @@ class CurriculumCallback(TrainerCallback):
             if getattr(trainer, "dynamic_num_samples", False):
                 raise InputError("makes several samples of a row, which curriculum cannot tell apart: expected one",
                                  "multi_turn_scheduler")  # fmt: skip
-            rewards = list(trainer._logs["rewards"][trainer.reward_func_names[place]])[-len(numbers) :]
-            for name, value in curriculum.record(numbers, rewards).items():
+            values = {key: list(trainer._logs["rewards"][name])[-len(numbers) :] for key, name in names.items()}
+            successes = [
+                judges.of(
+                    {key: column[index] for key, column in values.items()}, verifier_of(dataset[number].get("task"))
+                ).success
+                for index, number in enumerate(numbers)
+            ]
+            for name, value in curriculum.record(numbers, successes).items():
                 trainer._metrics["train"][name].append(value)
             return batch
 

@@ -31,9 +31,11 @@ from swift_rlvr.data.grading import Completion, grade_samples
 from swift_rlvr.data.sources import parse_source
 from swift_rlvr.errors import InputError
 from swift_rlvr.runs.folder import link_best
-from swift_rlvr.runs.held_out import HeldOutSettings, Schedule, Verdict, figures
+from swift_rlvr.runs.held_out import Decision, HeldOutSettings, Schedule, figures
 from swift_rlvr.runs.log import RunLog
+from swift_rlvr.runs.records import Record
 from swift_rlvr.runs.variables import PREFIX
+from swift_rlvr.success import FORMAT, role_of
 from swift_rlvr.tasks.task import with_system
 from swift_rlvr.training.arguments import RunArguments
 
@@ -43,11 +45,11 @@ Messages = list[dict[str, str]]
 
 
 class Evaluation(NamedTuple):
-    """figures: to be logged. records: the graded completions. verdict: what follows from it."""
+    """figures: to be logged. records: the graded completions. decision: what follows from it."""
 
     figures: dict[str, float]
-    records: list[dict[str, Any]]
-    verdict: Verdict
+    records: list[Record]
+    decision: Decision
 
 
 class HeldOut:
@@ -111,22 +113,27 @@ class HeldOut:
             )
         return affordable
 
-    def judge(self, step: int, completions: Sequence[tuple[str, int, str]], started: float) -> Evaluation:
+    def judge(
+        self, step: int, completions: Sequence[tuple[str, int, str]], started: float, rewards: Sequence[Any]
+    ) -> Evaluation:
         """Grade an evaluation's completions, `samples` for each row in order: text, tokens, and "stop" or "length".
 
-        started: `time.perf_counter()` before they were sampled.
+        started: `time.perf_counter()` before they were sampled. rewards: those of the run, whose format rewards count.
         """
         expected = len(self.rows) * self.samples
         if len(completions) != expected:
             raise RuntimeError(f"expected {expected} completions of held-out rows, got {len(completions)}")
         each = [Completion(*completion) for completion in completions]
         groups = [each[start : start + self.samples] for start in range(0, expected, self.samples)]
-        records = grade_samples(self.task, self.rows, groups)
+        formats = [reward for reward in rewards if role_of(reward) == FORMAT]
+        records = grade_samples(self.task, self.rows, self.conversations, groups, formats)
+        for record in records:
+            record.step = step
         result = figures(records)
         seconds = time.perf_counter() - started
-        verdict = self.schedule.record(step, result.get("eval/success"), seconds)
+        decision = self.schedule.record(step, result.get("eval/success"), seconds)
         result |= {"eval/seconds": seconds, "eval/share": self.schedule.share}
-        return Evaluation(result, records, verdict)
+        return Evaluation(result, records, decision)
 
 
 def held_out_rows(
@@ -237,10 +244,11 @@ class HeldOutCallback(TrainerCallback):
         completions = gather_object(sampled)[: len(wanted)]
         shared: list[Any] = [None]
         if accelerator.is_main_process:
-            evaluation = self.held_out.judge(step, completions, started)
-            self.log.held_out(step, evaluation.records)
-            shared = [(evaluation.figures, evaluation.verdict, schedule.state())]
-        result, verdict, schedule_state = broadcast_object_list(shared)[0]
+            rewards = self.trainer.reward_funcs
+            evaluation = self.held_out.judge(step, completions, started, rewards)
+            self.log.held_out(evaluation.records)
+            shared = [(evaluation.figures, evaluation.decision, schedule.state())]
+        result, decision, schedule_state = broadcast_object_list(shared)[0]
         if not accelerator.is_main_process:
             schedule.load(schedule_state)
         state.stateful_callbacks[STATE] = schedule_state
@@ -248,11 +256,11 @@ class HeldOutCallback(TrainerCallback):
         self.trainer.callback_handler.on_log(args, state, control, dict(result))
         control.should_log = should_log
         saves = str(getattr(args.save_strategy, "value", args.save_strategy)) != "no"
-        if verdict.best:
+        if decision.best:
             state.best_metric, state.best_global_step = result["eval/success"], step
             control.should_save = control.should_save or saves
-        if verdict.stop:
-            self.held_out.say(verdict.stop)
+        if decision.stop:
+            self.held_out.say(decision.stop)
             control.should_training_stop = True
             control.should_save = control.should_save or saves
 

@@ -1,13 +1,15 @@
-"""Logs the reasons of rewards in trainers that are built on transformers' Trainer, ms-swift's and TRL's.
+"""Logs success and the reasons of rewards in trainers that are built on transformers' Trainer, ms-swift's and TRL's.
 
     swift rlhf --external_plugins plugin/rlvr_plugin.py --callbacks reward_reasons ...
 
-logs `reasons/<reward class>/<reason>`, the share of the step's completions with that reason, next to ms-swift's
-`rewards/<reward class>/mean`, and writes `reasons.jsonl` beside ms-swift's completions.jsonl. Beside ms-swift's
-`frac_reward_zero_std` it logs `groups/only_shaping`, see `swift_rlvr.runs.reasons`. It also ends a run that
-has diverged with `DivergedError`, before another checkpoint is written; the exit status of `swift rlhf` is then 1. The
-alarms of `swift_rlvr.runs.alarms` are logged as warnings and in alarms.jsonl; SWIFT_RLVR_STOP_ON_ALARM=1 ends the run.
-ms-swift 3.12 has no `--callbacks`: there the plugin adds it to every GRPO training.
+logs `success`, `strict` and `format`, the shares of completions that `swift_rlvr.success` defines, and
+`reasons/<reward class>/<reason>`, the share of the step's completions with that reason, next to ms-swift's
+`rewards/<reward class>/mean`; writes each graded completion to `records.jsonl` and the roles of the rewards to
+`rewards.json`. Beside ms-swift's `frac_reward_zero_std` it logs `groups/only_shaping`, see `swift_rlvr.runs.grades`. It
+also ends a run that has diverged with `DivergedError`, before another checkpoint is written; the exit status of `swift
+rlhf` is then 1. The alarms of `swift_rlvr.runs.alarms` are logged as warnings and in alarms.jsonl;
+SWIFT_RLVR_STOP_ON_ALARM=1 ends the run. ms-swift 3.12 has no `--callbacks`: there the plugin adds it to every GRPO
+training.
 """
 
 import logging
@@ -18,29 +20,34 @@ from accelerate.utils import gather_object
 from transformers import TrainerCallback
 
 from swift_rlvr.runs.folder import diverged
+from swift_rlvr.runs.grades import GradeLog, judge, only_shaping
 from swift_rlvr.runs.held_out import stop_on_alarm
 from swift_rlvr.runs.log import RunLog
-from swift_rlvr.runs.reasons import ReasonLog, only_shaping
-from swift_rlvr.runs.turns import first_prompts
+from swift_rlvr.runs.records import Record
+from swift_rlvr.runs.tables import records_of_table
+from swift_rlvr.success import Judges, key_of
 
 _logger = logging.getLogger(__name__)
 
 
 class ReasonCallback(TrainerCallback):
-    """Hands the reasons of all ranks to the trainer's metrics and to `log`, by default in the output folder.
+    """Hands success and reasons of all ranks to the trainer's metrics and to `log`, by default in the output folder.
 
     Under TRL: `trainer.add_callback(ReasonCallback(trainer.args, trainer))`.
     """
 
     def __init__(self, args: Any, trainer: Any, log: RunLog | None = None):
-        self.trainer, self.reasons = trainer, ReasonLog()
+        self.trainer, self.grades = trainer, GradeLog()
         self.watches = log is None  # where the trainer writes the log; a RunLog watches what it is given to write
         self.log = log or RunLog(args.output_dir, stop_on_alarm=stop_on_alarm())
 
     def on_train_begin(self, args, state, control, **kwargs):
         for reward in self.trainer.reward_funcs:
             if hasattr(reward, "log"):
-                reward.log = self.reasons
+                reward.log = self.grades
+        self.judges = Judges.from_rewards(functions_of(self.trainer))
+        if state.is_world_process_zero:
+            self.log.rewards(self.judges)
         if self.watches and state.is_world_process_zero:
             self.log.resume_alarms(state.global_step)
 
@@ -60,9 +67,6 @@ class ReasonCallback(TrainerCallback):
         if math.isnan((logs or {}).get("grad_norm", 0.0)):  # an infinite norm is usual with float16's loss scaling
             raise diverged(args.output_dir, state.global_step, "the norm of the gradient is nan")
         if self.watches and logs and state.is_world_process_zero:
-            recorded = getattr(self.trainer, "_logs", {})
-            if "reward" in logs and recorded.get("prompt") and len(recorded["prompt"]) == len(recorded["completion"]):
-                self.log.alarms.batch(state.global_step, first_prompts(recorded), list(recorded["completion"]))
             for alarm in self.log.watch(state.global_step, logs):
                 _logger.warning(alarm.message)
 
@@ -70,13 +74,34 @@ class ReasonCallback(TrainerCallback):
         self._write("eval", state.global_step)
 
     def _write(self, mode: str, step: int) -> None:
-        samples = gather_object(self.reasons.take())  # of all ranks in order, as ms-swift gathers completions
-        if not samples:
+        records = self._records(mode, step)
+        if not records:
             return
         main = self.trainer.accelerator.is_main_process
-        shares = self.log.reasons(step, samples, mode) if main else self.log.reason_shares(samples)
-        for name, share in (shares | self._groups(mode, len(samples))).items():
-            self.trainer._metrics[mode][name].append(share)
+        figures = self.log.records(records) if main else self.log.batch_figures(records)
+        for name, value in self._groups(mode, len(records)).items():
+            figures[name] = [value]
+        for name, values in figures.items():
+            self.trainer._metrics[mode][name].extend(values)
+
+    def _records(self, mode: str, step: int) -> list[Record]:
+        """Those of all ranks since the last call, in the order in which the trainers gather completions, judged."""
+        trainer, recorded = self.trainer, getattr(self.trainer, "_logs", {})
+        records = gather_object(self.grades.take())
+        if not any(hasattr(reward, "log") for reward in trainer.reward_funcs):  # none is ours: the trainer's last batch
+            columns = {name: list(recorded.get(name, ())) for name in ("prompt", "completion", "num_turns")}
+            records = records_of_table({**columns, "step": [step] * len(columns["completion"])})
+        values = {key: list(recorded["rewards"][name])[-len(records) :] for key, name in names_of(trainer).items()}
+        advantages = list(recorded.get("advantages", ()))[-len(records) :]
+        for index, record in enumerate(records):
+            record.index, record.step, record.mode = index, step, mode
+            for key, column in values.items():
+                if len(column) == len(records):
+                    record.rewards.setdefault(key, None if math.isnan(column[index]) else column[index])
+            if len(advantages) == len(records) and mode == "train":
+                record.advantage = round(advantages[index], 6)
+        judge(records, self.judges)
+        return records
 
     def _groups(self, mode: str, count: int) -> dict[str, float]:
         """`only_shaping` of the last `count` completions, from the trainer's record of all functions on all ranks."""
@@ -86,8 +111,18 @@ class ReasonCallback(TrainerCallback):
         # ms-swift's schedulers of several turns make groups of any size, an evaluation often those of one.
         if getattr(trainer, "dynamic_num_samples", False) or size < 2 or len(recorded[0]) % size:
             return {}
-        functions = [*trainer.reward_funcs, *[gym_reward] * (len(recorded) - len(trainer.reward_funcs))]
-        return only_shaping(functions, recorded, trainer.reward_weights.tolist(), size)
+        return only_shaping(functions_of(trainer), recorded, trainer.reward_weights.tolist(), size)
+
+
+def functions_of(trainer: Any) -> list[Any]:
+    """The rewards of a trainer, one for each of the names that it logs."""
+    functions = list(trainer.reward_funcs)
+    return [*functions, *[gym_reward] * (len(trainer.reward_func_names) - len(functions))]
+
+
+def names_of(trainer: Any) -> dict[str, str]:
+    """By a reward's key in records, the name that the trainer logs it under."""
+    return {key_of(each): name for each, name in zip(functions_of(trainer), trainer.reward_func_names, strict=True)}
 
 
 def gym_reward() -> None:

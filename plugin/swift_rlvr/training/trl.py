@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate.utils import gather_object
 from rich.console import Console
 from transformers import AutoConfig, PrinterCallback, ProgressCallback, TrainerCallback
 from trl import GRPOConfig
@@ -22,7 +21,7 @@ from swift_rlvr.jsonl import write_json
 from swift_rlvr.models import check_length, load_pretrained, load_tokenizer
 from swift_rlvr.rewards import Reward
 from swift_rlvr.rewards.build import build_rewards
-from swift_rlvr.runs.curriculum import CurriculumSettings, curriculum_of, verifier
+from swift_rlvr.runs.curriculum import CurriculumSettings, check_has_verifier, curriculum_of
 from swift_rlvr.runs.folder import ARGS, as_json, check_same_settings, checkpoint_to_resume, diverged
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.runs.log import RunLog
@@ -79,7 +78,7 @@ def run(command: Command, console: Console) -> Trained:
     settings = {**arguments.as_json(system, rewards), **asdict(evaluation), **drawing.as_json()}
     info = as_json({"trainer": "trl", **config.to_dict(), **settings})
     if curriculum_of(rows, drawing, config.seed):
-        verifier(rewards)
+        check_has_verifier(rewards)
     if checkpoint is not None:
         check_same_settings(checkpoint, info)
     console.print(f"Loading {arguments.model}", style="dim", markup=False, soft_wrap=True)
@@ -132,9 +131,8 @@ def build_trainer(
     long = [text for text in texts if len(text.encode()) > longest] or [max(texts, key=len)]
     prompts = tokenizer(long, add_special_tokens=False)["input_ids"]
     check_length("max_completion_length", config.max_completion_length, prompts, model_config)
-    trainer_class = recording_trainer(config.use_vllm)
     try:
-        trainer = trainer_class(
+        trainer = trainer_class_of(config.use_vllm)(
             model, list(rewards), config, train_dataset=rows, eval_dataset=validation, processing_class=tokenizer
         )
     except (OSError, ValueError) as error:
@@ -142,18 +140,16 @@ def build_trainer(
     for callback in list(trainer.callback_handler.callbacks):  # TRL's progress bar, and ms-swift's where it is imported
         if isinstance(callback, (ProgressCallback, PrinterCallback)):
             trainer.remove_callback(callback)
-    trainer.add_callback(LogCallback(trainer, log))
+    trainer.add_callback(LogCallback(log))
     trainer.add_callback(ReasonCallback(config, trainer, log))
     if held_out is not None:
         trainer.add_callback(HeldOutCallback(config, trainer, held_out, sample_trl, log))
     return trainer
 
 
-def recording_trainer(use_vllm: bool) -> Any:
-    """TRL's trainer class, with the prompts of the last training batch as messages in `prompts`.
-
-    Its own record of them, beside the completions in `_logs`, lacks the special tokens that separate the turns.
-    Importing it imports vLLM where that is installed, which takes as long as all the rest; here only where it is used.
+def trainer_class_of(use_vllm: bool) -> Any:
+    """TRL's trainer. Importing it imports vLLM where that is installed, which takes as long as all the rest; here only
+    where it is used.
     """
     from trl import import_utils
 
@@ -164,22 +160,14 @@ def recording_trainer(use_vllm: bool) -> Any:
         from trl import GRPOTrainer
     finally:
         import_utils.is_vllm_available = available
-
-    class RecordingTrainer(GRPOTrainer):
-        prompts: list | None = None  # of this process; None after a batch of the evaluation, and once they are logged
-
-        def _calculate_rewards(self, inputs, prompts, completions, completion_ids_list):
-            self.prompts = list(prompts) if self.model.training else None
-            return super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
-
-    return RecordingTrainer
+    return GRPOTrainer
 
 
 class LogCallback(TrainerCallback):
-    """Writes what the `recording_trainer` logs, and its completions, to a `RunLog`."""
+    """Writes what TRL's trainer logs to a `RunLog`."""
 
-    def __init__(self, trainer: Any, log: RunLog):
-        self.trainer, self.log = trainer, log
+    def __init__(self, log: RunLog):
+        self.log = log
 
     def on_train_begin(self, args, state, control, **kwargs):
         self.log.start(state.global_step, state.max_steps)
@@ -188,21 +176,5 @@ class LogCallback(TrainerCallback):
         self.log.advance(state.global_step)
 
     def on_log(self, args, state, control, logs=None, **kwargs):
-        if "eval/format" in logs:  # a held-out evaluation; the step's own line is still to come
-            if state.is_world_process_zero:
-                self.log.update(state.global_step, logs)
-            return
-        prompts, self.trainer.prompts = self.trainer.prompts, None
-        prompts = gather_object(prompts or [])  # of all ranks, in the order of `_logs`
-        if not state.is_world_process_zero:
-            return
-        self.log.update(state.global_step, logs)
-        if prompts and "reward" in logs:
-            recorded, tokenizer = self.trainer._logs, self.trainer.processing_class
-            table = {
-                "prompt": tokenizer.apply_chat_template(prompts, add_generation_prompt=True, tokenize=False),
-                "completion": list(recorded["completion"]),
-                **{name: list(values) for name, values in recorded["rewards"].items()},
-                "advantages": list(recorded["advantages"]),
-            }
-            self.log.completions(state.global_step, table)
+        if state.is_world_process_zero:
+            self.log.update(state.global_step, logs)

@@ -10,21 +10,20 @@ import math
 import zlib
 from base64 import b64encode
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from swift_rlvr.answers import completion_text
-from swift_rlvr.countdown import read_gold
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.completion_files import with_columns_from_prompt
-from swift_rlvr.evaluation.report.curves import FORMATS
-from swift_rlvr.evaluation.report.reading import Run, Table, read_held_out, read_reasons, tables_of
+from swift_rlvr.evaluation.report.reading import Entry, Run
 from swift_rlvr.evaluation.report.thinking import thinking
 from swift_rlvr.rewards import REWARDS, Explanation, Reward
+from swift_rlvr.rewards.base import OTHER_TASK
 from swift_rlvr.rewards.build import missing_column
-from swift_rlvr.runs.turns import NUM_TURNS, first_prompts
-from swift_rlvr.tasks.countdown import parse_row, to_messages
+from swift_rlvr.runs.grades import reason_of
+from swift_rlvr.runs.records import Record
+from swift_rlvr.tasks import verifier_of
 
 COMPLETIONS, CHARACTERS = 200_000, 250_000_000
 """What a page holds at most."""
@@ -32,8 +31,8 @@ BLOCK, BLOCK_CHARACTERS = 1000, 2_000_000  # completions and characters in a blo
 SLOW = "solution"  # rewards with this column take milliseconds a completion
 EXPLAINED_SLOWLY = 5000
 LONGEST_PART, LONGEST_DETAIL = 2000, 500
-_NOT_REWARDS = {"step", "prompt", "completion", "advantages", NUM_TURNS}
-_OF_A_SAMPLE = {"step", "index", "sample", "completion", "reward", "format", "reason", "tokens", "finish"}
+COUNTDOWN = {"nums", "target"}
+LENGTHS = {"response_token_ids", "completion_ids"}  # rewards for length have nothing to explain on a page
 _OPENING = "<|im_start|>user\n"
 
 
@@ -54,34 +53,36 @@ class Page:
 
 
 class Explainers:
-    """The rewards whose rules are shown for a run: those that it logged, and verifier and format in any case."""
+    """The rewards whose rules are shown for a run: those of the run that are ours, and the verifier of a row's task."""
 
-    def __init__(self, run: Run, row: Mapping[str, Any], total: int):
-        logged = {reward.__name__: name for name, reward in REWARDS.items() if reward.__name__ in row}
-        names = [name for reward, name in logged.items() if not REWARDS[name].runs_code]
-        fitting = {"external_countdown": {"nums", "target"} <= row.keys(), "external_accuracy": SLOW in row}
-        if not logged.keys() - FORMATS:
-            names = [name for name, fits in fitting.items() if fits][:1] + names
-        if not logged.keys() & FORMATS:
-            names.append("external_format")
-        self.rewards: list[Reward] = []
-        for name in names:
-            reward = _build(name, run)
-            if missing_column(reward, row) is None and not set(reward.optional_columns) - {"prompts", *row}:
-                self.rewards.append(reward)
-        code = sorted(name for name in logged.values() if REWARDS[name].runs_code)
-        if code:
-            run.notes.append(f"the rules of {', '.join(code)} are not shown: that would run code which the model wrote")
+    def __init__(self, run: Run, total: int):
+        self.run, self.built = run, {name: _build(name, run) for name in run.judges.judges if name in REWARDS}
         self.stride = max(1, -(-total // EXPLAINED_SLOWLY))
-        if self.stride > 1 and any(SLOW in reward.columns for reward in self.rewards):
-            run.notes.append(f"the rules of the mathematical verifier are shown for 1 in {self.stride} completions")
+        self.has_code = self.is_slow = False
 
-    def explain(self, number: int, text: str | None, row: Mapping[str, Any]) -> Iterator[tuple[Reward, Explanation]]:
-        for reward in self.rewards:
-            if SLOW in reward.columns and number % self.stride:
+    def explain(self, number: int, record: Record) -> Iterator[tuple[Reward, Explanation]]:
+        """What they say of the completion with this number; nothing of those that would run code or lack a column."""
+        row = {**record.row, "prompts": record.messages}
+        verifier = verifier_of(row.get("task")) or ("external_countdown" if row.keys() >= COUNTDOWN else None)
+        verifier = verifier or ("external_accuracy" if SLOW in row else None)
+        if verifier is not None and verifier not in self.built:
+            self.built[verifier] = _build(verifier, self.run)
+        for reward in self.built.values():
+            if missing_column(reward, row) is not None or set(reward.optional_columns) & LENGTHS:
                 continue
-            if missing_column(reward, row) is None:
-                yield reward, reward.explain(text, row)
+            self.has_code |= reward.runs_code
+            self.is_slow |= SLOW in reward.columns
+            if not reward.runs_code and not (SLOW in reward.columns and number % self.stride):
+                explanation = reward.explain(record.completion, row)
+                if explanation.reason != OTHER_TASK:
+                    yield reward, explanation
+
+    def notes(self) -> Iterator[str]:
+        """What is not explained."""
+        if self.has_code:
+            yield "the rules of rewards for code are not shown: that would run code which the model wrote"
+        if self.is_slow and self.stride > 1:
+            yield f"the rules of the mathematical verifier are shown for 1 in {self.stride} completions"
 
 
 def _build(name: str, run: Run) -> Reward:
@@ -103,14 +104,15 @@ class Collector:
         self._explained: list[list[Any]] = []
         self._characters = 0
         self._prompts: dict[str, int] = {}
-        self._asked: dict[str, str] = {}  # by prompt, what it was before the policy's first answer
+        self._questions: dict[str, str] = {}  # by prompt, the first line of what was asked
         self._names: dict[str, int] = {}
         self._rules: dict[tuple[Any, ...], int] = {}
-        self.page.total = sum(len(table.steps) for run in runs for table in run.tables)
-        characters = sum(table.characters for run in runs for table in run.tables)
+        self.page.total = sum(len(run.entries) for run in runs)
+        characters = sum(entry.characters for run in runs for entry in run.entries)
         self.share = min(1.0, limit / max(1, self.page.total), CHARACTERS / max(1, characters))
 
     def collect(self) -> Page:
+        """The page with all completions that it can hold."""
         for number, run in enumerate(self.runs):
             self.page.thinking.append(self._run(number, run))
         self._close()
@@ -123,126 +125,67 @@ class Collector:
         return self.page
 
     def _run(self, number: int, run: Run) -> dict[int, dict[str, float]]:
-        reasons, explainers = read_reasons(run), None
+        explainers = Explainers(run, round(self.share * self.page.total))
         thoughts: dict[int, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-        kept = total = unlike = worked_out = 0
-        for table, row in tables_of(run.folder, run.tables):
-            names = [name for name in row if name not in _NOT_REWARDS and _is_reward(row[name], len(table.steps))]
-            others = [name for name, values in row.items() if name not in names and name not in _NOT_REWARDS
-                      and isinstance(values, list) and len(values) == len(table.steps)]  # fmt: skip
-            asked = first_prompts(row)
-            for i in self._kept(table, total):
-                text = completion_text(row["completion"][i])
-                prompt = _prompt(row["prompt"][i])
-                self._asked[prompt] = _prompt(asked[i])
-                columns = {"prompt": prompt, "prompts": prompt, **{name: row[name][i] for name in others}}
-                columns = with_columns_from_prompt(columns)
-                rewards = {name: _number(row[name][i]) for name in names}
-                if explainers is None:
-                    explainers = Explainers(run, columns | dict.fromkeys(names), self._expected())
-                explained = list(explainers.explain(kept, text, columns))
-                line = reasons.get((table.steps[i], table.places[i]))
-                given = dict(line["reasons"]) if line and _agree(line["rewards"], rewards) else {}
-                unlike += bool(line) and not given
-                for reward, explanation in explained:
-                    name = reward.__name__
-                    if name not in given and (name in rewards or name not in FORMATS):
-                        given[name] = explanation.reason
-                        worked_out += name in rewards
-                self._add(number, table.steps[i], prompt, text or "", rewards, given, explained)
-                advantages = row.get("advantages")
-                self.page.columns["advantage"].append(_number(advantages[i]) if isinstance(advantages, list) else None)
-                thought = thinking(text or "")
-                for each, value in thought.items():
-                    thoughts[table.steps[i]][each] += value
-                thoughts[table.steps[i]]["completions"] += 1
-                self.page.columns["trials"].append(thought["trials"])
-                kept += 1
-            total += len(table.steps)
-        self._held_out(number, run, explainers)
-        if unlike:
-            run.notes.append(f"reasons.jsonl has other rewards than completions.jsonl for {unlike:,} completions")
-        if worked_out and not reasons:
-            run.notes.append("there is no reasons.jsonl: the reasons were worked out for this page from the texts")
-        if kept < total:
+        kept, explained_here = kept_positions(run.entries, self.share), 0
+        for position, record in enumerate(run.records()):
+            if position not in kept:
+                continue
+            explained_here += self._add(number, record, explainers)
+            if run.is_countdown:
+                for each, value in thinking(record.completion).items():
+                    thoughts[record.step or 0][each] += value
+                thoughts[record.step or 0]["completions"] += 1
+        for record in run.held_out_records():
+            self.page.total += 1
+            if math.floor((record.index + 1) * self.share) > math.floor(record.index * self.share):
+                self._add(number, record, explainers, held_out=True)
+        run.notes += explainers.notes()
+        if explained_here:
+            run.notes.append(f"the reasons of {explained_here:,} completions are not logged, and were worked out here")
+        if len(kept) < len(run.entries):
             run.notes.append(
-                f"{kept:,} of {total:,} completions are on this page, in whole groups evenly spaced over the steps; "
-                "the figures of the way of thinking are of these"
+                f"{len(kept):,} of {len(run.entries):,} completions are on this page, in whole groups evenly spaced "
+                "over the steps; the figures of the way of thinking are of these"
             )
         return thoughts
 
-    def _held_out(self, number: int, run: Run, explainers: Explainers | None) -> None:
-        """The completions of held-out rows, under the name of the reward that graded them; of too many a part of the
-        rows, at every step."""
-        for kept, record in enumerate(read_held_out(run)):
-            index = record["index"]
-            self.page.total += 1
-            if math.floor((index + 1) * self.share) == math.floor(index * self.share):
-                continue
-            task = {name: value for name, value in record.items() if name not in _OF_A_SAMPLE}
-            if "prompt" in record:
-                prompt = _prompt(record["prompt"])
-            elif read_gold(record.get("nums"), record.get("target")):
-                prompt = to_messages(*parse_row(record), system=None)[0]["content"]
-            else:
-                prompt = f"held-out row {index}: {json.dumps(task, ensure_ascii=False)}"
-            explainers = explainers or Explainers(run, task, self._expected())
-            text = completion_text(record["completion"])
-            explained = list(explainers.explain(kept, text, task | {"prompts": prompt}))
-            names = [reward.__name__ for reward, _ in explained]
-            name = next((name for name in names if name not in FORMATS), "held-out reward")
-            rewards = {name: _number(record["reward"])}
-            if "format" in record:
-                rewards["Format"] = float(bool(record["format"]))
-            reasons = {name: record["reason"]} if record.get("reason") else {}
-            self._add(number, record["step"], prompt, text or "", rewards, reasons, explained, held_out=True)
-            self.page.columns["advantage"].append(None)
-            self.page.columns["trials"].append(thinking(text or "")["trials"])
-
-    def _expected(self) -> int:
-        return round(self.share * self.page.total)
-
-    def _kept(self, table: Table, before: int) -> Iterator[int]:
-        """The completions of a table that are on the page: those of a group all or none."""
-        if self.share == 1:
-            yield from range(len(table.steps))
-            return
-        first = {group: i for i, group in reversed(list(enumerate(table.groups)))}
-        sizes = [table.groups.count(group) for group in sorted(first)]
-        chosen, place = set(), float(before)
-        for group, size in zip(sorted(first), sizes, strict=True):
-            # A group is as long as its completions; it is taken where a multiple of 1 / share lies in it.
-            if math.floor((place + size) * self.share / size) > math.floor(place * self.share / size):
-                chosen.add(group)
-            place += size
-        yield from (i for i, group in enumerate(table.groups) if group in chosen)
-
-    def _add(
-        self, run: int, step: int, prompt: str, text: str, rewards: Mapping[str, float | None],
-        reasons: Mapping[str, str], explained: Sequence[tuple[Reward, Explanation]],
-        held_out: bool = False,
-    ) -> None:  # fmt: skip
+    def _add(self, run: int, record: Record, explainers: Explainers, held_out: bool = False) -> bool:
+        """Add a completion; returns whether its reasons were not logged, and are those found here."""
         columns = self.page.columns
-        place = len(columns["step"])
-        for name, value in rewards.items():
+        position = len(columns["step"])
+        prompt = prompt_text(record)
+        self._questions.setdefault(prompt, question(record))
+        explained = list(explainers.explain(position, record))
+        reasons = record.reasons or {each.name: explanation.reason for each, explanation in explained}
+        for name, value in record.rewards.items():
             known = self.page.rewards.setdefault(name, [])
-            known += [None] * (place - len(known)) + [value]
+            known += [None] * (position - len(known)) + [_number(value)]
         for name, reason in reasons.items():
             numbers = self.page.reasons.setdefault(name, [])
-            numbers += [-1] * (place - len(numbers)) + [self._names.setdefault(str(reason), len(self._names))]
+            numbers += [-1] * (position - len(numbers)) + [self._names.setdefault(reason, len(self._names))]
         self.page.names = list(self._names)
         if not self._texts:
-            self.page.starts.append(place)
-        columns["run"].append(run)
-        columns["held_out"].append(int(held_out))
-        columns["step"].append(step)
-        columns["length"].append(len(text))
-        columns["prompt"].append(self._prompts.setdefault(prompt, len(self._prompts)))
-        self._texts.append(text)
-        self._explained.append([self._compact(reward, explanation, text) for reward, explanation in explained])
-        self._characters += len(text)
+            self.page.starts.append(position)
+        values = {
+            "run": run,
+            "held_out": int(held_out),
+            "step": record.step or 0,
+            "success": None if record.success is None else int(record.success),
+            "why": self._names.get(reason_of(record) or next(iter(reasons.values()), ""), -1),
+            "length": len(record.completion),
+            "prompt": self._prompts.setdefault(prompt, len(self._prompts)),
+            "advantage": _number(record.advantage),
+            "trials": thinking(record.completion)["trials"],
+        }
+        for name, value in values.items():
+            columns[name].append(value)
+        self._texts.append(record.completion)
+        self._explained.append([self._compact(reward, each, record.completion) for reward, each in explained])
+        self._characters += len(record.completion)
         if len(self._texts) >= BLOCK or self._characters >= BLOCK_CHARACTERS:
             self._close()
+        return bool(explained) and not record.reasons
 
     def _compact(self, reward: Reward, explanation: Explanation, text: str) -> list[Any]:
         """[rules and outcomes, reward, reason, what was judged (1: the whole text), details by the rule's number]."""
@@ -251,7 +194,7 @@ class Collector:
         if key not in self._rules:
             self._rules[key] = len(self._rules)
             rules = [rule.name[:LONGEST_DETAIL] for rule in explanation.rules]
-            shown = {"reward": reward.name, "class": reward.__name__, "outcome": outcome, "rules": rules}
+            shown = {"reward": reward.name, "outcome": outcome, "rules": rules}
             self.page.rules.append(shown)
         part = explanation.extracted
         judged = 1 if part and part == text else part and part[:LONGEST_PART]
@@ -270,10 +213,29 @@ class Collector:
         for number, prompt in enumerate(self._prompts):
             if not block:
                 self.page.prompt_starts.append(number)
-            block.append([prompt, question(self._asked.get(prompt, prompt))])
+            block.append([prompt, self._questions[prompt]])
             if len(block) >= BLOCK or number == len(self._prompts) - 1:
                 self.page.blocks[f"prompts-{len(self.page.prompt_starts) - 1}"] = packed(block)
                 block = []
+
+
+def kept_positions(entries: Sequence[Entry], share: float) -> set[int]:
+    """The positions of the completions that a page shows: groups as a whole, a share of them, evenly spaced.
+
+    >>> kept_positions([Entry(1, question, 9, None, None, False) for question in (1, 1, 2, 2)], share=0.5)
+    {2, 3}
+    """
+    groups: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for position, entry in enumerate(entries):
+        groups[entry.step, entry.question].append(position)
+    kept, before = set[int](), 0
+    for positions in groups.values():
+        # A group is as long as its completions; it is taken where a multiple of 1 / share lies in it.
+        size = len(positions)
+        if math.floor((before + size) * share / size) > math.floor(before * share / size):
+            kept.update(positions)
+        before += size
+    return kept
 
 
 def packed(value: Any) -> str:
@@ -281,36 +243,30 @@ def packed(value: Any) -> str:
     return b64encode(zlib.compress(json.dumps(value, separators=(",", ":")).encode("ascii"))).decode("ascii")
 
 
-def question(prompt: str) -> str:
-    """The first line of the last user turn of a rendered prompt; the first 100 characters of what has no such turn.
+def prompt_text(record: Record) -> str:
+    """The conversation before a completion, for people."""
+    turns = [(str(turn.get("role", "")), completion_text([turn]) or "") for turn in record.messages or ()]
+    if len(turns) == 1:
+        return turns[0][1]
+    if not turns:
+        return f"row {record.index}: {json.dumps(record.row, ensure_ascii=False, default=str)}"
+    return "\n\n".join(f"[{role}]\n{text}" for role, text in turns)
 
-    >>> question("<|im_start|>user\\nWhat is 1 + 1?\\nThink first.<|im_end|>")
-    'What is 1 + 1?'
+
+def question(record: Record) -> str:
+    """The first line of what the user asked before any answer; at most 100 characters.
+
+    >>> question(Record(index=0, completion="2", rewards={}, messages=[{"role": "user", "content": "1 + 1?\\nThink."}]))
+    '1 + 1?'
     """
-    turn = (prompt.rpartition(_OPENING)[2] or prompt).strip()
-    return turn.splitlines()[0][:100] if turn else ""
-
-
-def _prompt(prompt: Any) -> str:
-    text = completion_text(prompt)
-    return json.dumps(prompt) if text is None else text
-
-
-def _is_reward(values: Any, count: int) -> bool:
-    if not isinstance(values, list) or len(values) != count:
-        return False
-    return all(value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)) for value in values)
+    messages = record.messages or []
+    asked = [turn for turn in messages[: len(messages) - 2 * ((record.turn or 1) - 1)] if turn.get("role") == "user"]
+    text = (completion_text(asked[-1:]) or "") if asked else prompt_text(record)
+    text = (text.rpartition(_OPENING)[2] or text).strip()  # of a prompt with its chat template
+    return text.splitlines()[0][:100] if text else ""
 
 
 def _number(value: Any) -> float | None:
     if not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return round(value, 4)
-
-
-def _agree(one: Any, other: Mapping[str, float | None]) -> bool:
-    """Whether two logs have the same rewards, as far as both have them."""
-    if not isinstance(one, dict):
-        return False
-    pairs = [(_number(one[name]), other[name]) for name in one.keys() & other.keys()]
-    return all(a == b or (a is not None and b is not None and abs(a - b) < 2e-3) for a, b in pairs)

@@ -8,11 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from swift_rlvr.errors import require
-from swift_rlvr.rewards import REWARDS
-from swift_rlvr.rewards.format import FormatReward
+from swift_rlvr.rewards.base import OTHER_TASK
 
-FORMATS = {"Format"} | {reward.__name__ for reward in REWARDS.values() if issubclass(reward, FormatReward)}
-"""The rewards for the format, by the class names under which the trainers log them: ms-swift's own, and ours."""
 SUCCESS = "curriculum/success_"  # and the level, of a training that draws its rows by it
 LINES = ("solid", "dashed")  # of the keys of a panel with several runs, where colours tell the runs apart
 
@@ -57,21 +54,20 @@ def smoothing_window(steps: int) -> int:
 
 
 def panels(steps: Rows) -> list[Panel]:
-    """The panels that the logged values allow: rewards, held-out tasks, format, and the rest."""
+    """The panels that the logged values allow: success, rewards, held-out tasks, format, and the rest."""
     logged = {key for step in steps for key, value in step.items() if finite(value)}
-    rewards, formats = rewards_of(logged)
-    reward = next(iter(rewards.values()), "")
-    own = {f"eval_{key}": name for key, name in rewards_of(logged, "eval_")[0].items()}
-    held_out = {"eval/success": "success", "eval/format": "format"}
+    rewards, own = ({f"{prefix}{key}": name for key, name in rewards_of(logged, prefix)} for prefix in ("", "eval_"))
+    held_out = {"eval/success": "success", "eval/strict": "strict"}
     largest = max((key for key in logged if key.startswith("eval/pass@")), key=lambda key: int(key[10:]), default=None)
     held_out |= {largest: largest.removeprefix("eval/")} if largest else {}
     by_level = sorted(int(key[len(SUCCESS) :]) for key in logged if key.startswith(SUCCESS))
     levels = {f"{SUCCESS}{level}": f"level {level}" for level in by_level}
     wanted = [
-        Panel("Reward", f"mean {reward}" if len(rewards) == 1 else "mean", rewards or {"reward": "reward"}),
+        Panel("Success", "share of completions", {"success": "success", "strict": "in the format too"}, 1.05),
+        Panel("Rewards", "mean", rewards or {"reward": "reward"}),
         Panel("Held-out tasks", "share", held_out, 1.05),
         Panel("Held-out reward", "mean", own),
-        Panel("Format", "share in the format", formats, 1.05),
+        Panel("Format", "share in the format", {"format": "training", "eval/format": "held-out tasks"}, 1.05),
         Panel("Completion length", "tokens", {"completions/mean_length": "mean", "completions/max_length": "longest"}),
         Panel("Held-out length", "tokens", {"eval/mean_length": "mean", "eval_completions/mean_length": "mean"}),
         Panel("Spread of the reward within a group", "standard deviation", {"reward_std": "all rewards, weighted"}),
@@ -86,12 +82,10 @@ def panels(steps: Rows) -> list[Panel]:
     return [panel for panel in shown if panel.keys] + reason_panels(steps)
 
 
-def rewards_of(logged: set[str], prefix: str = "") -> tuple[dict[str, str], dict[str, str]]:
-    """The keys of the rewards' means, without the prefix, by name: the rewards, and those for the format."""
-    keys = sorted(key.removeprefix(prefix) for key in logged if re.fullmatch(f"{prefix}rewards/.*/mean", key))
-    names = {key: key.split("/")[1] for key in keys}
-    rewards = {key: name for key, name in names.items() if name not in FORMATS}
-    return rewards, {key: name for key, name in names.items() if name in FORMATS}
+def rewards_of(logged: set[str], prefix: str = "") -> list[tuple[str, str]]:
+    """The keys of the rewards' means, without the prefix, each with the reward's name."""
+    found = (re.fullmatch(f"{prefix}(rewards/(.*)/mean)", key) for key in sorted(logged))
+    return [(match[1], match[2]) for match in found if match]
 
 
 def reason_panels(steps: Rows, rewards: int = 4, reasons: int = 6) -> list[Panel]:
@@ -99,7 +93,7 @@ def reason_panels(steps: Rows, rewards: int = 4, reasons: int = 6) -> list[Panel
     totals: dict[str, dict[str, float]] = {}
     for step in steps:
         for key, value in step.items():
-            if key.startswith("reasons/") and finite(value):
+            if key.startswith("reasons/") and not key.endswith(f"/{OTHER_TASK.replace(' ', '_')}") and finite(value):
                 shares = totals.setdefault(key.split("/")[1], {})
                 shares[key] = shares.get(key, 0.0) + value
     shown = []

@@ -1,13 +1,13 @@
-"""The six observations of the Countdown experiment, each with its figure for a run; first and last logged values.
+"""What there is to observe of a run, as in the Countdown experiment, in figures; first and last logged values.
 
-The experiment: Qwen2.5-3B-Instruct, 2,000 steps of 128 completions (scripts/configs/countdown.yaml).
+The experiment: Qwen2.5-3B-Instruct, 2,000 steps of 128 completions (scripts/configs/countdown_3gpu.yaml).
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from swift_rlvr.evaluation.report.curves import finite, panels, rewards_of, smoothed, smoothing_window
+from swift_rlvr.evaluation.report.curves import finite, panels, smoothed, smoothing_window
 from swift_rlvr.evaluation.report.reading import Run
 
 Rows = Sequence[Mapping[str, Any]]
@@ -26,16 +26,14 @@ UNKNOWN = "not logged"
 
 def observations(run: Run, thoughts: Thinking) -> dict[str, str]:
     """The figure of each observation in words. First and last mean the first and the last tenth of the steps."""
-    rewards, formats = rewards_of({key for row in run.steps for key in row})
-    verifier = next(iter(rewards), "reward")
-    return {
-        "Success": _success(run, verifier, rewards.get(verifier, "all rewards, weighted")),
-        "Format": _change(run.steps, next(iter(formats), "")),
+    found = {
+        "Success": _success(run),
+        "Format": _change(run.steps, "format"),
         "Spread within a group": _spread(run.steps),
-        "Kinds of failure": _failures(run.steps, thoughts),
+        "Kinds of failure": _failures(run, thoughts),
         "Length": _length(run.steps),
-        "Way of thinking": _thinking(thoughts),
     }
+    return found | ({"Way of thinking": _thinking(thoughts)} if run.is_countdown else {})
 
 
 def first_and_last(run: Run) -> dict[str, tuple[str, str]]:
@@ -84,13 +82,13 @@ def _change(rows: Rows, key: str, digits: str = ".2f") -> str:
     return f"{first:{digits}} → {last:{digits}}"
 
 
-def _success(run: Run, key: str, name: str) -> str:
-    points = _values(run.steps, key)
+def _success(run: Run) -> str:
+    points = _values(run.steps, "success")
     if not points:
         return UNKNOWN
     smooth = smoothed([value for _, value in points], smoothing_window(len(points)))
     best = max(range(len(points)), key=smooth.__getitem__)
-    text = f"{_change(run.steps, key)}, best {smooth[best]:.2f} around step {points[best][0]:,} ({name})"
+    text = f"{_change(run.steps, 'success')}, best {smooth[best]:.2f} around step {points[best][0]:,}"
     held_out = _values(run.held_out, "eval/success")
     if held_out:
         at, top = max(held_out, key=lambda point: point[1])
@@ -106,16 +104,11 @@ def _spread(rows: Rows) -> str:
     return f"standard deviation {spread}" + ("" if none == UNKNOWN else f"; groups without any {none}")
 
 
-def _failures(rows: Rows, thoughts: Thinking) -> str:
-    """Of the last tenth of the steps: the reasons of the verifier, without the one that success has."""
-    part = max(1, len(rows) // 10)
-    totals: Counter[str] = Counter()
-    for row in rows[-part:]:
-        for key, value in row.items():
-            if key.startswith("reasons/") and "Format" not in key and finite(value):
-                totals[key.rpartition("/")[2].replace("_", " ")] += value
-    failed = Counter({reason: share for reason, share in totals.items() if reason not in ("correct", "ok") and share})
-    shares = [f"{reason} {share / failed.total():.0%}" for reason, share in failed.most_common(3)]
+def _failures(run: Run, thoughts: Thinking) -> str:
+    """Of the last tenth of the completions: why the verifier did not pay them."""
+    last = run.entries[-max(1, len(run.entries) // 10) :]
+    failed = Counter(entry.failure for entry in last if entry.failure is not None)
+    shares = [f"{reason} {count / failed.total():.0%}" for reason, count in failed.most_common(3)]
     text = f"of the last failures: {', '.join(shares)}" if shares else "the reasons are not logged"
     equations = _sums(thoughts, "equations")
     if any(count for count, _ in equations):

@@ -19,6 +19,7 @@ from swift_rlvr.evaluation.report.curves import Rows, curves, panels_of
 from swift_rlvr.evaluation.report.observations import EXPERIMENT, first_and_last, observations
 from swift_rlvr.evaluation.report.reading import Run
 from swift_rlvr.evaluation.summary import comparison_table
+from swift_rlvr.success import VERIFIER
 
 STYLES, SCRIPTS = ("uPlot.min.css", "page.css"), ("uPlot.iife.min.js", "page.js")
 SETTINGS = (
@@ -112,6 +113,7 @@ def _summary(runs: Sequence[Run], rows: Mapping[str, Rows], collected: Page) -> 
         "total": collected.total,
         "names": collected.names,
         "rules": collected.rules,
+        "verifiers": sorted({key for run in runs for key, each in run.judges.judges.items() if each.role == VERIFIER}),
         "starts": collected.starts,
         "promptStarts": collected.prompt_starts,
     }
@@ -137,10 +139,15 @@ def _notes(runs: Sequence[Run]) -> str:
 
 
 def _observations(runs: Sequence[Run], collected: Page) -> str:
+    """Beside what the Countdown experiment has seen where all runs are of Countdown."""
     figures = [observations(run, thoughts) for run, thoughts in zip(runs, collected.thinking, strict=True)]
-    headings = ["", *(run.label for run in runs), "in the Countdown experiment"]
-    rows = [[name, *(figure[name] for figure in figures), seen] for name, seen in EXPERIMENT.items()]
-    return _table("The six observations", headings, rows, "text")
+    beside = all(run.is_countdown for run in runs)
+    headings = ["", *(run.label for run in runs), *(["in the Countdown experiment"] if beside else [])]
+    names = dict.fromkeys(name for figure in figures for name in figure)
+    rows = [
+        [name, *(figure.get(name, "") for figure in figures), *([EXPERIMENT[name]] if beside else [])] for name in names
+    ]
+    return _table("Observations", headings, rows, "text")
 
 
 def _first_and_last(runs: Sequence[Run]) -> str:

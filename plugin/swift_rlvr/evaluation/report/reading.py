@@ -1,40 +1,52 @@
-"""The folder of a run -> its steps, held-out evaluations, alarms, settings and completions, as far as there are any.
+"""What the report reads of a training's folder: the log, the graded completions, the settings, the alarms.
 
-A run that is still training has half a last line in any of its files, which is left out, and may lack any file but the
-log; `Run.notes` says what is missing.
+A run of ours has its graded completions in RECORDS and the roles of its rewards in REWARDS. Of a run of ms-swift
+without our callback the tables of COMPLETIONS are read instead, and the roles are those of known names; `notes` says
+so.
 """
 
-import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from swift_rlvr.errors import InputError
+from swift_rlvr.evaluation.completion_files import with_columns_from_prompt
 from swift_rlvr.jsonl import LineError, opened, parse_object, read_json
-from swift_rlvr.runs.alarms import read_alarms
-from swift_rlvr.runs.folder import ARGS, COMPLETIONS, LOG, REASONS, find_run
-from swift_rlvr.runs.turns import first_prompts
+from swift_rlvr.rewards import REWARDS as OUR_REWARDS
+from swift_rlvr.rewards import Reward
+from swift_rlvr.runs.alarms import Alarms
+from swift_rlvr.runs.folder import ALARMS, ARGS, COMPLETIONS, HELD_OUT, LOG, RECORDS, REWARDS, find_run
+from swift_rlvr.runs.grades import judge, reason_of
+from swift_rlvr.runs.records import Record, record_from_json
+from swift_rlvr.runs.tables import records_of_table
+from swift_rlvr.success import FORMAT, VERIFIER, Judge, Judges, role_of
 
-ALARMS, HELD_OUT = "alarms.jsonl", "held_out.jsonl"
+_LOGGED_MEAN = re.compile(r"rewards/(.+)/mean")
 
 
-class Table(NamedTuple):
-    """Where a table of completions stands in COMPLETIONS, and for each of them its step and its place there."""
+class Entry(NamedTuple):
+    """What is kept in mind of a completion. question: a number, the same for the completions of a row in a run.
 
-    offset: int
-    steps: list[int]
-    places: list[int]
-    groups: list[int]  # a number that is the same for the same prompt within the table, before any answer
-    characters: int  # of all texts, each prompt once
+    failure: why it is no success; None for a success, and where nothing says.
+    """
+
+    step: int
+    question: int
+    characters: int
+    success: bool | None
+    failure: str | None
+    countdown: bool
 
 
 @dataclass
 class Run:
-    """What the files of a run hold. steps, held_out: logged lines, each with `step`; last: the step it is to reach."""
+    """What the files of a run hold. steps, held_out: logged lines, each with `step`; last: the step it is to reach.
+
+    entries: the completions of the training, in order. positions: which of the file's they are, without those that a
+        resumed run made again.
+    """
 
     folder: Path
     label: str
@@ -43,8 +55,28 @@ class Run:
     last: int | None = None
     alarms: list[dict[str, Any]] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
-    tables: list[Table] = field(default_factory=list)
+    judges: Judges = field(default_factory=lambda: Judges({}))
+    entries: list[Entry] = field(default_factory=list)
+    positions: set[int] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
+
+    def records(self) -> Iterator[Record]:
+        """The graded completions of the training, those of `entries`; of repeated ones the last."""
+        yield from (record for number, record in enumerate(_training_records(self, [])) if number in self.positions)
+
+    def held_out_records(self) -> Iterator[Record]:
+        """The graded completions of held-out rows; of repeated ones the last."""
+        path = self.folder / HELD_OUT
+        if path.is_file():
+            records = [record for _, record in _records_of(path, self.notes)]
+            yield from {(record.step, record.index, record.sample): record for record in records}.values()
+
+    @property
+    def is_countdown(self) -> bool:
+        """Whether all that is known of its tasks is Countdown."""
+        if self.entries:
+            return all(entry.countdown for entry in self.entries)
+        return [key for key, each in self.judges.judges.items() if each.role == VERIFIER] == ["external_countdown"]
 
 
 def read_run(path: str | Path, label: str = "") -> Run:
@@ -57,14 +89,18 @@ def read_run(path: str | Path, label: str = "") -> Run:
     elif run.last is not None and run.steps[-1]["step"] < run.last:
         reached = run.steps[-1]["step"]
         run.notes.append(f"step {reached} of {run.last} is the last one logged: it is still training, or was stopped")
-    run.tables = index_completions(folder, run.notes)
-    if not run.tables:
-        absent = "is empty" if (folder / COMPLETIONS).is_file() else "is not there"
-        run.notes.append(f"{COMPLETIONS} {absent}: there are no completions (ms-swift: --log_completions true)")
+    run.judges = _judges(run)
+    _index_completions(run)
+    if not run.entries:
+        run.notes.append(
+            f"neither {RECORDS} nor {COMPLETIONS} has completions (ms-swift: --callbacks reward_reasons, or "
+            "--log_completions true)"
+        )
+    _fill_in_success(run)
     if (folder / ALARMS).is_file():
         run.alarms = [row for *_, row in _whole_lines(folder / ALARMS, run.notes)]
     elif run.steps:
-        run.alarms = list(_raised(folder))
+        run.alarms = _raised(run)
         if run.alarms:
             run.notes.append(f"there is no {ALARMS}: the alarms are those that the log raises now")
     if (folder / ARGS).is_file():
@@ -73,6 +109,106 @@ def read_run(path: str | Path, label: str = "") -> Run:
         except InputError as error:
             run.notes.append(f"the settings cannot be read: {error}")
     return run
+
+
+def _judges(run: Run) -> Judges:
+    """The roles that the run wrote down; else those of the names that it logs, and a note of what is assumed."""
+    if (run.folder / REWARDS).is_file():
+        return Judges.from_json(read_json(run.folder / REWARDS))
+    ours: dict[str, type[Reward]] = {str(reward.__name__): reward for reward in OUR_REWARDS.values()}
+    logged = dict.fromkeys(match[1] for row in run.steps for name in row if (match := _LOGGED_MEAN.fullmatch(name)))
+    judges = {}
+    for name in logged:
+        reward = ours.get(name)
+        key, role = (name, role_of(name)) if reward is None else (reward.name, reward.role)
+        judges[key] = Judge(role, name)
+    if judges:
+        said = {"verifier": VERIFIER, "format reward": FORMAT, "reward of unknown role": None}
+        parts = [
+            (words, [each.logged for each in judges.values() if each.role == role]) for words, role in said.items()
+        ]
+        assumed = "; ".join(f"{words}: {', '.join(names)}" for words, names in parts if names)
+        run.notes.append(f"there is no {REWARDS}: the roles of the rewards are assumed from their names ({assumed})")
+    return Judges(judges)
+
+
+def _index_completions(run: Run) -> None:
+    """Fill in `entries` and `positions`."""
+    questions: dict[str, int] = {}
+    newest: dict[tuple[int, int], tuple[int, Entry]] = {}
+    for position, record in enumerate(_training_records(run, run.notes)):
+        question = questions.setdefault(record.question, len(questions))
+        characters = len(record.completion) + (len(record.question) if question == len(questions) - 1 else 0)
+        failure = reason_of(record) or None if record.success is False else None
+        countdown = {"nums", "target"} <= record.row.keys()
+        key = record.step or 0, record.index
+        newest.pop(key, None)  # a resumed run has made it again, and it stands later in the file
+        newest[key] = position, Entry(key[0], question, characters, record.success, failure, countdown)
+    run.entries = [entry for _, entry in newest.values()]
+    run.positions = {position for position, _ in newest.values()}
+
+
+def _training_records(run: Run, notes: list[str]) -> Iterator[Record]:
+    """Every record of the training in the order of the file, also those that were made again later."""
+    if (run.folder / RECORDS).is_file():
+        yield from (record for _, record in _records_of(run.folder / RECORDS, notes) if record.mode in (None, "train"))
+    elif (run.folder / COMPLETIONS).is_file():
+        keys = {each.logged: key for key, each in run.judges.judges.items()}
+        before: dict[str, Any] | None = None
+        made: dict[int, int] = {}  # completions so far, by step
+        for number, _, table in _whole_lines(run.folder / COMPLETIONS, notes):
+            where = f"{run.folder / COMPLETIONS}, line {number}"
+            if before and table.get("step") == before["step"] and table.get("completion") == before["completion"]:
+                continue  # ms-swift writes the last table again when the training ends
+            try:
+                records = records_of_table(table, keys)
+            except InputError as error:
+                raise InputError(f"{where}: {error}") from error
+            for record in records:
+                if made and (record.step or 0) < max(made):  # a resumed run makes them again
+                    made = {step: count for step, count in made.items() if step < (record.step or 0)}
+                record.index = made.get(record.step or 0, 0)
+                made[record.step or 0] = record.index + 1
+                record.row = with_columns_from_prompt({**record.row, "prompt": record.messages})
+                record.row.pop("prompt")
+            judge(records, run.judges)
+            yield from records
+            before = table
+
+
+def _records_of(path: Path, notes: list[str]) -> Iterator[tuple[int, Record]]:
+    for number, _, row in _whole_lines(path, notes):
+        try:
+            yield number, record_from_json(row)
+        except InputError as error:
+            raise InputError(f"{path}, line {number}: {error}") from error
+
+
+def _fill_in_success(run: Run) -> None:
+    """Success of each step from its completions, or from the mean of the only verifier, where the log has none."""
+    if any("success" in row for row in run.steps) or not run.judges.has_verifier:
+        return
+    known: dict[int, list[bool]] = {}
+    for entry in run.entries:
+        if entry.success is not None:
+            known.setdefault(entry.step, []).append(entry.success)
+    verifiers = [each.logged for each in run.judges.judges.values() if each.role == VERIFIER]
+    if known:
+        run.notes.append(f"{LOG} has no success: it was counted from the completions")
+    elif len(verifiers) == 1:
+        run.notes.append(f"{LOG} has no success: the mean of {verifiers[0]} is taken for it")
+    for row in run.steps:
+        if own := known.get(row["step"]):
+            row["success"] = sum(own) / len(own)
+        elif not known and len(verifiers) == 1 and (mean := row.get(f"rewards/{verifiers[0]}/mean")) is not None:
+            row["success"] = mean
+
+
+def _raised(run: Run) -> list[dict[str, Any]]:
+    """The alarms of a run that had none, from its log."""
+    alarms = Alarms()
+    rows = sorted([*run.held_out, *run.steps], key=lambda row: row["step"])
+    return [alarm.as_json() for row in rows for alarm in alarms.row(row["step"], row)]
 
 
 def read_runs(paths: Sequence[str | Path]) -> list[Run]:
@@ -129,74 +265,6 @@ def _read_log(path: Path, notes: list[str]) -> tuple[list[dict[str, Any]], list[
     return [steps[step] for step in sorted(steps)], [held_out[step] for step in sorted(held_out)], last
 
 
-def read_completions(run: str | Path) -> list[dict[str, Any]]:
-    """The logged tables of completions in order, each a dict of lists of equal length; [] where none was logged."""
-    return [table for _, table in tables_of(Path(run), index_completions(run, []))]
-
-
-def index_completions(run: str | Path, notes: list[str]) -> list[Table]:
-    """Where the tables of COMPLETIONS stand. Of those that a resumed run has made again, the last count."""
-    path = Path(run) / COMPLETIONS
-    tables: list[Table] = []
-    if not path.is_file():
-        return tables
-    before: dict[str, Any] | None = None
-    made: Counter[int] = Counter()  # completions so far, by step
-    for number, offset, row in _whole_lines(path, notes):
-        _check_table(row, f"{path}, line {number}")
-        texts = row["completion"]
-        if not texts or (before is not None and row["step"] == before["step"] and texts == before["completion"]):
-            continue  # ms-swift writes the last table again when the training ends
-        steps = [_step(value, f"{path}, line {number}") for value in row["step"]]
-        if tables and steps[0] < tables[-1].steps[0]:  # a resumed run makes them again
-            tables = [table for table in tables if table.steps[0] < steps[0]]
-            made = Counter(step for table in tables for step in table.steps)
-        places = []
-        for step in steps:
-            places.append(made[step])
-            made[step] += 1
-        prompts: dict[str, int] = {}
-        groups = [prompts.setdefault(_key(prompt), len(prompts)) for prompt in first_prompts(row)]
-        tables.append(Table(offset, steps, places, groups, sum(map(_size, (*texts, *prompts)))))
-        before = row
-    return tables
-
-
-def tables_of(run: Path, tables: Sequence[Table]) -> Iterator[tuple[Table, dict[str, Any]]]:
-    """The tables that stand at these places."""
-    if not tables:
-        return
-    with opened(run / COMPLETIONS) as file:
-        for table in tables:
-            file.seek(table.offset)
-            yield table, parse_object(file.readline())
-
-
-def _raised(folder: Path) -> Iterator[dict[str, Any]]:
-    """The alarms of a run that had none; up to a line whose end is not written yet."""
-    with suppress(InputError):
-        for alarm in read_alarms(folder):
-            yield alarm.as_json()
-
-
-def read_held_out(run: Run) -> Iterator[dict[str, Any]]:
-    """The graded completions of held-out rows, each with its `step` and `index`; of repeated ones the last."""
-    path = run.folder / HELD_OUT
-    if path.is_file():
-        needed = {"step", "index", "completion", "reward"}
-        rows = (row for *_, row in _whole_lines(path, run.notes) if needed <= row.keys())
-        yield from {(row["step"], row["index"], row.get("sample")): row for row in rows}.values()
-
-
-def read_reasons(run: Run) -> dict[tuple[int, int], dict[str, Any]]:
-    """The line of each completion in REASONS, by its step and its place there; of repeated ones the last."""
-    path = run.folder / REASONS
-    if not path.is_file():
-        return {}
-    rows = (row for *_, row in _whole_lines(path, run.notes) if row.get("mode", "train") == "train")
-    return {(row["step"], row["index"]): row for row in rows if {"step", "index", "rewards", "reasons"} <= row.keys()}
-
-
 def _whole_lines(path: Path, notes: list[str]) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """(number from 1, offset, object) of every line; a last one whose end is not written yet is left out and noted."""
     with opened(path) as file:
@@ -210,26 +278,3 @@ def _whole_lines(path: Path, notes: list[str]) -> Iterator[tuple[int, int, dict[
                         raise InputError(f"{path}, line {number}: {error}") from error
                     notes.append(f"{path.name}, line {number}, is left out: its end is not written yet")
             offset += len(line)
-
-
-def _check_table(row: dict[str, Any], where: str) -> None:
-    if not {"step", "prompt", "completion"} <= row.keys():
-        raise InputError(f"{where}: expected the lists step, prompt and completion")
-    for name in ("step", "prompt", "completion"):
-        if not isinstance(row[name], list) or len(row[name]) != len(row["completion"]):
-            raise InputError(f"{where}: {name} must be a list with one value for each completion")
-
-
-def _step(value: Any, where: str) -> int:
-    try:
-        return int(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{where}: expected a step such as 7, got {value!r:.40}") from None
-
-
-def _key(prompt: Any) -> str:
-    return prompt if isinstance(prompt, str) else json.dumps(prompt)
-
-
-def _size(text: Any) -> int:
-    return len(_key(text))

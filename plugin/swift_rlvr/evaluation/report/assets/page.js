@@ -358,8 +358,7 @@ function drawRow(place) {
   const head = row.appendChild(make("span", { class: "head" }, `step ${whole(columns.step[i])}`));
   if (page.runs.length > 1) head.append(make("span", { class: `run run-${columns.run[i] % 8}` }, page.runs[columns.run[i]]));
   if (columns.held_out[i]) head.append(make("span", { class: "hint" }, "held-out"));
-  const name = rewardNames[0];
-  if (name) head.append(badge(columns.rewards[name][i]));
+  head.append(verdict(i));
   const reason = firstReason(i);
   if (reason) head.append(make("span", {}, reason));
   head.append(make("span", { class: "size" }, `${whole(columns.length[i])} chars`));
@@ -368,12 +367,18 @@ function drawRow(place) {
   return row;
 }
 
-const badge = (value) => make("span", { class: `badge ${value == null ? "none" : value > 0 ? "good" : "bad"}` }, number(value));
 
-function firstReason(i) {
-  for (const numbers of Object.values(columns.reasons)) if (numbers[i] >= 0) return page.names[numbers[i]];
-  return "";
+/** Of a reward: a verifier's is good where it is full, others have no colour. */
+const paid = (name, value) => page.verifiers.includes(name) ? make("span", { class: `badge ${value == null ? "none" : value >= 1 ? "good" : "bad"}` }, number(value))
+  : make("span", { class: "badge" }, number(value));
+
+/** Whether a completion is right, for the verifier of its task. */
+function verdict(i) {
+  const [kind, text] = { 1: ["good", "right"], 0: ["bad", "wrong"] }[columns.success[i]] ?? ["none", "not graded"];
+  return make("span", { class: `badge ${kind}` }, text);
 }
+
+const firstReason = (i) => page.names[columns.why[i]] ?? "";
 
 function choose(place) {
   if (!matches.length) return;
@@ -468,7 +473,8 @@ async function showDetail(i) {
   if (page.runs.length > 1) title.append(make("span", { class: `run run-${columns.run[i] % 8}` }, page.runs[columns.run[i]]));
   const figures = make("dl");
   const add = (name, value) => figures.append(make("div", {}, make("dt", {}, name), make("dd", {}, value)));
-  for (const name of rewardNames) add(name, badge(columns.rewards[name][i]));
+  add("verdict", verdict(i));
+  for (const name of rewardNames) if (columns.rewards[name][i] != null) add(name, paid(name, columns.rewards[name][i]));
   for (const [name, numbers] of Object.entries(columns.reasons)) if (numbers[i] >= 0) add(`why ${name}`, page.names[numbers[i]]);
   if (columns.advantage[i] != null) add("advantage", number(columns.advantage[i]));
   add("characters", whole(columns.length[i]));
@@ -485,10 +491,10 @@ async function showDetail(i) {
 }
 
 function drawRules([set, reward, reason, judged, details], i) {
-  const { reward: name, class: logged, outcome, rules } = page.rules[set];
+  const { reward: name, outcome, rules } = page.rules[set];
   const box = make("section", { class: "rules" });
-  const head = box.appendChild(make("p", {}, make("b", {}, name), " ", badge(reward), ` ${reason}`));
-  const column = columns.rewards[logged];
+  const head = box.appendChild(make("p", {}, make("b", {}, name), " ", paid(name, reward), ` ${reason}`));
+  const column = columns.rewards[name];
   if (!column) head.append(make("span", { class: "hint" }, " not a reward of this run"));
   else if (column[i] == null && columns.held_out[i]) head.append(make("span", { class: "hint" }, " not logged for held-out tasks"));
   else if (column[i] !== (reward == null ? null : Math.round(reward * 1e4) / 1e4)) head.append(make("span", { class: "warning" }, ` logged: ${number(column[i])}; the run had other parameters, or another version`));
@@ -519,7 +525,7 @@ function samePrompt(i) {
     const other = same[Math.floor(place)];
     const head = make("p", {}, make("b", {}, `step ${whole(columns.step[other])}`), " ");
     if (page.runs.length > 1) head.append(make("span", { class: `run run-${columns.run[other] % 8}` }, page.runs[columns.run[other]]), " ");
-    if (rewardNames[0]) head.append(badge(columns.rewards[rewardNames[0]][other]));
+    head.append(verdict(other));
     head.append(` ${firstReason(other)}`);
     const text = texts[other] === undefined ? make("p", { class: "hint" }, "not read yet") : textBox(texts[other], "", CARD_CHARACTERS);
     cards.append(make("section", { class: other === i ? "card chosen" : "card" }, head, text));
@@ -556,8 +562,8 @@ async function start() {
   count = columns.step?.length ?? 0;
   $("#filter").hidden = $("#browser").hidden = !count;
   if (!count) { $("#count").textContent = "There are no completions in the folder."; document.body.dataset.state = "read"; return; }
-  const verifiers = Object.keys(columns.rewards);
-  rewardNames = [...verifiers.filter((name) => !/format/i.test(name)), ...verifiers.filter((name) => /format/i.test(name))];
+  const judges = (name) => page.verifiers.includes(name);
+  rewardNames = Object.keys(columns.rewards).sort((a, b) => judges(b) - judges(a) || (a < b ? -1 : 1));
   fillForm();
   $("#list").addEventListener("scroll", () => requestAnimationFrame(drawRows));
   $("#list").addEventListener("keydown", listKey);

@@ -8,7 +8,7 @@ import pytest
 from swift_rlvr.rewards import REWARDS, Grade
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward
-from swift_rlvr.runs.reasons import ReasonLog
+from swift_rlvr.runs.grades import GradeLog, collected_by
 
 ROW = {"nums": [[1, 2, 3]] * 3, "target": [6] * 3}
 RIGHT, WRONG, NONE = "<answer>1+2+3</answer>", "<answer>1*2+3</answer>", "I do not know"
@@ -72,25 +72,26 @@ def test_the_warning_comes_from_the_environment_and_is_off_for_a_bad_number(monk
         CountdownReward(warn_after=-1)
 
 
-def test_the_log_holds_the_grades_of_all_rewards_by_sample():
-    log = ReasonLog()
+def test_the_log_holds_the_grades_of_all_rewards_by_completion():
+    log = GradeLog()
     countdown, penalty = CountdownReward(), RepetitionPenaltyReward()
-    for reward in (countdown, penalty):
-        reward.log = log
-    rewards = countdown([RIGHT, WRONG, NONE], **ROW)
-    assert rewards == [1.0, 0.0, 0.0]  # the same with and without a log
-    penalty(["a b c a b c", "a", "a"])
+    with collected_by(log, [countdown, penalty]):
+        assert countdown([RIGHT, WRONG, NONE], **ROW, task=["countdown"] * 3) == [1.0, 0.0, 0.0]  # as without a log
+        penalty(["a b c a b c", "a", "a"])
     first, second, third = log.take()
-    assert first == {"CountdownReward": (1.0, "correct"), "RepetitionPenaltyReward": (-0.1 * 0.25, "repetition")}
-    assert [sample["CountdownReward"][1] for sample in (second, third)] == ["wrong value", "no answer"]
-    assert log.take() == []
+    assert first.rewards == {"external_countdown": 1.0, "external_repetition_penalty": -0.1 * 0.25}
+    assert first.reasons == {"external_countdown": "correct", "external_repetition_penalty": "repetition"}
+    assert first.row["task"] == "countdown" and first.completion == RIGHT
+    assert [record.reasons["external_countdown"] for record in (second, third)] == ["wrong value", "no answer"]
+    assert log.take() == [] and countdown.log is None
 
 
 def test_batches_of_a_step_follow_one_another_in_the_log():
-    log = ReasonLog()
+    log = GradeLog()
+    one, other = CountdownReward(), RepetitionPenaltyReward()
     for batch in range(3):
-        log.add("A", [Grade(float(batch), "x")] * 2)
-        log.add("B", [Grade(None, "y")] * 2)
-    samples = log.take()
-    assert [sample["A"][0] for sample in samples] == [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]
-    assert all(sample["B"] == (None, "y") for sample in samples)
+        log.add(one, ["a", "b"], {}, [Grade(float(batch), "x")] * 2)
+        log.add(other, ["a", "b"], {}, [Grade(None, "y")] * 2)
+    records = log.take()
+    assert [record.rewards["external_countdown"] for record in records] == [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]
+    assert all(record.rewards["external_repetition_penalty"] is None for record in records)

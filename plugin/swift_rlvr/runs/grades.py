@@ -1,0 +1,158 @@
+"""The grades of a training's completions: collected from its rewards, judged, and compared within their groups."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from swift_rlvr.answers import completion_text
+from swift_rlvr.runs.records import Record
+from swift_rlvr.success import VERIFIER, Judges, key_of, role_of
+from swift_rlvr.tasks import verifier_of
+
+ONLY_SHAPING = "groups/only_shaping"
+TOKENS = ("response_token_ids", "completion_ids")  # ms-swift's and TRL's column of a completion's token ids
+NOT_OF_THE_ROW = {*TOKENS, "prompts"}
+LONGEST_COLUMN = 65_536  # characters of a text that a record keeps; longer ones stay in the dataset
+
+
+class GradeLog:
+    """Collects what rewards are asked and what they say, until it is taken. Each reward whose `log` it is adds its own.
+
+    >>> from swift_rlvr.rewards import REWARDS
+    >>> log, rewards = GradeLog(), [REWARDS["countdown"](), REWARDS["format"]()]
+    >>> with collected_by(log, rewards):
+    ...     _ = [reward(["<answer>1+2</answer>"], nums=[[1, 2]], target=[3]) for reward in rewards]
+    >>> log.take()[0].reasons
+    {'external_countdown': 'correct', 'external_format': 'no think part'}
+    >>> log.take()
+    []
+    """
+
+    def __init__(self) -> None:
+        self._calls: list[tuple[Any, Sequence, Mapping[str, Any], Sequence[tuple[float | None, str]]]] = []
+
+    def add(
+        self,
+        reward: Any,
+        completions: Sequence,
+        columns: Mapping[str, Any],
+        grades: Sequence[tuple[float | None, str]],
+    ) -> None:
+        """Take note of a call of a reward: the completions and all columns as it got them, and its grades."""
+        self._calls.append((reward, completions, columns, grades))
+
+    def take(self) -> list[Record]:
+        """The records since the last call, in order, each with the grades of all rewards."""
+        by_reward: defaultdict[str, list[Record]] = defaultdict(list)
+        for call in self._calls:
+            by_reward[key_of(call[0])] += _records_of(*call)
+        self._calls.clear()
+        records: list[Record] = []
+        for own in by_reward.values():
+            for known, record in zip(records, own, strict=False):
+                known.rewards |= record.rewards
+                known.reasons |= record.reasons
+                known.row |= record.row
+            records += own[len(records) :]
+        return records
+
+
+def _records_of(
+    reward: Any, completions: Sequence, columns: Mapping[str, Any], grades: Sequence[tuple[float | None, str]]
+) -> Iterator[Record]:
+    own = dict.fromkeys((*reward.columns, *reward.optional_columns, "task", "level"))
+    present = {name: columns[name] for name in own if name not in NOT_OF_THE_ROW and columns.get(name) is not None}
+    for index, (completion, (value, reason)) in enumerate(zip(completions, grades, strict=True)):
+        row = {name: values[index] for name, values in present.items() if not _is_long(values[index])}
+        text = completion_text(completion) or ""
+        record = Record(
+            index=0, completion=text, rewards={key_of(reward): value}, reasons={key_of(reward): reason}, row=row
+        )
+        _add_trainers_columns(record, columns, index)
+        yield record
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, str) and len(value) > LONGEST_COLUMN
+
+
+def _add_trainers_columns(record: Record, columns: Mapping[str, Any], index: int) -> None:
+    """What ms-swift, TRL and our trainer say of a completion beside its row."""
+
+    def value(name: str) -> Any:
+        values = columns.get(name)
+        return values[index] if isinstance(values, Sequence) and len(values) > index else None
+
+    messages = value("messages") or value("prompts")
+    if isinstance(messages, Sequence) and not isinstance(messages, str):
+        # ms-swift's end with the completion, without the fields that only it knows.
+        messages = messages[:-1] if messages and messages[-1].get("role") == "assistant" else messages
+        record.messages = [{"role": each.get("role"), "content": each.get("content")} for each in messages]
+    ids = next((ids for name in TOKENS if (ids := value(name)) is not None), None)
+    if ids is not None:  # of several turns, a list of each
+        record.tokens = sum(map(len, ids)) if ids and isinstance(ids[0], Sequence) else len(ids)
+    finish = value("finish_reason")
+    record.finish = str(finish) if finish is not None else None
+    rollout = value("rollout_infos")
+    if isinstance(rollout, Mapping) and isinstance(rollout.get("num_turns"), int):
+        record.turn = rollout["num_turns"]
+
+
+@contextmanager
+def collected_by(log: GradeLog, rewards: Sequence[Any]) -> Iterator[None]:
+    """Have these rewards add to `log` inside the block. Functions that are no `Reward` of ours do not."""
+    ours = [reward for reward in rewards if hasattr(reward, "log")]
+    for reward in ours:
+        reward.log = log
+    try:
+        yield
+    finally:
+        for reward in ours:
+            reward.log = None
+
+
+def judge(records: Sequence[Record], judges: Judges) -> None:
+    """Say of each record whether it is a success, by its rewards and its row's task."""
+    for record in records:
+        judgement = judges.of(record.rewards, verifier_of(record.row.get("task")))
+        record.success, record.strict, record.format = judgement
+
+
+def reason_of(record: Record) -> str:
+    """Why a record is a success or none: the reason of its task's verifier, else of the first reward that gave one."""
+    verifier = verifier_of(record.row.get("task"))
+    return record.reasons.get(verifier or "") or next(iter(record.reasons.values()), "")
+
+
+def only_shaping(
+    rewards: Sequence[Callable], columns: Sequence[Sequence[float | None]], weights: Sequence[float], size: int
+) -> dict[str, float]:
+    """The share of groups whose rewards differ, but not those of a verifier: they teach nothing about the outcome.
+
+    Args:
+        rewards: the functions. columns: what each gave the completions, None or NaN counts as 0. weights: of each.
+        size: completions in a group, which follow one another.
+
+    Returns: the share as ONLY_SHAPING; nothing in a run without a verifier.
+
+    >>> rewards = [type(name, (), {})() for name in ("MathAccuracy", "Format")]
+    >>> only_shaping(rewards, [[0, 0, 1, 0, 0, 0], [0, 1, 1, 0, 1, 1]], [1, 0.5], size=2)
+    {'groups/only_shaping': 0.3333333333333333}
+    """
+    verifies = [role_of(reward) == VERIFIER for reward in rewards]
+    if not any(verifies) or not columns[0]:
+        return {}
+    terms = [[weight * (value or 0.0) if value == value else 0.0 for value in column]
+             for column, weight in zip(columns, weights, strict=True)]  # fmt: skip
+
+    def differ(values: Sequence[float]) -> bool:
+        return max(values) - min(values) > 1e-6
+
+    counts = []
+    for start in range(0, len(columns[0]), size):
+        group = [term[start : start + size] for term in terms]
+        total = [sum(each) for each in zip(*group, strict=True)]
+        outcomes = [term for term, verifier in zip(group, verifies, strict=True) if verifier]
+        counts.append(differ(total) and not any(map(differ, outcomes)))
+    return {ONLY_SHAPING: sum(counts) / len(counts)}

@@ -1,0 +1,113 @@
+"""A graded completion, as everything here writes it: one schema, a JSON object a line, one writer and one reader.
+
+`swift-rlvr evaluate` and `probe` write such files, a training its RECORDS and HELD_OUT; `swift-rlvr score` grades any
+of them again, and the report shows them. What is unknown is left out of a line.
+
+    {"index": 0, "sample": 1, "row": {"nums": [3, 5, 7], "target": 22, "task": "countdown"},
+     "messages": [{"role": "user", "content": "Using the numbers ..."}], "completion": "<think>...</answer>",
+     "rewards": {"external_countdown": 1.0, "external_format": 0.0}, "reasons": {"external_countdown": "correct", ...},
+     "success": true, "strict": false, "format": false, "tokens": 57, "finish": "stop"}
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from swift_rlvr.errors import InputError
+from swift_rlvr.jsonl import read_jsonl, write_jsonl
+from swift_rlvr.success import Judgement
+
+Messages = list[dict[str, Any]]
+
+
+@dataclass(kw_only=True)
+class Record:
+    """One graded completion.
+
+    index: of its row in the dataset, from 0; in a training its position among the completions of its step.
+    completion: the text that was judged, the last answer of a conversation.
+    rewards, reasons: by reward, under its name in the registry; for rewards of others, which give no reasons, under the
+        name that is logged. None where a reward could not grade the row.
+    success, strict, format: see `swift_rlvr.success`.
+    row: the columns that the rewards read. messages: the conversation before the completion.
+    sample: which completion of its row, from 0. tokens: of the completion, with the end-of-turn token; of all answers
+        of a conversation. finish: "stop" or "length". turn: which answer of the conversation it is, from 1.
+    step, mode: of a training, "train" or "eval". seed: of an evaluation with several.
+    """
+
+    index: int
+    completion: str
+    rewards: dict[str, float | None]
+    reasons: dict[str, str] = field(default_factory=dict)
+    success: bool | None = None
+    strict: bool | None = None
+    format: bool | None = None
+    row: dict[str, Any] = field(default_factory=dict)
+    messages: Messages | None = None
+    sample: int = 0
+    tokens: int | None = None
+    finish: str | None = None
+    turn: int | None = None
+    step: int | None = None
+    mode: str | None = None
+    seed: int | None = None
+    advantage: float | None = None
+
+    @property
+    def judgement(self) -> Judgement:
+        """Its success, strict and format."""
+        return Judgement(self.success, self.strict, self.format)
+
+    @property
+    def question(self) -> str:
+        """A text that is the same for the completions of a row: the conversation before the first answer."""
+        messages = self.messages or []
+        asked = messages[: len(messages) - 2 * ((self.turn or 1) - 1)]
+        return json.dumps(asked or self.row, ensure_ascii=False, default=str)
+
+    def as_json(self) -> dict[str, Any]:
+        """The object of its line, without what is unknown."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+_KEYS = {each.name for each in fields(Record)}
+_NEEDED = ("index", "completion", "rewards")
+
+
+def is_record(value: Mapping[str, Any]) -> bool:
+    """Whether an object of a file is a record."""
+    return all(name in value for name in _NEEDED) and isinstance(value["rewards"], Mapping)
+
+
+def record_from_json(value: Mapping[str, Any]) -> Record:
+    """The record of an object; InputError where it is none, naming what is missing or unknown."""
+    if not is_record(value):
+        raise InputError(f"expected a record with {', '.join(_NEEDED)}, got {', '.join(value) or 'nothing'}")
+    if unknown := sorted(value.keys() - _KEYS):
+        raise InputError(f"a record has no {', '.join(unknown)}; it has {', '.join(sorted(_KEYS))}")
+    return Record(**value)
+
+
+def read_records(path: str | Path) -> Iterator[Record]:
+    """The records of a file in order; InputError, which names the line, where one is none."""
+    for number, value in read_jsonl(path):
+        try:
+            yield record_from_json(value)
+        except InputError as error:
+            raise InputError(f"{path}, line {number}: {error}") from error
+
+
+def write_records(path: str | Path, records: Iterable[Record]) -> None:
+    """Write a file of records; an existing one is replaced, and no half-written file is left after an error."""
+    write_jsonl(path, (record.as_json() for record in records))
+
+
+def append_records(path: str | Path, records: Sequence[Record]) -> None:
+    """Add records to a file, which is made with its folder if need be."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps(record.as_json(), ensure_ascii=False, default=str) + "\n" for record in records)

@@ -1,0 +1,85 @@
+"""Records from the tables of completions that ms-swift and TRL log, also of conversations with several answers."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from swift_rlvr.answers import completion_text
+from swift_rlvr.errors import InputError
+from swift_rlvr.runs.records import Record
+
+NUM_TURNS = "num_turns"  # ms-swift's column beside `prompt` and `completion`
+_NOT_A_COLUMN = {"step", "prompt", "completion", "advantages", NUM_TURNS}
+_ANSWER = "<|im_start|>assistant\n"
+
+
+def first_prompts(table: Mapping[str, Sequence[Any]]) -> list[Any]:
+    """The first prompt of each conversation: the same for all completions of a task.
+
+    ms-swift logs as the prompt all that is before the last answer. Its templates other than ChatML are left as they
+    are, and so are prompts that are no text.
+
+    >>> asked = "<|im_start|>user\\n1+1?<|im_end|>\\n<|im_start|>assistant\\n"
+    >>> again = f"{asked}3<|im_end|>\\n<|im_start|>user\\nNo.<|im_end|>\\n<|im_start|>assistant\\n"
+    >>> first_prompts({"prompt": [asked, again], "num_turns": [1, 2]}) == [asked, asked]
+    True
+    """
+    prompts = list(table["prompt"])
+    turns = table.get(NUM_TURNS)
+    if turns is None or len(turns) != len(prompts):
+        return prompts
+    return [_first(prompt, count) for prompt, count in zip(prompts, turns, strict=True)]
+
+
+def _first(prompt: Any, turns: Any) -> Any:
+    if not isinstance(prompt, str) or not isinstance(turns, (int, float)) or not 1 < turns < 1000:
+        return prompt
+    end = len(prompt)
+    for _ in range(int(turns)):
+        end = prompt.rfind(_ANSWER, 0, end)
+        if end < 0:
+            return prompt
+    return prompt[: end + len(_ANSWER)]
+
+
+def records_of_table(table: Mapping[str, Any], keys: Mapping[str, str] | None = None) -> list[Record]:
+    """The completions of a table that ms-swift logs: `step`, `prompt`, `completion` and a list for each reward.
+
+    keys: by the name that a reward is logged under, its key in records; the other lists with one value for each
+    completion are columns of the rows. The prompt, a text with the chat template, becomes one message, without earlier
+    answers. InputError where a list is missing or of another length.
+    """
+    count = len(table["completion"]) if isinstance(table.get("completion"), Sequence) else -1
+    for name in ("step", "prompt", "completion"):
+        if not isinstance(table.get(name), Sequence) or isinstance(table[name], str) or len(table[name]) != count:
+            raise InputError(
+                f"expected the lists step, prompt and completion, each with one value a completion; {name}"
+            )
+    keys = keys or {}
+    lists = {name: values for name, values in table.items() if isinstance(values, list) and len(values) == count}
+    records = []
+    for index, prompt in enumerate(first_prompts(table)):
+        values = {name: column[index] for name, column in lists.items()}
+        records.append(
+            Record(
+                index=index,
+                step=_step(values["step"]),
+                completion=completion_text(values["completion"]) or "",
+                messages=prompt if isinstance(prompt, list) else [{"role": "user", "content": str(prompt)}],
+                rewards={keys[name]: _number(value) for name, value in values.items() if name in keys},
+                row={name: value for name, value in values.items() if name not in keys and name not in _NOT_A_COLUMN},
+                advantage=_number(values.get("advantages")),
+            )
+        )
+    return records
+
+
+def _step(value: Any) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        raise InputError(f"expected a step such as 7, got {value!r:.40}") from None
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None

@@ -4,7 +4,7 @@
 # a GPU is visible, else .venv-cpu, so that machines can share the folder), INSTALL=0 (install nothing, use the
 # environment that is active).
 
-ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd "$ROOT"
 REQUIREMENTS=$ROOT/scripts/requirements
 

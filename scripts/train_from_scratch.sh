@@ -3,7 +3,7 @@
 # At the end the trained model is loaded again and asked one question.
 #
 #   bash scripts/train_from_scratch.sh [RECIPE.yaml] [flags of swift-rlvr train]
-#   bash scripts/train_from_scratch.sh scripts/configs/countdown_scratch.yaml --max_steps 20
+#   bash scripts/train_from_scratch.sh --dataset countdown#1024 --reward_funcs countdown format --reward_weights 1 1
 #
 # Hardware: one GPU of 24 GB, the first visible one: the GSM8K recipe (gsm8k_scratch.yaml), whose file of short rows is
 # made first. Without a GPU, Countdown with the tiny model (countdown_scratch_cpu.yaml), a few minutes on two CPU cores.

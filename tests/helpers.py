@@ -1,4 +1,4 @@
-"""What tests of several folders share: running the shell scripts, and reading the flags of a command."""
+"""What tests of several folders share: running the shell scripts, plans of launches, and the flags of a command."""
 
 import os
 import shlex
@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 
 from paths import ROOT
+from swift_rlvr.launch.machine import Machine, this_machine
+from swift_rlvr.launch.plan import Plan, make_plan
+from swift_rlvr.recipes import read_words
 from swift_rlvr.runs.records import Record
 
 
@@ -28,8 +31,8 @@ def run(name: str, *arguments: str, gpus: int = 0, folder: Path | None = None, *
 
 
 def bare_environment() -> dict[str, str]:
-    """PATH, with the environment of the tests first, and HOME; the scripts install nothing."""
-    kept = {name: os.environ[name] for name in ("HOME",) if name in os.environ}
+    """PATH, with the environment of the tests first, HOME and PYTHONPATH; the scripts install nothing."""
+    kept = {name: os.environ[name] for name in ("HOME", "PYTHONPATH") if name in os.environ}
     return kept | {"INSTALL": "0", "PATH": f"{sys.prefix}/bin:{os.environ['PATH']}"}
 
 
@@ -53,6 +56,13 @@ def flags(command: str) -> dict[str, str]:
         elif values:
             current.append(word)
     return {name: " ".join(words) for name, words in values.items()}
+
+
+def planned(*words: object, machine: Machine | None = None, environ: dict[str, str] | None = None) -> Plan:
+    """The plan of `swift-rlvr train WORDS`, by default on this machine and with its variables."""
+    machine = machine or this_machine()
+    recipe, flags = read_words(list(map(str, words)), [gpu.memory for gpu in machine.gpus])
+    return make_plan(recipe, flags, machine, environ)
 
 
 def graded(index, success=True, reason="correct", row=None, format=True, **values):

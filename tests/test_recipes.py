@@ -15,9 +15,9 @@ from unittest import mock
 
 import pytest
 import yaml
+from helpers import planned
 from paths import ROOT
 from swift_rlvr.launch.machine import Gpu, Machine
-from swift_rlvr.launch.plan import make_plan
 from swift_rlvr.launch.sizes import longest_completion
 from swift_rlvr.network import free_port
 from swift_rlvr.recipes import read_flags
@@ -86,9 +86,8 @@ EXPERIMENT = {
     "beta": 0.001,
     "num_iterations": 1,
 }
-# What our recipe says beside it: processes, ms-swift's defaults, our rewards, what is logged, TensorBoard for wandb.
+# What our recipe says beside it: ms-swift's defaults, our rewards, what is logged, TensorBoard for wandb.
 BESIDE = {
-    "ENV": {"NPROC_PER_NODE": 2},
     "vllm_server_group_port": 29516,
     "max_steps": -1,
     "add_version": False,
@@ -98,53 +97,28 @@ BESIDE = {
     "report_to": "tensorboard",
 }
 NO_SERVER = dict.fromkeys(("vllm_server_host", "vllm_server_port", "vllm_server_group_port"))
-# What the others change in it, besides the folder of the run; None: it is not there.
+ONE_TRAINER = {
+    "ENV": {"NPROC_PER_NODE": 1},
+    **{"per_device_train_batch_size": 4, "gradient_accumulation_steps": 32, "num_generations_eval": 1},
+}
+COLOCATED = NO_SERVER | {"vllm_mode": "colocate", "vllm_max_model_len": 3072, "sleep_level": 1}
+# What the recipes change in it, besides the folder of the run; None: it is not there.
 CHANGES = {
-    "countdown_turns_3gpu": {"multi_turn_scheduler": "rlvr_feedback", "max_turns": 2, "vllm_max_model_len": 4352},
-    "countdown_unstable_3gpu": {"learning_rate": 1e-6, "beta": 0.04},
-    "countdown_1gpu_24gb": NO_SERVER
-    | {
-        "ENV": {"NPROC_PER_NODE": 1},
-        **{"per_device_train_batch_size": 2, "gradient_accumulation_steps": 64, "num_generations_eval": 1},
-        **{"vllm_mode": "colocate", "vllm_gpu_memory_utilization": 0.45, "vllm_max_model_len": 3072, "sleep_level": 1},
-        **{"tuner_type": "lora", "lora_rank": 16, "lora_alpha": 32, "target_modules": "all-linear"},
-        **{"deepspeed": None, "learning_rate": 5e-6},
-    },
-    "countdown_1gpu_80gb": NO_SERVER
-    | {
-        "ENV": {"NPROC_PER_NODE": 1},
-        **{"per_device_train_batch_size": 4, "gradient_accumulation_steps": 32, "num_generations_eval": 1},
-        **{"vllm_mode": "colocate", "vllm_gpu_memory_utilization": 0.25, "vllm_max_model_len": 3072, "sleep_level": 1},
-        "offload_optimizer": True,
-    },
-    "countdown_2gpu": {
-        "ENV": {"NPROC_PER_NODE": 1},
-        **{"per_device_train_batch_size": 4, "gradient_accumulation_steps": 32, "num_generations_eval": 1},
-    },
-    "countdown_4gpu": {"vllm_data_parallel_size": 2},
-    "countdown_8gpu": {
-        **{"ENV": {"NPROC_PER_NODE": 4}, "gradient_accumulation_steps": 4, "vllm_data_parallel_size": 4},
-    },
-    "countdown_two_servers": {
-        **{"vllm_server_host": ["10.0.0.2", "10.0.0.3"], "vllm_server_port": [8000, 8000]},
-        "vllm_server_group_port": [29516, 29516],
-    },
-    "countdown_2nodes": {
-        **{"ENV": {"NPROC_PER_NODE": 4, "NNODES": 2}, "gradient_accumulation_steps": 2, "vllm_data_parallel_size": 4},
-    },
+    "countdown": {"ENV": {"NPROC_PER_NODE": 4}, "gradient_accumulation_steps": 4},
+    "countdown_2gpu": ONE_TRAINER,
+    "countdown_1gpu_80gb": ONE_TRAINER | COLOCATED | {"vllm_gpu_memory_utilization": 0.25, "offload_optimizer": True},
+    "countdown_1gpu_24gb": ONE_TRAINER
+    | COLOCATED
+    | {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 64, "vllm_gpu_memory_utilization": 0.45}
+    | {"tuner_type": "lora", "lora_rank": 16, "lora_alpha": 32, "target_modules": "all-linear"}
+    | {"deepspeed": None, "learning_rate": 5e-6},
 }
 # Name: visible GPUs, the memory of each in GB, and which of them train and sample.
 HARDWARE = {
-    "countdown_turns_3gpu": (3, 80, "0,1", "2"),
     "countdown_1gpu_24gb": (1, 24, "0", ""),
     "countdown_1gpu_80gb": (1, 80, "0", ""),
     "countdown_2gpu": (2, 80, "0", "1"),
-    "countdown_3gpu": (3, 80, "0,1", "2"),
-    "countdown_unstable_3gpu": (3, 80, "0,1", "2"),
-    "countdown_levels_3gpu": (3, 80, "0,1", "2"),
-    "countdown_4gpu": (4, 80, "0,1", "2,3"),
-    "countdown_8gpu": (8, 40, "0,1,2,3", "4,5,6,7"),
-    "countdown_two_servers": (2, 80, "0,1", ""),
+    "countdown": (8, 40, "0,1,2,3", "4,5,6,7"),
     "gsm8k": (1, 24, "0", ""),
     "r1_zero": (1, 24, "0", ""),
 }
@@ -157,13 +131,22 @@ def completions(values: dict) -> int:
     return env["NPROC_PER_NODE"] * env.get("NNODES", 1) * batch
 
 
-def test_the_countdown_recipe_is_the_experiment():
-    assert recipe("countdown_3gpu.yaml") == EXPERIMENT | BESIDE
-    assert completions(recipe("countdown_3gpu.yaml")) == 128
+def on(gpus: int, *words: object, gigabytes: int = 80, **environ: str):
+    """The plan of `swift-rlvr train WORDS` on so many GPUs."""
+    there = tuple(Gpu(str(index), "GPU", gigabytes * 1000, 0) for index in range(gpus))
+    return planned(*words, machine=Machine(there, "580.82", cores=16, memory=131072), environ=environ)
+
+
+def test_on_three_gpus_the_countdown_recipe_is_the_experiment(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    plan = on(3, "countdown")
+    assert (plan.processes, plan.train_gpus, plan.server_gpus) == (2, ("0", "1"), ("2",))
+    assert plan.settings.items() >= (EXPERIMENT | BESIDE).items()
+    assert completions(plan.settings | {"ENV": {"NPROC_PER_NODE": plan.processes}}) == plan.completions == 128
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_another_countdown_recipe_differs_from_it_in_these_values_only_and_has_128_completions_a_step(name):
+def test_a_countdown_recipe_differs_from_the_experiment_in_these_values_only_and_has_128_completions_a_step(name):
     values = recipe(f"{name}.yaml")
     folder = values["output_dir"]
     expected = EXPERIMENT | BESIDE | CHANGES[name] | {"output_dir": folder}
@@ -175,8 +158,24 @@ def test_another_countdown_recipe_differs_from_it_in_these_values_only_and_has_1
 
 def test_every_gpu_recipe_of_the_experiment_is_among_them_and_each_has_a_folder_of_its_own():
     names = {Path(name).stem for name in RECIPES if recipe(name).get("dataset") == EXPERIMENT["dataset"]}
-    assert names == {"countdown_3gpu", "countdown_ray", *CHANGES}
+    assert names == {"countdown_ray", *CHANGES}
     assert len({recipe(f"{name}.yaml")["output_dir"] for name in names}) == len(names)
+
+
+def test_two_servers_and_two_nodes_are_the_experiment_with_flags_and_variables(monkeypatch):
+    """Those of scripts/configs/README.md."""
+    monkeypatch.chdir(ROOT)
+    path, text = "scripts/configs/countdown.yaml", (CONFIGS / "README.md").read_text().replace("\\\n", " ")
+    (command,) = (line for line in text.splitlines() if "train_countdown.sh" in line and "vllm_server_host" in line)
+    plan = on(2, *command.partition("train_countdown.sh ")[2].split())
+    assert plan.recipe == Path(path) and plan.server is None and plan.train_gpus == ("0", "1")
+    assert (plan.hosts, plan.ports, plan.sync_ports) == (("10.0.0.2", "10.0.0.3"), (8000, 8000), (29516, 29516))
+    assert plan.completions == 128
+    nodes = {"NNODES": "2", "MASTER_ADDR": "10.0.0.1"}
+    first, second = on(8, path, NODE_RANK="0", **nodes), on(4, path, NODE_RANK="1", **nodes)
+    assert first.server is not None and first.server_gpus == ("4", "5", "6", "7") and second.server is None
+    assert first.train_gpus == second.train_gpus == ("0", "1", "2", "3")
+    assert first.completions == second.completions == 128
 
 
 def test_the_server_for_gpus_holds_the_models_context_of_the_trainings():
@@ -195,15 +194,8 @@ def test_the_countdown_experiment_in_small_has_the_same_rewards_and_a_model_and_
     assert server["model_type"] == small["model_type"] and server["vllm_max_model_len"] == small["max_length"]
 
 
-def test_the_unstable_run_in_small_differs_in_the_learning_rate_alone():
-    stable, unstable = recipe("countdown_cpu.yaml"), recipe("countdown_unstable_cpu.yaml")
-    assert stable.pop("output_dir") != unstable.pop("output_dir")
-    assert unstable.pop("learning_rate") == pytest.approx(10 * stable.pop("learning_rate"))
-    assert unstable == stable
-
-
 def test_levels_differ_from_the_experiment_in_their_rows_and_how_these_are_drawn():
-    for name, base in (("countdown_levels_cpu", "countdown_cpu"), ("countdown_levels_3gpu", "countdown_3gpu")):
+    for name, base in (("countdown_levels_cpu", "countdown_cpu"), ("countdown_levels", "countdown")):
         levels, other = recipe(f"{name}.yaml"), recipe(f"{base}.yaml")
         assert levels.pop("callbacks") == ["reward_reasons", "held_out", "curriculum"]
         assert "levels" in levels.pop("dataset") and "LEVELS" in levels.pop("output_dir").upper()
@@ -213,12 +205,6 @@ def test_levels_differ_from_the_experiment_in_their_rows_and_how_these_are_drawn
         assert levels == rest | {"split_dataset_ratio": 0}
         assert other.keys() - levels.keys() <= {"ENV", "dataset", "output_dir", "callbacks", "eval_steps"}
         assert env["NPROC_PER_NODE"] == other["ENV"]["NPROC_PER_NODE"]
-
-
-def test_two_turns_in_small_differ_from_one_in_nothing_else():
-    one, two = recipe("countdown_cpu.yaml"), recipe("countdown_turns_cpu.yaml")
-    assert one.pop("output_dir") != two.pop("output_dir")
-    assert two == one | {"multi_turn_scheduler": "rlvr_feedback", "max_turns": 2, "vllm_max_model_len": 1024}
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -262,12 +248,10 @@ def test_the_plan_for_the_hardware_of_a_recipe_is_the_recipe(name, monkeypatch):
     gpus, memory, train, served = HARDWARE[name]
     monkeypatch.chdir(ROOT)
     assert f"{memory} GB" in header(f"{name}.yaml")
-    there = tuple(Gpu(str(index), "GPU", memory * 1000, 0) for index in range(gpus))
-    machine = Machine(there, "580.82", cores=16, memory=131072)
-    plan = make_plan([f"scripts/configs/{name}.yaml"], {}, machine)
+    plan = on(gpus, f"scripts/configs/{name}.yaml", gigabytes=memory)
     assert (",".join(plan.train_gpus), ",".join(plan.server_gpus)) == (train, served)
-    assert plan.completions == completions(recipe(f"{name}.yaml"))
-    assert not any("derived" in note for note in plan.notes)
+    assert plan.completions == completions(recipe(f"{name}.yaml")) and not plan.notes
+    assert "gradient_accumulation_steps" not in " ".join(plan.trainer.argv)
 
 
 @pytest.mark.slow

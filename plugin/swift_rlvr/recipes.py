@@ -17,6 +17,15 @@ import yaml  # type: ignore[import-untyped]
 from swift_rlvr.errors import InputError
 
 SUFFIXES = (".yaml", ".yml")
+CONFIGS = Path("scripts/configs")
+# The recipe of an experiment without a GPU, on one, on two, and on more.
+EXPERIMENTS = {
+    "countdown": ("countdown_cpu", "countdown_1gpu_24gb", "countdown_2gpu", "countdown"),
+    "tiny": ("countdown_cpu", "countdown_tiny_1gpu", "countdown_tiny_gpus", "countdown_tiny_gpus"),
+    "scratch": ("countdown_scratch_cpu", "gsm8k_scratch", "gsm8k_scratch", "gsm8k_scratch"),
+    "trl": ("countdown_trl_cpu", "r1_zero_trl", "r1_zero_trl", "r1_zero_trl"),
+}
+_80_GB = 70 * 1024  # MiB: what nvidia-smi says of a GPU of 80 GB is more
 _EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 
 # Machine variables and the settings that they override; WANDB_API_KEY and the launcher's own are not in the table.
@@ -29,12 +38,6 @@ VARIABLES = {
     "PORT": "vllm_server_port",
     "SYNC_PORT": "vllm_server_group_port",
 }
-# Variables that were settings once: a training that ignored them would be found out too late.
-_REMOVED = (
-    *("LEARNING_RATE", "SCHEDULER", "WARMUP", "WEIGHT_DECAY", "BETA", "EPSILON", "GENERATIONS", "BATCH", "MICRO_BATCH"),
-    *("EVAL_BATCH", "ACCUMULATION", "ITERATIONS", "MAX_COMPLETION", "EPOCHS", "MAX_STEPS", "SAVE_STEPS", "EVAL_STEPS"),
-    *("LOGGING_STEPS", "KEEP", "REWARDS", "REWARD_WEIGHTS", "EVAL_DATASET", "SAMPLER", "TASK"),
-)
 
 
 class Recipe(NamedTuple):
@@ -62,16 +65,58 @@ def read_recipe(path: str | Path) -> Recipe:
     return Recipe(path, settings, {str(name): str(value) for name, value in env.items()})
 
 
-def flags_of_variables(environ: Mapping[str, str], names: Sequence[str] = tuple(VARIABLES)) -> list[str]:
+def read_words(words: Sequence[str], gpus: Sequence[int | None]) -> tuple[Recipe | None, list[str]]:
+    """The recipe that a command's words name, None where they begin with a flag, and the flags.
+
+    In place of the file an experiment's name stands for the recipe that fits the machine. `countdown my.yaml` is
+    `my.yaml`, so that a script can say what it is for and its user another recipe.
+
+    Args:
+        gpus: the memory of each visible one in MiB, None where it is not known.
+
+    Raises:
+        InputError: there is no such file, or it cannot be read.
+    """
+    first, *flags = words or [""]
+    if first in EXPERIMENTS:
+        if flags and flags[0].endswith(SUFFIXES):
+            first, *flags = flags
+        else:
+            first = str(recipe_for(first, gpus))
+    return (None, list(words)) if first.startswith("-") or not first else (read_recipe(first), flags)
+
+
+def recipe_for(experiment: str, gpus: Sequence[int | None]) -> Path:
+    """The recipe of scripts/configs for an experiment, one of EXPERIMENTS, on GPUs with so much memory in MiB."""
+    name = EXPERIMENTS[experiment][min(len(gpus), 3)]
+    if name == "countdown_1gpu_24gb" and (gpus[0] or 0) >= _80_GB:
+        name = "countdown_1gpu_80gb"
+    path = CONFIGS / f"{name}.yaml"
+    if not path.is_file():
+        raise InputError(f"there is no {path} here: name a recipe, or run this in the root of the repository")
+    return path
+
+
+def uses_servers(settings: Mapping[str, Any]) -> bool:
+    """Whether ms-swift gets its completions from rollout servers, and not from vLLM in the trainer's process."""
+    return bool(settings.get("use_vllm")) and settings.get("vllm_mode", "colocate") == "server"
+
+
+def flags_of_variables(environ: Mapping[str, str], settings: Mapping[str, Any]) -> list[str]:
     """The machine variables that are set, as flags; they come before the command's own, which win.
 
-    >>> flags_of_variables({"MODEL": "weights", "PORT": ""})
+    Those of a rollout server are left out where the settings use none.
+
+    >>> flags_of_variables({"MODEL": "weights", "USE_HF": "", "PORT": "8001"}, {"use_vllm": False})
     ['--model', 'weights']
     """
-    for name in _REMOVED:
-        if name in environ:
-            raise InputError("is set and has no effect: settings are flags, named as in scripts/configs/*.yaml", name)
-    return [word for name in names if environ.get(name) for word in (f"--{VARIABLES[name]}", environ[name])]
+    flags = []
+    for name, setting in VARIABLES.items():
+        if environ.get(name) and (uses_servers(settings) or not setting.startswith("vllm_")):
+            flags += [f"--{setting}", environ[name]]
+    if environ.get("WANDB_API_KEY") and settings.get("report_to"):
+        flags += ["--report_to", "wandb"]
+    return flags
 
 
 def as_flag(name: str, value: Any) -> list[str]:

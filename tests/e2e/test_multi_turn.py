@@ -56,7 +56,8 @@ def folder(trained, tmp_path_factory) -> Path:
         + "\n".join(f"    {line}" if line else "" for line in RECORDER.format(folder=str(folder)).splitlines())
     )
     flags = f"""
-        scripts/configs/countdown_turns_cpu.yaml --output_dir {folder}/output --max_steps {STEPS}
+        scripts/configs/countdown_cpu.yaml --output_dir {folder}/output --max_steps {STEPS}
+        --multi_turn_scheduler rlvr_feedback --max_turns 2 --vllm_max_model_len 1024
         --vllm_server_port {free_port()} --vllm_server_group_port {free_port()}
         --external_plugins plugin/rlvr_plugin.py {recorder} --load_from_cache_file false --dataset_num_proc 1
         --max_completion_length 160 --num_generations 4 --per_device_train_batch_size 4

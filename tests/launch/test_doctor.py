@@ -18,6 +18,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from helpers import planned
 from paths import DATASETS, PLUGIN, ROOT
 from swift_rlvr.cli import app
 from swift_rlvr.launch.checks import Case, data, machine, model, network, rewards, run
@@ -25,12 +26,11 @@ from swift_rlvr.launch.checks.machine import CHECKED
 from swift_rlvr.launch.checks.rewards import built_in
 from swift_rlvr.launch.checks.run import known_settings
 from swift_rlvr.launch.doctor import CHECKS
-from swift_rlvr.launch.plan import make_plan
 from swift_rlvr.network import free_port
 from typer.testing import CliRunner
 
 CPU = "scripts/configs/countdown_cpu.yaml"
-GPUS = "scripts/configs/countdown_3gpu.yaml"
+GPUS = "scripts/configs/countdown.yaml"
 TINY = PLUGIN / "swift_rlvr" / "tiny_model" / "weights"
 TASK = {"nums": [3, 5, 7], "target": 22}
 WORD_PROBLEM = {"question": "How many?", "answer": "1 + 1 = 2\n#### 2"}
@@ -77,7 +77,7 @@ NAMED = {  # what gives the findings of a name; the other checks need not run
 def outcome(name: str, *words: object, recipe: str = CPU) -> tuple[str, str]:
     """The worst status of the check of that name, and all that it says."""
     assert NAMED[name] in CHECKS
-    case = Case(make_plan([recipe, "--output_dir", "output/no-such-run", *map(str, words)]), fast=True)
+    case = Case(planned(recipe, "--output_dir", "output/no-such-run", *words), fast=True)
     own = [finding for finding in NAMED[name](case) if finding.name == name]
     worst = next((s for s in ("failed", "warning", "passed") if any(f.status == s for f in own)), "none")
     return worst, "\n".join(f"{finding.message} -> {finding.remedy}" for finding in own)
@@ -158,8 +158,10 @@ def test_the_table_fits_the_terminal(columns):
 
 def test_the_fast_part_imports_no_large_package():
     code = (
-        "import sys\nfrom swift_rlvr.launch.doctor import check\nfrom swift_rlvr.launch.plan import make_plan\n"
-        f"assert check(make_plan(['{CPU}', '--output_dir', 'output/no-such-run']), fast=True)\nprint(*sys.modules)"
+        "import sys\nfrom swift_rlvr.launch.doctor import check\nfrom swift_rlvr.launch.machine import this_machine\n"
+        "from swift_rlvr.launch.plan import make_plan\nfrom swift_rlvr.recipes import read_recipe\n"
+        f"plan = make_plan(read_recipe('{CPU}'), ['--output_dir', 'output/no-such-run'], this_machine())\n"
+        "assert check(plan, fast=True)\nprint(*sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr
@@ -176,11 +178,11 @@ def test_help():
     ("recipe", "words", "message"),
     [
         ("none.yaml", [], "cannot read none.yaml"),
-        ("scripts/configs/countdown_scratch.yaml", [], "is for the trainer scratch"),
+        ("scripts/configs/gsm8k_scratch.yaml", [], "is for the trainer scratch"),
         ("scripts/configs/countdown_ray.yaml", [], "is for the trainer megatron"),
-        (CPU, ["--per_device_train_batch_size", "many"], "must be whole numbers"),
-        (CPU, ["--per_device_train_batch_size", 0], "must be whole numbers of at least 1"),
-        (CPU, ["--num_generations", "few"], "must be whole numbers"),
+        (CPU, ["--per_device_train_batch_size", "many"], "must be a whole number"),
+        (CPU, ["--per_device_train_batch_size", 0], "must be a whole number of at least 1, got 0"),
+        (CPU, ["--num_generations", "few"], "must be a whole number"),
     ],
 )
 def test_a_launch_that_cannot_be_planned(recipe, words, message):
@@ -231,9 +233,10 @@ def stand_in_torch(folder: Path, *, cuda: str | None, seen: int = 0, version: st
 def in_process(environ: dict[str, str], check: str) -> list[list[str]]:
     """What one check finds for the 3-GPU recipe, in a Python of its own: (status, message) of each."""
     code = (
-        "import json\nfrom swift_rlvr.launch.plan import make_plan\n"
+        "import json\nfrom swift_rlvr.launch.machine import this_machine\n"
+        "from swift_rlvr.launch.plan import make_plan\nfrom swift_rlvr.recipes import read_recipe\n"
         "from swift_rlvr.launch.checks import Case, machine\n"
-        f"found = machine.{check}(Case(make_plan(['{GPUS}'])))\n"
+        f"found = machine.{check}(Case(make_plan(read_recipe('{GPUS}'), [], this_machine())))\n"
         "print(json.dumps([[f.status, f.message] for f in found]))"
     )
     run = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=120)
@@ -336,7 +339,7 @@ def test_host_memory(monkeypatch):
 @pytest.mark.parametrize(("free", "status"), [(64, "failed"), (500, "warning"), (16384, "passed")])
 def test_shared_memory(monkeypatch, tmp_path, free, status):
     gpus(monkeypatch, tmp_path)
-    case = Case(make_plan([GPUS]), fast=True)
+    case = Case(planned(GPUS), fast=True)
     monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: SimpleNamespace(free=free * 2**20))
     (finding,) = machine.shared_memory(case)
     assert (finding.status, "--shm-size" in finding.remedy) == (status, status != "passed")
@@ -419,7 +422,7 @@ def test_hub(monkeypatch):
         return 200 if path in ("/api/models/a/b", "/api/datasets/openai/gsm8k") else 404
 
     def found(model):
-        return [f.status for f in network.hub(Case(make_plan([CPU, "--model", model, "--dataset", "gsm8k"])))]
+        return [f.status for f in network.hub(Case(planned(CPU, "--model", model, "--dataset", "gsm8k")))]
 
     with answering(status) as port:
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{port}")

@@ -6,11 +6,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from helpers import planned
 from paths import DATASETS, PLUGIN, ROOT
 from swift_rlvr.launch import estimate, sizes
 from swift_rlvr.launch.estimate import GIB
 from swift_rlvr.launch.machine import Gpu, Machine
-from swift_rlvr.launch.plan import make_plan
+from swift_rlvr.launch.plan import Variables
 
 TINY = PLUGIN / "swift_rlvr" / "tiny_model" / "weights"
 QWEN = "Qwen/Qwen2.5-3B-Instruct"
@@ -29,8 +30,8 @@ def in_the_root(monkeypatch, tmp_path):
 def plan_for(recipe: str, *words: object, gpus: int = 0, memory: int = 81559):
     cards = tuple(Gpu(str(index), "NVIDIA H100 80GB HBM3", memory, 0) for index in range(gpus))
     machine = Machine(cards, "580.65.06" if gpus else None, 8, 24000)
-    words = [f"scripts/configs/{recipe}.yaml", "--output_dir", "output/no-such-run", *map(str, words)]
-    return make_plan(words, {}, machine)
+    path = f"scripts/configs/{recipe}.yaml"
+    return planned(path, "--output_dir", "output/no-such-run", *words, machine=machine, environ={})
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_checkpoints():
 
 
 def test_the_experiments_plan():
-    plan = plan_for("countdown_3gpu", gpus=3)
+    plan = plan_for("countdown", gpus=3)
     assert estimate.steps(plan).text == "3,093 = 1 epoch x 49,500 rows x 8 completions / 128 a step"
     disk = estimate.disk(plan)
     assert disk.text.startswith("20 checkpoints of 43 GB: 0.86 TB; ")
@@ -106,12 +107,12 @@ def test_the_tiny_plan():
 
 
 def test_what_is_not_known_is_said():
-    plan = plan_for("countdown_3gpu", "--model", "who/knows", "--dataset", "gsm8k", gpus=3)
+    plan = plan_for("countdown", "--model", "who/knows", "--dataset", "gsm8k", gpus=3)
     assert estimate.steps(plan).text == "not known before gsm8k is loaded"
     assert estimate.memory(plan).text == "not known before who/knows is here"
     assert "not known before who/knows is here" in estimate.disk(plan).text
     assert "the model's context is not known" not in estimate.tokens(plan).text  # vllm_max_model_len is
-    unknown = plan_for("countdown_3gpu", "--dataset", "gsm8k", gpus=3)
+    unknown = plan_for("countdown", "--dataset", "gsm8k", gpus=3)
     del unknown.settings["save_total_limit"]
     assert "their number is not known" in estimate.disk(unknown).text
 
@@ -168,7 +169,7 @@ def test_steps_are_those_of_trls_sampler(batch, accumulation, group, rows, extra
         "per_device_train_batch_size": batch, "gradient_accumulation_steps": accumulation, "num_generations": group,
         "num_train_epochs": 2, "dataset": f"gsm8k#{rows}", **extra,
     }  # fmt: skip
-    plan = SimpleNamespace(settings=settings, processes=2, nodes=1)
+    plan = SimpleNamespace(settings=settings, processes=2, variables=Variables())
     sampled = estimate.generation_batch(plan)
     per_generation = sampled // (2 * batch)
     repeats = settings.get("num_iterations", 1) * per_generation

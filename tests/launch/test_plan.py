@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from helpers import planned
 from swift_rlvr.errors import InputError
 from swift_rlvr.launch.machine import Gpu, Machine, this_machine
-from swift_rlvr.launch.plan import make_plan, name_recipe, rollout_server
-from swift_rlvr.network import free_port
+from swift_rlvr.launch.plan import rollout_server
 
 SERVER = {"use_vllm": True, "vllm_mode": "server", "vllm_server_host": "127.0.0.1", "vllm_server_port": 8000}
 BATCH = {"num_generations": 8, "per_device_train_batch_size": 8, "gradient_accumulation_steps": 8}
@@ -57,13 +57,12 @@ def flags(argv) -> dict[str, str]:
 def test_server_and_trainers_never_share_a_gpu_and_completions_a_step_stay(
     recipe, gpus, environ, train, served, accumulation
 ):
-    plan = make_plan([recipe()], environ, machine(gpus))
+    plan = planned(recipe(), machine=machine(gpus), environ=environ)
     assert (plan.train_gpus, plan.server_gpus) == (tuple(train.split()), tuple(served.split()))
     assert plan.completions == 128 and plan.processes == len(plan.train_gpus)
     assert int(plan.settings["gradient_accumulation_steps"]) == accumulation
     if accumulation != 8:
         assert flags(plan.trainer.argv)["gradient_accumulation_steps"] == str(accumulation)
-        assert any("128" in note and "derived" in note for note in plan.notes)
     assert plan.trainer.env["CUDA_VISIBLE_DEVICES"] == train.replace(" ", ",")
     assert plan.trainer.env["NPROC_PER_NODE"] == str(plan.processes)
     if "START_SERVER" in environ:
@@ -78,33 +77,36 @@ def test_server_and_trainers_never_share_a_gpu_and_completions_a_step_stay(
     ("gpus", "train", "served"), [(2, "0", "1"), (3, "0 1", "2"), (4, "0 1", "2 3"), (8, "0 1 2 3", "4 5 6 7")]
 )
 def test_with_fewer_gpus_than_the_recipe_has_so_many_train_that_completions_a_step_stay(recipe, gpus, train, served):
-    plan = make_plan([recipe(4, gradient_accumulation_steps=4)], {}, machine(gpus))
+    plan = planned(recipe(4, gradient_accumulation_steps=4), machine=machine(gpus), environ={})
     assert plan.completions == 128
     assert (plan.train_gpus, plan.server_gpus) == (tuple(train.split()), tuple(served.split()))
 
 
 def test_gpus_that_nobody_uses_are_named(recipe):
-    assert any("GPU 2, 3, 4, 5 not used" in note for note in make_plan([recipe()], {}, machine(8)).notes)
+    assert any("GPU 2, 3, 4, 5 not used" in note for note in planned(recipe(), machine=machine(8), environ={}).notes)
 
 
 def test_completions_that_cannot_be_kept_are_said_to_differ(recipe):
-    plan = make_plan([recipe()], {"TRAIN_GPUS": "0,1,2"}, machine(4))
+    assert planned(recipe(), machine=machine(2), environ={}).notes == ()
+    plan = planned(recipe(), machine=machine(4), environ={"TRAIN_GPUS": "0,1,2"})
     assert plan.completions == 3 * 8 * 5
     assert any("128 completions a step cannot be kept" in note for note in plan.notes)
-    plan = make_plan([recipe(), "--gradient_accumulation_steps", "4"], {}, machine(3))
+    plan = planned(recipe(), "--gradient_accumulation_steps", "4", machine=machine(3), environ={})
     assert plan.completions == 64 and any("the recipe has 128" in note for note in plan.notes)
-    plan = make_plan([recipe(), "--per_device_train_batch_size", "4"], {}, machine(3))
+    plan = planned(recipe(), "--per_device_train_batch_size", "4", machine=machine(3), environ={})
     assert plan.completions == 128 and plan.settings["gradient_accumulation_steps"] == 16
 
 
 def test_tensor_and_data_parallel_flags_reach_the_server(recipe):
-    plan = make_plan([recipe(), "--vllm_tensor_parallel_size", "2", "--vllm_max_model_len=900"], {}, machine(4))
+    plan = planned(
+        recipe(), "--vllm_tensor_parallel_size", "2", "--vllm_max_model_len=900", machine=machine(4), environ={}
+    )
     given = flags(plan.server.argv)
     assert given["vllm_tensor_parallel_size"] == "2" and given["vllm_max_model_len"] == "900"
     assert plan.server_gpus == ("2", "3") and plan.train_gpus == ("0", "1")
-    plan = make_plan([recipe(), "--vllm_tensor_parallel_size", "2"], {}, machine(3))
+    plan = planned(recipe(), "--vllm_tensor_parallel_size", "2", machine=machine(3), environ={})
     assert (plan.train_gpus, plan.server_gpus, plan.completions) == (("0",), ("1", "2"), 128)
-    plan = make_plan([recipe(4, vllm_data_parallel_size=4)], {}, machine(8))
+    plan = planned(recipe(4, vllm_data_parallel_size=4), machine=machine(8), environ={})
     assert plan.server_gpus == ("4", "5", "6", "7")
 
 
@@ -116,7 +118,7 @@ def test_tensor_and_data_parallel_flags_reach_the_server(recipe):
         (3, {"TRAIN_GPUS": "0,0"}, [], "TRAIN_GPUS names a GPU twice"),
         (2, {"TRAIN_GPUS": "0,1"}, [], "GPUs are too few"),
         (2, {"ROLLOUT_GPUS": "0,1"}, [], "ROLLOUT_GPUS leaves no GPU for training"),
-        (0, {"ROLLOUT_GPUS": "0"}, [], "ROLLOUT_GPUS is set, and no GPU is visible"),
+        (0, {"ROLLOUT_GPUS": "0"}, [], "ROLLOUT_GPUS names GPU 0, and visible are none"),
         (1, {}, [], "two or more GPUs"),
         (3, {}, ["--vllm_data_parallel_size", "3"], "GPUs are too few: the server needs 3"),
         (4, {"ROLLOUT_GPUS": "2,3"}, ["--vllm_data_parallel_size", "3"], "vllm_data_parallel_size 3 x 1"),
@@ -124,7 +126,6 @@ def test_tensor_and_data_parallel_flags_reach_the_server(recipe):
         (3, {"RESTARTS": "many"}, [], "RESTARTS must be a whole number of at least 0, got 'many'"),
         (3, {"NNODES": "2", "HOST": "10.0.0.1"}, [], "MASTER_ADDR is needed"),
         (3, {"NNODES": "2", "NODE_RANK": "2"}, [], "NODE_RANK must be below NNODES (2), got 2"),
-        (3, {"LEARNING_RATE": "1"}, [], "LEARNING_RATE is set and has no effect: settings are flags"),
         (3, {"RESUME": "1"}, [], "RESUME there is no whole checkpoint in out"),
         (3, {}, ["--vllm_mode", "colocate"], "vllm_mode needs a recipe without vllm_server_host"),
         (3, {"PORT": "http"}, [], "vllm_server_port must be a whole number of at least 1, got 'http'"),
@@ -138,20 +139,22 @@ def test_tensor_and_data_parallel_flags_reach_the_server(recipe):
         (3, {}, ["--vllm_server_host="], "vllm_server_host is needed with vllm_mode server"),
         (3, {"DRY_RUN": "yes"}, [], "DRY_RUN must be 0 or 1, got 'yes'"),
         (3, {}, ["stray"], "expected a flag, such as --max_steps 100, got 'stray'"),
-        (3, {}, ["--per_device_train_batch_size", "many"], "must be whole numbers"),
+        (3, {}, ["--per_device_train_batch_size", "many"], "per_device_train_batch_size must be a whole number of"),
     ],
 )
 def test_what_cannot_work_is_an_error_that_names_it(recipe, gpus, environ, words, message):
     with pytest.raises(InputError) as error:
-        make_plan([recipe(), *words], environ, machine(gpus))
+        planned(recipe(), *words, machine=machine(gpus), environ=environ)
     assert message in str(error.value)
 
 
 def test_without_a_gpu_the_recipe_says_how_many_processes_and_a_variable_overrides_it(recipe):
-    plan = make_plan([recipe()], {}, machine(0))
+    plan = planned(recipe(), machine=machine(0), environ={})
     assert plan.processes == 2 and plan.completions == 128
     assert plan.trainer.env["CUDA_VISIBLE_DEVICES"] == "" and "rollout_cpu.yaml" in " ".join(plan.server.argv)
-    assert make_plan([recipe()], {"PROCESSES": "4"}, machine(0)).settings["gradient_accumulation_steps"] == 4
+    assert (
+        planned(recipe(), machine=machine(0), environ={"PROCESSES": "4"}).settings["gradient_accumulation_steps"] == 4
+    )
 
 
 def test_a_colocated_recipe_has_no_server_and_the_servers_variables_do_not_make_it_one(recipe):
@@ -160,16 +163,16 @@ def test_a_colocated_recipe_has_no_server_and_the_servers_variables_do_not_make_
     for name in ("vllm_server_host", "vllm_server_port"):
         del values[name]
     Path(path).write_text(yaml.safe_dump(values))
-    plan = make_plan([path], {"HOST": "127.0.0.1", "PORT": "9000"}, machine(1))
-    assert plan.server is None and not plan.has_servers and plan.server_gpus == ()
+    plan = planned(path, machine=machine(1), environ={"HOST": "127.0.0.1", "PORT": "9000"})
+    assert plan.server is None and not plan.hosts and plan.server_gpus == ()
     assert plan.completions == 128 and "--vllm_server_host" not in plan.trainer.argv
 
 
 def test_variables_come_before_flags_and_reach_both_programs(recipe):
     environ = {"MODEL": "a model", "OUTPUT": "elsewhere", "PORT": "8123", "SYNC_PORT": "8124", "WANDB_API_KEY": "key"}
     path = recipe(report_to="tensorboard")
-    plan = make_plan([path, "--beta", "0.04", "--vllm_server_port=8125"], environ, machine(3))
-    assert plan.output == Path("elsewhere") and plan.ports == [8125] and plan.sync_ports == [8124]
+    plan = planned(path, "--beta", "0.04", "--vllm_server_port=8125", machine=machine(3), environ=environ)
+    assert plan.output == Path("elsewhere") and plan.ports == (8125,) and plan.sync_ports == (8124,)
     given = flags(plan.server.argv)
     assert (given["model"], given["port"], given["host"]) == ("a model", "8125", "127.0.0.1")
     words = plan.trainer.argv[plan.trainer.argv.index(path) + 1 :]
@@ -188,8 +191,8 @@ def test_several_nodes_only_the_first_starts_a_server(recipe):
     values = yaml.safe_load(Path(path).read_text())
     values["ENV"]["NNODES"] = 2
     Path(path).write_text(yaml.safe_dump(values))
-    first = make_plan([path], environ, machine(4))
-    second = make_plan([path], environ | {"NODE_RANK": "1"}, machine(2))
+    first = planned(path, machine=machine(4), environ=environ)
+    second = planned(path, machine=machine(2), environ=environ | {"NODE_RANK": "1"})
     assert first.server is not None and first.server_gpus == ("2", "3")
     assert second.server is None and second.server_gpus == ()
     assert first.completions == second.completions == 128 and first.train_gpus == second.train_gpus == ("0", "1")
@@ -202,33 +205,41 @@ def test_several_nodes_only_the_first_starts_a_server(recipe):
 
 def test_several_servers_are_used_and_none_is_started(recipe):
     path = recipe(vllm_server_host=["10.0.0.1", "10.0.0.2"], vllm_server_port=[8000, 8001])
-    plan = make_plan([path], {}, machine(2))
+    plan = planned(path, machine=machine(2), environ={})
     assert plan.server is None and plan.train_gpus == ("0", "1")
-    assert plan.hosts == ["10.0.0.1", "10.0.0.2"] and plan.ports == [8000, 8001] and plan.sync_ports == [51216, 51217]
+    assert plan.hosts == ("10.0.0.1", "10.0.0.2") and plan.ports == (8000, 8001) and plan.sync_ports == (51216, 51217)
 
 
 def test_longer_completions_reach_the_server(recipe):
     path = recipe(max_length=2048, max_completion_length=1024)
-    assert "vllm_max_model_len" not in flags(make_plan([path], {}, machine(3)).server.argv)
-    plan = make_plan([path, "--max_completion_length", "4096"], {}, machine(3))
+    assert "vllm_max_model_len" not in flags(planned(path, machine=machine(3), environ={}).server.argv)
+    plan = planned(path, "--max_completion_length", "4096", machine=machine(3), environ={})
     assert flags(plan.server.argv)["vllm_max_model_len"] == "6144"
-    plan = make_plan([path, "--max_completion_length", "4096", "--vllm_max_model_len", "5000"], {}, machine(3))
+    plan = planned(
+        path, "--max_completion_length", "4096", "--vllm_max_model_len", "5000", machine=machine(3), environ={}
+    )
     assert flags(plan.server.argv)["vllm_max_model_len"] == "5000"
+    plan = planned(path, "--multi_turn_scheduler", "rlvr_feedback", "--max_turns", 2, machine=machine(3), environ={})
+    for program in (plan.server, plan.trainer):  # two turns and the feedback between them
+        given = flags(program.argv)
+        assert (given["multi_turn_scheduler"], given["vllm_max_model_len"]) == ("rlvr_feedback", str(2048 + 2048 + 256))
 
 
 def test_a_recipe_of_megatron_is_for_its_own_command(recipe):
     recipe()
     with pytest.raises(InputError, match="megatron rlhf --use_ray true --config scripts/configs/countdown_ray.yaml"):
-        make_plan(["scripts/configs/countdown_ray.yaml"], {}, machine(8))
+        planned("scripts/configs/countdown_ray.yaml", machine=machine(8), environ={})
 
 
 def test_the_server_alone_runs_where_the_trainings_would(recipe):
     recipe()
-    server = rollout_server(["--vllm_enforce_eager", "true"], {"MODEL": "mine"}, machine(3))
+    server, settings = rollout_server(["--vllm_enforce_eager", "true"], machine(3), {"MODEL": "mine"})
     assert server.env["CUDA_VISIBLE_DEVICES"] == "2" and server.argv[4] == "scripts/configs/rollout.yaml"
-    assert flags(server.argv)["model"] == "mine"
-    server = rollout_server([], {"ROLLOUT_GPUS": "0,1"}, machine(3))
+    assert flags(server.argv)["model"] == settings["model"] == "mine" and settings["port"] == 8000
+    server, _ = rollout_server([], machine(3), {"ROLLOUT_GPUS": "0,1"})
     assert server.env["CUDA_VISIBLE_DEVICES"] == "0,1" and flags(server.argv)["vllm_data_parallel_size"] == "2"
+    server, _ = rollout_server([], machine(1), {"HOST": "10.0.0.2"})
+    assert server.env["CUDA_VISIBLE_DEVICES"] == "0" and flags(server.argv)["host"] == "10.0.0.2"
 
 
 @pytest.mark.parametrize(
@@ -238,22 +249,19 @@ def test_the_server_alone_runs_where_the_trainings_would(recipe):
         (1, 24, "countdown_1gpu_24gb"),
         (1, 80, "countdown_1gpu_80gb"),
         (2, 80, "countdown_2gpu"),
-        (3, 80, "countdown_3gpu"),
-        (4, 80, "countdown_4gpu"),
-        (7, 80, "countdown_4gpu"),
-        (8, 80, "countdown_8gpu"),
+        *((count, 80, "countdown") for count in range(3, 9)),
     ],
 )
 def test_an_experiments_name_stands_for_the_recipe_of_the_machine(recipe, gpus, gigabytes, name):
     recipe()
-    words = name_recipe(["countdown", "--beta", "0"], machine(gpus, gigabytes))
-    assert words == [f"scripts/configs/{name}.yaml", "--beta", "0"]
-    assert name_recipe(["countdown", "my.yaml", "--beta", "0"], machine(gpus)) == ["my.yaml", "--beta", "0"]
-    plan = make_plan(words, {}, machine(gpus, gigabytes))
+    plan = planned("countdown", "--beta", "0", machine=machine(gpus, gigabytes), environ={})
+    assert plan.recipe == Path(f"scripts/configs/{name}.yaml") and plan.settings["beta"] == 0
     assert plan.completions == (128 if gpus else 64)
-    if gpus > 1:
-        assert not set(plan.train_gpus) & set(plan.server_gpus)
-        assert not any("cannot be kept" in note for note in plan.notes)
+    assert len(plan.train_gpus) + len(plan.server_gpus) == gpus and not plan.notes  # none is left over
+
+
+def test_a_recipe_after_an_experiments_name_takes_its_place(recipe):
+    assert planned("countdown", recipe(), machine=machine(3), environ={}).recipe == Path("recipe.yaml")
 
 
 def smi(folder: Path, *rows: str) -> dict[str, str]:
@@ -279,7 +287,8 @@ def test_gpus_are_those_that_nvidia_smi_lists_and_cuda_may_see(tmp_path):
     assert this_machine({"PATH": str(tmp_path / "nowhere")}).gpus == ()
 
 
-def test_two_runs_at_once_get_different_ports_for_their_ranks(recipe):
-    assert make_plan([recipe()], {"MASTER_PORT": "29600"}, machine(0)).master_port == 29600
-    assert make_plan([recipe()], {}, machine(0)).master_port > 0
-    assert 0 < free_port() < 65536
+def test_the_ranks_meet_on_a_port_that_is_chosen_when_they_start_unless_one_is_set(recipe):
+    assert planned(recipe(), machine=machine(0), environ={}).master_port is None
+    assert planned(recipe(), machine=machine(0), environ={"MASTER_PORT": "29600"}).master_port == 29600
+    environ = {"NNODES": "2", "MASTER_ADDR": "10.0.0.1"}
+    assert planned(recipe(), machine=machine(0), environ=environ).master_port == 29500

@@ -87,14 +87,24 @@ def plan(tmp_path):
             if body is not None:
                 (tmp_path / f"{name}.py").write_text(COMMON + body)
                 argv = (sys.executable, str(tmp_path / f"{name}.py"), str(folder), str(port))
-                env = {"TEST_RUN": str(folder), **({"MASTER_PORT": "1"} if name == "trainer" else {})}
+                env = {"TEST_RUN": str(folder)}
                 programs[name] = Process(name, argv, env, folder / f"{name}.log")
-        settings = {"model": str(tmp_path), "use_vllm": True, "vllm_mode": "server", "vllm_server_host": "127.0.0.1"}
         return Plan(
-            Path("recipe.yaml"), {**settings, "vllm_server_port": port, "vllm_server_group_port": sync_port},
-            Machine((), None, 1, 1024), 1, 1, 0, (), (), None, folder,
-            programs.get("server"), programs["trainer"], None, Variables(**{"server_timeout": 120, **variables}),
-        )  # fmt: skip
+            recipe=Path("recipe.yaml"),
+            settings={"model": str(tmp_path)},
+            machine=Machine((), None, 1, 1024),
+            variables=Variables(**{"server_timeout": 120, **variables}),
+            hosts=("127.0.0.1",),
+            ports=(port,),
+            sync_ports=(sync_port,),
+            train_gpus=(),
+            server_gpus=(),
+            processes=1,
+            completions=8,
+            output=folder,
+            server=programs.get("server"),
+            trainer=programs["trainer"],
+        )
 
     return make
 

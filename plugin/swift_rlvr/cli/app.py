@@ -20,13 +20,13 @@ from swift_rlvr.cli import (
     dataset,
     doctor,
     evaluate,
-    launch,
     new,
     probe,
     reasoning_gym,
     report,
     reward_tables,
     rewards,
+    rollout,
     train,
 )
 from swift_rlvr.errors import InputError
@@ -101,7 +101,7 @@ for group, name, command in (
     group.command(name, cls=Command)(command)
 app.command("train", cls=Command, context_settings=train.CONTEXT)(train.train)
 app.command("doctor", cls=Command, context_settings=doctor.CONTEXT)(doctor.doctor)
-app.command("rollout", cls=Command, context_settings=launch.CONTEXT)(launch.rollout)
+app.command("rollout", cls=Command, context_settings=rollout.CONTEXT)(rollout.rollout)
 
 
 def main() -> None:

@@ -15,8 +15,8 @@ from swift_rlvr.cli.render import plain, table, visible
 from swift_rlvr.errors import InputError
 from swift_rlvr.launch.checks import Finding
 from swift_rlvr.launch.machine import this_machine
-from swift_rlvr.launch.plan import make_plan, name_recipe
-from swift_rlvr.recipes import read_recipe
+from swift_rlvr.launch.plan import make_plan
+from swift_rlvr.recipes import read_words
 
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 USAGE = "Usage: swift-rlvr doctor [RECIPE.yaml] [the launch's flags] [--json] [--fast]"
@@ -38,7 +38,7 @@ def doctor(context: typer.Context) -> None:
 
     Exit status: 1 where a check has failed.
 
-    swift-rlvr doctor scripts/configs/countdown_3gpu.yaml --learning_rate 1e-6
+    swift-rlvr doctor scripts/configs/countdown.yaml --learning_rate 1e-6
     """
     words = [word for word in context.args if word not in ("--json", "--fast")]
     if "--help" in words or "-h" in words:
@@ -70,12 +70,15 @@ def _findings(words: Sequence[str], fast: bool) -> list[Finding]:
     if not words or words[0].startswith("-"):
         words = ["countdown", *words]
     try:
-        words = name_recipe(words, this_machine())
-        settings = read_recipe(words[0]).settings
-        if "rlhf_type" not in settings or "micro_batch_size" in settings:
-            trainer = "megatron" if "micro_batch_size" in settings else settings.get("trainer", "scratch")
-            raise InputError(f"{words[0]} is for the trainer {trainer}, and only launches of `swift rlhf` are checked")
-        return check(make_plan(words), fast)
+        machine = this_machine()
+        recipe, flags = read_words(words, [gpu.memory for gpu in machine.gpus])
+        assert recipe is not None
+        if "rlhf_type" not in recipe.settings or "micro_batch_size" in recipe.settings:
+            trainer = "megatron" if "micro_batch_size" in recipe.settings else recipe.settings.get("trainer", "scratch")
+            raise InputError(
+                f"{recipe.path} is for the trainer {trainer}, and only launches of `swift rlhf` are checked"
+            )
+        return check(make_plan(recipe, flags, machine), fast)
     except InputError as error:
         field = error.field if error.field is None or error.field.isupper() else f"--{error.field}"
         remedy = "correct the recipe, the flag or the variable" if field is None else f"correct {field}"

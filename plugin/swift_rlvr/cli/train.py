@@ -5,17 +5,19 @@ import shlex
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from swift_rlvr.cli import chat as cli_chat
-from swift_rlvr.cli import dataset, launch
+from swift_rlvr.cli import dataset
 from swift_rlvr.errors import DivergedError, InputError, require
-from swift_rlvr.launch.machine import this_machine
-from swift_rlvr.launch.plan import name_recipe, switch
-from swift_rlvr.recipes import Recipe, flags_of_variables, read_flags, read_recipe
+from swift_rlvr.launch.machine import Machine, this_machine
+from swift_rlvr.launch.plan import Plan, Variables, make_plan
+from swift_rlvr.recipes import Recipe, flags_of_variables, read_flags, read_words
 
 # The settings are the trainers', and their names are too many for typer: see `swift_rlvr.training.arguments`.
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
@@ -50,38 +52,119 @@ def train(context: typer.Context) -> None:
         typer.echo(f"{USAGE}\n")
         typer.echo(cleandoc(train.__doc__ or ""))
         return
-    words = name_recipe(context.args, this_machine())
-    recipe = None if words[0].startswith("-") else read_recipe(words[0])
+    machine = this_machine()
+    recipe, flags = read_words(context.args, [gpu.memory for gpu in machine.gpus])
     if recipe is not None and "rlhf_type" in recipe.settings:
-        raise typer.Exit(launch.launch(words, Console(highlight=False)))
-    _train_here(words, recipe)
+        raise typer.Exit(_launch(make_plan(recipe, flags, machine), Console(highlight=False)))
+    _train_here(recipe, flags, machine)
 
 
-def _prepare(words: list[str], recipe: Recipe | None) -> None:
+def _launch(plan: Plan, console: Console) -> int:
+    """Show a plan, check it, and train with ms-swift as it says. The exit status."""
+    _show_plan(plan, console)
+    if plan.variables.dry_run:
+        return 0
+    require("swift", "train", "training with ms-swift")
+    from swift_rlvr.cli.doctor import print_findings
+    from swift_rlvr.launch import doctor
+    from swift_rlvr.launch.supervisor import supervise
+
+    findings = [finding for finding in doctor.check(plan, fast=True) if finding.status != "passed"]
+    print_findings(findings, console)
+    if any(finding.status == "failed" for finding in findings):
+        raise InputError("nothing was started; `swift-rlvr doctor` with the same arguments and variables checks more")
+    return supervise(plan, console)
+
+
+def _show_plan(plan: Plan, console: Console) -> None:
+    """Print what will run where in ten lines; with DRY_RUN also the commands, as they could be typed."""
+    from swift_rlvr.launch import estimate
+
+    settings = plan.settings
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for label, text in (
+        ("recipe", str(plan.recipe)),
+        ("model", f"{settings.get('model')}, {'all parameters' if settings.get('tuner_type') == 'full' else 'LoRA'}"),
+        ("devices", _devices(plan)),
+        ("a step", _step(plan)),
+        ("steps", estimate.steps(plan).text),
+        ("tokens", estimate.tokens(plan).text),
+        ("memory", estimate.memory(plan).text),
+        ("disk", estimate.disk(plan).text),
+        ("ports", _ports(plan)),
+        ("results", f"{plan.output}, with trainer.log" + (" and server.log" if plan.server else "")),
+        *([("resumes", str(plan.resume))] if plan.resume else []),
+    ):
+        table.add_row(label, Text(text))  # no markup: it may quote a path
+    console.print(table)
+    for note in plan.notes:
+        console.print(Text.assemble(("note: ", "yellow"), note), soft_wrap=True)
+    if plan.variables.dry_run:
+        for process in filter(None, (plan.server, plan.trainer)):
+            console.print(process.command(), markup=False, soft_wrap=True)
+
+
+def _devices(plan: Plan) -> str:
+    trainers = _processes(plan.processes) + (
+        f" on each of {plan.variables.nnodes} nodes" if plan.variables.nnodes > 1 else ""
+    )
+    if not plan.machine.gpus:
+        server = ", rollout server" if plan.server else ""
+        return f"no GPU: {trainers} for training{server}, on {plan.machine.cores} cores"
+    text = f"training on GPU {', '.join(plan.train_gpus)} ({plan.machine.gpu(plan.train_gpus[0]).name}), {trainers}"
+    if plan.server_gpus:
+        server = "rollout server on" if plan.server else "kept for the server that runs already:"
+        return f"{text}; {server} GPU {', '.join(plan.server_gpus)}"
+    if plan.hosts:
+        return f"{text}; rollout servers on {', '.join(plan.hosts)}"
+    return f"{text}; vLLM on the same" if plan.settings.get("use_vllm") else text
+
+
+def _step(plan: Plan) -> str:
+    group = int(plan.settings.get("num_generations", 8))
+    batch, accumulation = (
+        plan.settings.get(name, 1) for name in ("per_device_train_batch_size", "gradient_accumulation_steps")
+    )
+    factors = f"{_processes(plan.processes * plan.variables.nnodes)} x {batch} x {accumulation} accumulated"
+    return f"{factors} = {plan.completions} completions, {plan.completions // group} prompts x {group}"
+
+
+def _processes(count: int) -> str:
+    return f"{count} process{'es' * (count > 1)}"
+
+
+def _ports(plan: Plan) -> str:
+    ranks = f"ranks {plan.variables.master_addr or '127.0.0.1'}:{plan.master_port or 'a free one'}"
+    if not plan.hosts:
+        return ranks
+    servers = ", ".join(f"{host}:{port}" for host, port in zip(plan.hosts, plan.ports, strict=False))
+    return f"rollout server {servers}; weights {', '.join(map(str, plan.sync_ports))}; {ranks}"
+
+
+def _prepare(settings: dict[str, Any]) -> None:
     """Make the file of short GSM8K rows that the GSM8K recipe is trained on, where it is not there yet."""
-    settings = {**(recipe.settings if recipe else {}), **read_flags(words[1 if recipe else 0 :])}
     if settings.get("dataset") == f"gsm8k:{GSM8K}" and not GSM8K.exists():
         use_hf = bool(settings.get("use_hf", False))
         dataset.prepare("gsm8k", settings["model"], GSM8K, 300, 200, 1024, use_hf=use_hf)
 
 
-def _train_here(words: list[str], recipe: Recipe | None) -> None:
+def _train_here(recipe: Recipe | None, flags: list[str], machine: Machine) -> None:
     """Our own trainer or TRL's, in this process, on the first visible GPU."""
-    for_wandb = recipe is not None and os.environ.get("WANDB_API_KEY") and recipe.settings.get("report_to")
-    first = 0 if recipe is None else 1
-    words[first:first] = [
-        *flags_of_variables(os.environ, ("MODEL", "DATASET", "OUTPUT", "USE_HF")),
-        *(["--report_to", "wandb"] if for_wandb else []),
-    ]
-    gpus = this_machine().gpus
+    settings = {**(recipe.settings if recipe else {}), **read_flags(flags)}
+    flags = [*flags_of_variables(os.environ, settings), *flags]
+    settings |= read_flags(flags)
+    words = [*([str(recipe.path)] if recipe else []), *flags]
+    gpus = machine.gpus
     if len(gpus) > 1 and "RANK" not in os.environ:
         os.environ |= {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": gpus[0].index}
-    if switch(os.environ, "DRY_RUN", False):
+    if Variables.from_environment(os.environ).dry_run:
         device = f"CUDA_VISIBLE_DEVICES={gpus[0].index} " if gpus else ""
         typer.echo(f"{device}swift-rlvr train {shlex.join(words)}")
         return
     require("transformers", "train", "swift-rlvr train")
-    _prepare(words, recipe)
+    _prepare(settings)
     from swift_rlvr.training.arguments import TRAINERS, read_command
 
     rank_zero = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun started, or the only one

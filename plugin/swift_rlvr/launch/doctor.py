@@ -1,6 +1,6 @@
 """`swift-rlvr doctor`: can the planned launch work on this machine? Each check passes, warns or fails, with a remedy.
 
-    findings = check(make_plan(["scripts/configs/countdown_3gpu.yaml"]), fast=True)
+    findings = check(make_plan(recipe, flags, this_machine()), fast=True)
 
 The fast part takes a second or two and imports none of the large packages; the scripts run it before each launch. The
 full part also asks torch and the hub, looks at every row, and renders prompts.

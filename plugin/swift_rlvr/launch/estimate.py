@@ -128,7 +128,7 @@ def memory(plan: Plan) -> Estimate:
     shape = _shape(plan)
     if shape is None:
         return Estimate(f"not known before {plan.settings.get('model')} is here")
-    training = sizes.training_memory(shape, plan.settings, plan.processes * plan.nodes)
+    training = sizes.training_memory(shape, plan.settings, plan.processes * plan.variables.nnodes)
     certain = {name: size for name, size in training.items() if name not in sizes.ACTIVATIONS}
     if not plan.machine.gpus:
         return _host_memory(plan, shape, sum(training.values()), sum(certain.values()))
@@ -140,7 +140,7 @@ def memory(plan: Plan) -> Estimate:
             continue
         room = min(known) * MIB
         server = sizes.server_memory(shape, engine, room)
-        colocated = bool(is_trainer and plan.settings.get("use_vllm") and not plan.has_servers)
+        colocated = bool(is_trainer and plan.settings.get("use_vllm") and not plan.hosts)
         if is_trainer:
             least = sum(certain.values())
             if colocated:
@@ -227,7 +227,7 @@ def _shape(plan: Plan) -> Shape | None:
 
 def _at_once(plan: Plan) -> int:
     """Completions of one forward pass, of all processes."""
-    return plan.processes * plan.nodes * int(number(plan.settings, "per_device_train_batch_size", 1))
+    return plan.processes * plan.variables.nnodes * int(number(plan.settings, "per_device_train_batch_size", 1))
 
 
 def _names(settings: dict[str, Any]) -> str:

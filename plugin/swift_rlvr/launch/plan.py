@@ -1,55 +1,93 @@
 """What a launch will do, before anything starts: which GPUs do what, with which commands, and what was derived.
 
-    plan = make_plan(["scripts/configs/countdown_3gpu.yaml", "--max_steps", "100"])
+    plan = make_plan(read_recipe("scripts/configs/countdown.yaml"), ["--max_steps", "100"], this_machine())
 
-The trainers take the first visible GPUs, as many as the recipe has processes (NPROC_PER_NODE under its ENV), and the
-server takes the others, at most one for each trainer. ROLLOUT_GPUS and TRAIN_GPUS override that. Completions a step are
-those of the recipe: with another number of processes gradient_accumulation_steps is derived.
+The trainers take the first visible GPUs, at most as many as the recipe has processes (NPROC_PER_NODE under its ENV),
+and the server takes the others, at most one for each trainer. ROLLOUT_GPUS and TRAIN_GPUS override that. Completions a
+step are those of the recipe: with another number of processes gradient_accumulation_steps is derived.
 """
 
 import os
+import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from swift_rlvr.errors import InputError
-from swift_rlvr.launch.machine import Machine, this_machine
-from swift_rlvr.launch.sizes import longest_completion
-from swift_rlvr.network import free_port, is_loopback
-from swift_rlvr.recipes import SUFFIXES, VARIABLES, Recipe, flags_of_variables, read_flags, read_recipe
+from swift_rlvr.launch.machine import Machine
+from swift_rlvr.launch.sizes import longest_completion, number
+from swift_rlvr.network import is_loopback
+from swift_rlvr.recipes import (
+    CONFIGS,
+    SUFFIXES,
+    Recipe,
+    flags_of_variables,
+    read_flags,
+    read_recipe,
+    recipe_for,
+    uses_servers,
+)
 from swift_rlvr.runs.folder import whole_checkpoints
 
-CONFIGS = Path("scripts/configs")
-EXPERIMENTS = ("countdown", "tiny", "scratch", "trl")
 # What the server takes over from the training's settings, besides the engine's, which begin with vllm_.
 _SHARED = (
     *("model", "model_type", "model_revision", "template", "use_hf", "torch_dtype"),
     *("multi_turn_scheduler", "max_turns", "gym_env", "use_gym_env"),
 )
-_TRAINERS_ONLY = ("vllm_mode", "vllm_client")
+_TRAINERS_ONLY = ("vllm_mode", "vllm_client", "vllm_server_")
+BATCH, ACCUMULATION = "per_device_train_batch_size", "gradient_accumulation_steps"
+SYNC_PORT = "vllm_server_group_port"
+_LENGTHS = {"max_length", "max_completion_length", "multi_turn_scheduler", "max_turns"}
+_BACKEND = (sys.executable, "-m", "swift_rlvr.backend")
 _RENDEZVOUS = ("NPROC_PER_NODE", "NNODES", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
-_OF_SERVERS = ("HOST", "PORT", "SYNC_PORT")
 
 
 @dataclass(frozen=True)
 class Variables:
-    """The launcher's own variables.
+    """The launcher's own variables, which have these names in capitals.
 
     start_server: START_SERVER=0 uses servers that run already. server_timeout: seconds to wait for them.
     resume: RESUME=1 goes on from the last whole checkpoint. restarts: how often a server that died is started again.
     verbose: VERBOSE=1 shows what the programs print. dry_run: DRY_RUN=1 stops after the plan.
+    train_gpus, rollout_gpus: such as "2,3". processes: of the trainer, where there is no GPU.
+    nnodes, node_rank, master_addr, master_port: of a launch on several machines.
     """
 
     start_server: bool = True
-    server_timeout: float = 1800
+    server_timeout: int = 1800
     resume: bool = False
     restarts: int = 0
     verbose: bool = False
     dry_run: bool = False
+    train_gpus: str = ""
+    rollout_gpus: str = ""
+    processes: int = 0
+    nnodes: int = 1
+    node_rank: int = 0
+    master_addr: str = ""
+    master_port: int = 0
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> Self:
+        """Those that are set; InputError for a value that cannot be used."""
+        values: dict[str, Any] = {}
+        for each in fields(cls):
+            name, default, text = each.name.upper(), each.default, environ.get(each.name.upper())
+            if not text or isinstance(default, str):
+                values[each.name] = text or default
+            elif isinstance(default, bool):
+                if text not in ("0", "1"):
+                    raise InputError(f"must be 0 or 1, got {text!r}", name)
+                values[each.name] = text == "1"
+            else:
+                low = 1 if default else 0
+                if not text.isdecimal() or int(text) < low:
+                    raise InputError(f"must be a whole number of at least {low}, got {text!r}", name)
+                values[each.name] = int(text)
+        return cls(**values)
 
 
 @dataclass(frozen=True)
@@ -71,362 +109,310 @@ class Process:
 class Plan:
     """A launch. settings: what ms-swift's trainer gets, with the names that it gives them.
 
+    hosts, ports: of the rollout servers, started here or elsewhere; none where vLLM is in the trainer's process.
+    sync_ports: where each server's first worker listens for weights.
     processes: trainer processes on each node. completions: in a step, of all nodes.
     output: the folder of the run. server: None where none is started here. resume: the checkpoint to go on from.
-    notes: what was derived, or could not be kept.
+    notes: what could not be kept.
     """
 
     recipe: Path
     settings: dict[str, Any]
     machine: Machine
-    processes: int
-    nodes: int
-    node_rank: int
+    variables: Variables
+    hosts: tuple[str, ...]
+    ports: tuple[int, ...]
+    sync_ports: tuple[int, ...]
     train_gpus: tuple[str, ...]
     server_gpus: tuple[str, ...]
+    processes: int
     completions: int
     output: Path
     server: Process | None
     trainer: Process
-    resume: Path | None
-    variables: Variables = field(default_factory=Variables)
+    resume: Path | None = None
     notes: tuple[str, ...] = ()
 
     @property
-    def has_servers(self) -> bool:
-        """Whether completions come from rollout servers, started here or elsewhere."""
-        return _in_server_mode(self.settings)
-
-    @property
-    def hosts(self) -> list[str]:
-        return [str(host) for host in _as_list(self.settings.get("vllm_server_host", "127.0.0.1"))]
-
-    @property
-    def ports(self) -> list[int]:
-        """Of the servers, one for each host."""
-        return _whole_numbers(self.settings, "vllm_server_port", 8000)
-
-    @property
-    def sync_ports(self) -> list[int]:
-        """Where each server's first worker listens for weights; ms-swift counts up from the first."""
-        ports = _whole_numbers(self.settings, "vllm_server_group_port", 51216)
-        return ports if len(ports) == len(self.hosts) else [ports[0] + i for i in range(len(self.hosts))]
-
-    @property
-    def master_port(self) -> int:
-        return int(self.trainer.env["MASTER_PORT"])
+    def master_port(self) -> int | None:
+        """Where the trainer's ranks meet; None: on a free port, which is chosen when they start."""
+        return int(self.trainer.env.get("MASTER_PORT", 0)) or None
 
 
-def name_recipe(words: Sequence[str], machine: Machine) -> list[str]:
-    """Words in which an experiment's name, as the first of them, is replaced by the recipe for the machine.
-
-    `countdown my.yaml` is `my.yaml`, so that a script can say what it is for and its user another recipe.
-    """
-    if not words or words[0] not in EXPERIMENTS:
-        return list(words)
-    if len(words) > 1 and words[1].endswith(SUFFIXES):
-        return list(words[1:])
-    return [str(recipe_for(machine, words[0])), *words[1:]]
-
-
-def recipe_for(machine: Machine, experiment: str) -> Path:
-    """The recipe of scripts/configs that fits the machine; experiment is one of EXPERIMENTS."""
-    gpus = machine.gpus
-    if experiment == "scratch":
-        name = "gsm8k_scratch" if gpus else "countdown_scratch_cpu"
-    elif experiment == "trl":
-        name = "r1_zero_trl" if gpus else "countdown_trl_cpu"
-    elif not gpus:
-        name = "countdown_cpu"
-    elif experiment == "tiny":
-        name = "countdown_tiny_1gpu" if len(gpus) == 1 else "countdown_tiny_gpus"
-    elif len(gpus) == 1:
-        name = _for_one_gpu(machine)
-    else:
-        name = f"countdown_{max(n for n in (2, 3, 4, 8) if n <= len(gpus))}gpu"
-    path = CONFIGS / f"{name}.yaml"
-    if not path.is_file():
-        raise InputError(f"there is no {path} here: name a recipe, or run this in the root of the repository")
-    return path
-
-
-def _for_one_gpu(machine: Machine) -> str:
-    return "countdown_1gpu_80gb" if (machine.gpus[0].memory or 0) >= 70 * 1024 else "countdown_1gpu_24gb"
-
-
-def make_plan(words: Sequence[str], environ: Mapping[str, str] | None = None, machine: Machine | None = None) -> Plan:
-    """The plan for `swift-rlvr train WORDS` with ms-swift.
+def make_plan(recipe: Recipe, flags: Sequence[str], machine: Machine, environ: Mapping[str, str] | None = None) -> Plan:
+    """The plan for `swift-rlvr train RECIPE.yaml FLAGS` with ms-swift.
 
     Args:
-        words: the recipe, a .yaml file, and flags of swift rlhf.
-        environ: where the machine variables are read from.
-        machine: by default this one.
+        flags: of swift rlhf.
+        environ: where the machine variables and the launcher's are read from.
 
     Raises:
         InputError: a recipe, flag or variable that cannot be used; its field is the flag or the variable.
     """
     environ = os.environ if environ is None else environ
-    machine = machine or this_machine(environ)
-    variables = _variables(environ)
-    if not words or words[0].startswith("-"):
-        raise InputError("name a recipe first, such as scripts/configs/countdown_3gpu.yaml")
-    recipe = read_recipe(words[0])
+    variables = Variables.from_environment({**recipe.env, **environ})
+    flags = [*flags_of_variables(environ, {**recipe.settings, **read_flags(flags)}), *flags]
+    inputs = _Inputs(recipe, read_flags(flags), variables, machine)
+    _check(inputs)
+    servers = _servers(inputs)
+    train, served = _share_gpus(inputs, servers.needs_gpus)
+    processes = len(train) or variables.processes or inputs.most_processes
+    added = _added_settings(inputs, servers, processes)
+    settings = inputs.settings | added
+    completions = inputs.at_once(processes) * _number(settings, ACCUMULATION, 1)
+
+    env = {name: value for name, value in recipe.env.items() if name not in (*environ, *_RENDEZVOUS)}
+    output, rank = Path(str(settings["output_dir"])), variables.node_rank
+    trainer = Process(
+        "trainer",
+        (*_BACKEND, "rlhf", str(recipe.path), *flags, *_as_flags(added)),
+        env | _devices(train, machine) | _rendezvous(processes, variables),
+        output / (f"trainer-node{rank}.log" if rank else "trainer.log"),  # nodes may share the folder
+    )
+    server = _server(settings, servers, machine, served, env, output / "server.log") if servers.is_started else None
+    return Plan(
+        recipe=recipe.path,
+        settings=settings,
+        machine=machine,
+        variables=variables,
+        hosts=servers.hosts,
+        ports=servers.ports,
+        sync_ports=servers.sync_ports,
+        train_gpus=tuple(train),
+        server_gpus=tuple(served),
+        processes=processes,
+        completions=completions,
+        output=output,
+        server=server,
+        trainer=trainer,
+        resume=added.get("resume_from_checkpoint"),
+        notes=tuple(_notes(inputs, train, served, processes, completions)),
+    )
+
+
+class _Inputs(NamedTuple):
+    """What a plan is made from. flagged: the settings that flags and machine variables give."""
+
+    recipe: Recipe
+    flagged: dict[str, Any]
+    variables: Variables
+    machine: Machine
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The recipe's, overridden by the flags."""
+        return self.recipe.settings | self.flagged
+
+    @property
+    def most_processes(self) -> int:
+        """How many trainer processes the recipe has on each node."""
+        return _number(self.recipe.env, "NPROC_PER_NODE", 1)
+
+    @property
+    def wanted(self) -> int:
+        """Completions a step, as the recipe has them."""
+        processes = self.most_processes * _number(self.recipe.env, "NNODES", 1)
+        return processes * _number(self.recipe.settings, BATCH, 1) * _number(self.recipe.settings, ACCUMULATION, 1)
+
+    def at_once(self, processes: int) -> int:
+        """Completions in one forward pass of so many processes on each node."""
+        return processes * self.variables.nnodes * _number(self.settings, BATCH, 1)
+
+
+def _check(inputs: _Inputs) -> None:
+    """InputError for what no launch can have."""
+    recipe, variables = inputs.recipe, inputs.variables
     if "micro_batch_size" in recipe.settings:
         raise InputError(f"{recipe.path} has Megatron's settings: megatron rlhf --use_ray true --config {recipe.path}")
-    env = {name: value for name, value in recipe.env.items() if name not in (*environ, *_RENDEZVOUS)}
-    own = {**recipe.env, **environ}
-    nodes, node_rank = _number(own, "NNODES", 1), _number(environ, "NODE_RANK", 0, low=0)
-    if node_rank >= nodes:
-        raise InputError(f"must be below NNODES ({nodes}), got {node_rank}", "NODE_RANK")
-    in_server_mode = _in_server_mode({**recipe.settings, **read_flags(words[1:])})
-    if not in_server_mode and "vllm_server_host" in recipe.settings:
+    if variables.node_rank >= variables.nnodes:
+        raise InputError(f"must be below NNODES ({variables.nnodes}), got {variables.node_rank}", "NODE_RANK")
+    if variables.nnodes > 1 and not variables.master_addr:
+        raise InputError("is needed with several nodes: an address of node 0", "MASTER_ADDR")
+    if not uses_servers(inputs.settings) and "vllm_server_host" in recipe.settings:
         raise InputError(f"needs a recipe without vllm_server_host, unlike {recipe.path}", "vllm_mode")
-    names = [name for name in VARIABLES if in_server_mode or name not in _OF_SERVERS]
-    trainer_flags = [*flags_of_variables(environ, names), *_for_wandb(recipe.settings, environ), *words[1:]]
-    flagged = read_flags(trainer_flags)
-    settings = {**recipe.settings, **flagged}
-
-    hosts = [str(host) for host in _as_list(settings.get("vllm_server_host")) if host]
-    if in_server_mode and not hosts:
-        raise InputError("is needed with vllm_mode server, such as 127.0.0.1", "vllm_server_host")
-    for name, default in (("vllm_server_port", 8000), ("vllm_server_group_port", 51216)):
-        if len(_whole_numbers(settings, name, default)) not in (1, len(hosts)) and in_server_mode:
-            raise InputError(f"must be one port for each of the {len(hosts)} hosts of vllm_server_host", name)
-    remote = in_server_mode and not is_loopback(hosts[0])
-    several = len(hosts) > 1
-    elsewhere = node_rank > 0 or remote and (several or not variables.start_server)
-    notes: list[str] = []
-    recipe_processes = _number(recipe.env, "NPROC_PER_NODE", 1)
-    train, served = _share_gpus(machine, recipe, settings, environ, elsewhere, recipe_processes, notes)
-    processes = len(train) if machine.gpus else _number(own, "PROCESSES", recipe_processes)
-    completions = _completions(recipe, flagged, recipe_processes, processes, nodes, settings, trainer_flags, notes)
-
-    if not settings.get("output_dir"):
+    if not inputs.settings.get("output_dir"):
         raise InputError("is needed: the folder of the run", "output_dir")
-    output = Path(str(settings["output_dir"]))
-    resume = None
-    if variables.resume:
+
+
+class _Servers(NamedTuple):
+    """The rollout servers. is_started: by this launch. needs_gpus: one runs here, or will."""
+
+    hosts: tuple[str, ...] = ()
+    ports: tuple[int, ...] = ()
+    sync_ports: tuple[int, ...] = ()
+    is_started: bool = False
+    needs_gpus: bool = False
+
+
+def _servers(inputs: _Inputs) -> _Servers:
+    settings, variables = inputs.settings, inputs.variables
+    if not uses_servers(settings):
+        return _Servers()
+    hosts = tuple(str(host) for host in _as_list(settings.get("vllm_server_host")) if host)
+    if not hosts:
+        raise InputError("is needed with vllm_mode server, such as 127.0.0.1", "vllm_server_host")
+    ports, sync_ports = _numbers(settings, "vllm_server_port", 8000), _numbers(settings, SYNC_PORT, 51216)
+    for name, values in (("vllm_server_port", ports), (SYNC_PORT, sync_ports)):
+        if len(values) not in (1, len(hosts)):
+            raise InputError(f"must be one port for each of the {len(hosts)} hosts of vllm_server_host", name)
+    if len(sync_ports) < len(hosts):  # as ms-swift counts
+        sync_ports = tuple(sync_ports[0] + index for index in range(len(hosts)))
+    # Only the first process of all nodes asks the server, and its node starts it.
+    is_started = variables.start_server and variables.node_rank == 0 and len(hosts) == 1
+    return _Servers(
+        hosts, ports, sync_ports, is_started, is_started or (variables.node_rank == 0 and is_loopback(hosts[0]))
+    )
+
+
+def _share_gpus(inputs: _Inputs, needs_server: bool) -> tuple[list[str], list[str]]:
+    """The trainers' GPUs and the server's, which are never the same."""
+    settings, gpus = inputs.settings, [gpu.index for gpu in inputs.machine.gpus]
+    train = _listed("TRAIN_GPUS", inputs.variables.train_gpus, gpus)
+    served = _listed("ROLLOUT_GPUS", inputs.variables.rollout_gpus, gpus)
+    if not gpus:
+        return [], []
+    if both := set(train) & set(served):
+        raise InputError(f"and ROLLOUT_GPUS both name GPU {', '.join(sorted(both))}", "TRAIN_GPUS")
+    if served and not needs_server:
+        raise InputError(f"is set, and {inputs.recipe.path} needs no server on this machine", "ROLLOUT_GPUS")
+    if needs_server and len(gpus) == 1:
+        other = recipe_for("countdown", [inputs.machine.gpus[0].memory])
+        problem = f"{inputs.recipe.path} needs two or more GPUs, one for the server and the others for training"
+        raise InputError(f"{problem}, and one is visible ({gpus[0]}); for one GPU there is {other}")
+    tensor = _number(settings, "vllm_tensor_parallel_size", 1)
+    needed = tensor * _number(settings, "vllm_data_parallel_size", 1) if needs_server and not served else 0
+    free = [gpu for gpu in gpus if gpu not in {*train, *served}]
+    if not train:  # the largest number with which completions a step can be kept
+        counts = range(min(inputs.most_processes, len(free) - needed), 0, -1)
+        count = next((count for count in counts if inputs.wanted % inputs.at_once(count) == 0), len(counts))
+        train, free = free[:count], free[count:]
+    if not train and served:
+        raise InputError("leaves no GPU for training", "ROLLOUT_GPUS")
+    if not train or len(free) < needed:
+        raise InputError(f"{len(gpus)} GPUs are too few: the server needs {needed}, the training at least one")
+    if needed and "vllm_data_parallel_size" not in settings:
+        needed = max(tensor, min(len(free), len(train)) // tensor * tensor)
+    return train, free[-needed:] if needed else served
+
+
+def _added_settings(inputs: _Inputs, servers: _Servers, processes: int) -> dict[str, Any]:
+    """What a launch derives, or sets where neither recipe nor flags do."""
+    settings, added = inputs.settings, dict[str, Any]()
+    accumulation, at_once = _number(settings, ACCUMULATION, 1), inputs.at_once(processes)
+    group = _number(settings, "num_generations", 8)
+    if at_once * accumulation != inputs.wanted and ACCUMULATION not in inputs.flagged:
+        accumulation = max(1, round(inputs.wanted / at_once))
+        while at_once * accumulation % group:
+            accumulation += 1
+        added[ACCUMULATION] = accumulation
+    if inputs.variables.resume:
+        output = settings["output_dir"]
         existing = whole_checkpoints(output)
         if not existing:
             raise InputError(f"there is no whole checkpoint in {output} to go on from", "RESUME")
-        resume = existing[-1]
-        trainer_flags += ["--resume_from_checkpoint", str(resume)]
+        added["resume_from_checkpoint"] = existing[-1]
     if "ddp_timeout" not in settings:
-        # Seconds. ms-swift's own limit is 200 days, and a hung rank would hang all.
-        trainer_flags += ["--ddp_timeout", "1800"]
+        added["ddp_timeout"] = 1800  # seconds; ms-swift's own limit is 200 days, and a hung rank would hang all
     if settings.get("add_version") is not False:
-        settings["add_version"] = False
-        trainer_flags += ["--add_version", "false"]
-    if in_server_mode and "vllm_server_timeout" not in settings:
-        trainer_flags += ["--vllm_server_timeout", f"{variables.server_timeout:g}"]
-
-    server = None
-    if in_server_mode and variables.start_server and node_rank == 0 and not several:
-        if "vllm_max_model_len" not in settings and {"max_length", "max_completion_length"} & flagged.keys():
-            lengths = [settings.get(name, 512) for name in ("max_length", "max_completion_length")]
-            if all(isinstance(length, int) for length in lengths):  # what is none is the doctor's business
-                # The server's recipe fits the training's.
-                settings["vllm_max_model_len"] = lengths[0] + longest_completion(settings)
-        server = _server(settings, machine, served, env, output)
-    if nodes > 1 and not environ.get("MASTER_ADDR"):
-        raise InputError("is needed with several nodes: an address of node 0", "MASTER_ADDR")
-    rendezvous = {"NPROC_PER_NODE": str(processes), "MASTER_PORT": str(_master_port(environ, nodes))}
-    if nodes > 1:
-        rendezvous |= {"NNODES": str(nodes), "NODE_RANK": str(node_rank), "MASTER_ADDR": environ["MASTER_ADDR"]}
-    trainer = Process(
-        "trainer",
-        (sys.executable, "-m", "swift_rlvr.backend", "rlhf", str(recipe.path), *trainer_flags),
-        {**env, **_devices(train, machine), **rendezvous},
-        output / (f"trainer-node{node_rank}.log" if node_rank else "trainer.log"),  # nodes may share the folder
-    )
-    return Plan(
-        recipe.path, settings, machine, processes, nodes, node_rank, tuple(train), tuple(served), completions, output,
-        server, trainer, resume, variables, tuple(notes),
-    )  # fmt: skip
+        added["add_version"] = False
+    if servers.hosts and "vllm_server_timeout" not in settings:
+        added["vllm_server_timeout"] = inputs.variables.server_timeout
+    if servers.is_started and "vllm_max_model_len" not in settings and _LENGTHS & inputs.flagged.keys():
+        # The server's recipe fits the training's.
+        added["vllm_max_model_len"] = int(number(settings, "max_length", 512)) + longest_completion(settings)
+    return added
 
 
-def rollout_server(
-    words: Sequence[str], environ: Mapping[str, str] | None = None, machine: Machine | None = None
-) -> Process:
-    """The server that `swift-rlvr rollout WORDS` starts: a recipe of `swift rollout`, or this machine's, and flags."""
-    environ = os.environ if environ is None else environ
-    machine = machine or this_machine(environ)
-    words = list(words)
-    path = words.pop(0) if words and not words[0].startswith("-") else CONFIGS / _rollout_recipe(machine)
-    recipe = read_recipe(path)
-    variables: list[str] = []
-    for name, flag in (("MODEL", "--model"), ("HOST", "--host"), ("PORT", "--port"), ("USE_HF", "--use_hf")):
-        variables += [flag, environ[name]] if environ.get(name) else []
-    flags = [*variables, *words]
-    settings = {**recipe.settings, **read_flags(flags)}
-    gpus: Sequence[str] = ()
-    if machine.gpus:
-        gpus = _listed(environ, "ROLLOUT_GPUS", machine)
-        if not gpus:
-            training = read_recipe(recipe_for(machine, "countdown"))
-            processes = _number(training.env, "NPROC_PER_NODE", 1)
-            _, gpus = _share_gpus(machine, training, training.settings, environ, False, processes, [])
-        flags += _parallel(settings, len(gpus))
-    env = {name: value for name, value in recipe.env.items() if name not in environ}
-    argv = (sys.executable, "-m", "swift_rlvr.backend", "rollout", str(path), *flags)
-    return Process("server", argv, {**env, **_devices(gpus, machine)}, Path("server.log"))
+def _notes(
+    inputs: _Inputs, train: Sequence[str], served: Sequence[str], processes: int, completions: int
+) -> Iterator[str]:
+    if unused := [gpu.index for gpu in inputs.machine.gpus if gpu.index not in {*train, *served}]:
+        yield f"GPU {', '.join(unused)} not used: {inputs.recipe.path} is for {inputs.most_processes} trainer processes"
+    if completions != inputs.wanted and ACCUMULATION in inputs.flagged:
+        yield f"{completions} completions a step, as the flags say; the recipe has {inputs.wanted}"
+    elif completions != inputs.wanted:
+        at_once = inputs.at_once(processes)
+        factors = f"{at_once} at once x {completions // at_once} accumulated = {completions}"
+        yield f"{inputs.wanted} completions a step cannot be kept: {factors}"
+
+
+def _rendezvous(processes: int, variables: Variables) -> dict[str, str]:
+    """Where the ranks meet. `swift_rlvr.backend` chooses a free port where none is named."""
+    env = {"NPROC_PER_NODE": str(processes)}
+    if variables.nnodes > 1:
+        env |= {"NNODES": str(variables.nnodes), "NODE_RANK": str(variables.node_rank)}
+        env |= {"MASTER_ADDR": variables.master_addr, "MASTER_PORT": "29500"}
+    return env | ({"MASTER_PORT": str(variables.master_port)} if variables.master_port else {})
 
 
 def _server(
-    settings: Mapping[str, Any], machine: Machine, gpus: Sequence[str], env: Mapping[str, str], output: Path
+    settings: Mapping[str, Any],
+    servers: _Servers,
+    machine: Machine,
+    gpus: Sequence[str],
+    env: Mapping[str, str],
+    log: Path,
 ) -> Process:
-    taken = {
+    """The rollout server of a training."""
+    shared = {
         name: value
         for name, value in settings.items()
-        if (name in _SHARED or name.startswith("vllm_")) and name not in _TRAINERS_ONLY
-        if not name.startswith("vllm_server_")
+        if name in _SHARED or (name.startswith("vllm_") and not name.startswith(_TRAINERS_ONLY))
     }
-    flags = [word for name, value in taken.items() for word in (f"--{name}", *map(_text, _as_list(value)))]
-    flags += ["--host", str(_as_list(settings["vllm_server_host"])[0])]
-    flags += ["--port", str(_as_list(settings.get("vllm_server_port", 8000))[0])]
-    if machine.gpus:
-        flags += _parallel(settings, len(gpus))
+    flags = _as_flags({**shared, "host": servers.hosts[0], "port": servers.ports[0]})
+    flags += _data_parallel(settings, gpus)
     if settings.get("multi_turn_scheduler") or settings.get("gym_env"):
-        flags += ["--external_plugins", *map(str, _as_list(settings.get("external_plugins")))]
-    argv = (sys.executable, "-m", "swift_rlvr.backend", "rollout", str(CONFIGS / _rollout_recipe(machine)), *flags)
-    return Process("server", argv, {**env, **_devices(gpus, machine)}, output / "server.log")
+        flags += _as_flags({"external_plugins": settings.get("external_plugins")})
+    argv = (*_BACKEND, "rollout", str(_rollout_recipe(machine)), *flags)
+    return Process("server", argv, {**env, **_devices(gpus, machine)}, log)
 
 
-def _rollout_recipe(machine: Machine) -> str:
-    return "rollout.yaml" if machine.gpus else "rollout_cpu.yaml"
+def rollout_server(
+    words: Sequence[str], machine: Machine, environ: Mapping[str, str] | None = None
+) -> tuple[Process, dict[str, Any]]:
+    """The server that `swift-rlvr rollout WORDS` starts, and its settings.
+
+    Args:
+        words: a recipe of `swift rollout`, or none for this machine's, and flags.
+
+    Raises:
+        InputError: a recipe, flag or variable that cannot be used.
+    """
+    environ = os.environ if environ is None else environ
+    path, flags = (words[0], words[1:]) if words and words[0].endswith(SUFFIXES) else (_rollout_recipe(machine), words)
+    recipe = read_recipe(path)
+    variables = {"model": "MODEL", "host": "HOST", "port": "PORT", "use_hf": "USE_HF"}
+    flags = [*_as_flags({name: environ.get(variable) or None for name, variable in variables.items()}), *flags]
+    settings = recipe.settings | read_flags(flags)
+    gpus = _listed("ROLLOUT_GPUS", environ.get("ROLLOUT_GPUS", ""), [gpu.index for gpu in machine.gpus])
+    if machine.gpus and not gpus:  # those that the training on this machine leaves
+        training = read_recipe(recipe_for("countdown", [gpu.memory for gpu in machine.gpus]))
+        gpus = list(make_plan(training, [], machine, environ).server_gpus) or [machine.gpus[0].index]
+    env = {name: value for name, value in recipe.env.items() if name not in environ}
+    argv = (*_BACKEND, "rollout", str(path), *flags, *_data_parallel(settings, gpus))
+    return Process("server", argv, env | _devices(gpus, machine), Path("server.log")), settings
 
 
-def _parallel(settings: Mapping[str, Any], gpus: int) -> list[str]:
-    """The server's workers, one for each of its GPUs, or for each group that shares a model."""
-    (tensor,) = _whole_numbers(settings, "vllm_tensor_parallel_size", 1)
-    if gpus % tensor:
-        raise InputError(f"must divide the server's {gpus} GPUs, got {tensor}", "vllm_tensor_parallel_size")
-    (data,) = _whole_numbers(settings, "vllm_data_parallel_size", gpus // tensor)
-    if data * tensor != gpus:
-        raise InputError(
-            f"{data} x {tensor} (vllm_tensor_parallel_size) must be the number of the server's GPUs, which is {gpus}",
-            "vllm_data_parallel_size",
-        )
-    return [] if "vllm_data_parallel_size" in settings or data == 1 else ["--vllm_data_parallel_size", str(data)]
+def _rollout_recipe(machine: Machine) -> Path:
+    return CONFIGS / ("rollout.yaml" if machine.gpus else "rollout_cpu.yaml")
 
 
-def _share_gpus(
-    machine: Machine, recipe: Recipe, settings: Mapping[str, Any], environ: Mapping[str, str], elsewhere: bool,
-    processes: int, notes: list[str],
-) -> tuple[list[str], list[str]]:  # fmt: skip
-    """The trainers' GPUs and the server's, which are never the same."""
-    visible = [gpu.index for gpu in machine.gpus]
-    if not visible:
-        for name in ("ROLLOUT_GPUS", "TRAIN_GPUS"):
-            if environ.get(name):
-                raise InputError("is set, and no GPU is visible", name)
-        return [], []
-    train, served = _listed(environ, "TRAIN_GPUS", machine), _listed(environ, "ROLLOUT_GPUS", machine)
-    if both := set(train) & set(served):
-        raise InputError(f"and ROLLOUT_GPUS both name GPU {', '.join(sorted(both))}", "TRAIN_GPUS")
-    needs_server = _in_server_mode(settings) and not elsewhere
-    if served and not needs_server:
-        raise InputError(f"is set, and {recipe.path} needs no server on this machine", "ROLLOUT_GPUS")
-    needed = 1 + needs_server
-    if len(visible) < needed:
-        raise InputError(
-            f"{recipe.path} needs two or more GPUs, one for the server and the others for training, and one is visible "
-            f"({visible[0]}); for one GPU there is {CONFIGS / _for_one_gpu(machine)}.yaml"
-        )
-    free = [gpu for gpu in visible if gpu not in train and gpu not in served]
-    if needs_server and not served:
-        (tensor,) = _whole_numbers(settings, "vllm_tensor_parallel_size", 1)
-        data = _whole_numbers(settings, "vllm_data_parallel_size", 1)[0] if "vllm_data_parallel_size" in settings else 0
-        least = tensor * max(1, data)
-        trainers = len(train) or _most_even(processes, len(free) - least, recipe)
-        rest = free if train else free[max(0, trainers) :]
-        if trainers < 1 or len(rest) < least:
-            raise InputError(f"{len(visible)} GPUs are too few: the server needs {least}, the training at least one")
-        served = rest[-(least if data else max(least, min(len(rest), trainers) // tensor * tensor)) :]
-        free = [gpu for gpu in free if gpu not in served]
-    if not train:
-        if not free:
-            raise InputError("leaves no GPU for training", "ROLLOUT_GPUS")
-        train = free[: _most_even(processes, len(free), recipe)]
-    if unused := [gpu for gpu in visible if gpu not in train and gpu not in served]:
-        notes.append(f"GPU {', '.join(unused)} not used: {recipe.path.name} is for {processes} trainer processes")
-    return train, served
+def _data_parallel(settings: Mapping[str, Any], gpus: Sequence[str]) -> list[str]:
+    """The flag for a server's workers: one for each of its GPUs, or for each group that shares a model."""
+    name, tensor = "vllm_data_parallel_size", _number(settings, "vllm_tensor_parallel_size", 1)
+    workers = _number(settings, name, max(1, len(gpus) // tensor))
+    if gpus and workers * tensor != len(gpus):
+        problem = f"{workers} x {tensor} (vllm_tensor_parallel_size) must be the number of the server's GPUs"
+        raise InputError(f"{problem}, which is {len(gpus)}", name)
+    return [] if name in settings or workers == 1 else [f"--{name}", str(workers)]
 
 
-def _most_even(processes: int, most: int, recipe: Recipe) -> int:
-    """How many trainers, at most as many as the recipe has: those with which completions a step can be kept."""
-    most = min(processes, most)
-    with suppress(TypeError, ValueError):
-        forwards = processes * int(recipe.settings.get("gradient_accumulation_steps", 1))
-        return next((count for count in range(most, 0, -1) if forwards % count == 0), most)
-    return most
-
-
-def _completions(
-    recipe: Recipe, flagged: Mapping[str, Any], recipe_processes: int, processes: int, nodes: int,
-    settings: dict[str, Any], flags: list[str], notes: list[str],
-) -> int:  # fmt: skip
-    """Completions a step, kept as the recipe has them: sets gradient_accumulation_steps where it must change."""
-    names = ("per_device_train_batch_size", "gradient_accumulation_steps")
-    try:
-        batch, accumulation = (int(settings.get(name, 1)) for name in names)
-        meant = recipe_processes * _number(recipe.env, "NNODES", 1)
-        wanted = meant * int(recipe.settings.get(names[0], 1)) * int(recipe.settings.get(names[1], 1))
-        group = int(settings.get("num_generations", 8))
-        if min(batch, accumulation, group) < 1:
-            raise ValueError
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{', '.join(names)} and num_generations must be whole numbers of at least 1") from None
-    at_once = processes * nodes * batch
-    if names[1] not in flagged and at_once * accumulation != wanted:
-        accumulation = max(1, round(wanted / at_once))
-        while at_once * accumulation % group and accumulation < 1024:
-            accumulation += 1
-        settings[names[1]] = accumulation
-        flags += [f"--{names[1]}", str(accumulation)]
-        derived = f"{processes * nodes} x {batch} x {accumulation} (derived) = {at_once * accumulation}"
-        if at_once * accumulation == wanted:
-            notes.append(f"completions a step stay {wanted}: {derived}")
-        else:
-            notes.append(f"{wanted} completions a step cannot be kept with {processes * nodes} x {batch}: {derived}")
-    elif at_once * accumulation != wanted:
-        notes.append(f"{at_once * accumulation} completions a step, as the flags say; the recipe has {wanted}")
-    return at_once * accumulation
-
-
-def _variables(environ: Mapping[str, str]) -> Variables:
-    return Variables(
-        start_server=switch(environ, "START_SERVER", True),
-        server_timeout=_number(environ, "SERVER_TIMEOUT", 1800),
-        resume=switch(environ, "RESUME", False),
-        restarts=_number(environ, "RESTARTS", 0, low=0),
-        verbose=switch(environ, "VERBOSE", False),
-        dry_run=switch(environ, "DRY_RUN", False),
-    )
-
-
-def switch(environ: Mapping[str, str], name: str, default: bool) -> bool:
-    """A variable that is 0 or 1; InputError for anything else."""
-    value = environ.get(name) or str(int(default))
-    if value not in ("0", "1"):
-        raise InputError(f"must be 0 or 1, got {value!r}", name)
-    return value == "1"
-
-
-def _number(environ: Mapping[str, str], name: str, default: int, low: int = 1) -> int:
-    value = environ.get(name) or str(default)
-    if not value.isdecimal() or int(value) < low:
-        raise InputError(f"must be a whole number of at least {low}, got {value!r}", name)
-    return int(value)
-
-
-def _listed(environ: Mapping[str, str], name: str, machine: Machine) -> list[str]:
+def _listed(name: str, text: str, visible: Sequence[str]) -> list[str]:
     """The GPUs that a variable names, such as "2,3"."""
-    gpus = [gpu.strip() for gpu in environ.get(name, "").split(",") if gpu.strip()]
-    visible = [gpu.index for gpu in machine.gpus]
+    gpus = [gpu.strip() for gpu in text.split(",") if gpu.strip()]
     for gpu in gpus:
         if gpu not in visible:
-            raise InputError(f"names GPU {gpu}, and visible are {', '.join(visible)}", name)
+            raise InputError(f"names GPU {gpu}, and visible are {', '.join(visible) or 'none'}", name)
     if len(set(gpus)) < len(gpus):
         raise InputError(f"names a GPU twice: {','.join(gpus)}", name)
     return gpus
@@ -434,37 +420,32 @@ def _listed(environ: Mapping[str, str], name: str, machine: Machine) -> list[str
 
 def _devices(gpus: Sequence[str], machine: Machine) -> dict[str, str]:
     """PCI_BUS_ID: so that CUDA counts as nvidia-smi does."""
-    if not machine.gpus:
-        return {"CUDA_VISIBLE_DEVICES": ""}
-    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(gpus)}
-
-
-def _in_server_mode(settings: Mapping[str, Any]) -> bool:
-    return bool(settings.get("use_vllm")) and settings.get("vllm_mode", "colocate") == "server"
-
-
-def _for_wandb(settings: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
-    return ["--report_to", "wandb"] if environ.get("WANDB_API_KEY") and settings.get("report_to") else []
-
-
-def _master_port(environ: Mapping[str, str], nodes: int) -> int:
-    """Where torchrun's ranks meet: MASTER_PORT, else a free port, or with several nodes torchrun's own."""
-    if environ.get("MASTER_PORT") or nodes > 1:
-        return _number(environ, "MASTER_PORT", 29500)
-    return free_port()
+    order = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"} if machine.gpus else {}
+    return order | {"CUDA_VISIBLE_DEVICES": ",".join(gpus)}
 
 
 def _as_list(value: Any) -> list[Any]:
     return [] if value is None else value if isinstance(value, list) else [value]
 
 
-def _whole_numbers(settings: Mapping[str, Any], name: str, default: int) -> list[int]:
-    """A setting that is a whole number, or a list of them."""
-    values = _as_list(settings.get(name, default))
-    if not values or any(type(value) is not int or value < 1 for value in values):
-        raise InputError(f"must be a whole number of at least 1, got {settings[name]!r}", name)
-    return values
+def _as_flags(settings: Mapping[str, Any]) -> list[str]:
+    """Settings as separate words; without a value it is as if one were not there."""
+    flags = []
+    for name, value in settings.items():
+        if value is not None:
+            texts = [str(each).lower() if isinstance(each, bool) else str(each) for each in _as_list(value)]
+            flags += [f"--{name}", *texts]
+    return flags
 
 
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _numbers(settings: Mapping[str, Any], name: str, default: int) -> tuple[int, ...]:
+    """A setting or variable that is a whole number, or a list of them."""
+    values = [str(value) for value in _as_list(settings.get(name, default))]
+    if not values or not all(re.fullmatch("0*[1-9][0-9]*", value) for value in values):
+        raise InputError(f"must be a whole number of at least 1, got {settings.get(name)!r}", name)
+    return tuple(map(int, values))
+
+
+def _number(settings: Mapping[str, Any], name: str, default: int) -> int:
+    """A setting or variable that is one whole number; the first of a list."""
+    return _numbers(settings, name, default)[0]

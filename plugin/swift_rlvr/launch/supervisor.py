@@ -1,6 +1,6 @@
 """Starts a plan's programs, watches them, shows one line a step, and ends loudly when something goes wrong.
 
-    status = supervise(make_plan(["scripts/configs/countdown_3gpu.yaml"]), Console())
+    status = supervise(plan, Console())
 
 What ms-swift, vLLM and DeepSpeed print goes to server.log and trainer.log in the run's folder. Whatever ends a run,
 none of its processes is left and none of its ports is taken. Every process of a run has MARK in its environment;
@@ -20,7 +20,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from rich.console import Console
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import LineError, parse_object
-from swift_rlvr.launch.plan import Plan, Process
+from swift_rlvr.launch.plan import Plan, Process, Variables
 from swift_rlvr.launch.progress import PHASES, Display, Tail, exception, last_lines
 from swift_rlvr.network import is_held
 from swift_rlvr.recipes import VARIABLES
@@ -49,11 +49,7 @@ K3_KL, K3_LIMIT, K3_STEPS = "rollout_correction/k3_kl", 0.05, 3  # logged steps 
 
 GRACE = 6  # seconds that a program has to end before it is killed
 STALL = 600  # seconds without a step, or ten times the longest step if that is more: worth a line
-_REPEATED = (
-    *(*VARIABLES, "ROLLOUT_GPUS", "TRAIN_GPUS", "PROCESSES", "START_SERVER", "SERVER_TIMEOUT", "RESTARTS", "VERBOSE"),
-    *("NNODES", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES"),
-)
-
+_REPEATED = {*VARIABLES, *(each.name.upper() for each in fields(Variables)), "CUDA_VISIBLE_DEVICES"} - {"RESUME"}
 _REPEATED_PREFIXES = ("EXTERNAL_", f"{PREFIX}HELD_OUT_", STOP_ON_ALARM)
 
 
@@ -85,7 +81,7 @@ def supervise(plan: Plan, console: Console) -> int:
     plan.trainer.log.parent.mkdir(parents=True, exist_ok=True)
     with plan.trainer.log.open("ab") as log:
         try:  # held by whoever has the file open from here: this process, and the trainer's if this one is killed
-            if plan.node_rank == 0:
+            if plan.variables.node_rank == 0:
                 fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(f"{plan.output}: another run is writing there", "output_dir") from None
@@ -94,7 +90,7 @@ def supervise(plan: Plan, console: Console) -> int:
 
 
 def _supervise(plan: Plan, console: Console, log: Any, received: list[int]) -> int:
-    if plan.resume and plan.node_rank == 0:
+    if plan.resume and plan.variables.node_rank == 0:
         _go_back(plan.output, plan.resume, console)
     restarts = 0
     while True:
@@ -400,7 +396,7 @@ def _restarted(plan: Plan, console: Console, why: str) -> Plan:
 
 
 def _own_ports(plan: Plan) -> list[int]:
-    return [*([*plan.ports, *plan.sync_ports] if plan.server else []), plan.master_port]
+    return [*([*plan.ports, *plan.sync_ports] if plan.server else [])]
 
 
 def _is_listening(port: int) -> bool:

@@ -1,6 +1,6 @@
 """What there is to observe of a run, as in the Countdown experiment, in figures; first and last logged values.
 
-The experiment: Qwen2.5-3B-Instruct, 2,000 steps of 128 completions (scripts/configs/countdown_3gpu.yaml).
+The experiment: Qwen2.5-3B-Instruct, 2,000 steps of 128 completions (scripts/configs/countdown.yaml).
 """
 
 from collections import Counter

@@ -148,7 +148,7 @@ def busy_gpus(case: Case) -> Iterator[Finding]:
         remedy = f"end them, or leave out GPU {gpu.index} with CUDA_VISIBLE_DEVICES"
         share = sizes.number(case.settings, "vllm_gpu_memory_utilization", 0.9)
         # vLLM does not start where less than its share is free.
-        samples = gpu.index in plan.server_gpus or (case.settings.get("use_vllm") and not plan.has_servers)
+        samples = gpu.index in plan.server_gpus or (case.settings.get("use_vllm") and not plan.hosts)
         too_much = (
             gpu.memory - used < share * gpu.memory
             if samples
@@ -203,7 +203,7 @@ def host_memory(case: Case) -> Iterator[Finding]:
     if plan.machine.gpus:
         stage, offload = sizes.zero_stage(case.settings)
         copies = 1 if stage == 3 else plan.processes  # of the weights while they are loaded
-        needed = 2 * shape.parameters * copies + (16 * shape.parameters // plan.nodes if offload else 0)
+        needed = 2 * shape.parameters * copies + (16 * shape.parameters // plan.variables.nnodes if offload else 0)
     text = f"{needed / GIB:.1f} GiB are needed at least, {free / GIB:.1f} are free"
     if needed > free:
         yield warning("host memory", text, "end other programs, or use fewer processes (PROCESSES, TRAIN_GPUS)")

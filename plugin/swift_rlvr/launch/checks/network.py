@@ -25,7 +25,7 @@ def ports(case: Case) -> Iterator[Finding]:
         wanted.append((plan.ports[0], "rollout server", "PORT"))
         # A server that runs already may hold its own from the training before.
         wanted += [(port, "weight sync", "SYNC_PORT") for port in plan.sync_ports]
-    if plan.node_rank == 0:
+    if plan.variables.node_rank == 0 and plan.master_port:
         wanted.append((plan.master_port, "torchrun", "MASTER_PORT"))
     free: list[str] = []
     for index, (port, purpose, variable) in enumerate(wanted):
@@ -65,7 +65,7 @@ def holder(port: int) -> str:
 def running_servers(case: Case) -> Iterator[Finding]:
     """Servers that should run already answer."""
     plan = case.plan
-    if not plan.has_servers or plan.server is not None:
+    if not plan.hosts or plan.server is not None:
         return
     for host, port in zip(plan.hosts, plan.ports, strict=False):
         url = f"http://{f'[{host}]' if ':' in host else host}:{port}/health/"
@@ -76,7 +76,7 @@ def running_servers(case: Case) -> Iterator[Finding]:
         except (OSError, ValueError) as error:  # also HTTPError and URLError
             reason = getattr(error, "reason", error)
             # On other nodes it may still be starting.
-            waits = plan.nodes > 1 or plan.node_rank > 0 or plan.variables.start_server
+            waits = plan.variables.nnodes > 1 or plan.variables.node_rank > 0 or plan.variables.start_server
             remedy = "start it with `swift-rlvr rollout`, or unset START_SERVER, or set HOST and PORT to where it runs"
             note = f"no rollout server answers at {host}:{port} ({reason})"
             yield (
@@ -92,7 +92,7 @@ def proxies(case: Case) -> Iterator[Finding]:
     The launcher adds the loopback addresses to NO_PROXY for the programs that it starts: only servers elsewhere count.
     """
     name = next((name for name in PROXIES if os.environ.get(name)), None)
-    if name is None or not case.plan.has_servers:
+    if name is None or not case.plan.hosts:
         return
     exempt = [part.strip() for part in (os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or "").split(",")]
     caught = [

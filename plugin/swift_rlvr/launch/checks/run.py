@@ -57,7 +57,7 @@ def batch(case: Case) -> Iterator[Finding]:
     """ms-swift's rules for batches (RolloutTrainerArgumentsMixin._init_generation_batch_params), and its own steps."""
     plan, settings = case.plan, case.settings
     group = int(number(settings, "num_generations", 8))
-    processes, own = plan.processes * plan.nodes, int(number(settings, "per_device_train_batch_size", 1))
+    processes, own = plan.processes * plan.variables.nnodes, int(number(settings, "per_device_train_batch_size", 1))
     at_once = processes * own
     sampled = estimate.generation_batch(plan)
     accumulation = int(number(settings, "gradient_accumulation_steps", 1))
@@ -97,7 +97,9 @@ def _batch_rules(case: Case, group: int, at_once: int, sampled: int, explained: 
             yield failed("batch", message, f"a multiple of {at_once}, or leave one of the two out")
     if evaluates(case):
         held = int(number(settings, "num_generations_eval", group))
-        evaluated = case.plan.processes * case.plan.nodes * int(number(settings, "per_device_eval_batch_size", 1))
+        evaluated = (
+            case.plan.processes * case.plan.variables.nnodes * int(number(settings, "per_device_eval_batch_size", 1))
+        )
         if held and evaluated % held:
             message = f"{evaluated} completions are evaluated at once, which is no multiple of num_generations {held}"
             yield failed("batch", message, "a per_device_eval_batch_size that makes it one, or num_generations_eval")
@@ -176,7 +178,9 @@ def folder(case: Case) -> Iterator[Finding]:
     """The run's folder can be written, and holds no other run."""
     plan = case.plan
     try:
-        if plan.resume is None and plan.node_rank == 0:  # nodes may share the folder, and the first may be ahead
+        if (
+            plan.resume is None and plan.variables.node_rank == 0
+        ):  # nodes may share the folder, and the first may be ahead
             checkpoint_to_resume(plan.output, None)
     except InputError as error:
         problem = error.problem.partition(";")[0]

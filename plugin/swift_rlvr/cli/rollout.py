@@ -1,37 +1,17 @@
-"""Launching ms-swift: the plan, the checks that refuse what cannot work, the supervised run; the server alone."""
+"""The command `swift-rlvr rollout`: the rollout server alone."""
 
 import os
 import time
-from collections.abc import Sequence
 
 import typer
 from rich.console import Console
 
 from swift_rlvr.errors import InputError, require
-from swift_rlvr.launch.plan import make_plan, rollout_server, switch
+from swift_rlvr.launch.machine import this_machine
+from swift_rlvr.launch.plan import Variables, rollout_server
 from swift_rlvr.network import is_free, is_held
-from swift_rlvr.recipes import read_flags, read_recipe
 
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True}
-
-
-def launch(words: Sequence[str], console: Console) -> int:
-    """Train with ms-swift as the words say: `swift-rlvr train RECIPE.yaml [flags of swift rlhf]`. The exit status."""
-    from swift_rlvr.cli.doctor import print_findings
-    from swift_rlvr.launch import doctor
-    from swift_rlvr.launch.describe import show_plan
-    from swift_rlvr.launch.supervisor import supervise
-
-    plan = make_plan(words)
-    show_plan(plan, console)
-    if plan.variables.dry_run:
-        return 0
-    require("swift", "train", "training with ms-swift")
-    findings = [finding for finding in doctor.check(plan, fast=True) if finding.status != "passed"]
-    print_findings(findings, console)
-    if any(finding.status == "failed" for finding in findings):
-        raise InputError("nothing was started; `swift-rlvr doctor` with the same arguments and variables checks more")
-    return supervise(plan, console)
 
 
 def rollout(context: typer.Context) -> None:
@@ -41,12 +21,11 @@ def rollout(context: typer.Context) -> None:
     leaves, or ROLLOUT_GPUS. Variables: MODEL, HOST, PORT, DRY_RUN=1 (only print
     the command).
     """
-    process = rollout_server(context.args)
-    if switch(os.environ, "DRY_RUN", False):
+    process, settings = rollout_server(context.args, this_machine())
+    if Variables.from_environment(os.environ).dry_run:
         typer.echo(process.command())
         return
     require("vllm", "train", "the rollout server")
-    settings = {**read_recipe(process.argv[4]).settings, **read_flags(process.argv[5:])}
     port = int(settings.get("port", 8000))
     if not is_free(port):
         raise InputError(f"{port} on {settings.get('host', '0.0.0.0')} is in use: set PORT to a free one", "PORT")

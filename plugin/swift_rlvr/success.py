@@ -24,7 +24,7 @@ FULL = 1.0
 # Rewards of ms-swift and TRL, by the names that they are logged under and those in ms-swift's `--reward_funcs`.
 KNOWN_ROLES = {
     **dict.fromkeys(("MathAccuracy", "accuracy", "MathORM", "math", "ReactORM", "toolbench"), VERIFIER),
-    **dict.fromkeys(("accuracy_reward", "reasoning_accuracy_reward", "gym_reward"), VERIFIER),
+    **dict.fromkeys(("accuracy_reward", "reasoning_accuracy_reward", "gym_reward", "CountdownORM"), VERIFIER),
     **dict.fromkeys(("Format", "format", "ReActFormat", "react_format", "think_format_reward"), FORMAT),
     **dict.fromkeys(("CosineReward", "cosine", "RepetitionPenalty", "repetition"), SHAPING),
     **dict.fromkeys(("SoftOverlong", "soft_overlong", "soft_overlong_punishment_reward"), SHAPING),

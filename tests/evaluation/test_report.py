@@ -5,17 +5,19 @@ import math
 import os
 import random
 import re
+from dataclasses import replace
 
 import pytest
+from helpers import graded
 from report_pages import Document
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.report import FORMATS, panels, read_completions, read_steps, smoothed, write_report
+from swift_rlvr.evaluation.report import panels, read_run, read_steps, smoothed, write_report
 from swift_rlvr.evaluation.report.completions import Collector
-from swift_rlvr.evaluation.report.reading import read_run, read_runs
+from swift_rlvr.evaluation.report.reading import read_runs
 from swift_rlvr.evaluation.report.thinking import thinking
 from swift_rlvr.evaluation.summary import compare, summarize
-from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.folder import find_run
+from swift_rlvr.runs.records import Record, write_records
 from swift_rlvr.tasks.countdown import to_messages
 
 QUESTION = to_messages([1, 2], 3)[1]["content"]
@@ -65,6 +67,12 @@ def table(step, texts, prompts=PROMPT, **columns):
     prompts = [prompts] * count if isinstance(prompts, str) else prompts
     rewards = {} if columns else {"CountdownReward": [0.0] * count}
     return {"step": [str(step)] * count, "prompt": prompts, "completion": texts, **rewards, **columns}
+
+
+def log_rewards(run, *names):
+    """Have the log hold one step of a run with these rewards."""
+    means = {f"rewards/{name}/mean": 0.5 for name in names}
+    write_lines(run / "logging.jsonl", [{"reward": 0.5, **means, "global_step/max_steps": "1/1"}])
 
 
 def write_lines(path, rows):
@@ -130,48 +138,31 @@ def test_completions_that_a_resumed_run_makes_again_are_read_once(run):
     steps = [1, 2, 2, 3, 2, 3, 3]  # two tables of step 2; step 2 again after a resume; the last table written twice
     texts = [["a"], ["b"], ["c"], ["d"], ["B"], ["D"], ["D"]]
     write_lines(run / "completions.jsonl", [table(step, text) for step, text in zip(steps, texts, strict=True)])
-    read = read_completions(run)
-    assert [(each["step"], each["completion"]) for each in read] == [(["1"], ["a"]), (["2"], ["B"]), (["3"], ["D"])]
+    assert [(each.step, each.completion) for each in read_run(run).records()] == [(1, "a"), (2, "B"), (3, "D")]
     write_lines(run / "completions.jsonl", [table(1, ["a"]), table(1, ["b", "c"])])
-    assert read_run(run).tables[1].places == [1, 2]
+    assert [record.index for record in read_run(run).records()] == [0, 1, 2]
 
 
 def test_panels_follow_what_was_logged(run):
     shown = panels(read_steps(run))
-    assert [panel.title for panel in shown[:3]] == ["Reward", "Format", "Completion length"]
-    assert [list(panel.keys) for panel in shown[3:5]] == [["reward_std"], ["kl"]]
-    assert shown[0].keys == {"rewards/CountdownReward/mean": "CountdownReward"}
+    assert [panel.title for panel in shown[:3]] == [
+        "Rewards",
+        "Completion length",
+        "Spread of the reward within a group",
+    ]
+    assert shown[0].keys == {f"rewards/{name}/mean": name for name in ("CountdownReward", "Format")}
     assert shown[-1].title == "Why: CountdownReward"
     assert list(shown[-1].keys.values()) == ["correct", "wrong value", "no answer"]  # the most frequent first
     assert [panel.keys for panel in panels([{"reward": 0.5, "step": 1}])] == [{"reward": "reward"}]
+    judged = panels([{"success": 0.5, "strict": 0.25, "format": 0.5, "rewards/Format/mean": 0.5, "step": 1}])
+    assert [panel.title for panel in judged] == ["Success", "Rewards", "Format"]
+    assert list(judged[0].keys) == ["success", "strict"]
 
 
 def test_a_curriculum_has_its_level_and_the_success_of_each_level_in_their_order():
     logged = {f"curriculum/success_{level}": 0.5 for level in (10, 9, 0)}
     drawn = panels([{"step": 1, "reward": 1.0, "curriculum/level": 2.5, **logged}])
     assert [list(panel.keys.values()) for panel in drawn[1:]] == [["level"], ["level 0", "level 9", "level 10"]]
-
-
-@pytest.mark.parametrize(
-    ("trainer", "formats"),
-    [
-        ("ms-swift with its own format", ["Format"]),
-        ("ms-swift with ours", ["FormatReward"]),
-        ("scratch", ["FormatStrictReward"]),
-        ("trl", ["FormatReward", "FormatStrictReward"]),
-    ],
-)
-def test_the_format_has_a_panel_of_its_own_in_the_runs_of_every_trainer(trainer, formats):
-    """All trainers log a reward as rewards/<its class>/mean, so that the names of the format's classes decide."""
-    step = {"step": 1, "reward": 1.0, "rewards/AccuracyReward/mean": 0.5}
-    step |= {f"rewards/{name}/mean": 0.5 for name in formats}
-    drawn = {panel.title: list(panel.keys.values()) for panel in panels([step])}
-    assert drawn == {"Reward": ["AccuracyReward"], "Format": formats}
-
-
-def test_the_trainers_log_our_format_rewards_under_names_that_the_report_knows():
-    for name in ("external_format", "external_format_strict"):
-        assert REWARDS[name]().__name__ in FORMATS and REWARDS[name].__name__ in FORMATS
 
 
 def test_smoothing_keeps_length_and_level():
@@ -199,37 +190,89 @@ def test_trials_equations_and_comments_are_counted(text, expected):
 # ---- What the page says ----
 
 
-def test_the_page_holds_every_completion_with_rewards_reasons_and_rules(run, tmp_path):
-    lines = [{"step": 1, "mode": "train", "index": 1, "rewards": {"CountdownReward": 0.0},
-              "reasons": {"CountdownReward": "missing number"}},
-             {"step": 1, "mode": "train", "index": 3, "rewards": {"CountdownReward": 1.0},
-              "reasons": {"CountdownReward": "correct"}}]  # fmt: skip
-    write_lines(run / "reasons.jsonl", lines)
+def records_of(texts=("1 + 2", "2 - 1"), **values):
+    """Graded completions of one Countdown row, the first right and the others wrong, as a training writes them."""
+    row = {"nums": [1, 2], "target": 3, "task": "countdown"}
+    return [
+        Record(
+            index=index, step=1, mode="train", completion=f"<think>1+2=3</think><answer>{text}</answer>", row=row,
+            messages=[{"role": "user", "content": QUESTION}],
+            rewards={"external_countdown": float(index == 0), "external_tag_count": 0.5},
+            reasons={"external_countdown": "wrong value" if index else "correct", "external_tag_count": "missing tag"},
+            success=index == 0, strict=False, format=False, **values,
+        )
+        for index, text in enumerate(texts)
+    ]  # fmt: skip
+
+
+def test_the_page_holds_every_completion_with_its_verdict_rewards_reasons_and_rules(run, tmp_path):
+    write_records(run / "records.jsonl", records_of(advantage=0.5))
+    roles = {"external_tag_count": ("shaping", "TagCountReward"), "external_countdown": ("verifier", "CountdownReward")}
+    judges = {name: {"role": role, "logged": logged, "full": 1.0} for name, (role, logged) in roles.items()}
+    (run / "rewards.json").write_text(json.dumps(judges))
     document = page_of(run.parent, tmp_path / "report")
-    shown = document.completions()
-    assert len(shown) == 12 and [each["step"] for each in shown[::4]] == [1, 60, 120]
-    assert shown[0]["question"] == "Using the numbers [1, 2], create an equation that equals 3."
-    assert shown[0]["rewards"] == {"CountdownReward": 1.0, "Format": 1.0}
-    assert shown[2]["rewards"]["CountdownReward"] is None
-    # The logged reason counts, unless its line has another reward; without one it is worked out.
-    assert [each["reasons"]["CountdownReward"] for each in shown[:4]] == [
-        "correct", "missing number", "correct", "reused number"]  # fmt: skip
-    assert "other rewards than completions.jsonl for 1 completions" in said(document)
-    number, reward, reason, judged, details = shown[1]["rules"]["external_countdown"]
+    right, wrong = document.completions()
+    assert right["question"] == "Using the numbers [1, 2], create an equation that equals 3."
+    assert document.data("columns")["success"] == [1, 0] and document.data("page")["verifiers"] == [
+        "external_countdown"
+    ]
+    assert right["rewards"] == {"external_countdown": 1.0, "external_tag_count": 0.5}
+    assert wrong["reasons"] == {"external_countdown": "wrong value", "external_tag_count": "missing tag"}
+    assert [document.data("page")["names"][why] for why in document.data("columns")["why"]] == [
+        "correct",
+        "wrong value",
+    ]
+    number, reward, reason, judged, details = wrong["rules"]["external_countdown"]
     rules = document.data("page")["rules"][number]
     assert (reward, reason, judged) == (0.0, "wrong value", "2 - 1")
     assert rules["rules"][-1] == "the value is the target" and rules["outcome"] == "1" * 12 + "0"
     assert details == {"12": "the value is 1, the target 3"}
-    assert set(shown[0]["rules"]) == {"external_countdown", "external_format"}
+    assert "assumed" not in said(document)
+
+
+def test_what_is_assumed_of_a_run_that_did_not_write_it_down_is_said(run, tmp_path):
+    """A run of ms-swift without our callback: its tables are read, and its rewards known by their names."""
+    document = page_of(run.parent, tmp_path / "report")
+    text = said(document)
+    assert (
+        "the roles of the rewards are assumed from their names (verifier: CountdownReward; format reward: Format)"
+        in text
+    )
+    assert "logging.jsonl has no success: it was counted from the completions" in text
+    assert document.data("columns")["success"] == [1, 0, None, 0] * 3
+    assert read_run(run).steps[0]["success"] == 1 / 3  # of those that could be graded
+    assert "were worked out here" in text
+    (run / "completions.jsonl").unlink()
+    assert "the mean of CountdownReward is taken for it" in said(page_of(run, tmp_path / "report"))
+    nobody = json.dumps({"reward": 1.0, "rewards/Mine/mean": 1.0, "global_step/max_steps": "1/1"})
+    (run / "logging.jsonl").write_text(nobody + "\n")
+    document = page_of(run, tmp_path / "report")
+    assert "reward of unknown role: Mine" in said(document) and "Success not logged" in said(document)
+
+
+def test_rows_of_other_tasks_are_no_failures_and_the_experiment_stands_beside_countdown_alone(run, tmp_path):
+    own, other = records_of(), records_of(texts=["x"])
+    for record in other:
+        record.row, record.index = {"task": "gsm8k", "solution": "7"}, 2
+        record.rewards, record.reasons = {"external_countdown": None}, {"external_countdown": "other task"}
+        record.success = record.strict = None
+    write_records(run / "records.jsonl", own)
+    assert "in the Countdown experiment" in said(page_of(run, tmp_path / "report"))
+    write_records(run / "records.jsonl", own + other)
+    text = said(page_of(run, tmp_path / "report"))
+    assert "in the Countdown experiment" not in text and "Way of thinking" not in text
+    assert "of the last failures: wrong value 100%" in text
+    panels_shown = page_of(run, tmp_path / "report").data("page")["panels"]
+    labels = [curve["label"] for panel in panels_shown for curve in panel["curves"]]
+    assert "other task" not in labels
 
 
 def test_the_six_observations_have_their_figures(run, tmp_path):
     text = said(page_of(run, tmp_path / "report"))
     for expected in (
-        r"Success 0\.\d\d → 0\.\d\d, best 0\.\d\d around step \d+ \(CountdownReward\) rises to about 0\.5",
-        r"Format 0\.97 → 0\.97",
+        r"Success 0\.\d\d → 0\.\d\d, best 0\.\d\d around step \d+ rises to about 0\.5",
         r"Spread within a group standard deviation 0\.3\d → 0\.3\d; groups without any 0\.\d\d → 0\.\d\d",
-        r"Kinds of failure of the last failures: wrong value 60%, no answer 40%; equations that do not hold 0\.0%",
+        r"Kinds of failure of the last failures: wrong value 50%, reused number 50%; equations that do not hold 0\.0%",
         r"Length 6\d → 11\d tokens, shortest \d\d around step",
         r"Way of thinking 1\.0 → 1\.0 trials a completion; 100% → 100% of them say low or high",
     ):
@@ -237,8 +280,7 @@ def test_the_six_observations_have_their_figures(run, tmp_path):
 
 
 def test_the_comparison_is_on_the_page_with_what_it_means(run, tmp_path):
-    record = {"index": 0, "reward": 1.0, "format": True, "reason": "correct", "tokens": 7, "finish": "stop"}
-    summary = summarize([record])
+    summary = summarize([graded(0)])
     paired = {"tasks": 9, "better": 7, "worse": 0, "difference": 0.78, "interval": [0.5, 1.0], "p": 0.0156}
     comparison = compare(summary, summary | {"settings": {"seed": 1}}) | {"paired": paired}
     text = said(page_of(run, tmp_path / "report", [comparison]))
@@ -256,33 +298,25 @@ def test_held_out_figures_and_alarms_are_shown(run, tmp_path):
     document = page_of(run, tmp_path / "report")
     page = document.data("page")
     drawn = {panel["title"]: panel["curves"] for panel in page["panels"]}
-    assert [curve["label"] for curve in drawn["Held-out tasks"]] == ["success", "format", "pass@4"]
+    assert [curve["label"] for curve in drawn["Held-out tasks"]] == ["success", "pass@4"]
     assert drawn["Held-out tasks"][0]["steps"] == [0, 60, 120] and "Held-out length" in drawn
     assert "held-out tasks 0.20 → 0.60, best 0.60 at step 120" in said(document)
     assert page["alarms"][0] | {"step": 43, "run": 0, "completions": ["<b>x</b>", "y"]} == page["alarms"][0]
 
 
 def test_completions_of_held_out_rows_are_there_with_their_task_at_every_step(run, tmp_path):
-    task = {"index": 5, "sample": 0, "nums": [1, 2], "target": 3}
-    records = [
-        task | {"step": step, "completion": f"<answer>{step} + 2</answer>", "reward": reward, "format": False,
-                "reason": reason, "tokens": 7, "finish": "stop"}
-        for step, reward, reason in ((0, 0.0, "missing number"), (1, 1.0, "correct"), (1, 1.0, "correct"))
-    ]  # fmt: skip
-    write_lines(run / "held_out.jsonl", records)
+    held_out = []
+    for step, text in ((0, "2"), (1, "1 + 2"), (1, "1 + 2")):
+        (record,) = records_of(texts=[text])
+        held_out.append(replace(record, index=5, step=step, mode=None, success=bool(step)))
+    write_records(run / "held_out.jsonl", held_out)
     document = page_of(run, tmp_path / "report")
     shown = document.completions()[12:]
     assert document.data("columns")["held_out"] == [0] * 12 + [1] * 2 and document.data("page")["total"] == 14
     assert [each["step"] for each in shown] == [0, 1]  # what a resumed run has logged twice is there once
     assert {each["prompt"] for each in shown} == {QUESTION}
-    assert shown[1]["rewards"] == {"CountdownReward": 1.0, "Format": 0.0}
-    assert shown[1]["reasons"] == {"CountdownReward": "correct"}
+    assert document.data("columns")["success"][12:] == [0, 1]
     assert shown[0]["rules"]["external_countdown"][1] == 0.0
-    other = {"step": 3, "index": 0, "completion": "x", "reward": 0.5, "question": "Why?"}
-    write_lines(run / "held_out.jsonl", [other])
-    (run / "completions.jsonl").unlink()
-    (only,) = page_of(run, tmp_path / "report").completions()
-    assert only["question"] == 'held-out row 0: {"question": "Why?"}' and only["rewards"] == {"held-out reward": 0.5}
 
 
 def test_two_runs_stand_side_by_side(run, tmp_path, curves_are_drawn):
@@ -296,7 +330,7 @@ def test_two_runs_stand_side_by_side(run, tmp_path, curves_are_drawn):
     page = document.data("page")
     assert page["runs"] == ["output", "unstable"]
     drawn = {panel["title"]: panel["curves"] for panel in page["panels"]}
-    assert [(curve["label"], curve["color"]) for curve in drawn["Reward"]] == [("output", 0), ("unstable", 1)]
+    assert [(curve["label"], curve["color"]) for curve in drawn["Success"]] == [("output", 0), ("unstable", 1)]
     assert [curve["dashed"] for curve in drawn["Completion length"]] == [False, True] * 2
     # Too many lines for both in one: side by side.
     assert {"Why: CountdownReward · output", "Why: CountdownReward · unstable"} <= drawn.keys()
@@ -311,11 +345,12 @@ def test_two_runs_stand_side_by_side(run, tmp_path, curves_are_drawn):
 
 def test_a_run_of_plain_ms_swift_has_reasons_and_rules_too(run, tmp_path):
     """It logs CountdownORM and Format, which are not of this package, and no reasons; its columns are in the prompt."""
+    log_rewards(run, "CountdownORM", "Format")
     texts = ["<answer>1 + 2</answer>", "no answer"]
     write_lines(run / "completions.jsonl", [table(1, texts, CountdownORM=[1.0, 0.0], Format=[0.0, 0.0])])
     shown = page_of(run, tmp_path / "report").completions()
     assert [each["rewards"] for each in shown] == [{"CountdownORM": value, "Format": 0.0} for value in (1.0, 0.0)]
-    assert [each["reasons"] for each in shown] == [{"CountdownReward": "correct"}, {"CountdownReward": "no answer"}]
+    assert [each["reasons"]["external_countdown"] for each in shown] == ["correct", "no answer"]
     assert shown[1]["rules"]["external_countdown"][1:4] == [0.0, "no answer", None]
 
 
@@ -325,13 +360,11 @@ def test_of_several_turns_the_question_is_the_first_and_the_number_is_no_reward(
     rewards = {"CountdownReward": [0.0, 1.0], "num_turns": [1, 2]}
     texts = ["no answer", "<answer>1 + 2</answer>"]
     write_lines(run / "completions.jsonl", [table(1, texts, [PROMPT, again], **rewards)])
-    (only,) = read_run(run).tables
-    assert only.groups == [0, 0]
+    assert {entry.question for entry in read_run(run).entries} == {0}
     shown = page_of(run, tmp_path / "report").completions()
     assert [each["question"] for each in shown] == [shown[0]["question"]] * 2 != ["Missing number: 2. Try again."] * 2
-    assert [each["prompt"] for each in shown] == [PROMPT, again]
-    assert [list(each["rewards"]) for each in shown] == [["CountdownReward"]] * 2
-    assert shown[1]["reasons"] == {"CountdownReward": "correct"}
+    assert [list(each["rewards"]) for each in shown] == [["external_countdown"]] * 2
+    assert shown[1]["reasons"]["external_countdown"] == "correct"
 
 
 def test_mathematics_is_explained_with_its_gold_and_of_many_a_part(run, tmp_path, monkeypatch):
@@ -352,11 +385,12 @@ def test_mathematics_is_explained_with_its_gold_and_of_many_a_part(run, tmp_path
 
 
 def test_no_code_of_a_model_is_run(run, tmp_path):
+    log_rewards(run, "CodeReward")
     text = f"<answer>\n```python\nopen({str(tmp_path / 'ran')!r}, 'w')\n```\n</answer>"
     write_lines(run / "completions.jsonl", [table(1, [text], CodeReward=[1.0], tests=[["assert True"]])])
     document = page_of(run, tmp_path / "report")
-    assert not (tmp_path / "ran").exists() and "external_code are not shown" in said(document)
-    assert list(document.completions()[0]["rules"]) == ["external_format"]
+    assert not (tmp_path / "ran").exists() and "rules of rewards for code are not shown" in said(document)
+    assert "external_code" not in document.completions()[0]["rules"]
 
 
 def test_parameters_of_the_run_are_those_of_its_rules(run, tmp_path):
@@ -400,9 +434,11 @@ def test_runs_that_end_in_the_middle_have_a_page_that_says_so(run, tmp_path):
 
 def test_a_run_without_completions_and_one_without_steps_have_a_page(run, tmp_path):
     (run / "completions.jsonl").unlink()
-    assert read_completions(run) == []
     document = page_of(run, tmp_path / "report")
-    assert "completions.jsonl is not there" in said(document) and document.data("columns")["rewards"] == {}
+    assert (
+        "neither records.jsonl nor completions.jsonl has completions" in said(document)
+        and document.data("columns")["rewards"] == {}
+    )
     (run / "logging.jsonl").write_text("")
     curves, page = write_report(run, tmp_path / "other")
     assert curves is None and not (tmp_path / "other" / "curves.png").exists()
@@ -514,7 +550,7 @@ def test_bad_log_is_refused_with_file_and_line(tmp_path, content, message):
 def test_bad_completions_and_missing_run_are_refused(run, tmp_path, row, message):
     write_lines(run / "completions.jsonl", [row])
     with pytest.raises(InputError, match=message):
-        read_completions(run)
+        read_run(run)
     with pytest.raises(InputError, match="expected a training run, a folder with logging.jsonl"):
         find_run(tmp_path / "nothing")
 

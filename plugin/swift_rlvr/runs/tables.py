@@ -49,12 +49,12 @@ def records_of_table(table: Mapping[str, Any], keys: Mapping[str, str] | None = 
     completion are columns of the rows. The prompt, a text with the chat template, becomes one message, without earlier
     answers. InputError where a list is missing or of another length.
     """
-    count = len(table["completion"]) if isinstance(table.get("completion"), Sequence) else -1
+    count = len(table["completion"]) if isinstance(table.get("completion"), list) else -1
+    if not {"step", "prompt", "completion"} <= table.keys():
+        raise InputError("expected the lists step, prompt and completion")
     for name in ("step", "prompt", "completion"):
-        if not isinstance(table.get(name), Sequence) or isinstance(table[name], str) or len(table[name]) != count:
-            raise InputError(
-                f"expected the lists step, prompt and completion, each with one value a completion; {name}"
-            )
+        if not isinstance(table[name], list) or len(table[name]) != count:
+            raise InputError(f"{name} must be a list with one value for each completion")
     keys = keys or {}
     lists = {name: values for name, values in table.items() if isinstance(values, list) and len(values) == count}
     records = []

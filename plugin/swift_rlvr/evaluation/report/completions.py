@@ -9,7 +9,7 @@ import json
 import math
 import zlib
 from base64 import b64encode
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,6 +49,7 @@ class Page:
     prompt_starts: list[int] = field(default_factory=list)
     blocks: dict[str, str] = field(default_factory=dict)
     thinking: list[dict[int, dict[str, float]]] = field(default_factory=list)  # for each run, sums by step
+    failures: dict[tuple[int, int], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))  # by run, step
     total: int = 0
 
 
@@ -167,12 +168,15 @@ class Collector:
         self.page.names = list(self._names)
         if not self._texts:
             self.page.starts.append(position)
+        why = reason_of(record) or next(iter(reasons.values()), "")
+        if record.success is False and not held_out:
+            self.page.failures[run, record.step or 0][why] += 1
         values = {
             "run": run,
             "held_out": int(held_out),
             "step": record.step or 0,
             "success": None if record.success is None else int(record.success),
-            "why": self._names.get(reason_of(record) or next(iter(reasons.values()), ""), -1),
+            "why": self._names.get(why, -1),
             "length": len(record.completion),
             "prompt": self._prompts.setdefault(prompt, len(self._prompts)),
             "advantage": _number(record.advantage),
@@ -222,7 +226,7 @@ class Collector:
 def kept_positions(entries: Sequence[Entry], share: float) -> set[int]:
     """The positions of the completions that a page shows: groups as a whole, a share of them, evenly spaced.
 
-    >>> kept_positions([Entry(1, question, 9, None, None, False) for question in (1, 1, 2, 2)], share=0.5)
+    >>> kept_positions([Entry(1, question, 9, None, False) for question in (1, 1, 2, 2)], share=0.5)
     {2, 3}
     """
     groups: dict[tuple[int, int], list[int]] = defaultdict(list)

@@ -24,13 +24,16 @@ EXPERIMENT = {
 UNKNOWN = "not logged"
 
 
-def observations(run: Run, thoughts: Thinking) -> dict[str, str]:
-    """The figure of each observation in words. First and last mean the first and the last tenth of the steps."""
+def observations(run: Run, thoughts: Thinking, failures: Mapping[int, Mapping[str, int]]) -> dict[str, str]:
+    """The figure of each observation in words. First and last mean the first and the last tenth of the steps.
+
+    thoughts, failures: by step, what was counted in the completions.
+    """
     found = {
         "Success": _success(run),
         "Format": _change(run.steps, "format"),
         "Spread within a group": _spread(run.steps),
-        "Kinds of failure": _failures(run, thoughts),
+        "Kinds of failure": _failures(failures, thoughts),
         "Length": _length(run.steps),
     }
     return found | ({"Way of thinking": _thinking(thoughts)} if run.is_countdown else {})
@@ -104,10 +107,11 @@ def _spread(rows: Rows) -> str:
     return f"standard deviation {spread}" + ("" if none == UNKNOWN else f"; groups without any {none}")
 
 
-def _failures(run: Run, thoughts: Thinking) -> str:
-    """Of the last tenth of the completions: why the verifier did not pay them."""
-    last = run.entries[-max(1, len(run.entries) // 10) :]
-    failed = Counter(entry.failure for entry in last if entry.failure is not None)
+def _failures(failures: Mapping[int, Mapping[str, int]], thoughts: Thinking) -> str:
+    """Of the last tenth of the steps: why the verifier did not pay."""
+    failed: Counter[str] = Counter()
+    for step in sorted(failures)[-max(1, len(failures) // 10) :]:
+        failed.update(failures[step])
     shares = [f"{reason} {count / failed.total():.0%}" for reason, count in failed.most_common(3)]
     text = f"of the last failures: {', '.join(shares)}" if shares else "the reasons are not logged"
     equations = _sums(thoughts, "equations")

@@ -140,7 +140,10 @@ def _notes(runs: Sequence[Run]) -> str:
 
 def _observations(runs: Sequence[Run], collected: Page) -> str:
     """Beside what the Countdown experiment has seen where all runs are of Countdown."""
-    figures = [observations(run, thoughts) for run, thoughts in zip(runs, collected.thinking, strict=True)]
+    figures = []
+    for number, (run, thoughts) in enumerate(zip(runs, collected.thinking, strict=True)):
+        failures = {step: counts for (of, step), counts in collected.failures.items() if of == number}
+        figures.append(observations(run, thoughts, failures))
     beside = all(run.is_countdown for run in runs)
     headings = ["", *(run.label for run in runs), *(["in the Countdown experiment"] if beside else [])]
     names = dict.fromkeys(name for figure in figures for name in figure)

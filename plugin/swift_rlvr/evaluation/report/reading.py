@@ -18,7 +18,7 @@ from swift_rlvr.rewards import REWARDS as OUR_REWARDS
 from swift_rlvr.rewards import Reward
 from swift_rlvr.runs.alarms import Alarms
 from swift_rlvr.runs.folder import ALARMS, ARGS, COMPLETIONS, HELD_OUT, LOG, RECORDS, REWARDS, find_run
-from swift_rlvr.runs.grades import judge, reason_of
+from swift_rlvr.runs.grades import judge
 from swift_rlvr.runs.records import Record, record_from_json
 from swift_rlvr.runs.tables import records_of_table
 from swift_rlvr.success import FORMAT, VERIFIER, Judge, Judges, role_of
@@ -27,16 +27,12 @@ _LOGGED_MEAN = re.compile(r"rewards/(.+)/mean")
 
 
 class Entry(NamedTuple):
-    """What is kept in mind of a completion. question: a number, the same for the completions of a row in a run.
-
-    failure: why it is no success; None for a success, and where nothing says.
-    """
+    """What is kept in mind of a completion. question: a number, the same for the completions of a row in a run."""
 
     step: int
     question: int
     characters: int
     success: bool | None
-    failure: str | None
     countdown: bool
 
 
@@ -139,11 +135,11 @@ def _index_completions(run: Run) -> None:
     for position, record in enumerate(_training_records(run, run.notes)):
         question = questions.setdefault(record.question, len(questions))
         characters = len(record.completion) + (len(record.question) if question == len(questions) - 1 else 0)
-        failure = reason_of(record) or None if record.success is False else None
         countdown = {"nums", "target"} <= record.row.keys()
         key = record.step or 0, record.index
-        newest.pop(key, None)  # a resumed run has made it again, and it stands later in the file
-        newest[key] = position, Entry(key[0], question, characters, record.success, failure, countdown)
+        if newest and key[0] < next(reversed(newest))[0]:  # a resumed run goes back, and makes all from here again
+            newest = {before: entry for before, entry in newest.items() if before[0] < key[0]}
+        newest[key] = position, Entry(key[0], question, characters, record.success, countdown)
     run.entries = [entry for _, entry in newest.values()]
     run.positions = {position for position, _ in newest.values()}
 

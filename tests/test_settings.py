@@ -81,7 +81,7 @@ MISTAKES = [  # (setting, value, what is accepted)
     ("limit", 1, "at least 2"),
     ("tasks", 3, "names, with commas"),
     ("tasks", ["math", 3], "names, with commas"),
-    ("weights", [1, "2"], "finite numbers, with commas"),
+    ("weights", [1, "2"], "finite numbers"),
     ("weights", [1, -2], "at least 0"),
     ("size", (1, 2, 3), "two whole numbers"),
     ("size", (0, 3), "at least 1"),
@@ -109,16 +109,18 @@ def test_settings_are_frozen_and_pickle():
 
 
 def test_variables_have_the_settings_names():
-    environ = {"X_COUNT": "3", "X_SHARE": "", "X_OTHER": "4", "COUNT": "5"}
-    assert Some.from_environment("X_", environ=environ, mode="fast") == Some(3, mode="fast")
-    with pytest.raises(InputError, match="^X_COUNT must be at least 1, got 0$"):
-        Some.from_environment("X_", environ={"X_COUNT": "0"})
+    environ = {"SWIFT_RLVR_COUNT": "3", "SWIFT_RLVR_SHARE": "", "SWIFT_RLVR_OTHER": "4", "COUNT": "5"}
+    assert Some.from_environment(environ, mode="fast") == Some(3, mode="fast")
+    assert type("Bare", (Some,), {"variable_prefix": ""}).from_environment(environ).count == 5
+    with pytest.raises(InputError, match="^SWIFT_RLVR_COUNT must be at least 1, got 0$"):
+        Some.from_environment({"SWIFT_RLVR_COUNT": "0"})
 
 
 def test_a_variable_of_the_group_that_is_no_setting_is_refused():
-    with pytest.raises(InputError, match="^count has no setting 'X_COUNT_OF'; the nearest is X_COUNT; it has X_COUNT$"):
-        Some.from_environment("X_", "count", {"X_COUNT_OF": "3"})
-    assert Some.from_environment("X_", "count", {"X_SHARE": "0.25"}) == Some()  # is not of the group
+    grouped = type("Grouped", (Some,), {"group": "count"})
+    with pytest.raises(InputError, match="^count has no setting 'SWIFT_RLVR_COUNTS'; the nearest is SWIFT_RLVR_COUNT;"):
+        grouped.from_environment({"SWIFT_RLVR_COUNTS": "3"})
+    assert grouped.from_environment({"SWIFT_RLVR_SHARE": "0.25"}) == grouped()  # is not of the group
 
 
 def test_another_librarys_settings_are_held_to_the_ranges_of_their_names():

@@ -18,7 +18,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache
 from types import NoneType
-from typing import Any, Self, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, NamedTuple, Self, get_args, get_origin, get_type_hints
 
 from swift_rlvr.errors import InputError
 
@@ -29,15 +29,42 @@ _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "
 _BOUNDS = {"at_least": operator.ge, "more_than": operator.gt, "at_most": operator.le, "less_than": operator.lt}
 
 
-def setting(default: Any = MISSING, help: str = "", *, choices: Collection[str] = (), **metadata: Any) -> Any:
-    """A field of a `Settings`: its default, what it means, and what it may be.
+def setting(
+    default: Any = MISSING,
+    help: str = "",
+    *,
+    at_least: float | None = None,
+    more_than: float | None = None,
+    at_most: float | None = None,
+    less_than: float | None = None,
+    choices: Collection[str] = (),
+    **metadata: Any,
+) -> Any:
+    """A field of a `Settings`: its default, what it means, and the numbers or texts that it may be.
 
-    Args:
-        choices: the texts that it may be.
-        metadata: bounds of a number, or of each in a list: at_least, more_than, at_most, less_than. Others are for one
-            kind of reader, such as a reward's `flag` and `elsewhere`, or argparse's `action`.
+    The bounds of a list are those of its items. metadata: for one kind of reader, such as a reward's `flag` and
+    `elsewhere`, or argparse's `action`.
     """
-    return field(default=default, metadata={"help": help, "choices": tuple(choices), **metadata})
+    bounds = {"at_least": at_least, "more_than": more_than, "at_most": at_most, "less_than": less_than}
+    accepts = Accepts({name: bound for name, bound in bounds.items() if bound is not None}, tuple(choices))
+    return field(default=default, metadata={"help": help, "accepts": accepts, **metadata})
+
+
+class Accepts(NamedTuple):
+    """What a setting may be besides its type: numbers within bounds, by name as in `setting`, or one of some texts."""
+
+    bounds: Mapping[str, float] = {}
+    choices: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        bounds = " and ".join(f"{name.replace('_', ' ')} {bound}" for name, bound in self.bounds.items())
+        return bounds or f"one of {', '.join(self.choices)}"
+
+    def allows(self, value: Any) -> bool:
+        """Whether a value of the setting's type may be it."""
+        if self.bounds:
+            return math.isfinite(value) and all(_BOUNDS[name](value, bound) for name, bound in self.bounds.items())
+        return not self.choices or value in self.choices
 
 
 class Text(str):
@@ -47,6 +74,9 @@ class Text(str):
 @dataclass(frozen=True)
 class Settings:
     """Settings that are checked when they are built; what a field cannot say, `__post_init__` of a subclass checks.
+
+    A setting's variable is called `variable_prefix` and its name in capitals. group: how the names begin of those that
+    have one.
 
     >>> @dataclass(frozen=True)
     ... class Some(Settings):
@@ -58,6 +88,9 @@ class Settings:
     Traceback (most recent call last):
     swift_rlvr.errors.InputError: steps must be at least 1, got 0
     """
+
+    variable_prefix: ClassVar[str] = PREFIX
+    group: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         """InputError for a value of another type or out of its range."""
@@ -76,42 +109,33 @@ class Settings:
             raise InputError(f"must be {accepted}, got {getattr(self, name)!r}", name)
 
     @classmethod
-    def from_environment(
-        cls, root: str, group: str = "", environ: Mapping[str, str] | None = None, **values: Any
-    ) -> Self:
-        """The settings in variables that are called `root` and the setting's name; an empty one is as none.
+    def from_environment(cls, environ: Mapping[str, str] | None = None, **values: Any) -> Self:
+        """The settings in environment variables, an empty one being as none. values: of those that have no variable.
 
-        Args:
-            group: how the names of these settings begin; another variable that begins so is an InputError.
-            values: of settings that have no variable.
+        InputError, with the variable's name, for a bad value, and for a variable of the group that is no setting.
         """
-        environ = os.environ if environ is None else environ
-        known = {f"{root}{each.name}".upper(): each.name for each in fields(cls) if each.name.startswith(group)}
+        environ, prefix = os.environ if environ is None else environ, cls.variable_prefix
+        known = {f"{prefix}{each.name}".upper(): each.name for each in fields(cls) if each.name.startswith(cls.group)}
         for variable in environ:
-            if group and variable.startswith(f"{root}{group}".upper()) and variable not in known:
-                raise InputError(no_setting(group.strip("_"), variable, known))
+            if cls.group and variable.startswith(f"{prefix}{cls.group}".upper()) and variable not in known:
+                raise InputError(no_setting(cls.group.strip("_"), variable, known))
         values |= {name: Text(environ[variable]) for variable, name in known.items() if environ.get(variable)}
         try:
             return cls(**values)
         except InputError as error:
-            raise InputError(error.problem, f"{root}{error.field}".upper()) from error
+            raise InputError(error.problem, f"{prefix}{error.field}".upper()) from error
 
 
 def check_ranges(cls: type[Settings], values: object) -> None:
-    """InputError for an attribute of `values` that is not in the range which `cls` declares for a setting of its name.
+    """InputError where an attribute of `values` is no value that `cls` accepts for its setting of this name.
 
-    values: an instance, or another library's settings, some of which have the same names.
+    values: an instance, or another library's settings, of which only the numbers are checked.
     """
     for each in fields(cls):
-        value = getattr(values, each.name, None)
-        bounds = {name: each.metadata[name] for name in _BOUNDS if name in each.metadata}
-        choices = each.metadata.get("choices") if isinstance(values, cls) else ()
-        for item in value if isinstance(value, (list, tuple)) else () if value is None else (value,):
-            if bounds and not (math.isfinite(item) and all(_BOUNDS[name](item, bounds[name]) for name in bounds)):
-                accepted = " and ".join(f"{name.replace('_', ' ')} {bound}" for name, bound in bounds.items())
-                raise InputError(f"must be {accepted}, got {value!r}", each.name)
-            if choices and item not in choices:
-                raise InputError(f"must be one of {', '.join(choices)}, got {value!r}", each.name)
+        value, accepts = getattr(values, each.name, None), each.metadata.get("accepts", Accepts())
+        items = value if isinstance(value, (list, tuple)) else () if value is None else (value,)
+        if (accepts.bounds or isinstance(values, cls)) and not all(map(accepts.allows, items)):
+            raise InputError(f"must be {accepts}, got {value!r}", each.name)
 
 
 def no_setting(owner: str, name: str, known: Collection[str], elsewhere: Mapping[str, str] | None = None) -> str:
@@ -146,7 +170,8 @@ def _described(hint: Any) -> str:
     cls, item = _inner(hint)
     if item is None:
         return _TYPES[cls]
-    return f"two {_LISTS[item]}" if get_args(cls) == (item, item) else f"{_LISTS[item]}, with commas"
+    count, commas = "two " if get_args(cls) == (item, item) else "", ", with commas" if item is str else ""
+    return f"{count}{_LISTS[item]}{commas}"
 
 
 def _as_type(value: Any, hint: Any) -> Any:

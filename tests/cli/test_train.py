@@ -1,6 +1,7 @@
 """`swift-rlvr train` with our own trainer: file and flags, a small run with its continuation, and mistakes."""
 
 import os
+from dataclasses import fields
 from unittest.mock import Mock, patch
 
 import pytest
@@ -84,11 +85,17 @@ def test_variables_of_the_file_are_set_unless_they_are_set_already(config, monke
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("num_generation: 8", "run.yaml: there is no setting 'num_generation'; the nearest is num_generations"),
-        ("xyzzy: 1", "run.yaml: there is no setting 'xyzzy'; `swift-rlvr train --trainer scratch --help` lists all"),
+        (
+            "num_generation: 8",
+            "run.yaml: the trainer scratch has no setting 'num_generation'; the nearest is num_generations",
+        ),
+        (
+            "xyzzy: 1",
+            "no setting 'xyzzy'; `swift-rlvr train --trainer scratch --help` lists all",
+        ),
         ("trainer: swift", "run.yaml: trainer must be one of scratch, trl, got 'swift'"),
-        ("loss_type: ppo", "--loss_type/--loss-type: invalid choice: 'ppo' (choose from "),
-        ("beta: high", "--beta: invalid float value: 'high'"),
+        ("output_dir: out\nloss_type: ppo", "loss_type must be one of grpo, dapo, dr_grpo, got 'ppo'"),
+        ("output_dir: out\nbeta: high", "beta must be a finite number, got 'high'"),
         ("ENV: 3", "run.yaml: ENV: expected variables"),
         ("beta: [", "run.yaml: not YAML"),
         ("seed: 7", "the following arguments are required: --output_dir/--output-dir"),
@@ -111,8 +118,8 @@ def test_a_file_that_is_no_settings_or_not_there(tmp_path):
 def test_help_tells_how_and_with_a_trainer_lists_all_settings():
     assert "--resume_from_checkpoint true" in ran("train", "--help")
     listed = " ".join(ran("train", "--trainer", "scratch", "--help").split())
-    for name in (*GRPOSettings.__dataclass_fields__, *ScratchArguments.__dataclass_fields__):
-        assert f"--{name}" in listed
+    for each in (*fields(GRPOSettings), *fields(ScratchArguments)):
+        assert f"--{each.name}" in listed
     assert "Completions for each prompt. (default: 8)" in listed
 
 
@@ -190,7 +197,10 @@ def test_how_a_run_that_breaks_off_ends(tmp_path, monkeypatch, error, code, mess
             ["--num_generations", 6],
             "--per_device_train_batch_size times gradient_accumulation_steps must be a multiple",
         ),
-        (["--temprature", 1], "--temprature: there is no such setting; the nearest is temperature"),
+        (
+            ["--temprature", 1],
+            "the trainer scratch has no setting 'temprature'; the nearest is temperature;",
+        ),
         (["--reward_funcs", "luck"], "there is no reward 'luck'"),
         (["--reward_weights", 1, 2], "--reward_weights must be one for each of 1 rewards, got 2"),
         (["--dataset", "countdown:gone.jsonl"], "--dataset cannot read gone.jsonl"),

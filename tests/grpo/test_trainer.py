@@ -363,7 +363,7 @@ def test_a_checkpoint_of_other_settings_is_refused(tokenizer, rows, tmp_path, fi
         ),
         ({"temperature": 0.0}, "temperature must be more than 0"),
         ({"top_p": 1.5}, "top_p must be more than 0 and at most 1, got 1.5"),
-        ({"learning_rate": math.nan}, "learning_rate must be more than 0, got nan"),
+        ({"learning_rate": math.nan}, "learning_rate must be a finite number, got nan"),
         ({"beta": -0.1}, "beta must be at least 0"),
         ({"epsilon_high": 0.1}, "epsilon_high must be at least epsilon, 0.2, got 0.1"),
         ({"max_steps": 0}, "max_steps must be at least 1"),

@@ -166,10 +166,13 @@ def test_rows_without_levels_and_states_of_other_levels_are_errors():
 
 MISTAKES = {
     ("TARGET", "1"): "SWIFT_RLVR_CURRICULUM_TARGET must be more than 0 and less than 1, got 1.0",
-    ("TARGET", "half"): "SWIFT_RLVR_CURRICULUM_TARGET must be a number, got 'half'",
+    ("TARGET", "half"): "SWIFT_RLVR_CURRICULUM_TARGET must be a finite number, got 'half'",
     ("MEMORY", "0"): "SWIFT_RLVR_CURRICULUM_MEMORY must be at least 1, got 0",
-    ("FLOOR", "nan"): "SWIFT_RLVR_CURRICULUM_FLOOR must be at least 0 and at most 1, got nan",
-    ("TARGETS", "0.5"): "SWIFT_RLVR_CURRICULUM_TARGETS is no variable of the curriculum",
+    ("FLOOR", "nan"): "SWIFT_RLVR_CURRICULUM_FLOOR must be a finite number, got 'nan'",
+    (
+        "TARGETS",
+        "0.5",
+    ): "curriculum has no setting 'SWIFT_RLVR_CURRICULUM_TARGETS'; the nearest is SWIFT_",
 }
 
 
@@ -177,12 +180,13 @@ MISTAKES = {
 def test_a_variable_that_cannot_be_used_is_named(variable):
     name, value = variable
     with pytest.raises(InputError) as error:
-        CurriculumSettings.from_environment({f"SWIFT_RLVR_CURRICULUM_{name}": value})
+        CurriculumSettings.from_environment({f"SWIFT_RLVR_CURRICULUM_{name}": value}, curriculum=True)
     assert MISTAKES[variable] in str(error.value)
 
 
 def test_the_variables_are_the_settings_and_without_curriculum_they_have_no_effect():
-    read = CurriculumSettings.from_environment({"SWIFT_RLVR_CURRICULUM_FLOOR": "0.2", "SWIFT_RLVR_HELD_OUT_ROWS": "1"})
+    environ = {"SWIFT_RLVR_CURRICULUM_FLOOR": "0.2", "SWIFT_RLVR_HELD_OUT_ROWS": "1"}
+    read = CurriculumSettings.from_environment(environ, curriculum=True)
     assert read == CurriculumSettings(True, curriculum_floor=0.2)
     assert read.as_json()["curriculum_floor"] == 0.2 and CurriculumSettings().as_json() == {"curriculum": False}
     with pytest.raises(InputError, match="curriculum_floor has no effect without curriculum"):

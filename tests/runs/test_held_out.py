@@ -3,7 +3,7 @@
 import pytest
 from swift_rlvr.errors import InputError
 from swift_rlvr.runs.folder import checkpoints, link_best
-from swift_rlvr.runs.held_out import HeldOutSettings, Schedule, figures, stop_on_alarm
+from swift_rlvr.runs.held_out import AlarmSettings, HeldOutSettings, Schedule, figures
 from swift_rlvr.runs.records import Record
 
 
@@ -102,7 +102,7 @@ MISTAKES = {
     ("HELD_OUT_ROWS", "many"): "SWIFT_RLVR_HELD_OUT_ROWS must be a whole number, got 'many'",
     ("HELD_OUT_EVERY", "0"): "SWIFT_RLVR_HELD_OUT_EVERY must be at least 1, got 0",
     ("HELD_OUT_SHARE", "1.5"): "SWIFT_RLVR_HELD_OUT_SHARE must be more than 0 and at most 1, got 1.5",
-    ("HELD_OUT_SHARE", "nan"): "SWIFT_RLVR_HELD_OUT_SHARE must be more than 0 and at most 1, got nan",
+    ("HELD_OUT_SHARE", "nan"): "SWIFT_RLVR_HELD_OUT_SHARE must be a finite number, got 'nan'",
     ("HELD_OUT_PATIENCE", "-1"): "SWIFT_RLVR_HELD_OUT_PATIENCE must be at least 0, got -1",
     ("HELD_OUT_SAMPELS", "4"): "the nearest is SWIFT_RLVR_HELD_OUT_SAMPLES",
 }
@@ -120,9 +120,8 @@ def test_the_variables_are_the_settings():
     environ = {"SWIFT_RLVR_HELD_OUT_DATASET": "gsm8k:test", "SWIFT_RLVR_HELD_OUT_SHARE": "0.2", "SWIFT_RLVR_RUN": "x",
                "SWIFT_RLVR_HELD_OUT_EVERY": ""}  # fmt: skip
     assert HeldOutSettings.from_environment(environ) == HeldOutSettings("gsm8k:test", held_out_share=0.2)
-    assert [stop_on_alarm({"SWIFT_RLVR_STOP_ON_ALARM": text}) for text in ("1", "0", "")] == [True, False, False]
-    with pytest.raises(InputError, match="SWIFT_RLVR_STOP_ON_ALARM must be 1 or 0, got 'maybe'"):
-        stop_on_alarm({"SWIFT_RLVR_STOP_ON_ALARM": "maybe"})
+    for text, stops in (("1", True), ("0", False), ("", False)):
+        assert AlarmSettings.from_environment({"SWIFT_RLVR_STOP_ON_ALARM": text}).stop_on_alarm == stops
 
 
 def test_the_link_to_the_best_checkpoint_moves_and_survives_a_move_of_the_folder(tmp_path):

@@ -63,7 +63,7 @@ MISTAKES = {  # flags beside those of CONFIG -> part of the message
     "--warmup_ratio 1": "--warmup_ratio must be at least 0 and less than 1, got 1.0",
     "--max_steps 0": "--max_steps must be at least 1, or -1 for all epochs, got 0",
     "--lr_scheduler_type zigzag": "--lr_scheduler_type/--lr-scheduler-type: invalid choice: 'zigzag' (choose from",
-    "--batch_size 8": "--batch_size: there is no such setting; the nearest is",
+    "--batch_size 8": "the trainer trl has no setting 'batch_size'; the nearest is",
     "--reward_funcs countdwn": "there is no reward 'countdwn'; there are external_countdown",
     "--set notations=strict": "has no setting 'notations'; the nearest is notation",
     "--dataset countdown:gone.jsonl": "--dataset cannot read gone.jsonl",

@@ -33,8 +33,8 @@ from swift_rlvr.launch.progress import PHASES, Display, Tail, exception, last_li
 from swift_rlvr.network import is_held
 from swift_rlvr.recipes import VARIABLES
 from swift_rlvr.runs.folder import ALARMS, BEST, LOG, checkpoints, missing, whole_checkpoints
-from swift_rlvr.runs.held_out import PREFIX, STOP_ON_ALARM
 from swift_rlvr.runs.log import cut_logs, line
+from swift_rlvr.settings import PREFIX
 
 MARK = "SWIFT_RLVR_RUN"
 # `python -m swift_rlvr.backend` ends with the process of this id, also where that is killed.
@@ -50,7 +50,7 @@ K3_KL, K3_LIMIT, K3_STEPS = "rollout_correction/k3_kl", 0.05, 3  # logged steps 
 GRACE = 6  # seconds that a program has to end before it is killed
 STALL = 600  # seconds without a step, or ten times the longest step if that is more: worth a line
 _REPEATED = {*VARIABLES, *(each.name.upper() for each in fields(Variables)), "CUDA_VISIBLE_DEVICES"} - {"RESUME"}
-_REPEATED_PREFIXES = ("EXTERNAL_", f"{PREFIX}HELD_OUT_", STOP_ON_ALARM)
+_REPEATED_PREFIXES = ("EXTERNAL_", f"{PREFIX}HELD_OUT_", f"{PREFIX}STOP_ON_ALARM")
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ import math
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from swift_rlvr.errors import InputError
-from swift_rlvr.runs.variables import from_environment, setting
+from swift_rlvr.settings import Settings, setting
 from swift_rlvr.success import Judges
 
 COLUMN = "level"
@@ -24,30 +24,20 @@ WIDTH, STEEPEST = 0.15, 4.0  # of the bell around the target; of the tilt that b
 
 
 @dataclass(frozen=True)
-class CurriculumSettings:
-    """How rows are drawn. Under ms-swift the callback `curriculum` switches it on, and the others are variables."""
+class CurriculumSettings(Settings):
+    """How rows are drawn. Under ms-swift the callback `curriculum` switches it on, and the others are variables.
 
+    >>> CurriculumSettings.from_environment({"SWIFT_RLVR_CURRICULUM_TARGET": "0.7"}, curriculum=True).curriculum_target
+    0.7
+    """
+
+    group = "curriculum_"
     curriculum: bool = setting(False, "Draw rows by their column `level`, so that success stays near a target.")
-    curriculum_target: float = setting(0.5, "The share of right completions to stay near.")
-    curriculum_memory: int = setting(5, "Batches after which a result counts half.")
-    curriculum_floor: float = setting(0.1, "The share of rows that is drawn evenly from all levels.")
-
-    def __post_init__(self) -> None:
-        if not 0 < self.curriculum_target < 1:
-            raise InputError(f"must be more than 0 and less than 1, got {self.curriculum_target}", "curriculum_target")
-        if self.curriculum_memory < 1:
-            raise InputError(f"must be at least 1, got {self.curriculum_memory}", "curriculum_memory")
-        if not 0 <= self.curriculum_floor <= 1:
-            raise InputError(f"must be at least 0 and at most 1, got {self.curriculum_floor}", "curriculum_floor")
-
-    @classmethod
-    def from_environment(cls, environ: Mapping[str, str] | None = None) -> "CurriculumSettings":
-        """The settings in the variables; InputError with the variable's name for one that cannot be used.
-
-        >>> CurriculumSettings.from_environment({"SWIFT_RLVR_CURRICULUM_TARGET": "0.7"}).curriculum_target
-        0.7
-        """
-        return replace(from_environment(cls, "CURRICULUM_", "curriculum", environ), curriculum=True)
+    curriculum_target: float = setting(0.5, "The share of right completions to stay near.", more_than=0, less_than=1)
+    curriculum_memory: int = setting(5, "Batches after which a result counts half.", at_least=1)
+    curriculum_floor: float = setting(
+        0.1, "The share of rows that is drawn evenly from all levels.", at_least=0, at_most=1
+    )
 
     def as_json(self) -> dict[str, Any]:
         """What the run's args.json holds of this; InputError where others are given without `curriculum`."""

@@ -4,55 +4,45 @@ The settings are read from the variables SWIFT_RLVR_HELD_OUT_... under ms-swift,
 are settings like others in TRL and in our own trainer. The evaluation itself is in swift_rlvr/training/held_out.py.
 """
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace  # noqa: F401 - replace is for a doctest
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from swift_rlvr.errors import InputError
 from swift_rlvr.runs.records import Record
 from swift_rlvr.runs.statistics import by_row, pass_at_k, powers_of_two
-from swift_rlvr.runs.variables import PREFIX, from_environment, setting
-
-STOP_ON_ALARM = f"{PREFIX}STOP_ON_ALARM"
+from swift_rlvr.settings import Settings, setting
 
 
 @dataclass(frozen=True)
-class HeldOutSettings:
-    """Held-out evaluation during training. A variable's name is PREFIX and the setting's in capitals."""
+class AlarmSettings(Settings):
+    """What a run does about its alarms."""
 
+    stop_on_alarm: bool = setting(False, "End the run when a warning is raised, see alarms.jsonl in its folder.")
+
+
+@dataclass(frozen=True)
+class HeldOutSettings(Settings):
+    """Held-out evaluation during training.
+
+    >>> HeldOutSettings.from_environment({"SWIFT_RLVR_HELD_OUT_ROWS": "100"}).held_out_rows
+    100
+    """
+
+    group = "held_out_"
     held_out_dataset: str | None = setting(None, "Held-out rows, written as dataset; none of them in the training.")
-    held_out_every: int = setting(10, "Steps between two evaluations; also before the first and after the last step.")
-    held_out_rows: int = setting(64, "How many of its first rows.")
-    held_out_samples: int = setting(4, "Completions for each row; pass@k is logged up to so many.")
-    held_out_patience: int = setting(0, "Stop after so many evaluations in a row that are no new best; 0: never.")
-    held_out_share: float = setting(0.1, "The most of the run's time; evaluations that would take more are skipped.")
-
-    def __post_init__(self) -> None:
-        for name, low in (("every", 1), ("rows", 1), ("samples", 1), ("patience", 0)):
-            if (value := getattr(self, f"held_out_{name}")) < low:
-                raise InputError(f"must be at least {low}, got {value}", f"held_out_{name}")
-        if not 0 < self.held_out_share <= 1:
-            raise InputError(f"must be more than 0 and at most 1, got {self.held_out_share}", "held_out_share")
-
-    @classmethod
-    def from_environment(cls, environ: Mapping[str, str] | None = None) -> "HeldOutSettings":
-        """The settings in the variables; InputError with the variable's name for one that cannot be used.
-
-        >>> HeldOutSettings.from_environment({"SWIFT_RLVR_HELD_OUT_ROWS": "100"}).held_out_rows
-        100
-        """
-        return from_environment(cls, "HELD_OUT_", "held-out evaluation", environ)
-
-
-def stop_on_alarm(environ: Mapping[str, str] | None = None) -> bool:
-    """Whether an alarm stops the run: STOP_ON_ALARM is 1."""
-    text = (os.environ if environ is None else environ).get(STOP_ON_ALARM, "")
-    if text.lower() not in ("", "0", "1", "false", "true"):
-        raise InputError(f"must be 1 or 0, got {text!r}", STOP_ON_ALARM)
-    return text.lower() in ("1", "true")
+    held_out_every: int = setting(
+        10, "Steps between two evaluations; also before the first and after the last step.", at_least=1
+    )
+    held_out_rows: int = setting(64, "How many of its first rows.", at_least=1)
+    held_out_samples: int = setting(4, "Completions for each row; pass@k is logged up to so many.", at_least=1)
+    held_out_patience: int = setting(
+        0, "Stop after so many evaluations in a row that are no new best; 0: never.", at_least=0
+    )
+    held_out_share: float = setting(
+        0.1, "The most of the run's time; evaluations that would take more are skipped.", more_than=0, at_most=1
+    )
 
 
 class Decision(NamedTuple):

@@ -9,37 +9,33 @@ unless they are set already. transformers' HfArgumentParser derives the flags fr
 import os
 from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
-from difflib import get_close_matches
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.recipes import as_flag, read_recipe
 from swift_rlvr.rewards import Reward
+from swift_rlvr.runs.held_out import AlarmSettings
+from swift_rlvr.settings import Text, no_setting, setting
 
 TRAINERS = {"scratch": "swift_rlvr.training.scratch", "trl": "swift_rlvr.training.trl"}
 
 
-def setting(help: str, default: Any = None, **options: Any) -> Any:
-    return field(default=default, metadata={"help": help, **options})
-
-
-@dataclass
-class RunArguments:
+@dataclass(frozen=True, kw_only=True)
+class RunArguments(AlarmSettings):
     """What to train on what; the same for both trainers."""
 
-    model: str = field(metadata={"help": "A folder with a model, or a hub id."})
-    dataset: str = field(
-        metadata={"help": "NAME:FILE, FILE, NAME or NAME:SPLIT, each with #N for the first N rows; NAME is a task."}
+    model: str = setting(help="A folder with a model, or a hub id.")
+    dataset: str = setting(
+        help="NAME:FILE, FILE, NAME or NAME:SPLIT, each with #N for the first N rows; NAME is a task."
     )
-    reward_funcs: list[str] = field(metadata={"help": "Names of rewards, with or without external_."})
+    reward_funcs: list[str] = setting(help="Names of rewards, with or without external_.")
     set: list[str] | None = setting(
-        "NAME=VALUE or REWARD.NAME=VALUE, parameters of rewards; flags add to those of the file.", action="extend"
+        None, "NAME=VALUE or REWARD.NAME=VALUE, parameters of rewards; flags add to those of the file.", action="extend"
     )
-    system: str | None = setting("System prompt for rows without one; by default the task's.")
-    use_hf: bool = setting("Read a dataset's NAME from Hugging Face, not ModelScope.", False)
-    stop_on_alarm: bool = setting("End the run when a warning is raised, see alarms.jsonl in its folder.", False)
+    system: str | None = setting(None, "System prompt for rows without one; by default the task's.")
+    use_hf: bool = setting(False, "Read a dataset's NAME from Hugging Face, not ModelScope.")
 
     def as_json(self, system: str | None, rewards: Sequence[Reward]) -> dict[str, Any]:
         """What the run's args.json holds of this. system: the prompt that the rows really have."""
@@ -68,30 +64,27 @@ class Command:
 
     def parse(self, classes: Iterable[type], **defaults: Any) -> list[Any]:
         """An instance of each dataclass; `--help` prints their settings and exits. defaults: in place of theirs."""
-        from transformers import HfArgumentParser
-
-        prog = f"swift-rlvr train --trainer {self.trainer}"
-        usage = "%(prog)s [CONFIG.yaml] [--name value ...]"
-        parser = HfArgumentParser(classes, prog=prog, usage=usage, allow_abbrev=False)
+        parser = _parser(classes, f"swift-rlvr train --trainer {self.trainer}")
         parser.set_defaults(**defaults)
-        parser.error = _fail
         if self.help:
             parser.print_help()
             raise SystemExit(0)
         known = [action.dest for action in parser._actions]
         for key in self.keys:
             if key not in known:
-                raise _unknown(f"{self.config}: there is no setting {key!r}", key, known, prog)
-        _, rest = parser.parse_known_args(self.argv)
-        if rest:
-            name = rest[0].partition("=")[0]
-            raise _unknown(f"{name}: there is no such setting", name, known, prog)
+                raise InputError(f"{self.config}: {self._no_setting(key, known)}")
+        for word in parser.parse_known_args(self.argv)[1]:
+            raise InputError(self._no_setting(word.partition("=")[0].lstrip("-").replace("-", "_"), known))
         try:
             return list(parser.parse_args_into_dataclasses(self.argv, look_for_args_file=False))
         except InputError:
             raise
         except (ValueError, TypeError) as error:
             raise InputError(f"{self.trainer} refuses these settings: {error}") from error
+
+    def _no_setting(self, name: str, known: list[str]) -> str:
+        problem = no_setting(f"the trainer {self.trainer}", name, known)
+        return f"{problem}; `swift-rlvr train --trainer {self.trainer} --help` lists all"
 
 
 def read_command(words: Sequence[str]) -> Command:
@@ -121,7 +114,19 @@ def _fail(message: str) -> NoReturn:
     raise InputError(message)
 
 
-def _unknown(problem: str, name: str, known: list[str], prog: str) -> InputError:
-    nearest = get_close_matches(name.lstrip("-").replace("-", "_"), known, 1)
-    hint = f"; the nearest is {nearest[0]}" if nearest else ""
-    return InputError(f"{problem}{hint}; `{prog} --help` lists all")
+def _parser(classes: Iterable[type], prog: str) -> Any:
+    """transformers' parser of flags for dataclasses, which leaves the texts for ours to `Settings`."""
+    from transformers import HfArgumentParser
+
+    class Parser(HfArgumentParser):
+        def add_argument(self, *names: str, **options: Any) -> Any:
+            accepts = options.pop("accepts", None)
+            if accepts is not None and options.get("type") not in (None, str):
+                options["type"] = Text
+            if accepts is not None and accepts.choices:
+                options["metavar"] = f"{{{','.join(accepts.choices)}}}"
+            return super().add_argument(*names, **options)
+
+    parser = Parser(classes, prog=prog, usage="%(prog)s [CONFIG.yaml] [--name value ...]", allow_abbrev=False)
+    parser.error = _fail
+    return parser

@@ -33,7 +33,7 @@ class CurriculumCallback(TrainerCallback):
     """
 
     def __init__(self, args: Any, trainer: Any, settings: CurriculumSettings | None = None):
-        self.trainer, self.settings = trainer, settings or CurriculumSettings.from_environment()
+        self.trainer, self.settings = trainer, settings or CurriculumSettings.from_environment(curriculum=True)
         self.curriculum: Curriculum | None = None
         if not hasattr(trainer, "_generate_and_score_completions"):
             raise InputError("curriculum needs the GRPO trainer of ms-swift 4.6 or TRL")

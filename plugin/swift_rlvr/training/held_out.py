@@ -34,7 +34,7 @@ from swift_rlvr.runs.folder import link_best
 from swift_rlvr.runs.held_out import Decision, HeldOutSettings, Schedule, figures
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.records import Record
-from swift_rlvr.runs.variables import PREFIX
+from swift_rlvr.settings import PREFIX
 from swift_rlvr.success import FORMAT, role_of
 from swift_rlvr.tasks.task import with_system
 from swift_rlvr.training.arguments import RunArguments

@@ -21,7 +21,7 @@ from transformers import TrainerCallback
 
 from swift_rlvr.runs.folder import diverged
 from swift_rlvr.runs.grades import GradeLog, judge, only_shaping
-from swift_rlvr.runs.held_out import stop_on_alarm
+from swift_rlvr.runs.held_out import AlarmSettings
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.records import Record
 from swift_rlvr.runs.tables import records_of_table
@@ -39,7 +39,7 @@ class ReasonCallback(TrainerCallback):
     def __init__(self, args: Any, trainer: Any, log: RunLog | None = None):
         self.trainer, self.grades = trainer, GradeLog()
         self.watches = log is None  # where the trainer writes the log; a RunLog watches what it is given to write
-        self.log = log or RunLog(args.output_dir, stop_on_alarm=stop_on_alarm())
+        self.log = log or RunLog(args.output_dir, stop_on_alarm=AlarmSettings.from_environment().stop_on_alarm)
 
     def on_train_begin(self, args, state, control, **kwargs):
         for reward in self.trainer.reward_funcs:

@@ -1,6 +1,6 @@
 """A run of this package's own trainer, `swift_rlvr.grpo`: what `swift-rlvr train --trainer scratch` does."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 
 import torch
 from rich.console import Console
@@ -12,15 +12,16 @@ from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.curriculum import CurriculumSettings, curriculum_of
 from swift_rlvr.runs.folder import checkpoint_to_resume
 from swift_rlvr.runs.held_out import HeldOutSettings
-from swift_rlvr.training.arguments import Command, RunArguments, Trained, setting
+from swift_rlvr.settings import setting
+from swift_rlvr.training.arguments import Command, RunArguments, Trained
 from swift_rlvr.training.held_out import held_out_rows
 from swift_rlvr.training.rows import read_data
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ScratchArguments(RunArguments):
-    output_dir: str = field(metadata={"help": "Folder for the checkpoints and the logs."})
-    resume_from_checkpoint: str | None = setting("true for the last checkpoint in output_dir, or one of them.")
+    output_dir: str = setting(help="Folder for the checkpoints and the logs.")
+    resume_from_checkpoint: str | None = setting(None, "true for the last checkpoint in output_dir, or one of them.")
 
 
 def run(command: Command, console: Console) -> Trained:

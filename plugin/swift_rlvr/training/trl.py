@@ -16,7 +16,7 @@ from transformers import AutoConfig, PrinterCallback, ProgressCallback, TrainerC
 from trl import GRPOConfig
 
 from swift_rlvr.errors import InputError
-from swift_rlvr.grpo.settings import check_enough_rows, check_ranges
+from swift_rlvr.grpo.settings import GRPOSettings, check_enough_rows
 from swift_rlvr.jsonl import write_json
 from swift_rlvr.models import check_length, load_pretrained, load_tokenizer
 from swift_rlvr.rewards import Reward
@@ -25,17 +25,20 @@ from swift_rlvr.runs.curriculum import CurriculumSettings, check_has_verifier, c
 from swift_rlvr.runs.folder import ARGS, as_json, check_same_settings, checkpoint_to_resume, diverged
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.runs.log import RunLog
-from swift_rlvr.training.arguments import Command, RunArguments, Trained, setting
+from swift_rlvr.settings import check_ranges, setting
+from swift_rlvr.training.arguments import Command, RunArguments, Trained
 from swift_rlvr.training.curriculum import CurriculumCallback
 from swift_rlvr.training.held_out import HeldOut, HeldOutCallback, held_out_rows, sample_trl
 from swift_rlvr.training.reason_callback import ReasonCallback
 from swift_rlvr.training.rows import read_data
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class TrlArguments(RunArguments):
-    val_dataset: str | None = setting("Held-out rows, written as dataset; evaluated every eval_steps.")
-    warmup_ratio: float = setting("Share of the steps over which the learning rate rises.", 0.0)
+    val_dataset: str | None = setting(None, "Held-out rows, written as dataset; evaluated every eval_steps.")
+    warmup_ratio: float = setting(
+        0.0, "Share of the steps over which the learning rate rises.", at_least=0, less_than=1
+    )
 
 
 def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings, CurriculumSettings]:
@@ -52,9 +55,9 @@ def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings, C
     )
     if config.output_dir == GRPOConfig.output_dir or not config.output_dir:
         raise InputError("is required: a folder for the model, its checkpoints and the logs", "output_dir")
-    check_ranges(config)
-    if not 0 <= arguments.warmup_ratio < 1:
-        raise InputError(f"must be at least 0 and less than 1, got {arguments.warmup_ratio}", "warmup_ratio")
+    check_ranges(GRPOSettings, config)
+    if config.max_steps == 0:
+        raise InputError("must be at least 1, or -1 for all epochs, got 0", "max_steps")
     if arguments.warmup_ratio:
         config.warmup_steps = arguments.warmup_ratio  # transformers takes a number below 1 as a share
     return arguments, config, evaluation, drawing

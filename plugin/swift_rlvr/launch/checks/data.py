@@ -18,7 +18,7 @@ from swift_rlvr.launch.checks.run import evaluates
 from swift_rlvr.launch.estimate import local_file
 from swift_rlvr.runs.curriculum import COLUMN, CurriculumSettings, check_levels
 from swift_rlvr.runs.held_out import HeldOutSettings
-from swift_rlvr.runs.variables import PREFIX
+from swift_rlvr.settings import PREFIX
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.task import with_system
 
@@ -218,7 +218,7 @@ def held_out(case: Case) -> Iterator[Finding]:
 
 def curriculum(case: Case) -> Iterator[Finding]:
     """The rows of `--callbacks curriculum` have a level, as far as they were looked at, and nothing else draws rows."""
-    settings = CurriculumSettings.from_environment(case.environ)
+    settings = CurriculumSettings.from_environment(case.environ, curriculum=True)
     if "curriculum" not in case.listed("callbacks"):
         if settings != CurriculumSettings(curriculum=True):
             message = f"the variables {PREFIX}CURRICULUM_... have no effect without the callback curriculum"

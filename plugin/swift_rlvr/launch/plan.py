@@ -12,9 +12,9 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.launch.machine import Machine
@@ -31,6 +31,7 @@ from swift_rlvr.recipes import (
     uses_servers,
 )
 from swift_rlvr.runs.folder import whole_checkpoints
+from swift_rlvr.settings import Settings, setting
 
 # What the server takes over from the training's settings, besides the engine's, which begin with vllm_.
 _SHARED = (
@@ -46,48 +47,23 @@ _RENDEZVOUS = ("NPROC_PER_NODE", "NNODES", "NODE_RANK", "MASTER_ADDR", "MASTER_P
 
 
 @dataclass(frozen=True)
-class Variables:
-    """The launcher's own variables, which have these names in capitals.
+class Variables(Settings):
+    """The launcher's own variables, which have these names in capitals; booleans as 1 or 0."""
 
-    start_server: START_SERVER=0 uses servers that run already. server_timeout: seconds to wait for them.
-    resume: RESUME=1 goes on from the last whole checkpoint. restarts: how often a server that died is started again.
-    verbose: VERBOSE=1 shows what the programs print. dry_run: DRY_RUN=1 stops after the plan.
-    train_gpus, rollout_gpus: such as "2,3". processes: of the trainer, where there is no GPU.
-    nnodes, node_rank, master_addr, master_port: of a launch on several machines.
-    """
-
-    start_server: bool = True
-    server_timeout: int = 1800
-    resume: bool = False
-    restarts: int = 0
-    verbose: bool = False
-    dry_run: bool = False
-    train_gpus: str = ""
-    rollout_gpus: str = ""
-    processes: int = 0
-    nnodes: int = 1
-    node_rank: int = 0
-    master_addr: str = ""
-    master_port: int = 0
-
-    @classmethod
-    def from_environment(cls, environ: Mapping[str, str]) -> Self:
-        """Those that are set; InputError for a value that cannot be used."""
-        values: dict[str, Any] = {}
-        for each in fields(cls):
-            name, default, text = each.name.upper(), each.default, environ.get(each.name.upper())
-            if not text or isinstance(default, str):
-                values[each.name] = text or default
-            elif isinstance(default, bool):
-                if text not in ("0", "1"):
-                    raise InputError(f"must be 0 or 1, got {text!r}", name)
-                values[each.name] = text == "1"
-            else:
-                low = 1 if default else 0
-                if not text.isdecimal() or int(text) < low:
-                    raise InputError(f"must be a whole number of at least {low}, got {text!r}", name)
-                values[each.name] = int(text)
-        return cls(**values)
+    variable_prefix = ""
+    start_server: bool = setting(True, "0 uses servers that run already.")
+    server_timeout: int = setting(1800, "Seconds to wait for them.", at_least=1)
+    resume: bool = setting(False, "Go on from the last whole checkpoint.")
+    restarts: int = setting(0, "How often a server that died is started again.", at_least=0)
+    verbose: bool = setting(False, "Show what the programs print.")
+    dry_run: bool = setting(False, "Stop after the plan.")
+    train_gpus: tuple[str, ...] = setting((), "Such as 0,1.")
+    rollout_gpus: tuple[str, ...] = setting((), "Such as 2,3.")
+    processes: int = setting(0, "Of the trainer, where there is no GPU; 0: as the recipe has it.", at_least=0)
+    nnodes: int = setting(1, "Machines of a launch on several.", at_least=1)
+    node_rank: int = setting(0, "Which of them this is.", at_least=0)
+    master_addr: str = setting("", "An address of the first.")
+    master_port: int = setting(0, "Where the ranks meet; 0: one that is free.", at_least=0)
 
 
 @dataclass(frozen=True)
@@ -384,7 +360,9 @@ def rollout_server(
     variables = {"model": "MODEL", "host": "HOST", "port": "PORT", "use_hf": "USE_HF"}
     flags = [*_as_flags({name: environ.get(variable) or None for name, variable in variables.items()}), *flags]
     settings = recipe.settings | read_flags(flags)
-    gpus = _listed("ROLLOUT_GPUS", environ.get("ROLLOUT_GPUS", ""), [gpu.index for gpu in machine.gpus])
+    gpus = _listed(
+        "ROLLOUT_GPUS", Variables.from_environment(environ).rollout_gpus, [gpu.index for gpu in machine.gpus]
+    )
     if machine.gpus and not gpus:  # those that the training on this machine leaves
         training = read_recipe(recipe_for("countdown", [gpu.memory for gpu in machine.gpus]))
         gpus = list(make_plan(training, [], machine, environ).server_gpus) or [machine.gpus[0].index]
@@ -407,15 +385,14 @@ def _data_parallel(settings: Mapping[str, Any], gpus: Sequence[str]) -> list[str
     return [] if name in settings or workers == 1 else [f"--{name}", str(workers)]
 
 
-def _listed(name: str, text: str, visible: Sequence[str]) -> list[str]:
-    """The GPUs that a variable names, such as "2,3"."""
-    gpus = [gpu.strip() for gpu in text.split(",") if gpu.strip()]
+def _listed(name: str, gpus: Sequence[str], visible: Sequence[str]) -> list[str]:
+    """The GPUs that a variable names."""
     for gpu in gpus:
         if gpu not in visible:
             raise InputError(f"names GPU {gpu}, and visible are {', '.join(visible) or 'none'}", name)
     if len(set(gpus)) < len(gpus):
         raise InputError(f"names a GPU twice: {','.join(gpus)}", name)
-    return gpus
+    return list(gpus)
 
 
 def _devices(gpus: Sequence[str], machine: Machine) -> dict[str, str]:

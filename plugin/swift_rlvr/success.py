@@ -88,11 +88,15 @@ def roles_in_environment(environ: Mapping[str, str] | None = None) -> dict[str, 
 
 @dataclass(frozen=True)
 class Judge:
-    """A reward of a run. role: None where it is unknown. full: what it pays at most. logged: its name in the log."""
+    """A reward of a run. role: None where it is unknown. logged: its name in the log. full: what it pays at most.
+
+    neutral: what it pays for a row that it cannot grade, if not None; such a completion counts for nothing.
+    """
 
     role: str | None
     logged: str
     full: float = FULL
+    neutral: float | None = None
 
 
 class Judges:
@@ -113,19 +117,18 @@ class Judges:
     @classmethod
     def from_rewards(cls, rewards: Iterable[Any]) -> "Judges":
         """Those of rewards, which are functions or objects; `full_reward` of one says what it pays at most."""
-        return cls(
-            {
-                key_of(each): Judge(role_of(each), logged_name(each), getattr(each, "full_reward", FULL))
-                for each in rewards
-            }
-        )
+        judges = {}
+        for reward in rewards:
+            full, neutral = getattr(reward, "full_reward", FULL), getattr(reward, "neutral", None)
+            judges[key_of(reward)] = Judge(role_of(reward), logged_name(reward), full, neutral)
+        return cls(judges)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Judges":
         """What `as_json` has given; InputError where it is something else."""
         try:
-            return cls({key: Judge(each["role"], each["logged"], each["full"]) for key, each in value.items()})
-        except (TypeError, KeyError, AttributeError) as error:
+            return cls({key: Judge(**each) for key, each in value.items()})
+        except (TypeError, AttributeError) as error:
             raise InputError(f"expected role, logged and full of each reward, got {value!r:.80}") from error
 
     def as_json(self) -> dict[str, Any]:
@@ -136,11 +139,6 @@ class Judges:
     def has_verifier(self) -> bool:
         """Whether one of them judges the outcome, so that there is a success."""
         return bool(self._verifiers)
-
-    @property
-    def has_format(self) -> bool:
-        """Whether one of them judges the form, so that there is a strict success."""
-        return bool(self._formats)
 
     def logged_as(self, key: str) -> str:
         """The name that a reward has in the log; the key itself where that is unknown."""
@@ -153,19 +151,22 @@ class Judges:
         """
         if verifier in self._verifiers:
             return [verifier]
-        return [key for key in self._verifiers if not _is_missing(rewards.get(key))]
+        return [key for key in self._verifiers if self._graded(key, rewards)]
 
     def of(self, rewards: Mapping[str, float | None], verifier: str | None = None) -> Judgement:
         """The judgement on one completion, whatever the order of its rewards.
 
         rewards: by key; None or NaN where one did not grade it. verifier: as in `deciding`.
         """
-        deciding = [rewards.get(key) for key in self.deciding(rewards, verifier)]
-        success = None
-        if deciding and not any(map(_is_missing, deciding)):
-            success = all(self._is_full(key, rewards) for key in self.deciding(rewards, verifier))
+        deciding, success = self.deciding(rewards, verifier), None
+        if deciding and all(self._graded(key, rewards) for key in deciding):
+            success = all(self._is_full(key, rewards) for key in deciding)
         format = all(self._is_full(key, rewards) for key in self._formats) if self._formats else None
         return Judgement(success, None if success is None or format is None else success and format, format)
+
+    def _graded(self, key: str, rewards: Mapping[str, float | None]) -> bool:
+        value = rewards.get(key)
+        return value is not None and value == value and value != self.judges[key].neutral
 
     def _is_full(self, key: str, rewards: Mapping[str, float | None]) -> bool:
         value = rewards.get(key)
@@ -186,7 +187,3 @@ def known_values(judgements: Sequence[Judgement]) -> dict[str, list[float]]:
     columns = {name: [getattr(each, name) for each in judgements] for name in Judgement._fields}
     known = {name: [float(value) for value in values if value is not None] for name, values in columns.items()}
     return {name: values for name, values in known.items() if values}
-
-
-def _is_missing(value: float | None) -> bool:
-    return value is None or value != value

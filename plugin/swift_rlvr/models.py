@@ -37,10 +37,17 @@ def load_tokenizer(model: str) -> Any:
     return tokenizer
 
 
-def end_token_ids(tokenizer: Any, model: Any) -> list[int]:
+def stop_token_ids(tokenizer: Any, model: Any) -> list[int]:
     """The tokens that end a completion, ascending: those of the model's generation config and the tokenizer's own."""
-    ends = model.generation_config.eos_token_id
-    return sorted({*(ends if isinstance(ends, list) else [ends]), tokenizer.eos_token_id} - {None})
+    ids = model.generation_config.eos_token_id
+    return sorted({*(ids if isinstance(ids, list) else [ids]), tokenizer.eos_token_id} - {None})
+
+
+def prompt_ids(tokenizer: Any, conversations: Sequence[list[dict[str, str]]]) -> list[list[int]]:
+    """Each conversation as token ids, up to where the model begins to write."""
+    if not conversations:
+        return []
+    return tokenizer.apply_chat_template(list(conversations), add_generation_prompt=True, return_dict=False)
 
 
 def check_length(name: str, length: int, prompts: Sequence[Sequence[int]], config: Any) -> None:
@@ -51,10 +58,10 @@ def check_length(name: str, length: int, prompts: Sequence[Sequence[int]], confi
         prompts: as token ids.
         config: the model's, or None where the length of its context is not known.
     """
-    longest, room = max(map(len, prompts)), getattr(config, "max_position_embeddings", None)
-    if room and longest + length > room:
+    longest, context = max(map(len, prompts), default=0), getattr(config, "max_position_embeddings", None)
+    if context and longest + length > context:
         raise InputError(
-            f"must be at most {room - longest}, got {length}: "
-            f"the model reads {room} tokens and the longest prompt has {longest}",
+            f"must be at most {context - longest}, got {length}: "
+            f"the model reads {context} tokens and the longest prompt has {longest}",
             name,
         )

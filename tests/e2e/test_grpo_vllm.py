@@ -18,8 +18,8 @@ def train(folder: str, samples: str) -> tuple[list, list, list]:
     import torch
     from rich.console import Console
     from swift_rlvr.grpo import GRPOSettings, GRPOTrainer
-    from swift_rlvr.grpo.samplers import TransformersSampler
     from swift_rlvr.jsonl import read_jsonl
+    from swift_rlvr.sampling.engines import TransformersEngine
     from swift_rlvr.tasks.countdown import to_messages
     from swift_rlvr.tiny_model import WEIGHTS
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -27,9 +27,18 @@ def train(folder: str, samples: str) -> tuple[list, list, list]:
     tasks = [row for _, row in read_jsonl(samples)][:4]
     rows = [{"messages": to_messages(row["nums"], row["target"]), **row} for row in tasks]
     settings = GRPOSettings(
-        num_generations=2, per_device_train_batch_size=4, gradient_accumulation_steps=1, max_steps=2,
-        max_completion_length=16, top_k=1, top_p=1.0, beta=0.0, learning_rate=1e-2, use_vllm=True, save_steps=1,
-    )  # fmt: skip
+        num_generations=2,
+        per_device_train_batch_size=4,
+        gradient_accumulation_steps=1,
+        max_steps=2,
+        max_completion_length=16,
+        top_k=1,
+        top_p=1.0,
+        beta=0.0,
+        learning_rate=1e-2,
+        use_vllm=True,
+        save_steps=1,
+    )
     model = AutoModelForCausalLM.from_pretrained(WEIGHTS, dtype=torch.float32)
     calls = []
 
@@ -37,9 +46,10 @@ def train(folder: str, samples: str) -> tuple[list, list, list]:
         calls.append(completions)
         return [float(number % 2) for number in range(len(completions))]  # a spread in every group
 
-    trainer = GRPOTrainer(model, AutoTokenizer.from_pretrained(WEIGHTS), [reward], rows, settings, folder,
-                          console=Console(quiet=True))  # fmt: skip
-    before = trainer.sampler.sample(trainer.prompts)
+    tokenizer, console = AutoTokenizer.from_pretrained(WEIGHTS), Console(quiet=True)
+    trainer = GRPOTrainer(model, tokenizer, [reward], rows, settings, folder, console=console)
+    conversations = [row["messages"] for row in rows]
+    before = token_ids(trainer.engine.sample(conversations))
     # Greedy completions of a group are equal, and opposite advantages of equal completions cancel: something must move.
     update = trainer.update
 
@@ -52,9 +62,13 @@ def train(folder: str, samples: str) -> tuple[list, list, list]:
 
     trainer.update = nudged
     trainer.train()
-    model.eval()
-    after = trainer.sampler.sample(trainer.prompts)
-    return before, after, TransformersSampler(trainer.policy, settings, trainer.ends).sample(trainer.prompts)
+    after = trainer.engine.sample(conversations)
+    policy = TransformersEngine(trainer.engine.settings, model, trainer.tokenizer).sample(conversations)
+    return before, token_ids(after), token_ids(policy)
+
+
+def token_ids(groups: list) -> list[list[int]]:
+    return [list(completion.token_ids) for group in groups for completion in group]
 
 
 def test_the_engine_samples_from_the_updated_policy(tmp_path, request):

@@ -8,15 +8,15 @@ import pytest
 from commands import ran
 from paths import DATASETS
 from rich.console import Console
-from swift_rlvr.data.grading import Completion, grade_samples
+from swift_rlvr.data.grading import grade_samples
 from swift_rlvr.data.prompts import system_prompt
 from swift_rlvr.data.sources import Source, parse_source
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.evaluate import evaluate, read_rows
-from swift_rlvr.evaluation.sampling import SamplingSettings, sample
 from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.runs.grades import reason_of
 from swift_rlvr.runs.records import read_records
+from swift_rlvr.sampling import Completion, SamplingSettings
 from swift_rlvr.tasks import TASKS
 
 pytestmark = pytest.mark.slow  # as a whole
@@ -60,34 +60,6 @@ def model(tmp_path_factory):
 
 def conversation(text):
     return [{"role": "user", "content": text}]
-
-
-def test_padding_and_batching_do_not_change_what_a_model_writes(model):
-    prompts = [
-        conversation(text) for text in ("a", "some longer prompt", "a rather long prompt, longer than all others")
-    ]
-    together = sample(SamplingSettings(model, temperature=0, max_completion_length=12), prompts, QUIET)
-    alone = [
-        sample(SamplingSettings(model, temperature=0, max_completion_length=12), [one], QUIET)[0] for one in prompts
-    ]
-    small_batches = sample(
-        SamplingSettings(model, temperature=0, max_completion_length=12, batch_size=2), prompts, QUIET
-    )
-    assert together == alone == small_batches
-    assert len({group[0].text for group in together}) > 1
-
-
-def test_samples_are_drawn_from_the_whole_policy_and_repeat_with_the_seed(model):
-    settings = SamplingSettings(model, num_generations=40, max_completion_length=30, seed=5)
-    (group,) = sample(settings, [conversation("hello")], QUIET)
-    assert len({completion.text for completion in group}) > 30  # top_k=1 of the model's generation_config is not used
-    assert sample(settings, [conversation("hello")], QUIET) == [group]
-    finishes = {finish: [c for c in group if c.finish == finish] for finish in ("stop", "length")}
-    assert all(c.tokens == 30 for c in finishes["length"]) and finishes["length"]
-    # A token is a character here; one in 100 is special and leaves no text.
-    assert all(len(c.text) < c.tokens <= 30 for c in finishes["stop"]) and finishes["stop"]
-    assert any(len(c.text) + 1 == c.tokens for c in finishes["stop"])
-    assert not any("<end>" in c.text or "<pad>" in c.text for c in group)
 
 
 def test_evaluation_writes_records_and_summary(model, tmp_path):
@@ -177,13 +149,7 @@ def test_bad_settings_name_the_field_and_the_range(change, message):
         SamplingSettings("model", **change)
 
 
-def test_unusable_models_are_refused(model, tmp_path):
-    with pytest.raises(InputError, match="model .*nothing: cannot be loaded, expected a folder or a hub id"):
-        sample(SamplingSettings(str(tmp_path / "nothing")), [conversation("a")], QUIET)
-    with pytest.raises(
-        InputError, match="max_completion_length must be at most 10.., got 2000: the model reads 1024 tokens"
-    ):
-        sample(SamplingSettings(model, max_completion_length=2000), [conversation("a")], QUIET)
+def test_an_unknown_task_is_refused(model, tmp_path):
     with pytest.raises(InputError, match="cannot read chess:data.jsonl"):
         evaluate(SamplingSettings(model), "chess:data.jsonl", tmp_path, QUIET)
 
@@ -256,10 +222,3 @@ def test_options_that_do_not_go_together(model, countdown, tmp_path, options, me
     settings = SamplingSettings(model, temperature=options.pop("temperature", 1.0))
     with pytest.raises(InputError, match=message):
         evaluate(settings, countdown, tmp_path / "out", QUIET, **options)
-
-
-def test_samples_of_a_prompt_that_do_not_fit_into_a_batch(model):
-    prompts = [conversation("a"), conversation("longer")]
-    groups = sample(SamplingSettings(model, num_generations=5, max_completion_length=6, batch_size=2), prompts, QUIET)
-    assert [len(group) for group in groups] == [5, 5]
-    assert len({completion.text for group in groups for completion in group}) > 5

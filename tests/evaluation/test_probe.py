@@ -14,13 +14,12 @@ import pytest
 from commands import ran, refused
 from paths import DATASETS
 from rich.console import Console
-from swift_rlvr.data.grading import Completion
 from swift_rlvr.data.sources import parse_source
 from swift_rlvr.evaluation import resumable
 from swift_rlvr.evaluation.probe import Keep, parse_keep, probe, verdict
-from swift_rlvr.evaluation.sampling import SamplingSettings, open_sampler
 from swift_rlvr.jsonl import read_json, read_jsonl, write_jsonl
 from swift_rlvr.runs.statistics import bootstrap, wilson
+from swift_rlvr.sampling import Completion, SamplingSettings
 from swift_rlvr.tiny_model import WEIGHTS
 
 QUIET = Console(quiet=True)
@@ -31,26 +30,25 @@ RIGHT = [0, 1, 2, 3, 4, 4, 2, 0]  # of the four samples of each row
 class StandIn:
     """Writes so many right completions for each row, and counts what it is asked for."""
 
-    def __init__(self, right=RIGHT, at_once=8, fails_at=None):
-        self.right, self.at_once, self.fails_at, self.asked, self.seeds = right, at_once, fails_at, [], []
+    def __init__(self, right=RIGHT, batch_size=8, fails_at=None):
+        self.right, self.batch_size, self.fails_at, self.asked, self.seeds = right, batch_size, fails_at, [], []
 
-    def sample(self, places, settings, advance=None):
-        if self.fails_at is not None and self.fails_at in places:
+    def sample(self, conversations, *, seed, on_progress):
+        indices = [self.conversations.index(conversation) for conversation in conversations]
+        if self.fails_at is not None and self.fails_at in indices:
             raise KeyboardInterrupt
-        self.asked += places
-        self.seeds.append(settings.seed)
-        advance(0.5)
-        return [
-            [self.completion(place, n < self.right[place]) for n in range(settings.num_generations)] for place in places
-        ]
+        self.asked += indices
+        self.seeds.append(seed)
+        on_progress(0.5)
+        return [[self.completion(index, n < self.right[index]) for n in range(self.n)] for index in indices]
 
-    def completion(self, place, right):
-        number = ROWS[place]["nums"][0]
+    def completion(self, index, right):
+        number = ROWS[index]["nums"][0]
         answer = f"{number} + 1" if right else f"{number} - 1"
         return Completion(f"<think>so</think><answer>{answer}</answer>", 9, "stop")
 
     def __call__(self, settings, conversations):
-        self.conversations = conversations
+        self.conversations, self.n = conversations, settings.num_generations
         return self
 
     def __enter__(self):
@@ -68,7 +66,7 @@ def stand_in(monkeypatch, tmp_path):
     model = StandIn()
 
     def use(other):
-        monkeypatch.setattr(resumable, "open_sampler", other)
+        monkeypatch.setattr(resumable, "open_engine", other)
         return other
 
     model.use = use
@@ -218,7 +216,7 @@ def test_nothing_sampled_yet_binds_to_no_settings(stand_in, tmp_path):
 
 
 def test_ctrl_c_says_how_to_go_on(stand_in, tmp_path):
-    stand_in.use(StandIn(fails_at=4, at_once=32))
+    stand_in.use(StandIn(fails_at=4, batch_size=32))
     arguments = [
         "probe",
         "some/model",
@@ -255,11 +253,11 @@ def test_records_of_something_else_are_left_alone(stand_in, tmp_path):
 
 def test_two_probes_do_not_write_into_one_folder(stand_in, tmp_path):
     class Second(StandIn):
-        def sample(self, places, settings, advance=None):
+        def sample(self, conversations, **options):
             stand_in.use(StandIn())
             with pytest.raises(ValueError, match="another probe is writing there"):
                 probed(tmp_path)
-            return super().sample(places, settings, advance)
+            return super().sample(conversations, **options)
 
     stand_in.use(Second())
     assert probed(tmp_path)["completions"] == 32
@@ -389,21 +387,6 @@ def test_chunks_do_not_depend_on_those_before(tmp_path):
     (tmp_path / "records.jsonl").write_text("".join(whole.splitlines(keepends=True)[: 4 * 4 + 1]))
     probe(settings, data, tmp_path, QUIET, group_size=2)
     assert (tmp_path / "records.jsonl").read_text() == whole
-
-
-@pytest.mark.slow
-def test_a_small_model_has_one_thread_and_gives_the_others_back():
-    import torch
-
-    torch.set_num_threads(2)
-    try:
-        with open_sampler(
-            SamplingSettings(str(WEIGHTS), max_completion_length=8), [[{"role": "user", "content": "?"}]]
-        ):
-            assert torch.get_num_threads() == 1
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(1)
 
 
 def test_the_largest_group_is_the_samples(stand_in, tmp_path):

@@ -9,6 +9,7 @@ import time
 import pytest
 from swift_rlvr.errors import InputError
 from swift_rlvr.runs.held_out import HeldOutSettings
+from swift_rlvr.sampling import Completion
 from swift_rlvr.tasks.countdown import to_messages
 from swift_rlvr.training.held_out import HeldOut
 
@@ -46,10 +47,10 @@ def test_completions_are_graded_by_their_own_row(rows):
     right = "<think>x</think>\n<answer>1 + 2 + 3</answer>"
     other = "<think>x</think>\n<answer>2 + 3 + 4</answer>"
     completions = [
-        (right, 9, "stop"),
-        (other, 9, "stop"),
-        ("x <answer>2 + 3 + 4</answer>", 20, "length"),
-        (right, 9, "stop"),
+        Completion(right, 9, "stop"),
+        Completion(other, 9, "stop"),
+        Completion("x <answer>2 + 3 + 4</answer>", 20, "length"),
+        Completion(right, 9, "stop"),
     ]
     evaluation = own.judge(3, completions, time.perf_counter() - 2, [])
     assert [record.success for record in evaluation.records] == [True, False, True, False]
@@ -61,13 +62,13 @@ def test_completions_are_graded_by_their_own_row(rows):
 
 def test_completions_that_are_missing_are_no_smaller_evaluation(rows):
     with pytest.raises(RuntimeError, match="expected 12 completions of held-out rows, got 1"):
-        held_out(rows).judge(0, [("x", 1, "stop")], time.perf_counter(), [])
+        held_out(rows).judge(0, [Completion("x", 1, "stop")], time.perf_counter(), [])
 
 
 def test_the_first_skipped_evaluation_is_said(rows):
     said = []
     own = held_out(rows, said, held_out_samples=1)
-    own.judge(0, [("x", 1, "stop")] * 3, time.perf_counter() - 30, [])
+    own.judge(0, [Completion("x", 1, "stop")] * 3, time.perf_counter() - 30, [])
     assert not own.is_affordable(10, 100) and not own.is_affordable(20, 100)
     assert len(said) == 1 and "step 10 is skipped: one takes 30." in said[0] and "10% of the time" in said[0]
 

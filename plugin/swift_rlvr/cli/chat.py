@@ -38,11 +38,16 @@ def chat(
     from swift_rlvr.data.prompts import system_prompt
     from swift_rlvr.data.sources import parse_source
     from swift_rlvr.evaluation import chat as chatting
-    from swift_rlvr.evaluation.sampling import Policy, SamplingSettings
+    from swift_rlvr.sampling import SamplingSettings, open_engine
     from swift_rlvr.tasks.task import with_system
 
     settings = SamplingSettings(
-        model, temperature=temperature, max_completion_length=max_completion_length, seed=seed, use_hf=use_hf
+        model,
+        temperature=temperature,
+        max_completion_length=max_completion_length,
+        seed=seed,
+        engine="transformers",
+        use_hf=use_hf,
     )
     if (nums is None) != (target is None):
         raise InputError('--nums and --target belong together, such as --nums "3 5 7" --target 22')
@@ -77,18 +82,19 @@ def chat(
 
     try:
         notes.print(Text(f"Loading {model}", "dim"))
-        policy = Policy(settings)
-        if asked is None:
-            notes.print(_about(prompt, source), Text("An empty line or Ctrl-D ends the conversation.", "dim"), sep="\n")
-            chatting.converse(policy, prompt, _questions(), write, note)
-            return
-        messages = with_system(asked.messages, prompt, override=system is not None)
-        if not as_json:
-            own = asked.messages[0]["role"] == "system" and system is None
-            notes.print(_about(messages[0]["content"], "the row") if own else _about(prompt, source))
-            if asked.task is not None:
-                notes.print(Text(f"\n{plain(messages[-1]['content'])}\n", "dim"))
-        answer = chatting.answer(policy, messages, None if as_json else write)
+        with open_engine(settings) as engine:
+            if asked is None:
+                notes.print(_about(prompt, source))
+                notes.print(Text("An empty line or Ctrl-D ends the conversation.", "dim"))
+                chatting.converse(engine, prompt, _questions(), write, note)
+                return
+            messages = with_system(asked.messages, prompt, override=system is not None)
+            if not as_json:
+                own = asked.messages[0]["role"] == "system" and system is None
+                notes.print(_about(messages[0]["content"], "the row") if own else _about(prompt, source))
+                if asked.task is not None:
+                    notes.print(Text(f"\n{plain(messages[-1]['content'])}\n", "dim"))
+            answer = engine.stream(messages, (lambda text: None) if as_json else write)
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     explanation = asked.grade(answer.text)

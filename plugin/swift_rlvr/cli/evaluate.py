@@ -53,7 +53,7 @@ def evaluate(
     """Sample a model on held-out tasks and grade what it writes."""
     from swift_rlvr.evaluation import evaluate as evaluation
     from swift_rlvr.evaluation import paired
-    from swift_rlvr.evaluation.sampling import SamplingSettings
+    from swift_rlvr.sampling import SamplingSettings
 
     sampling = SamplingSettings(
         model, num_generations, temperature, max_completion_length, batch_size, seed, engine, use_hf, server

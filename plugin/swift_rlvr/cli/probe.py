@@ -58,7 +58,7 @@ def probe(
     random ones to hard.control.jsonl to compare with.
     """
     from swift_rlvr.evaluation import probe as probing
-    from swift_rlvr.evaluation.sampling import SamplingSettings
+    from swift_rlvr.sampling import SamplingSettings
 
     kept = None if keep is None else probing.parse_keep(keep)
     if out.suffix in SUFFIXES and out.suffix != ".jsonl":

@@ -1,26 +1,17 @@
 """Grades completions of preprocessed rows, many at once: each by its task's verifier, and by format rewards."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import columns_for
 from swift_rlvr.runs.grades import judge
 from swift_rlvr.runs.records import Messages, Record
+from swift_rlvr.sampling import Completion
 from swift_rlvr.success import FORMAT, Judges, key_of
 from swift_rlvr.tasks import Task
 
 BATCH = 256
-
-
-@dataclass(frozen=True)
-class Completion:
-    """text: without special tokens. tokens: their number, with the end-of-turn token. finish: "stop" or "length"."""
-
-    text: str
-    tokens: int
-    finish: str
 
 
 def grade_samples(

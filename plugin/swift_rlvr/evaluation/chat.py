@@ -1,37 +1,19 @@
-"""Asks a model a question, or a task whose answer is graded: `swift-rlvr chat`. Imports transformers when called."""
+"""What `swift-rlvr chat` asks a model: a question, a task whose answer is graded, or a conversation."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from swift_rlvr.data.grading import Completion
 from swift_rlvr.data.sources import Source
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.sampling import Policy, prompt_ids
 from swift_rlvr.rewards import REWARDS, Explanation
+from swift_rlvr.runs.records import Messages
+from swift_rlvr.sampling import Completion, Engine, mixed_seed
 from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.task import with_system
 
-Messages = list[dict[str, str]]
 Write = Callable[[str], None]
-
-
-def answer(policy: Policy, messages: Messages, write: Write | None = None) -> Completion:
-    """What the model answers to a conversation that ends with the user's turn; `write` gets it piece by piece.
-
-    InputError where the conversation and the longest answer together exceed the model's context.
-    """
-    from transformers import TextStreamer
-
-    class Writer(TextStreamer):
-        def on_finalized_text(self, text, stream_end=False):
-            if write is not None:
-                write(text)
-
-    streamer = Writer(policy.tokenizer, skip_prompt=True, skip_special_tokens=True)
-    (completion,) = policy.generate(prompt_ids(policy.tokenizer, [messages]), streamer=streamer)
-    return completion
 
 
 @dataclass(frozen=True)
@@ -73,17 +55,19 @@ def _task_question(task: Task, row: Mapping[str, Any]) -> Question:
     return Question(prepared["messages"], task.of(row), prepared)
 
 
-def converse(policy: Policy, system: str | None, questions: Iterable[str], write: Write, note: Write) -> Messages:
+def converse(engine: Engine, system: str | None, questions: Iterable[str], write: Write, note: Write) -> Messages:
     """A conversation with a history, until the questions end or one is nothing but white space; returns its messages.
 
-    Where it becomes too long for the model, its oldest question and answer go. `note` gets a line after each answer.
+    Where it becomes too long for the model, its oldest question and answer go. `write` gets the answers piece by piece,
+    `note` a line after each.
     """
     messages: Messages = []
-    for text in takewhile(str.strip, questions):
+    for number, text in enumerate(takewhile(str.strip, questions)):
         messages.append({"role": "user", "content": text})
+        seed = mixed_seed(engine.settings.seed, number)
         while True:
             try:
-                completion = answer(policy, with_system(messages, system), write)
+                completion = engine.stream(with_system(messages, system), write, seed)
                 break
             except InputError:
                 if len(messages) == 1:

@@ -17,12 +17,13 @@ from swift_rlvr.data.prompts import system_prompt
 from swift_rlvr.data.sources import Source, parse_source
 from swift_rlvr.environments import FEEDBACK_TOKENS
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.sampling import SamplingSettings, choose_engine, open_sampler, sample_all
 from swift_rlvr.evaluation.summary import check_ks, summarize
 from swift_rlvr.evaluation.turns import summarize_turns, take_turns
 from swift_rlvr.jsonl import write_json
 from swift_rlvr.runs.folder import RECORDS
 from swift_rlvr.runs.records import Record, write_records
+from swift_rlvr.sampling import SamplingSettings, choose_engine, open_engine
+from swift_rlvr.sampling.progress import sample_with_bar
 from swift_rlvr.tasks.task import with_system
 
 HUB_ROWS = 500  # by default, of a dataset on a hub: +-0.04 on success
@@ -69,14 +70,13 @@ def evaluate(
     used |= {"seed": None, "seeds": seeds} if len(seeds) > 1 else {"seed": seeds[0]}
     records: list[Record] = []
     continued: list[Record] = []
-    room = (max_turns - 1) * (sampling.max_completion_length + FEEDBACK_TOKENS)
-    with open_sampler(replace(sampling, seed=seeds[0]), conversations, room) as sampler:
+    growth = (max_turns - 1) * (sampling.max_completion_length + FEEDBACK_TOKENS)
+    with open_engine(replace(sampling, seed=seeds[0]), conversations, growth) as engine:
         for place, seed in enumerate(seeds):
-            settings = replace(sampling, seed=seed)
-            samples = sample_all(sampler, settings, len(rows), console)
+            samples = sample_with_bar(engine, conversations, console, seed=seed)
             made = [(records, grade_samples(source.task, rows, conversations, samples))]
             if max_turns > 1:
-                again = take_turns(sampler, settings, source.task, rows, conversations, samples, max_turns, console)
+                again = take_turns(engine, seed, source.task, rows, conversations, samples, max_turns, console)
                 made.append((continued, again))
             for all_of_them, graded in made:
                 for record in graded:
@@ -84,10 +84,8 @@ def evaluate(
                     record.seed = seed if len(seeds) > 1 else None
                 all_of_them += graded
         if greedy:
-            settings = replace(sampling, num_generations=1, temperature=0)
-            likeliest = grade_samples(
-                source.task, rows, conversations, sample_all(sampler, settings, len(rows), console)
-            )
+            samples = sample_with_bar(engine, conversations, console, n=1, temperature=0)
+            likeliest = grade_samples(source.task, rows, conversations, samples)
     for each in (records, continued):
         each.sort(key=lambda record: (record.index, record.sample))
     summary = {"settings": used, **summarize(records, ks)}

@@ -26,7 +26,6 @@ from swift_rlvr.data.sources import Source
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.evaluate import capped_source
 from swift_rlvr.evaluation.resumable import SETTINGS, sample_rows, weights_digest
-from swift_rlvr.evaluation.sampling import SamplingSettings, choose_engine
 from swift_rlvr.evaluation.summary import check_ks, summarize
 from swift_rlvr.jsonl import read_json, write_json, write_jsonl
 from swift_rlvr.rewards import Reward
@@ -34,6 +33,7 @@ from swift_rlvr.rewards.build import build_rewards, missing_column
 from swift_rlvr.runs.grades import reason_of
 from swift_rlvr.runs.records import Record
 from swift_rlvr.runs.statistics import mean_interval, no_spread, wilson
+from swift_rlvr.sampling import SamplingSettings, choose_engine
 from swift_rlvr.tasks.task import with_system
 
 BINS = ("0", "up to 0.25", "up to 0.5", "up to 0.75", "below 1", "1")

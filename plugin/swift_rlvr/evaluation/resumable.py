@@ -19,10 +19,11 @@ from rich.console import Console
 
 from swift_rlvr.data.grading import grade_samples
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.sampling import Messages, SamplingSettings, open_sampler, progress_bar
 from swift_rlvr.jsonl import LineError, parse_object, read_json, write_json
 from swift_rlvr.runs.folder import RECORDS
-from swift_rlvr.runs.records import Record, record_from_json
+from swift_rlvr.runs.records import Messages, Record, record_from_json
+from swift_rlvr.sampling import SamplingSettings, mixed_seed, open_engine
+from swift_rlvr.sampling.progress import progress_bar
 from swift_rlvr.tasks import Task
 
 SETTINGS = "settings.json"
@@ -53,18 +54,19 @@ def sample_rows(
         return records
     if records:
         console.print(f"going on after {first:,} of {len(rows):,} rows, which {file} has", markup=False, soft_wrap=True)
-    with open_sampler(_with_seed(sampling, first), conversations) as sampler:
+    with open_engine(replace(sampling, seed=mixed_seed(sampling.seed, first)), conversations) as engine:
         write_json(folder / SETTINGS, settings)
         with _appending(file, size) as log, _progress(console, first, len(rows), sampling.num_generations) as advance:
-            step = max(1, sampler.at_once // sampling.num_generations)
+            step = max(1, engine.batch_size // sampling.num_generations)
             for start in range(first, len(rows), step):
                 places = range(start, min(start + step, len(rows)))
 
                 def part(done: float, start: int = start, many: int = len(places)) -> None:
                     advance(start + done * many)
 
-                groups = sampler.sample(places, _with_seed(sampling, start), part)
-                chunk = grade_samples(task, rows[start : places.stop], conversations[start : places.stop], groups)
+                asked, seed = conversations[start : places.stop], mixed_seed(sampling.seed, start)
+                groups = engine.sample(asked, seed=seed, on_progress=part)
+                chunk = grade_samples(task, rows[start : places.stop], asked, groups)
                 for record in chunk:
                     record.index += start
                 log.write("".join(json.dumps(each.as_json(), ensure_ascii=False) + "\n" for each in chunk).encode())
@@ -72,10 +74,6 @@ def sample_rows(
                 records += chunk
                 part(1.0)
     return records
-
-
-def _with_seed(sampling: SamplingSettings, start: int) -> SamplingSettings:
-    return replace(sampling, seed=(sampling.seed * 1_000_003 + start) % 2**31)
 
 
 def weights_digest(model: str) -> str | None:

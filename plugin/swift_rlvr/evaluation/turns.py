@@ -4,26 +4,32 @@ The first turns are the evaluation's own samples, so the two are compared on the
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
 
-from swift_rlvr.data.grading import Completion, grade_samples
+from swift_rlvr.data.grading import grade_samples
 from swift_rlvr.environments import FeedbackEnvironment
 from swift_rlvr.evaluation.paired import paired_shares
-from swift_rlvr.evaluation.sampling import Messages, Sampler, SamplingSettings, sample_all
 from swift_rlvr.evaluation.summary import summarize
 from swift_rlvr.rewards import REWARDS
-from swift_rlvr.runs.records import Record
+from swift_rlvr.runs.records import Messages, Record
 from swift_rlvr.runs.statistics import by_row, mean_interval, pass_at_k
+from swift_rlvr.sampling import Completion, Engine
+from swift_rlvr.sampling.progress import sample_with_bar
 from swift_rlvr.tasks import Task
 
 
 def take_turns(
-    sampler: Sampler, settings: SamplingSettings, task: Task, rows: Sequence[Mapping[str, Any]],
-    conversations: Sequence[Messages], first: Sequence[Sequence[Completion]], max_turns: int, console: Console,
-) -> list[Record]:  # fmt: skip
+    engine: Engine,
+    seed: int,
+    task: Task,
+    rows: Sequence[Mapping[str, Any]],
+    conversations: Sequence[Messages],
+    first: Sequence[Sequence[Completion]],
+    max_turns: int,
+    console: Console,
+) -> list[Record]:
     """One record for each conversation that `first`, the samples of each row, begins.
 
     As in `grade_samples`, of its last answer: `turn` is its number, `tokens` are those of all answers, and `messages`
@@ -38,11 +44,9 @@ def take_turns(
         going = [talk for talk in talks if talk.feedback is not None]
         if not going:
             break
-        sampler.ask([talk.messages for talk in going])
-        again = replace(settings, num_generations=1, seed=settings.seed + turn)
-        for talk, (answer,) in zip(going, sample_all(sampler, again, len(going), console), strict=True):
+        asked = [talk.messages for talk in going]
+        for talk, (answer,) in zip(going, sample_with_bar(engine, asked, console, n=1, seed=seed + turn), strict=True):
             talk.answer(answer)
-    sampler.ask(conversations)
     ended, graded = iter(talks), []
     groups = [[next(ended).answers[-1] for _ in group] for group in first]
     for record, talk in zip(grade_samples(task, rows, conversations, groups), talks, strict=True):

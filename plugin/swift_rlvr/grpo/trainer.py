@@ -20,15 +20,16 @@ from transformers import get_scheduler
 from swift_rlvr.errors import InputError
 from swift_rlvr.grpo.objective import group_advantages, token_weights, total_reward
 from swift_rlvr.grpo.policy import Batch, Policy, collate
-from swift_rlvr.grpo.samplers import TransformersSampler, VLLMSampler
 from swift_rlvr.grpo.settings import GRPOSettings, check_enough_rows
 from swift_rlvr.jsonl import write_json
-from swift_rlvr.models import check_length, end_token_ids
+from swift_rlvr.models import stop_token_ids
 from swift_rlvr.runs.curriculum import Curriculum, check_has_verifier
 from swift_rlvr.runs.folder import ARGS, check_same_settings, checkpoints, diverged, link_best
 from swift_rlvr.runs.grades import GradeLog, collected_by, judge, only_shaping
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.records import Record
+from swift_rlvr.sampling import Completion, Engine, SamplingSettings, mixed_seed
+from swift_rlvr.sampling.engines import TransformersEngine, VllmEngine, fitting_prompts
 from swift_rlvr.success import Judges, key_of
 
 STATE = "trainer_state.pt"  # in a checkpoint, beside the model and ARGS
@@ -51,48 +52,75 @@ class GRPOTrainer:
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, rewards: Sequence[Callable], rows: Sequence[Mapping[str, Any]],
-        settings: GRPOSettings, folder: str | Path, *, reference: Any = None, info: Mapping[str, Any] | None = None,
-        console: Console | None = None, held_out: Any = None, stop_on_alarm: bool = False,
+        self,
+        model: Any,
+        tokenizer: Any,
+        rewards: Sequence[Callable],
+        rows: Sequence[Mapping[str, Any]],
+        settings: GRPOSettings,
+        folder: str | Path,
+        *,
+        reference: Any = None,
+        info: Mapping[str, Any] | None = None,
+        console: Console | None = None,
+        held_out: Any = None,
+        stop_on_alarm: bool = False,
         curriculum: Curriculum | None = None,
-    ):  # fmt: skip
+    ):
         self.model, self.tokenizer, self.rewards, self.rows = model, tokenizer, rewards, rows
         self.folder, self.console = Path(folder), console or Console(highlight=False)
         self.held_out, self.stop_on_alarm, self.curriculum = held_out, stop_on_alarm, curriculum
-        conversations = held_out.conversations if held_out else []
         if settings.bf16 is None:
             on_gpu = next(model.parameters()).device.type == "cuda"
             settings = replace(settings, bf16=on_gpu and torch.cuda.is_bf16_supported())
         self.settings, self.grades, self.judges = settings, GradeLog(), Judges.from_rewards(rewards)
         system = [turn["content"] for row in rows[:1] for turn in row["messages"] if turn["role"] == "system"] or [None]
         self.info = {"trainer": "scratch", "system": system[0], **asdict(settings), **(info or {})}
-        self.prompts = [tokenizer.apply_chat_template(row["messages"], add_generation_prompt=True, return_dict=False)
-                        for row in rows]  # fmt: skip
-        self.held_out_prompts = [tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
-                                 for messages in conversations]  # fmt: skip
         self._check(reference)
+        conversations = [row["messages"] for row in rows]
+        asked = [*conversations, *(held_out.conversations if held_out else [])]
+        sampling = SamplingSettings(
+            model.name_or_path,
+            settings.num_generations,
+            settings.temperature,
+            settings.max_completion_length,
+            settings.sampling_batch_size,
+            settings.seed,
+            top_k=settings.top_k,
+            top_p=settings.top_p,
+        )
+        prompts = fitting_prompts(tokenizer, asked, sampling, model.config)
+        self.prompts = prompts[: len(rows)]
         without_dropout(model)
         if settings.gradient_checkpointing:
             model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         self.policy = Policy(model, settings.temperature, bool(settings.bf16))
         self.reference = Policy(reference.eval(), settings.temperature, bool(settings.bf16)) if settings.beta else None
         self.weights = torch.tensor(settings.reward_weights or [1.0] * len(rewards), dtype=torch.float32)
-        self.ends = end_token_ids(tokenizer, model)
-        self.generator = torch.Generator(self.policy.device).manual_seed(settings.seed)
-        self.sampler: TransformersSampler | VLLMSampler
+        self.engine: Engine
         if settings.use_vllm:
-            longest = max(map(len, [*self.prompts, *self.held_out_prompts]))
-            self.sampler = VLLMSampler(self.policy, settings, self.ends, model.name_or_path, longest)
+            self.engine = VllmEngine(
+                sampling,
+                model.name_or_path,
+                tokenizer,
+                model.config,
+                stop_token_ids(tokenizer, model),
+                max(map(len, prompts)),
+                policy=model,
+                bf16=bool(settings.bf16),
+            )
         else:
-            self.sampler = TransformersSampler(self.policy, settings, self.ends, self.generator)
+            self.engine = TransformersEngine(sampling, model, tokenizer, bf16=bool(settings.bf16))
         self.per_step = settings.batch_size // settings.num_generations  # prompts
         steps = int(settings.num_train_epochs * len(rows)) // self.per_step * settings.num_iterations
         self.max_steps = steps if settings.max_steps == -1 else settings.max_steps
         matrices, vectors = ([p for p in model.parameters() if (p.dim() >= 2) == wanted] for wanted in (True, False))
         self.optimizer = torch.optim.AdamW(
-            [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}], lr=settings.learning_rate,
-            betas=(settings.adam_beta1, settings.adam_beta2), weight_decay=settings.weight_decay,
-        )  # fmt: skip
+            [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}],
+            lr=settings.learning_rate,
+            betas=(settings.adam_beta1, settings.adam_beta2),
+            weight_decay=settings.weight_decay,
+        )
         warmup = math.ceil(settings.warmup_ratio * self.max_steps)
         self.scheduler = get_scheduler(settings.lr_scheduler_type, self.optimizer, warmup, self.max_steps)
         self.step = self.seen = 0  # updates made, prompts used
@@ -122,7 +150,7 @@ class GRPOTrainer:
                     metrics |= self.update(batch)
                     self.step += 1
                     log.update(self.step, metrics)
-                self.sampler.update()
+                self.engine.update()
                 is_best, stop = self.evaluate(log)
                 stop = stop or log.stop
                 if stop:
@@ -135,7 +163,7 @@ class GRPOTrainer:
     def evaluate(self, log: RunLog) -> tuple[bool, str | None]:
         """Sample and grade the held-out rows where that is due: is the policy the best one yet, why is the run to stop?
 
-        With random numbers of its own, so that an evaluation changes nothing in the training.
+        Every evaluation samples with the same seed.
         """
         held_out = self.held_out
         if held_out is None or not held_out.schedule.is_candidate(self.step, self.max_steps):
@@ -143,14 +171,9 @@ class GRPOTrainer:
         if not held_out.is_affordable(self.step, self.max_steps):
             return False, None
         started = time.perf_counter()
-        self.model.eval()
-        generator = torch.Generator(self.policy.device).manual_seed(self.settings.seed + 1)
-        completions = self.sampler.sample(self.held_out_prompts, held_out.samples, generator)
-        texts = self.tokenizer.batch_decode(completions, skip_special_tokens=True)
-        ends = ["stop" if completion[-1] in self.ends else "length" for completion in completions]
-        graded = held_out.judge(
-            self.step, list(zip(texts, map(len, completions), ends, strict=True)), started, self.rewards
-        )
+        groups = self.engine.sample(held_out.conversations, n=held_out.samples, seed=self.settings.seed)
+        completions = [completion for group in groups for completion in group]
+        graded = held_out.judge(self.step, completions, started, self.rewards)
         log.held_out(graded.records)
         log.update(self.step, graded.figures)
         return graded.decision.best, graded.decision.stop
@@ -158,19 +181,20 @@ class GRPOTrainer:
     def rollout(self) -> tuple[Batch, list[Record], dict[str, float | None]]:
         """Completions of the next prompts with their advantages: the batch, graded completions, and figures to log."""
         settings, times = self.settings, dict[str, float]()
-        numbers = [number for number in self._next_rows() for _ in range(settings.num_generations)]
-        prompts = [self.prompts[number] for number in numbers]
+        chosen = self._next_rows()
+        conversations = [self.rows[number]["messages"] for number in chosen]
         with timed(times, "time/generate"):
-            self.model.eval()
-            completions = self.sampler.sample(prompts[:: settings.num_generations])
+            sampled = self.engine.sample(conversations, seed=mixed_seed(settings.seed, self.seen))
+        completions = [completion for group in sampled for completion in group]
+        numbers = [number for number in chosen for _ in range(settings.num_generations)]
+        prompts = [self.prompts[number] for number in numbers]
         with timed(times, "time/score"):
-            texts = self.tokenizer.batch_decode(completions, skip_special_tokens=True)
-            scores = self._score(texts, completions, [self.rows[number] for number in numbers])
+            scores = self._score(completions, [self.rows[number] for number in numbers])
         rewards = total_reward(scores, self.weights)
         groups = torch.arange(self.per_step).repeat_interleave(settings.num_generations)
         advantages = group_advantages(rewards, groups, scale=settings.scale_rewards == "group")
         device = self.policy.device
-        batch = collate(prompts, completions, self.ends[0], device)
+        batch = collate(prompts, [completion.token_ids for completion in completions], 0, device)
         weights = token_weights(batch.mask, settings.loss_type, settings.max_completion_length)
         batch = replace(batch, weights=weights, advantages=advantages.to(device))
         with timed(times, "time/log_probs"):
@@ -179,12 +203,9 @@ class GRPOTrainer:
             if settings.num_iterations > 1:  # else the policy is the old one, and its own log-probabilities will do
                 batch = replace(batch, old=self.policy.all_log_probs(batch, settings.per_device_train_batch_size))
         by_name = {reward.__name__: column.tolist() for reward, column in zip(self.rewards, scores.T, strict=True)}
-        ended = [completion[-1] in self.ends for completion in completions]
-        metrics = batch_summary(rewards, groups, by_name, list(map(len, completions)), ended)
+        metrics = batch_summary(rewards, groups, by_name, completions)
         shaping = only_shaping(self.rewards, scores.T.tolist(), self.weights.tolist(), settings.num_generations)
-        records = self._records(numbers, texts, scores, advantages)
-        for record, completion, has_ended in zip(records, completions, ended, strict=True):
-            record.tokens, record.finish = len(completion), "stop" if has_ended else "length"
+        records = self._records(numbers, completions, scores, advantages)
         if self.curriculum:
             metrics |= self.curriculum.record(numbers, [record.success for record in records])
         return batch, records, {**metrics, **shaping, **times}
@@ -196,9 +217,13 @@ class GRPOTrainer:
             self.model.train(settings.gradient_checkpointing)  # which works in training mode only
             self.optimizer.zero_grad()
             metrics = self.policy.accumulate_gradient(
-                batch, settings.per_device_train_batch_size, low=settings.epsilon, high=settings.epsilon_high,
-                beta=settings.beta, level=settings.importance_sampling_level,
-            )  # fmt: skip
+                batch,
+                settings.per_device_train_batch_size,
+                low=settings.epsilon,
+                high=settings.epsilon_high,
+                beta=settings.beta,
+                level=settings.importance_sampling_level,
+            )
             norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), settings.max_grad_norm or math.inf).item()
             if not (math.isfinite(metrics["loss"]) and math.isfinite(norm)):
                 sign = f"the loss is {metrics['loss']}, the norm of its gradient {norm}"
@@ -213,20 +238,21 @@ class GRPOTrainer:
         """The rows of the next step: a new order in each epoch, which depends on the seed and the epoch only, or those
         that the curriculum draws.
         """
-        places = [divmod(place, len(self.rows)) for place in range(self.seen, self.seen + self.per_step)]
+        positions = [divmod(number, len(self.rows)) for number in range(self.seen, self.seen + self.per_step)]
         self.seen += self.per_step
         if self.curriculum:
             return self.curriculum.draw(self.per_step)
-        seeds = {epoch: torch.Generator().manual_seed(self.settings.seed + epoch) for epoch, _ in places}
+        seeds = {epoch: torch.Generator().manual_seed(self.settings.seed + epoch) for epoch, _ in positions}
         orders = {epoch: torch.randperm(len(self.rows), generator=seed).tolist() for epoch, seed in seeds.items()}
-        return [orders[epoch][place] for epoch, place in places]
+        return [orders[epoch][index] for epoch, index in positions]
 
-    def _score(self, texts: list[str], completions: list[list[int]], rows: list[Mapping[str, Any]]) -> torch.Tensor:
+    def _score(self, completions: Sequence[Completion], rows: Sequence[Mapping[str, Any]]) -> torch.Tensor:
         """The rewards (B, F) of all functions; NaN where one returned None."""
         columns = {name: [row.get(name) for row in rows] for name in {name for row in rows for name in row}}
-        scores = []
+        columns["completion_ids"] = [completion.token_ids for completion in completions]
+        texts, scores = [completion.text for completion in completions], []
         for reward in self.rewards:
-            values = reward(texts, **{**columns, "completion_ids": completions})
+            values = reward(texts, **columns)
             count = len(values) if isinstance(values, Sequence) else repr(values)
             if count != len(texts):
                 raise InputError(
@@ -236,12 +262,15 @@ class GRPOTrainer:
         return torch.tensor(scores).T
 
     def _records(
-        self, numbers: Sequence[int], texts: Sequence[str], scores: torch.Tensor, advantages: torch.Tensor
+        self, numbers: Sequence[int], completions: Sequence[Completion], scores: torch.Tensor, advantages: torch.Tensor
     ) -> list[Record]:
         """The graded completions of a step, with the grades of our rewards and the values of others."""
-        records = self.grades.take() or [Record(index=0, completion=text, rewards={}) for text in texts]
-        for index, record in enumerate(records):
+        records = self.grades.take() or [
+            Record(index=0, completion=completion.text, rewards={}) for completion in completions
+        ]
+        for index, (record, completion) in enumerate(zip(records, completions, strict=True)):
             row = self.rows[numbers[index]]
+            record.tokens, record.finish = completion.tokens, completion.finish
             record.index, record.step, record.mode, record.messages = index, self.step + 1, "train", row["messages"]
             record.advantage = round(advantages[index].item(), 6)
             for reward, value in zip(self.rewards, scores[index].tolist(), strict=True):
@@ -262,8 +291,6 @@ class GRPOTrainer:
             )
         if settings.beta and reference is None:
             raise InputError(f"must be 0 without a reference model, got {settings.beta}", "beta")
-        prompts = [*self.prompts, *self.held_out_prompts]
-        check_length("max_completion_length", settings.max_completion_length, prompts, self.model.config)
 
     def _save(self) -> None:
         """Write `checkpoint-<step>`: a model that transformers loads, and the trainer's whole state.
@@ -276,8 +303,12 @@ class GRPOTrainer:
         self.model.save_pretrained(part)
         self.tokenizer.save_pretrained(part)
         write_json(part / ARGS, self.info)
-        state = {"optimizer": self.optimizer.state_dict(), "scheduler": self.scheduler.state_dict(),
-                 "sampler": self.generator.get_state(), "step": self.step, "seen": self.seen}  # fmt: skip
+        state = {
+            "optimizer": self.optimizer.state_dict(),
+            "scheduler": self.scheduler.state_dict(),
+            "step": self.step,
+            "seen": self.seen,
+        }
         if self.held_out:
             state["held_out"] = self.held_out.schedule.state()
         if self.curriculum:
@@ -302,8 +333,7 @@ class GRPOTrainer:
         self.model.load_state_dict(saved.state_dict())
         for name in ("optimizer", "scheduler"):
             getattr(self, name).load_state_dict(state[name])
-        self.generator.set_state(state["sampler"])
-        self.sampler.update()
+        self.engine.update()
         self.step, self.seen = state["step"], state["seen"]
         if self.held_out and "held_out" in state:
             self.held_out.schedule.load(state["held_out"])
@@ -321,26 +351,33 @@ def without_dropout(model: Any) -> None:
 
 
 def batch_summary(
-    rewards: torch.Tensor, groups: torch.Tensor, by_name: Mapping[str, Sequence[float]], lengths: Sequence[int],
-    ended: Sequence[bool],
-) -> dict[str, float | None]:  # fmt: skip
+    rewards: torch.Tensor,
+    groups: torch.Tensor,
+    by_name: Mapping[str, Sequence[float]],
+    completions: Sequence[Completion],
+) -> dict[str, float | None]:
     """What ms-swift logs about a batch of B completions, under its names.
 
     Args:
         rewards: (B,) in all, NaN counts as 0. groups: (B,) group ids. by_name: each function's rewards, NaN where it
-            returned None; one that returned nothing else has no mean. lengths: in tokens. ended: with an end token.
+            returned None; one that returned nothing else has no mean.
     """
     rewards = rewards.nan_to_num(0.0)
     spread = torch.stack([rewards[groups == group].std() for group in groups.unique()])
-    metrics = {"reward": rewards.mean().item(), "reward_std": spread.mean().item(),
-               "frac_reward_zero_std": (spread < 1e-6).float().mean().item()}  # fmt: skip
+    metrics: dict[str, float | None] = {
+        "reward": rewards.mean().item(),
+        "reward_std": spread.mean().item(),
+        "frac_reward_zero_std": (spread < 1e-6).float().mean().item(),
+    }
     for name, values in by_name.items():
         known = torch.tensor([value for value in values if not math.isnan(value)])
         metrics[f"rewards/{name}/mean"] = known.mean().item() if len(known) else None
         metrics[f"rewards/{name}/std"] = known.std().item() if len(known) > 1 else None
+    lengths = [completion.tokens for completion in completions]
     sizes = {"mean": sum(lengths) / len(lengths), "min": min(lengths), "max": max(lengths)}
     metrics |= {f"completions/{name}_length": float(value) for name, value in sizes.items()}
-    return metrics | {"completions/clipped_ratio": 1 - sum(ended) / len(ended)}
+    cut_off = sum(completion.finish == "length" for completion in completions)
+    return metrics | {"completions/clipped_ratio": cut_off / len(completions)}
 
 
 @contextmanager

@@ -27,13 +27,14 @@ from accelerate.utils import broadcast_object_list, gather_object
 from rich.console import Console
 from transformers import TrainerCallback
 
-from swift_rlvr.data.grading import Completion, grade_samples
+from swift_rlvr.data.grading import grade_samples
 from swift_rlvr.data.sources import parse_source
 from swift_rlvr.errors import InputError
 from swift_rlvr.runs.folder import link_best
 from swift_rlvr.runs.held_out import Decision, HeldOutSettings, Schedule, figures
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.records import Record
+from swift_rlvr.sampling import Completion
 from swift_rlvr.settings import PREFIX
 from swift_rlvr.success import FORMAT, role_of
 from swift_rlvr.tasks.task import with_system
@@ -113,18 +114,15 @@ class HeldOut:
             )
         return affordable
 
-    def judge(
-        self, step: int, completions: Sequence[tuple[str, int, str]], started: float, rewards: Sequence[Any]
-    ) -> Evaluation:
-        """Grade an evaluation's completions, `samples` for each row in order: text, tokens, and "stop" or "length".
+    def judge(self, step: int, completions: Sequence[Completion], started: float, rewards: Sequence[Any]) -> Evaluation:
+        """Grade an evaluation's completions, `samples` for each row in order.
 
         started: `time.perf_counter()` before they were sampled. rewards: those of the run, whose format rewards count.
         """
         expected = len(self.rows) * self.samples
         if len(completions) != expected:
             raise RuntimeError(f"expected {expected} completions of held-out rows, got {len(completions)}")
-        each = [Completion(*completion) for completion in completions]
-        groups = [each[start : start + self.samples] for start in range(0, expected, self.samples)]
+        groups = [completions[start : start + self.samples] for start in range(0, expected, self.samples)]
         formats = [reward for reward in rewards if role_of(reward) == FORMAT]
         records = grade_samples(self.task, self.rows, self.conversations, groups, formats)
         for record in records:
@@ -169,7 +167,7 @@ class HeldOutCallback(TrainerCallback):
 
     Args:
         held_out: its rows are not in the training; by default those of the variables, compared with ms-swift's dataset.
-        sample: `sample(trainer, rows)` gives a completion for each row of this rank: text, tokens, "stop" or "length".
+        sample: `sample(trainer, rows)` gives a completion for each row of this rank.
     """
 
     def __init__(
@@ -274,7 +272,7 @@ def own_randomness(accelerator: Any) -> Iterator[None]:
         yield
 
 
-def sample_ms_swift(trainer: Any, rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, int, str]]:
+def sample_ms_swift(trainer: Any, rows: Sequence[Mapping[str, Any]]) -> list[Completion]:
     """A completion for each row of this rank, the way that ms-swift's trainer gets those it trains on."""
     if not hasattr(trainer, "to_samples"):
         raise InputError("held_out needs ms-swift 4.6 and its GRPO trainer")
@@ -286,11 +284,11 @@ def sample_ms_swift(trainer: Any, rows: Sequence[Mapping[str, Any]]) -> list[tup
         for sample in trainer._generate_completions(trainer.to_samples(list(rows[start : start + size]))):
             ids = sample.response_token_ids
             tokens = sum(map(len, ids)) if ids and isinstance(ids[0], list) else len(ids)
-            completions.append((sample.messages[-1]["content"], tokens, sample.finish_reason or "stop"))
+            completions.append(Completion(sample.messages[-1]["content"], tokens, sample.finish_reason or "stop"))
     return completions
 
 
-def sample_trl(trainer: Any, rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, int, str]]:
+def sample_trl(trainer: Any, rows: Sequence[Mapping[str, Any]]) -> list[Completion]:
     """The same with TRL's trainer."""
     size = (
         len(rows) if trainer.use_vllm else trainer.args.per_device_train_batch_size * trainer.args.steps_per_generation
@@ -303,7 +301,7 @@ def sample_trl(trainer: Any, rows: Sequence[Mapping[str, Any]]) -> list[tuple[st
             prompts = trainer._tokenize_prompts([row["messages"] for row in rows[start : start + size]])
             for ids in trainer._generate_single_turn(*prompts)[0]:
                 text = trainer.processing_class.decode(ids, skip_special_tokens=True)
-                completions.append((text, len(ids), "stop" if ids and ids[-1] in ends else "length"))
+                completions.append(Completion(text, len(ids), "stop" if ids and ids[-1] in ends else "length"))
     finally:
         trainer.num_generations = before
     return completions

@@ -4,7 +4,7 @@ distribution where there is, whatever the lengths of prompts and completions.
 
 import pytest
 import torch
-from swift_rlvr.grpo.generation import ROOM, RoomyLayer, generate, sample_tokens
+from swift_rlvr.sampling.generation import CACHE_STEP, GrowingLayer, generate, sample_tokens
 from swift_rlvr.tiny_model import WEIGHTS
 from transformers import (
     AutoModelForCausalLM,
@@ -60,7 +60,7 @@ def with_transformers(model, prompts, tokens):
 @pytest.mark.parametrize("lengths", [(5, 12, 1, 30), (9, 9)], ids=["ragged", "equal"])
 def test_the_likeliest_tokens_are_those_of_transformers(model, lengths):
     prompts = prompts_of(*lengths)
-    tokens = ROOM + 20  # so that the cache grows more than once
+    tokens = CACHE_STEP + 20  # so that the cache grows more than once
     expected = with_transformers(model, prompts, tokens)
     assert generate(model, prompts, 1, tokens, [END], top_k=1) == expected
 
@@ -120,19 +120,19 @@ def test_a_top_p_below_the_likeliest_probability_leaves_that_token():
     assert set(sample_tokens(logits.expand(200, -1).clone(), 1.0, 0, 0.01).tolist()) == {0}
 
 
-def test_the_roomy_cache_holds_what_the_plain_one_holds():
+def test_the_growing_cache_holds_what_the_plain_one_holds():
     draw = torch.Generator().manual_seed(0)
-    roomy, plain = RoomyLayer(), DynamicLayer()
+    growing, plain = GrowingLayer(), DynamicLayer()
     batch = 2
-    for step in range(3 * ROOM):
+    for step in range(3 * CACHE_STEP):
         width = 5 if step == 0 else 1
         keys, values = (torch.randn(batch, 3, width, 4, generator=draw) for _ in range(2))
-        for found, expected in zip(roomy.update(keys, values), plain.update(keys, values), strict=True):
+        for found, expected in zip(growing.update(keys, values), plain.update(keys, values), strict=True):
             assert torch.equal(found, expected)
-        for layer in (roomy, plain):
+        for layer in (growing, plain):
             if step == 4:
                 layer.batch_repeat_interleave(3)
-            if step == ROOM + 7:
+            if step == CACHE_STEP + 7:
                 layer.batch_select_indices(torch.tensor([0, 4, 5]))
-        batch = {4: 6, ROOM + 7: 3}.get(step, batch)
-    assert roomy.get_seq_length() == plain.get_seq_length() == 3 * ROOM + 4
+        batch = {4: 6, CACHE_STEP + 7: 3}.get(step, batch)
+    assert growing.get_seq_length() == plain.get_seq_length() == 3 * CACHE_STEP + 4

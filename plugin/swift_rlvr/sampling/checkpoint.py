@@ -11,7 +11,7 @@ from typing import Any
 
 from swift_rlvr.errors import InputError, require
 from swift_rlvr.jsonl import read_json
-from swift_rlvr.models import end_token_ids, load_pretrained, load_tokenizer
+from swift_rlvr.models import load_pretrained, load_tokenizer, stop_token_ids
 from swift_rlvr.runs.folder import training_args
 
 ADAPTER = "adapter_config.json"
@@ -34,15 +34,15 @@ class Checkpoint:
 
         return load_pretrained(AutoConfig, self.base)
 
-    def ends(self) -> list[int]:
-        """The tokens that end a completion, as `end_token_ids` has them, without loading the model."""
+    def stop_token_ids(self) -> list[int]:
+        """The tokens that end a completion, as `stop_token_ids` has them, without loading the model."""
         from transformers import GenerationConfig
 
         try:
             generation = GenerationConfig.from_pretrained(self.base)
         except OSError:  # older models have none
             generation = GenerationConfig.from_model_config(self.config())
-        return end_token_ids(self.tokenizer(), SimpleNamespace(generation_config=generation))
+        return stop_token_ids(self.tokenizer(), SimpleNamespace(generation_config=generation))
 
     def model(self) -> Any:
         """The whole model on the CPU, with the adapter merged into it."""

@@ -2,7 +2,7 @@
 
 `generate` of transformers computes every prompt once for each of its completions, copies the whole cache at every
 token, and goes on with completions that have ended until the last one has. Here a prompt is read once for its whole
-group, the cache has room for the tokens to come, and completions that have ended leave the batch.
+group, the cache has space for the tokens to come, and completions that have ended leave the batch.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,12 +13,12 @@ from torch import Tensor
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
-ROOM = 64  # tokens by which the cache grows; the copy costs a 64th of what one at every token would
+CACHE_STEP = 64  # tokens by which the cache grows; the copy costs a 64th of what one at every token would
 LEAVE_SHARE = 8  # completions leave the batch when one in so many has ended
 
 
-class RoomyLayer(DynamicLayer):
-    """A cache layer that is copied once in ROOM tokens. `keys` and `values` are views of the filled part."""
+class GrowingLayer(DynamicLayer):
+    """A cache layer that is copied once in CACHE_STEP tokens. `keys` and `values` are views of the filled part."""
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         if not self.is_initialized:
@@ -28,7 +28,7 @@ class RoomyLayer(DynamicLayer):
         start, end = self.keys.shape[2], self.keys.shape[2] + key_states.shape[2]
         if self._store[0].shape[2] < end or len(self._store[0]) != len(key_states):
             self._store = tuple(
-                torch.cat([old, new.new_empty(*new.shape[:2], end + ROOM - start, new.shape[3])], dim=2)
+                torch.cat([old, new.new_empty(*new.shape[:2], end + CACHE_STEP - start, new.shape[3])], dim=2)
                 for old, new in ((self.keys, key_states), (self.values, value_states))
             )
         for store, new in zip(self._store, (key_states, value_states), strict=True):
@@ -61,34 +61,45 @@ def sample_tokens(logits: Tensor, temperature: float, top_k: int, top_p: float, 
 
 @torch.no_grad()
 def generate(
-    model: Any, prompts: Sequence[Sequence[int]], copies: int, max_new_tokens: int, ends: Sequence[int], *,
-    temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0, generator: torch.Generator | None = None,
-    on_token: Callable[[], object] | None = None,
-) -> list[list[int]]:  # fmt: skip
-    """`copies` completions for each prompt, those of a prompt side by side; token ids, with the ending one of `ends`.
+    model: Any,
+    prompts: Sequence[Sequence[int]],
+    copies: int,
+    max_new_tokens: int,
+    stop_token_ids: Sequence[int],
+    *,
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    generator: torch.Generator | None = None,
+    on_tokens: Callable[[Tensor], object] | None = None,
+) -> list[list[int]]:
+    """`copies` completions for each prompt, those of a prompt side by side; token ids, with the one that ended it.
 
-    model: in eval mode. generator: on the model's device; None is torch's own. on_token: called after every token.
+    Args:
+        model: in eval mode.
+        generator: on the model's device; None is torch's own.
+        on_tokens: called after every step with the next token of each completion that goes on, in order.
     """
-    device, longest = next(model.parameters()).device, max(map(len, prompts))
-    tokens = torch.tensor([[ends[0]] * (longest - len(prompt)) + list(prompt) for prompt in prompts], device=device)
+    device, longest, pad = next(model.parameters()).device, max(map(len, prompts)), stop_token_ids[0]
+    tokens = torch.tensor([[pad] * (longest - len(prompt)) + list(prompt) for prompt in prompts], device=device)
     mask = torch.tensor([[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts], device=device)
     cache = DynamicCache(config=model.config)
-    cache.layers = [RoomyLayer() if type(layer) is DynamicLayer else layer for layer in cache.layers]
+    cache.layers = [GrowingLayer() if type(layer) is DynamicLayer else layer for layer in cache.layers]
     positions = (mask.cumsum(1) - 1).clamp(min=0)
     logits = _last_logits(model, tokens, mask, positions, cache).repeat_interleave(copies, 0)
     for layer in cache.layers:
         layer.batch_repeat_interleave(copies)
     mask = torch.cat([mask, mask.new_ones(len(mask), max_new_tokens)], 1).repeat_interleave(copies, 0)
     ragged, last = bool((mask == 0).any()), positions[:, -1:].repeat_interleave(copies, 0)
-    made = torch.full((len(mask), max_new_tokens), ends[0], device=device)
-    rows, stop = torch.arange(len(mask), device=device), torch.tensor(ends, device=device)
+    completions = torch.full((len(mask), max_new_tokens), pad, device=device)
+    rows, stop = torch.arange(len(mask), device=device), torch.tensor(stop_token_ids, device=device)
     lengths = torch.full_like(rows, max_new_tokens)
     alive = torch.ones_like(rows, dtype=torch.bool)
     for step in range(max_new_tokens):
         chosen = sample_tokens(logits, temperature, top_k, top_p, generator)
-        made[rows, step] = chosen
-        if on_token is not None:
-            on_token()
+        completions[rows, step] = chosen
+        if on_tokens is not None:
+            on_tokens(chosen)
         ended = alive & torch.isin(chosen, stop)
         lengths[rows[ended]] = step + 1
         alive &= ~ended
@@ -102,7 +113,7 @@ def generate(
             rows, mask, last, chosen, alive = (x[keep] for x in (rows, mask, last, chosen, alive))
         seen = mask[:, : longest + step + 1] if ragged else None
         logits = _last_logits(model, chosen.unsqueeze(1), seen, last + step + 1, cache)
-    return [row[:length] for row, length in zip(made.tolist(), lengths.tolist(), strict=True)]
+    return [row[:length] for row, length in zip(completions.tolist(), lengths.tolist(), strict=True)]
 
 
 def _last_logits(model: Any, tokens: Tensor, mask: Tensor | None, positions: Tensor, cache: DynamicCache) -> Tensor:

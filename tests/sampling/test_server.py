@@ -8,13 +8,8 @@ import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
-from rich.console import Console
-from swift_rlvr.data.grading import Completion
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.sampling import SamplingSettings, sample
-from swift_rlvr.evaluation.server import ask, check_server
-
-QUIET = Console(quiet=True)
+from swift_rlvr.sampling import Completion, SamplingSettings, open_engine
 
 
 @pytest.fixture
@@ -58,11 +53,18 @@ def conversation(text):
     return [{"role": "system", "content": "Think."}, {"role": "user", "content": text}]
 
 
+def asked(server, n=1, **settings):
+    """The completions of two conversations."""
+    conversations = [conversation("say one"), conversation("say two")]
+    with open_engine(SamplingSettings("m", n, server=server.url, **settings), conversations) as engine:
+        return engine.sample(conversations)
+
+
 def test_each_sample_is_a_request_of_its_own_in_batches(server, monkeypatch):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")  # which does not reach this machine's own addresses
-    settings = SamplingSettings("m", 3, 0.7, 40, batch_size=4, server=server.url)
-    groups = sample(settings, [conversation("say one"), conversation("say two")], QUIET)
+    groups = asked(server, 3, temperature=0.7, max_completion_length=40, batch_size=4)
     assert groups == [[Completion("one", 2, "stop")] * 3, [Completion("two", 2, "stop")] * 3]
+    assert groups[0][0].token_ids == [5, 6]
     assert [path for path, _ in server.asked] == ["/infer/"] * 2
     assert [len(body["infer_requests"]) for _, body in server.asked] == [4, 2]
     config = server.asked[0][1]["request_config"]
@@ -73,21 +75,21 @@ def test_each_sample_is_a_request_of_its_own_in_batches(server, monkeypatch):
 def test_a_server_that_fails(server):
     server.status = 500
     with pytest.raises(InputError, match=r"server http://127.*: the server refuses /infer/ with status 500"):
-        ask(server.url, [conversation("a")], 4, 1.0)
+        asked(server)
     server.status, server.answer = 200, []
-    with pytest.raises(InputError, match="expected an answer to each of 1 prompts"):
-        ask(server.url, [conversation("a")], 4, 1.0)
-    server.answer = [{"choices": []}]
+    with pytest.raises(InputError, match="expected an answer to each of 2 prompts"):
+        asked(server)
+    server.answer = [{"choices": []}] * 2
     with pytest.raises(InputError, match="its answer is none of a rollout server"):
-        ask(server.url, [conversation("a")], 4, 1.0)
+        asked(server)
 
 
 def test_no_server(server):
-    check_server(server.url)
     server.shutdown()
     server.server_close()
     with pytest.raises(InputError, match="no rollout server answers there"):
-        check_server(server.url)
+        asked(server)
     for url in ("localhost:8000", "file:///etc/passwd", "http://"):
+        server.url = url
         with pytest.raises(InputError, match="server must be a URL such as http://127.0.0.1:8000"):
-            check_server(url)
+            asked(server)

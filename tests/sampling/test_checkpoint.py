@@ -12,9 +12,10 @@ from paths import DATASETS
 from rich.console import Console
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation import evaluate as evaluation
-from swift_rlvr.evaluation.checkpoint import Checkpoint, find_checkpoint
-from swift_rlvr.evaluation.sampling import SamplingSettings, choose_engine, sample
 from swift_rlvr.jsonl import read_jsonl
+from swift_rlvr.models import stop_token_ids
+from swift_rlvr.sampling import SamplingSettings, choose_engine, open_engine
+from swift_rlvr.sampling.checkpoint import Checkpoint, find_checkpoint
 from swift_rlvr.tiny_model import WEIGHTS
 
 pytestmark = pytest.mark.slow  # as a whole
@@ -82,16 +83,14 @@ def test_the_base_model_is_where_args_json_says_when_it_has_moved(adapter, tmp_p
 
 
 def test_the_tokens_that_end_a_completion_are_those_of_the_loaded_model(tmp_path):
-    from swift_rlvr.models import end_token_ids
-
     checkpoint = Checkpoint(str(WEIGHTS))
-    assert checkpoint.ends() == end_token_ids(checkpoint.tokenizer(), checkpoint.model()) == [2]
+    assert checkpoint.stop_token_ids() == stop_token_ids(checkpoint.tokenizer(), checkpoint.model()) == [2]
     for file in WEIGHTS.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     (tmp_path / "generation_config.json").write_text('{"eos_token_id": [0, 2]}')
-    assert Checkpoint(str(tmp_path)).ends() == [0, 2]
+    assert Checkpoint(str(tmp_path)).stop_token_ids() == [0, 2]
     (tmp_path / "generation_config.json").unlink()
-    assert Checkpoint(str(tmp_path)).ends() == [2]
+    assert Checkpoint(str(tmp_path)).stop_token_ids() == [2]
 
 
 def test_an_adapter_of_another_model_is_refused(adapter, tmp_path):
@@ -165,4 +164,4 @@ def test_vllms_engine_is_started_by_spawn_and_nothing_has_asked_cuda_before(monk
         torch.cuda.is_available()
     assert choose_engine(SamplingSettings(str(WEIGHTS))) == "vllm"
     with pytest.raises(Built, match="spawn"):
-        sample(SamplingSettings(str(WEIGHTS), max_completion_length=8), ASKED, QUIET)
+        open_engine(SamplingSettings(str(WEIGHTS), max_completion_length=8), ASKED).__enter__()

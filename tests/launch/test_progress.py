@@ -117,9 +117,9 @@ def test_on_a_terminal_nothing_breaks_a_line(columns):
     console = Console(file=io.StringIO(), width=columns, force_terminal=True, color_system=None)
     with Display(console) as display:
         display.waiting("server: starting its worker, trainer: waiting for the server")
-        display._live.refresh()
+        display._status._live.refresh()
         display.step(line(ROW), 12, 60)
-        display._live.refresh()
+        display._status._live.refresh()
     shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", console.file.getvalue()).replace("\r", "\n").splitlines()
     assert line(ROW) in shown and any("step 13 of 60" in text for text in shown)
     assert any("trainer: waiting for the server" in text for text in shown)

@@ -33,8 +33,8 @@ folder = pathlib.Path(sys.argv[1])
 
 
 def log(step, last=4, **metrics):
-    row = {"loss": 0.0, "completions/mean_length": 40.0, "reward": 1.0, "rewards/CountdownReward/mean": step / 10,
-           "rewards/Format/mean": 0.9, "kl": 0.001, "step_time": 2.0, **metrics}
+    row = {"loss": 0.0, "completions/mean_length": 40.0, "reward": 1.0, "success": step / 10,
+           "format": 0.9, "kl": 0.001, "step_time": 2.0, **metrics}
     with (folder / "logging.jsonl").open("a") as file:
         file.write(json.dumps({**row, "global_step/max_steps": f"{step}/{last}"}) + "\\n")
 
@@ -368,12 +368,6 @@ raise RuntimeError("Server 0 failed: 500")
     status, shown = run(plan(trainer, worker + SERVER))
     assert status == 1
     assert "Error: a worker of the rollout server is gone, and the trainer ended with exit status 1" in shown
-
-
-def test_a_run_that_does_not_go_on_is_told(plan, monkeypatch):
-    monkeypatch.setattr(supervisor, "STALL", 0.5)
-    shown = run(plan("log(1)\ntime.sleep(2.5)\nlog(2)\n", None))[1]
-    assert 1 <= shown.count("no step for 0 minutes; ") <= 6  # each after twice the time of the one before
 
 
 def test_a_port_that_the_system_still_holds_is_waited_for_and_the_trainer_starts_meanwhile(plan):

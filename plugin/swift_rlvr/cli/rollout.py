@@ -22,7 +22,7 @@ def rollout(context: typer.Context) -> None:
     the command).
     """
     process, settings = rollout_server(context.args, this_machine())
-    if Variables.from_environment(os.environ).dry_run:
+    if Variables.from_environment().dry_run:
         typer.echo(process.command())
         return
     require("vllm", "train", "the rollout server")

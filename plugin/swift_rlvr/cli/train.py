@@ -159,7 +159,7 @@ def _train_here(recipe: Recipe | None, flags: list[str], machine: Machine) -> No
     gpus = machine.gpus
     if len(gpus) > 1 and "RANK" not in os.environ:
         os.environ |= {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": gpus[0].index}
-    if Variables.from_environment(os.environ).dry_run:
+    if Variables.from_environment().dry_run:
         device = f"CUDA_VISIBLE_DEVICES={gpus[0].index} " if gpus else ""
         typer.echo(f"{device}swift-rlvr train {shlex.join(words)}")
         return

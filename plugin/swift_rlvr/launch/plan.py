@@ -48,22 +48,30 @@ _RENDEZVOUS = ("NPROC_PER_NODE", "NNODES", "NODE_RANK", "MASTER_ADDR", "MASTER_P
 
 @dataclass(frozen=True)
 class Variables(Settings):
-    """The launcher's own variables, which have these names in capitals; booleans as 1 or 0."""
+    """The launcher's own variables, which have these names in capitals."""
 
     variable_prefix = ""
-    start_server: bool = setting(True, "0 uses servers that run already.")
-    server_timeout: int = setting(1800, "Seconds to wait for them.", at_least=1)
-    resume: bool = setting(False, "Go on from the last whole checkpoint.")
+
+    start_server: bool = setting(True, "0: use servers that run already.")
+    server_timeout: int = setting(1800, "Seconds to wait for the servers.", at_least=1)
+    resume: bool = setting(False, "1: go on from the last whole checkpoint.")
     restarts: int = setting(0, "How often a server that died is started again.", at_least=0)
-    verbose: bool = setting(False, "Show what the programs print.")
-    dry_run: bool = setting(False, "Stop after the plan.")
-    train_gpus: tuple[str, ...] = setting((), "Such as 0,1.")
-    rollout_gpus: tuple[str, ...] = setting((), "Such as 2,3.")
-    processes: int = setting(0, "Of the trainer, where there is no GPU; 0: as the recipe has it.", at_least=0)
-    nnodes: int = setting(1, "Machines of a launch on several.", at_least=1)
+    verbose: bool = setting(False, "1: show what the programs print.")
+    dry_run: bool = setting(False, "1: stop after the plan.")
+    train_gpus: tuple[str, ...] = setting((), "The trainers' GPUs, such as 0,1.")
+    rollout_gpus: tuple[str, ...] = setting((), "The server's GPUs.")
+    processes: int | None = setting(None, "Of the trainer, where there is no GPU.", at_least=1)
+    nnodes: int = setting(1, "Machines that train.", at_least=1)
     node_rank: int = setting(0, "Which of them this is.", at_least=0)
-    master_addr: str = setting("", "An address of the first.")
-    master_port: int = setting(0, "Where the ranks meet; 0: one that is free.", at_least=0)
+    master_addr: str | None = setting(None, "An address of node 0.")
+    master_port: int | None = setting(None, "Where the ranks meet.", at_least=1)
+
+    def __post_init__(self) -> None:
+        """InputError for a value that cannot be used."""
+        super().__post_init__()
+        self.require(self.node_rank < self.nnodes, "node_rank", f"below NNODES ({self.nnodes})")
+        if self.nnodes > 1 and not self.master_addr:
+            raise InputError("is needed with several nodes: an address of node 0", "master_addr")
 
 
 @dataclass(frozen=True)
@@ -197,13 +205,9 @@ class _Inputs(NamedTuple):
 
 def _check(inputs: _Inputs) -> None:
     """InputError for what no launch can have."""
-    recipe, variables = inputs.recipe, inputs.variables
+    recipe = inputs.recipe
     if "micro_batch_size" in recipe.settings:
         raise InputError(f"{recipe.path} has Megatron's settings: megatron rlhf --use_ray true --config {recipe.path}")
-    if variables.node_rank >= variables.nnodes:
-        raise InputError(f"must be below NNODES ({variables.nnodes}), got {variables.node_rank}", "NODE_RANK")
-    if variables.nnodes > 1 and not variables.master_addr:
-        raise InputError("is needed with several nodes: an address of node 0", "MASTER_ADDR")
     if not uses_servers(inputs.settings) and "vllm_server_host" in recipe.settings:
         raise InputError(f"needs a recipe without vllm_server_host, unlike {recipe.path}", "vllm_mode")
     if not inputs.settings.get("output_dir"):
@@ -243,8 +247,9 @@ def _servers(inputs: _Inputs) -> _Servers:
 def _share_gpus(inputs: _Inputs, needs_server: bool) -> tuple[list[str], list[str]]:
     """The trainers' GPUs and the server's, which are never the same."""
     settings, gpus = inputs.settings, [gpu.index for gpu in inputs.machine.gpus]
-    train = _listed("TRAIN_GPUS", inputs.variables.train_gpus, gpus)
-    served = _listed("ROLLOUT_GPUS", inputs.variables.rollout_gpus, gpus)
+    train, served = list(inputs.variables.train_gpus), list(inputs.variables.rollout_gpus)
+    _check_gpus("TRAIN_GPUS", train, gpus)
+    _check_gpus("ROLLOUT_GPUS", served, gpus)
     if not gpus:
         return [], []
     if both := set(train) & set(served):
@@ -317,7 +322,7 @@ def _rendezvous(processes: int, variables: Variables) -> dict[str, str]:
     env = {"NPROC_PER_NODE": str(processes)}
     if variables.nnodes > 1:
         env |= {"NNODES": str(variables.nnodes), "NODE_RANK": str(variables.node_rank)}
-        env |= {"MASTER_ADDR": variables.master_addr, "MASTER_PORT": "29500"}
+        env |= {"MASTER_ADDR": str(variables.master_addr), "MASTER_PORT": "29500"}
     return env | ({"MASTER_PORT": str(variables.master_port)} if variables.master_port else {})
 
 
@@ -360,12 +365,11 @@ def rollout_server(
     variables = {"model": "MODEL", "host": "HOST", "port": "PORT", "use_hf": "USE_HF"}
     flags = [*_as_flags({name: environ.get(variable) or None for name, variable in variables.items()}), *flags]
     settings = recipe.settings | read_flags(flags)
-    gpus = _listed(
-        "ROLLOUT_GPUS", Variables.from_environment(environ).rollout_gpus, [gpu.index for gpu in machine.gpus]
-    )
+    gpus = Variables.from_environment(environ).rollout_gpus
+    _check_gpus("ROLLOUT_GPUS", gpus, [gpu.index for gpu in machine.gpus])
     if machine.gpus and not gpus:  # those that the training on this machine leaves
         training = read_recipe(recipe_for("countdown", [gpu.memory for gpu in machine.gpus]))
-        gpus = list(make_plan(training, [], machine, environ).server_gpus) or [machine.gpus[0].index]
+        gpus = make_plan(training, [], machine, environ).server_gpus or (machine.gpus[0].index,)
     env = {name: value for name, value in recipe.env.items() if name not in environ}
     argv = (*_BACKEND, "rollout", str(path), *flags, *_data_parallel(settings, gpus))
     return Process("server", argv, env | _devices(gpus, machine), Path("server.log")), settings
@@ -385,14 +389,13 @@ def _data_parallel(settings: Mapping[str, Any], gpus: Sequence[str]) -> list[str
     return [] if name in settings or workers == 1 else [f"--{name}", str(workers)]
 
 
-def _listed(name: str, gpus: Sequence[str], visible: Sequence[str]) -> list[str]:
-    """The GPUs that a variable names."""
+def _check_gpus(name: str, gpus: Sequence[str], visible: Sequence[str]) -> None:
+    """InputError where a variable names GPUs that are not visible, or one twice."""
     for gpu in gpus:
         if gpu not in visible:
             raise InputError(f"names GPU {gpu}, and visible are {', '.join(visible) or 'none'}", name)
     if len(set(gpus)) < len(gpus):
         raise InputError(f"names a GPU twice: {','.join(gpus)}", name)
-    return list(gpus)
 
 
 def _devices(gpus: Sequence[str], machine: Machine) -> dict[str, str]:

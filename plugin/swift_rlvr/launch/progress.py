@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.markup import escape
 
 # What a program does from the line of its log on that holds the text, the last first.
 PHASES = {
@@ -95,25 +95,24 @@ class Display:
 
     def __init__(self, console: Console):
         self.console, self.phase = console, ""
-        columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=16), TimeElapsedColumn()
-        self._live = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._status = console.status("")
         self._started = self._printed = time.monotonic()
 
     def __enter__(self) -> Self:
-        self._live.start()
-        self._bar = self._live.add_task("", total=None)
+        self._status.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._live.stop()
+        self._status.stop()
 
     def print(self, text: str, style: str | None = None, highlight: bool = False) -> None:
+        """Print a line as it is, whatever it quotes."""
         self.console.print(text, markup=False, highlight=highlight, soft_wrap=True, style=style)
 
     def waiting(self, phase: str) -> None:
         """Say what is waited for."""
         now = time.monotonic()
-        self._live.update(self._bar, description=phase)
+        self._status.update(escape(phase))
         if not self.console.is_terminal and (now - self._printed >= EVERY or not self.phase):
             self._printed = now
             self.print(f"{now - self._started:4.0f} s  {phase}")
@@ -122,4 +121,4 @@ class Display:
     def step(self, text: str, step: int, last: int) -> None:
         """Print the line of a step that was made."""
         self.print(text, highlight=True)
-        self._live.update(self._bar, description=f"step {min(step + 1, last)} of {last}", total=last, completed=step)
+        self._status.update(f"step {min(step + 1, last)} of {last}")

@@ -48,9 +48,9 @@ SCRIPT = "SWIFT_RLVR_SCRIPT"
 K3_KL, K3_LIMIT, K3_STEPS = "rollout_correction/k3_kl", 0.05, 3  # logged steps in a row
 
 GRACE = 6  # seconds that a program has to end before it is killed
-STALL = 600  # seconds without a step, or ten times the longest step if that is more: worth a line
+# Variables that the command which resumes has to repeat, and how the names of others begin.
 _REPEATED = {*VARIABLES, *(each.name.upper() for each in fields(Variables)), "CUDA_VISIBLE_DEVICES"} - {"RESUME"}
-_REPEATED_PREFIXES = ("EXTERNAL_", f"{PREFIX}HELD_OUT_", f"{PREFIX}STOP_ON_ALARM")
+_REPEATED_PREFIXES = ("EXTERNAL_", PREFIX)
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,7 @@ class _Run:
         self.failure: End | None = None
         self.failed_rank = ""  # which one torchrun says has failed, and how
         self.workers: set[int] = set()  # the server's processes when it was ready
-        self.started = self.last_step = time.monotonic()
-        self.longest = STALL / 10  # seconds between two logged steps
+        self.started = time.monotonic()
 
     def to_its_end(self, trainer_log: Any) -> End:
         with self.display:
@@ -131,40 +130,39 @@ class _Run:
                 self._stop()
 
     def _watch(self, trainer_log: Any) -> End:
+        """Start the programs, each as soon as it can work, and wait for the first that ends."""
         plan = self.plan
         # A model of the hub is downloaded by the server first, and not by both at once.
         alone = plan.server is not None and not Path(str(plan.settings.get("model", ""))).is_dir()
-        asked = 0.0
         while True:
-            now = time.monotonic()
             if self.received:
                 name = signal.Signals(self.received[0]).name
                 return End(128 + self.received[0], f"stopped by {name}{self._when()}")
-            if plan.server and "server" not in self.children:
-                self.phases["server"] = f"waiting for port {plan.ports[0]}, which a server has just left"
-                if not is_held(plan.ports[0]):
-                    with plan.server.log.open("ab") as log:
-                        self._start(plan.server, log)
-            if plan.server and not self.ready and now - asked > 0.5:
-                self.ready, asked = self._is_healthy(), now
-                self.workers = set(members(f"{self.id}/server")) if self.ready else set()
-                if not self.ready and now - self.started > plan.variables.server_timeout:
-                    cause = f"the rollout server is not ready after {now - self.started:.0f} s (SERVER_TIMEOUT)"
-                    return self._end("server", cause) if "server" in self.children else End(1, cause)
+            if plan.server and not self.ready and (end := self._await_server(plan.server)):
+                return end
             if "trainer" not in self.children and (self.ready or not alone):
                 self._start(plan.trainer, trainer_log)
             self._read()
-            end = self.failure or self._ended()
-            if end:
+            if end := self.failure or self._ended():
                 return end
-            if self.step and now - self.last_step > 10 * self.longest:
-                minutes = (now - self.last_step) / 60
-                self.display.print(f"no step for {minutes:.0f} minutes; {plan.trainer.log} may say why", "yellow")
-                self.longest *= 2
             if not self.step:
-                phases = [f"{name}: {phase}" for name, phase in self.phases.items()]
-                self.display.waiting(", ".join(phases))
+                self.display.waiting(", ".join(f"{name}: {phase}" for name, phase in self.phases.items()))
             time.sleep(0.1)
+
+    def _await_server(self, server: Process) -> End | None:
+        """Start the server when its port is free, and note when it is ready; an end where that takes too long."""
+        port, waited = self.plan.ports[0], time.monotonic() - self.started
+        if "server" not in self.children:
+            self.phases["server"] = f"waiting for port {port}, which a server has just left"
+            if not is_held(port):
+                with server.log.open("ab") as log:
+                    self._start(server, log)
+        elif _is_healthy(self.plan.hosts[0], port):
+            self.ready, self.workers = True, set(members(f"{self.id}/server"))
+        if self.ready or waited <= self.plan.variables.server_timeout:
+            return None
+        cause = f"the rollout server is not ready after {waited:.0f} s (SERVER_TIMEOUT)"
+        return self._end("server", cause) if "server" in self.children else End(1, cause)
 
     def _start(self, process: Process, log: Any) -> None:
         self.tails[process.name] = Tail(process.log)
@@ -172,9 +170,13 @@ class _Run:
         env = {**os.environ, **_without_proxy(os.environ, self.plan.hosts), **process.env}
         env |= {"PYTHONUNBUFFERED": "1", SUPERVISOR: str(os.getpid()), MARK: f"{self.id}/{process.name}"}
         self.children[process.name] = subprocess.Popen(
-            process.argv, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=env,
+            process.argv,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=env,
             start_new_session=True,
-        )  # fmt: skip
+        )
 
     def _read(self) -> None:
         """What the programs have written since the last time."""
@@ -205,9 +207,6 @@ class _Run:
         """Show a line of the trainer's log, and stop where it shows that the server has other weights."""
         if "global_step/max_steps" not in row or "train_runtime" in row:
             return
-        now = time.monotonic()
-        self.longest = max(self.longest, now - self.last_step) if self.step else self.longest
-        self.last_step = now
         self.step, last = map(int, row["global_step/max_steps"].split("/"))
         self.display.step(line(row), self.step, last)
         if K3_KL in row:
@@ -248,20 +247,6 @@ class _Run:
     def _when(self) -> str:
         return f", after step {self.step}" if self.step else ", before the first step"
 
-    def _is_healthy(self) -> bool:
-        """Asked directly, whatever proxy is set. We hang up first: who does holds the port for another minute."""
-        host = "127.0.0.1" if self.plan.hosts[0] in ("0.0.0.0", "::") else self.plan.hosts[0]
-        connection = http.client.HTTPConnection(host, self.plan.ports[0], timeout=2)
-        try:
-            connection.request("GET", "/health/")
-            response = connection.getresponse()
-            response.read()
-            return response.status == 200
-        except (OSError, http.client.HTTPException):
-            return False
-        finally:
-            connection.close()
-
     def _stop(self) -> None:
         """End all processes, the trainer first: its connections hang up, and the server's port is free at once."""
         for name in ("trainer", "server"):
@@ -281,6 +266,20 @@ class _Run:
                 child.poll()
                 time.sleep(0.1)
             child.poll()
+
+
+def _is_healthy(host: str, port: int) -> bool:
+    """Whether a server answers, whatever proxy is set. We hang up first: who does holds the port for another minute."""
+    connection = http.client.HTTPConnection("127.0.0.1" if host in ("0.0.0.0", "::") else host, port, timeout=2)
+    try:
+        connection.request("GET", "/health/")
+        response = connection.getresponse()
+        response.read()
+        return response.status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
 
 
 def _send(number: int, processes: Sequence[int]) -> None:
@@ -313,8 +312,6 @@ def in_words(status: int) -> str:
         signal.SIGXFSZ: ": a file grew over the allowed size",
         signal.SIGBUS: ": shared memory or a disk is full",
     }
-    if -status not in set(signal.Signals):
-        return f"was killed by signal {-status}"
     return f"was killed by {signal.Signals(-status).name}{hints.get(signal.Signals(-status), '')}"
 
 
@@ -327,7 +324,7 @@ def command_to_resume(argv: Sequence[str], environ: Mapping[str, str] | None = N
     'RESUME=1 bash scripts/x.sh --beta 0'
     """
     environ = os.environ if environ is None else environ
-    names = [name for name in environ if name in _REPEATED or name.startswith(_REPEATED_PREFIXES)]
+    names = [name for name in environ if name in _REPEATED or name.startswith(_REPEATED_PREFIXES) and name != SCRIPT]
     variables = [f"{name}={shlex.quote(environ[name])}" for name in names if environ[name] or name.startswith("CUDA")]
     program, *words = argv
     command = "python -m swift_rlvr.cli" if program.endswith(".py") else Path(program).name
@@ -357,11 +354,10 @@ def _report(end: End, plan: Plan, console: Console) -> int:
         say(f"The end of {end.log}:")
         for text in lines:
             say(f"  {text}", "dim")
-    until = time.monotonic() + 5  # a process that was killed closes its sockets a moment after it is gone from /proc
-    while (listening := [port for port in _own_ports(plan) if _is_listening(port)]) and time.monotonic() < until:
+    # A process that was killed closes its sockets a moment after it is gone from /proc.
+    until = time.monotonic() + 5
+    while any(map(_is_listening, _own_ports(plan))) and time.monotonic() < until:
         time.sleep(0.1)
-    if listening:
-        say(f"still in use, by a program that is not of this run: port {', '.join(map(str, listening))}")
     for path in reversed(kept):
         if path in whole:
             break
@@ -379,9 +375,9 @@ def _go_back(folder: Path, checkpoint: Path | None, console: Console) -> None:
     """Take what came after a checkpoint out of the logs, and say so."""
     step = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
     lost = cut_logs(folder, step)
-    again = f"; steps {step + 1} to {lost} are made again" if lost else ""
-    start = f"{checkpoint}" if checkpoint else "the beginning"
-    console.print(f"going on from {start}{again}", markup=False, highlight=False, soft_wrap=True)
+    repeated = f"; steps {step + 1} to {lost} are made again" if lost else ""
+    text = f"going on from {checkpoint or 'the beginning'}{repeated}"
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _restarted(plan: Plan, console: Console, why: str) -> Plan:
@@ -395,8 +391,8 @@ def _restarted(plan: Plan, console: Console, why: str) -> Plan:
     return replace(plan, trainer=replace(plan.trainer, argv=argv), resume=checkpoint)
 
 
-def _own_ports(plan: Plan) -> list[int]:
-    return [*([*plan.ports, *plan.sync_ports] if plan.server else [])]
+def _own_ports(plan: Plan) -> tuple[int, ...]:
+    return plan.ports + plan.sync_ports if plan.server else ()
 
 
 def _is_listening(port: int) -> bool:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from swift_rlvr.countdown import verify
-from swift_rlvr.reasoning_gym.calculus import is_antiderivative, same_polynomial
+from swift_rlvr.math_answers.formulas import is_antiderivative, same_polynomial
 
 Entry = Mapping[str, Any]
 _NUMBER = re.compile(r"[+-]?(?:\d{1,300}(?:\.\d{0,300})?|\.\d{1,300})(?:[eE][+-]?\d{1,3})?", re.ASCII)

@@ -149,11 +149,6 @@ def test_each_row_has_its_own_prompt():
     assert FormatReward()([rest, rest, ONE_LINE], prompts=["<think>", "1 + 1", "<think>"]) == [1.0, 0.0, 1.0]
 
 
-def test_the_variable_of_one_format_reward_is_not_the_other_ones(monkeypatch):
-    monkeypatch.setenv("EXTERNAL_FORMAT_STRICT_THINK_OPENED", "true")
-    assert FormatStrictReward().parameters.think_opened
-
-
 TAG_TEXT = st.lists(
     st.sampled_from(["<think>", "</think>", "<answer>", "</answer>", "\n", "\n", " ", "x", "<"]), max_size=14
 ).map("".join)
@@ -264,13 +259,6 @@ def test_boxed(text, solution, reward, reason):
 
 def test_a_gold_that_python_cannot_write_out_is_bad():
     assert one(BoxedReward(), r"\boxed{72}", solution=10**5000) == (None, "bad gold")
-
-
-def test_boxed_shows_the_box_and_the_gold():
-    explanation = BoxedReward().explain(r"\boxed{71}", {"solution": "#### 72"})
-    assert explanation.extracted == "71"
-    assert [rule.passed for rule in explanation.rules] == [True, True, True, False]
-    assert explanation.rules[0].detail == "it is 72"
 
 
 HUGE = 400_000

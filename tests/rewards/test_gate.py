@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS, Grade
 from swift_rlvr.rewards.base import OTHER_TASK
-from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.rewards.gate import GATE_REASONS, ShapingReward
-from swift_rlvr.success import role_of
 
 SHAPING = sorted(name for name, reward in REWARDS.items() if issubclass(reward, ShapingReward))
 WITH_COSINE = [*SHAPING, "external_cosine"]
@@ -31,17 +29,6 @@ def columns(count: int, **more) -> dict:
     return {"nums": [[1, 2]] * count, "target": [3] * count, **more}
 
 
-def test_rewards_are_verifiers_or_shaping():
-    assert {name for name, reward in REWARDS.items() if reward.role == "verifier"} == {
-        "external_countdown", "external_reasoning_gym", "external_accuracy", "external_code", "external_boxed",
-    }  # fmt: skip
-    assert SHAPING == [
-        "external_format", "external_format_strict", "external_language_consistency", "external_length",
-        "external_reasoning_steps", "external_repetition_penalty", "external_soft_overlong", "external_tag_count",
-    ]  # fmt: skip
-    assert [role_of(REWARDS[name]()) for name in ("cosine", "code", "format")] == ["shaping", "verifier", "format"]
-
-
 @pytest.mark.parametrize("name", SHAPING)
 def test_a_right_answer_earns_what_is_above_the_least_and_a_wrong_one_nothing(name):
     reward, plain = gated(name), REWARDS[name](**PENALTY_OF.get(name, {}))
@@ -56,17 +43,6 @@ def test_a_right_answer_earns_what_is_above_the_least_and_a_wrong_one_nothing(na
 @pytest.mark.parametrize(("name", "worst"), [("length", -5.0), ("repetition_penalty", -0.1), ("soft_overlong", -1.0)])
 def test_the_least_of_a_penalty_is_its_worst(name, worst):
     assert gated(f"external_{name}").least == worst
-
-
-@pytest.mark.parametrize("name", WITH_COSINE)
-def test_no_gate_is_the_default_and_needs_no_columns_of_a_verifier(name):
-    parameters = REWARDS[name]().parameters
-    assert (parameters.gate, parameters.accuracy) == ("none", "external_accuracy")
-    if name != "external_cosine":
-        assert REWARDS[name]().columns == ()
-        assert REWARDS[name]()([WRONG.format("Step 1: add.")]) == REWARDS[name](gate="none")(
-            [WRONG.format("Step 1: add.")]
-        )
 
 
 def test_cosine_with_a_gate_pays_a_wrong_answer_nothing_at_any_length():
@@ -108,19 +84,6 @@ def test_only_a_full_reward_opens_the_gate(monkeypatch):
     assert reward([RIGHT.format("a"), WRONG.format("a")], **columns(2)) == [1.0, 0.0]
 
 
-@pytest.mark.parametrize("name", WITH_COSINE)
-def test_explanations_agree_with_grades_and_say_who_judged(name):
-    reward = gated(name)
-    for text in (RIGHT.format("add"), WRONG.format("add"), "", None):
-        for nums in ([1, 2], None):
-            row = {"nums": nums, "target": 3}
-            explanation = reward.explain(text, row)
-            (grade,) = reward.grades([text], **{key: [value] for key, value in row.items()})
-            assert (explanation.reward, explanation.reason) == grade
-            assert grade.reason in reward.reasons
-            assert any("external_countdown" in rule.detail for rule in explanation.rules)
-
-
 @pytest.mark.parametrize("name", SHAPING)
 def test_contract_of_a_gated_reward(name):
     reward = gated(name)
@@ -130,25 +93,34 @@ def test_contract_of_a_gated_reward(name):
     assert reward([[{"role": "assistant", "content": text}] for text in texts], **columns(6)) == expected
     assert pickle.loads(pickle.dumps(reward))(texts, **columns(6)) == expected
     assert reward([], **columns(0)) == []
-    assert reward.columns == ("nums", "target") and reward.own_tasks == ("countdown",)
+    assert REWARDS[name]().columns == () and reward.columns == ("nums", "target") and reward.own_tasks == ("countdown",)
     with pytest.raises(ValueError, match="needs the dataset column 'target'"):
         reward(texts, nums=[[1, 2]] * 6)
     own = gated(name, tasks=("mine",))
     assert own(texts, **columns(6), task=["countdown"] * 6) == [None] * 6
 
 
-def test_token_ids_still_count_behind_the_gate():
-    reward = gated("external_length", unit="tokens", scale=0.5, max_length=0)
-    assert reward([RIGHT, WRONG], **columns(2), completion_ids=[[7] * 4, [7] * 4]) == [2.0, 0.0]
+@pytest.mark.parametrize("name", ["external_format", "external_cosine"])
+def test_the_verifier_reads_its_own_parameters(name, monkeypatch):
+    text, row = RIGHT.format("a").replace("1+2", "1 × 3"), {"nums": [[1, 3]], "target": [3]}
+    (lenient,) = gated(name)([text], **row)
+    monkeypatch.setenv("EXTERNAL_COUNTDOWN_NOTATION", "strict")
+    assert gated(name)([text], **row) == [0.0] and lenient > 0
 
 
-# --- bad parameters
+@pytest.mark.parametrize("name", WITH_COSINE)
+def test_explanations_agree_with_grades_and_say_who_judged(name):
+    reward = gated(name)
+    for text in (RIGHT.format("add"), WRONG.format("add"), "", None):
+        for nums in ([1, 2], None):
+            explanation = reward.explain(text, {"nums": nums, "target": 3})
+            assert [explanation[:2]] == reward.grades([text], nums=[nums], target=[3])
+            assert explanation.reason in reward.reasons
+            assert any("external_countdown" in rule.detail for rule in explanation.rules)
 
 
 @pytest.mark.parametrize("name", WITH_COSINE)
 def test_bad_parameters_name_what_is_accepted(name, monkeypatch):
-    with pytest.raises(InputError, match="gate must be one of none, outcome, got 'format'"):
-        REWARDS[name](gate="format")
     for accuracy in (name, "external_format", "countdown", "external_luck"):
         verifiers = sorted(each for each, reward in REWARDS.items() if reward.role == "verifier")
         accepted = f"must be one of {', '.join(verifiers)}, got"
@@ -164,23 +136,6 @@ def test_a_penalty_without_an_end_cannot_be_gated():
         REWARDS["length"](gate="outcome", scale=-1.0)
     assert REWARDS["length"](gate="outcome", scale=1.0).least == 0.0
     assert REWARDS["length"](scale=-1.0)(["abc"]) == [-3.0]
-
-
-def test_settings_of_a_command_line_and_the_environment(monkeypatch):
-    words = ["format.gate=outcome", "accuracy=external_countdown"]
-    reward = build_rewards(["external_countdown", "format"], words)[1]
-    assert reward([RIGHT.format("a"), WRONG.format("a")], **columns(2)) == [1.0, 0.0]
-    monkeypatch.setenv("EXTERNAL_TAG_COUNT_GATE", "outcome")
-    monkeypatch.setenv("EXTERNAL_TAG_COUNT_ACCURACY", "external_countdown")
-    assert REWARDS["tag_count"]()([WRONG.format("a")], **columns(1)) == [0.0]
-
-
-def test_the_verifier_reads_its_own_parameters(monkeypatch):
-    text = RIGHT.format("a").replace("1+2", "1 × 3").replace("+", "")
-    row = {"nums": [[1, 3]], "target": [3]}
-    assert gated("external_format")([text], **row) == [1.0]
-    monkeypatch.setenv("EXTERNAL_COUNTDOWN_NOTATION", "strict")
-    assert gated("external_format")([text], **row) == [0.0]
 
 
 # --- the verifier judges each batch once
@@ -237,18 +192,3 @@ def test_a_right_answer_earns_more_by_at_least_what_the_verifier_gives(name, dat
     assert outcome == [1.0, 0.0] and shaping[0] >= 0.0 == shaping[1]
     total = [each + weight * more for each, more in zip(outcome, shaping, strict=True)]
     assert total[0] >= total[1] + 1.0
-
-
-@settings(max_examples=60, deadline=None)
-@given(right=texts, wrong=texts, first=st.floats(0.01, 5), last=st.floats(0.01, 5))
-def test_the_same_of_cosine(right, wrong, first, last):
-    reward = gated("external_cosine", min_len_value_correct=first, max_len_value_correct=last, max_len=100)
-    completions = [f"{right}<answer>1+2</answer>", f"{wrong}<answer>1-2</answer>"]
-    shaping = reward(completions, **columns(2))
-    assert shaping[0] >= min(first, last) - 1e-9 > shaping[1] == 0.0
-
-
-def test_without_a_gate_the_property_does_not_hold():
-    reward = REWARDS["length"](scale=-0.01)
-    right, wrong = reward([f"{'x' * 300}<answer>1+2</answer>", "<answer>1-2</answer>"])
-    assert 1.0 + right < 0.0 + wrong

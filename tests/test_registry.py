@@ -43,6 +43,13 @@ def test_importing_the_registries_imports_nobody_else(tmp_path):
     assert (result.stdout, result.stderr) == ("done\n", "")
 
 
+@pytest.mark.parametrize("words", [(), ("dataset",), ("evaluate",), ("score",)], ids=" ".join)
+def test_help_imports_nobody_else(tmp_path, words):
+    distribution(tmp_path, "loud", {"loud.py": "print('imported')"}, {"x": "loud:X"}, {"x": "loud:X"})
+    shown = python("-m", "swift_rlvr.cli", *words, "--help", path=tmp_path).stdout
+    assert "Usage: " in shown and "imported" not in shown
+
+
 @pytest.mark.parametrize(
     ("module", "problem"),
     [

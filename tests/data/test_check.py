@@ -112,7 +112,7 @@ def test_the_limit(tmp_path, monkeypatch):
 
     assert "Too many bad rows: 20 of 100 rows are bad, the limit is 10%" in output(code=1)
     assert "Within the limit" in output("--limit", "0.2")
-    monkeypatch.setenv("RLVR_MAX_UNUSABLE", "0.5")
+    monkeypatch.setenv("SWIFT_RLVR_MAX_UNUSABLE", "0.5")
     assert "Within the limit" in output()
     assert "no number after ####" in output()
 
@@ -183,9 +183,9 @@ def test_mistakes(tmp_path, monkeypatch, arguments, message):
 
 
 def test_a_wrong_limit_in_the_environment_is_an_error_not_a_crash(monkeypatch):
-    monkeypatch.setenv("RLVR_MAX_UNUSABLE", "many")
+    monkeypatch.setenv("SWIFT_RLVR_MAX_UNUSABLE", "many")
     message = refused("check", DATASETS / "gsm8k" / "test.jsonl")
-    assert "RLVR_MAX_UNUSABLE must be a share from 0 to 1, got 'many'" in message
+    assert "SWIFT_RLVR_MAX_UNUSABLE must be a finite number, got 'many'" in message
 
 
 def test_a_name_is_read_from_the_hub_or_from_a_folder_of_that_name(tmp_path, monkeypatch):

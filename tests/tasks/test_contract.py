@@ -211,10 +211,10 @@ def test_the_limit_on_unusable_rows(errors, usable_rows, share, stops):
 
 def test_the_limit_is_set_by_the_task_or_by_a_variable():
     assert allowed_share(TASKS["gsm8k"], {}) == 0.1 and allowed_share(TASKS["bespoke_stratos"], {}) == 0.5
-    assert allowed_share(TASKS["bespoke_stratos"], {"RLVR_MAX_UNUSABLE": "0.02"}) == 0.02
-    for wrong in ("", "10%", "1.5", "-0.1", "nan"):
-        with pytest.raises(InputError, match="RLVR_MAX_UNUSABLE must be a share from 0 to 1"):
-            allowed_share(TASKS["gsm8k"], {"RLVR_MAX_UNUSABLE": wrong})
+    assert allowed_share(TASKS["bespoke_stratos"], {"SWIFT_RLVR_MAX_UNUSABLE": "0.02"}) == 0.02
+    for wrong in ("10%", "1.5", "-0.1", "nan"):
+        with pytest.raises(InputError, match="^SWIFT_RLVR_MAX_UNUSABLE must be "):
+            allowed_share(TASKS["gsm8k"], {"SWIFT_RLVR_MAX_UNUSABLE": wrong})
 
 
 @pytest.mark.parametrize(

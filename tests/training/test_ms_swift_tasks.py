@@ -188,10 +188,10 @@ def test_left_out_rows_are_counted_with_file_row_and_reason(tmp_path, caplog):
 def test_too_many_unusable_rows_end_the_run_unless_allowed(tmp_path, monkeypatch):
     name = write(tmp_path / "rows.jsonl", [GOOD] * 50 + [BAD] * 11)
     with pytest.raises(
-        ValueError, match="(?s)11 of 61 rows cannot be used .*limit of 10%, which RLVR_MAX_UNUSABLE sets"
+        ValueError, match="(?s)11 of 61 rows cannot be used .*limit of 10%, which SWIFT_RLVR_MAX_UNUSABLE sets"
     ):
         load(name)
-    monkeypatch.setenv("RLVR_MAX_UNUSABLE", "0.2")
+    monkeypatch.setenv("SWIFT_RLVR_MAX_UNUSABLE", "0.2")
     assert len(load(name)) == 50
     with pytest.raises(ValueError, match="11 of 61 rows cannot be used"):
         load(name, strict=True)

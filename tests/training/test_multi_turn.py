@@ -255,8 +255,8 @@ def test_mistakes_are_named(engine, monkeypatch):
     monkeypatch.setenv("SWIFT_RLVR_FEEDBACK_DISCOUNT", "0.9")
     with pytest.raises(InputError, match="--use_gym_env"):
         FeedbackScheduler(engine, max_turns=2)
-    monkeypatch.setenv("SWIFT_RLVR_FEEDBACK_DISCOUNT", "much")
-    with pytest.raises(InputError, match="SWIFT_RLVR_FEEDBACK_DISCOUNT.*from 0 to 1"):
+    monkeypatch.setenv("SWIFT_RLVR_FEEDBACK_DISCOUNT", "1.5")
+    with pytest.raises(InputError, match="SWIFT_RLVR_FEEDBACK_DISCOUNT must be at least 0 and at most 1, got 1.5"):
         FeedbackScheduler(engine, max_turns=2, use_gym_env=True)
 
 

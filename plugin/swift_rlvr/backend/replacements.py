@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from swift_rlvr.backend import register_vllm_plugin
-from swift_rlvr.backend.weight_sync import Reports, SyncCommunicator, WeightSyncError, deadline, seconds
+from swift_rlvr.backend.weight_sync import Reports, SyncCommunicator, SyncSettings, WeightSyncError, deadline
 from swift_rlvr.network import LOOPBACK, is_loopback
 from swift_rlvr.parallel import end_with_parent
 
@@ -180,7 +180,7 @@ def checked_client(client: Any):
     class CheckedVLLMClient(client):
         def __init__(self, *args, **kwargs):
             super().__init__(*args, **kwargs)
-            limit = seconds("SWIFT_RLVR_REQUEST_TIMEOUT", 1800)
+            limit = SyncSettings.from_environment().request_timeout
             for session in self.sessions:
                 session.request = functools.partial(session.request, timeout=limit)
 

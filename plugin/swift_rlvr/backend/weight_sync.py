@@ -19,6 +19,7 @@ import uuid
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -26,6 +27,7 @@ import torch
 from torch.distributed import DistError, TCPStore
 
 from swift_rlvr.network import LOOPBACK
+from swift_rlvr.settings import Settings, setting
 
 _DONE = b"done"
 
@@ -34,24 +36,16 @@ class WeightSyncError(RuntimeError):
     """An update did not reach the rollout server, or failed there."""
 
 
-def seconds(name: str, default: float) -> float:
-    """The time limit in the environment variable ``name``.
+@dataclass(frozen=True)
+class SyncSettings(Settings):
+    """Time limits in seconds, from variables."""
 
-    >>> seconds("SWIFT_RLVR_NOT_SET", 120)
-    120.0
-    """
-    text = os.environ.get(name, str(default))
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise ValueError(f"{name} must be a number of seconds above 0, got {text!r}")
-    return value
+    sync_timeout: float = setting(120.0, "The longest that trainer and server wait for each other.", more_than=0)
+    request_timeout: float = setting(1800.0, "The longest that the trainer waits for completions.", more_than=0)
 
 
 def sync_timeout() -> float:
-    return seconds("SWIFT_RLVR_SYNC_TIMEOUT", 120)
+    return SyncSettings.from_environment().sync_timeout
 
 
 class Reports:

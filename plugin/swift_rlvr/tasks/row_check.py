@@ -1,15 +1,13 @@
 """Which rows of a dataset can be used, and when there are too many that cannot."""
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from swift_rlvr.errors import InputError
+from swift_rlvr.settings import PREFIX, Settings, setting
 from swift_rlvr.tasks import RowError, Task
 
-LIMIT_VARIABLE = "RLVR_MAX_UNUSABLE"
 FORGIVEN = 10  # this many unusable rows never stop a run: in a small file they would soon be a large share
 
 
@@ -50,7 +48,7 @@ class RowCheck:
         if not self.usable:
             return "no row is left"
         if len(self.errors) > max(FORGIVEN, share * (len(self.usable) + len(self.errors))):
-            return f"that is more than the limit of {share:.0%}, which {LIMIT_VARIABLE} sets"
+            return f"that is more than the limit of {share:.0%}, which {PREFIX}MAX_UNUSABLE sets"
         return None
 
 
@@ -68,13 +66,14 @@ def check_rows(task: Task, rows: Iterable[Mapping[str, Any]]) -> RowCheck:
     return RowCheck(usable, errors, by_label)
 
 
-def allowed_share(task: Task, environment: Mapping[str, str] | None = None) -> float:
-    """The share of unusable rows above which loading stops: that of LIMIT_VARIABLE where it is set, else the task's."""
-    text = (os.environ if environment is None else environment).get(LIMIT_VARIABLE)
-    try:
-        share = task.max_unusable if text is None else float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise InputError(f"must be a share from 0 to 1, got {text!r}", field=LIMIT_VARIABLE)
-    return share
+@dataclass(frozen=True)
+class RowSettings(Settings):
+    """What is done about rows that cannot be used."""
+
+    max_unusable: float | None = setting(None, "The share above which loading stops.", at_least=0, at_most=1)
+
+
+def allowed_share(task: Task, environ: Mapping[str, str] | None = None) -> float:
+    """The share of unusable rows above which loading stops: that of the variable where it is set, else the task's."""
+    share = RowSettings.from_environment(environ).max_unusable
+    return task.max_unusable if share is None else share

@@ -8,8 +8,8 @@ the last turn. swift_rlvr/environments/README.md is the page about it.
 """
 
 import asyncio
-import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from swift.rollout.multi_turn import MultiTurnScheduler, multi_turns
@@ -18,11 +18,19 @@ from swift_rlvr.environments import FeedbackEnvironment, judging_reward
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import Reward
 from swift_rlvr.rewards.build import build_rewards, missing_column
+from swift_rlvr.settings import PREFIX, Settings, setting
 
 SCHEDULER = "rlvr_feedback"
-# Variables of the process that the scheduler runs in:
-REWARD = "SWIFT_RLVR_FEEDBACK_REWARD"  # the reward that says what is wrong; by default that of the row's task
-DISCOUNT = "SWIFT_RLVR_FEEDBACK_DISCOUNT"  # what a right answer is worth one turn later; 1 by default
+REWARD, DISCOUNT = f"{PREFIX}FEEDBACK_REWARD", f"{PREFIX}FEEDBACK_DISCOUNT"
+
+
+@dataclass(frozen=True)
+class FeedbackSettings(Settings):
+    """Variables of the process that the scheduler runs in."""
+
+    group = "feedback_"
+    feedback_reward: str | None = setting(None, "The reward that says what is wrong; by default the task's.")
+    feedback_discount: float = setting(1.0, "What a right answer is worth one turn later.", at_least=0, at_most=1)
 
 
 class FeedbackScheduler(MultiTurnScheduler):
@@ -36,16 +44,19 @@ class FeedbackScheduler(MultiTurnScheduler):
         super().__init__(infer_engine, max_turns, **kwargs)
         if not max_turns:
             raise InputError(f"is needed with --multi_turn_scheduler {SCHEDULER}, such as 2", "max_turns")
-        self._turns, self._discount = max_turns, _discount()
+        self._turns, self._settings = max_turns, FeedbackSettings.from_environment()
         # On a server ms-swift passes this flag on where it is set; the trainer has the server's.
-        if self._discount != 1 and infer_engine is not None and not kwargs.get("use_gym_env"):
-            raise InputError("has an effect with --use_gym_env true only, which makes it a reward", DISCOUNT)
+        if self._settings.feedback_discount != 1 and infer_engine is not None and not kwargs.get("use_gym_env"):
+            raise InputError(
+                "has an effect with --use_gym_env true only, which makes it a reward", f"{PREFIX}FEEDBACK_DISCOUNT"
+            )
         self._rewards: dict[Any, Reward] = {}  # by task
         self._conversations: dict[str, FeedbackEnvironment] = {}
 
     async def on_trajectory_start(self, requests: list[Any]) -> None:
         for request in requests:
-            environment = FeedbackEnvironment(self._reward(request.data_dict), self._turns, self._discount)
+            reward, discount = self._reward(request.data_dict), self._settings.feedback_discount
+            environment = FeedbackEnvironment(reward, self._turns, discount)
             environment.reset(request.data_dict)
             self._conversations[request.uuid] = environment
 
@@ -70,7 +81,7 @@ class FeedbackScheduler(MultiTurnScheduler):
         """The reward that judges the row; InputError where there is none, or it lacks a column."""
         task = row.get("task")
         if task not in self._rewards:
-            name = os.environ.get(REWARD)
+            name = self._settings.feedback_reward
             reward = build_rewards([name])[0] if name else judging_reward(task)
             if reward is None:
                 columns = ", ".join(row) or "none: does the trainer have --multi_turn_scheduler too?"
@@ -86,14 +97,6 @@ class FeedbackScheduler(MultiTurnScheduler):
         if column := missing_column(reward, row):
             raise InputError(f"{reward.name} needs the column {column!r} and the row has {', '.join(row)}", SCHEDULER)
         return reward
-
-
-def _discount() -> float:
-    text = os.environ.get(DISCOUNT, "1")
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"must be a number from 0 to 1, got {text!r}", DISCOUNT) from None
 
 
 def register() -> None:

@@ -12,8 +12,8 @@ gold goes to them between dollars, with which all of them credit more. They give
 thread; a process that is still busy after `HANG_S` is ended and its rows are graded one by one. "changed" counts rows
 with two verdicts, one in each kind of batch.
 
-Usage: PYTHONPATH=plugin python tests/benchmarks/bench_verifiers.py --data FOLDER [--out FILE.md] [--by-source]
-           [--disagreements FILE.jsonl] [--sample ROWS_A_FILE] [--verifiers ours,math_verify]
+Usage: PYTHONPATH=plugin python tests/benchmarks/bench_verifiers.py --data FOLDER [--sample ROWS_A_FILE]
+           [--disagreements FILE.jsonl] [--verifiers ours,math_verify]
        PYTHONPATH=plugin python tests/benchmarks/bench_verifiers.py --own     (rows of our own; needs no data)
 Prints a table and, last, one line of JSON. Exits 1 where a row of the data is broken or, with --own, ours misgrades.
 """
@@ -23,14 +23,11 @@ import json
 import logging
 import multiprocessing
 import os
-import platform
 import re
 import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from datetime import date
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -104,13 +101,8 @@ def ours():
         results = []
         for verdict in grade_all(texts, golds):
             reason = str(verdict.reason)
-            if reason in ("timed out", "not judged"):
-                results.append(Result("timed out", reason))
-            elif reason == "error":
-                results.append(Result("error", reason))
-            else:
-                name = {1.0: "right", 0.0: "wrong", None: "declined"}[verdict.reward]
-                results.append(Result(name, reason))
+            name = "error" if reason == "error" else {1.0: "right", 0.0: "wrong", None: "declined"}[verdict.reward]
+            results.append(Result(name, reason))
         return results
 
     return judge
@@ -284,27 +276,24 @@ def rate(rows: int, seconds: float) -> float | None:
     return round(rows / seconds, 1) if rows and seconds else None
 
 
-def summary(rows: list[Row], measured: Measured, places: list[int] | None = None) -> dict:
-    """Return the figures of a line of the table, for all rows of a file or for those at `places`, without times."""
-    chosen = range(len(rows)) if places is None else places
-    verdicts = {place: measured.results[place].verdict for place in chosen}
-    counts = Counter(verdicts.values())
-    grouped = [place for place in chosen if place in measured.in_groups]
-    figures = {
+def summary(rows: list[Row], measured: Measured) -> dict:
+    """Return the figures of a line of the table."""
+    verdicts = [result.verdict for result in measured.results]
+    labelled = Counter((row.right, verdict == "right") for row, verdict in zip(rows, verdicts, strict=True))
+    counts = Counter(verdicts)
+    return {
         "rows": len(verdicts),
-        "right": sum(rows[i].right is True for i in chosen),
-        "right credited": sum(rows[i].right is True and verdicts[i] == "right" for i in chosen),
-        "wrong": sum(rows[i].right is False for i in chosen),
-        "wrong credited": sum(rows[i].right is False and verdicts[i] == "right" for i in chosen),
+        "right": labelled[True, True] + labelled[True, False],
+        "right credited": labelled[True, True],
+        "wrong": labelled[False, True] + labelled[False, False],
+        "wrong credited": labelled[False, True],
         "declined": counts["declined"],
         "errors": counts["error"],
         "timed out": counts["timed out"],
-        "changed": sum(measured.in_groups[i].verdict != verdicts[i] for i in grouped),
+        "changed": sum(result.verdict != verdicts[place] for place, result in measured.in_groups.items()),
+        "a second": rate(len(rows), measured.seconds),
+        "a second in groups": rate(len(measured.in_groups), measured.group_seconds),
     }
-    if places is None:
-        figures["a second"] = rate(len(rows), measured.seconds)
-        figures["a second in groups"] = rate(len(measured.in_groups), measured.group_seconds)
-    return figures
 
 
 def total(parts: list[tuple[list[Row], Measured]]) -> dict:
@@ -319,19 +308,9 @@ def total(parts: list[tuple[list[Row], Measured]]) -> dict:
     return figures
 
 
-def lines_of(
-    files: dict[str, list[Row]], measured: dict, names: list[str], by_source: bool
-) -> list[tuple[str, str, dict]]:
+def lines_of(files: dict[str, list[Row]], measured: dict, names: list[str]) -> list[tuple[str, str, dict]]:
     """Return (data, verifier, figures) for every line of the table."""
-    lines = []
-    for file, rows in files.items():
-        lines += [(file, name, summary(rows, measured[file][name])) for name in names]
-        sources = list(dict.fromkeys(row.source for row in rows))
-        if by_source and len(sources) > 1:
-            for source in sources:
-                places = [i for i, row in enumerate(rows) if row.source == source]
-                lines += [(f"- {source}", name, summary(rows, measured[file][name], places)) for name in names]
-    return lines
+    return [(file, name, summary(rows, measured[file][name])) for file, rows in files.items() for name in names]
 
 
 def sum_of(files: dict[str, list[Row]], measured: dict, names: list[str]) -> list[tuple[str, str, dict]]:
@@ -369,37 +348,6 @@ def show(lines: list[tuple[str, str, dict]]) -> None:
         table.add_row("" if data == last else data, name, *(cell(figures) for cell in COLUMNS.values()))
         last = data
     Console(width=max(140, Console().width)).print(table)
-
-
-def markdown(lines: list[tuple[str, str, dict]], names: list[str]) -> str:
-    out = [
-        f"Measured on {date.today()}, one core of {machine()}; {', '.join(versions(names))}.",
-        "",
-        f"| data | verifier | {' | '.join(COLUMNS)} |",
-        f"|---|---|{'--:|' * len(COLUMNS)}",
-    ]
-    out += [f"| {data} | {name} | {' | '.join(cell(f) for cell in COLUMNS.values())} |" for data, name, f in lines]
-    return "\n".join(out) + "\n"
-
-
-def machine() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        model = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        model = platform.processor() or platform.machine()
-    return f"{model} with {os.cpu_count()} cores, Python {platform.python_version()}"
-
-
-def versions(names: list[str]) -> list[str]:
-    packages = [VERIFIERS[name].package for name in names] + ["latex2sympy2_extended", "sympy"]
-    found = []
-    for package in dict.fromkeys(packages):
-        try:
-            found.append(f"{package} {version(package)}")
-        except PackageNotFoundError:
-            found.append(f"{package} from source")
-    return found
 
 
 def write_disagreements(path: Path, files: dict[str, list[Row]], measured: dict, names: list[str]) -> int:
@@ -448,9 +396,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, help="folder with public files; VERIFIERS.md says which")
     parser.add_argument("--own", action="store_true", help="rows of our own: algebra, power towers, 1 MB completions")
-    parser.add_argument("--out", type=Path, help="write the table as Markdown")
     parser.add_argument("--disagreements", type=Path, help="write every row on which not all agree, as .jsonl")
-    parser.add_argument("--by-source", action="store_true", help="also a line for each source in a file")
     parser.add_argument("--sample", type=int, help="at most so many rows of a file, drawn with a fixed seed")
     parser.add_argument("--verifiers", default=",".join(VERIFIERS), help="default: %(default)s")
     chosen = parser.parse_args()
@@ -496,8 +442,7 @@ def main() -> int:
         tell(str(error))
         return 1
     outputs = {file: rows for file, rows in files.items() if folder.formats[file] not in GOLDS_ONLY}
-    lines = lines_of(files, measured, names, chosen.by_source) + sum_of(outputs, measured, names)
-    lines += lines_of(own, measured, names, False)
+    lines = lines_of(files, measured, names) + sum_of(outputs, measured, names) + lines_of(own, measured, names)
     show(lines)
     missed = [f"broken row: {message}" for message in broken]
     worst = None
@@ -507,8 +452,6 @@ def main() -> int:
         for name, seconds in sorted(worst["seconds"].items(), key=lambda item: -item[1]):
             print(f"{name:<28}{seconds * 1000:>10.1f}")
         missed += missed_on_own(own, measured, worst)
-    if chosen.out:
-        chosen.out.write_text(markdown(lines, names), encoding="utf-8")
     if chosen.disagreements:
         count = write_disagreements(chosen.disagreements, files | own, measured, names)
         print(f"{count} rows on which not all agree: {chosen.disagreements}")

@@ -113,28 +113,7 @@ def read_tora(row: dict, path: Path) -> list[Row]:
     return [Row(text(row["gt"]), text(code), None if score is None else bool(score), path.stem) for code, score in rows]
 
 
-def read_hardverify(row: dict, path: Path) -> list[Row]:
-    """`fn_output` is right though rule-based verifiers said no; `tn_output` is wrong."""
-    gold = text(row["ground_truth"])
-    right, wrong = boxed(text(row["fn_output"])), boxed(text(row["tn_output"]))
-    return [Row(gold, right, True, "fn_output"), Row(gold, wrong, False, "tn_output")]
-
-
-def read_verifierbench(row: dict, path: Path) -> list[Row]:
-    """A: right; B: wrong; C: question, gold or response is faulty, which is no label. Other domains are left out."""
-    if str(row.get("domain") or "math").lower() != "math":
-        return []
-    judgment = row["gold_judgment"]
-    right = {"A": True, "B": False, "C": None}[judgment] if isinstance(judgment, str) else label(judgment)
-    return [Row(text(row["gold_answer"]), text(row["llm_response"]), right, str(row.get("data_source") or path.stem))]
-
-
-def read_verifybench(row: dict, path: Path) -> list[Row]:
-    right = label(row["gold_correct"])
-    return [Row(text(row["answer"]), text(row["completion"]), right, str(row.get("answer_type") or path.stem))]
-
-
-DATA_FILES = (".json", ".jsonl", ".parquet", ".csv")  # of which the last two are named, not read
+DATA_FILES = (".jsonl", ".json", ".parquet", ".csv")  # of which only the first is read, and the others are named
 
 
 def has(*keys: str) -> Callable[[dict], bool]:
@@ -158,40 +137,12 @@ FORMATS = (
     ),
     Format("MathCoder", "ground_truth {answer}, debug_result", has("ground_truth", "debug_result"), read_mathcoder),
     Format("ToRA, Qwen2.5-Math", "gt, code (a list), score (a list, may lack)", has("gt", "code"), read_tora),
-    Format(
-        "HardVerify-Math",
-        "ground_truth, fn_output, tn_output",
-        has("ground_truth", "fn_output", "tn_output"),
-        read_hardverify,
-    ),
-    Format(
-        "VerifierBench",
-        "gold_answer, llm_response, gold_judgment",
-        has("gold_answer", "llm_response", "gold_judgment"),
-        read_verifierbench,
-    ),
-    Format(
-        "VerifyBench", "answer, completion, gold_correct", has("answer", "completion", "gold_correct"), read_verifybench
-    ),
 )
 GOLDS_ONLY = ("golds", "problems")
 
 
 def numbered(path: Path) -> Iterator[tuple[int, dict | str]]:
-    """Yield each row of a .jsonl file, or of a .json file that holds a list, with its line or place in the list.
-
-    A row that is no JSON object comes as the text of what is wrong with it.
-    """
-    if path.suffix == ".json":
-        try:
-            rows = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            yield 1, f"no JSON: {error}"
-            return
-        rows = rows if isinstance(rows, list) else [rows]
-        for number, row in enumerate(rows, 1):
-            yield number, row if isinstance(row, dict) else f"no JSON object: {str(row)[:60]}"
-        return
+    """Yield each row of a file with its line; one that is no JSON object as the text of what is wrong with it."""
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
@@ -225,14 +176,14 @@ def read_file(path: Path, name: str) -> tuple[Format | None, list[Row], list[str
 
 
 def read_folder(folder: Path, sample: int | None = None, seed: int = 0) -> Folder:
-    """Read every .json and .jsonl file below `folder`; of each, at most `sample` rows drawn with `seed`, in order."""
+    """Read every .jsonl file below `folder`; of each, at most `sample` rows drawn with `seed`, in order."""
     result = Folder({}, {}, [], [], [])
     for path in sorted(path for path in folder.rglob("*") if path.suffix in DATA_FILES and path.is_file()):
         relative = path.relative_to(folder)
         if any(part.startswith(".") for part in relative.parts):  # .git
             continue
         name = relative.as_posix()
-        if path.suffix not in (".json", ".jsonl"):
+        if path.suffix != ".jsonl":
             result.unknown.append(name)
             continue
         labelled = [path.with_name(f"{path.stem}-{part}{path.suffix}") for part in ("correct", "wrong")]

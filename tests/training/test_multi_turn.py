@@ -134,53 +134,28 @@ def test_only_sampled_tokens_are_trained(engine, samples, loss_scale):
 
 
 def test_only_sampled_tokens_are_trained_where_turns_are_cut_off(engine):
-    cut_off = rolled_out(engine, FeedbackScheduler(engine, max_turns=2), max_tokens=25)
+    scheduler = FeedbackScheduler(engine, max_turns=2)
+    cut_off = rolled_out(engine, scheduler, max_tokens=25)
     assert {"length"} <= {sample.finish_reason for sample in cut_off}
     check_batch(engine, cut_off)
+    assert not scheduler._conversations, "none is kept after its end"
 
 
-class FeedbackTrained(FeedbackScheduler):
-    """The fault that many schedulers have: what the environment says counts as the policy's."""
-
-    def step(self, infer_request, response_choice, current_turn):
-        result = super().step(infer_request, response_choice, current_turn)
-        feedback = result["infer_request"].messages.pop()["content"]
-        ids = list(response_choice.token_ids) + self.tokenizer.encode(f"\n<|im_start|>user\n{feedback}<|im_end|>\n")
-        result["infer_request"].messages.append({"role": "user", "content": "."})
-        return result | {"response_token_ids": ids, "response_loss_mask": [1] * len(ids)}
+def first_turn_not_trained(mask: list[list[int]]) -> None:
+    mask[0] = [0] * len(mask[0])
 
 
-class FirstTurnNotTrained(FeedbackScheduler):
-    def step(self, infer_request, response_choice, current_turn):
-        result = super().step(infer_request, response_choice, current_turn)
-        ids = list(response_choice.token_ids)
-        return result | {"response_token_ids": ids, "response_loss_mask": [0] * len(ids)}
+def last_token_not_trained(mask: list[list[int]]) -> None:
+    mask[-1][-1] = 0
 
 
-@pytest.mark.parametrize("scheduler", [FeedbackTrained, FirstTurnNotTrained])
-def test_the_check_of_the_tokens_finds_what_is_wrong(engine, scheduler):
-    faulty = rolled_out(engine, scheduler(engine, max_turns=2))
-    for sample in faulty:  # what was sampled, whatever the scheduler says
-        masks = zip(sample.response_token_ids, sample.response_loss_mask, strict=True)
-        if scheduler is FeedbackTrained and len(sample.response_token_ids) > 1:
-            (first, _), *_ = masks
-            end = first.index(engine.tokenizer.convert_tokens_to_ids("<|im_end|>")) + 1
-            sample.sampled = [first[:end], *sample.response_token_ids[1:]]
-    assert 2 in lengths(faulty)
+@pytest.mark.parametrize("change", [first_turn_not_trained, last_token_not_trained])
+def test_the_check_of_the_tokens_finds_what_is_wrong(engine, samples, change):
+    faulty = copy.deepcopy(samples)
+    for sample in faulty:
+        change(sample.response_loss_mask)
     with pytest.raises(AssertionError, match="exactly the sampled tokens"):
-        for sample in faulty:
-            expected = getattr(sample, "sampled", sample.response_token_ids)
-            check_one(engine, sample, expected)
-
-
-def check_one(engine, sample: GRPOSample, sampled: list[list[int]]) -> None:
-    template = copy.copy(engine.template)
-    template.max_length = None
-    template.set_mode("train")
-    encoded = encode_sample(sample, template)
-    trained = [label != -100 for label in encoded["labels"]]
-    messages = as_texts(engine, sample.messages)
-    check_trained_tokens(engine.tokenizer, encoded["input_ids"], trained, sampled, messages)
+        check_batch(engine, faulty)
 
 
 def test_log_probabilities_of_all_turns_are_handed_on(samples):
@@ -226,12 +201,6 @@ def test_colocate_mode_drives_the_same_conversations(engine):
     check_batch(engine, samples)
 
 
-def test_no_conversation_is_kept_after_its_end(engine):
-    scheduler = FeedbackScheduler(engine, max_turns=2)
-    rolled_out(engine, scheduler, max_tokens=40)
-    assert not scheduler._conversations
-
-
 def start(scheduler, **columns):
     request = RolloutInferRequest(messages=[], data_dict=columns, uuid="1")
     asyncio.run(scheduler.on_trajectory_start([request]))
@@ -262,18 +231,13 @@ def test_mistakes_are_named(engine, monkeypatch):
 
 def test_the_feedback_is_in_the_tiny_models_vocabulary(engine):
     """And the template renders a second turn, for which there is room beside two answers of 320 tokens."""
-    texts = [
-        f"{reason.capitalize()}: the value is 1283/7, the target 40. {TRY_AGAIN}"
-        for reason in REWARDS["countdown"].reasons
-    ]
-    lengths = []
-    for text in texts:
-        ids = engine.tokenizer.encode(text)
-        assert engine.tokenizer.decode(ids) == text
-        assert engine.tokenizer.unk_token_id not in ids
-        lengths.append(len(ids))
+    reasons = [reason.capitalize() for reason in REWARDS["countdown"].reasons]
+    texts = [f"{reason}: the value is 1283/7, the target 40. {TRY_AGAIN}" for reason in reasons]
+    feedback = [engine.tokenizer.encode(text) for text in texts]
+    assert [engine.tokenizer.decode(ids) for ids in feedback] == texts
+    assert all(engine.tokenizer.unk_token_id not in ids for ids in feedback)
     prompts = [len(engine.template.encode({"messages": conversation_start(row)})["input_ids"]) for row in ROWS]
-    assert max(prompts) + max(lengths) + 2 * 320 + 16 <= 1024
+    assert max(prompts) + max(map(len, feedback)) + 2 * 320 + 16 <= 1024
 
 
 def test_the_scheduler_is_registered_once(monkeypatch):

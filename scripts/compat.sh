@@ -92,7 +92,7 @@ step = steps[0] if steps else {}
 names = ("rewards/CountdownReward/mean", "rewards/Format/mean", "grad_norm")
 trained = step.get("grad_norm", 0) > 0 and all(name in step for name in names)
 flags = step.get("rewards/SoftOverlongReward/mean") == -1  # every completion is longer than --soft_max_length
-reasons = len(rows("reasons.jsonl")) > 0 and any(name.startswith("reasons/CountdownReward/") for name in step)
+reasons = len(rows("records.jsonl")) > 0 and any(name.startswith("reasons/CountdownReward/") for name in step)
 cells = [swift, version("transformers"), version("trl"), passed("test_ms_swift_rewards"), passed("test_ms_swift_tasks")]
 cells += ["yes" if each else "NO" for each in (reasons, flags, trained)]
 print("|", " | ".join([*cells, seconds]), "|")

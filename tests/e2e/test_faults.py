@@ -120,7 +120,7 @@ def test_one_run_survives_one_fault_after_another(launches):
     run = launches.start("--max_steps", str(last + 3), RESUME=1)
     assert run.finish(1500) == 0, run.text()[-4000:]
     assert launches.logged() == list(range(1, last + 4))
-    for name in ("completions.jsonl", "reasons.jsonl"):
+    for name in ("completions.jsonl", "records.jsonl"):
         rows = [row["step"] for _, row in read_jsonl(launches.output / name)]
         steps = [int(step[-1] if isinstance(step, list) else step) for step in rows]
         assert sorted(set(steps)) == list(range(1, last + 4)) and steps == sorted(steps)

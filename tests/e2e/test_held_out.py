@@ -9,6 +9,7 @@ import pytest
 from paths import DATASETS
 from swift_rlvr.jsonl import read_json, read_jsonl
 from swift_rlvr.runs.folder import whole_checkpoints
+from swift_rlvr.runs.records import read_records
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 COUNTDOWN = DATASETS / "countdown"
@@ -64,20 +65,21 @@ def test_every_evaluation_is_logged_with_its_cost(finished):
 
 
 def test_the_records_are_those_of_the_rows_in_order(finished):
-    records = [row for _, row in read_jsonl(finished / "held_out.jsonl")]
-    places = [(row["step"], row["index"], row["sample"]) for row in records]
-    assert places == [(step, i, k) for step in (0, 2, 4, 6) for i in range(ROWS) for k in range(SAMPLES)]
+    records = list(read_records(finished / "held_out.jsonl"))
+    assert [(each.step, each.index, each.sample) for each in records] == [
+        (step, i, k) for step in (0, 2, 4, 6) for i in range(ROWS) for k in range(SAMPLES)
+    ]
     wanted = [row for _, row in read_jsonl(COUNTDOWN / "tiny_validation.jsonl")][:ROWS]
     fitting = 0
     for record in records:
-        assert {name: record[name] for name in ("nums", "target")} == wanted[record["index"]]
-        numbers = set(re.findall(r"\d+", record["completion"].partition("=")[0].partition("\n")[2]))
-        fitting += record["step"] == 0 and numbers <= set(map(str, wanted[record["index"]]["nums"]))
+        assert {name: record.row[name] for name in ("nums", "target")} == wanted[record.index]
+        numbers = set(re.findall(r"\d+", record.completion.partition("=")[0].partition("\n")[2]))
+        fitting += record.step == 0 and numbers <= set(map(str, wanted[record.index]["nums"]))
     assert fitting >= 0.8 * ROWS * SAMPLES, "the model uses the numbers of its row: these are answers to other rows"
     for step, row in evaluations(finished).items():
-        own = [record for record in records if record["step"] == step]
-        assert row["eval/success"] == pytest.approx(sum(record["reward"] == 1 for record in own) / len(own))
-        assert row["eval/mean_length"] == pytest.approx(sum(record["tokens"] for record in own) / len(own), abs=1e-6)
+        own = [record for record in records if record.step == step]
+        assert row["eval/success"] == pytest.approx(sum(record.success for record in own) / len(own))
+        assert row["eval/mean_length"] == pytest.approx(sum(record.tokens for record in own) / len(own), abs=1e-6)
 
 
 def test_the_training_goes_on_with_the_weights_that_the_evaluation_got(finished):

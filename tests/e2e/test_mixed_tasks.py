@@ -5,11 +5,16 @@ import math
 import re
 
 import pytest
-from swift_rlvr.jsonl import read_jsonl, write_jsonl
+from swift_rlvr.jsonl import read_json, read_jsonl, write_jsonl
+from swift_rlvr.runs.records import Record, read_records
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 STEPS = 3
-ROUTED = {"countdown": "CountdownReward", "math": "AccuracyReward", "code": "CodeReward"}
+ROUTED = {  # by the reward that verifies a task, the name that is logged
+    "external_countdown": "CountdownReward",
+    "external_accuracy": "AccuracyReward",
+    "external_code": "CodeReward",
+}
 
 
 def write_tasks(folder, root) -> list[str]:
@@ -45,8 +50,8 @@ def output(_servers, tmp_path_factory, request):
 
 
 @pytest.fixture(scope="module")
-def samples(output) -> list[dict]:
-    return [row for _, row in read_jsonl(output / "reasons.jsonl")]
+def records(output) -> list[Record]:
+    return list(read_records(output / "records.jsonl"))
 
 
 def test_no_step_has_nan_in_its_total(output):
@@ -57,45 +62,53 @@ def test_no_step_has_nan_in_its_total(output):
             assert math.isfinite(step[name]), (name, step)
 
 
-def test_every_row_is_graded_by_the_reward_of_its_task_alone(samples):
-    assert len(samples) == STEPS * 24
-    graded = dict.fromkeys(ROUTED.values(), 0)
-    for sample in samples:
-        (name,) = [name for name in ROUTED.values() if sample["rewards"][name] is not None]
+def test_every_row_is_graded_by_the_reward_of_its_task_alone(records):
+    assert len(records) == STEPS * 24
+    graded = dict.fromkeys(ROUTED, 0)
+    for record in records:
+        (name,) = [name for name in ROUTED if record.rewards[name] is not None]
         graded[name] += 1
-        others = set(ROUTED.values()) - {name}
-        assert {sample["reasons"][other] for other in others} == {"other task"}
+        assert {record.reasons[other] for other in set(ROUTED) - {name}} == {"other task"}
+        assert record.success == (record.rewards[name] == 1.0)
         # Parameters come from the environment of the command, in every rank.
-        assert (sample["rewards"]["FormatReward"] is None) == (name == "CodeReward")
-        is_math = name == "AccuracyReward"  # the cosine reward builds on it
-        assert (sample["rewards"]["CosineLengthReward"] is not None) == is_math
+        assert (record.rewards["external_format"] is None) == (name == "external_code")
+        is_math = name == "external_accuracy"  # the cosine reward builds on it
+        assert (record.rewards["external_cosine"] is not None) == is_math
     assert all(graded.values()), f"a task without a row shows nothing: {graded}"
 
 
-def test_each_line_is_the_completion_at_its_place_in_completions_jsonl(output, samples):
+def test_each_record_is_the_completion_that_ms_swift_logs_there(output, records):
     tables = [table for _, table in read_jsonl(output / "completions.jsonl")]
     by_step = {int(table["step"][0]): table for table in tables}
-    assert set(by_step) == {sample["step"] for sample in samples}
-    for sample in samples:
-        table = by_step[sample["step"]]
-        for name, reward in sample["rewards"].items():
-            logged = table[name][sample["index"]]
+    names = {key: judge["logged"] for key, judge in read_json(output / "rewards.json").items()}
+    assert set(by_step) == {record.step for record in records}
+    for record in records:
+        table = by_step[record.step]
+        assert record.completion == table["completion"][record.index]
+        assert record.messages[-1]["content"] in table["prompt"][record.index]
+        assert record.advantage == pytest.approx(table["advantages"][record.index], abs=1e-5)
+        for key, reward in record.rewards.items():
+            logged = table[names[key]][record.index]
             if reward is None:
                 assert logged is None or math.isnan(logged)
             else:
                 assert logged == pytest.approx(reward)
 
 
-def test_the_share_of_each_reason_stands_in_the_logs_and_in_tensorboard(output, samples):
+def test_success_and_the_share_of_each_reason_stand_in_the_logs_and_in_tensorboard(output, records):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     steps = [row for _, row in read_jsonl(output / "logging.jsonl") if "reward" in row]
     board = EventAccumulator(str(next(output.rglob("events.out.tfevents*")).parent))
     board.Reload()
     for number, step in enumerate(steps, start=1):
-        rows = [sample for sample in samples if sample["step"] == number]
-        for name in (*ROUTED.values(), "FormatReward"):
-            reasons = [sample["reasons"][name] for sample in rows]
+        own = [record for record in records if record.step == number]
+        for name in ("success", "strict", "format"):
+            known = [value for record in own if (value := getattr(record, name)) is not None]
+            assert step[name] == pytest.approx(sum(known) / len(known), abs=1e-6)
+            assert f"train/{name}" in board.Tags()["scalars"]
+        for key, name in {**ROUTED, "external_format": "FormatReward"}.items():
+            reasons = [record.reasons[key] for record in own]
             for reason in set(reasons):
                 key = f"reasons/{name}/{reason.replace(' ', '_')}"
                 assert step[key] == pytest.approx(reasons.count(reason) / len(reasons), abs=1e-6)

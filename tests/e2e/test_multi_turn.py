@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from swift_rlvr.network import free_port
 from swift_rlvr.rewards import REWARDS
+from swift_rlvr.runs.records import read_records
 from swift_rlvr.tasks.countdown import read_prompt
 from swift_rlvr.tiny_model import WEIGHTS
 from transformers import AutoTokenizer
@@ -124,15 +125,23 @@ def test_the_completions_show_both_turns_and_the_rewards_are_the_last_ones(folde
 
 def test_the_reasons_are_those_of_the_last_turn(folder):
     table = lines(folder / "output" / "completions.jsonl")[0]
-    reasons = [line for line in lines(folder / "output" / "reasons.jsonl") if line["step"] == 1]
-    assert [line["rewards"]["CountdownReward"] for line in reasons] == table["CountdownReward"]
+    records = [each for each in read_records(folder / "output" / "records.jsonl") if each.step == 1]
+    assert [each.success for each in records] == [value == 1 for value in table["CountdownReward"]]
+    assert [each.turn for each in records] == table["num_turns"]
+    assert [each.completion for each in records] == table["completion"]
+    (step,) = [
+        row
+        for row in lines(folder / "output" / "logging.jsonl")
+        if str(row.get("global_step/max_steps")).startswith("1/") and "reward" in row
+    ]
+    assert step["success"] == pytest.approx(sum(each.success for each in records) / len(records))
 
 
 def test_held_out_tasks_are_tried_in_turns_too_and_the_log_says_so(folder):
     """Of such a conversation the record has the last answer, and the tokens of all."""
     tokenizer = AutoTokenizer.from_pretrained(WEIGHTS)
-    records = lines(folder / "output" / "held_out.jsonl")
+    records = list(read_records(folder / "output" / "held_out.jsonl"))
     assert len(records) == 2 * 4 * 2  # before the first step and after the last, two of each of four tasks
-    longer = [each["tokens"] - len(tokenizer.encode(each["completion"])) for each in records]
+    longer = [each.tokens - len(tokenizer.encode(each.completion)) for each in records]
     assert max(longer) > 20 >= min(longer) >= 0
     assert "held-out success is of whole conversations" in (folder / "output" / "trainer.log").read_text()

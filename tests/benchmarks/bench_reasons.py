@@ -2,7 +2,7 @@
 
 Two processes over gloo, as the two ranks of a run, each with 32 completions of `bench_countdown`'s corpus a step and
 five rewards. Measured for each step: grading without a log, grading with one, and what the callback does at the end
-of the step: gathering from all ranks, the metrics, the line for each completion in reasons.jsonl. The callback gets a
+of the step: gathering from all ranks, the metrics, the record of each completion in records.jsonl. The callback gets a
 stand-in for the trainer that has what it uses: the rewards, the metrics and the accelerator.
 
 Usage: PYTHONPATH=plugin python tests/benchmarks/bench_reasons.py [--steps 200] [--step-seconds 5]
@@ -83,7 +83,7 @@ def main() -> int:
         found = dict(results.get(timeout=300) for _ in ranks)
         for process in ranks:
             process.join()
-        lines = sum(1 for _ in (Path(folder) / "reasons.jsonl").open())
+        lines = sum(1 for _ in (Path(folder) / "records.jsonl").open())
     if lines != given.steps * PER_RANK * 2:
         raise AssertionError(f"{lines} lines for {given.steps * PER_RANK * 2} completions")
     print(f"{'median ms a step':<24}{'rank 0':>10}{'rank 1':>10}")

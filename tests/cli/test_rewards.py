@@ -14,6 +14,7 @@ from paths import PLUGIN
 from swift_rlvr.cli.render import visible
 from swift_rlvr.rewards import REWARDS, Explanation, Grade, Reward, Rule
 from swift_rlvr.rewards.countdown import CountdownReward
+from swift_rlvr.runs.records import Record, write_records
 from swift_rlvr.tasks.countdown import to_messages
 
 TASK = ["--nums", "3 5 7", "--target", "22"]
@@ -212,6 +213,26 @@ def test_score(tmp_path, registry):
             [(1.0, "correct"), (0.0, "wrong value"), (0.0, "wrong value"), (0.0, "no answer")], start=1
         )
     ]
+
+
+def test_score_against_earlier_verdicts(tmp_path):
+    """A verifier that pays something else than it did is found, with both reasons, in the file and in another one."""
+    row = {"nums": [3, 5, 7], "target": 22, "task": "countdown"}
+    records = []
+    for index, (text, reward, reason) in enumerate(((RIGHT, 1.0, "correct"), ("<answer>3</answer>", 1.0, "correct"))):
+        judged = {"rewards": {"external_countdown": reward}, "reasons": {"external_countdown": reason}}
+        records.append(Record(index=index, completion=text, row=row, **judged))
+    write_records(tmp_path / "records.jsonl", records)
+    flags = ("--against", "stored", "--fail-on-change")
+    shown = ran("score", tmp_path / "records.jsonl", *flags, code=1, columns=300)
+    assert "1 of 2 verdicts changed" in shown
+    assert "line 2: external_countdown was 1.0 (correct) and is 0.0 (missing number)" in shown
+    ran("score", tmp_path / "records.jsonl", "--reward_funcs", "countdown", "--out", tmp_path / "now.jsonl")
+    same = ran("score", tmp_path / "records.jsonl", "--against", tmp_path / "now.jsonl", "--fail-on-change")
+    assert "0 of 2 verdicts changed" in same
+    found = json.loads(ran("score", tmp_path / "records.jsonl", "--against", "stored", "--json"))
+    assert [(each["line"], each["now"]) for each in found["changed"]] == [(2, [0.0, "missing number"])]
+    assert "--fail_on_change needs --against" in refused("score", tmp_path / "records.jsonl", "--fail-on-change")
 
 
 def test_score_for_programs(tmp_path):

@@ -82,7 +82,7 @@ def test_order_and_grades_are_those_of_direct_grading(tmp_path, monkeypatch, wor
         file.write_bytes(lines_of(part))
     done = []
     run = Scoring(files, COUNTDOWN, workers, advance=done.append)
-    records = list(run.records())
+    records = list(run.verdicts())
     assert [(each["file"], each["line"]) for each in records] == [
         (str(file), line) for file, part in zip(files, rows, strict=True) for line in range(1, len(part) + 1)
     ]
@@ -109,7 +109,7 @@ def test_a_broken_line_never_touches_its_neighbours(tmp_path_factory, rows, garb
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scoring, "_BLOCK", size)
         run = Scoring([file], COUNTDOWN, workers=1)
-        records = list(run.records())
+        records = list(run.verdicts())
     assert graded(records) == direct(rows)
     assert [each["line"] for each in records] == [n for n, (_, row) in enumerate(lines, start=1) if row is not None]
     assert run.unusable == len(lines) - len(rows) - blank == len(run.problems)
@@ -172,7 +172,7 @@ def test_tables_of_ms_swift(tmp_path):
     file = tmp_path / "completions.jsonl"
     file.write_bytes(lines_of([table(rows[:8]), {"oops": 1}, table(rows[8:])]))
     run = Scoring([file], COUNTDOWN)
-    records = list(run.records())
+    records = list(run.verdicts())
     assert graded(records) == direct(rows)
     assert [(each["line"], each["position"]) for each in records] == [(n, p) for n in (1, 3) for p in range(1, 9)]
     assert run.from_prompt == 16 and run.unusable == 1
@@ -185,7 +185,7 @@ def test_one_bad_completion_of_a_table(tmp_path):
     file = tmp_path / "completions.jsonl"
     file.write_bytes(lines_of([made]))
     run = Scoring([file], COUNTDOWN)
-    assert graded(run.records()) == direct(rows[:1])
+    assert graded(run.verdicts()) == direct(rows[:1])
     assert [problem.partition("jsonl, ")[2][:90] for problem in run.problems] == [
         "line 1, completion 2: external_countdown needs the column 'nums', and there is 'step', 'pr",
         "line 1, completion 3: expected a text or a list of messages, got null",
@@ -340,7 +340,7 @@ def test_byte_order_mark_and_line_ends_of_windows(tmp_path):
     file = tmp_path / "x.jsonl"
     file.write_bytes(b"\xef\xbb\xbf" + lines_of([record(0), record(1)]).replace(b"\n", b"\r\n"))
     run = Scoring([file], COUNTDOWN)
-    assert graded(run.records()) == direct([record(0), record(1)]) and not run.unusable
+    assert graded(run.verdicts()) == direct([record(0), record(1)]) and not run.unusable
 
 
 def test_grading_is_handed_to_workers_by_pickle(tmp_path):

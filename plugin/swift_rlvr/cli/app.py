@@ -33,13 +33,14 @@ from swift_rlvr.errors import InputError
 
 
 class Command(TyperCommand):
-    """A command whose flags are spelled with underscores, as those of the training.
+    """A command whose flags are spelled with underscores, as those of the training; hyphens are read as such.
 
     It shows an InputError with the flag in place of the field, and ends with exit code 2.
     """
 
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **options)
+        self.context_settings.setdefault("token_normalize_func", lambda name: name.replace("-", "_"))
         for option in (each for each in self.params if isinstance(each, TyperOption)):
             option.opts = [f"--{name[2:].replace('-', '_')}" for name in option.opts]
             option.secondary_opts = [f"--{name[2:].replace('-', '_')}" for name in option.secondary_opts]

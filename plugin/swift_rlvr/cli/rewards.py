@@ -22,7 +22,7 @@ from swift_rlvr.evaluation.completion_files import (
     read_object,
     with_columns_from_prompt,
 )
-from swift_rlvr.evaluation.scoring import Scoring, default_rewards
+from swift_rlvr.evaluation.scoring import Scoring, default_rewards, stored_verdicts
 from swift_rlvr.jsonl import LineError, opened
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import build_rewards, missing_column
@@ -105,15 +105,25 @@ def score(
     out: Annotated[Path | None, typer.Option(help="A .jsonl file for the reward and reason of each.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="End at the first line that cannot be used.")] = False,
+    against: Annotated[
+        str | None, typer.Option(help="`stored` for the verdicts in the file, or another file of verdicts.")
+    ] = None,
+    fail_on_change: Annotated[bool, typer.Option("--fail-on-change", help="Exit with 1 if a verdict changed.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
     """Grade files of completions and count rewards and reasons.
 
-    A line holds {"completion": ..., and the columns, "nums": ...}, as in the
-    records.jsonl of swift-rlvr evaluate, or is a table of ms-swift's
-    completions.jsonl. Without --reward_funcs, every reward grades whose columns the
-    first line has, except those that run code.
+    A line is a record, as in the records.jsonl of swift-rlvr evaluate and of
+    every training, or {"completion": ..., and the columns, "nums": ...}, or a
+    table of ms-swift's completions.jsonl. Without --reward_funcs, every reward
+    grades whose columns the first line has, except those that run code; with
+    --against those that the verdicts are of.
+
+    swift-rlvr score eval/records.jsonl --against stored --fail-on-change
     """
+    verdicts = _earlier_verdicts(files, against, fail_on_change)
+    if verdicts and reward_funcs is None:
+        reward_funcs = [name for name in REWARDS if any(name in each.rewards for each in verdicts.values())]
     if out is not None and out.suffix != ".jsonl":
         raise InputError(f"must end in .jsonl, got {out}", field="out")
     rewards = build_rewards(reward_funcs, settings or []) if reward_funcs else default_rewards(files, settings or [])
@@ -121,16 +131,39 @@ def score(
     columns = (TextColumn("grading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=True, disable=as_json or not errors.is_terminal) as progress:
         bar = progress.add_task("")
-        scoring = Scoring(files, rewards, workers, strict, lambda size: progress.advance(bar, size))
+        scoring = Scoring(files, rewards, workers, strict, lambda size: progress.advance(bar, size), verdicts)
         progress.update(bar, total=scoring.size)
         summary = scoring.run(out)
     if as_json:
         typer.echo(json.dumps({**summary, "out": None if out is None else str(out)}))
-        return
+    else:
+        _show_scores(summary, reward_funcs, out)
+    if fail_on_change and scoring.changed:
+        raise typer.Exit(1)
+
+
+def _earlier_verdicts(files: list[Path], against: str | None, fail_on_change: bool) -> dict[Any, Any] | None:
+    if against is None:
+        if fail_on_change:
+            raise InputError("needs --against", field="fail_on_change")
+        return None
+    if len(files) != 1:
+        raise InputError(f"is for one file, got {len(files)}", field="against")
+    return stored_verdicts(files[0] if against == "stored" else against)
+
+
+def _show_scores(summary: dict[str, Any], reward_funcs: list[str] | None, out: Path | None) -> None:
     console = Console(highlight=False)
     if reward_funcs is None:
         console.print(f"Rewards that fit the first line: {', '.join(summary['rewards'])}", style="dim")
     print_summary(console, summary)
+    for each in summary.get("changed", ()):
+        (was, why), (now, why_now) = each["before"], each["now"]
+        position = f", completion {each['position']}" if "position" in each else ""
+        where = f"{each['file']}, line {each['line']}{position}: {each['reward']}"
+        console.print(f"{where} was {was} ({why}) and is {now} ({why_now})", markup=False, soft_wrap=True)
+    if "changed" in summary:
+        console.print(f"{len(summary['changed']):,} of {summary['compared']:,} verdicts changed")
     if out is not None:
         console.print(f"written: {out}", markup=False, soft_wrap=True)
 

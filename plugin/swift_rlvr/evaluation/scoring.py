@@ -23,10 +23,11 @@ from swift_rlvr.evaluation.completion_files import (
     read_items,
     with_columns_from_prompt,
 )
-from swift_rlvr.jsonl import LineError, brief, opened, write_jsonl
+from swift_rlvr.jsonl import LineError, brief, opened, read_jsonl, write_jsonl
 from swift_rlvr.parallel import map_in_order, usable_cores
 from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import build_rewards, columns_for, missing_column
+from swift_rlvr.runs.records import is_record
 
 SHOWN_PROBLEMS = 10
 _BLOCK = 1 << 18  # bytes graded at a time: few enough for the cores to share a file, enough to be worth handing over
@@ -92,6 +93,13 @@ class Graded(NamedTuple):
     problems: list[str]
 
 
+class Verdict(NamedTuple):
+    """What rewards have said of one completion."""
+
+    rewards: Mapping[str, float | None]
+    reasons: Mapping[str, str]
+
+
 def grade_block(part: tuple[str, int, bytes], rewards: Sequence[Reward]) -> Graded:
     """Grade the completions of a part of a file, as `read_blocks` yields it."""
     file, first, block = part
@@ -141,6 +149,7 @@ class Scoring:
         workers: processes; None for one a core, or fewer where the files are too small to be worth it.
         strict: whether the first problem is an InputError.
         advance: called with the number of bytes done since it was last called.
+        against: earlier verdicts by (line, position), see `stored_verdicts`; `changed` lists those that are others now.
     """
 
     def __init__(
@@ -150,12 +159,14 @@ class Scoring:
         workers: int | None = None,
         strict: bool = False,
         advance: Callable[[int], object] = lambda size: None,
+        against: Mapping[tuple[int, int | None], Verdict] | None = None,
     ):
         self.files = list(dict.fromkeys(map(str, files)))  # one that is named twice counts once
         self.rewards, self.strict, self.advance = rewards, strict, advance
         self.size = sum(map(_file_size, self.files))
         self.workers = workers or max(1, min(usable_cores(), self.size // _WORTH_A_WORKER))
-        self.completions = self.from_prompt = self.unusable = 0
+        self.against, self.changed = against, list[dict[str, Any]]()
+        self.completions = self.from_prompt = self.unusable = self.compared = 0
         self.problems: list[str] = []
         self.tallies = [Tally() for _ in rewards]
         self.seconds = 0.0
@@ -163,16 +174,16 @@ class Scoring:
     def run(self, out: str | Path | None = None) -> dict[str, Any]:
         """Grade everything, write one record a completion to the file `out` if there is one; returns the summary."""
         if out is None:
-            for _ in self.records():
+            for _ in self.verdicts():
                 pass
         elif Path(out).resolve() in [Path(path).resolve() for path in self.files]:
             raise InputError(f"{out}: this is a file to be graded, and would be replaced", field="out")
         else:
-            write_jsonl(out, self.records())
+            write_jsonl(out, self.verdicts())
         return self.summary()
 
-    def records(self) -> Iterator[dict[str, Any]]:
-        """Grade everything, yielding a record for each completion, in order."""
+    def verdicts(self) -> Iterator[dict[str, Any]]:
+        """Grade everything, yielding what is said of each completion, in order, with its file, line and position."""
         start = time.perf_counter()
         names = [reward.name for reward in self.rewards]
         grade: Callable[[tuple[str, int, bytes]], Graded] = partial(grade_block, rewards=self.rewards)
@@ -186,18 +197,31 @@ class Scoring:
             for tally, counted in zip(self.tallies, block.grades, strict=True):
                 tally.add(counted)
             for (line, position), grades in zip(block.places, zip(*block.grades, strict=True), strict=True):
-                yield {
+                verdict = {
                     "file": block.file,
                     "line": line,
                     **({} if position is None else {"position": position}),
                     "rewards": {name: grade.reward for name, grade in zip(names, grades, strict=True)},
                     "reasons": {name: grade.reason for name, grade in zip(names, grades, strict=True)},
                 }
+                self.compare(verdict)
+                yield verdict
             self.advance(block.size)
         self.seconds = time.perf_counter() - start
         if not self.completions:
             named = "; ".join(self.problems[:3])
             raise InputError(f"no line can be used: {named}" if named else "no completions: there are only empty lines")
+
+    def compare(self, verdict: Mapping[str, Any]) -> None:
+        """Take note of each reward that says something else than the verdicts of `against`."""
+        before = (self.against or {}).get((verdict["line"], verdict.get("position")), Verdict({}, {}))
+        for name in verdict["rewards"].keys() & before.rewards.keys():
+            self.compared += 1
+            was, now = before.rewards[name], verdict["rewards"][name]
+            if was is not now and (was is None or now is None or not math.isclose(was, now, abs_tol=1e-6)):
+                reasons = before.reasons.get(name, ""), verdict["reasons"][name]
+                where = {key: verdict[key] for key in ("file", "line", "position") if key in verdict}
+                self.changed.append({**where, "reward": name, "before": [was, reasons[0]], "now": [now, reasons[1]]})
 
     def summary(self) -> dict[str, Any]:
         """All counts and figures, by name. `unusable` counts lines, and single completions of lines with many."""
@@ -206,6 +230,7 @@ class Scoring:
             "completions": self.completions,
             "from_prompt": self.from_prompt,
             "unusable": self.unusable,
+            **({"compared": self.compared, "changed": self.changed} if self.against is not None else {}),
             "problems": self.problems,
             "workers": self.workers,
             "seconds": round(self.seconds, 3),
@@ -215,6 +240,21 @@ class Scoring:
                 for reward, tally in zip(self.rewards, self.tallies, strict=True)
             },
         }
+
+
+def stored_verdicts(path: str | Path) -> dict[tuple[int, int | None], Verdict]:
+    """What a file says of completions, by line and position: records, or what `swift-rlvr score --out` wrote of others.
+
+    InputError for a line that has no rewards.
+    """
+    found: dict[tuple[int, int | None], Verdict] = {}
+    for number, row in read_jsonl(path):
+        if not isinstance(row.get("rewards"), Mapping):
+            raise InputError(f"{path}, line {number}: no rewards; expected records, or what `score --out` writes")
+        position = None if is_record(row) else row.get("position")
+        line = number if is_record(row) else int(row.get("line", number))
+        found[line, position] = Verdict(row["rewards"], row.get("reasons") or {})
+    return found
 
 
 def read_blocks(files: Iterable[str]) -> Iterator[tuple[str, int, bytes]]:

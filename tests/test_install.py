@@ -93,6 +93,7 @@ def build_editable(folder, config_settings=None, metadata_directory=None):
             archive.writestr(path, text)
     return name
 """
+NEEDED = "bash cat cut df awk dirname flock grep head mkdir paste sed sha256sum"  # by common.sh
 LOCK = "tiny==1.0\ntorch==9.9+cpu\nuv==0.0\n"
 
 
@@ -184,7 +185,7 @@ def proxy():
 
 
 class TestTorch:
-    def test_from_the_folder_that_pip_is_configured_for(self, checkout, proxy):
+    def test_from_the_folder_that_pip_is_configured_for(self, checkout, proxy, tmp_path):
         address, asked = proxy
         status, output = checkout.run(HTTPS_PROXY=address)
         assert status == 0, output
@@ -193,8 +194,11 @@ class TestTorch:
         assert checkout.run(f"{venv}/bin/swift-rlvr") == (0, "runs\n")
         shown = checkout.run(f"{venv}/bin/python", "-c", "import tiny, torch; print(torch.__version__, tiny.__file__)")
         assert shown[1].startswith(f"9.9+cpu {venv}/lib")
-        # Once: the second call installs nothing.
-        assert checkout.run(PIP_FIND_LINKS=None) == (0, f"\x1b[1m== installed: {venv}\x1b[0m\n")
+        # Once: the second call installs nothing, also through a link to the checkout.
+        (tmp_path / "link").symlink_to(checkout.root)
+        for root in (checkout.root, tmp_path / "link"):
+            second = checkout.run("bash", f"{root}/scripts/install.sh", PIP_FIND_LINKS=None)
+            assert second == (0, f"\x1b[1m== installed: {venv}\x1b[0m\n")
 
     def test_else_from_the_index_that_uv_knows(self, checkout, proxy):
         address, asked = proxy
@@ -211,15 +215,8 @@ class TestTorch:
             "[install]\ntrusted-host = a\nindex-url = http://d/simple\n"
         )
         script = str(REQUIREMENTS / "with_pip_settings.py")
-        _, output = checkout.run(
-            sys.executable,
-            script,
-            "env",
-            PIP_NO_INDEX=None,
-            PIP_CONFIG_FILE=f"{tmp_path}/pip.conf",
-            PIP_FIND_LINKS="/z /w",
-            UV_INSECURE_HOST="e",
-        )
+        pip = {"PIP_NO_INDEX": None, "PIP_CONFIG_FILE": f"{tmp_path}/pip.conf", "PIP_FIND_LINKS": "/z /w"}
+        _, output = checkout.run(sys.executable, script, "env", **pip, UV_INSECURE_HOST="e")
         assert set(re.findall("^UV_(?!CACHE|HTTP).*", output, re.MULTILINE)) == {
             "UV_INDEX_URL=http://d/simple",
             "UV_EXTRA_INDEX_URL=http://b http://c",
@@ -249,12 +246,8 @@ class TestFailures:
         (site / "torch-9.9+cpu.dist-info" / "RECORD").write_text("")
         checkout.stamps()[0].rename(venv / ".unfinished")
         assert checkout.run()[0] == 0
-        assert checkout.run(
-            f"{venv}/bin/python", "-c", "import tiny, torch; print(tiny.__version__, torch.__version__)"
-        ) == (
-            0,
-            "1.0 9.9+cpu\n",
-        )
+        imported = "import tiny, torch; print(tiny.__version__, torch.__version__)"
+        assert checkout.run(f"{venv}/bin/python", "-c", imported) == (0, "1.0 9.9+cpu\n")
         assert len(checkout.stamps()) == 1 and not (venv / ".unfinished").exists()
 
     @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -318,21 +311,7 @@ class TestPrerequisites:
         assert "error: Triton needs a C compiler" in output
 
     def without_clang(self, checkout: Checkout) -> str:
-        for name in (
-            "bash",
-            "cat",
-            "cut",
-            "df",
-            "awk",
-            "dirname",
-            "flock",
-            "grep",
-            "head",
-            "mkdir",
-            "paste",
-            "sed",
-            "sha256sum",
-        ):
+        for name in NEEDED.split():
             (checkout.bin / name).symlink_to(shutil.which(name))
         return str(checkout.bin)
 

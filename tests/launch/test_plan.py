@@ -73,15 +73,6 @@ def test_server_and_trainers_never_share_a_gpu_and_completions_a_step_stay(
         assert flags(plan.server.argv).get("vllm_data_parallel_size", "1") == str(workers)
 
 
-@pytest.mark.parametrize(
-    ("gpus", "train", "served"), [(2, "0", "1"), (3, "0 1", "2"), (4, "0 1", "2 3"), (8, "0 1 2 3", "4 5 6 7")]
-)
-def test_with_fewer_gpus_than_the_recipe_has_so_many_train_that_completions_a_step_stay(recipe, gpus, train, served):
-    plan = planned(recipe(4, gradient_accumulation_steps=4), machine=machine(gpus), environ={})
-    assert plan.completions == 128
-    assert (plan.train_gpus, plan.server_gpus) == (tuple(train.split()), tuple(served.split()))
-
-
 def test_gpus_that_nobody_uses_are_named(recipe):
     assert any("GPU 2, 3, 4, 5 not used" in note for note in planned(recipe(), machine=machine(8), environ={}).notes)
 
@@ -113,14 +104,19 @@ def test_tensor_and_data_parallel_flags_reach_the_server(recipe):
 @pytest.mark.parametrize(
     ("gpus", "environ", "words", "message"),
     [
-        (3, {"ROLLOUT_GPUS": "1", "TRAIN_GPUS": "0,1"}, [], "TRAIN_GPUS and ROLLOUT_GPUS both name GPU 1"),
+        (3, {"ROLLOUT_GPUS": "1", "TRAIN_GPUS": "0,1"}, [], "TRAIN_GPUS and ROLLOUT_GPUS name a GPU twice: 0, 1, 1"),
         (3, {"ROLLOUT_GPUS": "3"}, [], "ROLLOUT_GPUS names GPU 3, and visible are 0, 1, 2"),
-        (3, {"TRAIN_GPUS": "0,0"}, [], "TRAIN_GPUS names a GPU twice"),
-        (2, {"TRAIN_GPUS": "0,1"}, [], "GPUs are too few"),
+        (3, {"TRAIN_GPUS": "0,0"}, [], "TRAIN_GPUS and ROLLOUT_GPUS name a GPU twice: 0, 0"),
+        (
+            2,
+            {"TRAIN_GPUS": "0,1"},
+            [],
+            "recipe.yaml needs more GPUs than 0, 1: the rollout server 1 and the training at least one",
+        ),
         (2, {"ROLLOUT_GPUS": "0,1"}, [], "ROLLOUT_GPUS leaves no GPU for training"),
         (0, {"ROLLOUT_GPUS": "0"}, [], "ROLLOUT_GPUS names GPU 0, and visible are none"),
-        (1, {}, [], "two or more GPUs"),
-        (3, {}, ["--vllm_data_parallel_size", "3"], "GPUs are too few: the server needs 3"),
+        (1, {}, [], "recipe.yaml needs more GPUs than 0: "),
+        (3, {}, ["--vllm_data_parallel_size", "3"], "needs more GPUs than 0, 1, 2: the rollout server 3"),
         (4, {"ROLLOUT_GPUS": "2,3"}, ["--vllm_data_parallel_size", "3"], "vllm_data_parallel_size 3 x 1"),
         (3, {"START_SERVER": "maybe"}, [], "START_SERVER must be true or false, got 'maybe'"),
         (3, {"RESTARTS": "many"}, [], "RESTARTS must be a whole number, got 'many'"),
@@ -243,20 +239,20 @@ def test_the_server_alone_runs_where_the_trainings_would(recipe):
 
 
 @pytest.mark.parametrize(
-    ("gpus", "gigabytes", "name"),
+    ("gpus", "gigabytes", "name", "trainers"),
     [
-        (0, 0, "countdown_cpu"),
-        (1, 24, "countdown_1gpu_24gb"),
-        (1, 80, "countdown_1gpu_80gb"),
-        (2, 80, "countdown_2gpu"),
-        *((count, 80, "countdown") for count in range(3, 9)),
+        (0, 0, "countdown_cpu", 2),
+        (1, 24, "countdown_1gpu_24gb", 1),
+        (1, 80, "countdown_1gpu_80gb", 1),
+        (2, 80, "countdown_2gpu", 1),
+        *((count, 80, "countdown", 2 if count < 5 else 4) for count in range(3, 9)),
     ],
 )
-def test_an_experiments_name_stands_for_the_recipe_of_the_machine(recipe, gpus, gigabytes, name):
+def test_an_experiments_name_stands_for_the_recipe_of_the_machine(recipe, gpus, gigabytes, name, trainers):
     recipe()
     plan = planned("countdown", "--beta", "0", machine=machine(gpus, gigabytes), environ={})
     assert plan.recipe == Path(f"scripts/configs/{name}.yaml") and plan.settings["beta"] == 0
-    assert plan.completions == (128 if gpus else 64)
+    assert (plan.completions, plan.processes) == (128 if gpus else 64, trainers)
     assert len(plan.train_gpus) + len(plan.server_gpus) == gpus and not plan.notes  # none is left over
 
 

@@ -127,10 +127,16 @@ def test_on_a_terminal_nothing_breaks_a_line(columns):
 
 
 ROW = {
-    "reward": 1.5, "success": 0.3125, "format": 0.984375, "rewards/CosineLengthReward/mean": 0.1,
-    "completions/mean_length": 1284.2, "kl": 0.00213, "step_time": 125.81, "train_speed(s/it)": 150.0,
+    "reward": 1.5,
+    "success": 0.3125,
+    "format": 0.984375,
+    "rewards/CosineLengthReward/mean": 0.1,
+    "completions/mean_length": 1284.2,
+    "kl": 0.00213,
+    "step_time": 125.81,
+    "train_speed(s/it)": 150.0,
     "global_step/max_steps": "12/6000",
-}  # fmt: skip
+}
 
 
 def test_the_line_of_a_step_fits_and_leaves_out_what_was_not_logged():

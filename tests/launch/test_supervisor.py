@@ -191,18 +191,12 @@ def test_requests_between_the_programs_do_not_go_to_a_proxy(plan, monkeypatch):
     assert made.trainer.log.read_text() == "intranet,127.0.0.1,localhost\n"
 
 
-def test_a_trainer_that_fails_is_shown_with_its_error_and_how_to_go_on(plan, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["/x/swift-rlvr", "train", "countdown", "--beta", "0.04"])
-    for name in supervisor._REPEATED:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("OUTPUT", "o")
+def test_a_trainer_that_fails_is_shown_with_its_error_and_how_to_go_on(plan):
     status, shown = run(plan("log(1)\nlog(2)\ncheckpoint(2)\nlog(3)\nopen('/no/such/file')\n"))
     assert status == 1
     assert "Error: the trainer ended with exit status 1, after step 3\n" in shown
     assert "FileNotFoundError: [Errno 2] No such file or directory: '/no/such/file'\nThe end of" in shown
-    assert re.search(
-        r"To go on from \S+/checkpoint-2:\n  OUTPUT=o RESUME=1 swift-rlvr train countdown --beta 0.04", shown
-    )
+    assert re.search(r"with RESUME=1 before it goes on from \S+/checkpoint-2\.", shown)
 
 
 def test_a_diverged_training_ends_with_3_and_is_not_to_be_resumed(plan):
@@ -212,8 +206,8 @@ def test_a_diverged_training_ends_with_3_and_is_not_to_be_resumed(plan):
 
 
 def test_a_server_that_is_killed_ends_the_run_at_once(plan):
-    made = plan("await_ready()\nlog(1)\nos.kill(int((folder / 'pid').read_text()), 9)\ntime.sleep(600)\n",
-                "(folder / 'pid').write_text(str(os.getpid()))\n" + SERVER)  # fmt: skip
+    trainer = "await_ready()\nlog(1)\nos.kill(int((folder / 'pid').read_text()), 9)\ntime.sleep(600)\n"
+    made = plan(trainer, "(folder / 'pid').write_text(str(os.getpid()))\n" + SERVER)
     with done_within(300):
         status, shown = run(made)
     assert status == 1

@@ -4,9 +4,8 @@ import csv
 import io
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import takewhile
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.parallel import usable_cores
@@ -34,6 +33,7 @@ class Machine:
     memory: int
 
     def gpu(self, index: str) -> Gpu:
+        """The visible GPU of an index."""
         return next(gpu for gpu in self.gpus if gpu.index == index)
 
 
@@ -41,24 +41,25 @@ def this_machine(environ: Mapping[str, str] | None = None) -> Machine:
     """This machine. InputError where CUDA_VISIBLE_DEVICES names a GPU that is not there."""
     environ = os.environ if environ is None else environ
     rows = _nvidia_smi(environ)
-    gpus = {row[0]: Gpu(row[0], row[2], _mib(row[3]), _mib(row[4])) for row in rows}
-    visible = environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is not None:
-        names = (name.strip() for name in visible.split(","))
-        wanted = list(takewhile(lambda name: name and name != "-1", names))  # as CUDA reads it
-        by_uuid = {row[1]: row[0] for row in rows}
-        for name in wanted:
-            if gpus and name not in gpus and not _matches(name, by_uuid):
-                raise InputError(f"names GPU {name!r}; nvidia-smi lists {', '.join(gpus)}", "CUDA_VISIBLE_DEVICES")
-        indices = [name if name in gpus else by_uuid[_matches(name, by_uuid)[0]] for name in wanted if gpus]
-        gpus = {index: gpus[index] for index in indices}
+    gpus = {row[1]: Gpu(row[0], row[2], _mib(row[3]), _mib(row[4])) for row in rows}
+    seen = tuple(
+        _visible(gpus, environ["CUDA_VISIBLE_DEVICES"]) if "CUDA_VISIBLE_DEVICES" in environ else gpus.values()
+    )
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
-    return Machine(tuple(gpus.values()), rows[0][5] if rows else None, usable_cores(), memory)
+    return Machine(seen, rows[0][5] if rows else None, usable_cores(), memory)
 
 
-def _matches(name: str, by_uuid: Mapping[str, str]) -> list[str]:
-    """CUDA takes the beginning of a GPU's UUID for its name too."""
-    return [uuid for uuid in by_uuid if name.startswith("GPU-") and uuid.startswith(name)]
+def _visible(gpus: Mapping[str, Gpu], names: str) -> Iterator[Gpu]:
+    """The GPUs that CUDA_VISIBLE_DEVICES names, by index or the beginning of a UUID, up to an empty name or -1."""
+    for name in map(str.strip, names.split(",") if gpus else []):
+        if name in ("", "-1"):
+            return
+        by_uuid = [gpu for uuid, gpu in gpus.items() if name.startswith("GPU-") and uuid.startswith(name)]
+        matching = [gpu for gpu in gpus.values() if gpu.index == name] or by_uuid
+        if not matching:
+            listed = ", ".join(gpu.index for gpu in gpus.values())
+            raise InputError(f"names GPU {name!r}; nvidia-smi lists {listed}", "CUDA_VISIBLE_DEVICES")
+        yield matching[0]
 
 
 def _nvidia_smi(environ: Mapping[str, str]) -> list[list[str]]:

@@ -72,6 +72,16 @@ class Variables(Settings):
         self.require(self.node_rank < self.nnodes, "node_rank", f"below NNODES ({self.nnodes})")
         if self.nnodes > 1 and not self.master_addr:
             raise InputError("is needed with several nodes: an address of node 0", "master_addr")
+        named = [*self.train_gpus, *self.rollout_gpus]
+        if len(set(named)) < len(named):
+            raise InputError(f"and ROLLOUT_GPUS name a GPU twice: {', '.join(named)}", "train_gpus")
+
+    def check_gpus(self, machine: Machine) -> None:
+        """InputError for a GPU that is not visible."""
+        visible = [gpu.index for gpu in machine.gpus]
+        for name, gpus in (("TRAIN_GPUS", self.train_gpus), ("ROLLOUT_GPUS", self.rollout_gpus)):
+            if hidden := [gpu for gpu in gpus if gpu not in visible]:
+                raise InputError(f"names GPU {hidden[0]}, and visible are {', '.join(visible) or 'none'}", name)
 
 
 @dataclass(frozen=True)
@@ -248,18 +258,11 @@ def _share_gpus(inputs: _Inputs, needs_server: bool) -> tuple[list[str], list[st
     """The trainers' GPUs and the server's, which are never the same."""
     settings, gpus = inputs.settings, [gpu.index for gpu in inputs.machine.gpus]
     train, served = list(inputs.variables.train_gpus), list(inputs.variables.rollout_gpus)
-    _check_gpus("TRAIN_GPUS", train, gpus)
-    _check_gpus("ROLLOUT_GPUS", served, gpus)
+    inputs.variables.check_gpus(inputs.machine)
     if not gpus:
         return [], []
-    if both := set(train) & set(served):
-        raise InputError(f"and ROLLOUT_GPUS both name GPU {', '.join(sorted(both))}", "TRAIN_GPUS")
     if served and not needs_server:
         raise InputError(f"is set, and {inputs.recipe.path} needs no server on this machine", "ROLLOUT_GPUS")
-    if needs_server and len(gpus) == 1:
-        other = recipe_for("countdown", [inputs.machine.gpus[0].memory])
-        problem = f"{inputs.recipe.path} needs two or more GPUs, one for the server and the others for training"
-        raise InputError(f"{problem}, and one is visible ({gpus[0]}); for one GPU there is {other}")
     tensor = _number(settings, "vllm_tensor_parallel_size", 1)
     needed = tensor * _number(settings, "vllm_data_parallel_size", 1) if needs_server and not served else 0
     free = [gpu for gpu in gpus if gpu not in {*train, *served}]
@@ -270,7 +273,8 @@ def _share_gpus(inputs: _Inputs, needs_server: bool) -> tuple[list[str], list[st
     if not train and served:
         raise InputError("leaves no GPU for training", "ROLLOUT_GPUS")
     if not train or len(free) < needed:
-        raise InputError(f"{len(gpus)} GPUs are too few: the server needs {needed}, the training at least one")
+        needs = f"the rollout server {needed} and the training at least one"
+        raise InputError(f"{inputs.recipe.path} needs more GPUs than {', '.join(gpus)}: {needs}")
     if needed and "vllm_data_parallel_size" not in settings:
         needed = max(tensor, min(len(free), len(train)) // tensor * tensor)
     return train, free[-needed:] if needed else served
@@ -362,11 +366,12 @@ def rollout_server(
     environ = os.environ if environ is None else environ
     path, flags = (words[0], words[1:]) if words and words[0].endswith(SUFFIXES) else (_rollout_recipe(machine), words)
     recipe = read_recipe(path)
-    variables = {"model": "MODEL", "host": "HOST", "port": "PORT", "use_hf": "USE_HF"}
-    flags = [*_as_flags({name: environ.get(variable) or None for name, variable in variables.items()}), *flags]
+    overridden = {name: environ.get(name.upper()) or None for name in ("model", "host", "port", "use_hf")}
+    flags = [*_as_flags(overridden), *flags]
     settings = recipe.settings | read_flags(flags)
-    gpus = Variables.from_environment(environ).rollout_gpus
-    _check_gpus("ROLLOUT_GPUS", gpus, [gpu.index for gpu in machine.gpus])
+    variables = Variables.from_environment(environ)
+    variables.check_gpus(machine)
+    gpus = variables.rollout_gpus
     if machine.gpus and not gpus:  # those that the training on this machine leaves
         training = read_recipe(recipe_for("countdown", [gpu.memory for gpu in machine.gpus]))
         gpus = make_plan(training, [], machine, environ).server_gpus or (machine.gpus[0].index,)
@@ -387,15 +392,6 @@ def _data_parallel(settings: Mapping[str, Any], gpus: Sequence[str]) -> list[str
         problem = f"{workers} x {tensor} (vllm_tensor_parallel_size) must be the number of the server's GPUs"
         raise InputError(f"{problem}, which is {len(gpus)}", name)
     return [] if name in settings or workers == 1 else [f"--{name}", str(workers)]
-
-
-def _check_gpus(name: str, gpus: Sequence[str], visible: Sequence[str]) -> None:
-    """InputError where a variable names GPUs that are not visible, or one twice."""
-    for gpu in gpus:
-        if gpu not in visible:
-            raise InputError(f"names GPU {gpu}, and visible are {', '.join(visible) or 'none'}", name)
-    if len(set(gpus)) < len(gpus):
-        raise InputError(f"names a GPU twice: {','.join(gpus)}", name)
 
 
 def _devices(gpus: Sequence[str], machine: Machine) -> dict[str, str]:

@@ -11,16 +11,14 @@ import fcntl
 import http.client
 import os
 import re
-import shlex
 import signal
 import socket
 import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +26,15 @@ from rich.console import Console
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import LineError, parse_object
-from swift_rlvr.launch.plan import Plan, Process, Variables
+from swift_rlvr.launch.plan import Plan, Process
 from swift_rlvr.launch.progress import PHASES, Display, Tail, exception, last_lines
 from swift_rlvr.network import is_held
-from swift_rlvr.recipes import VARIABLES
 from swift_rlvr.runs.folder import ALARMS, BEST, LOG, checkpoints, missing, whole_checkpoints
 from swift_rlvr.runs.log import cut_logs, line
-from swift_rlvr.settings import PREFIX
 
 MARK = "SWIFT_RLVR_RUN"
 # `python -m swift_rlvr.backend` ends with the process of this id, also where that is killed.
 SUPERVISOR = "SWIFT_RLVR_SUPERVISOR"
-# Where a script is the command that a user types: what stands for `swift-rlvr train NAME`, as in "bash scripts/x.sh".
-SCRIPT = "SWIFT_RLVR_SCRIPT"
 
 # rollout_correction/k3_kl is the mean over tokens of r - log(r) - 1, r the ratio of the trainer's probability of a
 # sampled token to the server's. With equal weights it shows rounding: below 1e-8 in float32 on a CPU (measured), and
@@ -48,9 +42,6 @@ SCRIPT = "SWIFT_RLVR_SCRIPT"
 K3_KL, K3_LIMIT, K3_STEPS = "rollout_correction/k3_kl", 0.05, 3  # logged steps in a row
 
 GRACE = 6  # seconds that a program has to end before it is killed
-# Variables that the command which resumes has to repeat, and how the names of others begin.
-_REPEATED = {*VARIABLES, *(each.name.upper() for each in fields(Variables)), "CUDA_VISIBLE_DEVICES"} - {"RESUME"}
-_REPEATED_PREFIXES = ("EXTERNAL_", PREFIX)
 
 
 @dataclass(frozen=True)
@@ -315,24 +306,6 @@ def in_words(status: int) -> str:
     return f"was killed by {signal.Signals(-status).name}{hints.get(signal.Signals(-status), '')}"
 
 
-def command_to_resume(argv: Sequence[str], environ: Mapping[str, str] | None = None) -> str:
-    """The command of this process, as it goes on from the last checkpoint.
-
-    >>> command_to_resume(["/bin/swift-rlvr", "train", "countdown", "--beta", "0.04"], {"OUTPUT": "my run"})
-    "OUTPUT='my run' RESUME=1 swift-rlvr train countdown --beta 0.04"
-    >>> command_to_resume(["/bin/swift-rlvr", "train", "countdown", "--beta", "0"], {SCRIPT: "bash scripts/x.sh"})
-    'RESUME=1 bash scripts/x.sh --beta 0'
-    """
-    environ = os.environ if environ is None else environ
-    names = [name for name in environ if name in _REPEATED or name.startswith(_REPEATED_PREFIXES) and name != SCRIPT]
-    variables = [f"{name}={shlex.quote(environ[name])}" for name in names if environ[name] or name.startswith("CUDA")]
-    program, *words = argv
-    command = "python -m swift_rlvr.cli" if program.endswith(".py") else Path(program).name
-    if SCRIPT in environ:
-        command, words = environ[SCRIPT], words[2:]
-    return " ".join([*variables, "RESUME=1", command, *map(shlex.quote, words)])
-
-
 def _report(end: End, plan: Plan, console: Console) -> int:
     """Say how the run ended, and how it goes on."""
 
@@ -356,7 +329,8 @@ def _report(end: End, plan: Plan, console: Console) -> int:
             say(f"  {text}", "dim")
     # A process that was killed closes its sockets a moment after it is gone from /proc.
     until = time.monotonic() + 5
-    while any(map(_is_listening, _own_ports(plan))) and time.monotonic() < until:
+    ports = (*plan.ports, *plan.sync_ports) if plan.server else ()
+    while any(map(_is_listening, ports)) and time.monotonic() < until:
         time.sleep(0.1)
     for path in reversed(kept):
         if path in whole:
@@ -365,7 +339,7 @@ def _report(end: End, plan: Plan, console: Console) -> int:
     if status == 3:
         say(f"the last checkpoint is {whole[-1]}" if whole else "there is no checkpoint to go on from")
     elif whole:
-        say(f"To go on from {whole[-1]}:\n  {command_to_resume(sys.argv)}")
+        say(f"The same command with RESUME=1 before it goes on from {whole[-1]}.")
     else:
         say("There is no checkpoint to go on from; another start needs another folder, or this one moved away.")
     return status
@@ -389,10 +363,6 @@ def _restarted(plan: Plan, console: Console, why: str) -> Plan:
         return plan
     argv = (*plan.trainer.argv, "--resume_from_checkpoint", str(checkpoint))
     return replace(plan, trainer=replace(plan.trainer, argv=argv), resume=checkpoint)
-
-
-def _own_ports(plan: Plan) -> tuple[int, ...]:
-    return plan.ports + plan.sync_ports if plan.server else ()
 
 
 def _is_listening(port: int) -> bool:

@@ -160,7 +160,7 @@ def test_a_question_from_standard_input_with_a_system_prompt_of_ones_own():
         (["--dataset", "countdown:gone.jsonl"], "cannot read gone.jsonl: No such file"),
         ([], "give a QUESTION"),
         (["  "], "QUESTION is empty"),
-        (["1 + 1?", "--temperature", "nan"], "--temperature must be at least 0, got nan"),
+        (["1 + 1?", "--temperature", "nan"], "--temperature must be a finite number, got nan"),
         (["1 + 1?", "--max_completion_length", 0], "--max_completion_length must be at least 1"),
         (["1 + 1?", "--seed", -1], "--seed must be at least 0"),
         (["1 " * 600], "--max_completion_length must be at most"),

@@ -1,12 +1,12 @@
 """How to sample, and what a sample is."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 
-from swift_rlvr.errors import InputError, require
+from swift_rlvr.errors import require
 from swift_rlvr.models import visible_device
+from swift_rlvr.settings import Settings, setting
 
 ENGINES = ("auto", "transformers", "vllm")
 
@@ -25,42 +25,25 @@ class Completion:
 
 
 @dataclass(frozen=True)
-class SamplingSettings:
-    """How to sample. The same settings on the same machine give the same completions.
+class SamplingSettings(Settings):
+    """How to sample. The same settings on the same machine give the same completions, except with a server."""
 
-    model: a folder with a model and its tokenizer, or with a LoRA adapter, or a hub id.
-    num_generations: completions per prompt. temperature: 0 is greedy.
-    max_completion_length: the longest completion, in tokens.
-    batch_size: completions at a time, for transformers and a server; vLLM decides for itself.
-    engine: "auto" is vLLM where it is installed and there is a GPU, else transformers.
-    use_hf: a hub id is one of Hugging Face, not of ModelScope.
-    server: the URL of a rollout server that has the model and samples from it; None loads it here. Its completions
-        depend on what else it has sampled, not on `seed`.
-    top_k, top_p: by default all tokens, whatever the model's generation_config says; 0 and 1.
-    """
+    model: str = setting(help="A folder with a model and its tokenizer, or with a LoRA adapter, or a hub id.")
+    num_generations: int = setting(1, "Completions per prompt.", at_least=1)
+    temperature: float = setting(1.0, "0 is greedy.", at_least=0)
+    max_completion_length: int = setting(1024, "The longest completion, in tokens.", at_least=1)
+    batch_size: int = setting(64, "Completions at a time; vLLM decides for itself.", at_least=1)
+    seed: int = setting(0, "Same seed, same completions.", at_least=0)
+    engine: str = setting("auto", "auto: vllm with a GPU, else transformers.", choices=ENGINES)
+    use_hf: bool = setting(False, "A hub id is one of Hugging Face, not of ModelScope.")
+    server: str | None = setting(None, "The URL of a rollout server that has the model and samples from it.")
+    top_k: int = setting(0, "The likeliest tokens to sample from; 0 for all, whatever the model's own.", at_least=0)
+    top_p: float = setting(1.0, "Nucleus sampling; 1 for all tokens.", more_than=0, at_most=1)
 
-    model: str
-    num_generations: int = 1
-    temperature: float = 1.0
-    max_completion_length: int = 1024
-    batch_size: int = 64
-    seed: int = 0
-    engine: str = "auto"
-    use_hf: bool = False
-    server: str | None = None
-    top_k: int = 0
-    top_p: float = 1.0
-
-    def __post_init__(self):
-        lowest = {"num_generations": 1, "temperature": 0, "max_completion_length": 1, "batch_size": 1, "seed": 0}
-        for name, low in lowest.items():
-            if not low <= getattr(self, name) < math.inf:
-                raise InputError(f"must be at least {low}, got {getattr(self, name)}", field=name)
-        if self.engine not in ENGINES:
-            raise InputError(f"must be one of {', '.join(ENGINES)}, got {self.engine!r}", field="engine")
-        if self.temperature == 0 and self.num_generations > 1:
-            problem = f"must be 1 at temperature 0, where all are the same, got {self.num_generations}"
-            raise InputError(problem, field="num_generations")
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        several = self.temperature > 0 or self.num_generations == 1
+        self.require(several, "num_generations", "1 at temperature 0, where all are the same")
 
 
 def choose_engine(settings: SamplingSettings) -> str:

@@ -47,9 +47,7 @@ class FeedbackScheduler(MultiTurnScheduler):
         self._turns, self._settings = max_turns, FeedbackSettings.from_environment()
         # On a server ms-swift passes this flag on where it is set; the trainer has the server's.
         if self._settings.feedback_discount != 1 and infer_engine is not None and not kwargs.get("use_gym_env"):
-            raise InputError(
-                "has an effect with --use_gym_env true only, which makes it a reward", f"{PREFIX}FEEDBACK_DISCOUNT"
-            )
+            raise InputError("has an effect with --use_gym_env true only, which makes it a reward", DISCOUNT)
         self._rewards: dict[Any, Reward] = {}  # by task
         self._conversations: dict[str, FeedbackEnvironment] = {}
 

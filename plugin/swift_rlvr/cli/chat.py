@@ -10,13 +10,14 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from swift_rlvr.cli import flags
 from swift_rlvr.cli.dataset import DATASET, HubIsHf, Json
 from swift_rlvr.cli.render import plain, print_explanation
 from swift_rlvr.errors import InputError
 
 
 def chat(
-    model: Annotated[str, typer.Argument(help="A folder with a model or a checkpoint, LoRA too, or a hub id.")],
+    model: flags.Model,
     question: Annotated[str | None, typer.Argument(help="- reads standard input; without one: a conversation.")] = None,
     nums: Annotated[str | None, typer.Option(help='Ask a Countdown task: the numbers, such as "3 5 7".')] = None,
     target: Annotated[str | None, typer.Option(help="Countdown: the number to reach.")] = None,
@@ -24,9 +25,9 @@ def chat(
     row: Annotated[int, typer.Option(min=1, help="Which row.")] = 1,
     use_hf: HubIsHf = False,
     system: Annotated[str | None, typer.Option(help='Instead of the one of the training; "" for none.')] = None,
-    max_completion_length: Annotated[int, typer.Option(help="The longest answer, in tokens.")] = 200,
-    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.7,
-    seed: Annotated[int, typer.Option(help="Same seed, same answer.")] = 0,
+    max_completion_length: flags.MaxCompletionLength = 200,
+    temperature: flags.Temperature = 0.7,
+    seed: flags.Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Ask a model a question and see the answer as it is written.

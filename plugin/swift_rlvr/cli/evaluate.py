@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from swift_rlvr.cli import flags
 from swift_rlvr.cli.dataset import DATASET, HubIsHf
 from swift_rlvr.cli.render import table
 from swift_rlvr.errors import InputError
@@ -19,22 +20,19 @@ from swift_rlvr.runs.records import read_records
 PassAt = Annotated[
     str | None, typer.Option(help="The k of pass@k, such as 1,4,16; by default powers of two up to --num_generations.")
 ]
-Server = Annotated[
-    str | None, typer.Option(metavar="URL", help="A running rollout server that has the model and samples from it.")
-]
 
 
 def evaluate(
-    model: Annotated[str, typer.Argument(help="A folder with a model or a checkpoint, LoRA too, or a hub id.")],
+    model: flags.Model,
     dataset: Annotated[
         str, typer.Option(metavar="DATASET", help=f"Held-out tasks, 500 of a NAME without #N: {DATASET}")
     ],
     out: Annotated[Path, typer.Option(help="Folder for records.jsonl and summary.json.")],
-    num_generations: Annotated[int, typer.Option(help="Completions per task.")] = 1,
-    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 1.0,
-    max_completion_length: Annotated[int, typer.Option(help="The longest completion, in tokens.")] = 1024,
-    batch_size: Annotated[int, typer.Option(help="Completions at a time (transformers, --server).")] = 64,
-    seed: Annotated[int, typer.Option(help="Same seed, same completions.")] = 0,
+    num_generations: flags.NumGenerations = 1,
+    temperature: flags.Temperature = 1.0,
+    max_completion_length: flags.MaxCompletionLength = 1024,
+    batch_size: flags.BatchSize = 64,
+    seed: flags.Seed = 0,
     seeds: Annotated[
         str | None, typer.Option(help="Several in place of --seed, such as 0,1,2: success with each, and its spread.")
     ] = None,
@@ -45,8 +43,8 @@ def evaluate(
         int, typer.Option(help="More than 1: success with the verifier's feedback too, beside as many blind attempts.")
     ] = 1,
     pass_at: PassAt = None,
-    engine: Annotated[str, typer.Option(help="auto: vllm with a GPU, else transformers.")] = "auto",
-    server: Server = None,
+    engine: flags.Engine = "auto",
+    server: flags.Server = None,
     system: Annotated[str | None, typer.Option(help="By default the one of the training, else the task's.")] = None,
     use_hf: HubIsHf = False,
 ) -> None:

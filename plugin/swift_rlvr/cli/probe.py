@@ -8,8 +8,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from swift_rlvr.cli import flags
 from swift_rlvr.cli.dataset import DATASET, HubIsHf
-from swift_rlvr.cli.evaluate import PassAt, Server, print_figures, whole_numbers
+from swift_rlvr.cli.evaluate import PassAt, print_figures, whole_numbers
 from swift_rlvr.cli.render import table
 from swift_rlvr.cli.rewards import RewardNames, Settings
 from swift_rlvr.data.sources import SUFFIXES
@@ -20,7 +21,7 @@ SHOWN_REASONS = 5  # of each reward
 
 
 def probe(
-    model: Annotated[str, typer.Argument(help="A folder with a model or a checkpoint, LoRA too, or a hub id.")],
+    model: flags.Model,
     dataset: Annotated[
         str, typer.Option(metavar="DATASET", help=f"The rows to train on, 500 of a NAME without #N: {DATASET}")
     ],
@@ -30,7 +31,7 @@ def probe(
             help="Folder for the results. With --keep also FILE.jsonl, for the rows; the folder is then FILE."
         ),
     ],
-    num_generations: Annotated[int, typer.Option(help="Completions per row.")] = 16,
+    num_generations: flags.NumGenerations = 16,
     group_size: Annotated[int, typer.Option(help="Completions per prompt in the training.")] = 8,
     keep: Annotated[
         str | None, typer.Option(metavar="LOW..HIGH", help="Write the rows with such a pass rate, as 0.1..0.9.")
@@ -38,14 +39,12 @@ def probe(
     reward_funcs: RewardNames = None,
     settings: Settings = None,
     pass_at: PassAt = None,
-    temperature: Annotated[float, typer.Option(help="As in the training.")] = 1.0,
-    max_completion_length: Annotated[
-        int, typer.Option(help="The longest completion, in tokens, as in the training.")
-    ] = 1024,
-    batch_size: Annotated[int, typer.Option(help="Completions at a time (transformers, --server).")] = 512,
-    seed: Annotated[int, typer.Option(help="Same seed, same completions, and the same control rows.")] = 0,
-    engine: Annotated[str, typer.Option(help="auto: vllm with a GPU, else transformers.")] = "auto",
-    server: Server = None,
+    temperature: flags.Temperature = 1.0,
+    max_completion_length: flags.MaxCompletionLength = 1024,
+    batch_size: flags.BatchSize = 512,
+    seed: flags.Seed = 0,
+    engine: flags.Engine = "auto",
+    server: flags.Server = None,
     system: Annotated[str | None, typer.Option(help="By default the one of the training, else the task's.")] = None,
     use_hf: HubIsHf = False,
 ) -> None:

@@ -27,6 +27,6 @@ def test_one_is_shown_with_its_reasons_and_parameters(name):
 def test_what_a_parameter_may_be_and_what_it_is_called_elsewhere():
     text = ran("rewards", "cosine")
     assert "\nmax_len: int, at least 1; default 1000\n" in text
-    assert "\nunit: characters or tokens; default tokens\n" in text
+    assert "\nunit: str, one of characters, tokens; default tokens\n" in text
     assert "in ms-swift --cosine_min_len_value_correct; elsewhere called max_value_correct" in text
     assert "NAME must be one of external_countdown" in refused("rewards", "luck")

@@ -2,7 +2,6 @@
 
 import inspect
 import json
-from collections.abc import Mapping
 from dataclasses import fields
 from typing import Annotated, Any, get_origin, get_type_hints
 
@@ -13,6 +12,7 @@ from swift_rlvr.cli.render import table
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.parameters import variable
+from swift_rlvr.settings import Accepts
 
 
 def rewards(
@@ -54,7 +54,8 @@ def show_one(console: Console, reward: Reward) -> None:
     hints = get_type_hints(cls.Parameters)
     for each in fields(cls.Parameters):
         default = ",".join(each.default) if isinstance(each.default, tuple) else str(each.default)
-        console.print(f"\n{each.name}: {accepted(hints[each.name], each.metadata)}; default {default or 'none'}")
+        console.print(f"\n{each.name}: {accepted(hints[each.name], each.metadata['accepts'])}", end="")
+        console.print(f"; default {default or 'none'}")
         flag, elsewhere = each.metadata.get("flag"), each.metadata.get("elsewhere")
         console.print(f"    {each.metadata['help']}\n    {variable(cls.name, each.name)}", end="")
         console.print(f", in ms-swift --{flag}" if flag else "", end="")
@@ -71,14 +72,11 @@ def columns_text(reward: Reward) -> str:
     return ", ".join([*reward.columns, *(f"({name})" for name in reward.optional_columns)])
 
 
-def accepted(hint: Any, metadata: Mapping[str, Any]) -> str:
-    """What a parameter may be: its choices, or its type with its bounds.
+def accepted(hint: Any, accepts: Accepts) -> str:
+    """What a parameter may be: its type with its bounds, or one of some texts.
 
-    >>> accepted(int, {"at_least": 1}), accepted(str, {"choices": ("words", "tokens")})
-    ('int, at least 1', 'words or tokens')
+    >>> accepted(int, Accepts({"at_least": 1})), accepted(str, Accepts(choices=("words", "tokens")))
+    ('int, at least 1', 'str, one of words, tokens')
     """
-    if metadata.get("choices"):
-        return " or ".join(metadata["choices"])
     cls = "names, with commas" if get_origin(hint) is tuple else hint.__name__
-    bounds = {name: metadata.get(name) for name in ("at_least", "more_than", "at_most", "less_than")}
-    return ", ".join([cls, *(f"{name.replace('_', ' ')} {n}" for name, n in bounds.items() if n is not None)])
+    return f"{cls}, {accepts}" if any(accepts) else cls

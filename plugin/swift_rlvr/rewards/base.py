@@ -179,8 +179,8 @@ class Reward:
         logger.warning(
             "%s: no reward other than 0 in %d batches. In the last one the most frequent reason is %r, %d of %d. "
             "One of these completions ends: %r",
-            self.name, self._barren, reason, count, counts.total(), text and text[-300:],
-        )  # fmt: skip
+            *(self.name, self._barren, reason, count, counts.total(), text and text[-300:]),
+        )
 
 
 def _check_reward(reward: Any) -> None:

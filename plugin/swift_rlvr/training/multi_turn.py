@@ -52,6 +52,7 @@ class FeedbackScheduler(MultiTurnScheduler):
         self._conversations: dict[str, FeedbackEnvironment] = {}
 
     async def on_trajectory_start(self, requests: list[Any]) -> None:
+        """Begin a conversation for each request; InputError where its row cannot be judged."""
         for request in requests:
             reward, discount = self._reward(request.data_dict), self._settings.feedback_discount
             environment = FeedbackEnvironment(reward, self._turns, discount)
@@ -59,6 +60,7 @@ class FeedbackScheduler(MultiTurnScheduler):
             self._conversations[request.uuid] = environment
 
     async def on_turn_end(self, infer_request: Any, response_choice: Any, current_turn: int) -> dict[str, Any]:
+        """Judge an answer: whether the conversation is over, and the reasons of its turns."""
         environment = self._conversations[infer_request.uuid]
         # A verifier may take seconds, and the other conversations go on.
         judged = await asyncio.to_thread(environment.step, response_choice.message.content)
@@ -71,6 +73,7 @@ class FeedbackScheduler(MultiTurnScheduler):
         return {"done": judged.done, "rollout_infos": {"turn_reasons": reasons, "total_reward": judged.reward or 0.0}}
 
     def step(self, infer_request: Any, response_choice: Any, current_turn: int) -> dict[str, Any]:
+        """The request with the feedback on the last answer as the user's next message."""
         feedback = self._conversations[infer_request.uuid].history[-1].feedback
         infer_request.messages.append({"role": "user", "content": feedback})
         return {"infer_request": infer_request}
@@ -83,10 +86,8 @@ class FeedbackScheduler(MultiTurnScheduler):
             reward = build_rewards([name])[0] if name else judging_reward(task)
             if reward is None:
                 columns = ", ".join(row) or "none: does the trainer have --multi_turn_scheduler too?"
-                raise InputError(
-                    f"no reward is for the task {task!r}; name one, such as external_accuracy. The row's columns: "
-                    f"{columns}", REWARD,
-                )  # fmt: skip
+                problem = f"no verifier is known of the task {task!r}; name one, such as external_accuracy"
+                raise InputError(f"{problem}. The row's columns: {columns}", REWARD)
             own = reward.own_tasks
             if own and task is not None and task not in own:
                 raise InputError(f"{reward.name} is for the tasks {', '.join(own)}, and a row's is {task!r}", REWARD)

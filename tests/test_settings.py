@@ -82,7 +82,7 @@ MISTAKES = [  # (setting, value, what is accepted)
     ("tasks", 3, "names, with commas"),
     ("tasks", ["math", 3], "names, with commas"),
     ("weights", [1, "2"], "finite numbers"),
-    ("weights", [1, -2], "at least 0"),
+    ("weights", [1.0, -2.0], "at least 0"),
     ("size", (1, 2, 3), "two whole numbers"),
     ("size", (0, 3), "at least 1"),
 ]
@@ -92,9 +92,7 @@ MISTAKES = [  # (setting, value, what is accepted)
 def test_a_value_that_does_not_fit_is_named_with_what_does(name, value, accepted):
     with pytest.raises(InputError, match=f"^{name} must be {accepted}, got ") as error:
         Some(**{name: value})
-    assert error.value.field == name and isinstance(error.value, ValueError)
-    if name != "share" or isinstance(value, str):
-        assert str(error.value).rpartition("got ")[2].replace(".0", "") == repr(value).replace(".0", "")
+    assert error.value.field == name and repr(value) in str(error.value) and isinstance(error.value, ValueError)
 
 
 def test_keywords_become_the_settings_type():

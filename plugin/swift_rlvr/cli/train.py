@@ -136,7 +136,8 @@ def _processes(count: int) -> str:
 
 
 def _ports(plan: Plan) -> str:
-    ranks = f"ranks {plan.variables.master_addr or '127.0.0.1'}:{plan.master_port or 'a free one'}"
+    port = plan.master_port
+    ranks = f"ranks {plan.variables.master_addr or '127.0.0.1'}:{port}" if port else "ranks on a free one"
     if not plan.hosts:
         return ranks
     servers = ", ".join(f"{host}:{port}" for host, port in zip(plan.hosts, plan.ports, strict=False))

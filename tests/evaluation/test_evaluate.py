@@ -10,9 +10,10 @@ from paths import DATASETS
 from rich.console import Console
 from swift_rlvr.data.grading import grade_samples
 from swift_rlvr.data.prompts import system_prompt
-from swift_rlvr.data.sources import Source, parse_source
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.evaluate import evaluate, read_rows
+from swift_rlvr.evaluation import sampled
+from swift_rlvr.evaluation.evaluate import evaluate
+from swift_rlvr.evaluation.sampled import Rows
 from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.runs.grades import reason_of
 from swift_rlvr.runs.records import read_records
@@ -124,15 +125,15 @@ def test_bad_data_is_refused_with_file_and_line(tmp_path, content, message):
     path = tmp_path / "test.jsonl"
     path.write_text(content)
     with pytest.raises(InputError, match=f"test.jsonl.*{message}"):
-        read_rows(Source(TASK, path))
+        Rows.read(f"countdown:{path}", "m")
     with pytest.raises(InputError, match="cannot read .*missing.jsonl: No such file"):
-        read_rows(Source(TASK, tmp_path / "missing.jsonl"))
+        Rows.read(f"countdown:{tmp_path}/missing.jsonl", "m")
 
 
 def test_only_the_first_rows(tmp_path):
     path = tmp_path / "test.jsonl"
     path.write_text('{"nums": [1, 2], "target": 3}\n' * 3)
-    assert len(read_rows(Source(TASK, path, limit=2))) == 2
+    assert len(Rows.read(f"countdown:{path}#2", "m").raw) == 2
 
 
 @pytest.mark.parametrize(
@@ -155,9 +156,9 @@ def test_an_unknown_task_is_refused(model, tmp_path):
 
 
 def test_every_task_is_read_and_the_line_of_a_bad_row_is_named():
-    assert len(read_rows(parse_source(str(DATASETS / "gsm8k" / "train.jsonl")))) == 28
+    assert len(Rows.read(str(DATASETS / "gsm8k" / "train.jsonl"), "m").prepared) == 28
     with pytest.raises(InputError, match="train.jsonl, line 23: column 'conversations'"):
-        read_rows(parse_source(str(DATASETS / "bespoke_stratos" / "train.jsonl")))
+        Rows.read(str(DATASETS / "bespoke_stratos" / "train.jsonl"), "m")
 
 
 def test_a_tiny_evaluation_of_gsm8k_end_to_end(model, tmp_path):
@@ -222,3 +223,27 @@ def test_options_that_do_not_go_together(model, countdown, tmp_path, options, me
     settings = SamplingSettings(model, temperature=options.pop("temperature", 1.0))
     with pytest.raises(InputError, match=message):
         evaluate(settings, countdown, tmp_path / "out", QUIET, **options)
+
+
+def test_an_interrupted_evaluation_goes_on_and_comes_to_the_same(model, countdown, tmp_path, monkeypatch):
+    """With several seeds, greedy completions and turns; other settings do not go into the same folder."""
+    sampling = SamplingSettings(model, num_generations=2, max_completion_length=4, batch_size=2)
+    options = {"seeds": [0, 7], "greedy": True, "max_turns": 2}
+    whole = evaluate(sampling, countdown, tmp_path / "whole", QUIET, **options)
+    grade = sampled.grade_samples
+    for stopped, folder in ((1, "first"), (4, "turns")):
+        out, chunks = tmp_path / folder, iter(range(99))
+
+        def interrupted(*arguments, chunks=chunks, stopped=stopped):
+            if next(chunks) == stopped:
+                raise KeyboardInterrupt
+            return grade(*arguments)
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(sampled, "grade_samples", interrupted)
+            evaluate(sampling, countdown, out, QUIET, **options)
+        assert evaluate(sampling, countdown, out, QUIET, **options) == whole
+        for name in ("records.jsonl", "turns/records.jsonl", "greedy/records.jsonl"):
+            assert (out / name).read_text() == (tmp_path / "whole" / name).read_text()
+    with pytest.raises(InputError, match="samples with other settings: temperature was 1.0 and is 0.5"):
+        evaluate(replace(sampling, temperature=0.5), countdown, tmp_path / "whole", QUIET, **options)

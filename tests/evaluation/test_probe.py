@@ -15,7 +15,7 @@ from commands import ran, refused
 from paths import DATASETS
 from rich.console import Console
 from swift_rlvr.data.sources import parse_source
-from swift_rlvr.evaluation import resumable
+from swift_rlvr.evaluation import sampled
 from swift_rlvr.evaluation.probe import Keep, parse_keep, probe, verdict
 from swift_rlvr.jsonl import read_json, read_jsonl, write_jsonl
 from swift_rlvr.runs.statistics import bootstrap, wilson
@@ -33,7 +33,7 @@ class StandIn:
     def __init__(self, right=RIGHT, batch_size=8, fails_at=None):
         self.right, self.batch_size, self.fails_at, self.asked, self.seeds = right, batch_size, fails_at, [], []
 
-    def sample(self, conversations, *, seed, on_progress):
+    def sample(self, conversations, *, seed, on_progress, n=None):
         indices = [self.conversations.index(conversation) for conversation in conversations]
         if self.fails_at is not None and self.fails_at in indices:
             raise KeyboardInterrupt
@@ -47,7 +47,7 @@ class StandIn:
         answer = f"{number} + 1" if right else f"{number} - 1"
         return Completion(f"<think>so</think><answer>{answer}</answer>", 9, "stop")
 
-    def __call__(self, settings, conversations):
+    def __call__(self, settings, conversations, growth=0):
         self.conversations, self.n = conversations, settings.num_generations
         return self
 
@@ -66,7 +66,7 @@ def stand_in(monkeypatch, tmp_path):
     model = StandIn()
 
     def use(other):
-        monkeypatch.setattr(resumable, "open_engine", other)
+        monkeypatch.setattr(sampled, "open_engine", other)
         return other
 
     model.use = use
@@ -234,12 +234,12 @@ def test_ctrl_c_says_how_to_go_on(stand_in, tmp_path):
 
 
 def test_weights_that_have_changed_are_other_settings(tmp_path):
-    assert resumable.weights_digest("some/model") is None
+    assert sampled.weights_digest("some/model") is None
     (tmp_path / "model.safetensors").write_bytes(b"12")
-    before = resumable.weights_digest(str(tmp_path))
-    assert before == resumable.weights_digest(str(tmp_path))
+    before = sampled.weights_digest(str(tmp_path))
+    assert before == sampled.weights_digest(str(tmp_path))
     (tmp_path / "model.safetensors").write_bytes(b"123")
-    assert resumable.weights_digest(str(tmp_path)) != before
+    assert sampled.weights_digest(str(tmp_path)) != before
 
 
 def test_records_of_something_else_are_left_alone(stand_in, tmp_path):
@@ -255,7 +255,7 @@ def test_two_probes_do_not_write_into_one_folder(stand_in, tmp_path):
     class Second(StandIn):
         def sample(self, conversations, **options):
             stand_in.use(StandIn())
-            with pytest.raises(ValueError, match="another probe is writing there"):
+            with pytest.raises(ValueError, match="another command is writing there"):
                 probed(tmp_path)
             return super().sample(conversations, **options)
 

@@ -13,19 +13,15 @@ import re
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from hashlib import sha256
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from swift_rlvr.data.grading import grade_records
-from swift_rlvr.data.prompts import system_prompt
-from swift_rlvr.data.sources import Source
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.evaluate import capped_source
-from swift_rlvr.evaluation.resumable import SETTINGS, sample_rows, weights_digest
+from swift_rlvr.evaluation.sampled import SETTINGS, Rows, Sampler
 from swift_rlvr.evaluation.summary import check_ks, summarize
 from swift_rlvr.jsonl import read_json, write_json, write_jsonl
 from swift_rlvr.rewards import Reward
@@ -33,8 +29,7 @@ from swift_rlvr.rewards.build import build_rewards, missing_column
 from swift_rlvr.runs.grades import reason_of
 from swift_rlvr.runs.records import Record
 from swift_rlvr.runs.statistics import mean_interval, no_spread, wilson
-from swift_rlvr.sampling import SamplingSettings, choose_engine
-from swift_rlvr.tasks.task import with_system
+from swift_rlvr.sampling import SamplingSettings
 
 BINS = ("0", "up to 0.25", "up to 0.5", "up to 0.75", "below 1", "1")
 PLENTY, LITTLE = 0.5, 0.1  # shares of the groups with a gradient, for the closing sentence
@@ -65,30 +60,6 @@ def parse_keep(text: str) -> Keep:
     return Keep(low, high)
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The rows of a dataset that are probed, each with its line, as it was read and preprocessed."""
-
-    source: Source
-    lines: list[int]
-    raw: list[dict[str, Any]]
-    prepared: list[dict[str, Any]]
-
-    @classmethod
-    def read(cls, source: Source) -> "Rows":
-        """All rows; InputError, naming the line, for a row that cannot be used."""
-        rows = cls(source, [], [], [])
-        for line, row in source.rows():
-            with source.at(line):
-                rows.prepared.append(source.task.preprocess(row))
-            rows.lines.append(line)
-            rows.raw.append(row)
-        return rows
-
-    def digest(self) -> str:
-        return sha256(json.dumps(self.prepared, default=str).encode()).hexdigest()[:16]
-
-
 def probe(
     sampling: SamplingSettings,
     dataset: str,
@@ -105,7 +76,7 @@ def probe(
     """Probe, or go on with an interrupted probe; writes the files into the folder `out` and returns the summary.
 
     Args:
-        dataset, system: as in `swift_rlvr.evaluation.evaluate`.
+        dataset, system: as in `Rows.read`.
         group_size: the completions per prompt of the training, at most `sampling.num_generations`.
         rewards: those whose spread is measured, with `reward_settings` as in `build_rewards`; by default the task's.
         keep: the pass rates of the rows to write to `keep_file`, by default out/keep.jsonl; beside it, in
@@ -119,27 +90,16 @@ def probe(
             f"must be at least --group_size, {group_size}, got {sampling.num_generations}", "num_generations"
         )
     check_ks(ks, sampling.num_generations)
-    source = capped_source(dataset, sampling.use_hf)
-    rows = Rows.read(source)
+    rows = Rows.read(dataset, sampling.model, system, sampling.use_hf)
+    source = rows.source
     if source.path is not None and keep_file is not None and source.path.resolve() == keep_file.resolve():
         raise InputError(f"{keep_file}: this is the dataset, and would be replaced", "out")
     of_tasks = dict.fromkeys(name for row in rows.prepared for name in source.task.of(row).rewards)
     built = build_rewards(rewards or of_tasks, reward_settings)
     if rewards:
         _check_columns(rows, built)
-    prompt = system_prompt(sampling.model, source.task)[0] if system is None else system
-    settings = {
-        **asdict(sampling),
-        "engine": choose_engine(sampling),
-        "weights": weights_digest(sampling.model),
-        "task": source.task.name,
-        "dataset": dataset,
-        "rows": len(rows.raw),
-        "rows_digest": rows.digest(),
-        "system": prompt,
-    }
-    conversations = [with_system(row["messages"], prompt, override=system is not None) for row in rows.prepared]
-    records = sample_rows(sampling, source.task, rows.prepared, conversations, settings, out, console)
+    with Sampler(sampling, rows, console) as sampler:
+        records = sampler.fill(out, rows.settings(sampling, dataset), sampling.num_generations)
     groups = [records[i : i + sampling.num_generations] for i in range(0, len(records), sampling.num_generations)]
     per_row = [_figures(rows, group, group_size) for group in groups]
     graded = [row for row in per_row if row["pass_rate"] is not None]

@@ -85,7 +85,7 @@ def _share(tasks: Mapping[int, Sequence[bool]]) -> tuple[float | None, list[floa
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """Two summaries side by side, with the settings in which they differ apart from the model."""
     old, new = before.get("settings", {}), after.get("settings", {})
-    names = sorted((old.keys() | new.keys()) - {"model"})
+    names = sorted((old.keys() | new.keys()) - {"model", "weights"})
     different = {name: [old.get(name), new.get(name)] for name in names if old.get(name) != new.get(name)}
     return {"before": dict(before), "after": dict(after), "different_settings": different}
 

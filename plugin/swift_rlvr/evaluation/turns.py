@@ -3,78 +3,68 @@
 The first turns are the evaluation's own samples, so the two are compared on the same tasks and the same model.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
-
-from rich.console import Console
 
 from swift_rlvr.data.grading import grade_samples
 from swift_rlvr.environments import FeedbackEnvironment
 from swift_rlvr.evaluation.paired import paired_shares
+from swift_rlvr.evaluation.sampled import Rows
 from swift_rlvr.evaluation.summary import summarize
 from swift_rlvr.rewards import REWARDS
-from swift_rlvr.runs.records import Messages, Record
+from swift_rlvr.runs.records import Record
 from swift_rlvr.runs.statistics import by_row, mean_interval, pass_at_k
-from swift_rlvr.sampling import Completion, Engine
-from swift_rlvr.sampling.progress import sample_with_bar
-from swift_rlvr.tasks import Task
+from swift_rlvr.sampling import Completion, Engine, mixed_seed
 
 
 def take_turns(
-    engine: Engine,
-    seed: int,
-    task: Task,
-    rows: Sequence[Mapping[str, Any]],
-    conversations: Sequence[Messages],
-    first: Sequence[Sequence[Completion]],
-    max_turns: int,
-    console: Console,
+    engine: Engine, rows: Rows, first: Sequence[Record], max_turns: int, on_progress: Callable[[float], None]
 ) -> list[Record]:
-    """One record for each conversation that `first`, the samples of each row, begins.
+    """One record for each of `first`, samples of some rows: of the last answer of the conversation that it begins.
 
-    As in `grade_samples`, of its last answer: `turn` is its number, `tokens` are those of all answers, and `messages`
-    the conversation before it, with earlier answers and feedback. An answer that was cut off is the last one.
+    `turn` is the answer's number, `tokens` are those of all answers, and `messages` the conversation before it, with
+    earlier answers and feedback. An answer that was cut off is the last one.
     """
-    talks = [
-        Talk(conversations[index], each, FeedbackEnvironment(REWARDS[task.of(row).verifier or ""](), max_turns), row)
-        for index, (row, group) in enumerate(zip(rows, first, strict=True))
-        for each in group
-    ]
+    conversations = [Conversation(rows, record, max_turns) for record in first]
     for turn in range(1, max_turns):
-        going = [talk for talk in talks if talk.feedback is not None]
+        going = [each for each in conversations if each.feedback is not None]
         if not going:
             break
-        asked = [talk.messages for talk in going]
-        for talk, (answer,) in zip(going, sample_with_bar(engine, asked, console, n=1, seed=seed + turn), strict=True):
-            talk.answer(answer)
-    ended, graded = iter(talks), []
-    groups = [[next(ended).answers[-1] for _ in group] for group in first]
-    for record, talk in zip(grade_samples(task, rows, conversations, groups), talks, strict=True):
-        record.tokens = sum(answer.tokens for answer in talk.answers)
-        record.turn, record.messages = len(talk.answers), talk.messages
-        graded.append(record)
+        seed = mixed_seed(engine.settings.seed, (going[0].index + 1) * max_turns + turn)
+        answers = engine.sample([each.messages for each in going], n=1, seed=seed)
+        for each, (answer,) in zip(going, answers, strict=True):
+            each.answer(answer)
+        on_progress(turn / max_turns)
+    answered = [(rows.prepared[each.index], each.messages, [each.answers[-1]]) for each in conversations]
+    prepared, messages, groups = map(list, zip(*answered, strict=True))
+    graded = grade_samples(rows.task, prepared, messages, groups)
+    for record, before, each in zip(graded, first, conversations, strict=True):
+        record.index, record.sample, record.seed = before.index, before.sample, before.seed
+        record.tokens, record.turn = sum(answer.tokens for answer in each.answers), len(each.answers)
     return graded
 
 
-class Talk:
-    """One conversation. messages: up to where the model answers; feedback: None once it is over."""
+class Conversation:
+    """A row's, that a sample begins. messages: up to where the model answers; feedback: None once it is over."""
 
-    def __init__(self, messages: Messages, first: Completion, environment: FeedbackEnvironment, row: Mapping[str, Any]):
-        self.messages, self.start, self.environment = [*messages], len(messages), environment
-        self.answers: list[Completion] = []
-        environment.reset(row)
-        self.answer(first)
+    def __init__(self, rows: Rows, first: Record, max_turns: int):
+        row = rows.prepared[first.index]
+        self.index, self.messages, self.answers = first.index, list(first.messages or ()), list[Completion]()
+        self.environment = FeedbackEnvironment(REWARDS[rows.task.of(row).verifier or ""](), max_turns)
+        self.environment.reset(row)
+        self.answer(Completion(first.completion, first.tokens or 0, first.finish or "stop"))
 
     def answer(self, completion: Completion) -> None:
+        """Take the model's next answer, and add it with its feedback to the messages, if there is any."""
         self.answers.append(completion)
-        step = self.environment.step(completion.text)
-        self.feedback = None if completion.finish == "length" else step.feedback
+        turn = self.environment.step(completion.text)
+        self.feedback = None if completion.finish == "length" else turn.feedback
         if self.feedback is not None:
             self.messages.append({"role": "assistant", "content": completion.text})
             self.messages.append({"role": "user", "content": self.feedback})
 
 
-def summarize_turns(attempts: Sequence[Record], talks: Sequence[Record], max_turns: int) -> dict[str, Any]:
+def summarize_turns(attempts: Sequence[Record], last: Sequence[Record], max_turns: int) -> dict[str, Any]:
     """The summary of the conversations, with `blind`: as many attempts as turns without feedback, and `paired` with it.
 
     attempts: the records of the first turns. A task with fewer of them than turns has no part in the comparison.
@@ -85,14 +75,14 @@ def summarize_turns(attempts: Sequence[Record], talks: Sequence[Record], max_tur
     blind = {
         task: pass_at_k(len(right), sum(right), max_turns) for task, right in graded.items() if len(right) >= max_turns
     }
-    shares = {task: _mean(right) for task, right in by_row(talks).items() if task in blind}
-    continued = [record for record in talks if (record.turn or 1) > 1 and record.success is not None]
+    shares = {task: _mean(right) for task, right in by_row(last).items() if task in blind}
+    continued = [record for record in last if (record.turn or 1) > 1 and record.success is not None]
     # All of them were wrong at first, so another attempt is one of the task's other samples.
     others = [graded[record.index] for record in continued if len(graded[record.index]) > 1]
     return {
-        **summarize(talks),
+        **summarize(last),
         "max_turns": max_turns,
-        "mean_turns": _mean([record.turn or 1 for record in talks]),
+        "mean_turns": _mean([record.turn or 1 for record in last]),
         "mended": _mean([bool(record.success) for record in continued]) if continued else None,
         "mended_blind": _mean([sum(right) / (len(right) - 1) for right in others]) if others else None,
         "blind": _mean(list(blind.values())) if blind else None,

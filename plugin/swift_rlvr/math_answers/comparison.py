@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Items
 from fractions import Fraction
 from math import gcd
 
-from swift_rlvr.math_answers import numeric
 from swift_rlvr.math_answers.families import same_family
+from swift_rlvr.math_answers.functions import Value as Computed
 from swift_rlvr.math_answers.functions import is_real, near
-from swift_rlvr.math_answers.numeric import constant_value, proportional, same_value, symbols
-from swift_rlvr.math_answers.parser import Tree
+from swift_rlvr.math_answers.numeric import constant_value, positive_multiple, proportional, same_value, symbols
+from swift_rlvr.math_answers.parser import Tree, replaced
 from swift_rlvr.math_answers.sets import REALS
 from swift_rlvr.math_answers.units import different_units
 from swift_rlvr.math_answers.values import (
@@ -20,7 +20,6 @@ from swift_rlvr.math_answers.values import (
     Choice,
     Expression,
     Family,
-    Infinity,
     Matrix,
     Number,
     Quantity,
@@ -44,87 +43,35 @@ _OTHER_CHOICE = re.compile(r"\([A-Z]\)|(?<![A-Za-z])[A-Z][.):](?:\s|$)")
 _IN_BASE = re.compile(r"([0-9]+)_[0-9]+")
 _ARBITRARY = re.compile(r"[CcKk](_\w+)?")
 _DEGREE = ("/", ("constant", "pi"), ("number", Fraction(180)))
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _MAX_PAIRS = 2500  # comparisons of values for two sets, each element with each; sets of plain numbers need none
 
 
 def same(gold: Value, answer: Value) -> bool:
     """Whether an answer equals the gold. What cannot be shown to be equal is not.
 
+    The kinds of the two decide how they are compared: the first rule of `_RULES` for one of them that knows a verdict,
+    and for what is left, whether they are expressions with the same value.
+
     >>> half = Number(Fraction(1, 2))
     >>> same(half, Number(Fraction(50), percent=True)), same(half, Number(Fraction(1, 2), unit="cm")), same(half, half)
     (True, True, True)
-    >>> same(Sequence("(", ")", (half, Infinity(1))), Sequence("(", ")", (Infinity(1), half)))
+    >>> same(Sequence("(", ")", (half, half)), Sequence("(", ")", (half, Number(Fraction(1)))))
     False
     """
     if isinstance(gold, Number) and isinstance(answer, Number):
         return _same_number(gold, answer)
-    if {type(gold), type(answer)} == {Number, Expression} and _same_angle(gold, answer):
-        return True
-    if isinstance(gold, Quantity) or isinstance(answer, Quantity):
-        if (angle := _same_angle(gold, answer)) is not None:
-            return angle
-        if different_units(unit_of(gold), unit_of(answer)):
-            return False
-        return same(without_unit(gold), without_unit(answer))
-    if isinstance(gold, Choice) and isinstance(answer, Choice):
-        return _same_choice(gold, answer)
-    if isinstance(gold, Choice) and gold.content:  # "(D) 12" is answered by 12 as well as by D
-        return gold.meaning is not None and same(gold.meaning, answer)
-    if isinstance(gold, Family) or isinstance(answer, Family):
-        return same_family(gold, answer)
-    if isinstance(gold, Residue) or isinstance(answer, Residue):
-        return _same_residue(gold, answer)
-    if (core := _without_conditions(gold, answer)) is not None:
-        return core
-    if isinstance(gold, Relation) or isinstance(answer, Relation):
-        return _same_relation(gold, answer)
-    if isinstance(gold, Words) != isinstance(answer, Words):
-        if isinstance(gold, Words) and (based := _IN_BASE.fullmatch(gold.text)):  # what the gold adds may be left out
-            return isinstance(answer, Number) and not answer.unit and str(answer.value) == based[1]
-        return _same_words(*((gold, answer) if isinstance(gold, Words) else (answer, gold)))
-    if isinstance(gold, Region) or isinstance(answer, Region):
-        return _same_region(gold, answer)
-    if isinstance(gold, Approximately) or isinstance(answer, Approximately):
-        return _same_approximation(gold, answer)
-    if isinstance(gold, Words) and isinstance(answer, Words):
-        return gold.text == answer.text or not (gold.marked or answer.marked) and _same_expression(gold, answer)
-    if isinstance(gold, Matrix) or isinstance(answer, Matrix):
-        return _same_matrix(gold, answer)
-    if isinstance(gold, Sequence) and isinstance(answer, Sequence):
-        return _same_sequence(gold, answer)
-    if isinstance(gold, Sequence) or isinstance(answer, Sequence):
-        return (
-            _alone(gold) is not gold
-            and not _is_time(gold)
-            and same(_alone(gold), answer)
-            or _alone(answer) is not answer
-            and same(gold, _alone(answer))
-        )
-    if isinstance(gold, Infinity) and isinstance(answer, Infinity):
-        return gold == answer
-    return _same_expression(gold, answer)
+    kinds = type(gold), type(answer)
+    for kind, rule in _RULES:
+        if kind in kinds and (verdict := rule(gold, answer)) is not None:
+            return verdict
+    return bool(_same_angle(gold, answer)) or _same_expression(gold, answer)
 
 
-def _alone(value: Value) -> Value:
-    """The element of a set of one; of a ratio of two, the quotient."""
-    if isinstance(value, Sequence):
-        if len(value.items) == 1 and value.opening in ("{", ""):
-            return value.items[0]
-        if value.opening == ":" and len(value.items) == 2:
-            first, second = map(tree_of, value.items)
-            if first and second:
-                return Expression(("/", first, second))
-    return value
-
-
-def _is_time(value: Value) -> bool:
-    """Whether it is 3:30 rather than a ratio: golds give ratios in lowest terms."""
-    if not isinstance(value, Sequence) or value.opening != ":" or len(value.items) != 2:
-        return False
-    hours, minutes = (item.value if isinstance(item, Number) else None for item in value.items)
-    if hours is None or minutes is None or hours.denominator != 1 or minutes.denominator != 1:
-        return False
-    return 0 <= hours < 24 and 10 <= minutes < 60 and gcd(int(hours), int(minutes)) > 1
+def _same_quantity(gold: Value, answer: Value) -> bool:
+    if (angle := _same_angle(gold, answer)) is not None:
+        return angle
+    return not different_units(unit_of(gold), unit_of(answer)) and same(without_unit(gold), without_unit(answer))
 
 
 def _same_angle(gold: Value, answer: Value) -> bool | None:
@@ -132,14 +79,14 @@ def _same_angle(gold: Value, answer: Value) -> bool | None:
     units = unit_of(gold), unit_of(answer)
     if units.count("degree") != 1 or not set(units) <= {"degree", "radian", ""}:
         return None
-    first, second = (tree_of(without_unit(value)) for value in (gold, answer))
+    first, second = tree_of(without_unit(gold)), tree_of(without_unit(answer))
     if first is None or second is None:
         return None
     if "radian" not in units and same_value(first, second):
         return True
-    return same_value(
-        *(("*", tree, _DEGREE) if unit == "degree" else tree for tree, unit in zip((first, second), units, strict=True))
-    )
+    if units[0] == "degree":
+        return same_value(("*", first, _DEGREE), second)
+    return same_value(first, ("*", second, _DEGREE))
 
 
 def _same_number(gold: Number, answer: Number) -> bool:
@@ -154,7 +101,7 @@ def _same_number(gold: Number, answer: Number) -> bool:
     return bool(golds & values) or _rounds(gold, answer.value) or _rounds(answer, gold.value)
 
 
-def _rounds(number: Number, value: numeric.Value) -> bool:
+def _rounds(number: Number, value: Computed) -> bool:
     """Whether a number is a decimal of enough places for that value."""
     if number.places < ENOUGH_PLACES or not is_real(value):
         return False
@@ -169,7 +116,7 @@ def _same_expression(gold: Value, answer: Value) -> bool:
         return True
     for number, other in ((gold, second), (answer, first)):
         if isinstance(number, Number):
-            if number.percent and not isinstance(gold, Number) and same_value(("number", number.value), other):
+            if number.percent and number is answer and same_value(("number", number.value), other):
                 return True
             value = constant_value(other)
             if value is not None and _rounds(number, value):
@@ -187,8 +134,23 @@ def _with_constants_of(gold: Tree, answer: Tree) -> Tree:
     if old.keys() != new.keys() or len(old) != len(present) or len(new) != len(wanted):
         return answer
     for name in old:
-        answer = _renamed(answer, old[name], new[name])
+        answer = replaced(answer, ("symbol", old[name]), ("symbol", new[name]))
     return answer
+
+
+def _same_choice(gold: Value, answer: Value) -> bool | None:
+    """None where one of the two may be a variable."""
+    if not isinstance(gold, Choice):
+        return None
+    if not isinstance(answer, Choice):  # "(D) 12" is answered by 12 as well as by D
+        return gold.meaning is not None and same(gold.meaning, answer) if gold.content else None
+    if not (gold.marked or answer.marked):
+        return gold.letter == answer.letter
+    if gold.letter.upper() != answer.letter.upper():
+        return False
+    if _OTHER_CHOICE.search(answer.content):  # "(A) is wrong, (B) is right"
+        return False
+    return gold.meaning is None or answer.meaning is None or same(gold.meaning, answer.meaning)
 
 
 def _same_residue(gold: Value, answer: Value) -> bool:
@@ -200,13 +162,13 @@ def _same_residue(gold: Value, answer: Value) -> bool:
         return False
     if not same(gold.modulus, answer.modulus):
         return False
-    numbers = [value for value in (gold.value, answer.value, gold.modulus) if isinstance(value, Number)]
-    if len(numbers) == 3 and numbers[2].value:
-        return ((numbers[0].value - numbers[1].value) / numbers[2].value).denominator == 1
+    numbers = [value.value for value in (gold.value, answer.value, gold.modulus) if isinstance(value, Number)]
+    if len(numbers) == 3 and numbers[2]:
+        return ((numbers[0] - numbers[1]) / numbers[2]).denominator == 1
     return same(gold.value, answer.value)
 
 
-def _without_conditions(gold: Value, answer: Value) -> bool | None:
+def _same_without_conditions(gold: Value, answer: Value) -> bool | None:
     """The verdict where one side adds conditions on its variables, `\\frac{1}{x}, x \\neq 0`; None where none does."""
     if isinstance(gold, Sequence) == isinstance(answer, Sequence):
         return None
@@ -225,32 +187,36 @@ def _condition_on(value: Value) -> frozenset[str]:
     """The variables that a condition restricts; none where the value is no condition."""
     if isinstance(value, Region) and value.variable:
         return frozenset((value.variable,))
-    if isinstance(value, Relation) and not _is_equality(value):
-        return frozenset().union(*(symbols(tree) for side in value.sides[:1] if (tree := tree_of(side))))
+    if isinstance(value, Relation) and not _is_equality(value) and (tree := tree_of(value.sides[0])):
+        return symbols(tree)
     return frozenset()
 
 
-def _same_words(words: Value, other: Value) -> bool:
-    """Words and a value of another kind: several choices, and sets in words."""
-    assert isinstance(words, Words)
-    if isinstance(other, Sequence) and other.opening in ("", "{"):  # AC for A, C
-        letters = [item.letter.lower() for item in other.items if isinstance(item, Choice)]
-        return len(letters) == len(other.items) and sorted(words.text) == sorted(letters)
-    if words.text == "no solution":
-        return isinstance(other, Region) and not other.numbers.pieces
-    if words.text in ("all real numbers", "all reals", "real numbers", "any real number"):
-        return isinstance(other, Region) and other.numbers.equals(REALS)
-    return not words.marked and _same_expression(words, other)
+def _same_words(gold: Value, answer: Value) -> bool:
+    """Words and words, or a value of another kind: several choices, and sets in words."""
+    match gold, answer:
+        case Words(), Words():
+            unmarked = not (gold.marked or answer.marked)
+            return gold.text == answer.text or (unmarked and _same_expression(gold, answer))
+        case Words(), _ if based := _IN_BASE.fullmatch(gold.text):  # what the gold adds may be left out
+            return isinstance(answer, Number) and not answer.unit and str(answer.value) == based[1]
+        case (Words() as words, other) | (other, Words() as words):
+            if isinstance(other, Sequence) and other.opening in ("", "{"):  # AC for A, C
+                letters = [item.letter.lower() for item in other.items if isinstance(item, Choice)]
+                return len(letters) == len(other.items) and sorted(words.text) == sorted(letters)
+            if words.text == "no solution":
+                return isinstance(other, Region) and not other.numbers.pieces
+            if words.text in ("all real numbers", "all reals", "real numbers", "any real number"):
+                return isinstance(other, Region) and other.numbers.equals(REALS)
+            return not words.marked and _same_expression(words, other)
+    return False
 
 
-def _same_choice(gold: Choice, answer: Choice) -> bool:
-    if not (gold.marked or answer.marked):
-        return gold.letter == answer.letter
-    if gold.letter.upper() != answer.letter.upper():
+def _same_region(gold: Value, answer: Value) -> bool:
+    first, second = as_region(gold), as_region(answer)
+    if first is None or second is None or (first.variable and second.variable and first.variable != second.variable):
         return False
-    if _OTHER_CHOICE.search(answer.content):  # "(A) is wrong, (B) is right"
-        return False
-    return gold.meaning is None or answer.meaning is None or same(gold.meaning, answer.meaning)
+    return first.numbers.equals(second.numbers)
 
 
 def _same_approximation(gold: Value, answer: Value) -> bool:
@@ -259,74 +225,100 @@ def _same_approximation(gold: Value, answer: Value) -> bool:
     number = gold.number
     if isinstance(answer, Approximately):
         answer = answer.number
-    if different_units(number.unit, unit_of(answer)):
-        return False
     tree = tree_of(without_unit(answer))
-    value = None if tree is None else constant_value(tree)
-    return value is not None and rounds_to(value, number)
+    value = None if tree is None or different_units(number.unit, unit_of(answer)) else constant_value(tree)
+    half_a_unit = Fraction(1, 2 * 10**number.places)  # in the last place
+    return value is not None and is_real(value) and near(value, number.value, half_a_unit)
 
 
-def rounds_to(value: numeric.Value, number: Number) -> bool:
-    """Whether a value is at most half a unit in the last place away from a decimal."""
-    return is_real(value) and near(value, number.value, Fraction(1, 2 * 10**number.places))
+def _same_matrix(gold: Value, answer: Value) -> bool:
+    match gold, answer:
+        case Matrix(), Matrix():
+            return gold.bars == answer.bars and _same_rows(gold.rows, answer.rows)
+        case (Matrix(False, rows), Sequence(opening, _, items)) | (Sequence(opening, _, items), Matrix(False, rows)):
+            if opening == "[":  # [[1, 2], [3, 4]]
+                lists = [item.items for item in items if isinstance(item, Sequence) and item.opening == "["]
+                return len(lists) == len(items) and _same_rows(rows, lists)
+            if opening in ("(", "<"):  # a vector
+                column = all(len(row) == 1 for row in rows)
+                entries = tuple(row[0] for row in rows) if column else rows[0]
+                return (column or len(rows) == 1) and _same_items(entries, items)
+    return False
 
 
-def _same_sequence(gold: Sequence, answer: Sequence) -> bool:
-    sides = (gold.opening, gold.closing), (answer.opening, answer.closing)
-    if gold.opening == ":" or answer.opening == ":":
-        same_ratio = _same_items if _is_time(gold) else _same_ratio
-        return sides[0] == sides[1] and same_ratio(gold.items, answer.items)
-    if all(side in (("{", "}"), ("", ""), ("cases", "")) for side in sides):
-        lefts = [_left_sides(sequence.items) for sequence in (gold, answer)]
-        if lefts[0] and not lefts[1] and any(left != lefts[0][0] for left in lefts[0]):
-            return _same_items(gold.items, answer.items)  # x = 1, y = 2: in this order
-        return _same_set(gold.items, answer.items)
-    if all(side in (("(", ")"), ("[", "]"), ("", "")) for side in sides) and len(gold.items) > 2:
-        return _same_items(gold.items, answer.items)  # an interval has two ends: these are lists in order
-    if sides[0] != sides[1] and {side[0] for side in sides} != {"(", "<"}:
-        bare = next((sequence for sequence in (gold, answer) if sequence.opening in ("", "cases")), None)
-        other = answer if bare is gold else gold
-        if bare is None or other.opening != "(":
-            return False
-        variables = _names(bare.items)
-        if not variables or len(set(variables)) != len(variables) or variables != sorted(variables):
-            return False  # x = 1, y = 2 is (1, 2)
-    return _same_items(gold.items, answer.items)
+def _same_rows(gold: Items[Items[Value]], answer: Items[Items[Value]]) -> bool:
+    return len(gold) == len(answer) and all(_same_items(*rows) for rows in zip(gold, answer, strict=True))
 
 
-def _left_sides(items: tuple[Value, ...]) -> list[Value]:
-    """What stands left of `=` in each item; nothing where an item is no equation."""
-    lefts = [item.sides[0] for item in items if isinstance(item, Relation) and item.operators == ("=",)]
-    return lefts if len(lefts) == len(items) else []
-
-
-def _names(items: tuple[Value, ...]) -> list[str]:
-    """The variables of `x = 1, y = 2`; none where an item is something else."""
-    names = [name_of(left) for left in _left_sides(items)]
-    return names if all(names) else []
-
-
-def _same_items(gold: tuple[Value, ...], answer: tuple[Value, ...]) -> bool:
+def _same_items(gold: Items[Value], answer: Items[Value]) -> bool:
     return len(gold) == len(answer) and all(same(*pair) for pair in zip(gold, answer, strict=True))
 
 
-def _same_ratio(gold: tuple[Value, ...], answer: tuple[Value, ...]) -> bool:
-    quotients = []
-    for items in (gold, answer):
-        trees = [tree_of(item) for item in items]
-        if None in trees:
-            return _same_items(gold, answer)
-        quotients.append([("/", tree, trees[0]) for tree in trees])
-    pairs = list(zip(*quotients, strict=False))
-    return len(gold) == len(answer) and all(same_value(first, second) for first, second in pairs)
+def _same_sequence(gold: Value, answer: Value) -> bool:
+    if not isinstance(answer, Sequence):
+        assert isinstance(gold, Sequence)
+        return not _is_time(gold) and (alone := _alone(gold)) is not None and same(alone, answer)
+    if not isinstance(gold, Sequence):
+        return (alone := _alone(answer)) is not None and same(gold, alone)
+    sides = (gold.opening, gold.closing), (answer.opening, answer.closing)
+    if ":" in (gold.opening, answer.opening):
+        same_ratio = _same_items if _is_time(gold) else _same_ratio
+        return sides[0] == sides[1] and same_ratio(gold.items, answer.items)
+    if all(side in (("{", "}"), ("", ""), ("cases", "")) for side in sides):
+        lefts = _left_sides(gold)
+        if lefts and not _left_sides(answer) and any(left != lefts[0] for left in lefts):
+            return _same_items(gold.items, answer.items)  # x = 1, y = 2: in this order
+        return _same_set(gold.items, answer.items)
+    is_list = all(side in (("(", ")"), ("[", "]"), ("", "")) for side in sides) and len(gold.items) > 2
+    if not is_list and sides[0] != sides[1] and {gold.opening, answer.opening} != {"(", "<"}:
+        bare, other = (gold, answer) if gold.opening in ("", "cases") else (answer, gold)
+        names = [name_of(left) for left in _left_sides(bare)]  # x = 1, y = 2 is (1, 2)
+        in_order = bool(names) and all(names) and names == sorted(set(names))
+        if bare.opening not in ("", "cases") or other.opening != "(" or not in_order:
+            return False
+    return _same_items(gold.items, answer.items)
 
 
-def _same_set(gold: tuple[Value, ...], answer: tuple[Value, ...]) -> bool:
-    if all(isinstance(item, Number) and not (item.percent or item.unit) for item in (*gold, *answer)):
-        values = [{item.value for item in items if isinstance(item, Number)} for items in (gold, answer)]
-        if values[0] == values[1]:
+def _alone(value: Sequence) -> Value | None:
+    """The element of a set of one; of a ratio of two, the quotient."""
+    if len(value.items) == 1 and value.opening in ("{", ""):
+        return value.items[0]
+    if value.opening == ":" and len(value.items) == 2:
+        first, second = map(tree_of, value.items)
+        if first and second:
+            return Expression(("/", first, second))
+    return None
+
+
+def _is_time(value: Sequence) -> bool:
+    """Whether it is 3:30 rather than a ratio: golds give ratios in lowest terms."""
+    numbers = [item.value for item in value.items if isinstance(item, Number) and item.value.denominator == 1]
+    if value.opening != ":" or len(value.items) != 2 or len(numbers) != 2:
+        return False
+    hours, minutes = map(int, numbers)
+    return 0 <= hours < 24 and 10 <= minutes < 60 and gcd(hours, minutes) > 1
+
+
+def _left_sides(sequence: Sequence) -> list[Value]:
+    """What stands left of `=` in each item; nothing where an item is no equation."""
+    lefts = [item.sides[0] for item in sequence.items if isinstance(item, Relation) and item.operators == ("=",)]
+    return lefts if len(lefts) == len(sequence.items) else []
+
+
+def _same_ratio(gold: Items[Value], answer: Items[Value]) -> bool:
+    trees = [[tree_of(item) for item in items] for items in (gold, answer)]
+    if None in trees[0] or None in trees[1]:
+        return _same_items(gold, answer)
+    quotients = ([("/", tree, parts[0]) for tree in parts] for parts in trees)
+    return len(gold) == len(answer) and all(same_value(*pair) for pair in zip(*quotients, strict=True))
+
+
+def _same_set(gold: Items[Value], answer: Items[Value]) -> bool:
+    numbers = [item for item in (*gold, *answer) if isinstance(item, Number) and not (item.percent or item.unit)]
+    if len(numbers) == len(gold) + len(answer):
+        if {number.value for number in numbers[: len(gold)]} == {number.value for number in numbers[len(gold) :]}:
             return True
-        if not any(isinstance(item, Number) and item.places >= ENOUGH_PLACES for item in (*gold, *answer)):
+        if all(number.places < ENOUGH_PLACES for number in numbers):
             return False
     if _size(gold) * _size(answer) > _MAX_PAIRS:
         return False
@@ -339,48 +331,22 @@ def _size(items: Iterable[Value]) -> int:
     return sum(_size(item.items) if isinstance(item, Sequence) else 1 for item in items)
 
 
-def _same_matrix(gold: Value, answer: Value) -> bool:
-    if isinstance(gold, Matrix) and isinstance(answer, Matrix):
-        return (
-            gold.bars == answer.bars
-            and [len(row) for row in gold.rows] == [len(row) for row in answer.rows]
-            and all(_same_items(*rows) for rows in zip(gold.rows, answer.rows, strict=True))
-        )
-    matrix, other = (gold, answer) if isinstance(gold, Matrix) else (answer, gold)
-    assert isinstance(matrix, Matrix)
-    if isinstance(other, Sequence) and other.opening == "[" and not matrix.bars:  # [[1, 2], [3, 4]]
-        rows = [item.items for item in other.items if isinstance(item, Sequence) and item.opening == "["]
-        if len(rows) == len(other.items) == len(matrix.rows):
-            return all(_same_items(*pair) for pair in zip(matrix.rows, rows, strict=True))
-    if isinstance(other, Sequence) and other.opening in ("(", "<") and not matrix.bars:  # a vector
-        if all(len(row) == 1 for row in matrix.rows):
-            return _same_items(tuple(row[0] for row in matrix.rows), other.items)
-        return len(matrix.rows) == 1 and _same_items(matrix.rows[0], other.items)
-    return False
-
-
-_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
 def _same_relation(gold: Value, answer: Value) -> bool:
-    if isinstance(gold, Relation) and isinstance(answer, Relation):
-        if _is_equality(gold) and _is_equality(answer):
-            return _same_equality(gold, answer)
-        return _same_inequality(gold, answer)
-    relation, other = (gold, answer) if isinstance(gold, Relation) else (answer, gold)
-    assert isinstance(relation, Relation)
-    if relation.operators == ("in",):  # x in [1, 2]
-        return is_name(relation.sides[0]) and same(
-            *((relation.sides[1], other) if gold is relation else (other, relation.sides[1]))
-        )
-    if not _is_equality(relation):
-        return False
-    if relation is gold:
-        # The value that the gold states, however its sides are written; about-values are rounded ones.
-        if not (is_name(relation.sides[0]) or is_constant(relation.sides[0])):
-            return False
-        return any(same(value, other) for value in _stated(relation)[1:])
-    return _chain_equals(other, relation)
+    match gold, answer:
+        case Relation(), Relation():
+            both = _is_equality(gold) and _is_equality(answer)
+            return _same_equality(gold, answer) if both else _same_inequality(gold, answer)
+        case Relation(("in",), (name, region)), _:  # x in [1, 2]
+            return is_name(name) and same(region, answer)
+        case _, Relation(("in",), (name, region)):
+            return is_name(name) and same(gold, region)
+        case Relation(_, (left, *_)), _:
+            # The value that the gold states, however its sides are written; about-values are rounded ones.
+            states = _is_equality(gold) and (is_name(left) or is_constant(left))
+            return states and any(same(value, answer) for value in _stated(gold)[1:])
+        case _, Relation():
+            return _is_equality(answer) and _chain_equals(gold, answer)
+    return False
 
 
 def _is_equality(relation: Relation) -> bool:
@@ -402,22 +368,17 @@ def _chain_equals(gold: Value, chain: Relation) -> bool:
         sides = sides[1:]
     elif not is_constant(sides[0]):
         return False
-    if not sides:
-        return False
     exact = [side for side in sides if not isinstance(side, Approximately)]
     rounded = [side for side in sides if isinstance(side, Approximately)]
     if not exact:
         return isinstance(gold, Approximately) and all(same(gold, side) for side in rounded)
-    if not all(same(gold, side) for side in exact):
-        return False
-    return all(same(side, exact[0]) for side in rounded)
+    return all(same(gold, side) for side in exact) and all(same(side, exact[0]) for side in rounded)
 
 
 def _same_equality(gold: Relation, answer: Relation) -> bool:
     answer = _with_argument_of(gold, answer)
-    named = is_name(gold.sides[0]), is_name(answer.sides[0])
-    if all(named):
-        if same_name(gold.sides[0], answer.sides[0]):
+    if is_name(gold.sides[0]) and is_name(answer.sides[0]):
+        if _same_name(gold.sides[0], answer.sides[0]):
             return any(_states(value, answer) for value in _stated(gold)[1:])
         if is_constant(gold.sides[-1]) or is_constant(answer.sides[-1]):
             return False
@@ -427,15 +388,16 @@ def _same_equality(gold: Relation, answer: Relation) -> bool:
         return True
     if gold.operators != ("=",) or _gives_value(gold) != _gives_value(answer):
         return False  # 3x + 2 = 17 is the question, not the answer
-    differences = []
-    for relation in (gold, answer):
-        left, right = map(tree_of, relation.sides)
-        if left is None or right is None:
-            return False
-        differences.append(("-", left, right))
-    if not (symbols(differences[0]) and symbols(differences[1])):
+    first, second = _difference(gold), _difference(answer)
+    if first is None or second is None or not (symbols(first) and symbols(second)):
         return False
-    return proportional(*differences)
+    return proportional(first, second)
+
+
+def _difference(relation: Relation) -> Tree | None:
+    """The left side minus the right one."""
+    left, right = map(tree_of, relation.sides)
+    return None if left is None or right is None else ("-", left, right)
 
 
 def _states(value: Value, answer: Relation) -> bool:
@@ -448,32 +410,24 @@ def _states(value: Value, answer: Relation) -> bool:
 
 def _with_argument_of(gold: Relation, answer: Relation) -> Relation:
     """`f(n) = n + 1` as `f(x) = x + 1`, where the gold calls the argument x."""
-    calls = [tree_of(relation.sides[0]) for relation in (gold, answer)]
-    if any(call is None or call[0] != "call" or len(call) != 3 or call[2][0] != "symbol" for call in calls):
-        return answer
-    old, new = (call[2][1] for call in calls[::-1] if call)
-    used = frozenset().union(*(symbols(tree) for side in answer.sides[1:] if (tree := tree_of(side))))
-    if old not in used or new in used:  # P(B) = 1/2 is not P(A) = 1/2
-        return answer
-    return answer._replace(sides=tuple(_with_name(side, old, new) for side in answer.sides))
+    match tree_of(gold.sides[0]), tree_of(answer.sides[0]):
+        case ("call", _, ("symbol", new)), ("call", _, ("symbol", old)):
+            trees = [tree_of(side) for side in answer.sides]
+            used = frozenset().union(*(symbols(tree) for tree in trees[1:] if tree))
+            if old in used and new not in used:  # P(B) = 1/2 is not P(A) = 1/2
+                sides = [
+                    side if tree is None else Expression(replaced(tree, ("symbol", old), ("symbol", new)))
+                    for side, tree in zip(answer.sides, trees, strict=True)
+                ]
+                return answer._replace(sides=tuple(sides))
+    return answer
 
 
-def _with_name(side: Value, old: str, new: str) -> Value:
-    tree = tree_of(side)
-    return side if tree is None else Expression(_renamed(tree, old, new))
-
-
-def _renamed(tree: Tree, old: str, new: str) -> Tree:
-    if tree == ("symbol", old):
-        return ("symbol", new)
-    return (tree[0], *(_renamed(part, old, new) if isinstance(part, tuple) else part for part in tree[1:]))
-
-
-def same_name(gold: Value, answer: Value) -> bool:
+def _same_name(gold: Value, answer: Value) -> bool:
     """Whether two sides name the same; y and f(x) do."""
-    trees = [tree_of(value) for value in (gold, answer)]
-    if None not in trees and {tree[0] for tree in trees if tree} == {"symbol", "call"} and ("symbol", "y") in trees:
-        return True
+    match tree_of(gold), tree_of(answer):
+        case (("symbol", "y"), ("call", *_)) | (("call", *_), ("symbol", "y")):
+            return True
     return _same_side(gold, answer)
 
 
@@ -484,21 +438,22 @@ def _same_sides(gold: Items[Value], answer: Items[Value]) -> bool:
 def _same_side(gold: Value, answer: Value) -> bool:
     """Sides without variables have to be written alike: `\\log_3 27 = 3` is not `\\log_6 216 = 3`."""
     first, second = tree_of(gold), tree_of(answer)
-    if first is None or second is None:
+    if first is None or second is None or symbols(first) or symbols(second):
         return same(gold, answer)
-    if not symbols(first) and not symbols(second):
-        plain = all(
-            tree[0] == "number" or tree[0] == "/" and tree[1][0] == tree[2][0] == "number" for tree in (first, second)
-        )
-        return same(gold, answer) if plain else in_order(first) == in_order(second)
-    return same(gold, answer)
+    if _is_fraction(first) and _is_fraction(second):
+        return same(gold, answer)
+    return _in_order(first) == _in_order(second)
 
 
-def in_order(tree: Tree) -> Tree:
+def _is_fraction(tree: Tree) -> bool:
+    return tree[0] == "number" or (tree[0] == "/" and tree[1][0] == tree[2][0] == "number")
+
+
+def _in_order(tree: Tree) -> Tree:
     """The tree with the arguments of sums and products in one order."""
     if tree[0] in ("number", "symbol", "constant", "pm"):
         return tree
-    parts = [in_order(part) if isinstance(part, tuple) else part for part in tree[1:]]
+    parts = [_in_order(part) if isinstance(part, tuple) else part for part in tree[1:]]
     return (tree[0], *(sorted(parts, key=repr) if tree[0] in ("+", "*") else parts))
 
 
@@ -515,23 +470,26 @@ def _same_inequality(gold: Relation, answer: Relation) -> bool:
         return True
     if len(gold.operators) != 1 or len(answer.operators) != 1:
         return False
-    sides = [[tree_of(side) for side in relation.sides] for relation in (gold, answer)]
-    if any(side is None for pair in sides for side in pair):
-        return False
-    first, second = (("-", left, right) for left, right in sides)
-    if not (symbols(first) and symbols(second)):
+    first, second = _difference(gold), _difference(answer)
+    if first is None or second is None or not (symbols(first) and symbols(second)):
         return False
     if gold.operators == answer.operators == ("!=",):
         return proportional(first, second)
-    for operators, sign in ((answer.operators, 1), (turned, -1)):
-        if operators == gold.operators and operators[0] in _TURNED and numeric.positive_multiple(first, second, sign):
-            return True
-    return False
+    signs = [sign for operators, sign in ((answer.operators, 1), (turned, -1)) if operators == gold.operators]
+    return gold.operators[0] in _TURNED and any(positive_multiple(first, second, sign) for sign in signs)
 
 
-def _same_region(gold: Value, answer: Value) -> bool:
-    regions = [as_region(value) for value in (gold, answer)]
-    if regions[0] is None or regions[1] is None:
-        return False
-    names = {region.variable for region in regions if region and region.variable}
-    return len(names) < 2 and regions[0].numbers.equals(regions[1].numbers)
+# The kinds that hold other values stand before those: what is around a value is compared first.
+_RULES: tuple[tuple[type, Callable[[Value, Value], bool | None]], ...] = (
+    (Quantity, _same_quantity),
+    (Choice, _same_choice),
+    (Family, same_family),
+    (Residue, _same_residue),
+    (Sequence, _same_without_conditions),
+    (Relation, _same_relation),
+    (Words, _same_words),
+    (Region, _same_region),
+    (Approximately, _same_approximation),
+    (Matrix, _same_matrix),
+    (Sequence, _same_sequence),
+)

@@ -417,7 +417,7 @@ class _Parser:
         first, last = (read_expression(text) for text in (start, above))
         variable = variable.strip()
         if name in ("sum", "prod") and equals and first and last and variable:
-            body = _as_variable(body, variable)
+            body = replaced(body, ("constant", variable), ("symbol", variable))  # i or e
             return self.node(name, ("symbol", variable), first, last, body)
         return self.node("call", f"{name} {below} {above}", body)
 
@@ -459,11 +459,15 @@ class _Parser:
             result = self.node("*", result, self.factor())
 
 
-def _as_variable(tree: Tree, name: str) -> Tree:
-    r"""The tree with i or e as the variable that a sum runs over."""
-    if tree == ("constant", name):
-        return ("symbol", name)
-    return (tree[0], *(_as_variable(part, name) if isinstance(part, tuple) else part for part in tree[1:]))
+def replaced(tree: Tree, old: Tree, new: Tree) -> Tree:
+    """The tree with another one in every place of one of its parts.
+
+    >>> replaced(("+", ("symbol", "x"), ("symbol", "y")), ("symbol", "x"), ("symbol", "z"))
+    ('+', ('symbol', 'z'), ('symbol', 'y'))
+    """
+    if tree == old:
+        return new
+    return (tree[0], *(replaced(part, old, new) if isinstance(part, tuple) else part for part in tree[1:]))
 
 
 def _number(text: str) -> Fraction:

@@ -1,14 +1,14 @@
 """Text -> one of the kinds in `values.py`: numbers, choices and words first, then structure, then expressions."""
 
+import functools
 import re
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import lru_cache
 
 from swift_rlvr.math_answers.brackets import closed_at, split
 from swift_rlvr.math_answers.notation import clean, plain, tidy
 from swift_rlvr.math_answers.numeric import constant_value
-from swift_rlvr.math_answers.parser import KNOWN, Tree, read_expression
+from swift_rlvr.math_answers.parser import KNOWN, Tree, read_expression, replaced
 from swift_rlvr.math_answers.plain_numbers import number_in_words, read_number
 from swift_rlvr.math_answers.sets import EMPTY, INFINITY, MINUS_INFINITY, REALS, Piece, RealSet
 from swift_rlvr.math_answers.units import read_unit
@@ -61,25 +61,26 @@ _ABOUT = re.compile(
 )
 _MODULUS = re.compile(r"(?:\\pmod|\(\s*(?:\\bmod|\\mod|mod)\b)\s*(\{?\s*\w+\s*\}?)\s*\)?$")
 _CONGRUENT = re.compile(r"\\equiv(?![A-Za-z])|=")
-_RELATION = re.compile(
-    r"\\leq(?![A-Za-z])|\\geq(?![A-Za-z])|\\neq(?![A-Za-z])|\\approx(?![A-Za-z])|\\equiv(?![A-Za-z])|\\in(?![A-Za-z])"
-    r"|\\simeq(?![A-Za-z])|\\cong(?![A-Za-z])|\\sim(?![A-Za-z])|<=|>=|!=|==|[<>=≅≃]"
-)
-_KNOWN_NAMES = """
+_RELATION = re.compile(r"\\(?:leq|geq|neq|approx|equiv|in|simeq|cong|sim)(?![A-Za-z])|<=|>=|!=|==|[<>=≅≃]")
+_STRUCTURE = """
     leq geq neq approx equiv in simeq cong sim text lor land cup cap setminus emptyset begin end hline mathbb bmod
     pmod infty
 """
-_KNOWN = frozenset(_KNOWN_NAMES.split())
-_OPERATORS = {
-    r"\leq": "<=", r"\geq": ">=", r"\neq": "!=", r"\approx": "~", r"\equiv": "==", r"\in": "in", r"\simeq": "~",
-    r"\cong": "~", r"\sim": "~", "≅": "~", "≃": "~", "==": "="}  # fmt: skip
-_SET_OPERATOR = re.compile(r"\\cup(?![A-Za-z])|\\cap(?![A-Za-z])|\\setminus(?![A-Za-z])|(?<![A-Za-z\\])U(?![A-Za-z])")
-_SYNONYMS = {word: group.split("|")[0] for group in (
+_KNOWN = KNOWN.union(_STRUCTURE.split())
+_OPERATORS = {r"\leq": "<=", r"\geq": ">=", r"\neq": "!=", r"\in": "in", r"\equiv": "==", "==": "="}
+_OPERATORS |= dict.fromkeys((r"\approx", r"\simeq", r"\cong", r"\sim", "≅", "≃"), "~")
+_SET_OPERATOR = re.compile(r"\\(?:cup|cap|setminus)(?![A-Za-z])|(?<![A-Za-z\\])U(?![A-Za-z])")
+_SYNONYM_GROUPS = (
     "no solution|no solutions|no real solution|no real solutions|there are no solutions|there is no solution",
-    "does not exist|dne|doesn't exist|undefined|not defined", "infinitely many|infinite|infinitely many solutions",
-    "yes|true", "no|false", "impossible|not possible|cannot be done") for word in group.split("|")}  # fmt: skip
-_SETS = {r"\mathbb{R}": REALS, r"\mathbb R": REALS, r"\emptyset": EMPTY, r"\{\}": EMPTY, r"\{ \}": EMPTY,
-         r"\text{all real numbers}": REALS, "all real numbers": REALS}  # fmt: skip
+    "does not exist|dne|doesn't exist|undefined|not defined",
+    "infinitely many|infinite|infinitely many solutions",
+    "yes|true",
+    "no|false",
+    "impossible|not possible|cannot be done",
+)
+_SYNONYMS = {word: group.partition("|")[0] for group in _SYNONYM_GROUPS for word in group.split("|")}
+_SETS = dict.fromkeys((r"\mathbb{R}", r"\mathbb R", r"\text{all real numbers}", "all real numbers"), REALS)
+_SETS |= dict.fromkeys((r"\emptyset", r"\{\}", r"\{ \}"), EMPTY)
 _EXCEPT = re.compile(r"(?:\\text\{)?\s*all real numbers except(?: for)?\s*\}?\s*(?:x\s*=)?\s*(.+)")
 _LETTERS = r"[a-zA-Z]"
 _INTEGER = re.compile(
@@ -103,7 +104,7 @@ _DEGREE_TAIL = re.compile(r"\s*°\s*([CF]?)$")
 _PLAIN_TAIL = re.compile(r"\s([A-Za-zµμ][A-Za-z/ ^0-9*{}µμ.-]{0,40})$")
 
 
-@lru_cache(maxsize=8192)
+@functools.lru_cache(maxsize=8192)
 def read(text: str) -> Value | None:
     r"""The value of an answer, or None where it is of none of the kinds.
 
@@ -136,7 +137,7 @@ def why_unreadable(text: str) -> str:
     if split(cleaned, _AND) is None:
         return "a bracket is not closed"
     commands = dict.fromkeys(re.findall(r"\\[A-Za-z]+", cleaned))
-    if unknown := [command for command in commands if command[1:] not in KNOWN | _KNOWN]:
+    if unknown := [command for command in commands if command[1:] not in _KNOWN]:
         return f"unknown: {', '.join(unknown)}"
     words = dict.fromkeys(re.findall(r"(?<![\\A-Za-z])[A-Za-z]{3,}", tidy(text)))
     return f"words that are no value: {', '.join(words)}" if words else "no notation that is known"
@@ -148,6 +149,12 @@ def _read(text: str, in_text: bool, depth: int) -> Value | None:
     if not text or depth > _MAX_DEPTH:
         return None
     return _simple(tidy(text), (in_text and not depth) or r"\text{" in text, depth) or _structured(text, in_text, depth)
+
+
+def _read_each(texts: list[str], in_text: bool, depth: int) -> tuple[Value, ...] | None:
+    """The values of all parts of a text, or None where one of them has none."""
+    values = [_read(text, in_text, depth + 1) for text in texts]
+    return None if None in values else tuple(values)  # type: ignore[arg-type]
 
 
 def _simple(text: str, in_text: bool, depth: int) -> Value | None:
@@ -231,17 +238,15 @@ def _alternatives(text: str, in_text: bool, depth: int) -> Value | None:
     found = split(text, _OR)
     if found is None or len(found[0]) < 2:
         return None
-    values = [_read(part, in_text, depth + 1) for part in found[0][:_MAX_PARTS]]
-    if any(value is None for value in values):
+    values = _read_each(found[0][:_MAX_PARTS], in_text, depth)
+    if values is None:
         return _NOTHING
-    regions = [as_region(value) if isinstance(value, (Region, Relation)) else None for value in values if value]
-    if all(regions):
-        numbers = EMPTY
-        for region in regions:
-            numbers = numbers.union(region.numbers) if region else numbers
-        names = {region.variable for region in regions if region}
-        return Region(names.pop(), numbers) if len(names) == 1 else _NOTHING
-    return Sequence("", "", tuple(value for value in values if value is not None))
+    regions = [region for value in values if isinstance(value, (Region, Relation)) and (region := as_region(value))]
+    if len(regions) < len(values):
+        return Sequence("", "", values)
+    numbers = functools.reduce(RealSet.union, [region.numbers for region in regions])
+    names = {region.variable for region in regions}
+    return Region(names.pop(), numbers) if len(names) == 1 else _NOTHING
 
 
 def _list(text: str, in_text: bool, depth: int) -> Value | None:
@@ -253,15 +258,12 @@ def _list(text: str, in_text: bool, depth: int) -> Value | None:
         parts.pop()
     if len(parts) > _MAX_PARTS:
         return _NOTHING
-    values = [_read(part, in_text, depth + 1) for part in parts]
-    if any(value is None for value in values):
+    items = _read_each(parts, in_text, depth)
+    if items is None:
         return _NOTHING
-    items = tuple(value for value in values if value is not None)
     regions = [item for item in items if isinstance(item, Region)]
     if len(regions) == len(items) and len({region.variable for region in regions}) == 1:  # x > 1 and x < 5
-        numbers = regions[0].numbers
-        for region in regions[1:]:
-            numbers = numbers.intersection(region.numbers)
+        numbers = functools.reduce(RealSet.intersection, [region.numbers for region in regions])
         return Region(regions[0].variable, numbers)
     return Sequence("", "", _named_alike(_flat(items)))
 
@@ -275,10 +277,8 @@ def _residue(text: str, in_text: bool, depth: int) -> Value | None:
     sides = split(text[: match.start()], _CONGRUENT)
     if modulus is None or sides is None or len(sides[0]) > 2:
         return _NOTHING
-    values = [_read(side, in_text, depth + 1) for side in sides[0]]
-    if any(value is None for value in values):
-        return _NOTHING
-    return Residue(values[0] if len(values) == 2 else None, values[-1], modulus) if values[-1] is not None else _NOTHING
+    values = _read_each(sides[0], in_text, depth)
+    return _NOTHING if values is None else Residue(values[0] if len(values) == 2 else None, values[-1], modulus)
 
 
 def _spaced(text: str, in_text: bool, depth: int) -> Value | None:
@@ -347,12 +347,11 @@ def _region_of(relation: Relation) -> Region | None:
         elif number != places[0]:
             return None
         if operator == "!=":
-            excluded = EMPTY
-            for item in right.items if isinstance(right, Sequence) and right.opening == "" else (right,):
-                if (end := end_of(item)) is None or isinstance(end, float):
-                    return None
-                excluded = excluded.union(RealSet.interval(end, True, end, True))
-            numbers = numbers.without(excluded)
+            items = right.items if isinstance(right, Sequence) and right.opening == "" else (right,)
+            excluded = as_region(Sequence("{", "}", items))
+            if excluded is None or any(isinstance(end_of(item), float) for item in items):
+                return None
+            numbers = numbers.without(excluded.numbers)
             continue
         if (end := end_of(right)) is None:
             return None
@@ -371,12 +370,12 @@ def _set(text: str, in_text: bool, depth: int) -> Value | None:
     found = split(text, _SET_OPERATOR)
     if found is None or len(found[0]) < 2:
         return None
-    regions = [as_region(value) if (value := _read(part, in_text, depth + 1)) else None for part in found[0]]
-    if any(region is None for region in regions):
+    values = _read_each(found[0], in_text, depth) or ()
+    regions = [region for value in values if (region := as_region(value))]
+    if len(regions) < len(found[0]):
         return None
     result = regions[0]
     for sign, region in zip(found[1], regions[1:], strict=True):
-        assert result is not None and region is not None
         operation = {r"\cap": RealSet.intersection, r"\setminus": RealSet.without}.get(sign, RealSet.union)
         result = Region(result.variable or region.variable, operation(result.numbers, region.numbers))
     return result
@@ -401,14 +400,11 @@ def _bracketed(text: str, in_text: bool, depth: int) -> Value | None:
             return None
         if len(parts[0]) < 2 and left != r"\{":
             return None  # (x + 1) is an expression
-        values = [_read(part, in_text, depth + 1) for part in parts[0]]
-        if any(value is None for value in values):
-            return _NOTHING if len(values) > 1 else None
-        items = tuple(value for value in values if value is not None)
-        opening, closing = (
-            {r"\{": "{", r"\langle": "<"}.get(left, left),
-            {r"\}": "}", r"\rangle": ">"}.get(right, right),
-        )
+        items = _read_each(parts[0], in_text, depth)
+        if items is None:
+            return _NOTHING if len(parts[0]) > 1 else None
+        opening = {r"\{": "{", r"\langle": "<"}.get(left, left)
+        closing = {r"\}": "}", r"\rangle": ">"}.get(right, right)
         return Sequence(opening, closing, _flat(items) if opening == "{" else items)
     return None
 
@@ -432,14 +428,14 @@ def _matrix(text: str, in_text: bool, depth: int) -> Value | None:
     match = _MATRIX.fullmatch(after.strip())
     if match is None or "\\begin" in match[2]:
         return None if opening == r"\{" else _combination(text, depth)
-    factor = _factor(before)
+    factor = read_expression(before)
     rows = []
     for row in _ROW.split(match[2]):
         if row.strip():
-            cells = [_read(cell, in_text, depth + 1) for cell in row.replace(r"\hline", "").split("&")]
-            if any(cell is None for cell in cells):
+            cells = _read_each(row.replace(r"\hline", "").split("&"), in_text, depth)
+            if cells is None:
                 return _NOTHING
-            rows.append(tuple(_scaled(factor, cell) for cell in cells if cell is not None))
+            rows.append(tuple(_scaled(factor, cell) for cell in cells))
     if factor is None and before:
         return None
     return Matrix(bars or match[1] in ("vmatrix", "Vmatrix"), tuple(rows)) if rows else None
@@ -469,10 +465,6 @@ def _combination(text: str, depth: int) -> Value | None:
     return Matrix(False, tuple(rows))
 
 
-def _factor(text: str) -> Tree | None:
-    return read_expression(text) if text else None
-
-
 def _scaled(factor: Tree | None, cell: Value) -> Value:
     if factor is None:
         return cell
@@ -493,11 +485,10 @@ def _cases(text: str, in_text: bool, depth: int) -> Value | None:
             for cell in re.split(r"(?<!\\)&|\\text\{\s*(?:if|for|when)\s*\}", row)
             if cell.strip(" ,")
         ]
-        values = [_read(re.sub(r"^(?:if|for|when)\s", "", cell), in_text, depth + 1) for cell in cells]
-        if any(value is None for value in values):
+        values = _read_each([re.sub(r"^(?:if|for|when)\s", "", cell) for cell in cells], in_text, depth)
+        if values is None:
             return _NOTHING
-        known = tuple(value for value in values if value is not None)
-        items.append(known[0] if len(known) == 1 else Sequence("(", ")", known))
+        items.append(values[0] if len(values) == 1 else Sequence("(", ")", values))
     return Sequence("cases", "", tuple(items)) if items else None
 
 
@@ -513,13 +504,13 @@ def _ratio(text: str, in_text: bool, depth: int) -> Value | None:
     found = split(text, re.compile(":"))
     if found is None or len(found[0]) < 2:
         return None
-    values = [_read(part, in_text, depth + 1) for part in found[0]]
-    if any(value is None for value in values):
+    values = _read_each(found[0], in_text, depth)
+    if values is None:
         return _NOTHING
-    regions = [as_region(value) for value in values if value]
-    if len(regions) == 2 and regions[0] and regions[1]:  # `x > 2: (2, \infty)` says it twice
+    regions = [region for value in values if (region := as_region(value))]
+    if len(regions) == len(values) == 2:  # `x > 2: (2, \infty)` says it twice
         return regions[0] if regions[0].numbers.equals(regions[1].numbers) else _NOTHING
-    return Sequence(":", "", tuple(value for value in values if value is not None))
+    return Sequence(":", "", values)
 
 
 def _formula(text: str, in_text: bool, depth: int) -> Value | None:
@@ -542,9 +533,10 @@ def _formula(text: str, in_text: bool, depth: int) -> Value | None:
 
 
 def _with_sign(tree: Tree, sign: int) -> Tree:
-    if tree[0] == "pm":
-        return ("number", Fraction(tree[1] * sign))
-    return (tree[0], *(_with_sign(part, sign) if isinstance(part, tuple) else part for part in tree[1:]))
+    r"""The tree with one of the signs of `\pm`."""
+    for value in (1, -1):
+        tree = replaced(tree, ("pm", value), ("number", Fraction(value * sign)))
+    return tree
 
 
 def _units(text: str) -> Iterator[tuple[str, str]]:

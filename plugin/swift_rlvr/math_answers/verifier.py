@@ -15,12 +15,11 @@ unless it has twelve places; different units are not equal; of an equation both 
 
 import logging
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from swift_rlvr.answers import after_think, has_unclosed_answer, marked_answer
 from swift_rlvr.math_answers.comparison import same
@@ -55,8 +54,8 @@ class Reason(str, Enum):
         return None if self in (Reason.BAD_GOLD, Reason.ERROR) else float(self is Reason.CORRECT)
 
 
-class Verdict(NamedTuple):
-    """The result for one completion."""
+class MathVerdict(NamedTuple):
+    """What a completion earns, and why."""
 
     reward: float | None  # 1.0 for a right answer, 0.0 for a wrong one, None where the row cannot be graded
     reason: Reason
@@ -73,7 +72,7 @@ class _Gold:
     in_sentence: bool  # a value within words: another sentence with it may say something else
 
 
-def grade_all(texts: Sequence[str | None], golds: Sequence[object], gold_is_list: bool = False) -> list[Verdict]:
+def grade_all(texts: Sequence[str | None], golds: Sequence[object], gold_is_list: bool = False) -> list[MathVerdict]:
     """Grade each completion by the gold of the same index.
 
     With `gold_is_list` a gold may be a list, of which any element will do.
@@ -87,7 +86,7 @@ def grade_all(texts: Sequence[str | None], golds: Sequence[object], gold_is_list
     return [_grade_any(text, gold, gold_is_list) for text, gold in zip(texts, golds, strict=True)]
 
 
-def _grade_any(text: str | None, gold: object, gold_is_list: bool) -> Verdict:
+def _grade_any(text: str | None, gold: object, gold_is_list: bool) -> MathVerdict:
     if not isinstance(gold, (list, tuple)):
         return grade(text, gold)
     if not gold_is_list:
@@ -99,7 +98,7 @@ def _grade_any(text: str | None, gold: object, gold_is_list: bool) -> Verdict:
     return max(verdicts, key=lambda verdict: -1.0 if verdict.reward is None else verdict.reward)
 
 
-def grade(text: str | None, solution: object) -> Verdict:
+def grade(text: str | None, solution: object) -> MathVerdict:
     """Grade one completion by one gold.
 
     >>> str(grade(r"so \\boxed{\\sqrt{8}}", r"2\\sqrt{2}").reason), str(grade(r"\\boxed{3}", "$4$").reason)
@@ -109,17 +108,17 @@ def grade(text: str | None, solution: object) -> Verdict:
     try:
         gold = read_gold(solution)
         if gold is None:
-            return Verdict(None, Reason.BAD_GOLD)
+            return MathVerdict(None, Reason.BAD_GOLD)
         gold_text = gold.text
         found = _find_answer(text)
         if isinstance(found, Reason):
-            return Verdict(found.reward, found, gold=gold_text)
+            return MathVerdict(found.reward, found, gold=gold_text)
         marked, answer = found
         reason = _compare(gold, answer)
     except Exception:  # a mistake of ours: neither the model nor the gold is charged with it
         logger.exception("please report this: completion ...%r, gold ...%r", (text or "")[-500:], str(solution)[-500:])
         reason = Reason.ERROR
-    return Verdict(reason.reward, reason, answer, marked, gold_text)
+    return MathVerdict(reason.reward, reason, answer, marked, gold_text)
 
 
 def read_gold(solution: object) -> _Gold | None:
@@ -181,29 +180,3 @@ def _compare(gold: _Gold, answer: str) -> Reason:
     if value is not None:
         return Reason.WRONG
     return Reason.TOO_LONG if len(answer) > MAX_ANSWER_CHARS else Reason.UNREADABLE
-
-
-class MathVerifier:
-    """`grade_all` as an object, for callers of the time when it had worker processes; `close` has nothing to end.
-
-    >>> with MathVerifier() as verifier:
-    ...     [verdict.reward for verdict in verifier.grade_all(["#### 2"], ["2"])]
-    [1.0]
-    """
-
-    def __init__(self, workers: int | None = None, timeout: float | None = None, batch_timeout: float | None = None):
-        if (workers, timeout, batch_timeout) != (None, None, None):
-            warnings.warn("MathVerifier has no workers and no time limits any more", DeprecationWarning, stacklevel=2)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Do nothing."""
-
-    def grade_all(self, texts: Sequence[str | None], golds: Sequence[object]) -> list[Verdict]:
-        """Grade each completion by the gold of the same index."""
-        return grade_all(texts, golds)

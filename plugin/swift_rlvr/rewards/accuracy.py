@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swift_rlvr.math_answers import Reason, Verdict, grade_all, why_unreadable
+from swift_rlvr.math_answers import MathVerdict, Reason, grade_all, why_unreadable
 from swift_rlvr.rewards.base import Reward
 from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters
@@ -71,14 +71,14 @@ class AccuracyReward(Reward):
         ]
         return Explanation(verdict.reward, str(verdict.reason), verdict.answer, rules)
 
-    def _verdicts(self, texts: list[str | None], golds: list[object]) -> list[Verdict]:
+    def _verdicts(self, texts: list[str | None], golds: list[object]) -> list[MathVerdict]:
         try:
             return grade_all(texts, golds, self.parameters.gold_is_list)
         except ValueError as error:
             raise ValueError(f"{self.name}: the column solution: {error}") from None
 
 
-def _about_gold(verdict: Verdict, solution: object) -> str:
+def _about_gold(verdict: MathVerdict, solution: object) -> str:
     if verdict.gold is None:
         return f"no answer in {solution!r:.200}"
     return f"read from it: {verdict.gold:.200}; {why_unreadable(verdict.gold)}"

@@ -17,7 +17,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the extra [train]")
 from paths import ROOT  # noqa: E402
 from rich.console import Console  # noqa: E402
-from swift_rlvr.data.grading import Completion, grade_samples  # noqa: E402
+from swift_rlvr.data.grading import grade_samples  # noqa: E402
 from swift_rlvr.errors import InputError  # noqa: E402
 from swift_rlvr.evaluation.report import read_run  # noqa: E402
 from swift_rlvr.evaluation.summary import summarize  # noqa: E402
@@ -25,6 +25,7 @@ from swift_rlvr.recipes import read_recipe  # noqa: E402
 from swift_rlvr.rewards import REWARDS, Grade, Reward, add_reward  # noqa: E402
 from swift_rlvr.runs.curriculum import Curriculum, CurriculumSettings  # noqa: E402
 from swift_rlvr.runs.log import RunLog  # noqa: E402
+from swift_rlvr.sampling import Completion  # noqa: E402
 from swift_rlvr.success import KNOWN_ROLES, Judges, role_of, roles_in_environment  # noqa: E402
 from swift_rlvr.tasks import TASKS, Gold, RowError, Task, add_task  # noqa: E402
 from swift_rlvr.training.curriculum import CurriculumCallback  # noqa: E402

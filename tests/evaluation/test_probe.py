@@ -33,7 +33,7 @@ class StandIn:
     def __init__(self, right=RIGHT, batch_size=8, fails_at=None):
         self.right, self.batch_size, self.fails_at, self.asked, self.seeds = right, batch_size, fails_at, [], []
 
-    def sample(self, conversations, *, seed, on_progress, n=None):
+    def sample(self, conversations, on_progress, *, seed):
         indices = [self.conversations.index(conversation) for conversation in conversations]
         if self.fails_at is not None and self.fails_at in indices:
             raise KeyboardInterrupt

@@ -67,11 +67,11 @@ def test_greedy_completions_are_those_of_transformers_one_by_one_in_batches_and_
 
 def test_samples_are_drawn_from_the_whole_policy_and_repeat_with_the_seed(model):
     with open_engine(SamplingSettings(model, max_completion_length=60), CONVERSATIONS) as engine:
-        groups = engine.sample(CONVERSATIONS[:2], n=40, seed=5)
-        other = engine.sample(CONVERSATIONS[:2], n=40, seed=6)
+        groups = engine.sample(CONVERSATIONS[:2], num_generations=40, seed=5)
+        other = engine.sample(CONVERSATIONS[:2], num_generations=40, seed=6)
         torch.manual_seed(3)  # which has no part in it
-        assert engine.sample(CONVERSATIONS[:2], n=40, seed=5) == groups != other
-        streams = [engine.stream(CONVERSATIONS[0], lambda text: None, seed).text for seed in (1, 1, 2)]
+        assert engine.sample(CONVERSATIONS[:2], num_generations=40, seed=5) == groups != other
+        streams = [engine.stream(CONVERSATIONS[0], lambda text: None, seed=seed).text for seed in (1, 1, 2)]
     assert streams[0] == streams[1] != streams[2]
     assert sampled(model, CONVERSATIONS[:2], num_generations=40, seed=5, max_completion_length=60) == groups
     assert len({completion.text for completion in groups[1]}) > 30
@@ -93,7 +93,7 @@ def test_progress_grows_to_the_end(model):
     shares: list[float] = []
     settings = SamplingSettings(model, max_completion_length=4, batch_size=4)
     with open_engine(settings, CONVERSATIONS) as engine:
-        engine.sample(CONVERSATIONS, n=2, on_progress=shares.append)
+        engine.sample(CONVERSATIONS, num_generations=2, on_progress=shares.append)
         assert shares == sorted(shares) and shares[-1] == 1 and len(shares) == 12
         shown = sample_with_bar(engine, CONVERSATIONS, Console(quiet=True), seed=0)
         assert shown == engine.sample(CONVERSATIONS)

@@ -4,6 +4,7 @@ distribution where there is, whatever the lengths of prompts and completions.
 
 import pytest
 import torch
+from swift_rlvr.sampling import SamplingSettings
 from swift_rlvr.sampling.generation import CACHE_STEP, GrowingLayer, generate, sample_tokens
 from swift_rlvr.tiny_model import WEIGHTS
 from transformers import (
@@ -46,6 +47,10 @@ def prompts_of(*lengths):
     return [torch.randint(3, 60, (length,), generator=draw).tolist() for length in lengths]
 
 
+def settings(tokens, **options):
+    return SamplingSettings("", max_completion_length=tokens, **options)
+
+
 def with_transformers(model, prompts, tokens):
     """transformers' greedy completions, one prompt at a time, without what comes after the end."""
     found = []
@@ -62,31 +67,33 @@ def test_the_likeliest_tokens_are_those_of_transformers(model, lengths):
     prompts = prompts_of(*lengths)
     tokens = CACHE_STEP + 20  # so that the cache grows more than once
     expected = with_transformers(model, prompts, tokens)
-    assert generate(model, prompts, 1, tokens, [END], top_k=1) == expected
+    assert generate(model, prompts, 1, settings(tokens, top_k=1), [END]) == expected
 
 
 def test_completions_that_end_leave_and_the_others_go_on_unchanged(model):
     """With an end that some completions meet early and others never: each is cut there and is else as before."""
     prompts = prompts_of(5, 12, 1, 30, 7, 8, 9, 22)
-    whole = generate(model, prompts, 2, 40, [END], top_k=1)
+    whole = generate(model, prompts, 2, settings(40, top_k=1), [END])
     end = whole[0][1]
     cut = [tokens[: tokens.index(end) + 1] if end in tokens else tokens for tokens in whole]
     assert len(set(map(len, cut))) > 1
-    assert generate(model, prompts, 2, 40, [end, END], top_k=1) == cut
+    assert generate(model, prompts, 2, settings(40, top_k=1), [end, END]) == cut
 
 
 def test_copies_of_a_prompt_stand_side_by_side_and_differ():
     model, prompts = make("qwen2"), prompts_of(5, 9)
     torch.manual_seed(0)
-    found = generate(model, prompts, 3, 6, [END])
+    found = generate(model, prompts, 3, settings(6), [END])
     assert len(found) == 6 and len(set(map(tuple, found))) == 6
-    again = generate(model, prompts, 3, 6, [END], generator=torch.Generator().manual_seed(5))
-    assert again == generate(model, prompts, 3, 6, [END], generator=torch.Generator().manual_seed(5)) != found
+    again = generate(model, prompts, 3, settings(6), [END], generator=torch.Generator().manual_seed(5))
+    assert again == generate(model, prompts, 3, settings(6), [END], generator=torch.Generator().manual_seed(5)) != found
 
 
 def test_the_first_token_follows_the_models_distribution():
     model, (prompt,) = make("gpt2"), prompts_of(6)
-    found = torch.tensor(generate(model, [prompt], 20_000, 1, [END], generator=torch.Generator().manual_seed(0)))
+    found = torch.tensor(
+        generate(model, [prompt], 20_000, settings(1), [END], generator=torch.Generator().manual_seed(0))
+    )
     with torch.no_grad():
         expected = model(torch.tensor([prompt])).logits[0, -1].softmax(-1)
     share = torch.bincount(found.squeeze(1), minlength=60) / len(found)

@@ -67,7 +67,7 @@ def converse(engine: Engine, system: str | None, questions: Iterable[str], write
         seed = mixed_seed(engine.settings.seed, number)
         while True:
             try:
-                completion = engine.stream(with_system(messages, system), write, seed)
+                completion = engine.stream(with_system(messages, system), write, seed=seed)
                 break
             except InputError:
                 if len(messages) == 1:

@@ -69,7 +69,7 @@ def evaluate(
             return sorted(records, key=lambda record: (record.index, record.sample))
 
         def likeliest(engine: Engine, positions: range, on_progress: Callable[[float], None]) -> list[Record]:
-            return sampler.samples(engine, positions, on_progress, n=1, temperature=0)
+            return sampler.samples(engine, positions, on_progress, num_generations=1, temperature=0)
 
         def continued(engine: Engine, positions: range, on_progress: Callable[[float], None]) -> list[Record]:
             first = records[positions.start * per_row : positions.stop * per_row]

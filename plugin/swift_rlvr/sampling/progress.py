@@ -23,7 +23,7 @@ def sample_with_bar(
     """`engine.sample(conversations, **options)` with a progress bar, vLLM's own where that samples."""
     if engine.has_own_bar:
         return engine.sample(conversations, **options)
-    n = options.get("n") or engine.settings.num_generations
+    n = options.get("num_generations") or engine.settings.num_generations
     with progress_bar(console) as progress:
         bar = progress.add_task(f"Sampling {len(conversations) * n:,} completions", total=1.0)
         return engine.sample(conversations, **options, on_progress=lambda share: progress.update(bar, completed=share))

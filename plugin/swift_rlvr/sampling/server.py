@@ -7,6 +7,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,9 +30,10 @@ class ServerEngine(Engine):
             raise InputError(f"must be a URL such as http://127.0.0.1:8000, got {self.url}", "server")
         _request(self.url, "health/", timeout=10)
 
-    def _sample(
-        self, conversations: Sequence[Messages], settings: SamplingSettings, on_progress: OnProgress | None
+    def sample(
+        self, conversations: Sequence[Messages], on_progress: OnProgress | None = None, **changes: Any
     ) -> list[list[Completion]]:
+        settings = replace(self.settings, **changes)
         n = settings.num_generations
         wanted = [messages for messages in conversations for _ in range(n)]
         completions: list[Completion] = []

@@ -9,12 +9,10 @@ import json
 import pytest
 import torch
 from paths import DATASETS
-from rich.console import Console
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.models import prompt_ids
 from swift_rlvr.sampling import SamplingSettings, open_engine
-from swift_rlvr.sampling.progress import sample_with_bar
 from swift_rlvr.tasks.countdown import to_messages
 from swift_rlvr.tiny_model import WEIGHTS
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -95,8 +93,6 @@ def test_progress_grows_to_the_end(model):
     with open_engine(settings, CONVERSATIONS) as engine:
         engine.sample(CONVERSATIONS, num_generations=2, on_progress=shares.append)
         assert shares == sorted(shares) and shares[-1] == 1 and len(shares) == 12
-        shown = sample_with_bar(engine, CONVERSATIONS, Console(quiet=True), seed=0)
-        assert shown == engine.sample(CONVERSATIONS)
 
 
 def test_unusable_models_and_conversations_that_are_too_long(model, tmp_path):

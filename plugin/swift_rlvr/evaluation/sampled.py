@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from swift_rlvr.data.grading import grade_samples
 from swift_rlvr.data.prompts import system_prompt
@@ -25,7 +26,6 @@ from swift_rlvr.jsonl import LineError, parse_object, read_json, write_json
 from swift_rlvr.runs.folder import RECORDS
 from swift_rlvr.runs.records import Messages, Record, record_from_json
 from swift_rlvr.sampling import Engine, SamplingSettings, choose_engine, mixed_seed, open_engine
-from swift_rlvr.sampling.progress import progress_bar
 from swift_rlvr.tasks import Task
 from swift_rlvr.tasks.task import with_system
 
@@ -248,7 +248,8 @@ def _appending(file: Path, size: int) -> Iterator[BinaryIO]:
 def _progress(console: Console, first: int, rows: int, samples: int) -> Iterator[Callable[[float], None]]:
     """A bar with the time left, or on what is no terminal a line now and then; gets the number of rows done."""
     begin = said = time.monotonic()
-    with progress_bar(console) as progress:
+    columns = ("{task.description}", BarColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task(f"{rows:,} rows x {samples}", total=rows, completed=first)
 
         def advance(done: float) -> None:

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from io import StringIO
 from itertools import count
 from typing import Any
 
@@ -22,11 +23,8 @@ OnProgress = Callable[[float], object]
 class Engine(ABC):
     """Samples completions of conversations, which are messages of which the last is the user's.
 
-    settings: those it was opened with. batch_size: the completions worth asking for together. has_own_bar: whether
-    `sample` shows its progress itself where it has no `on_progress`.
+    settings: those it was opened with. batch_size: the completions worth asking for together.
     """
-
-    has_own_bar = False
 
     def __init__(self, settings: SamplingSettings):
         self.settings, self.batch_size = settings, settings.batch_size
@@ -191,8 +189,6 @@ class VllmEngine(Engine):
         bf16: the policy's weights are bfloat16 in the engine, not float32.
     """
 
-    has_own_bar = True
-
     def __init__(
         self, settings: SamplingSettings, folder: str, longest_prompt: int, policy: Any = None, bf16: bool = False
     ):
@@ -219,7 +215,19 @@ class VllmEngine(Engine):
     def sample(
         self, conversations: Sequence[Messages], on_progress: OnProgress | None = None, **changes: Any
     ) -> list[list[Completion]]:
+        from tqdm import tqdm
         from vllm import SamplingParams
+
+        class Progress(tqdm):
+            """vLLM's bar, whose share of the finished prompts is told instead of shown."""
+
+            def __init__(self, *args, **options):
+                super().__init__(*args, **options | {"file": StringIO()})
+
+            def update(self, n=1):
+                super().update(n)
+                if on_progress is not None:
+                    on_progress(min(1.0, self.n / self.total))
 
         settings = replace(self.settings, **changes)
         # The engine's seed, not one for each request: those are slow on a GPU, and vLLM's CPU build fails on them.
@@ -233,7 +241,7 @@ class VllmEngine(Engine):
         )
         prompts = fitting_prompts(self.tokenizer, conversations, settings, self.config)
         requests = [{"prompt_token_ids": prompt} for prompt in prompts]
-        outputs = self.llm.generate(requests, params, use_tqdm=on_progress is None and self.policy is None)
+        outputs = self.llm.generate(requests, params, use_tqdm=Progress)
         return [
             [Completion(one.text, len(one.token_ids), one.finish_reason, one.token_ids) for one in each.outputs]
             for each in outputs

@@ -159,8 +159,9 @@ def draw(runs: Mapping[str, Rows], path: str | Path, title: str = "") -> None:
         axis.set(title=_plain(panel.title), xlabel="training step", ylabel=_plain(panel.unit))
         axis.set_ylim(bottom=min(0, axis.get_ylim()[0]) if axis.dataLim.y0 < 0 else 0, top=panel.top)
         axis.grid(alpha=0.3)
-        if len(drawn) > 1:
-            many = {"ncols": 3, "fontsize": "small", "loc": "upper center"} if len(drawn) > 2 else {}
+        if len(drawn) > 1 or panel.title.startswith("Why"):
+            columns = 2 if max(len(curve.label) for curve in drawn) > 14 else 3
+            many = {"ncols": columns, "fontsize": "small", "loc": "upper center"} if len(drawn) > 2 else {}
             axis.legend(frameon=False, **many)
     for axis in axes.flat[len(shown) :]:
         axis.set_visible(False)

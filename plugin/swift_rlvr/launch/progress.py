@@ -74,9 +74,9 @@ def last_lines(path: Path, start: int = 0, count: int = 20, first_error: bool = 
     if own:
         lines = own
     else:  # to the end of the last error; what follows is of programs that were stopped because of it
-        ends = [i for i, line in enumerate(lines) if _EXCEPTION.match(line)]
-        if ends and (first_error or len(lines) - ends[-1] < 50):
-            lines = lines[: ends[0 if first_error else -1] + 1]
+        errors = [i for i, line in enumerate(lines) if _EXCEPTION.match(line)]
+        if errors and (first_error or len(lines) - errors[-1] < 50):
+            lines = lines[: errors[0 if first_error else -1] + 1]
     return lines[-count:]
 
 

@@ -290,7 +290,8 @@ def members(mark: str) -> list[int]:
 
 
 def in_words(status: int) -> str:
-    """
+    """What a process's exit status says, a negative one being a signal.
+
     >>> in_words(1)
     'ended with exit status 1'
     >>> in_words(-9)

@@ -5,13 +5,10 @@ from collections import Counter
 from fractions import Fraction
 from itertools import combinations
 
-import numpy as np
 import pytest
-from swift_rlvr.countdown import verify
-from swift_rlvr.countdown.counting import all_targets, difficulty
-from swift_rlvr.countdown.forms import forms_over
-from swift_rlvr.countdown.settings import GAME24, OPERATORS, TINY, TUTORIAL, TV, CountdownSettings
-from swift_rlvr.countdown.solver import ANYTHING, solutions, solve
+from swift_rlvr.countdown import solver, verify
+from swift_rlvr.countdown.settings import TINY, TV, CountdownSettings
+from swift_rlvr.countdown.solver import ANYTHING, difficulty, solutions, solve, targets
 
 NO_FRACTIONS = CountdownSettings(count=(3, 4), number=(1, 20), target=(1, 100), fractions=False)
 MINUS_ONLY = CountdownSettings(count=(3, 4), number=(1, 20), target=(1, 100), operators="-")
@@ -49,17 +46,6 @@ def reachable(nums, rules):
     return sorted(
         int(value) for value in values if value.denominator == 1 and rules.target[0] <= value <= rules.target[1]
     )
-
-
-def can_make(values, target):
-    """Whether joining two values again and again can end in the target: the textbook way to solve a Countdown task."""
-    if len(values) == 1:
-        return values[0][0] == target * values[0][1]
-    for i, j in combinations(range(len(values)), 2):
-        rest = [value for k, value in enumerate(values) if k not in (i, j)]
-        if any(can_make([*rest, value], target) for _, _, value in results(values[i], values[j])):
-            return True
-    return False
 
 
 def allowed(value, rules):
@@ -131,31 +117,12 @@ def forms_by_brute_force(nums, target, rules):
     return found
 
 
-def test_a_thousand_random_tasks_are_solved_exactly_where_brute_force_can():
-    rng, solved = random.Random(0), 0
-    for _ in range(1000):
-        size = rng.choice((2, 3, 3, 4, 4))
-        nums, target = [rng.randint(1, rng.choice((9, 30, 99))) for _ in range(size)], rng.randint(1, 100)
-        expression = solve(nums, target)
-        assert (expression is not None) == can_make([(number, 1) for number in nums], target), (nums, target)
-        if expression is not None:
-            solved += 1
-            assert verify(f"<answer>{expression} = {target}</answer>", nums, target).reward == 1.0
-    assert 150 < solved < 850
-
-
-@pytest.mark.parametrize(("operands", "forms"), [(1, 1), (2, 6), (3, 68), (4, 1170), (5, 27142), (6, 793002)])
-def test_different_operands_have_as_many_forms_as_in_the_literature(operands, forms):
-    """https://oeis.org/A140606"""
-    table = forms_over((1,) * operands)
-    assert forms == (table.blocks[-1][1] - table.blocks[-1][0] if operands > 1 else len(table))
-
-
-@pytest.mark.parametrize("repeats", [(2,), (2, 1), (3,), (2, 2), (3, 1), (2, 1, 1), (4,), (2, 2, 1), (5,)])
-def test_no_form_is_missed_by_listing_each_once(repeats):
-    once, every_way = forms_over(repeats), forms_over(repeats, every_way=True)
-    keys = [table.key[slice(*table.blocks[-1])].tolist() for table in (once, every_way)]
-    assert len(set(keys[0])) == len(keys[0]) and set(keys[0]) == set(keys[1])
+@pytest.mark.parametrize(("operands", "forms"), [(1, 1), (2, 6), (3, 68), (4, 1170)])
+def test_different_numbers_have_as_many_expressions_as_in_the_literature(operands, forms):
+    """https://oeis.org/A140606. No two values of these numbers are equal but those of the same expression."""
+    search = solver._Search(ANYTHING)
+    nums = (7, 101, 10007, 1000003)[:operands]
+    assert sum(len(search.trees(nums, value)) for value in search.values(nums)) == forms
 
 
 @pytest.mark.parametrize(
@@ -164,23 +131,23 @@ def test_no_form_is_missed_by_listing_each_once(repeats):
 def test_solutions_are_counted_as_by_brute_force(rules):
     rng, total = random.Random(3), 0
     for size, tasks in ((2, 60), (3, 100), (4, 12)):
-        nums = [[rng.randint(1, rng.choice((4, 9, 20))) for _ in range(size)] for _ in range(tasks)]
-        target = [rng.choice(reachable(each, rules) or [7]) for each in nums]
-        expected = [len(forms_by_brute_force(each, goal, rules)) for each, goal in zip(nums, target, strict=True)]
-        assert difficulty(np.array(nums), np.array(target), rules)["solutions"].tolist() == expected
-        assert [len(solutions(each, goal, rules)) for each, goal in zip(nums, target, strict=True)] == expected
-        total += sum(expected)
+        for _ in range(tasks):
+            nums = [rng.randint(1, rng.choice((4, 9, 20))) for _ in range(size)]
+            reached = reachable(nums, rules)
+            assert targets(nums, rules) == reached
+            target = rng.choice(reached) if reached and rng.random() < 0.8 else rng.randint(1, 40)
+            expected = len(forms_by_brute_force(nums, target, rules))
+            texts = solutions(nums, target, rules)
+            assert len(texts) == difficulty(nums, target, rules)["solutions"] == expected
+            assert all(verify(f"<answer>{text}</answer>", nums, target).reward == 1.0 for text in texts)
+            assert (solve(nums, target, rules) is None) == (expected == 0)
+            total += expected
     assert total > 50
 
 
-@pytest.mark.parametrize("rules", [TINY, GAME24, NO_FRACTIONS])
-def test_all_targets_are_those_of_each_set_of_numbers(rules):
-    rng = random.Random(1)
-    nums = [[rng.randint(1, 12) for _ in range(4)] for _ in range(12)]
-    rows, targets = all_targets(np.array(nums), rules)
-    assert list(zip(rows.tolist(), targets.tolist(), strict=True)) == [
-        (row, target) for row, each in enumerate(nums) for target in reachable(each, rules)
-    ]
+def test_with_zeros_among_the_numbers():
+    for nums, target in (([0, 3, 5], 0), ([0, 0, 4, 2], 0), ([3, 3, 5, 6], 6), ([2, 2, 7, 7], 0)):
+        assert len(solutions(nums, target)) == len(forms_by_brute_force(nums, target, ANYTHING))
 
 
 # task, number of solutions, operators that suffice, depth
@@ -191,14 +158,15 @@ def test_all_targets_are_those_of_each_set_of_numbers(rules):
         ([4, 4, 10, 10], 24, (1, "-*/", 3)),  # (10 * 10 - 4) / 4
         ([1, 2, 3], 6, (3, "+", 1)),  # 1 + 2 + 3, 1 * 2 * 3 and 2 * 3 / 1
         ([5, 3, 3], 5, (2, "+-", 1)),  # 5 + 3 - 3 and 5 * 3 / 3
+        ([9, 2, 3], 4, (1, "-", 1)),  # 9 - 2 - 3, in whatever order it is computed
         ([7, 5], 2, (1, "-", 1)),
         ([1, 1, 1], 24, (0, "", 0)),
         ([2, 3, 4], 20, (1, "+*", 2)),  # (2 + 3) * 4
+        ([10**9, 10**9, 1], 1, (3, "/", 1)),  # a - a + 1, a / a * 1 and a / a / 1
     ],
 )
 def test_difficulty(nums, target, expected):
-    measures = difficulty(np.array([nums]), np.array([target]), ANYTHING)
-    assert tuple(column[0] for column in measures.values()) == expected
+    assert tuple(difficulty(nums, target).values()) == expected
 
 
 def test_restrictions_of_intermediate_results():
@@ -211,35 +179,19 @@ def test_restrictions_of_intermediate_results():
     assert solve([2, 3, 4], 5, CountdownSettings((2, 4), (1, 10), (1, 60), "-", negative=False)) is None
 
 
-@pytest.mark.parametrize("size", [5, 6, 7, 8])
+@pytest.mark.parametrize("size", [5, 6])
 def test_many_numbers(size):
     rng = random.Random(size)
     for _ in range(3):
         nums, target = [rng.choice(TV.tiles) for _ in range(size)], rng.randint(101, 999)
         expression = solve(nums, target)
         assert expression is None or verify(f"<answer>{expression}</answer>", nums, target).reward == 1.0
-        assert expression is not None or size < 7
-
-
-def test_large_numbers_are_exact():
-    big = 10**9
-    assert solve([big, big, big, big - 1], big, TUTORIAL) is not None
-    assert solve([big, big - 1, 7, 3], 21) is not None  # (big - (big - 1)) * 7 * 3
-    nums = [big, big - 1, big - 2, big - 3]  # (big - 1) * (big - 2) - big * (big - 3) is 2, in a float it is 0
-    made = [target for target in range(1, 9) if solve(nums, target) is not None]
-    assert (
-        made == [target for target in range(1, 9) if can_make([(number, 1) for number in nums], target)] and 2 in made
-    )
-    assert difficulty(np.array([[big, big, 1]]), np.array([1]), ANYTHING)["solutions"] == [3]  # a-a+1, a/a*1, a/a/1
 
 
 def test_what_cannot_be_solved_is_refused():
-    for nums in ([], [1] * 9):
-        with pytest.raises(ValueError, match="expected 1 to 8 numbers"):
+    for nums in ([], [1] * 7):
+        with pytest.raises(ValueError, match="expected 1 to 6 numbers"):
             solve(nums, 1)
-    with pytest.raises(ValueError, match="expected 1 to 6 numbers, got 7"):
-        solutions([1] * 7, 1)
     with pytest.raises(ValueError, match=r"expected whole numbers within 0\.\.1000000000, got -3"):
-        solve([1, -3], 1)
+        solutions([1, -3], 1)
     assert solve([7], 7) == "7" and solve([7], 8) is None
-    assert OPERATORS == "+-*/"

@@ -1,18 +1,13 @@
-"""`swift-rlvr dataset check`: what it counts, in which words, its limit, its picture; and the measure of difficulty."""
+"""`swift-rlvr dataset check`: what it counts, in which words, its limit."""
 
 import json
 import shutil
 import subprocess
 import sys
-from fractions import Fraction
-from itertools import permutations, product
 
 import commands
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from paths import DATASETS, PLUGIN
-from swift_rlvr.countdown.difficulty import chance, figures
 from swift_rlvr.data.check import check
 from swift_rlvr.data.sources import parse_source
 from swift_rlvr.errors import InputError
@@ -165,8 +160,6 @@ def test_bad_files(tmp_path, content, message):
         (["gsm8k:validation"], "or one of the splits train, test"),
         (["mixed"], "mixed is on no hub, expected mixed:FILE"),
         (["countdown:x.jsonl#0"], "expected # and a number of rows from 1"),
-        ([DATASETS / "gsm8k" / "test.jsonl", "--picture", "x.png"], "--picture is for Countdown, not gsm8k"),
-        ([DATASETS / "countdown" / "test.jsonl", "--picture", "x.pdf"], "--picture must end in .png"),
         (
             [DATASETS / "gsm8k" / "test.jsonl", "--against", DATASETS / "countdown" / "test.jsonl"],
             ": expected a file of gsm8k, with the columns question, answer; it is one of countdown",
@@ -215,52 +208,3 @@ def test_checking_a_file_loads_no_heavy_package():
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=PLUGIN, capture_output=True, text=True, check=True)
     assert not set(done.stdout.split()) & {"torch", "swift", "vllm", "transformers", "trl", "datasets"}
-
-
-def test_picture(tmp_path):
-    from PIL import Image
-
-    out = tmp_path / "new" / "difficulty.png"
-    shown = ran("check", DATASETS / "countdown" / "train.jsonl", "--picture", out)
-    assert "written:" in shown and "hard quarter" in shown
-    picture = Image.open(out).convert("RGB")
-    assert picture.width > 1000 and len(picture.getcolors(2**24)) > 20  # not blank
-
-
-# Difficulty: the exact chance, against attempts that are all written out.
-
-
-def every_attempt(numbers, weight=Fraction(1)):
-    """(final number or None, weight) of each way that an attempt can go, all choices equally likely."""
-    if len(numbers) == 1:
-        yield numbers[0], weight
-        return
-    orders = list(permutations(range(len(numbers)), 2))
-    for (i, j), operator in product(orders, "+-*/"):
-        share = weight / (4 * len(orders))
-        rest = [number for place, number in enumerate(numbers) if place not in (i, j)]
-        a, b = numbers[i], numbers[j]
-        if operator == "/" and b == 0:
-            yield None, share
-            continue
-        value = {"+": a + b, "-": a - b, "*": a * b}[operator] if operator != "/" else a / b
-        yield from every_attempt([*rest, value], share)
-
-
-@given(st.lists(st.integers(0, 9), min_size=1, max_size=3), st.integers(-5, 40))
-@settings(deadline=None, max_examples=60)
-def test_the_chance_is_that_of_all_attempts(nums, target):
-    exact = sum(weight for value, weight in every_attempt([Fraction(n) for n in nums]) if value == target)
-    assert chance(nums, target) == pytest.approx(float(exact))
-
-
-def test_with_many_numbers_the_chance_is_estimated_the_same_each_time():
-    # 1 + 1 + 1 + 1 + 1 = 5: found by all additions, and by others; four numbers are exact, five are not.
-    assert chance([1, 1, 1, 1, 1], 5) == chance([1, 1, 1, 1, 1], 5)
-    exact = sum(w for value, w in every_attempt([Fraction(n) for n in (1, 2, 3, 4)]) if value == 10)
-    assert chance([4, 3, 2, 1], 10) == pytest.approx(float(exact))
-    assert 0 < chance([1, 2, 3, 4, 5], 15) < chance([1, 2, 3, 4], 10)
-
-
-def test_figures_of_no_hits():
-    assert figures({3: [0.0]}) == {"3": {"tasks": 1, "no_hit": 1, "attempts": []}}

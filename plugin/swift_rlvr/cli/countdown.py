@@ -1,22 +1,21 @@
 """The commands `swift-rlvr dataset make countdown` and `swift-rlvr solve`."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from enum import Enum
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import track
 
-from swift_rlvr.countdown.settings import OPERATORS, PRESET_HELP, PRESETS
-from swift_rlvr.countdown.splits import SPLITS
+from swift_rlvr.countdown.settings import LEVELS, OPERATORS, PRESET_HELP, PRESETS, SPLITS
 from swift_rlvr.errors import InputError
-from swift_rlvr.jsonl import write_jsonl
 
 Preset = Enum("Preset", [(name, name) for name in PRESETS], type=str)  # type: ignore[misc]
 Split = Enum("Split", [(name, name) for name in SPLITS], type=str)  # type: ignore[misc]
-FLAGS = {"solutions": "with_solutions", "needs": "with_operators", "depth": "with_depth"}  # setting -> parameter
 
 
 def make(
@@ -47,61 +46,39 @@ def make(
 
     Run again after an interruption, it continues where it stopped.
     """
-    from swift_rlvr.countdown.export import write_tasks
-    from swift_rlvr.countdown.generator import Columns, holds
+    from swift_rlvr.countdown.export import write_rows
+    from swift_rlvr.countdown.generator import holds_few, make_levels, make_tasks
 
     ranges = {"count": count, "number": number, "target": target}
-    ranges |= {"solutions": with_solutions, "needs": with_operators, "depth": with_depth}
-    changes: dict[str, Any] = {
-        name: _range(text, FLAGS.get(name, name)) for name, text in ranges.items() if text is not None
-    }
+    ranges |= {"with_solutions": with_solutions, "with_operators": with_operators, "with_depth": with_depth}
+    changes: dict[str, Any] = {name: _range(text, name) for name, text in ranges.items() if text is not None}
     others = {"operators": operators, "negative": negative, "fractions": fractions, "largest": largest}
     changes |= {name: value for name, value in others.items() if value is not None}
-    if levels:
-        if changes or solution or solutions or difficulty:
-            raise InputError("gives the rows their settings, and goes with --rows and --seed only", field="levels")
-        _make_levels(out, preset.value, split.value, rows, seed)
-        return
+    columns = ["solution"] * solution + ["solutions"] * (solutions or difficulty) + ["operators", "depth"] * difficulty
+    if levels and (changes or columns):
+        raise InputError("gives the rows their settings, and goes with --rows and --seed only", field="levels")
+    if levels and preset.value not in LEVELS:
+        raise InputError(f"are there for the presets {' and '.join(LEVELS)}, not for {preset.value}", field="levels")
     if number is not None:
         changes["tiles"] = None  # drawn evenly from the range instead
-    try:
-        settings = replace(PRESETS[preset.value], **changes)
-    except InputError as error:
-        raise InputError(error.problem, FLAGS.get(error.field or "", error.field)) from error
-    if (solutions or difficulty) and settings.count[1] > 6:
-        raise InputError("is for 6 numbers at most", field="solutions" if solutions else "difficulty")
-    total = rows or holds(settings, split.value)
-    if total is None:
-        raise InputError("is needed: with these settings there are millions of tasks", field="rows")
+    settings = replace(PRESETS[preset.value], **changes)
+    if rows is None and (levels or not holds_few(settings)):
+        raise InputError("is needed: with --levels, and where there are very many tasks", field="rows")
+    total = rows * len(LEVELS[preset.value]) if rows and levels else rows
     console = Console()
-    bar = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*bar, console=console, transient=True, disable=not console.is_terminal) as progress:
-        shown = progress.add_task("Making tasks", total=total)
-        try:
-            written = write_tasks(
-                out, settings, split.value, seed, rows, workers, Columns(solution, solutions, difficulty),
-                lambda done: progress.update(shown, completed=done),
-            )  # fmt: skip
-        except IndexError as error:
-            raise InputError(f"is too large: {error}", field="rows") from error
-    console.print(f"{written} tasks written to {out}", soft_wrap=True)
 
+    def rows_from(skip: int) -> Iterable[dict[str, Any]]:
+        if levels and rows:
+            tasks: Iterable = islice(make_levels(LEVELS[preset.value], split.value, seed, rows), skip, None)
+        else:
+            tasks = make_tasks(settings, split.value, seed, rows, skip=skip, workers=workers, columns=columns)
+        return track(tasks, "Making tasks", total, skip, console=console, disable=not console.is_terminal)
 
-def _make_levels(out: Path, preset: str, split: str, rows: int | None, seed: int) -> None:
-    from swift_rlvr.countdown.levels import LEVELS, level_tasks
-
-    if preset not in LEVELS:
-        raise InputError(f"are there for the presets {' and '.join(LEVELS)}, not for {preset}", field="levels")
-    if rows is None:
-        raise InputError("is needed with --levels: how many of each level", field="rows")
-    if out.suffix != ".jsonl":
-        raise InputError(f"must end in .jsonl, got {out}", field="out")
     try:
-        tasks = list(level_tasks(LEVELS[preset], split, seed, rows))
+        written = write_rows(out, rows_from, (settings, levels, split.value, seed, rows, columns))
     except IndexError as error:
         raise InputError(f"is too large: {error}", field="rows") from error
-    write_jsonl(out, tasks)
-    Console().print(f"{len(tasks)} tasks of {len(LEVELS[preset])} levels written to {out}", soft_wrap=True)
+    console.print(f"{written} tasks written to {out}", soft_wrap=True)
 
 
 def solve(

@@ -1,10 +1,8 @@
 """The commands `swift-rlvr dataset check`, `show` and `prepare`: look at a dataset before training on it."""
 
 import json
-from contextlib import suppress
-from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -12,13 +10,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from swift_rlvr.cli.render import count_text, table, visible
-from swift_rlvr.countdown import difficulty
 from swift_rlvr.data import check as checking
 from swift_rlvr.data.sources import Source, parse_source
-from swift_rlvr.errors import InputError, require
+from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import write_jsonl
-from swift_rlvr.tasks import RowError
-from swift_rlvr.tasks.countdown import parse_row
 
 LONGEST_PROMPT, LONGEST_VALUE, LONGEST_PROBLEM = 20_000, 300, 200
 
@@ -39,8 +34,6 @@ def check(
     limit: Annotated[
         float | None, typer.Option(min=0, max=1, help="The share of bad rows that is too much; by default the task's.")
     ] = None,
-    picture: Annotated[Path | None, typer.Option(help="Countdown: a .png for the difficulty.")] = None,
-    difficulty_rows: Annotated[int, typer.Option(min=1, help="Countdown: measure so many of the first rows.")] = 2000,
     use_hf: UseHf = False,
     as_json: Json = False,
 ) -> None:
@@ -50,29 +43,13 @@ def check(
     """
     source = parse_source(dataset, use_hf)
     others = [parse_source(other, use_hf) for other in against or []]
-    countdown = source.task.name == "countdown"
-    if picture is not None:
-        if picture.suffix != ".png" or not countdown:
-            problem = f"must end in .png, got {picture}" if countdown else f"is for Countdown, not {source.task.name}"
-            raise InputError(problem, field="picture")
-        require("matplotlib", extra="report", purpose="--picture")
     console = Console(highlight=False)
     with Console(stderr=True).status(f"Checking {source}"):
         findings = checking.check(source, others, limit)
-        chances = difficulty.summary(_countdown_tasks(source, difficulty_rows)) if countdown and findings.rows else {}
-    if picture is not None:
-        picture.parent.mkdir(parents=True, exist_ok=True)
-        difficulty.draw_picture(chances, f"How hard the tasks are: {source}", picture)
     if as_json:
-        payload = {"dataset": str(source), "task": source.task.name, **findings.as_json()}
-        typer.echo(json.dumps(payload | ({"difficulty": difficulty.figures(chances)} if countdown else {})))
+        typer.echo(json.dumps({"dataset": str(source), "task": source.task.name, **findings.as_json()}))
     else:
         print_findings(console, source, findings)
-        if chances:
-            first = difficulty_rows if findings.rows > difficulty_rows else None
-            print_difficulty(console, difficulty.figures(chances), first)
-        if picture is not None:
-            console.print(f"\nwritten: {picture}", markup=False, soft_wrap=True)
     if findings.failed:
         raise typer.Exit(1)
 
@@ -195,22 +172,3 @@ def print_findings(console: Console, source: Source, findings: checking.Findings
         console.print("Every gold earns the maximum.", style="green")
     if any(findings.shared.values()):
         console.print("Rows are shared: the evaluation would measure what was trained on.", style="bold red")
-
-
-def print_difficulty(console: Console, difficulties: dict[str, dict[str, Any]], first: int | None) -> None:
-    names = ("numbers", "tasks", "no hit", "easy quarter", "median", "hard quarter")
-    figures = table(*names, numbers=names)
-    for count, values in difficulties.items():
-        attempts = [f"{value:,}" for value in values["attempts"]] or ["-"] * 3
-        figures.add_row(count, f"{values['tasks']:,}", count_text(values["no_hit"]), *attempts)
-    rows = f", first {first:,} rows" if first else ""
-    console.print(f"\nRandom attempts until one hits the target, on average{rows}", soft_wrap=True)
-    console.print(figures)
-
-
-def _countdown_tasks(source: Source, rows: int) -> list[tuple[list[int], int]]:
-    tasks = []
-    for _, row in islice(source.rows(), rows):
-        with suppress(RowError):
-            tasks.append(parse_row(row))
-    return tasks

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 Number = int | Fraction
 Function = Callable[[Number, Number], Number]
-Step = tuple[Function, int, int]
+Operation = tuple[Function, int, int]
 
 _CACHED_CHARS = 64  # longer shapes are rare and are not cached, since a policy could fill the memory with them
 _DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
@@ -27,7 +27,7 @@ class Shape(NamedTuple):
 
     size: int  # how many numbers there are
     sides: tuple[slice, ...]  # for each side, which of the numbers stand in it
-    steps: tuple[Step, ...]  # the values begin as the numbers; each step (f, i, j) appends f(values[i], values[j])
+    steps: tuple[Operation, ...]  # the values begin as the numbers; each step (f, i, j) appends f(values[i], values[j])
     roots: tuple[int, ...]  # for each side, the index of its result among the values
 
     def evaluate(self, numbers: list[int]) -> list[Number]:
@@ -68,20 +68,20 @@ def parse(text: str) -> tuple[Shape, list[int]] | None:
         return shape, list(map(int, digits))
 
 
-def _divide(a: Number, b: Number) -> Number:
-    """Divide exactly. Even divisions give an int, with which the next steps are several times as fast."""
+def divide(a: Number, b: Number) -> Number:
+    """Divide exactly. Even divisions give an int, with which the next operations are several times as fast."""
     quotient, rest = divmod(a, b)
     return Fraction(a, b) if rest else quotient
 
 
-_FUNCTIONS: dict[str, Function] = {"+": add, "-": sub, "*": mul, "/": _divide, "negate": lambda a, _: -a}
+_FUNCTIONS: dict[str, Function] = {"+": add, "-": sub, "*": mul, "/": divide, "negate": lambda a, _: -a}
 
 
 @lru_cache(maxsize=8192)
 def _parse_shape(skeleton: bytes) -> Shape | None:
     """Parse a text in which every digit is written ``0``, by operator precedence with two explicit stacks."""
     count = len(skeleton.translate(_OTHERS_TO_SPACE).split())
-    steps: list[Step] = []
+    steps: list[Operation] = []
     sides: list[slice] = []
     roots: list[int] = []
     operands: list[int] = []  # indexes among the values

@@ -1,219 +1,268 @@
 """Makes Countdown tasks: all solvable, no two alike, the splits apart, the same ones on any number of workers.
 
-    >>> from swift_rlvr.countdown.settings import TINY
-    >>> make_task(TINY, "train", seed=0, index=5) == list(make_tasks(TINY, "train", seed=0, rows=6))[5]
-    True
+    >>> from swift_rlvr.countdown.settings import TUTORIAL
+    >>> list(make_tasks(TUTORIAL, "train", seed=0, rows=2))
+    [{'nums': [21, 63, 51], 'target': 93}, {'nums': [12, 93, 79, 83], 'target': 85}]
 
-Two tasks are the same if they have the same multiset of numbers and the same target. Row i of the dataset that
-(settings, split, seed) stands for is:
-- where the settings hold few tasks: entry i of the list of all of them, in a seeded order.
-- otherwise: the i-th of an endless sequence of random candidates (drawing.py) that is a task of the split and none
-  of those before. Drawing is cheap and done in this process, which remembers the keys of all tasks, 56 bytes each;
-  counting solutions and writing lines is what workers do.
+Two tasks are the same if they have the same multiset of numbers and the same target; a hash of both decides the split.
+Where the settings hold few tasks, all are listed, in an order that the seed gives. Otherwise numbers are drawn and
+joined at random, many at once as numpy arrays, and what becomes of them is the target if it is in range. This process
+remembers the hashes of all tasks, about 80 bytes each; workers look for solutions where these are asked for.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import combinations, combinations_with_replacement, count, islice
 from math import comb
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from swift_rlvr.countdown.arrays import Chunk, concatenate, in_split, mix_arrays, shuffled, task_keys
-from swift_rlvr.countdown.counting import all_targets, difficulty
-from swift_rlvr.countdown.drawing import draw_chunk
-from swift_rlvr.countdown.settings import CountdownSettings
-from swift_rlvr.countdown.solver import solve
-from swift_rlvr.countdown.splits import mix, split_bounds
+from swift_rlvr.countdown.settings import SPLITS, CountdownSettings
+from swift_rlvr.countdown.solver import difficulty, solve, targets
 from swift_rlvr.parallel import map_in_order
 
-FEW = 5 * 10**7  # values to compute in order to list every task: a second or two
-# About how many of them there are for one set of 0, 1, ... 6 numbers.
-_FORMS, _FORMS_EVERY_WAY = (1, 1, 8, 90, 1500, 34_000, 10**6), (1, 1, 8, 130, 3800, 150_000, 10**7)
-PATIENCE = 32  # chunks without a new task after which there are taken to be no more
-_BATCH = 4096  # most rows handed on together
+Row = dict[str, Any]
+Ints = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
 
-
-@dataclass(frozen=True)
-class Columns:
-    """What to add to each task: an expression that solves it, the number of solutions, the measures of difficulty."""
-
-    solution: bool = False
-    solutions: bool = False
-    difficulty: bool = False
-
-
-TASK_ONLY = Columns()
+CANDIDATES = 1 << 14  # of a chunk
+PATIENCE, LEAST_NEW = 32, 0.02  # drawing ends after so many chunks of whose tasks no more than this share were new
+_BATCH = 32  # tasks that a worker gets together
+_LISTED = 5 * 10**6  # expressions that are tried in some seconds
+_EXPRESSIONS = (1, 1, 6, 100, 2500)  # about, over so many numbers; sets of more numbers are never listed
+_LARGEST = 2**30  # numerator and denominator of a drawn value, so that int64 holds what is made of two
+# The hashes of each split. Much for test: the tiny preset has about a thousand tasks in all.
+_TEST_END, _VALIDATION_END = int(1 / 3 * 2**64), int(0.38 * 2**64)
+_HASHES = {
+    "train": (_VALIDATION_END, 2**64 - 1),
+    "validation": (_TEST_END, _VALIDATION_END - 1),
+    "test": (0, _TEST_END - 1),
+}
 
 
 def make_tasks(
-    settings: CountdownSettings, split: str, seed: int, rows: int | None, workers: int = 1, columns: Columns = TASK_ONLY
-) -> Iterator[dict]:
-    """The first `rows` rows, or every row there is where `rows` is None. IndexError if there are fewer than `rows`."""
-    for chunk in batches(settings, split, seed, rows, workers=workers, columns=columns):
-        yield from rows_of(chunk)
-
-
-def make_task(settings: CountdownSettings, split: str, seed: int, index: int) -> dict[str, list[int] | int]:
-    """Row `index` of the dataset that (settings, split, seed) stands for: `{"nums": [...], "target": ...}`.
-
-    Raises IndexError where there is no such row. Makes the rows before it on the way and keeps them for later calls;
-    for many rows, and for late ones, use `make_tasks`.
-    """
-    if index < 0:
-        raise IndexError(f"index must be at least 0, got {index}")
-    made, rest = _made(settings, split, seed)
-    made.extend(islice(rest, max(0, index + 1 - len(made))))
-    if index >= len(made):
-        raise IndexError(f"no row {index}: these settings do not hold that many {split} tasks")
-    return {"nums": list(made[index]["nums"]), "target": made[index]["target"]}
-
-
-def holds(settings: CountdownSettings, split: str) -> int | None:
-    """How many tasks of `split` there are, or None where they are too many to be listed."""
-    split_bounds(split)
-    return len(_listed(settings, split, 0)) if _are_few(settings) else None
-
-
-def batches(
     settings: CountdownSettings,
     split: str,
     seed: int,
-    rows: int | None,
+    rows: int | None = None,
     *,
     skip: int = 0,
     workers: int = 1,
-    columns: Columns = TASK_ONLY,
-    finish: Callable[[Chunk], Chunk] | None = None,
-) -> Iterator[Chunk]:
-    """Rows skip, skip + 1, ... up to row rows - 1, or to the last where `rows` is None, in parts of some thousands.
+    columns: Collection[str] = (),
+) -> Iterator[Row]:
+    """Rows `skip` to `rows` - 1, or to the last where `rows` is None: dicts with nums, target and the `columns`.
 
-    `finish` is a picklable function that the workers apply to each part. IndexError at the end, if there are fewer.
+    `columns`: of solution (an expression), solutions, operators and depth (see `solver.difficulty`). To find them, or
+    to choose tasks by them, takes a millisecond for 4 numbers and half a second for 6. ValueError for an unknown split;
+    IndexError at the end where there are fewer rows.
     """
-    split_bounds(split)
-    if workers < 1:
-        raise ValueError(f"workers must be at least 1, got {workers}")
-    slow = columns.solutions or columns.difficulty
-    if few := _are_few(settings):
-        chunks, slow = iter([_listed(settings, split, seed)]), slow or columns.solution
-    else:
-        chunks = _different(settings, split, seed, columns.solution, workers)
-    if not (slow or finish) or (settings.by_difficulty and not few):  # little to do, or the workers are busy choosing
-        workers = 1
-    done = skip
-    pieces = _pieces(chunks, skip, rows, _BATCH // (_parts(settings) if slow else 1))
-    for chunk in map_in_order(partial(_completed, settings, columns, finish), pieces, workers):
-        done += len(chunk)
-        yield chunk
-    if rows is not None and done < rows:
-        held = f"{done} {split} tasks" if few else f"few more than the {done} {split} tasks found so far"
-        raise IndexError(f"{rows} rows wanted, and these settings hold {held}")
+    if split not in SPLITS:
+        raise ValueError(f"split must be one of {', '.join(SPLITS)}, got {split!r}")
+    tasks = _listed(settings, split, seed) if holds_few(settings) else _drawn(settings, split, seed)
+    if not settings.by_difficulty:
+        tasks = islice(tasks, skip, rows)
+    if columns or settings.by_difficulty:
+        batches = iter(partial(lambda tasks: list(islice(tasks, _BATCH)), tasks), [])
+        solved = map_in_order(partial(_solved, settings, columns), batches, workers)
+        tasks = (task for batch in solved for task in batch)
+    if settings.by_difficulty:  # which tasks are rows is known only now
+        tasks = islice(tasks, skip, rows)
+    made = skip
+    for task in tasks:
+        yield task
+        made += 1
+    if rows is not None and made < rows:
+        raise IndexError(f"{rows} rows wanted, and {made} {split} tasks found with these settings")
 
 
-def rows_of(chunk: Chunk) -> list[dict]:
-    """The tasks of a chunk, one dict each."""
-    nums = [row[:size] for row, size in zip(chunk.nums.tolist(), chunk.size.tolist(), strict=True)]
-    columns = {"nums": nums, "target": chunk.target.tolist()}
-    columns |= {name: values.tolist() for name, values in chunk.columns.items()}
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+def make_levels(levels: Sequence[CountdownSettings], split: str, seed: int, rows: int) -> Iterator[Row]:
+    """`rows` tasks of each level with the column `level`, counted from 0, for `swift_rlvr.runs.curriculum`.
 
+    Levels take turns, so that the first N rows hold each about equally often. No two tasks are alike, also of different
+    levels. IndexError where a level holds fewer.
 
-@lru_cache(maxsize=4)
-def _made(settings: CountdownSettings, split: str, seed: int) -> tuple[list[dict], Iterator[dict]]:
-    """Rows that exist already, and those that follow."""
-    return [], make_tasks(settings, split, seed, None)
-
-
-def _parts(settings: CountdownSettings) -> int:
-    """How many times fewer tasks to take at once where their solutions are counted: more numbers, slower counting."""
-    return {5: 8, 6: 64}.get(settings.count[1], 1) * (4 if settings.restricted else 1)
-
-
-def _different(settings: CountdownSettings, split: str, seed: int, solution: bool, workers: int) -> Iterator[Chunk]:
-    """Random tasks, each once, by the chunk; empty chunks among them."""
-    parts = _parts(settings) if settings.by_difficulty else 1
-    chunks: Iterable[Chunk] = (draw_chunk(settings, split, seed, number, solution, parts) for number in count())
-    if settings.by_difficulty:
-        chunks = map_in_order(partial(_chosen, settings), chunks, workers)
-    seen: set[int] = set()
-    without = 0
-    for chunk in chunks:
-        new = []
-        for place, key in enumerate(chunk.keys.tolist()):
-            if key not in seen:
-                seen.add(key)
-                new.append(place)
-        yield chunk.take(np.array(new, np.int64))
-        without = 0 if new else without + 1
-        if without > PATIENCE * parts:
-            return
-
-
-def _pieces(chunks: Iterable[Chunk], skip: int, rows: int | None, size: int) -> Iterator[Chunk]:
-    """Tasks skip, skip + 1, ... up to task rows - 1, `size` at most at a time."""
-    start = 0
-    for chunk in chunks:
-        end = len(chunk) if rows is None else min(len(chunk), rows - start)
-        for first in range(max(skip - start, 0), end, size):
-            yield chunk.take(slice(first, min(first + size, end)))
-        start += len(chunk)
-        if rows is not None and start >= rows:
-            return
-
-
-def _completed(settings: CountdownSettings, columns: Columns, finish, chunk: Chunk) -> Chunk:
-    added = dict(chunk.columns)
-    if columns.solution and "solution" not in added:
-        added["solution"] = np.array([solve(row["nums"], row["target"], settings) for row in rows_of(chunk)], object)
-    if columns.solutions or columns.difficulty:
-        measures = difficulty(chunk.nums, chunk.target, settings)
-        added |= measures if columns.difficulty else {"solutions": measures["solutions"]}
-    chunk = replace(chunk, columns=added)
-    return chunk if finish is None else finish(chunk)
-
-
-def _chosen(settings: CountdownSettings, chunk: Chunk) -> Chunk:
-    """The tasks, each once, that are as difficult as the settings ask for."""
-    chunk = chunk.take(np.sort(np.unique(chunk.keys, return_index=True)[1]))
-    measures = difficulty(chunk.nums, chunk.target, settings)
-    measures["needs"] = np.array([len(operators) for operators in measures["operators"]])
-    mask = np.ones(len(chunk), bool)
-    for name in ("solutions", "needs", "depth"):
-        if bounds := getattr(settings, name):
-            mask &= (measures[name] >= bounds[0]) & (measures[name] <= bounds[1])
-    return chunk.take(mask)
+    >>> from swift_rlvr.countdown.settings import LEVELS
+    >>> tasks = list(make_levels(LEVELS["tiny"], "train", seed=0, rows=2))
+    >>> [task["level"] for task in tasks], [len(task["nums"]) for task in tasks]
+    ([0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5], [3, 3, 3, 3, 3, 4, 3, 3, 3, 3, 3, 4])
+    """
+    seen: set[tuple[int, ...]] = set()
+    each = [make_tasks(settings, split, int(mix(seed, level)[0])) for level, settings in enumerate(levels)]
+    for number in range(rows):
+        for level, tasks in enumerate(each):
+            task = next((task for task in tasks if (task["target"], *sorted(task["nums"])) not in seen), None)
+            if task is None:
+                raise IndexError(f"{rows} rows of each level wanted, and level {level} holds {number} {split} tasks")
+            seen.add((task["target"], *sorted(task["nums"])))
+            yield {**task, "level": level}
 
 
 @lru_cache
-def _are_few(settings: CountdownSettings) -> bool:
-    (fewest, most), (low, high) = settings.count, settings.number
-    if most >= len(_FORMS):
+def holds_few(settings: CountdownSettings) -> bool:
+    """Whether all tasks are listed; otherwise they are drawn, and `make_tasks` needs a number of rows to end soon."""
+    sizes, (low, high) = range(settings.count[0], settings.count[1] + 1), settings.number
+    if sizes[-1] >= len(_EXPRESSIONS):
         return False
-    total = 0
-    for size in range(fewest, most + 1):
-        sets = comb(len(settings.tiles), size) if settings.tiles else comb(high - low + size, size)
-        total += sets * (_FORMS_EVERY_WAY if settings.restricted else _FORMS)[size]
-    return total <= FEW
+    sets = [comb(len(settings.tiles) if settings.tiles else high - low + size, size) for size in sizes]
+    return sum(some * _EXPRESSIONS[size] for some, size in zip(sets, sizes, strict=True)) <= _LISTED
+
+
+def split_of(nums: Sequence[int], target: int) -> str:
+    """The split that a task belongs to, whatever the settings and the seed. The order of `nums` does not matter.
+
+    >>> split_of([3, 5, 7], 22) == split_of([7, 3, 5], 22) in SPLITS
+    True
+    """
+    return next(split for split in SPLITS if _in_split(mix(target, *sorted(nums)), split)[0])
+
+
+def mix(*values: int | npt.NDArray[Any]) -> Words:
+    """A hash of integers to 64 bits, element by element: the finalizer of SplitMix64, once for each value.
+
+    Takes numbers and arrays (n,); returns (n,), or (1,) where all are numbers.
+
+    >>> hex(mix(1, 2)[0])
+    '0xbcd9dbb49673066b'
+    """
+    state = np.zeros(1, np.uint64)  # arithmetic of uint64 arrays wraps around, without a warning
+    for value in values:
+        words = np.array([value % 2**64], np.uint64) if isinstance(value, int) else value.astype(np.uint64)
+        state = (state ^ words) + np.uint64(0x9E3779B97F4A7C15)
+        state = (state ^ state >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ state >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+        state ^= state >> np.uint64(31)
+    return state
+
+
+def draw(settings: CountdownSettings, size: int, seed: int, chunk: int) -> tuple[Ints, Ints]:
+    """Solvable tasks with `size` numbers, (tasks, size), and their targets, (tasks,); repetitions among them.
+
+    A pure function of its arguments, on any machine. The values of an expression are exact fractions, never negative:
+    of two values the smaller is subtracted. Those that come near the limits of int64 are dropped.
+    """
+    words = np.random.PCG64(int(mix(seed, size, chunk)[0])).random_raw((2 * size, CANDIDATES))
+    words = (words >> np.uint64(1)).astype(np.int64)
+    low, high = settings.number
+    values = np.array(settings.tiles or range(low, high + 1))
+    picks = words[:size] % len(values)
+    if settings.tiles:
+        different = (np.diff(np.sort(picks, axis=0), axis=0) > 0).all(axis=0)
+        words, picks = words[:, different], picks[:, different]
+    nums = values[picks]
+
+    above, below = nums.copy(), np.ones_like(nums)  # numerators and denominators of the values that are left
+    valid, candidates = np.ones(nums.shape[1], bool), np.arange(nums.shape[1])
+    for last in range(size - 1, 0, -1):  # join the last value with any other one
+        word = words[size + last - 1]
+        other = (word & 0xFFFF) % last
+        a, b, c, d = above[other, candidates], below[other, candidates], above[last], below[last]
+        one, two, common = a * d, c * b, b * d  # a/b is one/common, and c/d is two/common
+        results = {
+            "+": [(one + two, common)] * 2,
+            "-": [(np.abs(one - two), common)] * 2,
+            "*": [(a * c, common)] * 2,
+            "/": [(one, two), (two, one)],
+        }
+        choices = [result for symbol in settings.operators for result in results[symbol]]
+        numerators, denominators = zip(*choices, strict=True)
+        chosen = (word >> 16) % len(numerators)
+        numerator, denominator = np.choose(chosen, numerators), np.choose(chosen, denominators)
+        valid &= (denominator > 0) & (denominator < _LARGEST) & (numerator < _LARGEST)
+        denominator = np.maximum(denominator, 1)
+        if not settings.fractions:
+            valid &= numerator % denominator == 0
+        if settings.largest is not None:
+            valid &= numerator <= settings.largest * denominator
+        above[other, candidates], below[other, candidates] = numerator, denominator
+
+    target = above[0] // below[0]
+    valid &= (target * below[0] == above[0]) & (target >= settings.target[0]) & (target <= settings.target[1])
+    return _shuffled(nums.T[valid], words[-1][valid]), target[valid]
+
+
+def _in_split(hashes: Words, split: str) -> npt.NDArray[np.bool_]:
+    first, last = _HASHES[split]
+    return (hashes >= np.uint64(first)) & (hashes <= np.uint64(last))
+
+
+def _shuffled(nums: Ints, words: Ints | Words) -> Ints:
+    """Each row of (tasks, numbers) in the order that its random word gives, so that the order tells nothing."""
+    order = words.astype("<u8").view(np.uint8).reshape(-1, 8)[:, : nums.shape[1]].argsort(axis=1, kind="stable")
+    return np.take_along_axis(nums, order, axis=1)
 
 
 @lru_cache(maxsize=4)
-def _listed(settings: CountdownSettings, split: str, seed: int) -> Chunk:
-    """Every task of the split, in the order that the seed gives."""
-    orders, chunks = [], []
+def _all_tasks(settings: CountdownSettings) -> list[Ints]:
+    """Every task: for each size (tasks, numbers and the target)."""
+    tasks, (low, high) = [], settings.number
     for size in range(settings.count[0], settings.count[1] + 1):
-        low, high = settings.number
+        sets: Iterable[tuple[int, ...]] = combinations_with_replacement(range(low, high + 1), size)
         if settings.tiles:
-            sets = np.array(sorted(set(combinations(sorted(settings.tiles), size))))
-        else:
-            sets = np.array(list(combinations_with_replacement(range(low, high + 1), size)))
-        row, target = all_targets(sets, settings)
-        nums = sets[row]
-        keys = task_keys(nums, target)
-        mine = in_split(keys, split)
+            sets = sorted(set(combinations(sorted(settings.tiles), size)))
+        rows = [(*nums, target) for nums in sets for target in targets(nums, settings)]
+        tasks.append(np.array(rows, np.int64).reshape(-1, size + 1))
+    return tasks
+
+
+def _listed(settings: CountdownSettings, split: str, seed: int) -> Iterator[Row]:
+    """Every task of the split, in the order that the seed gives."""
+    ordered: list[tuple[int, list[int], int]] = []
+    for tasks in _all_tasks(settings):
+        nums, target = tasks[:, :-1], tasks[:, -1]
+        mine = _in_split(mix(target, *nums.T), split)
         nums, target = nums[mine], target[mine]
-        order = mix_arrays(mix(seed), size, *nums.T, target)
-        orders.append(order)
-        chunks.append(Chunk(keys[mine], shuffled(nums, mix_arrays(order, 1), settings.count[1]), target))
-    chunk = concatenate(chunks).take(np.argsort(np.concatenate(orders)))
-    return _chosen(settings, chunk) if settings.by_difficulty else chunk
+        order = mix(int(mix(seed)[0]), nums.shape[1], *nums.T, target)
+        ordered += zip(order.tolist(), _shuffled(nums, mix(order, 1)).tolist(), target.tolist(), strict=True)
+    return ({"nums": numbers, "target": goal} for _, numbers, goal in sorted(ordered))
+
+
+def _drawn(settings: CountdownSettings, split: str, seed: int) -> Iterator[Row]:
+    """Random tasks, each once. The sizes take turns, until hardly a task of one is left."""
+    sizes = [_drawn_of_size(settings, size, split, seed) for size in range(settings.count[0], settings.count[1] + 1)]
+    while sizes:
+        for tasks in list(sizes):
+            task = next(tasks, None)
+            if task is None:
+                sizes.remove(tasks)
+            else:
+                yield task
+
+
+def _drawn_of_size(settings: CountdownSettings, size: int, split: str, seed: int) -> Iterator[Row]:
+    seen: set[int] = set()
+    drawn = before = 0
+    for chunk in count():
+        if chunk and chunk % PATIENCE == 0:
+            if len(seen) - before <= drawn * LEAST_NEW:
+                return
+            drawn, before = 0, len(seen)
+        nums, target = draw(settings, size, seed, chunk)
+        # Different tasks that share a hash count as a repetition: among a million with a probability of about 1e-7.
+        hashes = mix(target, *np.sort(nums, axis=1).T)
+        mine = _in_split(hashes, split)
+        drawn += int(mine.sum())
+        for value, row, goal in zip(hashes[mine].tolist(), nums[mine].tolist(), target[mine].tolist(), strict=True):
+            if value not in seen:
+                seen.add(value)
+                yield {"nums": row, "target": goal}
+
+
+def _solved(settings: CountdownSettings, columns: Collection[str], tasks: list[Row]) -> list[Row]:
+    """The tasks that are as difficult as the settings ask for, with the columns."""
+    rows = []
+    for task in tasks:
+        nums, target = task["nums"], task["target"]
+        needed = settings.by_difficulty or set(columns) != {"solution"}
+        measures: Row = difficulty(nums, target, settings) if needed else {}
+        choice = (
+            (settings.with_solutions, measures.get("solutions", 0)),
+            (settings.with_operators, len(measures.get("operators", ""))),
+            (settings.with_depth, measures.get("depth", 0)),
+        )
+        if all(bounds is None or bounds[0] <= measure <= bounds[1] for bounds, measure in choice):
+            if "solution" in columns:
+                measures = {"solution": solve(nums, target, settings), **measures}
+            rows.append(task | {name: value for name, value in measures.items() if name in columns})
+    return rows

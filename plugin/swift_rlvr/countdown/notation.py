@@ -7,8 +7,6 @@ two digits into one number. What is not on the lists is left as it is, for the p
 
 import re
 
-Written = tuple[str, str]  # an expression and its outermost operator, "atom" for a number
-
 _PLAIN = str.maketrans(
     {char: plain for plain, chars in {
         "*": "×·⋅∙∗✕✖＊", "/": "÷∕⁄／", "-": "−–‐‑－﹣", "+": "＋﹢",
@@ -80,19 +78,3 @@ def to_plain(text: str) -> str | None:
             last = piece[-1]
         out.append(piece)
     return None if braces or awaited else "".join(out)
-
-
-def join(left: Written, operator: str, right: Written) -> Written:
-    """`left operator right`, with parentheses where the order of evaluation needs them.
-
-    >>> join(join(("1", "atom"), "-", ("2", "atom")), "-", join(("3", "atom"), "*", ("4", "atom")))[0]
-    '1 - 2 - 3 * 4'
-    >>> join(("1", "atom"), "+", join(("2", "atom"), "+", ("3", "atom")))[0]
-    '1 + (2 + 3)'
-    """
-    (x, inside_x), (y, inside_y) = left, right
-    if inside_x in "+-" and operator in "*/":
-        x = f"({x})"
-    if inside_y in "+-" or (inside_y in "*/" and operator in "*/"):
-        y = f"({y})"
-    return f"{x} {operator} {y}", operator

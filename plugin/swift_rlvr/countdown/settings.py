@@ -1,74 +1,53 @@
-"""What Countdown tasks look like: the settings of the generator and its presets. Plain Python, without numpy."""
+"""What Countdown tasks look like: the settings of the generator, its presets and levels."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from swift_rlvr.errors import InputError
+from swift_rlvr.settings import Settings, setting
 
 OPERATORS = "+-*/"
+SPLITS = ("train", "validation", "test")
+MOST_NUMBERS = 6
+Range = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class CountdownSettings:
+class CountdownSettings(Settings):
     """What tasks look like. Ranges are inclusive pairs (lowest, highest); None stands for no limit.
-
-    count: how many numbers, each used exactly once; 2 to 8. The sizes in the range come about equally often, until a
-        small one has no task left: train of the preset `tutorial` has some 350,000 tasks with 3 numbers.
-    number: the value of each, drawn evenly; or, with `tiles`, the range that these lie in.
-    target: the value to reach.
-    operators: a selection of "+-*/".
-    negative, fractions: whether an intermediate result may be negative, and whether it may be a fraction.
-    largest: the largest intermediate result.
-    tiles: numbers are drawn from these without replacement.
-    solutions: how many essentially different solutions (see forms.py) a task has.
-    needs: how many different operators a task needs: the fewest in one of its solutions.
-    depth: how deep sums and products are nested in the shallowest solution: 1 for a sum or a product of the numbers.
 
     >>> CountdownSettings(count=(3, 9), number=(1, 9), target=(1, 40))
     Traceback (most recent call last):
-    swift_rlvr.errors.InputError: count must be (lowest, highest) within 2..8, got (3, 9)
+    swift_rlvr.errors.InputError: count must be at least 2 and at most 6, got (3, 9)
     """
 
-    count: tuple[int, int]
-    number: tuple[int, int]
-    target: tuple[int, int]
-    operators: str = OPERATORS
-    negative: bool = True
-    fractions: bool = True
-    largest: int | None = None
-    tiles: tuple[int, ...] | None = None
-    solutions: tuple[int, int] | None = None
-    needs: tuple[int, int] | None = None
-    depth: tuple[int, int] | None = None
+    count: Range = setting(help="How many numbers, each used exactly once.", at_least=2, at_most=MOST_NUMBERS)
+    number: Range = setting(help="What they lie between; drawn evenly without `tiles`.", at_least=1, at_most=1000)
+    target: Range = setting(help="What the target lies between.", at_least=1, at_most=10**6)
+    operators: str = setting(OPERATORS, f'Some of "{OPERATORS}".')
+    negative: bool = setting(True, "Whether an intermediate result may be negative.")
+    fractions: bool = setting(True, "Whether an intermediate result may be a fraction.")
+    largest: int | None = setting(None, "The largest intermediate result.")
+    tiles: tuple[int, ...] | None = setting(None, "Numbers are drawn from these without replacement.")
+    with_solutions: Range | None = setting(None, "How many solutions (see solver.py).", at_least=1)
+    with_operators: Range | None = setting(None, "How many operators it needs.", at_least=1, at_most=4)
+    with_depth: Range | None = setting(None, "How deep it nests sums and products.", at_least=1, at_most=5)
 
-    def __post_init__(self):
-        ranges = [("count", 2, 8), ("number", 1, 1000), ("target", 1, 10**6)]
-        ranges += [("solutions", 1, 10**9), ("needs", 1, 4), ("depth", 1, 7)]
-        for name, low, high in ranges:
+    def __post_init__(self) -> None:
+        """InputError for a setting that is out of its range or does not go with the others."""
+        super().__post_init__()
+        for name in ("count", "number", "target", "with_solutions", "with_operators", "with_depth"):
             pair = getattr(self, name)
-            if pair is not None and not low <= pair[0] <= pair[1] <= high:
-                raise InputError(f"must be (lowest, highest) within {low}..{high}, got ({pair[0]}, {pair[1]})", name)
-        if not self.operators or set(self.operators) - set(OPERATORS):
-            raise InputError(f'must be a selection of "{OPERATORS}", got {self.operators!r}', "operators")
-        if self.largest is not None and self.largest < self.target[1]:
-            raise InputError(f"must be at least the highest target {self.target[1]}, got {self.largest}", "largest")
-        if self.tiles is not None:
-            low, high = self.number
-            if not all(low <= tile <= high for tile in self.tiles) or not self.count[1] <= len(self.tiles) <= 64:
-                raise InputError(
-                    f"must be {self.count[1]} to 64 numbers within number={self.number}, got {self.tiles}", "tiles"
-                )
-        if self.by_difficulty and self.count[1] > 6:
-            raise InputError(f"solutions, needs and depth are known for 6 numbers at most, got count={self.count}")
+            self.require(pair is None or pair[0] <= pair[1], name, "(lowest, highest)")
+        self.require(set() < set(self.operators) <= set(OPERATORS), "operators", f'a selection of "{OPERATORS}"')
+        (low, high), highest = self.number, self.target[1]
+        largest = self.largest is None or self.largest >= highest
+        self.require(largest, "largest", f"at least the highest target {highest}")
+        tiles = self.tiles is None or len(self.tiles) >= self.count[1] and all(low <= n <= high for n in self.tiles)
+        self.require(tiles, "tiles", f"at least {self.count[1]} numbers within number={self.number}")
 
     @property
     def by_difficulty(self) -> bool:
         """Whether tasks are chosen by their solutions."""
-        return not self.solutions is self.needs is self.depth is None
-
-    @property
-    def restricted(self) -> bool:
-        """Whether some intermediate results or operators are not allowed."""
-        return not (self.negative and self.fractions and self.largest is None and set(self.operators) == set(OPERATORS))
+        return bool(self.with_solutions or self.with_operators or self.with_depth)
 
 
 TUTORIAL = CountdownSettings(count=(3, 4), number=(1, 99), target=(10, 100))
@@ -82,3 +61,23 @@ PRESET_HELP = (
     "tutorial: 3 to 4 numbers of 1..99, target 10..100; tv: all six of 24 tiles (1..10 twice, 25, 50, 75, 100), target "
     "101..999; 24: 4 numbers of 1..13, target 24; tiny: 3 numbers of 1..9, target 1..40, whole results."
 )
+MANY = 10**9  # solutions
+LEVELS: dict[str, tuple[CountdownSettings, ...]] = {  # from easy to hard, see `generator.make_levels`
+    "tiny": (  # the first four are the preset, the tiny model's own tasks; those after it are new to that model
+        replace(TINY, with_depth=(1, 1), with_solutions=(2, MANY)),
+        replace(TINY, with_depth=(2, 2), with_solutions=(2, MANY)),
+        replace(TINY, with_depth=(1, 1), with_solutions=(1, 1)),
+        replace(TINY, with_depth=(2, 2), with_solutions=(1, 1)),
+        replace(TINY, target=(41, 99)),
+        replace(TINY, count=(4, 4), with_solutions=(1, 3)),
+    ),
+    "tutorial": (  # the third and fourth are most of the preset
+        replace(TUTORIAL, count=(3, 3), number=(1, 20), target=(10, 60), with_depth=(1, 1)),
+        replace(TUTORIAL, count=(3, 3), number=(1, 20), target=(10, 60), with_depth=(2, 3)),
+        replace(TUTORIAL, count=(3, 3), number=(21, 99)),
+        replace(TUTORIAL, count=(4, 4), with_solutions=(4, MANY)),
+        replace(TUTORIAL, count=(4, 4), with_solutions=(1, 3)),
+        replace(TUTORIAL, count=(5, 5), target=(101, 999), with_solutions=(1, 10)),
+        TV,
+    ),
+}

@@ -5,7 +5,7 @@ import json
 import commands
 import pytest
 from paths import DATASETS
-from swift_rlvr.data.prompts import select, show
+from swift_rlvr.data.prompts import select, show, system_prompt
 from swift_rlvr.data.sources import parse_source
 from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.models import load_tokenizer
@@ -153,3 +153,27 @@ def test_the_rows_own_system_prompt_is_kept_unless_overridden():
     assert with_system(messages, "other", override=True)[0] == {"role": "system", "content": "other"}
     assert with_system(messages, "", override=True) == messages[1:]
     assert with_system(messages[1:], None) == messages[1:]
+
+
+def test_the_system_prompt_is_that_of_the_training(tmp_path):
+    checkpoint = tmp_path / "run" / "checkpoint-2"
+    checkpoint.mkdir(parents=True)
+    countdown, numina = TASKS["countdown"], TASKS["numina_math_tir"]
+    assert system_prompt(str(checkpoint), countdown)[0] == countdown.system
+    assert system_prompt(str(checkpoint), None)[0] is None
+    above, beside = checkpoint.parent / "args.json", checkpoint / "args.json"
+    cases = [
+        ({"system": "Think.", "dataset": "countdown"}, "Think."),
+        ({"system": None, "dataset": ["countdown:tasks.jsonl#9"]}, None),  # the template's own default
+        # Rows that bring their system prompt: ms-swift notes none.
+        ({"system": None, "dataset": ["AI-MO/NuminaMath-TIR#100"]}, numina.system),
+        ({"system": None, "dataset": "gsm8k:train.jsonl"}, TASKS["gsm8k"].system),
+        ({"system": None, "dataset": ["gsm8k", "countdown"]}, None),
+        ({}, None),
+    ]
+    for noted, expected in cases:
+        above.write_text(json.dumps(noted))
+        assert system_prompt(str(checkpoint), countdown) == system_prompt(str(checkpoint), None)
+        assert system_prompt(str(checkpoint), None)[0] == expected, noted
+    beside.write_text(json.dumps({"system": "Nearer."}))
+    assert system_prompt(str(checkpoint), None) == ("Nearer.", str(beside))

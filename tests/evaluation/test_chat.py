@@ -10,11 +10,9 @@ from paths import DATASETS
 from swift_rlvr.cli import app
 from swift_rlvr.cli.chat import chat as chat_command
 from swift_rlvr.countdown import verify
-from swift_rlvr.data.prompts import system_prompt
 from swift_rlvr.data.sources import parse_source
 from swift_rlvr.evaluation.chat import Question, converse, countdown_question, row_question
 from swift_rlvr.sampling import SamplingSettings, open_engine
-from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, to_messages
 from swift_rlvr.tasks.task import with_system
 from swift_rlvr.tiny_model import WEIGHTS
@@ -49,24 +47,6 @@ def test_a_countdown_task_is_asked_word_for_word_as_in_training_and_graded_by_th
     assert Question([{"role": "user", "content": "1 + 1?"}]).grade("2") is None
 
 
-@pytest.mark.parametrize(
-    ("name", "right"),
-    [
-        ("countdown", None),
-        ("gsm8k", "<answer>{}</answer>"),
-        ("numina_math_tir", r"<answer>{}</answer>"),
-        ("bespoke_stratos", r"<answer>{}</answer>"),
-    ],
-)
-def test_every_datasets_row_is_asked_and_graded_as_its_task_does(name, right):
-    source = parse_source(f"{name}:{DATASETS / name / 'train.jsonl'}")
-    question = row_question(source, 2)
-    gold = source.task.gold_completion([row for _, row in source.rows()][1])
-    assert question.grade(gold).reward == 1.0
-    assert question.grade("I do not know.").reward == 0.0
-    assert question.messages == source.task.preprocess([row for _, row in source.rows()][1])["messages"]
-
-
 def test_rows_of_a_mixed_file_are_graded_by_their_own_task(tmp_path):
     rows = [
         {"task": "countdown", "nums": [3, 5, 7], "target": 22},
@@ -77,30 +57,6 @@ def test_rows_of_a_mixed_file_are_graded_by_their_own_task(tmp_path):
     assert row_question(source, 1).grade("<answer>3*5+7</answer>").reward == 1.0
     graded = row_question(source, 2).grade("<answer>2</answer>")
     assert (graded.reward, graded.reason) == (1.0, "correct")
-
-
-def test_the_system_prompt_is_that_of_the_training(tmp_path):
-    checkpoint = tmp_path / "run" / "checkpoint-2"
-    checkpoint.mkdir(parents=True)
-    countdown, numina = TASKS["countdown"], TASKS["numina_math_tir"]
-    assert system_prompt(str(checkpoint), countdown)[0] == SYSTEM_PROMPT
-    assert system_prompt(str(checkpoint), None)[0] is None
-    above, beside = checkpoint.parent / "args.json", checkpoint / "args.json"
-    cases = [
-        ({"system": "Think.", "dataset": "countdown"}, "Think."),
-        ({"system": None, "dataset": ["countdown:tasks.jsonl#9"]}, None),  # the template's own default
-        # Rows that bring their system prompt: ms-swift notes none.
-        ({"system": None, "dataset": ["AI-MO/NuminaMath-TIR#100"]}, numina.system),
-        ({"system": None, "dataset": "gsm8k:train.jsonl"}, TASKS["gsm8k"].system),
-        ({"system": None, "dataset": ["gsm8k", "countdown"]}, None),
-        ({}, None),
-    ]
-    for noted, expected in cases:
-        above.write_text(json.dumps(noted))
-        assert system_prompt(str(checkpoint), countdown) == system_prompt(str(checkpoint), None)
-        assert system_prompt(str(checkpoint), None)[0] == expected, noted
-    beside.write_text(json.dumps({"system": "Nearer."}))
-    assert system_prompt(str(checkpoint), None) == ("Nearer.", str(beside))
 
 
 def test_a_conversation_remembers_and_leaves_out_the_oldest_when_it_is_too_long(engine):

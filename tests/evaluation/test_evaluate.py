@@ -9,7 +9,6 @@ from commands import ran
 from paths import DATASETS
 from rich.console import Console
 from swift_rlvr.data.grading import grade_samples
-from swift_rlvr.data.prompts import system_prompt
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation import sampled
 from swift_rlvr.evaluation.evaluate import evaluate
@@ -98,16 +97,6 @@ def test_grade_samples():
     assert (first.judgement, first.reasons["external_countdown"], first.tokens) == ((True, True, True), "correct", 9)
     assert (second.judgement, second.reasons["external_countdown"]) == ((False, False, False), "no answer")
     assert second.finish == "length" and second.messages == conversation("?")
-
-
-def test_system_prompt_is_the_one_of_the_training(tmp_path):
-    checkpoint = tmp_path / "v0-x" / "checkpoint-10"
-    checkpoint.mkdir(parents=True)
-    assert system_prompt(str(checkpoint), TASK) == (TASK.system, "the task countdown")
-    (checkpoint.parent / "args.json").write_text('{"system": "of the run"}')
-    assert system_prompt(str(checkpoint), TASK) == ("of the run", str(checkpoint.parent / "args.json"))
-    (checkpoint / "args.json").write_text('{"system": null}')
-    assert system_prompt(str(checkpoint), TASK)[0] is None
 
 
 @pytest.mark.parametrize(
@@ -247,3 +236,11 @@ def test_an_interrupted_evaluation_goes_on_and_comes_to_the_same(model, countdow
             assert (out / name).read_text() == (tmp_path / "whole" / name).read_text()
     with pytest.raises(InputError, match="samples with other settings: temperature was 1.0 and is 0.5"):
         evaluate(replace(sampling, temperature=0.5), countdown, tmp_path / "whole", QUIET, **options)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "limit"),
+    [("gsm8k:test", 500), ("gsm8k:test#9", 9), (str(DATASETS / "gsm8k" / "test.jsonl"), None)],
+)
+def test_500_tasks_of_a_hubs_dataset_unless_a_number_is_asked_for(dataset, limit):
+    assert sampled.capped_source(dataset, use_hf=False).limit == limit

@@ -11,6 +11,7 @@ import torch
 from curriculum_replay import assert_drawn_by_level
 from paths import DATASETS
 from rich.console import Console
+from small_models import SMALL_MODELS, small_model
 from swift_rlvr.errors import DivergedError, InputError
 from swift_rlvr.evaluation.report import read_run, read_steps, write_report
 from swift_rlvr.grpo import GRPOSettings, GRPOTrainer
@@ -25,14 +26,7 @@ from swift_rlvr.runs.records import read_records
 from swift_rlvr.tasks.countdown import to_messages
 from swift_rlvr.tiny_model import WEIGHTS
 from swift_rlvr.training.held_out import HeldOut
-from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    Gemma2Config,
-    Gemma2ForCausalLM,
-    GPT2Config,
-    GPT2LMHeadModel,
-)
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 pytestmark = pytest.mark.slow  # as a whole
 
@@ -161,34 +155,14 @@ def test_the_gradient_of_micro_batches_is_that_of_the_batch(loss_type):
         assert found[size] == pytest.approx(found[6], rel=1e-5)
 
 
-@pytest.mark.parametrize("make", ["qwen2", "gpt2", "gemma2"])
-def test_log_probabilities_are_those_of_the_whole_logits_one_sequence_at_a_time(make):
-    """GPT-2 has absolute positions, Gemma 2 caps its logits and slides a window: neither may make a difference."""
-    torch.manual_seed(0)
-    if make == "qwen2":
-        model = tiny_model()
-    elif make == "gpt2":
-        model = GPT2LMHeadModel(GPT2Config(vocab_size=532, n_positions=64, n_embd=32, n_layer=2, n_head=2))
-    else:
-        model = Gemma2ForCausalLM(
-            Gemma2Config(
-                vocab_size=532,
-                hidden_size=32,
-                intermediate_size=64,
-                num_hidden_layers=2,
-                num_attention_heads=2,
-                num_key_value_heads=1,
-                head_dim=16,
-                sliding_window=8,
-                final_logit_softcapping=0.5,
-            )  # fmt: skip
-        )
-    model.eval()
+@pytest.mark.parametrize("name", SMALL_MODELS)
+def test_log_probabilities_are_those_of_the_whole_logits_one_sequence_at_a_time(name):
+    model = small_model(name)
     prompts = [torch.randint(3, 500, (length,)).tolist() for length in (9, 4, 12)]
     completions = [torch.randint(3, 500, (length,)).tolist() for length in (3, 20, 1)]
     batch = collate(prompts, completions, 0, "cpu")
     policy = Policy(model, temperature=0.7)
-    assert policy._plain_head == (make != "gemma2")
+    assert policy._plain_head == (name != "gemma2")
     found = policy.all_log_probs(batch, 2)
     for row, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
         with torch.no_grad():
@@ -196,17 +170,6 @@ def test_log_probabilities_are_those_of_the_whole_logits_one_sequence_at_a_time(
         expected = output[len(prompt) - 1 : -1].gather(1, torch.tensor(completion).unsqueeze(1)).squeeze(1)
         assert torch.allclose(found[row, : len(completion)], expected, atol=1e-5)
         assert not found[row, len(completion) :].any()
-
-
-def test_log_probabilities_in_chunks_have_the_same_gradient(tokenizer):
-    batch = collate([[5, 6, 7]] * 2, [[8, 9, 10, 11], [12, 13]], 0, "cpu")
-    gradients = []
-    for chunk in (1000, 2):
-        policy = Policy(tiny_model())
-        policy.chunk = chunk
-        policy.log_probs(batch).sum().backward()
-        gradients.append(torch.cat([parameter.grad.flatten() for parameter in policy.model.parameters()]))
-    assert torch.allclose(*gradients, atol=1e-5)
 
 
 def test_two_updates_with_each_batch_use_the_old_log_probabilities(tokenizer, rows, tmp_path):
@@ -356,28 +319,19 @@ def test_a_checkpoint_of_other_settings_is_refused(tokenizer, rows, tmp_path, fi
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"num_generations": 1}, "num_generations must be at least 2, got 1"),
         (
             {"gradient_accumulation_steps": 5},
             "gradient_accumulation_steps must be a multiple of num_generations, 4, got 10",
         ),
-        ({"temperature": 0.0}, "temperature must be more than 0"),
-        ({"top_p": 1.5}, "top_p must be more than 0 and at most 1, got 1.5"),
-        ({"learning_rate": math.nan}, "learning_rate must be a finite number, got nan"),
-        ({"beta": -0.1}, "beta must be at least 0"),
         ({"epsilon_high": 0.1}, "epsilon_high must be at least epsilon, 0.2, got 0.1"),
         ({"max_steps": 0}, "max_steps must be at least 1"),
-        ({"loss_type": "ppo"}, "loss_type must be one of grpo, dapo, dr_grpo, got 'ppo'"),
-        ({"adam_beta2": 1.0}, "adam_beta2 must be at least 0 and less than 1"),
-        ({"reward_weights": [1.0, math.inf]}, "reward_weights must be finite"),
-        ({"per_device_train_batch_size": 0}, "per_device_train_batch_size must be at least 1"),
         (
             {"lr_scheduler_type": "constant"},
             "lr_scheduler_type must be constant_with_warmup where warmup_ratio is not 0",
         ),
     ],
 )
-def test_settings_out_of_range_are_named(changes, message):
+def test_settings_that_do_not_go_together_are_named(changes, message):
     with pytest.raises(InputError, match=message):
         replace(SETTINGS, **changes)
 

@@ -11,7 +11,6 @@ from commands import ran
 from paths import DATASETS
 from rich.console import Console
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation import sampled
 from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.models import stop_token_ids
 from swift_rlvr.sampling import SamplingSettings, choose_engine, open_engine
@@ -130,14 +129,6 @@ def test_a_hub_id_comes_from_the_hub_of_the_training(monkeypatch, flag, variable
 def test_what_cannot_be_a_hub_id_is_refused_at_once(model):
     with pytest.raises(InputError, match="cannot be loaded, expected a folder or a hub id"):
         find_checkpoint(model)
-
-
-@pytest.mark.parametrize(
-    ("dataset", "limit"),
-    [("gsm8k:test", 500), ("gsm8k:test#9", 9), (str(DATASETS / "gsm8k" / "test.jsonl"), None)],
-)
-def test_500_tasks_of_a_hubs_dataset_unless_a_number_is_asked_for(dataset, limit):
-    assert sampled.capped_source(dataset, use_hf=False).limit == limit
 
 
 def test_vllms_engine_is_started_by_spawn_and_nothing_has_asked_cuda_before(monkeypatch):

@@ -4,42 +4,19 @@ distribution where there is, whatever the lengths of prompts and completions.
 
 import pytest
 import torch
+from small_models import SMALL_MODELS, VOCABULARY, small_model
 from swift_rlvr.sampling import SamplingSettings
-from swift_rlvr.sampling.generation import CACHE_STEP, GrowingLayer, generate, sample_tokens
-from swift_rlvr.tiny_model import WEIGHTS
-from transformers import (
-    AutoModelForCausalLM,
-    Gemma2Config,
-    Gemma2ForCausalLM,
-    GenerationConfig,
-    GPT2Config,
-    GPT2LMHeadModel,
-    TemperatureLogitsWarper,
-    TopKLogitsWarper,
-    TopPLogitsWarper,
-)
-from transformers.cache_utils import DynamicLayer
+from swift_rlvr.sampling.generation import CACHE_STEP, generate, sample_tokens
+from transformers import GenerationConfig, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 pytestmark = pytest.mark.slow  # as a whole
 
 END = 2
 
 
-def make(name):
-    torch.manual_seed(1)
-    if name == "qwen2":
-        return AutoModelForCausalLM.from_pretrained(WEIGHTS, dtype=torch.float32).eval()
-    if name == "gpt2":  # absolute positions
-        return GPT2LMHeadModel(GPT2Config(vocab_size=60, n_positions=256, n_embd=32, n_layer=2, n_head=2)).eval()
-    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "head_dim": 16, "sliding_window": 8}
-    return Gemma2ForCausalLM(  # a sliding window in every other layer
-        Gemma2Config(vocab_size=60, num_attention_heads=2, num_key_value_heads=1, **sizes)
-    ).eval()
-
-
-@pytest.fixture(scope="module", params=["qwen2", "gpt2", "gemma2"])
+@pytest.fixture(scope="module", params=SMALL_MODELS)
 def model(request):
-    return make(request.param)
+    return small_model(request.param)
 
 
 def prompts_of(*lengths):
@@ -81,7 +58,7 @@ def test_completions_that_end_leave_and_the_others_go_on_unchanged(model):
 
 
 def test_copies_of_a_prompt_stand_side_by_side_and_differ():
-    model, prompts = make("qwen2"), prompts_of(5, 9)
+    model, prompts = small_model("qwen2"), prompts_of(5, 9)
     torch.manual_seed(0)
     found = generate(model, prompts, 3, settings(6), [END])
     assert len(found) == 6 and len(set(map(tuple, found))) == 6
@@ -90,13 +67,13 @@ def test_copies_of_a_prompt_stand_side_by_side_and_differ():
 
 
 def test_the_first_token_follows_the_models_distribution():
-    model, (prompt,) = make("gpt2"), prompts_of(6)
+    model, (prompt,) = small_model("gpt2"), prompts_of(6)
     found = torch.tensor(
         generate(model, [prompt], 20_000, settings(1), [END], generator=torch.Generator().manual_seed(0))
     )
     with torch.no_grad():
         expected = model(torch.tensor([prompt])).logits[0, -1].softmax(-1)
-    share = torch.bincount(found.squeeze(1), minlength=60) / len(found)
+    share = torch.bincount(found.squeeze(1), minlength=VOCABULARY) / len(found)
     assert ((share - expected).abs() <= 5 * (expected * (1 - expected) / len(found)).sqrt() + 1e-9).all()
 
 
@@ -125,21 +102,3 @@ def test_sampling_has_the_distribution_of_transformers_warpers(options):
 def test_a_top_p_below_the_likeliest_probability_leaves_that_token():
     logits = torch.tensor([[5.0, 1.0, 0.0]])
     assert set(sample_tokens(logits.expand(200, -1).clone(), 1.0, 0, 0.01).tolist()) == {0}
-
-
-def test_the_growing_cache_holds_what_the_plain_one_holds():
-    draw = torch.Generator().manual_seed(0)
-    growing, plain = GrowingLayer(), DynamicLayer()
-    batch = 2
-    for step in range(3 * CACHE_STEP):
-        width = 5 if step == 0 else 1
-        keys, values = (torch.randn(batch, 3, width, 4, generator=draw) for _ in range(2))
-        for found, expected in zip(growing.update(keys, values), plain.update(keys, values), strict=True):
-            assert torch.equal(found, expected)
-        for layer in (growing, plain):
-            if step == 4:
-                layer.batch_repeat_interleave(3)
-            if step == CACHE_STEP + 7:
-                layer.batch_select_indices(torch.tensor([0, 4, 5]))
-        batch = {4: 6, CACHE_STEP + 7: 3}.get(step, batch)
-    assert growing.get_seq_length() == plain.get_seq_length() == 3 * CACHE_STEP + 4

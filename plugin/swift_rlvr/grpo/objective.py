@@ -1,8 +1,8 @@
-"""The mathematics of GRPO as pure functions: advantages, estimates of the KL, the clipped objective, means over tokens.
+"""The mathematics of GRPO as pure functions: advantages, the KL, the clipped objective, means over tokens.
 
 B completions of at most T tokens; nothing here knows a model. Papers: GRPO is DeepSeekMath (arXiv 2402.03300); DAPO
 (arXiv 2503.14476); Dr.GRPO, "Understanding R1-Zero-Like Training" (arXiv 2503.20783); GSPO (arXiv 2507.18071); PPO
-(arXiv 1707.06347); the KL's estimates, Schulman, "Approximating KL Divergence" (joschu.net/blog/kl-approx.html).
+(arXiv 1707.06347); the KL's estimate, Schulman, "Approximating KL Divergence" (joschu.net/blog/kl-approx.html).
 """
 
 import torch
@@ -47,26 +47,6 @@ def group_advantages(rewards: Tensor, groups: Tensor, *, scale: bool = True, eps
     equal = std[group] <= 1e-12 * values.abs()
     advantages = centered / (std[group] + eps) if scale else centered
     return advantages.where(~equal, 0).to(rewards.dtype)
-
-
-def completion_mask(completions: Tensor, ends: list[int]) -> Tensor:
-    """Which tokens of (B, T) sampled ones count: up to the first end-of-sequence token and with it; boolean (B, T).
-
-    >>> completion_mask(torch.tensor([[5, 2, 2, 0], [5, 6, 7, 8]]), ends=[2]).long().tolist()
-    [[1, 1, 0, 0], [1, 1, 1, 1]]
-    """
-    ended = torch.isin(completions, torch.tensor(ends, device=completions.device)).long()
-    return ended.cumsum(1) - ended == 0
-
-
-def k1(log_probs: Tensor, ref: Tensor) -> Tensor:
-    """log pi - log pi_ref: an unbiased estimate of KL(pi, pi_ref) with a large variance, also negative. Any shape."""
-    return log_probs - ref
-
-
-def k2(log_probs: Tensor, ref: Tensor) -> Tensor:
-    """(log pi - log pi_ref)^2 / 2: never negative, little variance, biased, but not in its gradient. Any shape."""
-    return (log_probs - ref) ** 2 / 2
 
 
 def k3(log_probs: Tensor, ref: Tensor) -> Tensor:
@@ -133,9 +113,18 @@ def token_weights(mask: Tensor, aggregation: str, max_length: int) -> Tensor:
 
 
 def policy_loss(
-    log_probs: Tensor, old: Tensor, ref: Tensor | None, advantages: Tensor, mask: Tensor, weights: Tensor, *,
-    low: float = 0.2, high: float | None = None, beta: float = 0.0, level: str = "token",
-) -> tuple[Tensor, dict[str, Tensor]]:  # fmt: skip
+    log_probs: Tensor,
+    old: Tensor,
+    ref: Tensor | None,
+    advantages: Tensor,
+    mask: Tensor,
+    weights: Tensor,
+    *,
+    low: float = 0.2,
+    high: float | None = None,
+    beta: float = 0.0,
+    level: str = "token",
+) -> tuple[Tensor, dict[str, Tensor]]:
     """The loss of a micro-batch, a scalar to be summed over the batch's micro-batches, and sums over its tokens to log.
 
     Args:

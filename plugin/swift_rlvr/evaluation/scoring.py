@@ -93,7 +93,7 @@ class Graded(NamedTuple):
     problems: list[str]
 
 
-class Verdict(NamedTuple):
+class EarlierVerdict(NamedTuple):
     """What rewards have said of one completion."""
 
     rewards: Mapping[str, float | None]
@@ -159,7 +159,7 @@ class Scoring:
         workers: int | None = None,
         strict: bool = False,
         advance: Callable[[int], object] = lambda size: None,
-        against: Mapping[tuple[int, int | None], Verdict] | None = None,
+        against: Mapping[tuple[int, int | None], EarlierVerdict] | None = None,
     ):
         self.files = list(dict.fromkeys(map(str, files)))  # one that is named twice counts once
         self.rewards, self.strict, self.advance = rewards, strict, advance
@@ -214,7 +214,7 @@ class Scoring:
 
     def compare(self, verdict: Mapping[str, Any]) -> None:
         """Take note of each reward that says something else than the verdicts of `against`."""
-        before = (self.against or {}).get((verdict["line"], verdict.get("position")), Verdict({}, {}))
+        before = (self.against or {}).get((verdict["line"], verdict.get("position")), EarlierVerdict({}, {}))
         for name in verdict["rewards"].keys() & before.rewards.keys():
             self.compared += 1
             was, now = before.rewards[name], verdict["rewards"][name]
@@ -242,18 +242,18 @@ class Scoring:
         }
 
 
-def stored_verdicts(path: str | Path) -> dict[tuple[int, int | None], Verdict]:
+def stored_verdicts(path: str | Path) -> dict[tuple[int, int | None], EarlierVerdict]:
     """What a file says of completions, by line and position: records, or what `swift-rlvr score --out` wrote of others.
 
     InputError for a line that has no rewards.
     """
-    found: dict[tuple[int, int | None], Verdict] = {}
+    found: dict[tuple[int, int | None], EarlierVerdict] = {}
     for number, row in read_jsonl(path):
         if not isinstance(row.get("rewards"), Mapping):
             raise InputError(f"{path}, line {number}: no rewards; expected records, or what `score --out` writes")
         position = None if is_record(row) else row.get("position")
         line = number if is_record(row) else int(row.get("line", number))
-        found[line, position] = Verdict(row["rewards"], row.get("reasons") or {})
+        found[line, position] = EarlierVerdict(row["rewards"], row.get("reasons") or {})
     return found
 
 

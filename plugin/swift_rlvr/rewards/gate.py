@@ -37,6 +37,7 @@ class GateParameters(BaseParameters):
 
     @property
     def gated(self) -> bool:
+        """Whether there is a gate."""
         return self.gate != "none"
 
 

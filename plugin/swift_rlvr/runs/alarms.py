@@ -47,6 +47,7 @@ class Alarm:
     completions: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
+        """The line of ALARMS."""
         return {**asdict(self), "completions": list(self.completions)}
 
 

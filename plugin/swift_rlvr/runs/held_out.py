@@ -76,6 +76,7 @@ class Schedule:
 
     @property
     def elapsed(self) -> float:
+        """Seconds of the run, also before it was resumed."""
         return self._before + self._clock() - self._start
 
     @property
@@ -128,6 +129,7 @@ class Schedule:
         return {name: getattr(self, name) for name in names}
 
     def load(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state` has given."""
         for name in ("best", "best_step", "evaluated", "without_best", "seconds", "longest"):
             setattr(self, name, state[name])
         self._before = state["elapsed"]

@@ -70,6 +70,7 @@ class RunLog:
             self.alarms = replay(self.folder, step, raised)
 
     def advance(self, step: int) -> None:
+        """Show that a step was made."""
         self.progress.update(self.bar, completed=step)
 
     def update(self, step: int, metrics: Mapping[str, Any]) -> None:

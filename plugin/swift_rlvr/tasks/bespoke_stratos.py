@@ -57,10 +57,12 @@ def preprocess(row: Row) -> dict[str, Any]:
 
 
 def identity(row: Row) -> str:
+    """The same text for rows that ask the same."""
     return normalised(turns(row)[0])
 
 
 def gold(row: Row) -> Gold:
+    """The right answer of a raw row; RowError for one that cannot be used."""
     text = turns(row)[1]
     answer = boxed_gold(_section(text, *SOLUTION))
     if answer is None:

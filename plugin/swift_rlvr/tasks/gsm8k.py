@@ -67,10 +67,12 @@ def preprocess_one_shot(row: Row) -> dict[str, Any]:
 
 
 def identity(row: Row) -> str:
+    """The same text for rows that ask the same."""
     return normalised(text_of(row, "question", "How many?"))
 
 
 def gold(row: Row) -> Gold:
+    """The right answer of a raw row; RowError for one that cannot be used."""
     reasoning, answer = read_answer(_answer(row))
     return Gold(answer, reasoning, f"{reasoning}\n#### {answer}")
 

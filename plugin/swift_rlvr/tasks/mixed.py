@@ -75,11 +75,13 @@ def preprocess(row: Row) -> dict[str, Any]:
 
 
 def identity(row: Row) -> str:
+    """The same text for rows that ask the same."""
     part = part_of(row)
     return f"{part.name} {part.identity(row)}"
 
 
 def gold(row: Row) -> Gold | None:
+    """The right answer of a raw row; RowError for one that cannot be used."""
     return part_of(row).gold(row)
 
 

@@ -30,10 +30,12 @@ def preprocess(row: Row) -> dict[str, Any]:
 
 
 def identity(row: Row) -> str:
+    """The same text for rows that ask the same."""
     return normalised(_problem(row))
 
 
 def gold(row: Row) -> Gold | None:
+    """The right answer of a raw row; RowError for one that cannot be used."""
     solution = _solution(row)
     answer = boxed_gold(solution)
     return None if answer is None else Gold(answer, solution, solution)

@@ -30,10 +30,12 @@ def preprocess(row: Row) -> dict[str, Any]:
 
 
 def identity(row: Row) -> str:
+    """The same text for rows that ask the same."""
     return rows.identity(_entry(row)["question"])
 
 
 def gold(row: Row) -> Gold | None:
+    """The right answer of a raw row; RowError for one that cannot be used."""
     answer = _entry(row)["answer"]
     return Gold(answer, "", answer) if answer else None
 

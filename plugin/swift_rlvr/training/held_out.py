@@ -105,6 +105,7 @@ class HeldOut:
         self.conversations = [self.conversations[place] for place in kept]
 
     def is_affordable(self, step: int, last: int) -> bool:
+        """As `Schedule.is_affordable`; the first evaluation that is skipped is said."""
         schedule = self.schedule
         affordable = schedule.is_affordable(step, last)
         if not affordable and schedule.skipped == 1:

@@ -20,6 +20,8 @@ from swift_rlvr.training.rows import read_data
 
 @dataclass(frozen=True, kw_only=True)
 class ScratchArguments(RunArguments):
+    """What to train on what, where to, and from where."""
+
     output_dir: str = setting(help="Folder for the checkpoints and the logs.")
     resume_from_checkpoint: str | None = setting(None, "true for the last checkpoint in output_dir, or one of them.")
 

@@ -35,6 +35,8 @@ from swift_rlvr.training.rows import read_data
 
 @dataclass(frozen=True, kw_only=True)
 class TrlArguments(RunArguments):
+    """What to train on what; the rest is in TRL's GRPOConfig."""
+
     val_dataset: str | None = setting(None, "Held-out rows, written as dataset; evaluated every eval_steps.")
     warmup_ratio: float = setting(
         0.0, "Share of the steps over which the learning rate rises.", at_least=0, less_than=1

@@ -42,9 +42,9 @@ def test_the_verdicts_hold(monkeypatch):
     """On one item of each split, with a tenth of the hostile texts and all the code."""
     monkeypatch.setattr(audit, "HOSTILE", (*audit.CODE, *audit.HOSTILE[len(audit.CODE) :: 10]))
     usable = [name for name in library.datasets() if naming.why_refused(name) is None]
-    findings = {finding.task: finding for finding in audit.audit(usable, items=1)}
-    assert {name: finding.problems for name, finding in findings.items() if finding.problems} == {}
-    assert all(finding.right == finding.items == 2 for finding in findings.values())
+    audits = {each.task: each for each in audit.audit(usable, items=1)}
+    assert {name: each.problems for name, each in audits.items() if each.problems} == {}
+    assert all(each.right == each.items == 2 for each in audits.values())
 
 
 def test_what_is_refused_has_the_problem_that_is_named():
@@ -63,15 +63,15 @@ def test_what_is_refused_has_the_problem_that_is_named():
     ],
 )
 def test_a_bad_scorer_is_found(fault, problem, monkeypatch):
-    from swift_rlvr.reasoning_gym.grading import Reason, Verdict, last_answer, read_entry
+    from swift_rlvr.reasoning_gym.grading import Reason, ScoredAnswer, last_answer, read_entry
 
-    def grade_all(texts, entries, limits=None, workers=0):
-        verdicts = []
+    def grade_all(texts, entries, seconds, workers=0):
+        scored = []
         for text, entry in zip(texts, entries, strict=True):
             answer = (last_answer(text) or "").strip()
             score = fault(answer, read_entry(entry), None) if answer else 0.0
-            verdicts.append(Verdict(score, Reason.CORRECT if score == 1 else Reason.WRONG, answer))
-        return verdicts
+            scored.append(ScoredAnswer(score, Reason.CORRECT if score == 1 else Reason.WRONG, answer))
+        return scored
 
     monkeypatch.setattr(audit, "grade_all", grade_all)
     assert any(re.search(problem, each) for each in audit_task("gcd", items=2).problems)
@@ -80,7 +80,7 @@ def test_a_bad_scorer_is_found(fault, problem, monkeypatch):
 def test_the_table_is_written_between_its_marks(tmp_path):
     page = tmp_path / "README.md"
     page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
-    finding = audit_task("gcd", items=1)
-    write_page([finding], page)
-    assert page.read_text() == f"before\n{BEGIN}\n{audit.table([finding])}\n{END}\nafter\n"
+    gcd = audit_task("gcd", items=1)
+    write_page([gcd], page)
+    assert page.read_text() == f"before\n{BEGIN}\n{audit.table([gcd])}\n{END}\nafter\n"
     assert "| `gcd` | arithmetic | 2/2 |" in page.read_text()

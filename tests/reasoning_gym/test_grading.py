@@ -4,18 +4,20 @@ import json
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from swift_rlvr.reasoning_gym import grading, rows
 from swift_rlvr.reasoning_gym.audit import CODE
-from swift_rlvr.reasoning_gym.grading import Limits, Reason, grade_all
+from swift_rlvr.reasoning_gym.grading import Reason, grade_all
 from swift_rlvr.reasoning_gym.naming import Part
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS
 
 pytestmark = pytest.mark.skipif(find_spec("reasoning_gym") is None, reason="needs the extra [reasoning-gym]")
+in_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 TASK = TASKS["reasoning_gym"]
 GCD = REWARDS["external_reasoning_gym"].examples[0].row["entry"]  # the right answer is 3
 
@@ -65,8 +67,8 @@ def tagged(answer):
     ],
 )
 def test_reasons(text, entry, score, reason):
-    (verdict,) = grade_all([text], [entry])
-    assert (verdict.score, verdict.reason) == (pytest.approx(score) if score else score, reason), verdict
+    (scored,) = grade_all([text], [entry])
+    assert (scored.score, scored.reason) == (pytest.approx(score) if score else score, reason), scored
 
 
 def test_partial_credit_is_for_those_who_ask():
@@ -79,29 +81,51 @@ def test_partial_credit_is_for_those_who_ask():
 
 
 @pytest.mark.slow
-def test_an_answer_without_end_is_stopped_and_its_neighbours_are_graded():
-    for workers in (1, 2):
-        verdicts = grade_all([tagged(text) for text in ("3", "R", "4")], [GCD, ENDLESS, GCD], Limits(2.0), workers)
-        assert [verdict.reason for verdict in verdicts] == [Reason.CORRECT, Reason.TIMED_OUT, Reason.WRONG]
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_answer_without_end_or_that_fills_the_memory_is_stopped_and_its_neighbours_are_graded(workers):
+    texts = [tagged(text) for text in ("3", "R", "4")]
+    scored = grade_all(texts, [GCD, ENDLESS, GCD], workers=workers)
+    assert [each.reason for each in scored] == [Reason.CORRECT, Reason.TIMED_OUT, Reason.WRONG]
+    scored = grade_all(
+        texts, [GCD, HUGE, GCD], 60.0, 256, workers
+    )  # the busier the machine, the more CPU time it takes
+    assert [each.reason for each in scored] == [Reason.CORRECT, Reason.BAD_ROW, Reason.WRONG]
+    assert scored[1].detail.startswith("MemoryError")
 
 
-@pytest.mark.slow
-def test_an_answer_that_fills_the_memory_is_stopped_and_its_neighbours_are_graded():
-    for workers in (1, 2):
-        limits = Limits(60.0, 256)  # filling it takes CPU time, the more the busier the machine is
-        verdicts = grade_all([tagged(text) for text in ("3", "R", "4")], [GCD, HUGE, GCD], limits, workers)
-        assert [verdict.reason for verdict in verdicts] == [Reason.CORRECT, Reason.BAD_ROW, Reason.WRONG]
-        assert verdicts[1].detail.startswith("MemoryError")
+def workers_of_this_process():
+    """The processes that score answers, by their command line."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            status = dict(
+                line.split(":\t", 1) for line in (folder / "status").read_text().splitlines() if ":\t" in line
+            )
+            if int(status["PPid"]) == os.getpid() and grading._START.encode() in (folder / "cmdline").read_bytes():
+                found.add(int(folder.name))
+    return found
 
 
+@in_proc
 def test_workers_that_somebody_kills_are_replaced():
     for _ in range(2):
-        assert grade_all([tagged("3"), tagged("4")], [GCD] * 2)[0].reason is Reason.CORRECT
-        (pool,) = [pool for (_, limits), pool in grading._pools.items() if limits == Limits()]
-        for worker in pool.idle:
-            os.kill(worker.process.pid, signal.SIGKILL)
-            worker.process.wait()
-    assert [verdict.score for verdict in grade_all([tagged("3"), tagged("4")], [GCD] * 2)] == [1.0, 0.0]
+        assert [each.score for each in grade_all([tagged("3"), tagged("4")], [GCD] * 2)] == [1.0, 0.0]
+        assert workers_of_this_process()
+        for pid in workers_of_this_process():
+            os.kill(pid, signal.SIGKILL)
+
+
+@in_proc
+def test_a_process_that_was_forked_starts_its_own_and_ends_no_other():
+    assert grade_all([tagged("3")], [GCD])[0].score == 1.0
+    workers = workers_of_this_process()
+    child = os.fork()
+    if not child:
+        os._exit(
+            7 if grade_all([tagged("3")], [GCD])[0].score == 1.0 and not workers & workers_of_this_process() else 1
+        )
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert workers_of_this_process() == workers
 
 
 def test_in_threads_that_end():
@@ -109,7 +133,7 @@ def test_in_threads_that_end():
     for _ in range(2):
         with ThreadPoolExecutor(3) as pool:
             graded = list(pool.map(lambda _: grade_all([tagged("3"), tagged("4")], [GCD] * 2), range(3)))
-        assert [[verdict.score for verdict in verdicts] for verdicts in graded] == [[1.0, 0.0]] * 3
+        assert [[each.score for each in scored] for scored in graded] == [[1.0, 0.0]] * 3
 
 
 def test_code_runs_in_no_scorer():
@@ -117,21 +141,15 @@ def test_code_runs_in_no_scorer():
     names = ("countdown", "puzzle24", "simple_integration", "binary_matrix", "n_queens", "gcd", "codeio")
     entries = {name: rows.to_entry(Part(name), rows.item(Part(name), "train", 0)) for name in names}
     pairs = [(tagged(code), entry) for entry in entries.values() for code in CODE]
-    verdicts = grade_all([text for text, _ in pairs], [entry for _, entry in pairs])
-    assert {verdict.score for verdict in verdicts} == {0.0}
-    assert {verdict.reason for verdict in verdicts} == {Reason.WRONG}
+    scored = grade_all([text for text, _ in pairs], [entry for _, entry in pairs])
+    assert {(each.score, each.reason) for each in scored} == {(0.0, Reason.WRONG)}
 
 
+@in_proc
 def test_workers_have_given_up_all_but_computing():
-    worker = grading.Worker(Limits())
-    try:
-        assert worker.receive() == {"ready": True}
-        status = Path(f"/proc/{worker.process.pid}/status")
-        if not status.exists():
-            pytest.skip("no Linux")
-        assert "Seccomp:\t2" in status.read_text()  # what that refuses: tests/sandbox
-    finally:
-        worker.end()
+    grade_all([tagged("3")], [GCD])
+    for pid in workers_of_this_process():
+        assert "Seccomp:\t2" in Path(f"/proc/{pid}/status").read_text()  # what that refuses: tests/sandbox
 
 
 def test_gold_completions_earn_both_rewards():

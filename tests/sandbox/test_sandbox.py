@@ -28,7 +28,7 @@ from paths import PLUGIN
 from swift_rlvr.sandbox import Limits, SandboxError, check, lockdown, prelude, process, read_tests
 from swift_rlvr.sandbox.check import decode
 from swift_rlvr.sandbox.child import encode
-from swift_rlvr.sandbox.process import Child
+from swift_rlvr.sandbox.process import sandboxed
 
 ROOMY = Limits(seconds=60, memory_mb=256)
 
@@ -36,7 +36,7 @@ ROOMY = Limits(seconds=60, memory_mb=256)
 def output_of(code: str, stdin: bytes = b"", limits: Limits = ROOMY) -> str:
     """What a program prints that runs to its end."""
     job = {"code": textwrap.dedent(code), "imports": None}
-    with contextlib.closing(Child(limits, time.monotonic() + limits.seconds, is_program=True)) as child:
+    with sandboxed(limits, time.monotonic() + limits.seconds, is_program=True) as child:
         output, report = child.run(job, stdin, 1 << 20)
     assert report is None
     return output.decode()
@@ -56,12 +56,12 @@ def nothing_is_left(tmp_path, monkeypatch):
     monkeypatch.setattr(process, "_START", f"{process._START}  # {tmp_path}")  # tells them from those of other tests
     files = len(os.listdir("/proc/self/fd"))
     yield
-    wait_until(lambda: not sandboxed())
+    wait_until(lambda: not running())
     assert os.listdir(folder) == []
     assert len(os.listdir("/proc/self/fd")) <= files  # fewer: one of an earlier test was collected
 
 
-def sandboxed() -> set[int]:
+def running() -> set[int]:
     """The sandboxed processes that this test has started, and what they have started."""
     found = set()
     for folder in Path("/proc").glob("[0-9]*"):
@@ -467,13 +467,13 @@ def test_the_child_dies_with_its_parent(tmp_path):
     environment = os.environ | {"PYTHONPATH": str(PLUGIN), "TMPDIR": str(tmp_path)}
     parent = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], env=environment)
     try:
-        wait_until(sandboxed)
+        wait_until(running)
         time.sleep(0.2)
-        assert sandboxed()
+        assert running()
     finally:
         parent.kill()
         parent.wait()
-    wait_until(lambda: not sandboxed())
+    wait_until(lambda: not running())
 
 
 # --- where it cannot be made safe ---

@@ -66,14 +66,14 @@ def audit(
     if write and names:
         raise InputError("is for all tasks at once", field="write")
     with Console(stderr=True).status("Trying the tasks") as status:
-        findings = list(auditing.audit(chosen, items, lambda name: status.update(f"Trying {name}")))
+        audits = list(auditing.audit(chosen, items, lambda name: status.update(f"Trying {name}")))
     if write:
-        auditing.write_page(findings)
+        auditing.write_page(audits)
     if as_json:
-        typer.echo(json.dumps({each.task: {**vars(each), "verdict": each.verdict} for each in findings}))
+        typer.echo(json.dumps({each.task: {**vars(each), "verdict": each.verdict} for each in audits}))
     else:
-        typer.echo(auditing.table(findings))
-    if any(each.problems for each in findings if each.task not in REFUSED and each.task not in library.missing()):
+        typer.echo(auditing.table(audits))
+    if any(each.problems for each in audits if each.task not in REFUSED and each.task not in library.missing()):
         raise typer.Exit(1)
 
 

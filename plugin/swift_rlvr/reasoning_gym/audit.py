@@ -19,7 +19,7 @@ from time import perf_counter
 
 from swift_rlvr.reasoning_gym import library
 from swift_rlvr.reasoning_gym.checks import CHECKS
-from swift_rlvr.reasoning_gym.grading import Limits, Reason, Verdict, grade_all
+from swift_rlvr.reasoning_gym.grading import Reason, ScoredAnswer, grade_all
 from swift_rlvr.reasoning_gym.naming import SPLITS, Part
 from swift_rlvr.reasoning_gym.refused import REFUSED
 from swift_rlvr.reasoning_gym.rows import identity, item, read_entry, to_entry
@@ -41,115 +41,105 @@ HOSTILE = (
     *CODE,
     *("nan", "-nan", "inf", "-Infinity", "NaN, NaN", "[NaN]", "[[NaN]]", "nan+nanj", "1e999999999", "1/0", "1e400"),
     *("(" * 900, "[" * 900, "{" * 900, "((((1))))" * 100, "¬" * 900, "-" * 900 + "1", "9" * 900, "(" * 100_000),
-    *("9" * 1_000_000, "[" * 1_000_000, "1+" * 500_000 + "1"),
-    *(
-        "\0",
-        "\0\ud800\u200b",
-        "٣",
-        "１２３４５６７",
-        "²",
-        "\u202e1",
-        "<answer>",
-        "{}",
-        "[]",
-        "[[]]",
-        "null",
-        '{"a": [1]}',
-    ),
+    *("9" * 1_000_000, "[" * 1_000_000, "1+" * 500_000 + "1", "\0", "\0\ud800\u200b", "٣", "１２３４５６７", "²"),
+    *("\u202e1", "<answer>", "{}", "[]", "[[]]", "null", '{"a": [1]}'),
     *("R999999999", "A+999999999", "Move disk 1 from Peg 1 to Peg 99", "%s%s%n", "' OR 1=1 --", "<think>", "no idea"),
 )
-_LIMITS = Limits(seconds=5.0)
+_SECONDS = 5.0
 _OTHERS = 5  # foreign answers for an item
 
 
 @dataclass(frozen=True)
-class Finding:
+class TaskAudit:
     """What the audit found of a task. Scores are the highest; `problems` is empty where nothing speaks against it."""
 
     task: str
     category: str
-    items: int
-    questions: int  # different ones
-    right: int  # golds that earned 1
-    empty: float
-    foreign: float
-    listed: float
-    hostile: float
-    milliseconds: float  # for a gold, by the clock
-    problems: tuple[str, ...]
+    items: int = 0
+    questions: int = 0  # different ones
+    right: int = 0  # golds that earned 1
+    empty: float = 0.0
+    foreign: float = 0.0
+    listed: float = 0.0
+    hostile: float = 0.0
+    milliseconds: float = 0.0  # for a gold, by the clock
+    problems: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
+        """In words: refused, with the reason; what is wrong; or that reasoning-gym's scorer or ours is good."""
         if self.task in REFUSED:
             return f"refused: {REFUSED[self.task]}"
         return "; ".join(self.problems) or ("scored by ours" if self.task in SCORERS else "good")
 
 
-def audit(names: Sequence[str], items: int, done: Callable[[str], object] = lambda name: None) -> Iterator[Finding]:
-    """One finding for each task; `items` of each split."""
+def audit(names: Sequence[str], items: int, done: Callable[[str], object] = lambda name: None) -> Iterator[TaskAudit]:
+    """The audit of each task; `items` of each split, and `done` is told the name of the task before."""
     for name in names:
         done(name)
         yield audit_task(name, items)
 
 
-def audit_task(name: str, items: int) -> Finding:
-    """Draw and grade the items of one task."""
-    part = Part(name, insisted=name in REFUSED)
+def audit_task(name: str, items: int) -> TaskAudit:
+    """Draw and grade the items of one task, `items` of each split."""
     package = library.missing().get(name)
     if package is not None:
-        return Finding(name, library.category(name), 0, 0, 0, 0, 0, 0, 0, 0, (f"needs {package}",))
+        return TaskAudit(name, library.category(name), problems=(f"needs {package}",))
+    part = Part(name, insisted=name in REFUSED)
     entries = [to_entry(part, item(part, split, number)) for split in SPLITS for number in range(items)]
     read = [read_entry(entry) for entry in entries]
-    answers = [entry["answer"] for entry in read]
-    problems = []
-    if not all(answers):
-        problems.append("no right answer is known")
-    grade_all([_tagged("0")], entries[:1], _LIMITS)  # starts what has to be started
+    golds = [entry["answer"] for entry in read]
+    problems = [] if all(golds) else ["no right answer is known"]
+    grade_all([_tagged("0")], entries[:1], _SECONDS, workers=1)  # starts what has to be started
     start = perf_counter()
-    golds = grade_all([_tagged(answer) for answer in answers], entries, _LIMITS, workers=1)
+    scored = grade_all([_tagged(gold) for gold in golds], entries, _SECONDS, workers=1)
     milliseconds = (perf_counter() - start) / len(entries) * 1000
-    right = sum(verdict.reason is Reason.CORRECT for verdict in golds)
-    if right < len(golds) and all(answers):
+    right = sum(each.reason is Reason.CORRECT for each in scored)
+    if right < len(golds) and all(golds):
         problems.append(f"{len(golds) - right} of {len(golds)} right answers earn less than 1")
-    empty = [(text, entry) for entry in entries for text in EMPTY]
-    foreign, listed = [], []
-    for place, entry in enumerate(entries):
-        others = [each for each in dict.fromkeys(answers[place + 1 :] + answers[:place]) if each != answers[place]]
-        foreign += [(_tagged(each), entry) for each in others[:_OTHERS]]
-        if answers[place]:
-            mixed = [*others[:1], answers[place], *others[1:2]] if others else [answers[place], "no idea"]
-            listed += [(_tagged(mark.join(mixed)), entry) for mark in ("\n", " or ", ", ")]
-    hostile = [(_tagged(text), entry) for entry in entries[:: max(1, len(entries) // 4)] for text in HOSTILE]
-    most = {}
-    for kind, pairs in (("empty", empty), ("foreign", foreign), ("listed", listed), ("hostile", hostile)):
-        verdicts = grade_all([text for text, _ in pairs], [entry for _, entry in pairs], _LIMITS)
-        scores = [verdict.score or 0.0 for verdict in verdicts]
-        if kind == "foreign" and name in CHECKS:
-            by_entry = dict(zip(entries, read, strict=True))
-            scores = [
-                0.0 if score == 1 and verdict.answer and CHECKS[name](verdict.answer, by_entry[entry]) else score
-                for (_, entry), verdict, score in zip(pairs, verdicts, scores, strict=True)
-            ]
-        most[kind] = max(scores, default=0.0)
-        full = [
-            text for (text, _), score in zip(pairs, scores, strict=True) if score >= (1 if kind != "empty" else 1e-9)
-        ]
+    highest: dict[str, float] = {}
+    for group, pairs in _wrong_completions(entries, golds).items():
+        scored = grade_all([text for text, _ in pairs], [entry for _, entry in pairs], _SECONDS)
+        scores = [each.score or 0.0 for each in scored]
+        if group == "foreign" and name in CHECKS:  # it may be right here too
+            for index, (each, (_, entry)) in enumerate(zip(scored, pairs, strict=True)):
+                if each.reason is Reason.CORRECT and each.answer and CHECKS[name](each.answer, read_entry(entry)):
+                    scores[index] = 0.0
+        highest[group] = max(scores, default=0.0)
+        limit = 1e-9 if group == "empty" else 1
+        full = [each.answer for each, score in zip(scored, scores, strict=True) if score >= limit]
         if full:
-            problems.append(f"{len(full)} of {len(pairs)} {kind} answers earn 1, such as {full[0][8:-9]!r:.60}")
-        problems += sorted({problem for verdict in verdicts for problem in _run_problem(verdict)})
+            problems.append(f"{len(full)} of {len(pairs)} {group} answers earn 1, such as {full[0]!r:.60}")
+        problems += sorted({problem for each in scored for problem in _run_problem(each)})
     questions = len({identity(entry["question"]) for entry in read})
-    return Finding(
-        name, library.category(name), len(entries), questions, right, **most, milliseconds=milliseconds,
+    return TaskAudit(
+        *(name, library.category(name), len(entries), questions, right),
+        *(highest["empty"], highest["foreign"], highest["listed"], highest["hostile"]),
+        milliseconds=milliseconds,
         problems=tuple(problems),
-    )  # fmt: skip
+    )
 
 
-def _run_problem(verdict: Verdict) -> list[str]:
+def _wrong_completions(entries: Sequence[str], golds: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+    """Completions with an answer that is not right, each with its entry, by kind."""
+    foreign, listed = [], []
+    for index, (entry, gold) in enumerate(zip(entries, golds, strict=True)):
+        others = [each for each in dict.fromkeys([*golds[index + 1 :], *golds[:index]]) if each != gold]
+        foreign += [(_tagged(other), entry) for other in others[:_OTHERS]]
+        if gold:
+            mixed = [*others[:1], gold, *others[1:2]] if others else [gold, "no idea"]
+            listed += [(_tagged(separator.join(mixed)), entry) for separator in ("\n", " or ", ", ")]
+    empty = [(text, entry) for entry in entries for text in EMPTY]
+    hostile = [(_tagged(text), entry) for entry in entries[:: max(1, len(entries) // 4)] for text in HOSTILE]
+    return {"empty": empty, "foreign": foreign, "listed": listed, "hostile": hostile}
+
+
+def _run_problem(scored: ScoredAnswer) -> list[str]:
     """What an answer has done that no text should."""
-    if verdict.reason is Reason.TIMED_OUT:
-        return [f"not scored in {_LIMITS.seconds:g} s: {verdict.answer!r:.40}"]
-    if verdict.reason is Reason.SCORER_FAILED and verdict.detail.startswith(("exit", "MemoryError")):
-        return [f"{verdict.detail[:40]} on {verdict.answer!r:.40}"]
+    if scored.reason is Reason.TIMED_OUT:
+        return [f"not scored in {_SECONDS:g} s: {scored.answer!r:.40}"]
+    if scored.reason is Reason.SCORER_FAILED and scored.detail.startswith(("exit", "MemoryError")):
+        return [f"{scored.detail[:40]} on {scored.answer!r:.40}"]
     return []
 
 
@@ -157,11 +147,11 @@ def _tagged(answer: str) -> str:
     return f"<answer>{answer}</answer>"
 
 
-def table(findings: Sequence[Finding]) -> str:
-    """The findings as markdown."""
+def table(audits: Sequence[TaskAudit]) -> str:
+    """The audits as markdown."""
     lines = ["| task | category | gold | questions | empty | foreign | listed | hostile | ms | verdict |"]
     lines.append("|---|---|---|---|---|---|---|---|---|---|")
-    for each in findings:
+    for each in audits:
         scores = " | ".join(f"{value:.2g}" for value in (each.empty, each.foreign, each.listed, each.hostile))
         lines.append(
             f"| `{each.task}` | {each.category} | {each.right}/{each.items} | {each.questions} | {scores} | "
@@ -170,8 +160,8 @@ def table(findings: Sequence[Finding]) -> str:
     return "\n".join(lines)
 
 
-def write_page(findings: Sequence[Finding], page: Path = PAGE) -> None:
+def write_page(audits: Sequence[TaskAudit], page: Path = PAGE) -> None:
     """Put the table between the marks of the page."""
     text = page.read_text(encoding="utf-8")
     before, after = text.partition(BEGIN)[0], text.partition(END)[2]
-    page.write_text(f"{before}{BEGIN}\n{table(findings)}\n{END}{after}", encoding="utf-8")
+    page.write_text(f"{before}{BEGIN}\n{table(audits)}\n{END}{after}", encoding="utf-8")

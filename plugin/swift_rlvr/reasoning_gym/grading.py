@@ -2,24 +2,18 @@
 
 An answer is right where its score is exactly 1. What else a scorer gives, such as reasoning-gym's share of an answer
 that contains the right one, is partial credit. The processes stay, because importing reasoning-gym takes seconds. They
-are started by `subprocess`, not by `multiprocessing` as in `swift_rlvr.parallel`, which would import the trainer's main
-module in each of them.
+are those of the sandbox and not of `swift_rlvr.parallel`, whose multiprocessing would import the trainer's main module
+in each of them.
 """
 
-import atexit
-import json
-import math
 import os
-import selectors
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +22,7 @@ from swift_rlvr.errors import NotInstalledError
 from swift_rlvr.parallel import usable_cores
 from swift_rlvr.reasoning_gym.refused import REFUSED
 from swift_rlvr.reasoning_gym.rows import BadEntry, read_entry
+from swift_rlvr.sandbox.process import Child, Ended
 
 _START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from swift_rlvr.reasoning_gym.worker import main; main()"
 _PLUGIN = str(Path(__file__).parents[2])
@@ -52,7 +47,7 @@ class Reason(StrEnum):
     CORRECT = "correct"
 
 
-class Verdict(NamedTuple):
+class ScoredAnswer(NamedTuple):
     """The judgement of one completion."""
 
     score: float | None  # from 0 to 1, where 1 is right; None where the row cannot be graded
@@ -61,235 +56,127 @@ class Verdict(NamedTuple):
     detail: str = ""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """For one answer: seconds of CPU time, and MiB of memory on top of what the process has after its start."""
-
-    seconds: float = 2.0
-    memory_mb: int = 1024
-
-
 def grade_all(
-    texts: Sequence[str | None], entries: Sequence[object], limits: Limits | None = None, workers: int = 0
-) -> list[Verdict]:
-    """Grade each completion by the entry of the same index; `workers` 0 is one for each core.
+    texts: Sequence[str | None],
+    entries: Sequence[object],
+    seconds: float = 2.0,
+    memory_mb: int = 1024,
+    workers: int = 0,
+) -> list[ScoredAnswer]:
+    """Grade each completion by the entry of the same index; equal answers to the same entry are scored once.
+
+    Args:
+        seconds: of CPU time for one answer.
+        memory_mb: for one answer, in MiB, on top of what a process has when it has imported reasoning-gym.
+        workers: processes; 0 is one for each core.
 
     Raises:
         NotInstalledError: reasoning-gym is not installed.
     """
-    verdicts: list[Verdict | None] = []
-    jobs: dict[tuple[str, str], list[int]] = {}
-    for place, (text, entry) in enumerate(zip(texts, entries, strict=True)):
-        verdict = _before_scoring(text, entry)
-        if isinstance(verdict, str):
-            jobs.setdefault((verdict, str(entry)), []).append(place)
-        verdicts.append(verdict if isinstance(verdict, Verdict) else None)
-    if jobs:
-        scored = _pool(limits or Limits()).score(list(jobs), workers or usable_cores())
-        for (answer, _), places, (reason, score, detail) in zip(jobs, jobs.values(), scored, strict=True):
-            for place in places:
-                verdicts[place] = Verdict(score, reason, answer, detail)
-    return [verdict for verdict in verdicts if verdict is not None]
+    pool = _pool(workers or usable_cores())
+    results: list[ScoredAnswer | Future[ScoredAnswer]] = []
+    futures: dict[tuple[str, str], Future[ScoredAnswer]] = {}
+    try:
+        for text, entry in zip(texts, entries, strict=True):
+            result = _before_scoring(text, entry)
+            if isinstance(result, ScoredAnswer):
+                results.append(result)
+                continue
+            job = result, str(entry)
+            if job not in futures:
+                futures[job] = pool.submit(_score, result, str(entry), seconds, memory_mb)
+            results.append(futures[job])
+        return [each.result() if isinstance(each, Future) else each for each in results]
+    finally:
+        for future in futures.values():
+            future.cancel()  # what has not begun when this is interrupted
 
 
-def _before_scoring(text: str | None, entry_text: object) -> Verdict | str:
-    """The answer to be scored, or the verdict where there is none."""
+def _before_scoring(text: str | None, entry_text: object) -> ScoredAnswer | str:
+    """The answer to be scored, or the judgement where there is none."""
     try:
         entry = read_entry(entry_text)
     except BadEntry as error:
-        return Verdict(None, Reason.BAD_ROW, detail=str(error))
+        return ScoredAnswer(None, Reason.BAD_ROW, detail=str(error))
     task = entry["task"]
     if task in REFUSED and entry.get("refused") != "yes":
-        return Verdict(None, Reason.REFUSED_TASK, detail=f"{task}: {REFUSED[task]}")
+        return ScoredAnswer(None, Reason.REFUSED_TASK, detail=f"{task}: {REFUSED[task]}")
     answer = None if text is None else last_answer(text)
     if answer is None:
         unclosed = text is not None and has_unclosed_answer(text)
-        return Verdict(0.0, Reason.UNCLOSED_ANSWER if unclosed else Reason.NO_ANSWER)
+        return ScoredAnswer(0.0, Reason.UNCLOSED_ANSWER if unclosed else Reason.NO_ANSWER)
     answer = answer.strip()
     if not answer:
-        return Verdict(0.0, Reason.EMPTY_ANSWER)
+        return ScoredAnswer(0.0, Reason.EMPTY_ANSWER)
     if len(answer) > _SPARE_CHARS + _CHARS_PER_GOLD * len(entry["answer"]):
-        return Verdict(0.0, Reason.TOO_LONG)
+        return ScoredAnswer(0.0, Reason.TOO_LONG)
     return answer
 
 
-_Result = tuple[Reason, float | None, str]
+class _Scorers(threading.local):
+    """The processes of a thread, by their limits: on Linux they end with the thread that started them."""
+
+    def __init__(self) -> None:
+        self.children: dict[tuple[float, int], Child] = {}
 
 
-def _result(message: dict[str, Any]) -> _Result:
-    if "bad_row" in message:
-        return Reason.BAD_ROW, None, message["bad_row"]
-    if "error" in message:
-        memory = message["error"].startswith("MemoryError")
-        return Reason.SCORER_FAILED if memory else Reason.WRONG, 0.0, message["error"]
-    score = message["score"]
-    if not 0 <= score <= 1:  # NaN too
-        return Reason.SCORER_FAILED, 0.0, f"a score of {score}"
-    reason = Reason.CORRECT if score == 1 else Reason.PARTLY_RIGHT if score > 0 else Reason.WRONG
-    return reason, score, ""
+_scorers = _Scorers()
 
 
-class Worker:
-    """A process that scores one answer at a time."""
+@cache
+def _pool(workers: int) -> ThreadPoolExecutor:
+    """Threads that live as long as this process, and keep theirs."""
+    return ThreadPoolExecutor(workers)
 
-    def __init__(self, limits: Limits):
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _START, _PLUGIN, str(limits.seconds), str(limits.memory_mb << 20)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"},
-            start_new_session=True,  # Ctrl-C is for the process that ends it
-        )
-        assert self.process.stdin and self.process.stdout
-        self.jobs, self.replies = self.process.stdin, self.process.stdout
-        self.deadline = time.monotonic() + _START_SECONDS
-        self.job: int | None = None
 
-    def send(self, number: int, job: tuple[str, str], seconds: float) -> bool:
-        """Give it a job; False where it has ended."""
-        line = json.dumps({"answer": job[0], "entry": job[1]}).encode() + b"\n"
+os.register_at_fork(after_in_child=_pool.cache_clear)  # no thread is left there
+
+
+def _score(answer: str, entry: str, seconds: float, memory_mb: int) -> ScoredAnswer:
+    """Have an answer scored by the process of this thread, which is replaced where it ends."""
+    killed = False
+    while True:
+        child = _scorers.children.pop((seconds, memory_mb), None) or start(seconds, memory_mb)
+        child.deadline = time.monotonic() + max(_WAIT_LEAST, _WAIT_FACTOR * seconds)
         try:
-            self.jobs.write(line)
-            self.jobs.flush()
-        except OSError:
-            return False
-        self.job, self.deadline = number, time.monotonic() + max(_WAIT_LEAST, _WAIT_FACTOR * seconds)
-        return True
-
-    def receive(self) -> dict[str, Any] | None:
-        """The message that it sends next; None where it has ended."""
-        line = self.replies.readline()
-        return json.loads(line) if line.endswith(b"\n") else None
-
-    def end(self) -> int:
-        """Kill it; its exit status, which is its own where it had ended."""
-        self.process.kill()
-        status = self.process.wait()
-        for pipe in (self.jobs, self.replies):
-            with suppress(OSError):
-                pipe.close()
-        return status
-
-
-class Pool:
-    """Workers with the same limits. They live as long as this process, and one that ends is replaced."""
-
-    def __init__(self, limits: Limits):
-        self.limits = limits
-        self.idle: list[Worker] = []
-        self.lock = threading.Lock()
-        atexit.register(self.close)
-
-    def close(self) -> None:
-        """End the workers."""
-        while self.idle:
-            self.idle.pop().end()
-
-    def score(self, jobs: Sequence[tuple[str, str]], workers: int) -> list[_Result]:
-        """Score all (answer, entry), in order, by at most so many workers."""
-        with self.lock:
-            run = _Run(self, jobs)
-            try:
-                run.work(workers)
-            finally:
-                run.close()
-        return [run.results[number] for number in range(len(jobs))]
-
-
-class _Run:
-    """One call of `Pool.score`."""
-
-    def __init__(self, pool: Pool, jobs: Sequence[tuple[str, str]]):
-        self.pool, self.jobs = pool, jobs
-        self.todo = list(range(len(jobs)))[::-1]
-        self.results: dict[int, _Result] = {}
-        self.killed: set[int] = set()  # jobs whose worker somebody else killed
-        self.busy: list[Worker] = []  # scoring or starting
-        self.selector = selectors.DefaultSelector()
-
-    def work(self, workers: int) -> None:
-        for _ in range(min(workers, len(self.jobs))):
-            if self.pool.idle:
-                self._next(self.pool.idle.pop())
-            elif len(self.busy) < workers:
-                self._start()
-        while self.busy:
-            wait = min(worker.deadline for worker in self.busy) - time.monotonic()
-            ready = self.selector.select(max(0.0, wait))
-            for key, _ in ready:
-                self._receive(key.data)
-            for worker in [each for each in self.busy if not ready and each.deadline <= time.monotonic()]:
-                self._ended(worker, by_us=True)
-
-    def close(self) -> None:
-        """End the workers that an error has left busy."""
-        while self.busy:
-            self._drop(self.busy[0])
-        self.selector.close()
-
-    def _start(self) -> None:
-        worker = Worker(self.pool.limits)
-        self.busy.append(worker)
-        self.selector.register(worker.replies, selectors.EVENT_READ, worker)
-
-    def _next(self, worker: Worker) -> None:
-        """Give an idle worker its next job, or put it aside."""
-        if not self.todo:
-            self.pool.idle.append(worker)
-            return
-        number = self.todo.pop()
-        if worker.send(number, self.jobs[number], self.pool.limits.seconds):
-            self.busy.append(worker)
-            self.selector.register(worker.replies, selectors.EVENT_READ, worker)
-        else:  # it had ended before: PR_SET_PDEATHSIG ends it with the thread that made it
-            worker.end()
-            self.todo.append(number)
-            self._start()
-
-    def _receive(self, worker: Worker) -> None:
-        message = worker.receive()
-        if message is None:
-            self._ended(worker)
-            return
-        if "unavailable" in message:
-            raise NotInstalledError(message["unavailable"])
-        if worker.job is not None:
-            self.results[worker.job] = _result(message)
-            worker.job = None
-        self.busy.remove(worker)
-        self.selector.unregister(worker.replies)
-        self._next(worker)
-
-    def _ended(self, worker: Worker, by_us: bool = False) -> None:
-        number, status = worker.job, self._drop(worker)
-        if number is None:
-            raise RuntimeError(f"a process that scores answers has ended at its start, with exit status {status}")
-        if by_us or status == -signal.SIGPROF:
-            self.results[number] = Reason.TIMED_OUT, 0.0, f"stopped after {self.pool.limits.seconds:g} s"
-        elif status == -signal.SIGKILL and number not in self.killed:  # perhaps it was not the answer's fault
-            self.killed.add(number)
-            self.todo.append(number)
+            report = child.ask({"answer": answer, "entry": entry})
+        except Ended as ended:
+            child.close()
+            if child.status == -signal.SIGKILL and ended.args[0] == "killed" and not killed:
+                killed = True  # by somebody else, perhaps, and not for what is in the answer
+                continue
+            if ended.args[0] == "timeout" or child.status == -signal.SIGPROF:
+                return ScoredAnswer(0.0, Reason.TIMED_OUT, answer, f"stopped after {seconds:g} s")
+            return ScoredAnswer(0.0, Reason.SCORER_FAILED, answer, f"exit status {child.status}")
+        if "MemoryError" in str(report):
+            child.close()  # the next answer gets a process that has all its memory
         else:
-            self.results[number] = Reason.SCORER_FAILED, 0.0, f"exit status {status}"
-        if self.todo:
-            self._start()
-
-    def _drop(self, worker: Worker) -> int:
-        self.busy.remove(worker)
-        self.selector.unregister(worker.replies)
-        return worker.end()
+            _scorers.children[seconds, memory_mb] = child
+        return _judged(answer, report)
 
 
-_pools: dict[tuple[int, Limits], Pool] = {}
+def start(seconds: float, memory_mb: int) -> Child:
+    """A process that is ready to score answers within these limits."""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
+    child = Child("-c", _START, _PLUGIN, environment=environment, deadline=time.monotonic() + _START_SECONDS)
+    try:
+        report = child.ask({"seconds": seconds, "memory": memory_mb << 20})
+    except Ended as ended:
+        child.close()
+        raise RuntimeError(f"a process that scores answers has not started: {', '.join(ended.args)}") from None
+    if "unavailable" in report:
+        raise NotInstalledError(report["unavailable"])
+    return child
 
 
-def _pool(limits: Limits) -> Pool:
-    """The pool of this process: after a fork the workers are still the parent's."""
-    for key in [key for key in _pools if key[0] != os.getpid()]:
-        atexit.unregister(_pools.pop(key).close)
-    key = os.getpid(), limits
-    if key not in _pools:
-        _pools[key] = Pool(limits)
-    assert math.isfinite(limits.seconds)
-    return _pools[key]
+def _judged(answer: str, report: dict[str, Any]) -> ScoredAnswer:
+    if "bad_row" in report:
+        return ScoredAnswer(None, Reason.BAD_ROW, answer, report["bad_row"])
+    if "error" in report:
+        memory = report["error"].startswith("MemoryError")
+        return ScoredAnswer(0.0, Reason.SCORER_FAILED if memory else Reason.WRONG, answer, report["error"])
+    score = report["score"]
+    if not 0 <= score <= 1:  # NaN too
+        return ScoredAnswer(0.0, Reason.SCORER_FAILED, answer, f"a score of {score}")
+    reason = Reason.CORRECT if score == 1 else Reason.PARTLY_RIGHT if score > 0 else Reason.WRONG
+    return ScoredAnswer(score, reason, answer)

@@ -1,4 +1,4 @@
-"""A process that scores answers: one line of JSON in, one out. Started by `grading.Worker`, outside of the trainer.
+"""A process that scores answers, started by `grading` outside of the trainer: a job is a message, its score the report.
 
 An answer has so many seconds of CPU time, measured by a timer whose signal ends the process: neither the load of the
 machine nor C code that holds the interpreter changes that. Once reasoning-gym is imported, the process gives up all
@@ -10,7 +10,6 @@ import json
 import os
 import resource
 import signal
-import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -19,11 +18,12 @@ from swift_rlvr.errors import InputError
 from swift_rlvr.reasoning_gym import library
 from swift_rlvr.reasoning_gym.rows import BadEntry, read_entry
 from swift_rlvr.reasoning_gym.scorers import SCORERS
+from swift_rlvr.sandbox.child import connect
 from swift_rlvr.sandbox.lockdown import LockdownError, lock_down
 
 
 def score(job: Mapping[str, str], seconds: float) -> dict[str, Any]:
-    """The reply to a job: the score of its answer, by our scorer of the task or by reasoning-gym's, or why it has none.
+    """The report on a job: the score of the answer, by our scorer or by reasoning-gym's, or why there is none.
 
     A scorer that raises an error for an answer cannot read it; one that does so for the right answer too has a bad row.
     """
@@ -33,18 +33,18 @@ def score(job: Mapping[str, str], seconds: float) -> dict[str, Any]:
     except (BadEntry, InputError, KeyError) as error:
         return {"bad_row": f"{type(error).__name__}: {error}"[:300]}
     scorer = SCORERS.get(entry["task"], _theirs)
-    reply: dict[str, Any] = {}
+    report: dict[str, Any] = {}
     signal.setitimer(signal.ITIMER_PROF, seconds)
     for answer in (job["answer"], entry["answer"]):
         try:
             value = float(scorer(answer, copy.deepcopy(entry), dataset))  # some scorers write into the entry
         except Exception as error:  # of a scorer that does not expect such a text
-            reply = {"bad_row" if reply else "error": f"{type(error).__name__}: {error}"[:300]}
+            report = {"bad_row" if report else "error": f"{type(error).__name__}: {error}"[:300]}
             continue
-        reply = reply or {"score": value}
+        report = report or {"score": value}
         break
     signal.setitimer(signal.ITIMER_PROF, 0)
-    return reply
+    return report
 
 
 def _theirs(answer: str, entry: Any, dataset: Any) -> float:
@@ -70,27 +70,15 @@ def _limit_memory(memory: int) -> None:
 
 
 def main() -> None:
-    """Serve until standard input ends. Arguments: CPU seconds for an answer, bytes of memory."""
-    seconds, memory = float(sys.argv[1]), int(sys.argv[2])
-    replies = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a scorer prints is no reply
-
-    def reply(message: dict[str, Any]) -> None:
-        replies.write(json.dumps(message).encode() + b"\n")
-
+    """Score answers until there are no more messages; the first one has the limits."""
+    receive, report = connect()
+    limits = receive()
     try:
         library.load()
     except InputError as error:
-        reply({"unavailable": str(error)})
+        report({"unavailable": str(error)})
         return
-    _limit_memory(memory)
-    reply({"ready": True})
-    for line in sys.stdin.buffer:
-        message = score(json.loads(line), seconds)
-        reply(message)
-        if "MemoryError" in str(message):
-            return  # the next answer gets a process that has all its memory
-
-
-if __name__ == "__main__":
-    main()
+    _limit_memory(limits["memory"])
+    report({})
+    while job := receive():
+        report(score(job, limits["seconds"]))

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from swift_rlvr.reasoning_gym.grading import Limits, Reason, Verdict, grade_all
+from swift_rlvr.reasoning_gym.grading import Reason, ScoredAnswer, grade_all
 from swift_rlvr.rewards.base import Reward
 from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters
@@ -71,23 +71,19 @@ class ReasoningGymReward(Reward):
         )
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
-        return [
-            Grade(self._reward(verdict), str(verdict.reason)) for verdict in self._verdicts(texts, columns["entry"])
-        ]
+        return [Grade(self._reward(each), str(each.reason)) for each in self._scored(texts, columns["entry"])]
 
     def explain_text(self, text: str | None, row: Row) -> Explanation:
-        (verdict,) = self._verdicts([text], [row["entry"]])
-        detail = verdict.detail
-        if verdict.reason is Reason.PARTLY_RIGHT:
-            detail = f"the score is {verdict.score:.3g}"
-        rules = rules_in_order(RULES, verdict.reason, detail)
-        return Explanation(self._reward(verdict), str(verdict.reason), verdict.answer, rules)
+        (scored,) = self._scored([text], [row["entry"]])
+        detail = f"the score is {scored.score:.3g}" if scored.reason is Reason.PARTLY_RIGHT else scored.detail
+        rules = rules_in_order(RULES, scored.reason, detail)
+        return Explanation(self._reward(scored), str(scored.reason), scored.answer, rules)
 
-    def _verdicts(self, texts: Sequence[str | None], entries: Sequence[object]) -> list[Verdict]:
-        limits = Limits(self.parameters.timeout, self.parameters.memory_mb)
-        return grade_all(texts, entries, limits, self.parameters.max_workers)
+    def _scored(self, texts: Sequence[str | None], entries: Sequence[object]) -> list[ScoredAnswer]:
+        chosen = self.parameters
+        return grade_all(texts, entries, chosen.timeout, chosen.memory_mb, chosen.max_workers)
 
-    def _reward(self, verdict: Verdict) -> float | None:
-        if verdict.score is None or self.parameters.partial:
-            return verdict.score
-        return float(verdict.reason is Reason.CORRECT)
+    def _reward(self, scored: ScoredAnswer) -> float | None:
+        if scored.score is None or self.parameters.partial:
+            return scored.score
+        return float(scored.reason is Reason.CORRECT)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from swift_rlvr.sandbox.asserts import COLLECTIONS, Step, imported_modules
 from swift_rlvr.sandbox.cases import Case, same_output
 from swift_rlvr.sandbox.child import LONGEST_DETAIL
-from swift_rlvr.sandbox.process import Child, Ended, Limits
+from swift_rlvr.sandbox.process import Child, Ended, Limits, sandboxed
 
 PASSED, WRONG = "passed", "wrong"
 _REPORTED = ("syntax error", "error", "out of memory", "ended early")
@@ -57,11 +57,11 @@ def _run_cases(job: dict, cases: list[Case], limits: Limits, deadline: float) ->
     for case in cases:
         expected = case.output.encode(errors="replace")
         try:
-            with closing(Child(limits, deadline, is_program=True)) as child:
+            with sandboxed(limits, deadline, is_program=True) as child:
                 stdin = case.input.encode(errors="replace")
                 output, report = child.run(job, stdin, max_output=2 * len(expected) + _SPARE_OUTPUT)
-        except Ended as end:
-            outcome = Outcome(*end.args)
+        except Ended as ended:
+            outcome = _stopped(ended, limits)
         else:
             got = output.decode(errors="replace")
             outcome = Outcome(PASSED) if same_output(got, case.output) else _wrong(case.output, _shown(got))
@@ -74,15 +74,21 @@ def _run_cases(job: dict, cases: list[Case], limits: Limits, deadline: float) ->
 
 def _run_steps(job: dict, steps: list[Step], limits: Limits, deadline: float) -> Generator[Outcome, None, None]:
     try:
-        with closing(Child(limits, deadline)) as child:
+        with sandboxed(limits, deadline) as child:
             report = child.ask(job)
             if report.get("kind") != "loaded":
                 yield _reported(report)
                 return
             for step in steps:
                 yield _check_step(child, step)
-    except Ended as end:
-        yield Outcome(*end.args)
+    except Ended as ended:
+        yield _stopped(ended, limits)
+
+
+def _stopped(ended: Ended, limits: Limits) -> Outcome:
+    return (
+        Outcome("timeout", f"stopped after {limits.seconds:g} s") if "timeout" in ended.args else Outcome(*ended.args)
+    )
 
 
 def _check_step(child: Child, step: Step) -> Outcome:

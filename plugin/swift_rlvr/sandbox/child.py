@@ -142,8 +142,8 @@ def _run_tests(compiled: CodeType, module: ModuleType, job: dict, report: Callab
         report(answer | {"nonce": step["nonce"]})
 
 
-def main(lock_down: Callable, provide: Callable) -> None:
-    """Do the job that arrives on the pipe argv[1], and report to the pipe argv[2]; `provide` is that of `prelude`."""
+def connect() -> tuple[Callable[[], dict], Callable[[dict], None]]:
+    """Functions that receive a message, empty at the end, and report one, by the pipes that `process.Child` named."""
     source, sink = map(int, sys.argv[1:])
     # taken now for the same reason as in `_run_tests`
     decode, dumps = json.JSONDecoder().decode, json.JSONEncoder().encode
@@ -157,6 +157,12 @@ def main(lock_down: Callable, provide: Callable) -> None:
         while line:
             line = line[write(sink, line) :]
 
+    return receive, report
+
+
+def main(lock_down: Callable, provide: Callable) -> None:
+    """Lock the process down as the first message says, and do the job of the second; `provide` is `prelude`'s."""
+    receive, report = connect()
     try:
         lock_down(**receive())
     except Exception as error:  # whatever it is: the code must not be run

@@ -1,17 +1,22 @@
-"""The parent's side of one sandboxed child: start it, talk to it until a deadline, kill it, remove its folder."""
+"""The parent's side of one child process: start it, exchange messages with it until a deadline, kill it.
+
+A message is one line of JSON in either direction. `sandboxed` starts a child for untrusted code; the scorers of
+`swift_rlvr.reasoning_gym` run in children that stay.
+"""
 
 import json
+import math
 import os
 import selectors
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from io import FileIO
-from math import ceil
 from pathlib import Path
 
 _START = (
@@ -44,72 +49,63 @@ class Limits:
 
 
 class Child:
-    """A child that runs until `close`, which kills it and removes its folder.
+    """A Python process that runs until `close`, which kills it, or until nothing refers to this object any longer.
 
-    The child is started by `subprocess`, which never runs Python code between fork and exec, so it can be used from any
-    thread of a process that has loaded CUDA. It sees nothing of the parent's environment, has an empty folder of its
-    own and no terminal, and dies with the thread that made it.
+    It is started by `subprocess`, which never runs Python code between fork and exec, so it can be used from any thread
+    of a process that has loaded CUDA. It has no terminal, and its last two arguments are the pipes of its messages.
+
+    Attributes:
+        deadline: the time, by `time.monotonic`, at which an exchange with the child ends in `Ended`.
+        folder: its working directory, which it must not fill; None for the parent's, which nobody looks at.
     """
 
-    def __init__(self, limits: Limits, deadline: float, is_program: bool = False):
-        """Start a child and have it lock itself down.
-
-        The deadline is by `time.monotonic`. There is standard input and output only with `is_program`, for `run`.
-
-        Raises:
-            SandboxError: where the child could not lock itself down.
-            Ended: where it was stopped or killed before that.
-        """
-        self._deadline = deadline
-        self._timeout = "timeout", f"stopped after {limits.seconds:g} s"
+    def __init__(
+        self,
+        *arguments: str,
+        environment: Mapping[str, str],
+        deadline: float = math.inf,
+        folder: str | None = None,
+        has_streams: bool = False,
+    ):
+        """Start `python ARGUMENTS`, with standard input and output only if it `has_streams`, which `run` needs."""
+        self.deadline, self.folder = deadline, folder
         self._unsent: dict[FileIO, memoryview] = {}
         self._received: dict[FileIO, bytearray] = {}
         self._limit: dict[FileIO, int] = {}  # bytes
         with ExitStack() as ours:
-            folder = tempfile.TemporaryDirectory(prefix="swift-rlvr-", ignore_cleanup_errors=True)
-            self._folder = ours.enter_context(folder)
             self._selector = ours.enter_context(selectors.PollSelector())
             with ExitStack() as theirs:
-                jobs, self._jobs = _pipe(reader=theirs, writer=ours)
+                messages, self._messages = _pipe(reader=theirs, writer=ours)
                 self._reports, reports = _pipe(reader=ours, writer=theirs)
                 stdin: FileIO | int = subprocess.DEVNULL
                 stdout: FileIO | int = subprocess.DEVNULL
-                if is_program:
+                if has_streams:
                     stdin, self._stdin = _pipe(reader=theirs, writer=ours)
                     self._stdout, stdout = _pipe(reader=ours, writer=theirs)
-                ends = jobs.fileno(), reports.fileno()
+                pipes = messages.fileno(), reports.fileno()
                 self._process = subprocess.Popen(
-                    [sys.executable, "-S", "-c", _START, _HERE, *map(str, ends)],
+                    [sys.executable, *arguments, *map(str, pipes)],
                     stdin=stdin,
                     stdout=stdout,
                     stderr=subprocess.DEVNULL,
-                    pass_fds=ends,
-                    cwd=self._folder,
-                    env=_ENVIRONMENT | {"HOME": self._folder, "TMPDIR": self._folder},
-                    start_new_session=True,
+                    pass_fds=pipes,
+                    cwd=folder,
+                    env=environment,
+                    start_new_session=True,  # Ctrl-C is for the parent
                 )
             ours.callback(self._process.wait)
             ours.callback(self._process.kill)  # the last callback is the first to be called
             self._receive_from(self._reports, _LONGEST_REPORT)
-            self._lock_down(limits)
-            self.close = ours.pop_all().close
+            self.close = weakref.finalize(self, ours.pop_all().close)
 
-    def _lock_down(self, limits: Limits) -> None:
-        """Have the child lock itself down. No code was sent to it yet, so its answer can be believed."""
-        request = {"parent": os.getpid(), "folder": self._folder, "memory": limits.memory_mb << 20}
-        request |= {"cpu_seconds": ceil(limits.seconds) + 1, "file_size": _FILE_SIZE, "landlock": limits.landlock}
-        try:
-            report = self.ask(request)
-        except Ended as end:
-            if end.args[0] != "ended early":
-                raise
-            report = {"detail": f"{sys.executable} {': '.join(end.args)}"}
-        if report.get("kind") != "locked down":
-            raise SandboxError(f"code cannot be run safely here, so it is not run at all: {report.get('detail')}")
+    @property
+    def status(self) -> int | None:
+        """The exit status, negative for a signal; None where the child has not been waited for."""
+        return self._process.returncode
 
     def ask(self, message: dict, longest: int = _LONGEST_REPORT) -> dict:
         """Send a message and return the report that follows, of at most `longest` bytes. Raises Ended if none does."""
-        self._send_to(self._jobs, _line(message))
+        self._send_to(self._messages, _line(message))
         self._limit[self._reports] = longest
         self._exchange(lambda: b"\n" in self._received[self._reports] or not self._is_open(self._reports))
         report = self._take_report()
@@ -123,22 +119,22 @@ class Child:
         Raises Ended where it was stopped, also after `max_output` bytes, or where it ended with neither a report nor
         exit status 0.
         """
-        self._send_to(self._jobs, _line(job))
+        self._send_to(self._messages, _line(job))
         self._send_to(self._stdin, stdin)
         self._receive_from(self._stdout, max_output)
         self._exchange(lambda: not self._is_open(self._reports) and not self._is_open(self._stdout))
         report = self._take_report()
         if report is None:
-            end = self._end()
-            if self._process.returncode != 0:
-                raise end
+            ended = self._end()
+            if self.status != 0:
+                raise ended
         return bytes(self._received[self._stdout]), report
 
     def _take_report(self) -> dict | None:
         """Read what the child says, which may be anything; None where it is no report."""
-        line, end, self._received[self._reports] = self._received[self._reports].partition(b"\n")
+        line, newline, self._received[self._reports] = self._received[self._reports].partition(b"\n")
         try:
-            report = json.loads(line) if end else None
+            report = json.loads(line) if newline else None
         except (ValueError, RecursionError):
             return None
         return report if isinstance(report, dict) else None
@@ -148,56 +144,90 @@ class Child:
         if self._is_open(self._reports):  # it has not closed them: what it sent was no report
             return Ended("ended early")
         try:
-            status = self._process.wait(max(0.0, self._deadline - time.monotonic()))
+            status = self._process.wait(max(0.0, self.deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
-            return Ended(*self._timeout)
+            return Ended("timeout")
         return Ended("killed", f"signal {-status}") if status < 0 else Ended("ended early", f"exit status {status}")
 
     def _exchange(self, is_done: Callable[[], bool]) -> None:
         """Write what is unsent and read what arrives, until `is_done()` or until the child has to be stopped."""
         while not is_done():
-            left = self._deadline - time.monotonic()
+            left = self.deadline - time.monotonic()
             if left <= 0:
-                raise Ended(*self._timeout)
-            if _is_full(self._folder):
+                raise Ended("timeout")
+            if self.folder is not None and _is_full(self.folder):
                 raise Ended("too many files")
-            for key, _ in self._selector.select(min(left, _TICK)):
-                key.data(key.fileobj)
+            for key, event in self._selector.select(min(left, _TICK)):
+                (self._send if event == selectors.EVENT_WRITE else self._receive)(key.fileobj)  # type: ignore[arg-type]
 
-    def _send_to(self, end: FileIO, content: bytes) -> None:
+    def _send_to(self, pipe: FileIO, content: bytes) -> None:
         """Have `_exchange` write this. Standard input is closed after it."""
-        os.set_blocking(end.fileno(), False)
-        if not self._is_open(end):
-            self._selector.register(end, selectors.EVENT_WRITE, self._send)
-        self._unsent[end] = memoryview(content)
+        os.set_blocking(pipe.fileno(), False)
+        if not self._is_open(pipe):
+            self._selector.register(pipe, selectors.EVENT_WRITE)
+        self._unsent[pipe] = memoryview(content)
 
-    def _send(self, end: FileIO) -> None:
-        unsent = self._unsent[end]
+    def _send(self, pipe: FileIO) -> None:
+        unsent = self._unsent[pipe]
         try:
-            self._unsent[end] = unsent[end.write(unsent[:_CHUNK]) or 0 :]
+            self._unsent[pipe] = unsent[pipe.write(unsent[:_CHUNK]) or 0 :]
         except BrokenPipeError:  # the child need not read all of it
-            self._unsent[end] = unsent[:0]
-        if not self._unsent[end]:
-            self._selector.unregister(end)
-            if end is not self._jobs:
-                end.close()
+            self._unsent[pipe] = unsent[:0]
+        if not self._unsent[pipe]:
+            self._selector.unregister(pipe)
+            if pipe is not self._messages:
+                pipe.close()
 
-    def _receive_from(self, end: FileIO, limit: int) -> None:
-        os.set_blocking(end.fileno(), False)
-        self._selector.register(end, selectors.EVENT_READ, self._receive)
-        self._received[end], self._limit[end] = bytearray(), limit
+    def _receive_from(self, pipe: FileIO, limit: int) -> None:
+        os.set_blocking(pipe.fileno(), False)
+        self._selector.register(pipe, selectors.EVENT_READ)
+        self._received[pipe], self._limit[pipe] = bytearray(), limit
 
-    def _receive(self, end: FileIO) -> None:
-        chunk = end.read(_CHUNK)
+    def _receive(self, pipe: FileIO) -> None:
+        chunk = pipe.read(_CHUNK)
         if chunk == b"":
-            self._selector.unregister(end)
-        self._received[end] += chunk or b""
-        if len(self._received[end]) > self._limit[end]:
+            self._selector.unregister(pipe)
+        self._received[pipe] += chunk or b""
+        if len(self._received[pipe]) > self._limit[pipe]:
             raise Ended("too much output")
 
-    def _is_open(self, end: FileIO) -> bool:
-        """Whether there is more to write to, or may be more to read from, one of our ends."""
-        return end in self._selector.get_map()
+    def _is_open(self, pipe: FileIO) -> bool:
+        """Whether there is more to write to, or may be more to read from, one of our pipes."""
+        return pipe in self._selector.get_map()
+
+
+@contextmanager
+def sandboxed(limits: Limits, deadline: float, is_program: bool = False) -> Iterator[Child]:
+    """A child that has locked itself down, with a folder of its own that is removed in the end.
+
+    It sees nothing of the parent's environment, and dies with the thread that made it. The deadline is by
+    `time.monotonic`. There is standard input and output only with `is_program`, for `Child.run`.
+
+    Raises:
+        SandboxError: where the child could not lock itself down.
+        Ended: where it was stopped or killed before that.
+    """
+    with tempfile.TemporaryDirectory(prefix="swift-rlvr-", ignore_cleanup_errors=True) as folder:
+        request = {"parent": os.getpid(), "folder": folder, "memory": limits.memory_mb << 20, "file_size": _FILE_SIZE}
+        request |= {"cpu_seconds": math.ceil(limits.seconds) + 1, "landlock": limits.landlock}
+        environment = _ENVIRONMENT | {"HOME": folder, "TMPDIR": folder}
+        child = Child(
+            *("-S", "-c", _START, _HERE),
+            environment=environment,
+            deadline=deadline,
+            folder=folder,
+            has_streams=is_program,
+        )
+        with closing(child):
+            try:
+                report = child.ask(request)  # no code was sent to it yet, so its answer can be believed
+            except Ended as ended:
+                if ended.args[0] != "ended early":
+                    raise
+                report = {"detail": f"{sys.executable} {': '.join(ended.args)}"}
+            if report.get("kind") != "locked down":
+                raise SandboxError(f"code cannot be run safely here, so it is not run at all: {report.get('detail')}")
+            yield child
 
 
 def _pipe(reader: ExitStack, writer: ExitStack) -> tuple[FileIO, FileIO]:

@@ -69,12 +69,12 @@ def make_tasks(
         tasks = (task for batch in solved for task in batch)
     if settings.by_difficulty:  # which tasks are rows is known only now
         tasks = islice(tasks, skip, rows)
-    made = skip
+    done = skip
     for task in tasks:
         yield task
-        made += 1
-    if rows is not None and made < rows:
-        raise IndexError(f"{rows} rows wanted, and {made} {split} tasks found with these settings")
+        done += 1
+    if rows is not None and done < rows:
+        raise IndexError(f"{rows} rows wanted, and {done} {split} tasks found with these settings")
 
 
 def make_levels(levels: Sequence[CountdownSettings], split: str, seed: int, rows: int) -> Iterator[Row]:
@@ -223,11 +223,10 @@ def _drawn(settings: CountdownSettings, split: str, seed: int) -> Iterator[Row]:
     sizes = [_drawn_of_size(settings, size, split, seed) for size in range(settings.count[0], settings.count[1] + 1)]
     while sizes:
         for tasks in list(sizes):
-            task = next(tasks, None)
-            if task is None:
-                sizes.remove(tasks)
-            else:
+            if task := next(tasks, None):
                 yield task
+            else:
+                sizes.remove(tasks)
 
 
 def _drawn_of_size(settings: CountdownSettings, size: int, split: str, seed: int) -> Iterator[Row]:

@@ -7,15 +7,10 @@ two digits into one number. What is not on the lists is left as it is, for the p
 
 import re
 
-_PLAIN = str.maketrans(
-    {char: plain for plain, chars in {
-        "*": "×·⋅∙∗✕✖＊", "/": "÷∕⁄／", "-": "−–‐‑－﹣", "+": "＋﹢",
-        "=": "＝", "(": "（﹙", ")": "）﹚",
-        # Dollar signs and backticks delimit; the rest are the white space characters of typesetting.
-        " ": "$`\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000",
-    }.items() for char in chars}
-    | {chr(0xFF10 + digit): str(digit) for digit in range(10)}
-)  # fmt: skip
+# Dollar signs and backticks delimit; the rest are the white space characters of typesetting.
+_SPACES = "$`\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+_SIGNS = "×·⋅∙∗✕✖＊÷∕⁄／−–‐‑－﹣＋﹢＝（﹙）﹚０１２３４５６７８９"
+_PLAIN = str.maketrans(_SIGNS + _SPACES, "********////------++=(())0123456789" + " " * len(_SPACES))
 _TOKEN = re.compile(r"\\[A-Za-z]+|\\.|[{}]|\s+|[^\\{}\s]+|\\", re.DOTALL)
 _COMMANDS = {r"\times": "*", r"\cdot": "*", r"\ast": "*", r"\div": "/"}
 _COMMANDS |= dict.fromkeys((r"\left", r"\right", r"\,", r"\;", r"\:", r"\!", r"\ ", r"\(", r"\)", r"\[", r"\]"), " ")

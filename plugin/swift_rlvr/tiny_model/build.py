@@ -129,10 +129,19 @@ def train(out: Path, seed: int = 0, start: Path | None = None, done: int = 0) ->
     texts = ["\n".join(m["content"] for m in to_messages(row["nums"], row["target"])) for row in rows[:200]]
     tokenizer = build_tokenizer(texts + ["system\n", "user\n", "assistant\n", " low high yes"] * 200)
     config = Qwen2Config(
-        vocab_size=len(tokenizer), hidden_size=128, intermediate_size=384, num_hidden_layers=4, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=1024, rope_theta=10000.0, tie_word_embeddings=True,
-        bos_token_id=None, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
-    )  # fmt: skip
+        vocab_size=len(tokenizer),
+        hidden_size=128,
+        intermediate_size=384,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=1024,
+        rope_theta=10000.0,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
     model = Qwen2ForCausalLM(config) if start is None else Qwen2ForCausalLM.from_pretrained(start, dtype=torch.float32)
     print(f"{model.num_parameters():,} parameters, {len(tokenizer)} tokens, {len(rows)} tasks to train on", flush=True)
     for phase in PHASES[done:]:

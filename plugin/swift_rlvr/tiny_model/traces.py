@@ -15,16 +15,16 @@ from functools import lru_cache
 
 MAX_RESULT, LONGEST_UNORDERED = 99, 20
 
-Step = tuple[int, str, int, int]  # left operand, operator, right operand, result
+Equation = tuple[int, str, int, int]  # left operand, operator, right operand, result
 
 
-def _steps(a: int, b: int) -> list[Step]:
-    """Every allowed operation on a and b, the larger operand first, so that no two steps mirror each other."""
+def _equations(a: int, b: int) -> list[Equation]:
+    """Every allowed operation on a and b, the larger operand first, so that no two mirror each other."""
     a, b = max(a, b), min(a, b)
-    steps = [(a, "+", b, a + b), (a, "-", b, a - b), (a, "*", b, a * b)]
+    equations = [(a, "+", b, a + b), (a, "-", b, a - b), (a, "*", b, a * b)]
     if b and a % b == 0:
-        steps.append((a, "/", b, a // b))
-    return [step for step in steps if step[3] <= MAX_RESULT]
+        equations.append((a, "/", b, a // b))
+    return [equation for equation in equations if equation[3] <= MAX_RESULT]
 
 
 @lru_cache(maxsize=4096)
@@ -36,8 +36,8 @@ def trials(nums: tuple[int, int, int]) -> tuple[tuple[str, str, int], ...]:
     """
     distinct = {}
     for i, j, k in ((0, 1, 2), (0, 2, 1), (1, 2, 0)):
-        for a, op, b, r in _steps(nums[i], nums[j]):
-            for x, op2, y, value in _steps(r, nums[k]):
+        for a, op, b, r in _equations(nums[i], nums[j]):
+            for x, op2, y, value in _equations(r, nums[k]):
                 line = f"{a}{op}{b}={r},{x}{op2}{y}={value}"
                 expression = f"({a}{op}{b}){op2}{y}" if x == r else f"{x}{op2}({a}{op}{b})"
                 distinct[line] = (line, expression, value)

@@ -1,12 +1,12 @@
 """Registers rewards, datasets and callbacks with ms-swift: this package's, and those that installed packages add by the
-entry points `swift_rlvr.rewards` and `swift_rlvr.tasks`. Only that: the rest is in swift_rlvr.
+entry points `swift_rlvr.rewards` and `swift_rlvr.tasks`. Only that: the rest is in swift_rlvr. For ms-swift 4.0.2 and
+later; `held_out`, `curriculum` and several turns need 4.6. scripts/compat.sh shows what works with which version.
 
     swift rlhf --external_plugins plugin/rlvr_plugin.py --reward_funcs external_countdown format \
         --dataset countdown:datasets/countdown/train.jsonl ...
 
 Rewards go into `orms` under the names in REWARDS; none is overwritten. `--callbacks reward_reasons held_out
-curriculum`: see swift_rlvr/training/reason_callback.py, held_out.py and curriculum.py; ms-swift 4.0.2 and later, and
-3.12: see compat.py beside them.
+curriculum`: see swift_rlvr/training/reason_callback.py, held_out.py and curriculum.py.
 
 `--multi_turn_scheduler rlvr_feedback --max_turns 2`, also for `swift rollout`: see swift_rlvr/environments/README.md.
 
@@ -19,13 +19,16 @@ registered last, which is ours: a prompt and a column for the reward instead of 
 Countdown the prompt is the same as ms-swift's.
 """
 
+from swift.callbacks import callbacks_map
+from swift.rewards import orms
+from swift.utils import get_logger
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.tasks import TASKS
-from swift_rlvr.training.compat import get_logger, orms, register_dataset, set_up_trainer, set_up_turns
 from swift_rlvr.training.curriculum import CurriculumCallback
 from swift_rlvr.training.held_out import HeldOutCallback
-from swift_rlvr.training.ms_swift import TaskLoader, TaskPreprocessor, subsets
+from swift_rlvr.training.ms_swift import register_task
+from swift_rlvr.training.multi_turn import register_scheduler
 from swift_rlvr.training.reason_callback import ReasonCallback
 
 logger = get_logger()
@@ -47,19 +50,15 @@ for variable in stray_variables(REWARDS):
     logger.warning(f"{variable} is set, and no reward here has a name that it begins with: {', '.join(REWARDS)}")
 
 callbacks = {"reward_reasons": ReasonCallback, "held_out": HeldOutCallback, "curriculum": CurriculumCallback}
-set_up_trainer(REWARDS, callbacks)
-set_up_turns()
+for name, callback in callbacks.items():
+    if name in callbacks_map:
+        raise ValueError(f"the callback {name} is registered already: load this plugin once")
+    callbacks_map[name] = callback
+register_scheduler()
 
 for task in TASKS.values():
     try:
-        register_dataset(
-            TaskLoader,
-            dataset_name=task.name,
-            ms_dataset_id=task.ms_dataset_id,
-            hf_dataset_id=task.hf_dataset_id,
-            subsets=subsets(task),
-            preprocess_func=TaskPreprocessor(task),
-        )
+        register_task(task)
     except ValueError as error:  # the name is taken
         if task.name not in TASKS.owners:
             raise

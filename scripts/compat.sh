@@ -4,7 +4,7 @@
 # with a table, and with status 1 if something does not work. The other scripts need the one version that they install.
 # Hardware: two CPU cores, 8 GiB, 12 GB of disk for uv's cache; a version takes some minutes.
 #
-#   bash scripts/compat.sh                    the last release of each minor version, 4.0.2, and 3.12.6, the last 3.x
+#   bash scripts/compat.sh                    the last release of each minor version, and 4.0.2
 #   bash scripts/compat.sh 4.2.0 4.6.0
 #
 # Variables: KEEP=1 (keep the environments and logs, whose folder is printed), PYTHON (as for the other scripts).
@@ -14,7 +14,7 @@ source "$(dirname "$0")/common.sh"
 help_and_exit "$@"
 
 VERSIONS=("$@")
-[ $# -gt 0 ] || VERSIONS=(3.12.6 4.0.2 4.1.3 4.2.3 4.3.2 4.4.2 4.5.3 4.6.0)
+[ $# -gt 0 ] || VERSIONS=(4.0.2 4.1.3 4.2.3 4.3.2 4.4.2 4.5.3 4.6.0)
 for version in "${VERSIONS[@]}"; do
   [[ $version =~ ^[0-9]+(\.[0-9]+)+ ]] || die "'$version' is no version of ms-swift, such as 4.6.0"
 done
@@ -51,14 +51,13 @@ resolve() {
 # grpo_step VERSION OUTPUT: what `swift rlhf` runs in one process. The reward for length shows that ms-swift's flags reach it.
 # From 4.0 to 4.2 the trainer imports an engine of vLLM's, for an annotation; the name is enough without vLLM.
 grpo_step() {
-  local only=(--tuner_type full --callbacks reward_reasons) model=plugin/swift_rlvr/tiny_model/weights program=(-m swift.cli.rlhf)
+  local model=plugin/swift_rlvr/tiny_model/weights program=(-m swift.cli.rlhf)
   case $1 in 4.[012].*)
     program=(-c "import runpy, swift.infer_engine as e; e.GRPOVllmEngine = object; runpy.run_module('swift.cli.rlhf', run_name='__main__')") ;;
   esac
-  case $1 in 3.*) only=(--train_type full) ;; esac
   ! grep -q '^transformers==4' "$VENV/packages.txt" || model=$WORK/tiny_transformers_4
   interruptible "$VENV/bin/python" "${program[@]}" --rlhf_type grpo \
-    --model "$model" --model_type qwen2 --template qwen2_5 --check_model false "${only[@]}" \
+    --model "$model" --model_type qwen2 --template qwen2_5 --check_model false --tuner_type full --callbacks reward_reasons \
     --external_plugins plugin/rlvr_plugin.py --reward_funcs external_countdown format external_soft_overlong \
     --soft_max_length 2 --soft_cache_length 1 --dataset countdown:datasets/countdown/tiny_train.jsonl#64 \
     --split_dataset_ratio 0 --dataloader_num_workers 0 --dataloader_persistent_workers false \

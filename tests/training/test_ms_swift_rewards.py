@@ -8,15 +8,11 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("swift", reason="needs the extra [train]")
-from ms_swift_names import (
-    MAP_COLUMNS,
-    NOTES_DATASET,
-    DatasetSyntax,
-    RLHFArguments,
-    load_dataset,
-    orms,
-    without_nulls,
-)
+from ms_swift_names import MAP_COLUMNS, NOTES_DATASET, without_nulls
+from swift.arguments import RLHFArguments
+from swift.dataset import load_dataset
+from swift.dataset.dataset_syntax import DatasetSyntax
+from swift.rewards import orms
 from swift.utils import parse_args
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks.countdown import PROMPT
@@ -161,7 +157,7 @@ def test_plugin_needs_no_installation(tmp_path):
     program = (
         f"import sys; sys.path.append({site!r}); "
         "from swift.utils import import_external_file; "
-        f"import_external_file({str(PLUGIN)!r}); import swift_rlvr; from swift_rlvr.training.compat import orms; "
+        f"import_external_file({str(PLUGIN)!r}); import swift_rlvr; from swift.rewards import orms; "
         "print(swift_rlvr.__file__, orms['external_countdown'].__name__)"
     )
     done = subprocess.run([sys.executable, "-I", "-S", "-c", program], cwd=tmp_path, capture_output=True, text=True)

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("swift", reason="needs the extra [train]")
-from ms_swift_names import DATASET_MAPPING, NOTES_DATASET, DatasetSyntax, load_dataset, orms, without_nulls
+from ms_swift_names import NOTES_DATASET, without_nulls
+from swift.dataset import DATASET_MAPPING, load_dataset
+from swift.dataset.dataset_syntax import DatasetSyntax
+from swift.rewards import orms
 from swift.utils import import_external_file
 from swift_rlvr.tasks import TASKS
 

@@ -4,13 +4,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from swift.dataset import DatasetMeta, RowPreprocessor, SubsetDataset, dataset_syntax, register_dataset
+from swift.dataset.loader import DatasetLoader
+from swift.utils import get_logger
+
 from datasets import Dataset
 from swift_rlvr.data.sources import SUFFIXES, parse_source
 from swift_rlvr.jsonl import check_jsonl
 from swift_rlvr.tasks import Task
 from swift_rlvr.tasks.row_check import allowed_share, check_columns, check_rows
 from swift_rlvr.tasks.task import RowError
-from swift_rlvr.training.compat import DatasetLoader, RowPreprocessor, SubsetDataset, get_logger
 
 logger = get_logger()
 
@@ -78,7 +81,7 @@ class TaskLoader(DatasetLoader):
 
     def _made(self: Any, dataset_syntax: Any, dataset_meta: Any) -> Any:
         """The rows that `NAME:TEXT#N` stands for; each rank makes the same."""
-        task, options = dataset_meta.preprocess_func.task, getattr(self, "options", None) or vars(self)
+        task, options = dataset_meta.preprocess_func.task, vars(self)
         text, count = "/".join(dataset_syntax.subsets), dataset_syntax.dataset_sample
         source = parse_source(task.name + (text and f":{text}") + (f"#{count}" if count else ""))
         dataset = Dataset.from_list([row for _, row in source.rows()])
@@ -88,10 +91,23 @@ class TaskLoader(DatasetLoader):
         return RowPreprocessor.remove_useless_columns(dataset) if options["remove_unused_columns"] else dataset
 
 
-def subsets(task: Task) -> list[SubsetDataset]:
-    """`NAME` alone is the first split, the others are `NAME:SPLIT`."""
+def register_task(task: Task) -> None:
+    """Make a task known to `--dataset` by its name and its ids on the hubs; ValueError where the name is taken.
+
+    `NAME` alone is the first split, the others are `NAME:SPLIT`.
+    """
     first, *others = task.splits
-    return [
-        SubsetDataset("default", task.subset, [first]),
-        *(SubsetDataset(split, task.subset, [split], is_weak_subset=True) for split in others),
-    ]
+    subsets = [SubsetDataset("default", task.subset, [first])]
+    subsets += [SubsetDataset(split, task.subset, [split], is_weak_subset=True) for split in others]
+    register_dataset(
+        DatasetMeta(
+            dataset_name=task.name,
+            ms_dataset_id=task.ms_dataset_id,
+            hf_dataset_id=task.hf_dataset_id,
+            subsets=subsets,
+            preprocess_func=TaskPreprocessor(task),
+            loader=TaskLoader,
+        )
+    )
+    # Before 4.6 an index of the datasets' ids that was made earlier would go on without this one.
+    dataset_syntax._dataset_meta_mapping = None

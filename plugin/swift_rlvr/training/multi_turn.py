@@ -98,8 +98,9 @@ class FeedbackScheduler(MultiTurnScheduler):
         return reward
 
 
-def register() -> None:
-    """Make the scheduler known to ms-swift; ValueError where the name is taken."""
+def register_scheduler() -> None:
+    """Make the scheduler known to ms-swift where that has the hooks it needs; ValueError where the name is taken."""
     if SCHEDULER in multi_turns:
         raise ValueError(f"the scheduler {SCHEDULER} is registered already: load this plugin once")
-    multi_turns[SCHEDULER] = FeedbackScheduler
+    if hasattr(MultiTurnScheduler, "on_turn_end"):
+        multi_turns[SCHEDULER] = FeedbackScheduler

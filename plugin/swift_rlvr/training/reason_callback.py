@@ -8,8 +8,7 @@ logs `success`, `strict` and `format`, the shares of completions that `swift_rlv
 `rewards.json`. Beside ms-swift's `frac_reward_zero_std` it logs `groups/only_shaping`, see `swift_rlvr.runs.grades`. It
 also ends a run that has diverged with `DivergedError`, before another checkpoint is written; the exit status of `swift
 rlhf` is then 1. The alarms of `swift_rlvr.runs.alarms` are logged as warnings and in alarms.jsonl;
-SWIFT_RLVR_STOP_ON_ALARM=1 ends the run. ms-swift 3.12 has no `--callbacks`: there the plugin adds it to every GRPO
-training.
+SWIFT_RLVR_STOP_ON_ALARM=1 ends the run.
 """
 
 import logging

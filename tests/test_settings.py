@@ -42,7 +42,8 @@ VALUES = [  # (setting, text of a variable or flag, value)
     ("tasks", "math, gsm8k,", ("math", "gsm8k")),
     ("tasks", "", ()),
     ("weights", "1, 0.5", [1.0, 0.5]),
-    ("size", "3,5", (3, 5)),
+    ("size", "3-5", (3, 5)),
+    ("size", "4", (4, 4)),
 ]
 
 
@@ -61,7 +62,8 @@ MISTAKES = [  # (setting, value, what is accepted)
     ("share", Text("1e999"), "a finite number"),
     ("strict", Text("maybe"), "true or false"),
     ("strict", Text(""), "true or false"),
-    ("size", Text("3"), "two whole numbers"),
+    ("size", Text("3-"), "a range such as 3-5"),
+    ("size", Text("5-3"), "a range such as 3-5"),
     ("count", "12", "a whole number"),
     ("count", 1.0, "a whole number"),
     ("count", True, "a whole number"),
@@ -83,7 +85,7 @@ MISTAKES = [  # (setting, value, what is accepted)
     ("tasks", ["math", 3], "names, with commas"),
     ("weights", [1, "2"], "finite numbers"),
     ("weights", [1.0, -2.0], "at least 0"),
-    ("size", (1, 2, 3), "two whole numbers"),
+    ("size", (1, 2, 3), "a range such as 3-5"),
     ("size", (0, 3), "at least 1"),
 ]
 

@@ -68,7 +68,10 @@ class Accepts(NamedTuple):
 
 
 class Text(str):
-    """The text of a variable or flag, which stands for a value of its setting's type."""
+    """The text of a variable or flag, which stands for a value of its setting's type.
+
+    Names and numbers of a list are separated by commas; `tuple[int, int]` is a range, 3-5 or one number.
+    """
 
 
 @dataclass(frozen=True)
@@ -166,12 +169,17 @@ def _inner(hint: Any) -> tuple[Any, Any]:
     return hint, get_args(hint)[0] if get_origin(hint) in (list, tuple) else None
 
 
+def _is_range(cls: Any, item: Any) -> bool:
+    return get_args(cls) == (item, item)
+
+
 def _described(hint: Any) -> str:
     cls, item = _inner(hint)
     if item is None:
         return _TYPES[cls]
-    count, commas = "two " if get_args(cls) == (item, item) else "", ", with commas" if item is str else ""
-    return f"{count}{_LISTS[item]}{commas}"
+    if _is_range(cls, item):
+        return "a range such as 3-5"
+    return _LISTS[item] + (", with commas" if item is str else "")
 
 
 def _as_type(value: Any, hint: Any) -> Any:
@@ -180,10 +188,17 @@ def _as_type(value: Any, hint: Any) -> Any:
     if value is None and cls is not hint:
         return None
     if item is not None:
-        values = [Text(part) for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-        if not isinstance(values, (list, tuple)) or get_args(cls) == (item, item) and len(values) != 2:
+        if isinstance(value, str) and _is_range(cls, item):
+            low, dash, high = value.partition("-")
+            value = [Text(low), Text(high if dash else low)]
+        elif isinstance(value, str):
+            value = [Text(part) for part in value.split(",") if part.strip()]
+        if not isinstance(value, (list, tuple)):
             raise TypeError
-        return get_origin(cls)(_as_type(each, item) for each in values)
+        value = get_origin(cls)(_as_type(each, item) for each in value)
+        if _is_range(cls, item) and (len(value) != 2 or value[0] > value[1]):
+            raise TypeError
+        return value
     if isinstance(value, Text):
         value = value.strip()
         with suppress(ValueError):

@@ -203,7 +203,7 @@ def test_asking_for_more_than_there_is_says_how_many_there_are():
     ("change", "message"),
     [
         ({"count": (3, 7)}, r"count must be at least 2 and at most 6, got \(3, 7\)"),
-        ({"number": (9, 1)}, r"number must be \(lowest, highest\), got \(9, 1\)"),
+        ({"number": (9, 1)}, r"number must be a range such as 3-5, got \(9, 1\)"),
         ({"target": (0, 5)}, r"target must be at least 1"),
         ({"operators": "+^"}, r'operators must be a selection of "\+-\*/", got \'\+\^\''),
         ({"largest": 20}, r"largest must be at least the highest target 100, got 20"),

@@ -11,7 +11,8 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from swift_rlvr.countdown.settings import LEVELS, OPERATORS, PRESET_HELP, PRESETS, SPLITS
+from swift_rlvr.cli.flags import option
+from swift_rlvr.countdown.settings import LEVELS, PRESET_HELP, PRESETS, SPLITS, CountdownSettings
 from swift_rlvr.errors import InputError
 
 Preset = Enum("Preset", [(name, name) for name in PRESETS], type=str)  # type: ignore[misc]
@@ -31,16 +32,16 @@ def make(
     solution: Annotated[bool, typer.Option("--solution", help="Add an expression that solves it.")] = False,
     solutions: Annotated[bool, typer.Option("--solutions", help="Add how many different solutions there are.")] = False,
     difficulty: Annotated[bool, typer.Option("--difficulty", help="Add solutions, operators needed, depth.")] = False,
-    count: Annotated[str | None, typer.Option(help="Instead of the preset's: how many numbers, such as 3-5.")] = None,
-    number: Annotated[str | None, typer.Option(help="What they lie between, such as 1-50.")] = None,
-    target: Annotated[str | None, typer.Option(help="What the target lies between.")] = None,
-    operators: Annotated[str | None, typer.Option(help=f'Some of "{OPERATORS}".')] = None,
-    negative: Annotated[bool | None, typer.Option(help="Whether intermediate results may be negative.")] = None,
-    fractions: Annotated[bool | None, typer.Option(help="Whether they may be fractions.")] = None,
-    largest: Annotated[int | None, typer.Option(help="The largest intermediate result.")] = None,
-    with_solutions: Annotated[str | None, typer.Option(help="Only tasks with so many solutions, such as 1-3.")] = None,
-    with_operators: Annotated[str | None, typer.Option(help="Only tasks that need so many distinct operators.")] = None,
-    with_depth: Annotated[str | None, typer.Option(help="Only tasks that need sums and products so deep.")] = None,
+    count: Annotated[str | None, option(CountdownSettings, "count", metavar="RANGE")] = None,
+    number: Annotated[str | None, option(CountdownSettings, "number", metavar="RANGE")] = None,
+    target: Annotated[str | None, option(CountdownSettings, "target", metavar="RANGE")] = None,
+    operators: Annotated[str | None, option(CountdownSettings, "operators")] = None,
+    negative: Annotated[bool | None, option(CountdownSettings, "negative")] = None,
+    fractions: Annotated[bool | None, option(CountdownSettings, "fractions")] = None,
+    largest: Annotated[int | None, option(CountdownSettings, "largest")] = None,
+    with_solutions: Annotated[str | None, option(CountdownSettings, "with_solutions", metavar="RANGE")] = None,
+    with_operators: Annotated[str | None, option(CountdownSettings, "with_operators", metavar="RANGE")] = None,
+    with_depth: Annotated[str | None, option(CountdownSettings, "with_depth", metavar="RANGE")] = None,
 ) -> None:
     """Write Countdown tasks (columns nums and target): solvable, no two alike.
 
@@ -49,11 +50,10 @@ def make(
     from swift_rlvr.countdown.export import write_rows
     from swift_rlvr.countdown.generator import holds_few, make_levels, make_tasks
 
-    ranges = {"count": count, "number": number, "target": target}
-    ranges |= {"with_solutions": with_solutions, "with_operators": with_operators, "with_depth": with_depth}
-    changes: dict[str, Any] = {name: _range(text, name) for name, text in ranges.items() if text is not None}
-    others = {"operators": operators, "negative": negative, "fractions": fractions, "largest": largest}
-    changes |= {name: value for name, value in others.items() if value is not None}
+    flags: dict[str, Any] = {"count": count, "number": number, "target": target, "operators": operators}
+    flags |= {"negative": negative, "fractions": fractions, "largest": largest}
+    flags |= {"with_solutions": with_solutions, "with_operators": with_operators, "with_depth": with_depth}
+    changes = {name: value for name, value in flags.items() if value is not None}
     columns = ["solution"] * solution + ["solutions"] * (solutions or difficulty) + ["operators", "depth"] * difficulty
     if levels and (changes or columns):
         raise InputError("gives the rows their settings, and goes with --rows and --seed only", field="levels")
@@ -104,11 +104,3 @@ def solve(
     if not solutions:
         typer.echo(f"no solution: {target} cannot be made of {', '.join(map(str, nums))}", err=True)
         raise typer.Exit(1)
-
-
-def _range(text: str, flag: str) -> tuple[int, int]:
-    first, dash, last = text.partition("-")
-    try:
-        return int(first), int(last if dash else first)
-    except ValueError:
-        raise InputError(f"must be a range such as 3-5 or one number, got {text!r}", field=flag) from None

@@ -19,7 +19,7 @@ class CountdownSettings(Settings):
     swift_rlvr.errors.InputError: count must be at least 2 and at most 6, got (3, 9)
     """
 
-    count: Range = setting(help="How many numbers, each used exactly once.", at_least=2, at_most=MOST_NUMBERS)
+    count: Range = setting(help="How many numbers, such as 3-5.", at_least=2, at_most=MOST_NUMBERS)
     number: Range = setting(help="What they lie between; drawn evenly without `tiles`.", at_least=1, at_most=1000)
     target: Range = setting(help="What the target lies between.", at_least=1, at_most=10**6)
     operators: str = setting(OPERATORS, f'Some of "{OPERATORS}".')
@@ -27,16 +27,13 @@ class CountdownSettings(Settings):
     fractions: bool = setting(True, "Whether an intermediate result may be a fraction.")
     largest: int | None = setting(None, "The largest intermediate result.")
     tiles: tuple[int, ...] | None = setting(None, "Numbers are drawn from these without replacement.")
-    with_solutions: Range | None = setting(None, "How many solutions (see solver.py).", at_least=1)
-    with_operators: Range | None = setting(None, "How many operators it needs.", at_least=1, at_most=4)
-    with_depth: Range | None = setting(None, "How deep it nests sums and products.", at_least=1, at_most=5)
+    with_solutions: Range | None = setting(None, "How many different solutions it has.", at_least=1)
+    with_operators: Range | None = setting(None, "How many distinct operators it needs.", at_least=1, at_most=4)
+    with_depth: Range | None = setting(None, "How deep its sums and products are.", at_least=1, at_most=5)
 
     def __post_init__(self) -> None:
         """InputError for a setting that is out of its range or does not go with the others."""
         super().__post_init__()
-        for name in ("count", "number", "target", "with_solutions", "with_operators", "with_depth"):
-            pair = getattr(self, name)
-            self.require(pair is None or pair[0] <= pair[1], name, "(lowest, highest)")
         self.require(set() < set(self.operators) <= set(OPERATORS), "operators", f'a selection of "{OPERATORS}"')
         (low, high), highest = self.number, self.target[1]
         largest = self.largest is None or self.largest >= highest

@@ -37,31 +37,30 @@ def load_tokenizer(model: str) -> Any:
     return tokenizer
 
 
-def stop_token_ids(tokenizer: Any, model: Any) -> list[int]:
-    """The tokens that end a completion, ascending: those of the model's generation config and the tokenizer's own."""
-    ids = model.generation_config.eos_token_id
+def stop_token_ids(tokenizer: Any, generation_config: Any) -> list[int]:
+    """The tokens that end a completion, ascending: those of a model's generation config and the tokenizer's own."""
+    ids = generation_config.eos_token_id
     return sorted({*(ids if isinstance(ids, list) else [ids]), tokenizer.eos_token_id} - {None})
 
 
-def prompt_ids(tokenizer: Any, conversations: Sequence[list[dict[str, str]]]) -> list[list[int]]:
-    """Each conversation as token ids, up to where the model begins to write."""
+def fitting_prompts(tokenizer: Any, conversations: Sequence[Any], length: int, config: Any) -> list[list[int]]:
+    """Each conversation as token ids, up to where the model begins to write; InputError as in `check_length`."""
     if not conversations:
         return []
-    return tokenizer.apply_chat_template(list(conversations), add_generation_prompt=True, return_dict=False)
+    prompts = tokenizer.apply_chat_template(list(conversations), add_generation_prompt=True, return_dict=False)
+    check_length(length, prompts, config)
+    return prompts
 
 
-def check_length(name: str, length: int, prompts: Sequence[Sequence[int]], config: Any) -> None:
-    """InputError where the longest prompt and the longest completion together exceed the model's context.
+def check_length(length: int, prompts: Sequence[Sequence[int]], config: Any) -> None:
+    """InputError where the longest prompt and a completion of `length` tokens together exceed the model's context.
 
-    Args:
-        name: the setting that holds `length`, the longest completion in tokens.
-        prompts: as token ids.
-        config: the model's, or None where the length of its context is not known.
+    config: the model's, or None where the length of its context is not known.
     """
-    longest, context = max(map(len, prompts), default=0), getattr(config, "max_position_embeddings", None)
+    longest, context = max(map(len, prompts)), getattr(config, "max_position_embeddings", None)
     if context and longest + length > context:
         raise InputError(
             f"must be at most {context - longest}, got {length}: "
             f"the model reads {context} tokens and the longest prompt has {longest}",
-            name,
+            "max_completion_length",
         )

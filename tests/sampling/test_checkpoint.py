@@ -83,7 +83,11 @@ def test_the_base_model_is_where_args_json_says_when_it_has_moved(adapter, tmp_p
 
 def test_the_tokens_that_end_a_completion_are_those_of_the_loaded_model(tmp_path):
     checkpoint = Checkpoint(str(WEIGHTS))
-    assert checkpoint.stop_token_ids() == stop_token_ids(checkpoint.tokenizer(), checkpoint.model()) == [2]
+    assert (
+        checkpoint.stop_token_ids()
+        == stop_token_ids(checkpoint.tokenizer(), checkpoint.model().generation_config)
+        == [2]
+    )
     for file in WEIGHTS.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     (tmp_path / "generation_config.json").write_text('{"eos_token_id": [0, 2]}')

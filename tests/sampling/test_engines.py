@@ -11,7 +11,7 @@ import torch
 from paths import DATASETS
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import read_jsonl
-from swift_rlvr.models import prompt_ids
+from swift_rlvr.models import fitting_prompts
 from swift_rlvr.sampling import SamplingSettings, open_engine
 from swift_rlvr.tasks.countdown import to_messages
 from swift_rlvr.tiny_model import WEIGHTS
@@ -47,7 +47,7 @@ def ids(groups):
 def test_greedy_completions_are_those_of_transformers_one_by_one_in_batches_and_streamed(model):
     plain, tokenizer = AutoModelForCausalLM.from_pretrained(WEIGHTS), AutoTokenizer.from_pretrained(WEIGHTS)
     expected = []
-    for prompt in prompt_ids(tokenizer, CONVERSATIONS):
+    for prompt in fitting_prompts(tokenizer, CONVERSATIONS, 80, plain.config):
         tokens = torch.tensor([prompt])
         output = plain.generate(tokens, attention_mask=torch.ones_like(tokens), do_sample=False, max_new_tokens=80)
         expected.append([output[0, len(prompt) :].tolist()])

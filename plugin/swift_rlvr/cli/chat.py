@@ -42,14 +42,7 @@ def chat(
     from swift_rlvr.sampling import SamplingSettings, open_engine
     from swift_rlvr.tasks.task import with_system
 
-    settings = SamplingSettings(
-        model,
-        temperature=temperature,
-        max_completion_length=max_completion_length,
-        seed=seed,
-        engine="transformers",
-        use_hf=use_hf,
-    )
+    settings = SamplingSettings(model, 1, temperature, max_completion_length, 1, seed, "transformers", use_hf)
     if (nums is None) != (target is None):
         raise InputError('--nums and --target belong together, such as --nums "3 5 7" --target 22')
     if sum(option is not None for option in (question, nums, dataset)) > 1:

@@ -50,11 +50,9 @@ class Batch:
         def part(tensor: Tensor | None, *columns: slice) -> Any:
             return None if tensor is None else tensor[(rows, *columns)]
 
-        return Batch(
-            part(self.prompts, before), part(self.prompt_mask, before), part(self.completions, after),
-            part(self.mask, after), part(self.weights, after), part(self.advantages), part(self.old, after),
-            part(self.ref, after),
-        )  # fmt: skip
+        prompts = {name: part(getattr(self, name), before) for name in ("prompts", "prompt_mask")}
+        tokens = {name: part(getattr(self, name), after) for name in ("completions", "mask", "weights", "old", "ref")}
+        return Batch(**prompts, **tokens, advantages=part(self.advantages))
 
     def distinct_prompts(self) -> tuple[Tensor, Tensor]:
         """For each distinct prompt a row that has it (D,), and for each row the number of its prompt (B,)."""
@@ -126,8 +124,8 @@ class Policy:
         def run(tokens: Tensor, rows: Any, columns: slice, cache: DynamicCache | None) -> Tensor:
             seen = mask[rows, : columns.stop]  # completions need no mask for what is padding at their end
             seen = None if bool(seen.all()) else seen
-            out = model(tokens, attention_mask=seen, position_ids=positions[rows, columns],
-                        past_key_values=cache, use_cache=cache is not None)  # fmt: skip
+            options = {"attention_mask": seen, "past_key_values": cache, "use_cache": cache is not None}
+            out = model(tokens, position_ids=positions[rows, columns], **options)
             return out.last_hidden_state if self._plain_head else out.logits
 
         rest = batch.completions[:, :-1]

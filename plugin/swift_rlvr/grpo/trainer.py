@@ -22,13 +22,14 @@ from swift_rlvr.grpo.objective import group_advantages, token_weights, total_rew
 from swift_rlvr.grpo.policy import Batch, Policy, collate
 from swift_rlvr.grpo.settings import GRPOSettings, check_enough_rows
 from swift_rlvr.jsonl import write_json
+from swift_rlvr.models import fitting_prompts
 from swift_rlvr.runs.curriculum import Curriculum, check_has_verifier
 from swift_rlvr.runs.folder import ARGS, check_same_settings, checkpoints, diverged, link_best
 from swift_rlvr.runs.grades import GradeLog, collected_by, judge, only_shaping
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.records import Record
 from swift_rlvr.sampling import Completion, Engine, SamplingSettings, mixed_seed
-from swift_rlvr.sampling.engines import TransformersEngine, VllmEngine, fitting_prompts
+from swift_rlvr.sampling.engines import TransformersEngine, VllmEngine
 from swift_rlvr.success import Judges, key_of
 
 STATE = "trainer_state.pt"  # in a checkpoint, beside the model and ARGS
@@ -81,7 +82,7 @@ class GRPOTrainer:
         shared = ("num_generations", "temperature", "top_k", "top_p", "max_completion_length", "seed")
         values = {name: getattr(settings, name) for name in shared}
         sampling = SamplingSettings(model.name_or_path, batch_size=settings.sampling_batch_size, **values)
-        prompts = fitting_prompts(tokenizer, asked, sampling, model.config)
+        prompts = fitting_prompts(tokenizer, asked, settings.max_completion_length, model.config)
         self.prompts = prompts[: len(rows)]
         without_dropout(model)
         if settings.gradient_checkpointing:
@@ -150,9 +151,8 @@ class GRPOTrainer:
         Every evaluation samples with the same seed.
         """
         held_out = self.held_out
-        if held_out is None or not held_out.schedule.is_candidate(self.step, self.max_steps):
-            return False, None
-        if not held_out.is_affordable(self.step, self.max_steps):
+        due = held_out is not None and held_out.schedule.is_candidate(self.step, self.max_steps)
+        if not due or not held_out.is_affordable(self.step, self.max_steps):
             return False, None
         started = time.perf_counter()
         groups = self.engine.sample(held_out.conversations, num_generations=held_out.samples, seed=self.settings.seed)
@@ -186,7 +186,7 @@ class GRPOTrainer:
                 batch = replace(batch, ref=self.reference.all_log_probs(batch, settings.per_device_train_batch_size))
             if settings.num_iterations > 1:  # else the policy is the old one, and its own log-probabilities will do
                 batch = replace(batch, old=self.policy.all_log_probs(batch, settings.per_device_train_batch_size))
-        by_name = {reward.__name__: column.tolist() for reward, column in zip(self.rewards, scores.T, strict=True)}
+        by_name = {reward.__name__: column for reward, column in zip(self.rewards, scores.T, strict=True)}
         metrics = batch_summary(rewards, groups, by_name, completions)
         shaping = only_shaping(self.rewards, scores.T.tolist(), self.weights.tolist(), settings.num_generations)
         records = self._records(numbers, completions, scores, advantages)
@@ -249,9 +249,7 @@ class GRPOTrainer:
         self, numbers: Sequence[int], completions: Sequence[Completion], scores: torch.Tensor, advantages: torch.Tensor
     ) -> list[Record]:
         """The graded completions of a step, with the grades of our rewards and the values of others."""
-        records = self.grades.take() or [
-            Record(index=0, completion=completion.text, rewards={}) for completion in completions
-        ]
+        records = self.grades.take() or [Record(index=0, completion=each.text, rewards={}) for each in completions]
         for index, (record, completion) in enumerate(zip(records, completions, strict=True)):
             row = self.rows[numbers[index]]
             record.tokens, record.finish = completion.tokens, completion.finish
@@ -269,12 +267,9 @@ class GRPOTrainer:
             raise InputError("must hold at least one reward", "reward_funcs")
         if self.curriculum:
             check_has_verifier(self.rewards)
-        if weights and len(weights) != len(self.rewards):
-            raise InputError(
-                f"must be one for each of {len(self.rewards)} rewards, got {len(weights)}", "reward_weights"
-            )
-        if settings.beta and reference is None:
-            raise InputError(f"must be 0 without a reference model, got {settings.beta}", "beta")
+        each_has_one = not weights or len(weights) == len(self.rewards)
+        settings.require(each_has_one, "reward_weights", f"one for each of {len(self.rewards)} rewards")
+        settings.require(not settings.beta or reference is not None, "beta", "0 without a reference model")
 
     def _save(self) -> None:
         """Write `checkpoint-<step>`: a model that transformers loads, and the trainer's whole state.
@@ -335,16 +330,13 @@ def without_dropout(model: Any) -> None:
 
 
 def batch_summary(
-    rewards: torch.Tensor,
-    groups: torch.Tensor,
-    by_name: Mapping[str, Sequence[float]],
-    completions: Sequence[Completion],
+    rewards: torch.Tensor, groups: torch.Tensor, by_name: Mapping[str, torch.Tensor], completions: Sequence[Completion]
 ) -> dict[str, float | None]:
     """What ms-swift logs about a batch of B completions, under its names.
 
     Args:
-        rewards: (B,) in all, NaN counts as 0. groups: (B,) group ids. by_name: each function's rewards, NaN where it
-            returned None; one that returned nothing else has no mean.
+        rewards: (B,) in all, NaN counts as 0. groups: (B,) group ids. by_name: each function's rewards (B,), NaN where
+            it returned None; one that returned nothing else has no mean.
     """
     rewards = rewards.nan_to_num(0.0)
     spread = torch.stack([rewards[groups == group].std() for group in groups.unique()])
@@ -354,14 +346,14 @@ def batch_summary(
         "frac_reward_zero_std": (spread < 1e-6).float().mean().item(),
     }
     for name, values in by_name.items():
-        known = torch.tensor([value for value in values if not math.isnan(value)])
+        known = values[~values.isnan()]
         metrics[f"rewards/{name}/mean"] = known.mean().item() if len(known) else None
         metrics[f"rewards/{name}/std"] = known.std().item() if len(known) > 1 else None
-    lengths = [completion.tokens for completion in completions]
-    sizes = {"mean": sum(lengths) / len(lengths), "min": min(lengths), "max": max(lengths)}
-    metrics |= {f"completions/{name}_length": float(value) for name, value in sizes.items()}
-    cut_off = sum(completion.finish == "length" for completion in completions)
-    return metrics | {"completions/clipped_ratio": cut_off / len(completions)}
+    lengths = [float(completion.tokens) for completion in completions]
+    for name, statistic in (("mean", fmean), ("min", min), ("max", max)):
+        metrics[f"completions/{name}_length"] = statistic(lengths)
+    metrics["completions/clipped_ratio"] = fmean(completion.finish == "length" for completion in completions)
+    return metrics
 
 
 @contextmanager

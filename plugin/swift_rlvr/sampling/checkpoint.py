@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 from typing import Any
 
 from swift_rlvr.errors import InputError, require
@@ -42,7 +41,7 @@ class Checkpoint:
             generation = GenerationConfig.from_pretrained(self.base)
         except OSError:  # older models have none
             generation = GenerationConfig.from_model_config(self.config())
-        return stop_token_ids(self.tokenizer(), SimpleNamespace(generation_config=generation))
+        return stop_token_ids(self.tokenizer(), generation)
 
     def model(self) -> Any:
         """The whole model on the CPU, with the adapter merged into it."""

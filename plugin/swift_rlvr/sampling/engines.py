@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from swift_rlvr.errors import InputError
-from swift_rlvr.models import check_length, prompt_ids, stop_token_ids, visible_device
+from swift_rlvr.models import fitting_prompts, stop_token_ids, visible_device
 from swift_rlvr.runs.records import Messages
 from swift_rlvr.sampling.checkpoint import Checkpoint, find_checkpoint
 from swift_rlvr.sampling.settings import Completion, SamplingSettings, choose_engine
@@ -73,10 +73,10 @@ def open_engine(
         return
     checkpoint = find_checkpoint(settings.model, settings.use_hf)
     tokenizer = checkpoint.tokenizer()
-    longest = max(map(len, fitting_prompts(tokenizer, conversations, settings, checkpoint.config())), default=0)
+    prompts = fitting_prompts(tokenizer, conversations, settings.max_completion_length, checkpoint.config())
     if chosen == "vllm":
         with checkpoint.merged() as folder:
-            engine = VllmEngine(settings, folder, longest + growth)
+            engine = VllmEngine(settings, folder, max(map(len, prompts), default=0) + growth)
             try:
                 yield engine
             finally:
@@ -94,15 +94,6 @@ def open_engine(
         torch.set_num_threads(threads)
 
 
-def fitting_prompts(
-    tokenizer: Any, conversations: Sequence[Messages], settings: SamplingSettings, config: Any
-) -> list[list[int]]:
-    """Each conversation as token ids; InputError where one leaves no room for the longest completion."""
-    prompts = prompt_ids(tokenizer, conversations)
-    check_length("max_completion_length", settings.max_completion_length, prompts, config)
-    return prompts
-
-
 class TransformersEngine(Engine):
     """A model in this process, by the loop of generation.py. `update` has nothing to do.
 
@@ -115,13 +106,14 @@ class TransformersEngine(Engine):
     def __init__(self, settings: SamplingSettings, model: Any, tokenizer: Any, bf16: bool = False):
         super().__init__(settings)
         self.model, self.tokenizer, self.bf16 = model, tokenizer, bf16
-        self.stop_token_ids = stop_token_ids(tokenizer, model)
+        self.stop_token_ids = stop_token_ids(tokenizer, model.generation_config)
 
     def sample(
         self, conversations: Sequence[Messages], on_progress: OnProgress | None = None, **changes: Any
     ) -> list[list[Completion]]:
         settings = replace(self.settings, **changes)
-        prompts = fitting_prompts(self.tokenizer, conversations, settings, self.model.config)
+        longest = settings.max_completion_length
+        prompts = fitting_prompts(self.tokenizer, conversations, longest, self.model.config)
         order = sorted(range(len(prompts)), key=lambda index: len(prompts[index]))
         copies = min(settings.num_generations, self.batch_size)
         size = max(1, self.batch_size // copies)
@@ -130,8 +122,7 @@ class TransformersEngine(Engine):
             for start in range(0, len(order), size)
             for first in range(0, settings.num_generations, copies)
         ]
-        generator, longest = self._generator(settings), settings.max_completion_length
-        completions: list[list[Completion]] = [[] for _ in prompts]
+        generator, completions = self._generator(settings), [list[Completion]() for _ in prompts]
         for number, (batch, copies) in enumerate(batches):
             steps = count(number * longest + 1)
 
@@ -152,7 +143,7 @@ class TransformersEngine(Engine):
                 write(text)
 
         settings, streamer = replace(self.settings, **changes), Writer(self.tokenizer, skip_special_tokens=True)
-        prompts = fitting_prompts(self.tokenizer, [conversation], settings, self.model.config)
+        prompts = fitting_prompts(self.tokenizer, [conversation], settings.max_completion_length, self.model.config)
         (completion,) = self._generate(prompts, 1, settings, self._generator(settings), streamer.put)
         streamer.end()
         return completion
@@ -239,7 +230,7 @@ class VllmEngine(Engine):
             max_tokens=settings.max_completion_length,
             stop_token_ids=self.stop_token_ids,
         )
-        prompts = fitting_prompts(self.tokenizer, conversations, settings, self.config)
+        prompts = fitting_prompts(self.tokenizer, conversations, settings.max_completion_length, self.config)
         requests = [{"prompt_token_ids": prompt} for prompt in prompts]
         outputs = self.llm.generate(requests, params, use_tqdm=Progress)
         return [

@@ -135,7 +135,7 @@ def build_trainer(
     longest = (getattr(model_config, "max_position_embeddings", None) or 0) - config.max_completion_length
     long = [text for text in texts if len(text.encode()) > longest] or [max(texts, key=len)]
     prompts = tokenizer(long, add_special_tokens=False)["input_ids"]
-    check_length("max_completion_length", config.max_completion_length, prompts, model_config)
+    check_length(config.max_completion_length, prompts, model_config)
     try:
         trainer = trainer_class_of(config.use_vllm)(
             model, list(rewards), config, train_dataset=rows, eval_dataset=validation, processing_class=tokenizer

@@ -10,43 +10,43 @@ _CLOSING = re.compile(r"\\end\s*\{[a-zA-Z*]+\}|\\\}|\\rangle(?![A-Za-z])|\\rfloo
 def closed_at(text: str) -> int:
     """Where the bracket at the beginning is closed; -1 where it is not."""
     depth = 0
-    for place, change in _depths(text):
+    for position, change in _depths(text):
         depth += change
         if depth == 0:
-            match = _CLOSING.match(text, place)
+            match = _CLOSING.match(text, position)
             return match.end() if match else -1
     return -1
 
 
 def _depths(text: str) -> Iterator[tuple[int, int]]:
-    """(place, 1) for an opening bracket, (place, -1) for a closing one."""
-    place = 0
-    while place < len(text):
-        if opening := _OPENING.match(text, place):
-            yield place, 1
+    """(position, 1) for an opening bracket, (position, -1) for a closing one."""
+    position = 0
+    while position < len(text):
+        if opening := _OPENING.match(text, position):
+            yield position, 1
             # \begin{name}: its own braces are part of the mark
-            place = text.find("}", opening.end()) + 1 if opening[0].startswith("\\b") else opening.end()
-            place = place or len(text)
-        elif closing := _CLOSING.match(text, place):
-            yield place, -1
-            place = closing.end()
+            end = opening.end() if opening[0][:2] != "\\b" else text.find("}", opening.end()) + 1
+            position = end or len(text)
+        elif closing := _CLOSING.match(text, position):
+            yield position, -1
+            position = closing.end()
         else:
-            place += 2 if text[place] == "\\" and text[place + 1 : place + 2] in "\\|" else 1
+            position += 2 if text[position] == "\\" and text[position + 1 : position + 2] in "\\|" else 1
 
 
-def split(text: str, separator: re.Pattern[str]) -> tuple[list[str], list[str]] | None:
-    """The parts between separators outside all brackets, and the separators; None where brackets do not match."""
+def split(text: str, separator: re.Pattern[str]) -> tuple[list[str], list[str]]:
+    """The parts between separators outside all brackets, and the separators; no parts where brackets do not match."""
     parts, found = [], []
-    depth = start = place = 0
+    depth = start = position = 0
     brackets = dict(_depths(text))
-    while place < len(text):
-        if not depth and (match := separator.match(text, place)) and match.end() > place:
-            parts.append(text[start:place].strip())
+    while position < len(text):
+        if not depth and (match := separator.match(text, position)) and match.end() > position:
+            parts.append(text[start:position].strip())
             found.append(match[0].strip())
-            start = place = match.end()
+            start = position = match.end()
             continue
-        depth += brackets.get(place, 0)
+        depth += brackets.get(position, 0)
         if depth < 0:
-            return None
-        place += 1
-    return ([*parts, text[start:].strip()], found) if not depth else None
+            return [], []
+        position += 1
+    return ([*parts, text[start:].strip()], found) if not depth else ([], [])

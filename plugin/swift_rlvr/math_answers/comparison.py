@@ -16,6 +16,7 @@ from swift_rlvr.math_answers.parser import Tree, replaced
 from swift_rlvr.math_answers.sets import REALS
 from swift_rlvr.math_answers.units import different_units
 from swift_rlvr.math_answers.values import (
+    TURNED,
     Approximately,
     Choice,
     Expression,
@@ -43,7 +44,6 @@ _OTHER_CHOICE = re.compile(r"\([A-Z]\)|(?<![A-Za-z])[A-Z][.):](?:\s|$)")
 _IN_BASE = re.compile(r"([0-9]+)_[0-9]+")
 _ARBITRARY = re.compile(r"[CcKk](_\w+)?")
 _DEGREE = ("/", ("constant", "pi"), ("number", Fraction(180)))
-_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _MAX_PAIRS = 2500  # comparisons of values for two sets, each element with each; sets of plain numbers need none
 
 
@@ -465,7 +465,7 @@ def _gives_value(relation: Relation) -> bool:
 def _same_inequality(gold: Relation, answer: Relation) -> bool:
     if gold.operators == answer.operators and _same_sides(gold.sides, answer.sides):
         return True
-    turned = tuple(_TURNED.get(operator, operator) for operator in answer.operators[::-1])
+    turned = tuple(TURNED.get(operator, operator) for operator in answer.operators[::-1])
     if gold.operators == turned and "in" not in turned and _same_sides(gold.sides, answer.sides[::-1]):
         return True
     if len(gold.operators) != 1 or len(answer.operators) != 1:
@@ -476,7 +476,7 @@ def _same_inequality(gold: Relation, answer: Relation) -> bool:
     if gold.operators == answer.operators == ("!=",):
         return proportional(first, second)
     signs = [sign for operators, sign in ((answer.operators, 1), (turned, -1)) if operators == gold.operators]
-    return gold.operators[0] in _TURNED and any(positive_multiple(first, second, sign) for sign in signs)
+    return gold.operators[0] in TURNED and any(positive_multiple(first, second, sign) for sign in signs)
 
 
 # The kinds that hold other values stand before those: what is around a value is compared first.

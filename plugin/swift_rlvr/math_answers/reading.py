@@ -10,9 +10,10 @@ from swift_rlvr.math_answers.notation import clean, plain, tidy
 from swift_rlvr.math_answers.numeric import constant_value
 from swift_rlvr.math_answers.parser import KNOWN, Tree, read_expression, replaced
 from swift_rlvr.math_answers.plain_numbers import number_in_words, read_number
-from swift_rlvr.math_answers.sets import EMPTY, INFINITY, MINUS_INFINITY, REALS, Piece, RealSet
+from swift_rlvr.math_answers.sets import EMPTY, INFINITY, MINUS_INFINITY, REALS, RealSet
 from swift_rlvr.math_answers.units import read_unit
 from swift_rlvr.math_answers.values import (
+    TURNED,
     Approximately,
     Choice,
     Expression,
@@ -28,7 +29,7 @@ from swift_rlvr.math_answers.values import (
     Value,
     Words,
     as_region,
-    end_of,
+    bound_of,
     name_of,
     tree_of,
 )
@@ -81,6 +82,7 @@ _SYNONYM_GROUPS = (
 _SYNONYMS = {word: group.partition("|")[0] for group in _SYNONYM_GROUPS for word in group.split("|")}
 _SETS = dict.fromkeys((r"\mathbb{R}", r"\mathbb R", r"\text{all real numbers}", "all real numbers"), REALS)
 _SETS |= dict.fromkeys((r"\emptyset", r"\{\}", r"\{ \}"), EMPTY)
+_SUCH_THAT, _SEPARATOR, _COLON = map(re.compile, (r"\||:", r"[,;]|\\text\{\s*and\s*\}", ":"))
 _EXCEPT = re.compile(r"(?:\\text\{)?\s*all real numbers except(?: for)?\s*\}?\s*(?:x\s*=)?\s*(.+)")
 _LETTERS = r"[a-zA-Z]"
 _INTEGER = re.compile(
@@ -96,6 +98,8 @@ _ANY_MATRIX = re.compile(
     r"[\[(]?\s*\\begin\s*\{([pb]?matrix|array)\}\s*(?:\{[lcr|\s]*\})?(.*?)\\end\s*\{\1\}\s*[\])]?", re.DOTALL
 )
 _CASES = re.compile(r"\\begin\s*\{(cases|array|aligned|align\*?)\}\s*(?:\{[lcr|\s]*\})?(.*)\\end\s*\{\1\}", re.DOTALL)
+_CLOSINGS = {"[": "]", "(": ")", "|": "|"}  # around a matrix
+_CELL = re.compile(r"(?<!\\)&|\\text\{\s*(?:if|for|when)\s*\}")
 _ROW = re.compile(r"\\\\\s*(?:\[[^\]]*\])?|\\(?=[-\d])")  # `\-3` where one backslash of `\\-3` got lost
 _COUNT_IN_PARENTHESES = re.compile(r"(.*\d[^()]*?)\s*\(\s*([A-Za-z][A-Za-z' -]*)\s*\)")
 _ALL_TEXT = re.compile(r"\\text\{([^{}]*)\}")
@@ -122,7 +126,7 @@ def read(text: str) -> Value | None:
     lead_in = _LEAD_IN.match(cleaned)
     if lead_in and lead_in.end() < len(cleaned):
         cleaned = clean(cleaned[lead_in.end() :])
-    return _read(cleaned, in_text, 0)
+    return _read(cleaned, 0, in_text)
 
 
 def why_unreadable(text: str) -> str:
@@ -134,7 +138,7 @@ def why_unreadable(text: str) -> str:
     if len(text) > MAX_CHARS:
         return f"longer than {MAX_CHARS:,} characters"
     cleaned = clean(text)
-    if split(cleaned, _AND) is None:
+    if not split(cleaned, _AND)[0]:
         return "a bracket is not closed"
     commands = dict.fromkeys(re.findall(r"\\[A-Za-z]+", cleaned))
     if unknown := [command for command in commands if command[1:] not in _KNOWN]:
@@ -143,21 +147,39 @@ def why_unreadable(text: str) -> str:
     return f"words that are no value: {', '.join(words)}" if words else "no notation that is known"
 
 
-def _read(text: str, in_text: bool, depth: int) -> Value | None:
+class _NoValue(Exception):
+    """A text has a structure, and a part of it has no value; no other reader should try."""
+
+
+def _read(text: str, depth: int, in_text: bool = False) -> Value | None:
     """The value of a cleaned text; `in_text`: some of it was set as text, so that words are no variables."""
     text = text.strip()
     if not text or depth > _MAX_DEPTH:
         return None
-    return _simple(tidy(text), (in_text and not depth) or r"\text{" in text, depth) or _structured(text, in_text, depth)
+    if value := _simple(tidy(text), depth, in_text or r"\text{" in text):
+        return value
+    while text.startswith("{") and text.endswith("}") and closed_at(text) == len(text):
+        text = text[1:-1].strip()
+    try:
+        return next((value for reader in _READERS if (value := reader(text, depth)) is not None), None)
+    except _NoValue:
+        return None
 
 
-def _read_each(texts: list[str], in_text: bool, depth: int) -> tuple[Value, ...] | None:
-    """The values of all parts of a text, or None where one of them has none."""
-    values = [_read(text, in_text, depth + 1) for text in texts]
-    return None if None in values else tuple(values)  # type: ignore[arg-type]
+def _read_part(text: str, depth: int) -> Value:
+    """The value of a part of a text that is read at this depth. Raises _NoValue."""
+    value = _read(text, depth + 1)
+    if value is None:
+        raise _NoValue
+    return value
 
 
-def _simple(text: str, in_text: bool, depth: int) -> Value | None:
+def _read_each(texts: list[str], depth: int) -> tuple[Value, ...]:
+    """The values of all parts of a text that is read at this depth. Raises _NoValue."""
+    return tuple([_read_part(text, depth) for text in texts])
+
+
+def _simple(text: str, depth: int, in_text: bool) -> Value | None:
     """A number with its unit, infinity, a choice, or words."""
     if not text:
         return None
@@ -171,7 +193,7 @@ def _simple(text: str, in_text: bool, depth: int) -> Value | None:
     choice = _CHOICE_AND_MORE.match(text)
     if choice and depth == 0:
         content = text[choice.end() :]
-        return Choice(choice[1] or choice[2], True, content, _read(content, False, 1))
+        return Choice(choice[1] or choice[2], True, content, _read(content, 1))
     if _WRITTEN.fullmatch(text):
         return Words("".join(character for character in text.lower() if character not in "{}. "), True)
     if _WORDS.fullmatch(text) and not _is_connected(text):
@@ -188,100 +210,66 @@ def _is_connected(text: str) -> bool:
     return text.lower().startswith(("not ", "either ", "neither ")) or bool(re.search(r"\b(?:or|and)\b", text))
 
 
-def _structured(text: str, in_text: bool, depth: int) -> Value | None:
-    text = _without_braces(text)
-    for reader in (
-        _family,
-        _alternatives,
-        _residue,
-        _list,
-        _spaced,
-        _relation,
-        _set,
-        _bracketed,
-        _matrix,
-        _approximate,
-        _ratio,
-        _formula,
-    ):
-        found = reader(text, in_text, depth)
-        if found is not None:
-            return found if found != _NOTHING else None
-    return None
+# --- readers: a value, or None where the text is something else
 
 
-_NOTHING = Words("\0", True)  # a reader's word that no other one should try
-
-
-def _without_braces(text: str) -> str:
-    while text.startswith("{") and text.endswith("}") and closed_at(text) == len(text):
-        text = text[1:-1].strip()
-    return text
-
-
-# --- readers: a value, None where the text is something else, _NOTHING where nothing else can read it
-
-
-def _family(text: str, in_text: bool, depth: int) -> Value | None:
+def _family(text: str, depth: int) -> Value | None:
     if depth > 1 or not ("nteger" in text or "Z" in text):
         return None
     for match in _INTEGER.finditer(text):
         if match.end() == len(text) and match.start() > 0:
-            inner = _read(text[: match.start()], in_text, depth + 1)
-            name = match["a"] or match["b"] or match["c"]
-            return _NOTHING if inner is None else Family(name, inner)
+            return Family(match["a"] or match["b"] or match["c"], _read_part(text[: match.start()], depth))
     return None
 
 
-def _alternatives(text: str, in_text: bool, depth: int) -> Value | None:
+def _alternatives(text: str, depth: int) -> Value | None:
     """`a or b`: the union of two regions, or a set of values."""
-    found = split(text, _OR)
-    if found is None or len(found[0]) < 2:
+    parts, _ = split(text, _OR)
+    if len(parts) < 2:
         return None
-    values = _read_each(found[0][:_MAX_PARTS], in_text, depth)
-    if values is None:
-        return _NOTHING
+    values = _read_each(parts[:_MAX_PARTS], depth)
     regions = [region for value in values if isinstance(value, (Region, Relation)) and (region := as_region(value))]
     if len(regions) < len(values):
         return Sequence("", "", values)
-    numbers = functools.reduce(RealSet.union, [region.numbers for region in regions])
-    names = {region.variable for region in regions}
-    return Region(names.pop(), numbers) if len(names) == 1 else _NOTHING
+    if len({region.variable for region in regions}) > 1:
+        raise _NoValue
+    return Region(regions[0].variable, functools.reduce(RealSet.union, [region.numbers for region in regions]))
 
 
-def _list(text: str, in_text: bool, depth: int) -> Value | None:
-    found = split(text, _AND)
-    if found is None or len(found[0]) < 2:
-        return None
-    parts = found[0]
-    if not parts[-1] and len(parts) > 2:
-        parts.pop()
-    if len(parts) > _MAX_PARTS:
-        return _NOTHING
-    items = _read_each(parts, in_text, depth)
-    if items is None:
-        return _NOTHING
-    regions = [item for item in items if isinstance(item, Region)]
-    if len(regions) == len(items) and len({region.variable for region in regions}) == 1:  # x > 1 and x < 5
-        numbers = functools.reduce(RealSet.intersection, [region.numbers for region in regions])
-        return Region(regions[0].variable, numbers)
-    return Sequence("", "", _named_alike(_flat(items)))
-
-
-def _residue(text: str, in_text: bool, depth: int) -> Value | None:
+def _residue(text: str, depth: int) -> Value | None:
     r"""`x \equiv 3 \pmod 7`."""
     match = _MODULUS.search(text)
     if match is None or split(text, _AND) != ([text], []):
         return None
-    modulus = _read(match[1].strip("{} "), in_text, depth + 1)
-    sides = split(text[: match.start()], _CONGRUENT)
-    if modulus is None or sides is None or len(sides[0]) > 2:
-        return _NOTHING
-    values = _read_each(sides[0], in_text, depth)
-    return _NOTHING if values is None else Residue(values[0] if len(values) == 2 else None, values[-1], modulus)
+    modulus = _read_part(match[1].strip("{} "), depth)
+    sides, _ = split(text[: match.start()], _CONGRUENT)
+    if not 1 <= len(sides) <= 2:
+        raise _NoValue
+    values = _read_each(sides, depth)
+    return Residue(values[0] if len(values) == 2 else None, values[-1], modulus)
 
 
-def _spaced(text: str, in_text: bool, depth: int) -> Value | None:
+def _list(text: str, depth: int) -> Value | None:
+    parts, _ = split(text, _AND)
+    if len(parts) < 2:
+        return None
+    if not parts[-1] and len(parts) > 2:
+        parts.pop()
+    if len(parts) > _MAX_PARTS:
+        raise _NoValue
+    items = _read_each(parts, depth)
+    regions = [item for item in items if isinstance(item, Region)]
+    if len(regions) == len(items) and len({region.variable for region in regions}) == 1:  # x > 1 and x < 5
+        numbers = functools.reduce(RealSet.intersection, [region.numbers for region in regions])
+        return Region(regions[0].variable, numbers)
+    first, *others = _flat(items)
+    match first:
+        case Relation(("=",), (name, _)) if not any(isinstance(item, (Relation, Region)) for item in others):
+            others = [Relation(("=",), (name, item)) for item in others]  # in `x = 1, 2` the name belongs to both
+    return Sequence("", "", (first, *others))
+
+
+def _spaced(text: str, depth: int) -> Value | None:
     """`-2 3 5`: several numbers with spaces between them."""
     if not _SPACED.fullmatch(text) or re.fullmatch(r"[+-]?\d{1,3}(?: \d{3})+", text):
         return None
@@ -296,92 +284,79 @@ def _flat(items: tuple[Value, ...]) -> tuple[Value, ...]:
     return tuple(flat)
 
 
-def _named_alike(items: tuple[Value, ...]) -> tuple[Value, ...]:
-    """In `x = 1, 2` the name belongs to both."""
-    first = items[0]
-    if (
-        isinstance(first, Relation)
-        and first.operators == ("=",)
-        and not any(isinstance(item, (Relation, Region)) for item in items[1:])
-    ):
-        return (first, *(Relation(("=",), (first.sides[0], item)) for item in items[1:]))
-    return items
-
-
-def _relation(text: str, in_text: bool, depth: int) -> Value | None:
-    found = split(text, _RELATION)
-    if found is None or len(found[0]) < 2 or not found[0][0]:
+def _relation(text: str, depth: int) -> Value | None:
+    parts, signs = split(text, _RELATION)
+    if len(parts) < 2 or not parts[0]:
         return None
-    parts, signs = found
     operators = tuple(_OPERATORS.get(sign, sign) for sign in signs)
-    sides = tuple(_side(part, in_text, depth) for part in parts)
-    if any(side is None for side in sides):
-        return _NOTHING
-    relation = Relation(operators, tuple(side for side in sides if side is not None))
-    if operators == ("=",) and isinstance(relation.sides[1], Sequence) and relation.sides[1].opening == "":
-        left = relation.sides[0]  # x = \pm 2
-        return Sequence("", "", tuple(Relation(("=",), (left, item)) for item in relation.sides[1].items))
+    relation = Relation(operators, tuple([_side(part, depth) for part in parts]))
+    left, right = relation.sides[:2]
+    if operators == ("=",) and isinstance(right, Sequence) and right.opening == "":  # x = \pm 2
+        return Sequence("", "", tuple(Relation(("=",), (left, item)) for item in right.items))
     return _region_of(relation) or relation
 
 
-def _side(text: str, in_text: bool, depth: int) -> Value | None:
-    return _read(text, in_text, depth + 1) or (Words(plain(text).lower(), True) if _is_label(text) else None)
-
-
-def _is_label(text: str) -> bool:
-    r"""Whether a side is a name in words: `\text{Balcony seat price}`, `Domain of f`."""
-    return bool(re.fullmatch(r"\\text\{[A-Za-z ]+\}|[A-Za-z]+(?: [A-Za-z]+)+", text.strip()))
+def _side(text: str, depth: int) -> Value:
+    r"""A value, or a name in words: `\text{Balcony seat price}`, `Domain of f`. Raises _NoValue."""
+    if value := _read(text, depth + 1):
+        return value
+    if re.fullmatch(r"\\text\{[A-Za-z ]+\}|[A-Za-z]+(?: [A-Za-z]+)+", text.strip()):
+        return Words(plain(text).lower(), True)
+    raise _NoValue
 
 
 def _region_of(relation: Relation) -> Region | None:
     """The numbers for which `x > 3`, `-1 < x <= 2` or `x != 5` holds; None where it is no condition on one variable."""
-    places = [number for number, side in enumerate(relation.sides) if name_of(side)]
-    if len(places) != 1 or not all(operator in ("<", "<=", ">", ">=", "!=") for operator in relation.operators):
+    named = [index for index, side in enumerate(relation.sides) if name_of(side)]
+    if len(named) != 1:
         return None
-    name = name_of(relation.sides[places[0]])
     numbers = REALS
-    for number, operator in enumerate(relation.operators):
-        left, right = relation.sides[number], relation.sides[number + 1]
-        if number + 1 == places[0]:
-            left, right, operator = right, left, {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(operator, operator)
-        elif number != places[0]:
+    for index, operator in enumerate(relation.operators):
+        left, right = relation.sides[index : index + 2]
+        if named[0] not in (index, index + 1):
             return None
-        if operator == "!=":
-            items = right.items if isinstance(right, Sequence) and right.opening == "" else (right,)
-            excluded = as_region(Sequence("{", "}", items))
-            if excluded is None or any(isinstance(end_of(item), float) for item in items):
-                return None
-            numbers = numbers.without(excluded.numbers)
-            continue
-        if (end := end_of(right)) is None:
+        part = _numbers(operator, right) if named[0] == index else _numbers(TURNED.get(operator, operator), left)
+        if part is None:
             return None
-        closed = operator in ("<=", ">=") and not isinstance(end, float)
-        piece = Piece(end, closed, INFINITY, False) if operator[0] == ">" else Piece(MINUS_INFINITY, False, end, closed)
-        numbers = numbers.intersection(RealSet.of(piece))
-    return Region(name, numbers)
+        numbers = numbers.intersection(part)
+    return Region(name_of(relation.sides[named[0]]), numbers)
 
 
-def _set(text: str, in_text: bool, depth: int) -> Value | None:
+def _numbers(operator: str, value: Value) -> RealSet | None:
+    """The numbers that are larger or smaller than a value, or other than several values."""
+    if operator == "!=":
+        items = value.items if isinstance(value, Sequence) and value.opening == "" else (value,)
+        excluded = as_region(Sequence("{", "}", items))
+        if excluded is None or any(isinstance(bound_of(item), float) for item in items):
+            return None
+        return REALS.without(excluded.numbers)
+    bound = bound_of(value)
+    if bound is None or operator not in TURNED:
+        return None
+    closed = len(operator) == 2 and not isinstance(bound, float)
+    if operator[0] == ">":
+        return RealSet.interval(bound, closed, INFINITY, False)
+    return RealSet.interval(MINUS_INFINITY, False, bound, closed)
+
+
+def _set(text: str, depth: int) -> Value | None:
     if text in _SETS:
         return Region("", _SETS[text])
     if excluded := _EXCEPT.fullmatch(text):
-        region = as_region(value) if (value := _read(r"\{" + excluded[1] + r"\}", in_text, depth + 1)) else None
+        region = as_region(value) if (value := _read(r"\{" + excluded[1] + r"\}", depth + 1)) else None
         return region and Region("", REALS.without(region.numbers))
-    found = split(text, _SET_OPERATOR)
-    if found is None or len(found[0]) < 2:
-        return None
-    values = _read_each(found[0], in_text, depth) or ()
-    regions = [region for value in values if (region := as_region(value))]
-    if len(regions) < len(found[0]):
+    parts, signs = split(text, _SET_OPERATOR)
+    regions = [region for part in parts if (value := _read(part, depth + 1)) and (region := as_region(value))]
+    if len(parts) < 2 or len(regions) < len(parts):
         return None
     result = regions[0]
-    for sign, region in zip(found[1], regions[1:], strict=True):
+    for sign, region in zip(signs, regions[1:], strict=True):
         operation = {r"\cap": RealSet.intersection, r"\setminus": RealSet.without}.get(sign, RealSet.union)
         result = Region(result.variable or region.variable, operation(result.numbers, region.numbers))
     return result
 
 
-def _bracketed(text: str, in_text: bool, depth: int) -> Value | None:
+def _bracketed(text: str, depth: int) -> Value | None:
     for left, right in _BRACKETS:
         if not (text.startswith(left) and text.endswith(right) and len(text) > len(left) + len(right) - 1):
             continue
@@ -389,59 +364,49 @@ def _bracketed(text: str, in_text: bool, depth: int) -> Value | None:
             return None
         inside = text[len(left) : -len(right)].strip()
         if left in (r"\{", "{"):
-            builder = split(inside, re.compile(r"\||:"))
-            if builder and len(builder[0]) == 2:  # { x | x > 0 }
-                condition = _read(builder[0][1], in_text, depth + 1)
+            builder, _ = split(inside, _SUCH_THAT)
+            if len(builder) == 2:  # { x | x > 0 }
+                condition = _read(builder[1], depth + 1)
                 region = as_region(condition) if condition else None
-                variable = builder[0][0].partition(r"\in")[0].strip()
+                variable = builder[0].partition(r"\in")[0].strip()
                 return region if region is not None and region.variable in ("", variable) else None
-        parts = split(inside, re.compile(r"[,;]|\\text\{\s*and\s*\}"))
-        if parts is None or len(parts[0]) > _MAX_PARTS:
-            return None
-        if len(parts[0]) < 2 and left != r"\{":
+        parts, _ = split(inside, _SEPARATOR)
+        if not parts or len(parts) > _MAX_PARTS or (len(parts) < 2 and left != r"\{"):
             return None  # (x + 1) is an expression
-        items = _read_each(parts[0], in_text, depth)
-        if items is None:
-            return _NOTHING if len(parts[0]) > 1 else None
+        if len(parts) == 1:
+            value = _read(parts[0], depth + 1)
+            return value and Sequence("{", "}", _flat((value,)))
+        items = _read_each(parts, depth)
         opening = {r"\{": "{", r"\langle": "<"}.get(left, left)
         closing = {r"\}": "}", r"\rangle": ">"}.get(right, right)
         return Sequence(opening, closing, _flat(items) if opening == "{" else items)
     return None
 
 
-def _matrix(text: str, in_text: bool, depth: int) -> Value | None:
+def _matrix(text: str, depth: int) -> Value | None:
     if "\\begin" not in text:
         return None
-    place = text.find("\\begin")
-    before, after = text[:place].strip(), text[place:]
-    bars, opening = False, before[-2:] if before.endswith(r"\{") else before[-1:]
-    if opening in ("[", "(", "|", r"\{") and opening:
-        closing = {"[": "]", "(": ")", "|": "|", r"\{": "."}[opening]
-        stripped = after.rstrip()
-        if stripped.endswith(closing) and opening != r"\{":
-            after, before = stripped[: -len(closing)], before[: -len(opening)]
-            bars = opening == "|"
-        elif opening == r"\{":
-            after, before = stripped.rstrip("."), before[:-2]
-    if opening == r"\{" or "{cases}" in after or "{align" in after:
-        return _cases(after, in_text, depth) if not before else None
+    start = text.find("\\begin")
+    before, after = text[:start].strip(), text[start:].strip()
+    if before.endswith(r"\{"):
+        return _cases(after.rstrip("."), depth) if before == r"\{" else None
+    bars, opening = False, before[-1:]
+    if opening in _CLOSINGS and after.endswith(_CLOSINGS[opening]):
+        before, after, bars = before[:-1], after[:-1], opening == "|"
+    if "{cases}" in after or "{align" in after:
+        return _cases(after, depth) if not before else None
     match = _MATRIX.fullmatch(after.strip())
     if match is None or "\\begin" in match[2]:
-        return None if opening == r"\{" else _combination(text, depth)
+        return _combination(text)
     factor = read_expression(before)
-    rows = []
-    for row in _ROW.split(match[2]):
-        if row.strip():
-            cells = _read_each(row.replace(r"\hline", "").split("&"), in_text, depth)
-            if cells is None:
-                return _NOTHING
-            rows.append(tuple(_scaled(factor, cell) for cell in cells))
-    if factor is None and before:
+    texts = [row.replace(r"\hline", "").split("&") for row in _ROW.split(match[2]) if row.strip()]
+    rows = tuple([tuple([_scaled(factor, cell) for cell in _read_each(row, depth)]) for row in texts])
+    if not rows or (before and factor is None):
         return None
-    return Matrix(bars or match[1] in ("vmatrix", "Vmatrix"), tuple(rows)) if rows else None
+    return Matrix(bars or match[1] in ("vmatrix", "Vmatrix"), rows)
 
 
-def _combination(text: str, depth: int) -> Value | None:
+def _combination(text: str) -> Value | None:
     """A sum of matrices with factors: entry by entry."""
     matrices = list(_ANY_MATRIX.finditer(text))
     cells = [[row.split("&") for row in _ROW.split(match[2]) if row.strip()] for match in matrices]
@@ -472,54 +437,49 @@ def _scaled(factor: Tree | None, cell: Value) -> Value:
     return cell if tree is None else Expression(("*", factor, tree))
 
 
-def _cases(text: str, in_text: bool, depth: int) -> Value | None:
+def _cases(text: str, depth: int) -> Value | None:
     match = _CASES.fullmatch(text.strip())
     if match is None or "\\begin" in match[2]:
         return None
     items: list[Value] = []
     for row in _ROW.split(match[2]):
-        if not row.strip():
-            continue
-        cells = [
-            cell.strip().rstrip(",")
-            for cell in re.split(r"(?<!\\)&|\\text\{\s*(?:if|for|when)\s*\}", row)
-            if cell.strip(" ,")
-        ]
-        values = _read_each([re.sub(r"^(?:if|for|when)\s", "", cell) for cell in cells], in_text, depth)
-        if values is None:
-            return _NOTHING
-        items.append(values[0] if len(values) == 1 else Sequence("(", ")", values))
+        cells = [cell.strip().rstrip(",") for cell in _CELL.split(row) if cell.strip(" ,")]
+        if row.strip():
+            values = _read_each([re.sub(r"^(?:if|for|when)\s", "", cell) for cell in cells], depth)
+            items.append(values[0] if len(values) == 1 else Sequence("(", ")", values))
     return Sequence("cases", "", tuple(items)) if items else None
 
 
-def _approximate(text: str, in_text: bool, depth: int) -> Value | None:
+def _approximate(text: str, depth: int) -> Value | None:
     match = _ABOUT.match(text)
     if match is None:
         return None
-    value = _read(text[match.end() :], in_text, depth + 1)
-    return Approximately(value) if isinstance(value, Number) else _NOTHING
+    value = _read(text[match.end() :], depth + 1)
+    if not isinstance(value, Number):
+        raise _NoValue
+    return Approximately(value)
 
 
-def _ratio(text: str, in_text: bool, depth: int) -> Value | None:
-    found = split(text, re.compile(":"))
-    if found is None or len(found[0]) < 2:
+def _ratio(text: str, depth: int) -> Value | None:
+    parts, _ = split(text, _COLON)
+    if len(parts) < 2:
         return None
-    values = _read_each(found[0], in_text, depth)
-    if values is None:
-        return _NOTHING
+    values = _read_each(parts, depth)
     regions = [region for value in values if (region := as_region(value))]
     if len(regions) == len(values) == 2:  # `x > 2: (2, \infty)` says it twice
-        return regions[0] if regions[0].numbers.equals(regions[1].numbers) else _NOTHING
+        if not regions[0].numbers.equals(regions[1].numbers):
+            raise _NoValue
+        return regions[0]
     return Sequence(":", "", values)
 
 
-def _formula(text: str, in_text: bool, depth: int) -> Value | None:
+def _formula(text: str, depth: int) -> Value | None:
     """An expression, also with a unit behind it."""
     for rest, unit in _units(text):
-        inner = _read(rest, in_text, depth + 1)
+        inner = _read(rest, depth + 1)
+        if isinstance(inner, Number):
+            return inner._replace(unit=unit) if not inner.unit else None
         if inner is not None and not isinstance(inner, (Words, Choice, Quantity)):
-            if isinstance(inner, Number):
-                return inner._replace(unit=unit) if not inner.unit else None
             return Quantity(inner, unit)
     tree = read_expression(text)
     if tree is None:
@@ -565,3 +525,9 @@ def _units(text: str) -> Iterator[tuple[str, str]]:
             if tree is not None and constant_value(tree) is not None:
                 yield rest, unit
                 return
+
+
+_READERS = (
+    *(_family, _alternatives, _residue, _list, _spaced, _relation),
+    *(_set, _bracketed, _matrix, _approximate, _ratio, _formula),
+)

@@ -1,4 +1,4 @@
-"""Sets of real numbers: unions of intervals and points, with ends that are constants."""
+"""Sets of real numbers: unions of intervals and points, with bounds that are constants."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 from swift_rlvr.math_answers.numeric import agree, less
 
-End = Any  # a value of `numeric`, or one of these
+Bound = Any  # a value of `numeric`, or one of these
 MINUS_INFINITY, INFINITY = float("-inf"), float("inf")
 
 
-def same_end(a: End, b: End) -> bool:
+def _same_bound(a: Bound, b: Bound) -> bool:
     if isinstance(a, float) or isinstance(b, float):
         return isinstance(a, float) and isinstance(b, float) and a == b
     return agree(a, b)
 
 
-def before(a: End, b: End) -> bool:
+def _less(a: Bound, b: Bound) -> bool:
     """Whether a < b."""
     if isinstance(a, float) or isinstance(b, float):
         return (a if isinstance(a, float) else 0.0) < (b if isinstance(b, float) else 0.0)
@@ -26,16 +26,16 @@ def before(a: End, b: End) -> bool:
 
 @dataclass(frozen=True)
 class Piece:
-    """The numbers between two ends."""
+    """The numbers between two bounds."""
 
-    low: End
+    low: Bound
     closed_low: bool
-    high: End
+    high: Bound
     closed_high: bool
 
     def is_empty(self) -> bool:
-        return before(self.high, self.low) or (
-            same_end(self.low, self.high) and not (self.closed_low and self.closed_high)
+        return _less(self.high, self.low) or (
+            _same_bound(self.low, self.high) and not (self.closed_low and self.closed_high)
         )
 
 
@@ -49,10 +49,10 @@ class RealSet:
     def of(*pieces: Piece) -> RealSet:
         ordered: list[Piece] = []
         for piece in (piece for piece in pieces if not piece.is_empty()):
-            place = 0
-            while place < len(ordered) and _starts_before(ordered[place], piece):
-                place += 1
-            ordered.insert(place, piece)
+            index = 0
+            while index < len(ordered) and _starts_before(ordered[index], piece):
+                index += 1
+            ordered.insert(index, piece)
         merged: list[Piece] = []
         for piece in ordered:
             if merged and _touch(merged[-1], piece):
@@ -62,7 +62,7 @@ class RealSet:
         return RealSet(tuple(merged))
 
     @staticmethod
-    def interval(low: End, closed_low: bool, high: End, closed_high: bool) -> RealSet:
+    def interval(low: Bound, closed_low: bool, high: Bound, closed_high: bool) -> RealSet:
         return RealSet.of(Piece(low, closed_low, high, closed_high))
 
     def union(self, other: RealSet) -> RealSet:
@@ -86,8 +86,8 @@ class RealSet:
 
     def equals(self, other: RealSet) -> bool:
         return len(self.pieces) == len(other.pieces) and all(
-            same_end(a.low, b.low)
-            and same_end(a.high, b.high)
+            _same_bound(a.low, b.low)
+            and _same_bound(a.high, b.high)
             and (a.closed_low, a.closed_high) == (b.closed_low, b.closed_high)
             for a, b in zip(self.pieces, other.pieces, strict=True)
         )
@@ -97,31 +97,27 @@ REALS = RealSet.interval(MINUS_INFINITY, False, INFINITY, False)
 EMPTY = RealSet(())
 
 
-def point(value: End) -> RealSet:
-    return RealSet.interval(value, True, value, True)
-
-
 def _starts_before(a: Piece, b: Piece) -> bool:
-    return before(a.low, b.low) or (same_end(a.low, b.low) and a.closed_low and not b.closed_low)
+    return _less(a.low, b.low) or (_same_bound(a.low, b.low) and a.closed_low and not b.closed_low)
 
 
 def _touch(a: Piece, b: Piece) -> bool:
     """Whether a, which starts first, and b leave nothing between them."""
-    return before(b.low, a.high) or (same_end(a.high, b.low) and (a.closed_high or b.closed_low))
+    return _less(b.low, a.high) or (_same_bound(a.high, b.low) and (a.closed_high or b.closed_low))
 
 
 def _joined(a: Piece, b: Piece) -> Piece:
-    if before(a.high, b.high):
+    if _less(a.high, b.high):
         return Piece(a.low, a.closed_low, b.high, b.closed_high)
-    closed = a.closed_high or (same_end(a.high, b.high) and b.closed_high)
+    closed = a.closed_high or (_same_bound(a.high, b.high) and b.closed_high)
     return Piece(a.low, a.closed_low, a.high, closed)
 
 
 def _meet(a: Piece, b: Piece) -> Piece:
-    low, closed_low = (b.low, b.closed_low) if before(a.low, b.low) else (a.low, a.closed_low)
-    if same_end(a.low, b.low):
+    low, closed_low = (b.low, b.closed_low) if _less(a.low, b.low) else (a.low, a.closed_low)
+    if _same_bound(a.low, b.low):
         closed_low = a.closed_low and b.closed_low
-    high, closed_high = (b.high, b.closed_high) if before(b.high, a.high) else (a.high, a.closed_high)
-    if same_end(a.high, b.high):
+    high, closed_high = (b.high, b.closed_high) if _less(b.high, a.high) else (a.high, a.closed_high)
+    if _same_bound(a.high, b.high):
         closed_high = a.closed_high and b.closed_high
     return Piece(low, closed_low, high, closed_high)

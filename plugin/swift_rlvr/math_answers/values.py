@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from swift_rlvr.math_answers.numeric import constant_value, is_real, symbols
 from swift_rlvr.math_answers.parser import Tree, read_expression
-from swift_rlvr.math_answers.sets import INFINITY, MINUS_INFINITY, End, RealSet
+from swift_rlvr.math_answers.sets import INFINITY, MINUS_INFINITY, Bound, Piece, RealSet
 
 
 class Number(NamedTuple):
@@ -61,6 +61,9 @@ class Relation(NamedTuple):
 
     operators: tuple[str, ...]  # = ~ < <= != in ==
     sides: tuple[Value, ...]
+
+
+TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}  # the operators with their sides exchanged
 
 
 class Residue(NamedTuple):
@@ -153,22 +156,20 @@ def as_region(value: Value) -> Region | None:
         return inner and inner._replace(variable=name)
     if isinstance(value, Sequence):
         if value.opening in ("(", "[") and len(value.items) == 2:
-            ends = [end_of(item) for item in value.items]
-            if ends[0] is None or ends[1] is None:
+            low, high = map(bound_of, value.items)
+            if low is None or high is None:
                 return None
-            return Region("", RealSet.interval(ends[0], value.opening == "[", ends[1], value.closing == "]"))
+            return Region("", RealSet.interval(low, value.opening == "[", high, value.closing == "]"))
         if value.opening == "{":
-            numbers = RealSet(())
-            for item in value.items:
-                if (end := end_of(item)) is None:
-                    return None
-                numbers = numbers.union(RealSet.interval(end, True, end, True))
-            return Region("", numbers)
+            points = [bound_of(item) for item in value.items]
+            return (
+                None if None in points else Region("", RealSet.of(*(Piece(each, True, each, True) for each in points)))
+            )
     return None
 
 
-def end_of(value: Value) -> End | None:
-    """The end of an interval, where it is a real constant or infinity."""
+def bound_of(value: Value) -> Bound | None:
+    """The value as a bound of an interval, where it is a real constant or infinity."""
     if isinstance(value, Infinity):
         return INFINITY if value.sign > 0 else MINUS_INFINITY
     if isinstance(value, Number) and (value.percent or value.unit):
@@ -189,16 +190,15 @@ def is_name(value: Value) -> bool:
 
 
 def _names_something(tree: Tree) -> bool:
-    if tree[0] in ("symbol", "call") or tree == ("constant", "e") or tree == ("constant", "i"):
-        return True
-    if tree[0] in ("abs", "sin", "cos", "tan", "cot", "norm", "det"):
-        return _names_something(tree[1])
-    if tree[0] == "*":
-        return all(map(_names_something, tree[1:]))
-    if tree[0] == "/":  # dy/dx
-        return all(part[:2] == ("*", ("symbol", "d")) and _names_something(part) for part in tree[1:])
-    return (
-        tree[0] == "^"
-        and tree[1][0] == "symbol"
-        and tree[2] == ("*", ("number", Fraction(-1)), ("number", Fraction(1)))
-    )
+    match tree:
+        case ("symbol" | "call", *_) | ("constant", "e" | "i"):
+            return True
+        case ("abs" | "sin" | "cos" | "tan" | "cot" | "norm" | "det", of, *_):
+            return _names_something(of)
+        case ("*", *factors):
+            return all(map(_names_something, factors))
+        case ("/", ("*", ("symbol", "d"), _) as above, ("*", ("symbol", "d"), _) as below):  # dy/dx
+            return _names_something(above) and _names_something(below)
+        case ("^", ("symbol", _), ("*", ("number", -1), ("number", 1))):  # f^{-1}
+            return True
+    return False

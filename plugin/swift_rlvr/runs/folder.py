@@ -174,8 +174,7 @@ def check_same_settings(checkpoint: str | Path, settings: Mapping[str, Any]) -> 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     for name, value in now.items():
-        # A run of an earlier version does not say that it did without what is new.
-        if name in MAY_CHANGE or value in (before.get(name), before.get(name, False)):
+        if name in MAY_CHANGE or value == before.get(name):
             continue
         if isinstance(value, dict) and isinstance(before.get(name), dict):
             yield from _changes(before[name], value, f"{prefix}{name}.")

@@ -8,24 +8,19 @@ import re
 import unicodedata
 from functools import lru_cache
 
-_SIGNS = {
-    "µ": "μ",
-    "−": "-", "–": "-", "‐": "-", "‑": "-", "﹣": "-", "×": r"\times ", "·": r"\cdot ", "⋅": r"\cdot ", "∙": r"\cdot ",
-    "÷": r"\div ",
-    "≤": r"\leq ", "≥": r"\geq ", "⩽": r"\leq ", "⩾": r"\geq ", "≠": r"\neq ", "≈": r"\approx ", "≡": r"\equiv ",
-    "∪": r"\cup ", "∩": r"\cap ", "∅": r"\emptyset ", "∈": r"\in ", "∞": r"\infty ", "±": r"\pm ", "∓": r"\mp ",
-    "√": r"\sqrt ", "π": r"\pi ", "θ": r"\theta ", "α": r"\alpha ", "β": r"\beta ", "γ": r"\gamma ", "λ": r"\lambda ",
-    "μ": r"\mu ", "φ": r"\phi ", "ω": r"\omega ", "σ": r"\sigma ", "ρ": r"\rho ", "δ": r"\delta ", "ε": r"\epsilon ",
-    "∠": r"\angle ", "△": r"\triangle ", "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}", "ℕ": r"\mathbb{N}", "∨": r"\lor ",
-    "∧": r"\land ", "⟨": r"\langle ", "⟩": r"\rangle ", "⌊": r"\lfloor ", "⌋": r"\rfloor ",
-    "⌈": r"\lceil ", "⌉": r"\rceil ",
-    "º": "°", "℃": "°C", "℉": "°F", "、": ",", "。": ".", "：": ":", "；": ";", "，": ", ", "′": "'",
-    "’": "'", "∣": "|",
-}  # fmt: skip
+_SIGN_NAMES = r"""
+    µ μ − - – - ‐ - ‑ - ﹣ - × \times · \cdot ⋅ \cdot ∙ \cdot ÷ \div ≤ \leq ≥ \geq ⩽ \leq ⩾ \geq ≠ \neq ≈ \approx
+    ≡ \equiv ∪ \cup ∩ \cap ∅ \emptyset ∈ \in ∞ \infty ± \pm ∓ \mp √ \sqrt π \pi θ \theta α \alpha β \beta γ \gamma
+    λ \lambda μ \mu φ \phi ω \omega σ \sigma ρ \rho δ \delta ε \epsilon ∠ \angle △ \triangle ℝ \mathbb{R}
+    ℤ \mathbb{Z} ℕ \mathbb{N} ∨ \lor ∧ \land ⟨ \langle ⟩ \rangle ⌊ \lfloor ⌋ \rfloor ⌈ \lceil ⌉ \rceil
+    º ° ℃ °C ℉ °F 、 , 。 . ： : ； ; ′ ' ’ ' ∣ |
+"""
+_SIGN_PAIRS = _SIGN_NAMES.split()
+_SIGNS = dict(zip(_SIGN_PAIRS[::2], _SIGN_PAIRS[1::2], strict=True))
+_SIGNS = {sign: f"{name} " if re.fullmatch(r"\\\w+", name) else name for sign, name in _SIGNS.items()} | {"，": ", "}
 _SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
-_WIDE = re.compile(
-    "[\uff00-\uffef\U0001d400-\U0001d7ff\u00a0\u2000-\u200a\u202f\u3000]+"
-)  # full-width and mathematical letters, spaces
+# full-width and mathematical letters, spaces
+_WIDE = re.compile("[\uff00-\uffef\U0001d400-\U0001d7ff\u00a0\u2000-\u200a\u202f\u3000]+")
 _SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
 _THOUSANDS = re.compile(r"(?<=\d),?(?:\\[!,]|\{,\}|~)\s*(?=\d{3}(?!\d))|(?<=\d)\{,\}(?=\d)")
@@ -38,32 +33,24 @@ _TEXT = re.compile(
     r"|boxed|fbox)\s*\{([^{}]*)\}"
 )
 _COLOR = re.compile(r"\\(?:color|textcolor)\s*\{[^{}]*\}")
-_FUNCTIONS_NAMES = """
+_FUNCTION_NAMES = """
     sin cos tan cot sec csc arcsin arccos arctan arccot arcsec arccsc sinh cosh tanh coth ln log lg exp gcd lcm
     min max det sgn sign mod arsinh arcosh artanh
 """
-_FUNCTIONS = frozenset(_FUNCTIONS_NAMES.split())
-_SAME_COMMANDS = (
-    (re.compile(r"\\[dtc]frac(?![A-Za-z])"), r"\\frac"),
-    (re.compile(r"\\lbrace(?![A-Za-z])"), r"\\{"),
-    (re.compile(r"\\rbrace(?![A-Za-z])"), r"\\}"),
-    (re.compile(r"\\(?:leqslant|leqq|le)(?![A-Za-z])"), r"\\leq"),
-    (re.compile(r"\\(?:geqslant|geqq|ge)(?![A-Za-z])"), r"\\geq"),
-    (re.compile(r"\\lt(?![A-Za-z])"), "<"),
-    (re.compile(r"\\gt(?![A-Za-z])"), ">"),
-    (re.compile(r"\\(?:ne|not\s*=)(?![A-Za-z])"), r"\\neq "),
-    (re.compile(r"\\(?:varnothing|oslash)(?![A-Za-z])"), r"\\emptyset"),
+_FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
+_COMMAND = re.compile(r"\\([A-Za-z]+)")
+_OTHER_NAMES = r"""
+    \frac dfrac tfrac cfrac|\{ lbrace|\} rbrace|\leq leqslant leqq le|\geq geqslant geqq ge|\neq ne|< lt|> gt
+    |\emptyset varnothing oslash|\lor vee|\land wedge|\setminus smallsetminus backslash|\mathbb{R} R reals|: colon
+    |... ldots cdots dots|° degree|' prime
+"""
+_SAME_COMMANDS = dict.fromkeys((r"\mid", r"\vert", r"\lvert", r"\rvert"), "|")
+for _command, *_names in map(str.split, _OTHER_NAMES.split("|")):
+    _SAME_COMMANDS |= dict.fromkeys((f"\\{name}" for name in _names), _command)
+_SAME_FORMS = (
+    (re.compile(r"\\not\s*=(?![A-Za-z])"), r"\\neq "),
     (re.compile(r"\\bigcup(?![A-Za-z_])"), r"\\cup"),
-    (re.compile(r"\\vee(?![A-Za-z])"), r"\\lor"),
-    (re.compile(r"\\wedge(?![A-Za-z])"), r"\\land"),
-    (re.compile(r"\\(?:smallsetminus|backslash)(?![A-Za-z])"), r"\\setminus"),
-    (re.compile(r"\\(?:mid|vert|lvert|rvert)(?![A-Za-z])"), "|"),
-    (re.compile(r"\\colon(?![A-Za-z])"), ":"),
-    (re.compile(r"\\(?:R|reals)(?![A-Za-z])"), r"\\mathbb{R}"),
-    (re.compile(r"\\[dbt]inom(?![A-Za-z])"), r"\\binom"),
-    (re.compile(r"\\(?:l|c)?dots(?![A-Za-z])"), "..."),
-    (re.compile(r"\^\s*(?:\{\s*\\circ\s*\}|\{?\s*\\circ(?![A-Za-z]))|\\degree(?![A-Za-z])"), "°"),
-    (re.compile(r"\\prime(?![A-Za-z])"), "'"),
+    (re.compile(r"\^\s*(?:\{\s*\\circ\s*\}|\{?\s*\\circ(?![A-Za-z]))"), "°"),
     (re.compile(r"\^\s*\{\s*('+)\s*\}|\^\s*(')"), r"\1\2"),
 )
 _JOINED_TEXT = re.compile("\0([^\0\1]*\\S)\\s+(and|or)\\s*\1")  # \\text{ cm and }
@@ -102,7 +89,8 @@ def clean(text: str) -> str:
             if not count:
                 break
         text = _JOINED_TEXT.sub("\0\\1\1\0 \\2 \1", text) if "\0" in text else text
-        for pattern, replacement in _SAME_COMMANDS:
+        text = _COMMAND.sub(lambda match: _SAME_COMMANDS.get(match[0], match[0]), text)
+        for pattern, replacement in _SAME_FORMS:
             text = pattern.sub(replacement, text)
     text = text.replace("\0", r"\text{").replace("\1", "}")
     if text.startswith("**") or text.endswith("**"):
@@ -151,13 +139,10 @@ def tidy(text: str) -> str:
     text = clean(text)
     if "\\text{" in text:
         text = re.sub(r"\\text\{([^{}]*)\}", r"\1", text)
-    return (
-        re.sub(r"\s+", " ", text)
-        .replace("°C", " celsius")
-        .replace("°F", " fahrenheit")
-        .replace("°", " degrees")
-        .strip()
-    )
+    text = re.sub(r"\s+", " ", text)
+    for sign, name in (("°C", " celsius"), ("°F", " fahrenheit"), ("°", " degrees")):
+        text = text.replace(sign, name)
+    return text.strip()
 
 
 @lru_cache(maxsize=8192)

@@ -146,7 +146,7 @@ def points(names: frozenset[str]) -> Iterator[dict[str, Fraction]]:
     for number, (low, high) in enumerate(_RANGES + (_MIXED if len(names) > 1 else ())):
         yield {name: low + (high - low) * _share(name, number) for name in names}
     for number, high in enumerate((6, 9, 12, 4)):  # whole numbers, for sums, n! and binomials
-        yield {name: 2 + int(_share(name, 90 + number) * high) + Fraction(0) for name in names}
+        yield {name: Fraction(2 + int(_share(name, 90 + number) * high)) for name in names}
 
 
 @lru_cache(maxsize=4096)
@@ -168,7 +168,7 @@ def constant_value(tree: Tree) -> Value | None:
 
 
 def same_value(first: Tree, second: Tree) -> bool:
-    """Whether two trees have the same values.
+    """Whether two trees have the same values, with a bare logarithm of base e or 10.
 
     >>> from swift_rlvr.math_answers.parser import read_expression as read
     >>> same_value(read(r"\\\\sin 2x"), read(r"2\\\\sin x\\\\cos x")), same_value(read("|x|"), read("x"))
@@ -176,13 +176,10 @@ def same_value(first: Tree, second: Tree) -> bool:
     """
     if first == second:
         return True
+    bases = (0, 10) if contains(("", first, second), "log") else (0,)
     with contextlib.suppress(TooLong):
-        return _same_in_any_base(first, second)
+        return any(_same(first, second, base) for base in bases)
     return False
-
-
-def _same_in_any_base(first: Tree, second: Tree) -> bool:
-    return any(_same(first, second, base) for base in ((0, 10) if contains(("", first, second), "log") else (0,)))
 
 
 def _same(first: Tree, second: Tree, logarithm: int) -> bool:
@@ -201,7 +198,7 @@ def _same(first: Tree, second: Tree, logarithm: int) -> bool:
     return agreed >= (3 if names else 1)
 
 
-def _value(tree: Tree, point: Point, logarithm: int) -> Value | None:
+def _value(tree: Tree, point: Point, logarithm: int = 0) -> Value | None:
     """The value, or None where there is none. Raises TooLong."""
     try:
         return evaluate(tree, point, logarithm)
@@ -212,23 +209,17 @@ def _value(tree: Tree, point: Point, logarithm: int) -> Value | None:
 
 
 def proportional(first: Tree, second: Tree) -> bool:
-    with contextlib.suppress(TooLong):
-        return _proportional(first, second)
-    return False
-
-
-def _proportional(first: Tree, second: Tree) -> bool:
     """Whether one tree is a constant multiple, not zero, of the other, at all points where both are defined.
 
     Both have to depend on each of their variables: an identity is no equation.
     """
-    ratios: list[Value] = []
-    names = symbols(first) | symbols(second)
-    if symbols(first) != symbols(second) or not all(_depends(tree, name) for tree in (first, second) for name in names):
-        return False
-    with one_thread():
+    with contextlib.suppress(TooLong), one_thread():
+        names = symbols(first)
+        if names != symbols(second) or not all(_depends(tree, name) for tree in (first, second) for name in names):
+            return False
+        ratios: list[Value] = []
         for point in points(names):
-            values = _value(first, point, 0), _value(second, point, 0)
+            values = _value(first, point), _value(second, point)
             if None in values:
                 continue
             zeros = [is_zero(value) for value in values]
@@ -238,33 +229,30 @@ def _proportional(first: Tree, second: Tree) -> bool:
                 ratios.append(divide(*values))
                 if not agree(ratios[0], ratios[-1]):
                     return False
-    return len(ratios) >= 3
+        return len(ratios) >= 3
+    return False
 
 
 def _depends(tree: Tree, name: str) -> bool:
     """Whether the value changes with a variable."""
-    with one_thread():
-        for point in points(symbols(tree)):
-            values = [_value(tree, {**point, name: point[name] + step}, 0) for step in (Fraction(0), Fraction(1, 7))]
-            if None not in values and not agree(*values):
-                return True
+    for point in points(symbols(tree)):
+        values = [_value(tree, {**point, name: point[name] + step}) for step in (Fraction(0), Fraction(1, 7))]
+        if None not in values and not agree(*values):
+            return True
     return False
 
 
 def positive_multiple(first: Tree, second: Tree, sign: int) -> bool:
     """Whether the first tree is a positive constant times the second one, or times its negative for the sign -1."""
-    names = symbols(first) | symbols(second)
     if not proportional(first, second):
         return False
-    for point in points(names):
-        values = value_at(first, point), value_at(second, point)
-        if None not in values:
-            return bool(less(Fraction(0), divide(values[0], values[1]) * sign))
-    return False
+    values = ((value_at(first, point), value_at(second, point)) for point in points(symbols(first)))
+    above, below = next((pair for pair in values if None not in pair), (Fraction(0), Fraction(1)))
+    return less(Fraction(0), divide(above, below) * sign)
 
 
 def value_at(tree: Tree, point: Point) -> Value | None:
     """The value at a point, or None where there is none."""
     with one_thread(), contextlib.suppress(TooLong):
-        return _value(tree, point, 0)
+        return _value(tree, point)
     return None

@@ -23,32 +23,32 @@ _GREEK_NAMES = """
     alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma tau
     upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Phi Psi Omega ell hbar partial nabla aleph
 """
-_GREEK = frozenset(_GREEK_NAMES.split())
-_FUNCTIONS = {name: name for name in (
-    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "arccot", "sinh", "cosh", "tanh", "coth",
-    "ln", "log", "lg", "exp", "arsinh", "arcosh", "artanh", "sgn", "det")}  # fmt: skip
-_FUNCTIONS.update(
-    {"tg": "tan", "ctg": "cot", "cosec": "csc", "asin": "arcsin", "acos": "arccos", "atan": "arctan", "sign": "sgn"}
-)
-_OF_SEVERAL = frozenset(("gcd", "lcm", "max", "min"))
-_INVERSES = {name: "arc" + name for name in ("sin", "cos", "tan", "cot")}
-_INVERSES.update(sinh="arsinh", cosh="arcosh", tanh="artanh")
-_DECORATIONS_NAMES = """
+_FUNCTION_NAMES = """
+    sin cos tan cot sec csc arcsin arccos arctan arccot sinh cosh tanh coth ln log lg exp arsinh arcosh artanh sgn det
+"""
+_DECORATION_NAMES = """
     overline bar vec hat tilde overrightarrow widehat widetilde dot ddot mathbf mathcal mathbb mathfrak mathscr
     underline angle triangle
 """
-_DECORATIONS = frozenset(_DECORATIONS_NAMES.split())
-_CALLED = frozenset("fghFGHPQ")  # before a parenthesis, functions rather than factors
-_NAMED = _FUNCTIONS.keys() | _OF_SEVERAL | {"sqrt", "pi", "abs", "infty", "infinity", "inf"}
-_PLAIN_NAMES = re.compile("|".join(sorted(_NAMED, key=len, reverse=True)))
+_OTHER_NAMES = """
+    frac sqrt binom lfloor rfloor lceil rceil sum prod int lim cdot times div pm mp ast langle rangle
+"""
 _ENGLISH_WORDS = """
     or if is to of in at as on an no by so we it the and for are not but
 """
-ENGLISH = frozenset(_ENGLISH_WORDS.split())
-_OTHER_COMMANDS = """
-    frac sqrt binom lfloor rfloor lceil rceil sum prod int lim cdot times div pm mp ast langle rangle
-"""
-KNOWN = _GREEK | _NAMED | _DECORATIONS | frozenset(_OTHER_COMMANDS.split())
+_GREEK, _DECORATIONS = frozenset(_GREEK_NAMES.split()), frozenset(_DECORATION_NAMES.split())
+_FUNCTIONS = {name: name for name in _FUNCTION_NAMES.split()}
+_FUNCTIONS |= {"tg": "tan", "ctg": "cot", "cosec": "csc", "sign": "sgn"}
+_FUNCTIONS |= {"asin": "arcsin", "acos": "arccos", "atan": "arctan"}
+_OF_SEVERAL = frozenset(("gcd", "lcm", "max", "min"))
+_INVERSES = {name: "arc" + name for name in ("sin", "cos", "tan", "cot")}
+_INVERSES |= {"sinh": "arsinh", "cosh": "arcosh", "tanh": "artanh"}
+_INFINITY = ("infty", "infinity", "inf")
+_CALLED = frozenset("fghFGHPQ")  # before a parenthesis, functions rather than factors
+_NAMED = {*_FUNCTIONS, *_OF_SEVERAL, *_INFINITY, "sqrt", "pi", "abs"}
+_PLAIN_NAMES = re.compile("|".join(sorted(_NAMED, key=len, reverse=True)))
+_ENGLISH = frozenset(_ENGLISH_WORDS.split())
+KNOWN = _GREEK | _NAMED | _DECORATIONS | frozenset(_OTHER_NAMES.split())
 _CLOSING = {"(": ")", "[": "]", "{": "}", r"\{": r"\}"}
 _ONE, _MINUS_ONE = ("number", Fraction(1)), ("number", Fraction(-1))
 
@@ -79,9 +79,9 @@ class _Parser:
 
     def __init__(self, text: str):
         self.tokens: list[tuple[str, str]] = []
-        place = 0
-        while match := _TOKEN.match(text, place):
-            place = match.end()
+        position = 0
+        while match := _TOKEN.match(text, position):
+            position = match.end()
             kind = match.lastgroup or "sign"
             if kind == "word":
                 self._add_word(match[kind])
@@ -89,44 +89,44 @@ class _Parser:
                 self.tokens.append(("sign", "|"))
             elif kind != "sign" or match[kind].strip():
                 self.tokens.append((kind, match[kind]))
-        self.place = self.depth = self.bars = 0
+        self.index = self.depth = self.bars = 0
         self.nodes: list[Tree] = []
         self.heights: dict[int, int] = {}
 
     def _add_word(self, word: str) -> None:
         """A run of letters: names of functions, single variables, or a name."""
-        if word in ENGLISH:
+        if word in _ENGLISH:
             raise Unreadable(word)
         tokens: list[tuple[str, str]] = []
-        place = 0
-        while place < len(word):
-            name = _PLAIN_NAMES.match(word, place)
-            if name and (place == 0 or len(name[0]) > 2 or name.end() == len(word)):
+        position = 0
+        while position < len(word):
+            name = _PLAIN_NAMES.match(word, position)
+            if name and (position == 0 or len(name[0]) > 2 or name.end() == len(word)):
                 tokens.append(("command", name[0]))
-                place = name.end()
+                position = name.end()
             else:
-                tokens.append(("letter", word[place]))
-                place += 1
+                tokens.append(("letter", word[position]))
+                position += 1
         letters = sum(kind == "letter" for kind, _ in tokens)
         self.tokens += tokens if letters <= (3 if len(tokens) == letters else 2) else [("name", word)]
 
     def whole(self) -> Tree:
         tree = self.sum()
-        if self.place < len(self.tokens):
+        if self.index < len(self.tokens):
             raise Unreadable
         return tree
 
     # --- tokens
 
     def peek(self, ahead: int = 0) -> tuple[str, str]:
-        place = self.place + ahead
-        return self.tokens[place] if place < len(self.tokens) else ("end", "")
+        index = self.index + ahead
+        return self.tokens[index] if index < len(self.tokens) else ("end", "")
 
     def take(self, *values: str) -> str | None:
         """Move past the next token if it is one of these signs or commands."""
         kind, value = self.peek()
         if kind in ("sign", "command") and value in values:
-            self.place += 1
+            self.index += 1
             return value
         return None
 
@@ -148,17 +148,17 @@ class _Parser:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise Unreadable
-        result = self.signed()
+        result = self.signed(self.take("+", "-", "pm", "mp"))
         while sign := self.take("+", "-", "pm", "mp"):
-            term = self.product()
-            if sign in ("pm", "mp"):
-                term = self.node("*", ("pm", 1 if sign == "pm" else -1), term)
-            result = self.node("-" if sign == "-" else "+", result, term)
+            if sign == "-":
+                result = self.node("-", result, self.product())
+            else:
+                result = self.node("+", result, self.signed(sign))
         self.depth -= 1
         return result
 
-    def signed(self) -> Tree:
-        sign = self.take("+", "-", "pm", "mp")
+    def signed(self, sign: str | None) -> Tree:
+        """A product behind its sign."""
         if sign in ("pm", "mp"):
             return self.node("*", ("pm", 1 if sign == "pm" else -1), self.product())
         return self.node("*", _MINUS_ONE, self.product()) if sign == "-" else self.product()
@@ -177,9 +177,9 @@ class _Parser:
                 result = self.node("/", result, divisor)
                 divided = divisor[0] != "number" or result[1][0] != "number"
             elif self.starts_factor():
-                if "name" in (self.tokens[self.place - 1][0], self.peek()[0]):
+                if "name" in (self.tokens[self.index - 1][0], self.peek()[0]):
                     raise Unreadable  # words of a sentence
-                if self.peek() == ("sign", "{") and self.tokens[self.place - 1] == ("sign", "}"):
+                if self.peek() == ("sign", "{") and self.tokens[self.index - 1] == ("sign", "}"):
                     raise Unreadable  # {5}{2}
                 if divided or (self.peek()[0] == "number" and not self.after_bracket()):  # 1/ax; `2 3`; `x2`
                     raise Unreadable
@@ -206,7 +206,7 @@ class _Parser:
         return value in ("(", "[", "{", "√") or (value == "|" and not self.bars)
 
     def after_bracket(self) -> bool:
-        return self.tokens[self.place - 1] in (("sign", ")"), ("sign", "]"), ("sign", "}"))
+        return self.tokens[self.index - 1] in (("sign", ")"), ("sign", "]"), ("sign", "}"))
 
     def factor(self) -> Tree:
         """An atom with its powers, factorials and signs behind it."""
@@ -228,31 +228,24 @@ class _Parser:
                 return base
 
     def exponent(self) -> Tree:
-        kind, value = self.peek()
-        if kind == "sign" and value in "+-":
-            self.place += 1
+        if sign := self.take("+", "-"):
             exponent = self.factor()
-            return self.node("*", _MINUS_ONE, exponent) if value == "-" else exponent
+            return self.node("*", _MINUS_ONE, exponent) if sign == "-" else exponent
         exponent = self.argument(whole_number=True)
-        if self.peek()[1] in ("^", "**"):
-            self.place += 1
-            exponent = self.node("^", exponent, self.exponent())
-        return exponent
+        return self.node("^", exponent, self.exponent()) if self.take("^", "**") else exponent
 
     def argument(self, whole_number: bool = False) -> Tree:
         r"""What follows `\frac`, `\sqrt` or `^`: a group in braces, or one digit, letter or command."""
         kind, value = self.peek()
-        if kind == "sign" and value == "{":
-            return self.group()
-        if kind == "sign" and value == "(":
+        if kind == "sign" and value in ("{", "("):
             return self.group()
         if kind == "number":
             if whole_number or len(value) == 1:
-                self.place += 1
+                self.index += 1
                 return ("number", _number(value))
             if not value.isdigit():
                 raise Unreadable
-            self.tokens[self.place] = ("number", value[1:])
+            self.tokens[self.index] = ("number", value[1:])
             return ("number", Fraction(int(value[0])))
         if kind in ("letter", "command", "text"):
             return self.atom()
@@ -262,7 +255,7 @@ class _Parser:
         opening = self.peek()[1]
         if opening not in _CLOSING:
             raise Unreadable
-        self.place += 1
+        self.index += 1
         bars, self.bars = self.bars, 0
         tree = self.sum()
         self.bars = bars
@@ -274,7 +267,7 @@ class _Parser:
         opening = self.peek()[1]
         if opening not in ("(", "{", r"\{"):
             raise Unreadable
-        self.place += 1
+        self.index += 1
         trees = [self.sum()]
         while self.take(",", ";", "|"):
             trees.append(self.sum())
@@ -285,7 +278,7 @@ class _Parser:
         kind, value = self.peek()
         if kind == "sign":
             return self.bracket(value)
-        self.place += 1
+        self.index += 1
         if kind == "number":
             if self.peek() == ("sign", "_"):
                 raise Unreadable  # a number in another base
@@ -304,23 +297,19 @@ class _Parser:
         if opening in ("(", "[", "{"):
             return self.group()
         if opening in ("|", r"\|"):
-            self.place += 1
+            self.index += 1
             self.bars += 1
             tree = self.sum()
             self.bars -= 1
             self.need(opening)
             return self.node("abs" if opening == "|" else "norm", tree)
         if opening == "√":
-            self.place += 1
+            self.index += 1
             return self.node("sqrt", self.argument(whole_number=True))
         raise Unreadable
 
     def letter(self, name: str) -> Tree:
-        if name == "i" and self.peek()[1] not in ("_", "'"):
-            return ("constant", "i")
-        if name == "e" and self.peek()[1] not in ("_", "'"):
-            return ("constant", "e")
-        return self.named(name)
+        return ("constant", name) if name in "ie" and self.peek()[1] not in ("_", "'") else self.named(name)
 
     def named(self, name: str) -> Tree:
         """A symbol with its subscript and primes, and with its arguments where it is a function's."""
@@ -328,7 +317,7 @@ class _Parser:
             if self.take("_"):
                 name += "_" + self.raw_argument()
             elif (token := self.peek())[0] == "sign" and token[1].startswith("'"):
-                self.place += 1
+                self.index += 1
                 name += token[1]
             elif self.peek() == ("sign", "^") and self.peek(1) == ("sign", "{") and self.peek(2) == ("sign", "("):
                 raise Unreadable  # f^{(n)}, a derivative
@@ -344,7 +333,7 @@ class _Parser:
             text, depth = "", 1
             while True:
                 kind, value = self.peek()
-                self.place += 1
+                self.index += 1
                 if kind == "end":
                     raise Unreadable
                 depth += (value == "{") - (value == "}") if kind == "sign" else 0
@@ -353,9 +342,9 @@ class _Parser:
                 text += value if kind != "command" else f"\\{value} "
         kind, value = self.peek()
         if kind == "number" and len(value) > 1 and value.isdigit():
-            self.tokens[self.place] = ("number", value[1:])
+            self.tokens[self.index] = ("number", value[1:])
             return value[0]
-        self.place += 1
+        self.index += 1
         if kind in ("end", "sign"):
             raise Unreadable
         return value if kind != "command" else f"\\{value}"
@@ -378,15 +367,13 @@ class _Parser:
         if name == "abs":
             return self.node("abs", self.group())
         if name == "pi":
-            return ("constant", "pi")
-        if name in ("infty", "infinity", "inf"):
+            return ("constant", name)
+        if name in _INFINITY:
             return ("constant", "infinity")
         if name in ("lfloor", "lceil"):
             tree = self.sum()
             self.need("r" + name[1:])
             return self.node(name[1:], tree)
-        if name == "langle":
-            raise Unreadable
         if name in _GREEK:
             return self.named("\\" + name)
         if name in _DECORATIONS:
@@ -394,7 +381,7 @@ class _Parser:
                 text = ""
                 while self.peek()[0] in ("letter", "name"):
                     text += self.peek()[1]
-                    self.place += 1
+                    self.index += 1
                 if not text:
                     raise Unreadable
             else:
@@ -447,14 +434,12 @@ class _Parser:
         result = self.factor()
         while True:
             kind, value = self.peek()
-            if (
-                kind == "letter"
-                and not (value == "e" and self.peek(1)[1] == "^")
-                or kind == "command"
-                and (value in _GREEK or value == "pi")
-            ):
-                pass
-            elif not (kind == "command" and value in ("frac", "sqrt") and result[0] in ("number", "constant")):
+            if kind == "letter":
+                goes_on = value != "e" or self.peek(1)[1] != "^"
+            else:  # a root or a fraction only behind a number
+                behind = result[0] in ("number", "constant") and value in ("frac", "sqrt")
+                goes_on = kind == "command" and (behind or value in _GREEK or value == "pi")
+            if not goes_on:
                 return result
             result = self.node("*", result, self.factor())
 

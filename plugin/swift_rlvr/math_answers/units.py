@@ -6,57 +6,25 @@ converted. What is counted ("12 apples") is no unit, so any name or none will do
 
 import re
 
-_NAMES = (  # of each unit; the first one stands for it
-    "m meter meters metre metres", "g gram grams gm", "s sec secs second seconds", "min mins minute minutes",
-    "h hr hrs hour hours", "day days d", "week weeks wk", "month months", "year years yr yrs", "in inch inches",
-    "ft foot feet", "yd yard yards yds", "mi mile miles", "lb lbs pound pounds", "oz ounce ounces",
-    "ton tons tonne tonnes", "gal gallon gallons", "qt quart quarts", "pint pints pt", "cup cups", "acre acres",
-    "hectare hectares ha", "dollar dollars usd bucks", "cent cents", "euro euros eur", "yuan rmb", "rupee rupees",
-    "peso pesos", "degree degrees deg", "celsius", "fahrenheit", "radian radians rad", "l liter liters litre litres L",
-    "mol mole moles", "Hz hertz", "N newton newtons", "J joule joules", "W watt watts", "V volt volts",
-    "A ampere amperes amp amps", "K kelvin kelvins", "Pa pascal pascals", "C coulomb coulombs", "ohm ohms",
-    "F farad farads", "T tesla teslas", "eV", "bar bars", "atm", "cal calorie calories", "knot knots", "rpm",
-    "rev revolution revolutions", "unit units", "person people persons", "percent", "slug slugs", "psi", "kip kips",
-    "AU", "pc parsec parsecs", "Wb weber webers", "H henry", "cd candela", "dB", "bit bits", "byte bytes",
-    "kg kilo kilos",
-)  # fmt: skip
-_UNITS = {name: names.split()[0] for names in _NAMES for name in names.split()}
+_NAMES = """
+    m meter meters metre metres|g gram grams gm|s sec secs second seconds|min mins minute minutes|h hr hrs hour hours
+    |day days d|week weeks wk|month months|year years yr yrs|in inch inches|ft foot feet|yd yard yards yds|mi mile miles
+    |lb lbs pound pounds|oz ounce ounces|ton tons tonne tonnes|gal gallon gallons|qt quart quarts|pint pints pt|cup cups
+    |acre acres|hectare hectares ha|dollar dollars usd bucks|cent cents|euro euros eur|yuan rmb|rupee rupees|peso pesos
+    |degree degrees deg|celsius|fahrenheit|radian radians rad|l liter liters litre litres L|mol mole moles|Hz hertz
+    |N newton newtons|J joule joules|W watt watts|V volt volts|A ampere amperes amp amps|K kelvin kelvins
+    |Pa pascal pascals|C coulomb coulombs|ohm ohms|F farad farads|T tesla teslas|eV|bar bars|atm|cal calorie calories
+    |knot knots|rpm|rev revolution revolutions|unit units|person people persons|percent|slug slugs|psi|kip kips|AU
+    |pc parsec parsecs|Wb weber webers|H henry|cd candela|dB|bit bits|byte bytes|kg kilo kilos
+"""  # of each unit; the first one stands for it
+_UNITS = {name: names.split()[0] for names in _NAMES.split("|") for name in names.split()}
 _PREFIXES = {"kilo": "k", "mega": "M", "giga": "G", "centi": "c", "deci": "d", "milli": "m", "micro": "μ", "nano": "n"}
-_WITH_PREFIXES = (
-    "m",
-    "g",
-    "s",
-    "l",
-    "L",
-    "mol",
-    "Hz",
-    "N",
-    "J",
-    "W",
-    "V",
-    "A",
-    "Pa",
-    "C",
-    "eV",
-    "cal",
-    "F",
-    "T",
-    "ohm",
-)
+_METRIC = ("m", "g", "s", "l", "L", "mol", "Hz", "N", "J", "W", "V", "A", "Pa", "C", "eV", "cal", "F", "T", "ohm")
 _AMBIGUOUS = ("cd", "min", "dd", "pc")
-_UNITS.update({
-    prefix + unit: prefix + _UNITS[unit]
-    for unit in _WITH_PREFIXES for prefix in _PREFIXES.values() if prefix + unit not in _AMBIGUOUS
-})  # fmt: skip
-_UNITS.update({
-    f"{long}{name}": prefix + unit
-    for name, unit in list(_UNITS.items()) if unit in _WITH_PREFIXES and len(name) > 3
-    for long, prefix in _PREFIXES.items()
-})  # fmt: skip
-_COMPOUND = {
-    "mph": {"mi": 1, "h": -1}, "kph": {"km": 1, "h": -1}, "kmh": {"km": 1, "h": -1}, "fps": {"ft": 1, "s": -1},
-    "cc": {"cm": 3}, "kWh": {"kW": 1, "h": 1},
-}  # fmt: skip
+for _long, _short in _PREFIXES.items():
+    _UNITS |= {f"{_short}{unit}": _short + _UNITS[unit] for unit in _METRIC if _short + unit not in _AMBIGUOUS}
+    _UNITS |= {f"{_long}{name}": _short + unit for name, unit in [*_UNITS.items()] if unit in _METRIC and len(name) > 3}
+_COMPOUND = {"mph": "mi/h", "kph": "km/h", "kmh": "km/h", "fps": "ft/s", "cc": "cm^3", "kWh": "kW*h"}
 _SHORT = frozenset(("day", "week"))  # of these no single letter is taken: d is a variable
 _POWERS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3, "squared": 2, "cubed": 3}
 _WORDS_THAT_ARE_NO_UNITS = """
@@ -108,13 +76,14 @@ def read_unit(text: str, spaced: bool = True) -> str | None:
 def _measured(text: str) -> dict[str, int] | None:
     """{unit: power} of a text made of units alone; None for any other."""
     powers: dict[str, int] = {}
-    place, sign = 0, 1
-    while place < len(text):
-        match = _FACTOR.match(text, place)
+    position, sign = 0, 1
+    while position < len(text):
+        match = _FACTOR.match(text, position)
         if match is None:
             return None
         unit = _UNITS.get(match["name"]) or _UNITS.get(match["name"].lower())
-        parts = _COMPOUND.get(match["name"]) or _COMPOUND.get(unit or "") or ({unit: 1} if unit else None)
+        compound = _COMPOUND.get(match["name"])
+        parts = _measured(compound) if compound else {unit: 1} if unit else None
         if parts is None or (unit in _SHORT and len(match["name"]) == 1):
             return None
         words = [match["before"], match["after"]]
@@ -122,16 +91,16 @@ def _measured(text: str) -> dict[str, int] | None:
         power *= int(match["power"] or {"²": 2, "³": 3}.get(match["sign"] or "", 1))
         for name, count in parts.items():
             powers[name] = powers.get(name, 0) + sign * power * count
-        place = match.end()
-        if not text[place:].strip():
+        position = match.end()
+        if not text[position:].strip():
             break
-        joint = _JOINT.match(text, place)
-        if joint is None or (not joint[0] and not text[place : place + 1].isspace()):
+        joint = _JOINT.match(text, position)
+        if joint is None or (not joint[0] and not text[position : position + 1].isspace()):
             return None
         if joint[1]:
             sign = -1
-        place = joint.end()
-        if not text[place:].strip():
+        position = joint.end()
+        if not text[position:].strip():
             return None
     return powers or None
 

@@ -26,7 +26,7 @@ PUBLIC = {
     "swift_rlvr.math_answers": "MathVerifier Verdict Reason grade grade_all why_unreadable",
     "swift_rlvr.sandbox": "check Limits",
     "swift_rlvr.grpo": "GRPOTrainer GRPOSettings",
-    "swift_rlvr.backend": "register_vllm_plugin",
+    "swift_rlvr.patches": "register_vllm_plugin",
     "swift_rlvr.cli": "main",
 }
 

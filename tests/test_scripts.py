@@ -30,7 +30,7 @@ def test_help_is_the_header(script, tmp_path):
 def commands(shown: subprocess.CompletedProcess) -> list[str]:
     """The commands at the end of a dry run."""
     assert shown.returncode == 0, shown.stderr
-    return [line for line in shown.stdout.splitlines() if "swift_rlvr.backend" in line]
+    return [line for line in shown.stdout.splitlines() if "swift_rlvr.patches" in line]
 
 
 def plan_of(shown: subprocess.CompletedProcess) -> str:
@@ -41,13 +41,13 @@ def plan_of(shown: subprocess.CompletedProcess) -> str:
 def test_the_countdown_experiment_on_three_gpus(tmp_path):
     shown = run("train_countdown.sh", gpus=3, folder=tmp_path, DRY_RUN="1")
     server, trainer = commands(shown)
-    backend = "python -m swift_rlvr.backend"
+    patched = "python -m swift_rlvr.patches"
     order = "CUDA_DEVICE_ORDER=PCI_BUS_ID"
     assert server.startswith(
-        f"{order} CUDA_VISIBLE_DEVICES=2 {backend} rollout scripts/configs/rollout.yaml --model Qwen/"
+        f"{order} CUDA_VISIBLE_DEVICES=2 {patched} rollout scripts/configs/rollout.yaml --model Qwen/"
     )
-    assert trainer.startswith(f"{order} CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=2 {backend} rlhf")
-    assert f" {backend} rlhf scripts/configs/countdown.yaml --gradient_accumulation_steps 8 " in trainer
+    assert trainer.startswith(f"{order} CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=2 {patched} rlhf")
+    assert f" {patched} rlhf scripts/configs/countdown.yaml --gradient_accumulation_steps 8 " in trainer
     said = plan_of(shown)
     assert "training on GPU 0, 1" in said and "rollout server on GPU 2" in said
     assert "2 processes x 8 x 8 accumulated = 128 completions, 16 prompts x 8" in said

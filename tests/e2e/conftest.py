@@ -22,7 +22,7 @@ import requests
 from swift_rlvr.network import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
-BACKEND = (sys.executable, "-m", "swift_rlvr.backend")
+PATCHED = (sys.executable, "-m", "swift_rlvr.patches")
 TRAIN = (sys.executable, "-m", "swift_rlvr.cli", "train")
 
 
@@ -38,7 +38,7 @@ class Run:
     arguments: list[str]
     log: Path
     env: dict[str, str] = field(default_factory=dict)
-    program: tuple[str, ...] = BACKEND
+    program: tuple[str, ...] = PATCHED
 
     def __post_init__(self):
         self.mark = uuid.uuid4().hex

@@ -73,7 +73,7 @@ def test_the_checkpoint_loads_and_has_learned_something(finished, start_model):
 
 def test_a_wrong_flag_ends_the_launcher_as_it_ends_swift():
     """The same last line and exit code; only the real `swift rollout` shows that nothing of ours comes between."""
-    command = [sys.executable, "-m", "swift_rlvr.backend", "rollout", "--port", "eight"]
+    command = [sys.executable, "-m", "swift_rlvr.patches", "rollout", "--port", "eight"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].endswith("error: argument --port: invalid int value: 'eight'")

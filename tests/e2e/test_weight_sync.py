@@ -5,8 +5,8 @@ import atexit
 import pytest
 import requests
 import torch
-from swift_rlvr.backend.patching import apply_patches
-from swift_rlvr.backend.table import CPU
+from swift_rlvr.patches.patching import apply_patches
+from swift_rlvr.patches.table import CPU
 from transformers import AutoModelForCausalLM
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]

@@ -42,7 +42,7 @@ _TRAINERS_ONLY = ("vllm_mode", "vllm_client", "vllm_server_")
 BATCH, ACCUMULATION = "per_device_train_batch_size", "gradient_accumulation_steps"
 SYNC_PORT = "vllm_server_group_port"
 _LENGTHS = {"max_length", "max_completion_length", "multi_turn_scheduler", "max_turns"}
-_BACKEND = (sys.executable, "-m", "swift_rlvr.backend")
+_PATCHED = (sys.executable, "-m", "swift_rlvr.patches")
 _RENDEZVOUS = ("NPROC_PER_NODE", "NNODES", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
@@ -159,7 +159,7 @@ def make_plan(recipe: Recipe, flags: Sequence[str], machine: Machine, environ: M
     output, rank = Path(str(settings["output_dir"])), variables.node_rank
     trainer = Process(
         "trainer",
-        (*_BACKEND, "rlhf", str(recipe.path), *flags, *_as_flags(added)),
+        (*_PATCHED, "rlhf", str(recipe.path), *flags, *_as_flags(added)),
         env | _devices(train, machine) | _rendezvous(processes, variables),
         output / (f"trainer-node{rank}.log" if rank else "trainer.log"),  # nodes may share the folder
     )
@@ -322,7 +322,7 @@ def _notes(
 
 
 def _rendezvous(processes: int, variables: Variables) -> dict[str, str]:
-    """Where the ranks meet. `swift_rlvr.backend` chooses a free port where none is named."""
+    """Where the ranks meet. `swift_rlvr.patches` chooses a free port where none is named."""
     env = {"NPROC_PER_NODE": str(processes)}
     if variables.nnodes > 1:
         env |= {"NNODES": str(variables.nnodes), "NODE_RANK": str(variables.node_rank)}
@@ -348,7 +348,7 @@ def _server(
     flags += _data_parallel(settings, gpus)
     if settings.get("multi_turn_scheduler") or settings.get("gym_env"):
         flags += _as_flags({"external_plugins": settings.get("external_plugins")})
-    argv = (*_BACKEND, "rollout", str(_rollout_recipe(machine)), *flags)
+    argv = (*_PATCHED, "rollout", str(_rollout_recipe(machine)), *flags)
     return Process("server", argv, {**env, **_devices(gpus, machine)}, log)
 
 
@@ -376,7 +376,7 @@ def rollout_server(
         training = read_recipe(recipe_for("countdown", [gpu.memory for gpu in machine.gpus]))
         gpus = make_plan(training, [], machine, environ).server_gpus or (machine.gpus[0].index,)
     env = {name: value for name, value in recipe.env.items() if name not in environ}
-    argv = (*_BACKEND, "rollout", str(path), *flags, *_data_parallel(settings, gpus))
+    argv = (*_PATCHED, "rollout", str(path), *flags, *_data_parallel(settings, gpus))
     return Process("server", argv, env | _devices(gpus, machine), Path("server.log")), settings
 
 

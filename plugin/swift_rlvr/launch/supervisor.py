@@ -39,7 +39,7 @@ from swift_rlvr.settings import PREFIX
 SCRIPT = "SWIFT_RLVR_SCRIPT"  # the script that started this process, for the command that resumes
 
 MARK = "SWIFT_RLVR_RUN"
-# `python -m swift_rlvr.backend` ends with the process of this id, also where that is killed.
+# `python -m swift_rlvr.patches` ends with the process of this id, also where that is killed.
 SUPERVISOR = "SWIFT_RLVR_SUPERVISOR"
 
 # rollout_correction/k3_kl is the mean over tokens of r - log(r) - 1, r the ratio of the trainer's probability of a

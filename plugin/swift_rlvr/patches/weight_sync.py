@@ -89,7 +89,7 @@ class Reports:
                 f"no weight-sync connection between trainer and rollout server on port {port} within "
                 f"{limit.total_seconds():g} s: {error}. The rollout server's log has its side; another "
                 "process may hold the port (--vllm_server_group_port sets it), or the server was started by plain "
-                "`swift rollout` (start it with `python -m swift_rlvr.backend rollout`)."
+                "`swift rollout` (start it with `python -m swift_rlvr.patches rollout`)."
             ) from error
         return group
 

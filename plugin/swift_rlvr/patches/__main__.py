@@ -11,13 +11,13 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from importlib.metadata import entry_points
 from urllib.parse import urlsplit
 
-from swift_rlvr.backend import LAUNCHED
-from swift_rlvr.backend.patching import Patch, apply_patches
 from swift_rlvr.models import visible_device
 from swift_rlvr.network import LOOPBACK, free_port, is_loopback
 from swift_rlvr.parallel import end_with_parent
+from swift_rlvr.patches import LAUNCHED
+from swift_rlvr.patches.patching import Patch, apply_patches
 
-PLUGIN = "swift_rlvr_backend"
+PLUGIN = "swift_rlvr_patches"
 SUPERVISOR = "SWIFT_RLVR_SUPERVISOR"
 
 # Defaults: a variable that is set stays.
@@ -55,7 +55,7 @@ def main() -> None:
     # Only now: these imports take seconds.
     from swift.cli.main import ROUTE_MAPPING, cli_main, get_torchrun_args, parse_yaml_args
 
-    from swift_rlvr.backend.table import TABLES
+    from swift_rlvr.patches.table import TABLES
 
     method = sys.argv[1].replace("_", "-") if len(sys.argv) > 1 else ""
     device = visible_device()
@@ -72,7 +72,7 @@ def main() -> None:
         if torchrun_args is not None and method in {"pt", "sft", "rlhf", "infer"}:
             if "MASTER_PORT" not in os.environ and os.environ.get("NNODES", "1") == "1":
                 torchrun_args += ["--master_port", str(free_port())]
-            ranks = ["-m", "swift_rlvr.backend", method, *argv]
+            ranks = ["-m", "swift_rlvr.patches", method, *argv]
             run("torch.distributed.run", [*torchrun_args, *ranks], table.torchrun)
             return
     if method == "rollout" and not any(entry.name == PLUGIN for entry in entry_points(group="vllm.general_plugins")):

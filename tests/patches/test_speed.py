@@ -1,4 +1,4 @@
-"""What the backend leaves out on a CPU changes no number that training uses."""
+"""What the patches leave out on a CPU changes no number that training uses."""
 
 from types import SimpleNamespace
 
@@ -9,7 +9,7 @@ pytest.importorskip("swift", reason="needs the extra [train]")
 
 from swift.rl_core.data import OnPolicySample
 from swift.rlhf_trainers.grpo_trainer import GRPOTrainer
-from swift_rlvr.backend.replacements import alike_lengths_together, without_old_policy
+from swift_rlvr.patches.replacements import alike_lengths_together, without_old_policy
 
 
 def trainer(**arguments):

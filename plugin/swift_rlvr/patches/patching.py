@@ -34,7 +34,7 @@ def apply_patches(patches: tuple[Patch, ...]) -> None:
     >>> sys.modules["toy"] = types.ModuleType("toy")
     >>> apply_patches((Patch("torch", "1.0", "toy:answer", lambda original: 42, "toy"),))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    swift_rlvr.backend.patching.PatchError: torch ... has no toy:answer, which swift-rlvr replaces ...
+    swift_rlvr.patches.patching.PatchError: torch ... has no toy:answer, which swift-rlvr replaces ...
     """
     for patch in patches:
         module, _, path = patch.target.partition(":")

@@ -1,4 +1,4 @@
-"""The backend's parts: the weight carrier between real peers, the tables of patches, the launcher.
+"""The parts of the patches: the weight carrier between real peers, the tables of patches, the launcher.
 
 The whole of it, with the real server and trainers on a CPU, is in tests/e2e; what only GPUs use is in test_gpu.py.
 """
@@ -16,12 +16,12 @@ from unittest import mock
 import psutil
 import pytest
 import torch
-from swift_rlvr import backend
-from swift_rlvr.backend import __main__ as launcher
-from swift_rlvr.backend import replacements
-from swift_rlvr.backend.patching import Patch, PatchError, apply_patches
-from swift_rlvr.backend.table import CPU, GPU, TABLES, Table
-from swift_rlvr.backend.weight_sync import SyncCommunicator, SyncGroup, SyncSettings, WeightSyncError
+from swift_rlvr import patches
+from swift_rlvr.patches import __main__ as launcher
+from swift_rlvr.patches import replacements
+from swift_rlvr.patches.patching import Patch, PatchError, apply_patches
+from swift_rlvr.patches.table import CPU, GPU, TABLES, Table
+from swift_rlvr.patches.weight_sync import SyncCommunicator, SyncGroup, SyncSettings, WeightSyncError
 from torch.distributed import TCPStore
 
 
@@ -156,7 +156,7 @@ def test_patching_twice_is_patching_once(monkeypatch):
     def make(original):
         return lambda: original() + 1
 
-    patch = Patch("torch", "1.0", "swift_rlvr.backend.replacements:example", make, "example")
+    patch = Patch("torch", "1.0", "swift_rlvr.patches.replacements:example", make, "example")
     apply_patches((patch,))
     apply_patches((patch,))
     assert replacements.example() == 2
@@ -170,7 +170,7 @@ def test_with_another_accelerator_nothing_is_patched_and_swift_runs_as_it_is(mon
     monkeypatch.setattr(sys, "argv", ["swift", "rlhf", "--model", "x"])
     before = dict(os.environ)
     launcher.main()
-    backend.register_vllm_plugin()
+    patches.register_vllm_plugin()
     assert started == [["swift", "rlhf", "--model", "x"]]
     assert dict(os.environ) == before
     layers = sys.modules.get("vllm.model_executor.layers.utils")
@@ -201,7 +201,7 @@ def test_on_one_machine_every_socket_is_kept_on_the_loopback_interface(method, f
     launcher.set_environment("cuda", method, flags.split(), environ)
     assert (environ.items() >= LOCAL) == local
     assert local or not environ.keys() & launcher.ONE_MACHINE.keys()
-    assert environ[backend.LAUNCHED] == "cuda"
+    assert environ[patches.LAUNCHED] == "cuda"
 
 
 def test_a_variable_that_is_set_stays():

@@ -6,9 +6,9 @@ and ms-swift's command line runs unchanged. Where a package has no extension poi
 
 from dataclasses import dataclass
 
-from swift_rlvr.backend import replacements as to
-from swift_rlvr.backend.patching import Patch, always
-from swift_rlvr.backend.weight_sync import SyncCommunicator, SyncGroup
+from swift_rlvr.patches import replacements as to
+from swift_rlvr.patches.patching import Patch, always
+from swift_rlvr.patches.weight_sync import SyncCommunicator, SyncGroup
 
 _SERVER_FILE = "swift.pipelines.infer.rollout"
 _CLIENT_FILE = "swift.rlhf_trainers.vllm_client"

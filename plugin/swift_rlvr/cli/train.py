@@ -65,13 +65,14 @@ def _launch(plan: Plan, console: Console) -> int:
     if plan.variables.dry_run:
         return 0
     require("swift", "train", "training with ms-swift")
-    from swift_rlvr.cli.doctor import print_findings
+    from swift_rlvr.cli.doctor import print_results
     from swift_rlvr.launch import doctor
     from swift_rlvr.launch.supervisor import supervise
 
-    findings = [finding for finding in doctor.check(plan, fast=True) if finding.status != "passed"]
-    print_findings(findings, console)
-    if any(finding.status == "failed" for finding in findings):
+    with Console(stderr=True).status("Checking"):
+        results = [result for result in doctor.check(plan, fast=True) if result.status != "passed"]
+    print_results(results, console)
+    if any(result.status == "failed" for result in results):
         raise InputError("nothing was started; `swift-rlvr doctor` with the same arguments and variables checks more")
     return supervise(plan, console)
 

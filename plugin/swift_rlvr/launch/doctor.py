@@ -1,65 +1,72 @@
 """`swift-rlvr doctor`: can the planned launch work on this machine? Each check passes, warns or fails, with a remedy.
 
-    findings = check(make_plan(recipe, flags, this_machine()), fast=True)
+    results = check(make_plan(read_recipe("scripts/configs/countdown.yaml"), [], this_machine()), fast=True)
 
-The fast part takes a second or two and imports none of the large packages; the scripts run it before each launch. The
-full part also asks torch and the hub, looks at every row, and renders prompts.
+The fast part is what every launch does by itself: our own checks in a second or two, and where none of them has failed,
+what ms-swift says of the arguments, in a process of its own that takes as long as its imports. The full part also asks
+torch and the hub, looks at every row, and measures prompts.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from swift_rlvr.launch.checks import Case, Finding, data, failed, machine, model, network, rewards, run
+from swift_rlvr.launch import parse_arguments
+from swift_rlvr.launch.checks import CheckResult, Launch, data, failed, machine, model, network, rewards, run
 from swift_rlvr.launch.plan import Plan
 
-__all__ = ["CHECKS", "Finding", "check"]
+__all__ = ["AFTER_MS_SWIFT", "CHECKS", "CheckResult", "check"]
 
-CHECKS: tuple[Callable[[Case], Iterator[Finding]], ...] = (
+Check = Callable[[Launch], Iterator[CheckResult]]
+CHECKS: tuple[Check, ...] = (
     machine.versions,
     machine.driver,
     machine.torch_sees_gpus,
-    machine.compilers,
     machine.busy_gpus,
     machine.memory,
-    machine.host_memory,
     machine.shared_memory,
     machine.disk,
     run.folder,
     network.ports,
     network.running_servers,
-    network.proxies,
     network.hub,
     model.files,
-    model.chat_template,
     model.lengths,
-    model.engine,
-    run.names,
-    run.plugins,
-    rewards.names,
-    rewards.parameters,
     data.datasets,
     data.held_out,
     data.curriculum,
     data.prompts,
-    rewards.grades,
-    rewards.ungraded,
     run.batch,
     run.steps,
     run.evaluation,
+    rewards.parameters,
+    rewards.grades,
+)
+AFTER_MS_SWIFT: tuple[Check, ...] = (
+    run.arguments,
     run.advantages,
+    rewards.names,
+    rewards.columns,
+    rewards.verifiers,
 )
 
 
-def check(plan: Plan, fast: bool = False) -> list[Finding]:
-    """All findings, in the order of CHECKS. A check that cannot read something, such as a number, has failed."""
-    case = Case(plan, fast)
-    findings: list[Finding] = []
-    for each in CHECKS:
+def check(plan: Plan, fast: bool = False) -> list[CheckResult]:
+    """All results, in the order of the checks. A check that cannot read something, such as a number, has failed."""
+    with parse_arguments.started(plan) as parser:
+        results = _run(CHECKS, Launch(plan, fast))
+        if fast and any(result.status == "failed" for result in results):
+            return results
+        return results + _run(AFTER_MS_SWIFT, Launch(plan, fast, parser()))
+
+
+def _run(checks: Sequence[Check], launch: Launch) -> list[CheckResult]:
+    results: list[CheckResult] = []
+    for each in checks:
         try:
-            findings += each(case)
+            results += each(launch)
         except (ValueError, ArithmeticError, OSError) as error:  # among them InputError
             setting = getattr(error, "field", None)
             name = "settings" if setting else each.__name__.replace("_", " ")
             new = failed(name, str(error), f"correct {setting or 'the setting, the variable or the file'}")
-            if new.message not in [finding.message for finding in findings]:  # several checks read the same
-                findings.append(new)
-    return findings
+            if new.message not in [result.message for result in results]:  # several checks read the same
+                results.append(new)
+    return results

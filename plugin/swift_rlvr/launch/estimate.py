@@ -9,9 +9,10 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,9 @@ from swift_rlvr.data.sources import SUFFIXES
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import LONGEST_ROW, read_jsonl
 from swift_rlvr.launch import sizes
-from swift_rlvr.launch.sizes import Shape, number, setting_list
+from swift_rlvr.launch.sizes import ModelSize, number, setting_list
 from swift_rlvr.recipes import read_flags, read_recipe
+from swift_rlvr.runs.folder import checkpoints
 
 if TYPE_CHECKING:
     from swift_rlvr.launch.plan import Plan
@@ -43,35 +45,23 @@ class Estimate:
 
 
 def steps(plan: Plan) -> Estimate:
-    """Steps of the optimizer: epochs x rows x generations / completions a step, without a last incomplete batch.
-
-    As TRL's RepeatSampler, which deals out the prompts, and transformers' Trainer count them.
-    """
+    """Steps of the optimizer: epochs x rows x generations / completions a step, without a last incomplete batch."""
     settings = plan.settings
-    most = int(number(settings, "max_steps", -1))
-    if most > 0:
-        return Estimate(f"{most:,} (max_steps)", most)
+    limit = int(number(settings, "max_steps", -1))
+    if limit > 0:
+        return Estimate(f"{limit:,} (max_steps)", limit)
     if settings.get("streaming") is True:
         return Estimate("not known: a streamed dataset needs max_steps", fits=False)
     rows = training_rows(settings)
     if rows is None:
-        return Estimate(f"not known before {_names(settings)} is loaded")
+        return Estimate(f"not known before {', '.join(map(str, setting_list(settings, 'dataset')))} is loaded")
     group, epochs = int(number(settings, "num_generations", 8)), number(settings, "num_train_epochs", 3)
-    sampled, accumulation = generation_batch(plan), int(number(settings, "gradient_accumulation_steps", 1))
-    batches = rows // max(1, sampled // group) * int(number(settings, "num_iterations", 1))
-    count = batches * max(1, sampled // _at_once(plan)) // accumulation
+    iterations = int(number(settings, "num_iterations", 1))
+    count = rows // max(1, plan.completions // group) * iterations
     total = math.ceil(epochs * max(1, count))
-    times = f" x {settings['num_iterations']} iterations" if int(number(settings, "num_iterations", 1)) > 1 else ""
-    parts = f"{epochs:g} epoch{'s' * (epochs != 1)} x {rows:,} rows x {group} completions{times}"
-    return Estimate(f"{total:,} = {parts} / {_at_once(plan) * accumulation} a step", total, fits=batches > 0)
-
-
-def generation_batch(plan: Plan) -> int:
-    """The completions that are sampled at once: ms-swift's generation_batch_size."""
-    settings = plan.settings
-    accumulation = number(settings, "gradient_accumulation_steps", 1)
-    sampled = _at_once(plan) * number(settings, "steps_per_generation", accumulation)
-    return int(number(settings, "generation_batch_size", sampled))
+    text = f"{epochs:g} epoch{'s' * (epochs != 1)} x {rows:,} rows x {group} completions"
+    text += f" x {iterations} iterations" if iterations > 1 else ""
+    return Estimate(f"{total:,} = {text} / {plan.completions} a step", total, fits=count > 0)
 
 
 def training_rows(settings: dict[str, Any]) -> int | None:
@@ -104,56 +94,59 @@ def local_file(name: str) -> tuple[Path | None, int | None]:
 
 def tokens(plan: Plan, longest_prompt: int | None = None) -> Estimate:
     """Prompt and completion against what the model reads. longest_prompt: measured; else max_length is its limit."""
-    settings, shape = plan.settings, _shape(plan)
+    settings, model = plan.settings, _model(plan)
     completion, turns = sizes.longest_completion(settings), sizes.turns(settings)
-    prompt = longest_prompt or int(number(settings, "max_length", 0))
-    rooms = {"the model's context": shape.context or 0 if shape else 0}
+    limits = {"the model's context": model and model.context}
     if settings.get("use_vllm"):
-        rooms["vllm_max_model_len"] = int(number(server_settings(plan), "vllm_max_model_len", 0))
-    known = {name: room for name, room in rooms.items() if room}
-    measured = "prompt" if longest_prompt else "prompt up to"
-    what = "completion" if turns == 1 else f"{turns} turns"
-    text = f"{measured} {prompt:,} + {what} {completion:,}" if prompt else f"{what} {completion:,}"
-    if not known:
+        limits["vllm_max_model_len"] = int(number(server_settings(plan), "vllm_max_model_len", 0))
+    text = f"{'completion' if turns == 1 else f'{turns} turns'} {completion:,}"
+    if prompt := longest_prompt or int(number(settings, "max_length", 0)):
+        text = f"prompt {'' if longest_prompt else 'up to '}{prompt:,} + {text}"
+    name, limit = min(((name, limit) for name, limit in limits.items() if limit), key=itemgetter(1), default=("", None))
+    if limit is None:
         return Estimate(f"{text}; the model's context is not known yet")
-    name, room = min(known.items(), key=lambda pair: pair[1])
     needed = completion + (longest_prompt or 1)
-    fits = needed <= room
-    tight = fits and completion + (prompt or 0) > room
-    return Estimate(f"{text}, of {room:,} ({name})", needed, fits, tight)
+    return Estimate(f"{text}, of {limit:,} ({name})", needed, needed <= limit)
 
 
 def memory(plan: Plan) -> Estimate:
     """GiB on each GPU, or of the host's where there is none. count: bytes on a training GPU, or on the host."""
-    shape = _shape(plan)
-    if shape is None:
+    model = _model(plan)
+    if model is None:
         return Estimate(f"not known before {plan.settings.get('model')} is here")
-    training = sizes.training_memory(shape, plan.settings, plan.processes * plan.variables.nnodes)
-    certain = {name: size for name, size in training.items() if name not in sizes.ACTIVATIONS}
+    training = sizes.training_memory(model, plan.settings, plan.processes * plan.variables.nnodes)
+    certain = training._replace(batch=0)  # completions may be shorter
     if not plan.machine.gpus:
-        return _host_memory(plan, shape, sum(training.values()), sum(certain.values()))
-    engine = server_settings(plan)
-    parts, fits, tight, needed = list[str](), True, False, sum(training.values())
-    for gpus, is_trainer in ((plan.train_gpus, True), (plan.server_gpus, False)):
-        known = [gpu.memory for gpu in plan.machine.gpus if gpu.index in gpus and gpu.memory]
-        if not known:
-            continue
-        room = min(known) * MIB
-        server = sizes.server_memory(shape, engine, room)
-        colocated = bool(is_trainer and plan.settings.get("use_vllm") and not plan.hosts)
-        if is_trainer:
-            least = sum(certain.values())
-            if colocated:
-                needed = sizes.colocated_memory(training, server, plan.settings)
-                least = sizes.colocated_memory(certain, server, plan.settings)
-            fits, tight = fits and least <= room, tight or needed > TIGHT * room
-            parts.append(f"training about {needed / GIB:.0f} of {room / GIB:.0f} GiB a GPU")
-        if colocated or not is_trainer:
-            longest = int(number(engine, "vllm_max_model_len", shape.context or 0))
-            fits = fits and server.tokens >= longest
-            cached = f"and {server.tokens:,} tokens of cache" if server.tokens > 0 else "do not fit"
-            parts.append(f"vLLM {server.share / GIB:.0f}: weights {server.weights / GIB:.1f} {cached}")
-    return Estimate("; ".join(parts) or "the GPUs' memory is not known", needed, fits, tight and fits)
+        return _host_memory(plan, model, sum(training), sum(certain))
+    needed, least, server = sum(training), sum(certain), server_settings(plan)
+    gpu, server_gpu = _smallest(plan, plan.train_gpus), _smallest(plan, plan.server_gpus)
+    if gpu and plan.settings.get("use_vllm") and not plan.hosts:  # in the trainer's process
+        server_gpu, share = gpu, sizes.server_memory(model, server, gpu).share
+        needed, least = (sizes.colocated_memory(each, share, plan.settings) for each in (training, certain))
+    texts, fits = list[str](), not gpu or least <= gpu
+    if gpu:
+        texts.append(f"training about {needed / GIB:.0f} of {gpu / GIB:.0f} GiB a GPU")
+    if server_gpu:
+        share, weights, cached = sizes.server_memory(model, server, server_gpu)
+        fits = fits and cached >= int(number(server, "vllm_max_model_len", model.context or 0))
+        text = f"and {cached:,} tokens of cache" if cached > 0 else "do not fit"
+        texts.append(f"vLLM {share / GIB:.0f}: weights {weights / GIB:.1f} {text}")
+    text = "; ".join(texts) or "the GPUs' memory is not known"
+    return Estimate(text, needed, fits, fits and bool(gpu) and needed > TIGHT * gpu)
+
+
+def _smallest(plan: Plan, gpus: Sequence[str]) -> int:
+    """Bytes of the smallest of these GPUs; 0 where there is none whose memory is known."""
+    return min((gpu.memory for gpu in plan.machine.gpus if gpu.index in gpus and gpu.memory), default=0) * MIB
+
+
+def _host_memory(plan: Plan, model: ModelSize, training: int, least: int) -> Estimate:
+    needed, host = training * plan.processes, plan.machine.memory * MIB
+    if plan.settings.get("use_vllm"):
+        cache = number({**os.environ, **plan.trainer.env}, "VLLM_CPU_KVCACHE_SPACE", 1)
+        needed += 4 * model.parameters + int(cache * GIB)
+    text = f"models and activations about {needed / GIB:.1f} of {host / GIB:.0f} GiB"
+    return Estimate(text, needed, least * plan.processes <= host, needed > TIGHT * host)
 
 
 def server_settings(plan: Plan) -> dict[str, Any]:
@@ -164,71 +157,45 @@ def server_settings(plan: Plan) -> dict[str, Any]:
     return {**plan.settings, **read_recipe(words[0]).settings, **read_flags(words[1:])}
 
 
-def _host_memory(plan: Plan, shape: Shape, training: int, least: int) -> Estimate:
-    needed = training * plan.processes
-    if plan.settings.get("use_vllm"):
-        cache = number({**os.environ, **plan.trainer.env}, "VLLM_CPU_KVCACHE_SPACE", 1)
-        needed += 4 * shape.parameters + int(cache * GIB)
-    room = plan.machine.memory * MIB
-    text = f"models and activations about {needed / GIB:.1f} of {room / GIB:.0f} GiB"
-    return Estimate(text, needed, least * plan.processes <= room, needed > TIGHT * room)
-
-
 def disk(plan: Plan) -> Estimate:
     """The checkpoints against what is free where the run's folder is. count: bytes, None where they are not known."""
-    shape, kept = _shape(plan), checkpoints_kept(plan)
-    free = free_space(plan.output)
+    model, kept, free = _model(plan), checkpoints_kept(plan), free_space(plan.output)
     left = f"{sizes.gigabytes(free)} free"
     if kept == 0:
         return Estimate(f"no checkpoints; {left}", 0)
-    if shape is None:
+    if model is None:
         return Estimate(f"checkpoints of a size that is not known before {plan.settings.get('model')} is here; {left}")
-    size = sizes.checkpoint_size(shape, plan.settings)
-    each = f"of {sizes.gigabytes(size)}"
+    size = sizes.checkpoint_size(model, plan.settings)
     if kept is None:
-        return Estimate(f"checkpoints {each}, their number is not known; {left}", size, size <= free)
-    total = f": {sizes.gigabytes(kept * size)}" if kept > 1 else ""
-    fits = kept * size <= free
-    # The oldest one is deleted when the next is written.
-    tight = fits and (kept + 1) * size > free
-    return Estimate(f"{kept} checkpoint{'s' * (kept > 1)} {each}{total}; {left}", kept * size, fits, tight)
+        text = f"checkpoints of {sizes.gigabytes(size)}, their number is not known; {left}"
+        return Estimate(text, size, size <= free)
+    text = f"checkpoint of {sizes.gigabytes(size)}"
+    if kept > 1:
+        text = f"checkpoints of {sizes.gigabytes(size)}: {sizes.gigabytes(kept * size)}"
+    missing = max(0, kept - len(checkpoints(plan.output)))  # a run that goes on has written some
+    # Tight: the oldest one is deleted when the next is written.
+    return Estimate(f"{kept} {text}; {left}", kept * size, missing * size <= free, (missing + 1) * size > free)
 
 
 def checkpoints_kept(plan: Plan) -> int | None:
     """How many checkpoints the run leaves; None where that is not known. save_steps below 1 is a share of the steps."""
     settings, total = plan.settings, steps(plan).count
-    limit = None if settings.get("save_total_limit") is None else max(1, int(number(settings, "save_total_limit", 1)))
-    strategy, every = settings.get("save_strategy") or "steps", number(settings, "save_steps", 500)
-    if strategy == "no" or settings.get("save_strategy") is False:  # as YAML reads it
+    strategy, every = settings.get("save_strategy", "steps"), number(settings, "save_steps", 500)
+    if strategy in ("no", False):  # False: as YAML reads it
         return 0
+    written = None
     if strategy == "epoch":
-        made = math.ceil(number(settings, "num_train_epochs", 3))
-    elif total is None:
-        return limit
-    else:
-        made = math.ceil(total / (every if every >= 1 else max(1, math.ceil(every * total))))
-    return made if limit is None else min(made, limit)
+        written = math.ceil(number(settings, "num_train_epochs", 3))
+    elif total is not None:
+        written = math.ceil(total / (every if every >= 1 else max(1, math.ceil(every * total))))
+    limit = int(number(settings, "save_total_limit", 0)) or None
+    return min((count for count in (written, limit) if count is not None), default=None)
 
 
 def free_space(path: Path) -> int:
     """Free bytes of the file system that a path is on, or will be."""
-    return shutil.disk_usage(next(_existing(path))).free
+    return shutil.disk_usage(next(each for each in (path.absolute(), *path.absolute().parents) if each.is_dir())).free
 
 
-def _existing(path: Path) -> Iterator[Path]:
-    for folder in (path.absolute(), *path.absolute().parents):
-        if folder.is_dir():
-            yield folder
-
-
-def _shape(plan: Plan) -> Shape | None:
-    return sizes.model_shape(str(plan.settings.get("model")))
-
-
-def _at_once(plan: Plan) -> int:
-    """Completions of one forward pass, of all processes."""
-    return plan.processes * plan.variables.nnodes * int(number(plan.settings, "per_device_train_batch_size", 1))
-
-
-def _names(settings: dict[str, Any]) -> str:
-    return ", ".join(map(str, setting_list(settings, "dataset"))) or "a dataset"
+def _model(plan: Plan) -> ModelSize | None:
+    return sizes.model_size(str(plan.settings.get("model")))

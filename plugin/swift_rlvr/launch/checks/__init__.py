@@ -1,4 +1,4 @@
-"""What `swift-rlvr doctor` looks at, by subject. A check takes a `Case` and yields findings; it changes nothing."""
+"""What `swift-rlvr doctor` looks at, by subject. A check takes a `Launch`, yields results, and changes nothing."""
 
 import os
 from collections.abc import Mapping
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from swift_rlvr.launch.estimate import Estimate
+from swift_rlvr.launch.parse_arguments import Parsed
 from swift_rlvr.launch.plan import Plan
 from swift_rlvr.launch.sizes import setting_list
 
@@ -13,40 +15,55 @@ Status = Literal["passed", "warning", "failed"]
 
 
 @dataclass(frozen=True)
-class Finding:
-    """The outcome of one check. remedy: what to do, empty where it passed. detail: more, for those who asked."""
+class CheckResult:
+    """The outcome of one check. remedy: what to do, empty where it passed."""
 
     status: Status
     name: str
     message: str
     remedy: str = ""
-    detail: str = ""
 
 
-def passed(name: str, message: str, detail: str = "") -> Finding:
-    return Finding("passed", name, message, "", detail)
+def passed(name: str, message: str) -> CheckResult:
+    """The result of a check that found nothing wrong."""
+    return CheckResult("passed", name, message)
 
 
-def warning(name: str, message: str, remedy: str) -> Finding:
-    return Finding("warning", name, message, remedy)
+def warning(name: str, message: str, remedy: str) -> CheckResult:
+    """The result of a check that found what may be meant."""
+    return CheckResult("warning", name, message, remedy)
 
 
-def failed(name: str, message: str, remedy: str) -> Finding:
-    return Finding("failed", name, message, remedy)
+def failed(name: str, message: str, remedy: str) -> CheckResult:
+    """The result of a check that found what cannot work."""
+    return CheckResult("failed", name, message, remedy)
+
+
+def judged(name: str, estimate: Estimate, remedy: str) -> CheckResult:
+    """An estimate as a result: failed where the run does not fit, a warning where it is tight."""
+    if estimate.fits and not estimate.tight:
+        return passed(name, estimate.text)
+    return CheckResult("warning" if estimate.fits else "failed", name, estimate.text, remedy)
 
 
 @dataclass(frozen=True)
-class Case:
-    """A plan to check. fast: only what takes no more than a second or two together, and no import of torch."""
+class Launch:
+    """A plan to check. fast: only what takes a second or two together, and no import of torch.
+
+    parsed: what ms-swift makes of its arguments, for the checks that need it.
+    """
 
     plan: Plan
     fast: bool = False
+    parsed: Parsed = Parsed()
 
     @property
     def settings(self) -> dict[str, Any]:
+        """What ms-swift's trainer gets."""
         return self.plan.settings
 
     def listed(self, name: str) -> list[str]:
+        """A setting that takes one value or several."""
         return [str(value) for value in setting_list(self.settings, name)]
 
     @cached_property
@@ -56,9 +73,11 @@ class Case:
 
     @property
     def use_hf(self) -> bool:
+        """Whether the hub is Hugging Face, and not ModelScope."""
         value = self.settings.get("use_hf", self.environ.get("USE_HF", "0"))
         return str(value).lower() in ("1", "true")
 
     @property
     def hub(self) -> str:
+        """The hub's name."""
         return "Hugging Face" if self.use_hf else "ModelScope"

@@ -1,67 +1,59 @@
-"""Checks of the rewards: their names, parameters and columns, what they give, and which rows they leave ungraded."""
+"""Checks of the rewards: their names, parameters and columns, what they pay, and which tasks have no verifier."""
 
-import ast
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from difflib import get_close_matches
-from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
-from swift_rlvr.errors import InputError
-from swift_rlvr.launch.checks import Case, Finding, failed, passed, warning
-from swift_rlvr.launch.checks.data import Example, examples, readable_sources
-from swift_rlvr.launch.checks.run import scaling_of, takes_none
+from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
+from swift_rlvr.launch.checks.data import ExampleRow, examples, readable_sources
 from swift_rlvr.launch.sizes import number
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import missing_column
 from swift_rlvr.rewards.parameters import stray_variables
+from swift_rlvr.success import ROLES_VARIABLE, VERIFIER
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.mixed import PARTS
 
-PLUGIN = "rlvr_plugin.py"
+PLUGIN = "--external_plugins $(swift-rlvr plugin)"
 
 
-@cache
-def built_in() -> dict[str, tuple[str, ...]]:
-    """ms-swift's own rewards and the columns that each needs, read from its source without running it."""
-    spec = find_spec("swift")
-    if spec is None or spec.origin is None:
-        return {}
-    try:
-        tree = ast.parse(Path(spec.origin).with_name("rewards").joinpath("orm.py").read_text(encoding="utf-8"))
-    except (OSError, SyntaxError):
-        return {}
-    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    found: dict[str, tuple[str, ...]] = {}
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict) and _names(node.targets) == ["orms"]:
-            for key, value in zip(node.value.keys, node.value.values, strict=True):
-                if isinstance(key, ast.Constant) and isinstance(value, ast.Name):
-                    found[str(key.value)] = _columns(classes.get(value.id))
-    return found
+def names(launch: Launch) -> Iterator[CheckResult]:
+    """ms-swift with its plugins knows every reward, and there are as many weights."""
+    known, named, others = launch.parsed.rewards, launch.listed("reward_funcs"), _other_rewards(launch)
+    if not known:  # it has refused the arguments
+        return
+    count, weights, bad = len(named) + len(others), launch.listed("reward_weights"), False
+    if not count:
+        yield failed("rewards", "reward_funcs names no reward", f"some of {', '.join(known)}")
+        return
+    for name in named:
+        if name not in known:
+            bad = True
+            full = REWARDS[name].name if name in REWARDS else name  # ms-swift wants external_countdown for countdown
+            close = [full] if full in known else get_close_matches(name, known, 1)
+            remedy = f"did you mean {close[0]}?" if close else f"one of {', '.join(known)}"
+            yield failed("rewards", f"ms-swift knows no reward {name}", PLUGIN if name in REWARDS.data else remedy)
+    if weights and len(weights) != count:
+        bad = True
+        yield failed("rewards", f"{len(weights)} reward_weights for {count} rewards", f"{count} reward_weights")
+    if not bad:
+        yield passed("rewards", ", ".join([*named, *others]))
 
 
-def _names(targets: list[ast.expr]) -> list[str]:
-    return [target.id for target in targets if isinstance(target, ast.Name)]
-
-
-def _columns(cls: ast.ClassDef | None) -> tuple[str, ...]:
-    for node in cls.body if cls else []:
-        if isinstance(node, ast.FunctionDef) and node.name == "__call__":
-            required = node.args.args[: len(node.args.args) - len(node.args.defaults)]
-            return tuple(argument.arg for argument in required if argument.arg not in ("self", "completions"))
-    return ()
+def _other_rewards(launch: Launch) -> list[str]:
+    """Rewards that are not among `reward_funcs`: models, and that of an environment."""
+    gym = bool(launch.settings.get("use_gym_env", launch.settings.get("gym_env")))
+    return launch.listed("reward_model") + ["that of the environment"] * gym
 
 
 @contextmanager
-def _variables(case: Case) -> Iterator[None]:
+def _variables(launch: Launch) -> Iterator[None]:
     """The parameters of rewards that a recipe sets under ENV, in this process's environment for a moment."""
     before = dict(os.environ)
-    os.environ.update({name: value for name, value in case.plan.trainer.env.items() if name.startswith("EXTERNAL_")})
+    os.environ.update({name: value for name, value in launch.environ.items() if name.startswith("EXTERNAL_")})
     try:
         yield
     finally:
@@ -69,164 +61,79 @@ def _variables(case: Case) -> Iterator[None]:
         os.environ.update(before)
 
 
-def names(case: Case) -> Iterator[Finding]:
-    """ms-swift will know every name, and there are as many weights."""
-    named = case.listed("reward_funcs")
-    gym = bool(case.settings.get("use_gym_env", case.settings.get("gym_env")))  # a reward of its own, the last one
-    if not named and not (case.listed("reward_model") or gym):
-        known = ", ".join([*REWARDS, *built_in()])
-        yield failed("rewards", "reward_funcs names no reward", f"some of {known}")
-        return
-    plugins = [Path(path).expanduser() for path in case.listed("external_plugins")]
-    others = "".join(_text(path) for path in plugins if path.name != PLUGIN)
-    bad = False
-    for name in named:
-        if name in REWARDS.data or name in built_in() or f'"{name}"' in others or f"'{name}'" in others:
-            continue
-        bad = True
-        close = get_close_matches(name, [*REWARDS, *built_in()], 1)
-        right = REWARDS[name].name if name in REWARDS else close[0] if close else None
-        remedy = f"did you mean {right}?" if right else f"one of {', '.join([*REWARDS, *built_in()])}"
-        yield failed("rewards", f"ms-swift knows no reward {name}", remedy)
-    ours = [name for name in named if name in REWARDS.data]
-    data = [each for each in case.listed("dataset") if each.partition(":")[0].partition("#")[0] in TASKS]
-    if (ours or data) and not any(path.name == PLUGIN for path in plugins):
-        bad = True
-        remedy = "--external_plugins $(swift-rlvr plugin)"
-        yield failed("rewards", f"{', '.join([*ours, *data])} come with {PLUGIN}, which is not loaded", remedy)
-    weights, count = case.listed("reward_weights"), len(named) + len(case.listed("reward_model")) + gym
-    if weights and len(weights) != count:
-        bad = True
-        yield failed("rewards", f"{len(weights)} reward_weights for {count} rewards", f"{count} reward_weights")
-    if not bad:
-        yield passed("rewards", ", ".join([*named, *case.listed("reward_model")]) or "those of the environment")
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-
-
-def build(case: Case) -> tuple[list[Reward], list[Finding]]:
+def build(launch: Launch) -> tuple[list[Reward], list[CheckResult]]:
     """Our rewards of the run with their parameters, and what is wrong with those."""
-    rewards, found = [], []
-    arguments = SimpleNamespace(max_completion_length=int(number(case.settings, "max_completion_length", 512)))
-    with _variables(case):
-        for name in case.listed("reward_funcs"):
-            if name not in REWARDS.data:
-                continue
+    rewards, results = list[Reward](), list[CheckResult]()
+    arguments = SimpleNamespace(max_completion_length=int(number(launch.settings, "max_completion_length", 512)))
+    with _variables(launch):
+        for name in launch.listed("reward_funcs"):
             try:
-                rewards.append(REWARDS[name](arguments))
-            except (InputError, ValueError) as error:
-                found.append(failed("parameters", str(error), "see plugin/swift_rlvr/rewards/README.md"))
+                if name in REWARDS.data:
+                    rewards.append(REWARDS[name](arguments))
+            except ValueError as error:  # among them InputError
+                results.append(failed("parameters", str(error), "see plugin/swift_rlvr/rewards/README.md"))
         for variable in stray_variables(REWARDS):
-            close = get_close_matches(
-                variable, [f"{name}_{each}".upper() for name in REWARDS for each in _fields(name)], 1
-            )
+            known = [f"{name}_{each.name}".upper() for name in REWARDS for each in fields(REWARDS[name].Parameters)]
+            close = get_close_matches(variable, known, 1)
             remedy = f"did you mean {close[0]}?" if close else f"unset {variable}"
-            found.append(warning("parameters", f"{variable} is set and belongs to no reward", remedy))
-    return rewards, found
+            results.append(warning("parameters", f"{variable} is set and belongs to no reward", remedy))
+    return rewards, results
 
 
-def _fields(name: str) -> list[str]:
-    return list(REWARDS[name].Parameters.__dataclass_fields__)
-
-
-def parameters(case: Case) -> Iterator[Finding]:
+def parameters(launch: Launch) -> Iterator[CheckResult]:
     """The parameters in EXTERNAL_* variables are valid, and each belongs to a reward."""
-    rewards, found = build(case)
-    yield from found
-    if rewards and not found:
-        count = sum(name.startswith("EXTERNAL_") for name in case.environ)
-        yield passed(
-            "parameters", f"{count} set by variables, the others as by default" if count else "all as by default"
-        )
+    rewards, results = build(launch)
+    yield from results
+    if rewards and not results:
+        count = sum(name.startswith("EXTERNAL_") for name in launch.environ)
+        yield passed("parameters", f"{count} set by variables" if count else "all as by default")
 
 
-def grades(case: Case) -> Iterator[Finding]:
-    """Each reward on a gold, where it should be full, and on an empty completion, where it should be 0 or less."""
-    rewards, _ = build(case)
-    kinds = _kinds(case)
-    if not kinds or not (rewards or case.listed("reward_funcs")):
-        return
-    parts, details, bad = [], [], False
-    for reward in rewards:
-        values: list[str] = []
-        for task, example in kinds.items():
-            own = TASKS[task].rewards if task in TASKS else PARTS[task].rewards if task in PARTS else ()
-            column = missing_column(reward, example.row)
-            if column is not None:
+def grades(launch: Launch) -> Iterator[CheckResult]:
+    """Each reward of ours finds its columns, and those of a task pay its gold in full and nothing for nothing."""
+    rewards, _ = build(launch)
+    checked, bad, tasks = list[str](), False, {**PARTS, **TASKS.data}
+    for task, example in _example_rows(launch).items():
+        for reward in rewards:
+            if (column := missing_column(reward, example.row)) is not None:
                 bad = True
                 present = ", ".join(name for name in example.row if name != "messages")
-                message = f"{reward.name} needs the column {column!r}; rows of {task} have {present}"
+                remedy = "another reward, or set its parameter tasks to those that have the column"
                 yield failed(
-                    "grades", message, "another reward, or set its parameter tasks to those that have the column"
+                    "grades", f"{reward.name} needs the column {column!r}; rows of {task} have {present}", remedy
                 )
                 continue
-            if not _applies(reward, task):
+            if task not in tasks or reward.name not in tasks[task].rewards or not _grades_task(reward, task):
                 continue
-            empty = reward.explain("", example.row)
-            gold = reward.explain(example.gold, example.row) if example.gold is not None else None
-            if gold is not None and reward.name in own and gold.reward != 1.0:
-                bad = True
-                message = f"{reward.name} gives the gold of line {example.line} ({task}) {gold.reward}: {gold.reason}"
-                yield failed("grades", message, "check the row with `swift-rlvr dataset check`, and the parameters")
-            if reward.name in own and empty.reward:
-                bad = True
-                message = f"{reward.name} gives an empty completion {empty.reward} ({empty.reason})"
-                yield failed("grades", message, "check its parameters")
-            values.append(f"{_number(gold.reward) if gold else 'no gold known'} and {_number(empty.reward)}")
-            details.append(f"{reward.name}, {task}, line {example.line}: gold {values[-1].replace(' and', ', empty')}")
-        if values:
-            parts.append(f"{reward.name} {values[0]}")
-    graded, findings = _built_in_grades(case, kinds)
-    yield from findings
-    if parts + graded and not bad and not any(finding.status == "failed" for finding in findings):
-        yield passed("grades", f"on a gold and on nothing: {'; '.join(parts + graded)}", "\n".join(details))
+            golds = [(example.gold, reward.full_reward, f"the gold of line {example.line}")] if example.gold else []
+            for completion, expected, what in (*golds, ("", 0.0, "an empty completion")):
+                value, reason, *_ = reward.explain(completion, example.row)
+                if (value or 0.0) != expected:
+                    bad = True
+                    remedy = "check its parameters, and the row with `swift-rlvr dataset check`"
+                    yield failed("grades", f"{reward.name} gives {what} ({task}) {value}: {reason}", remedy)
+            checked.append(reward.name)
+    if checked and not bad:
+        yield passed("grades", f"full for a gold, 0 for nothing: {', '.join(dict.fromkeys(checked))}")
 
 
-def _number(reward: float | None) -> str:
-    return "none" if reward is None else f"{reward:g}"
-
-
-def _built_in_grades(case: Case, kinds: dict[str, Example]) -> tuple[list[str], list[Finding]]:
-    """ms-swift's own rewards: their columns, and in the full part what they give."""
-    texts: list[str] = []
-    findings: list[Finding] = []
-    for name in case.listed("reward_funcs"):
-        if name not in built_in():
-            continue
-        columns = built_in()[name]
-        without = [task for task, example in kinds.items() if any(column not in example.row for column in columns)]
-        if len(without) == len(kinds):
-            message = f"ms-swift's {name} needs the column {', '.join(columns)}, which no row has"
-            findings.append(failed("grades", message, "another reward"))
+def columns(launch: Launch) -> Iterator[CheckResult]:
+    """The rewards of others can be called with the columns of the rows."""
+    rows = _example_rows(launch)
+    for name in launch.listed("reward_funcs"):
+        needed = launch.parsed.rewards.get(name, ([],))[0]
+        without = [task for task, example in rows.items() if not set(needed) <= example.row.keys()]
+        if without and len(without) == len(rows):
+            yield failed("columns", f"{name} needs {', '.join(needed)}, which no row has", "another reward")
         elif without:
-            message = f"ms-swift's {name} needs {', '.join(columns)}, which rows of {', '.join(without)} lack"
-            findings.append(warning("grades", message, "external_accuracy grades only the tasks that it knows"))
-        elif not case.fast:
-            texts.append(_call(name, next(iter(kinds.values())), case))
-    return texts, findings
+            message = f"{name} needs {', '.join(needed)}, which rows of {', '.join(without)} lack"
+            yield warning("columns", message, "external_accuracy grades only the tasks that it knows")
 
 
-def _call(name: str, example: Example, case: Case) -> str:
-    from swift.rewards import orms
-
-    texts = [text for text in (example.gold, "") if text is not None]
-    columns: dict[str, list[Any]] = {key: [value] * len(texts) for key, value in example.row.items()}
-    try:
-        values = orms[name](args=SimpleNamespace(**case.settings))(completions=texts, **columns)
-    except Exception as error:  # of another package, with arguments that only its trainer has
-        return f"{name} was not graded ({type(error).__name__})"
-    return f"{name} {' and '.join(_number(value) for value in values)}"
-
-
-def _kinds(case: Case) -> dict[str, Example]:
+def _example_rows(launch: Launch) -> dict[str, ExampleRow]:
     """The first row with a gold of each task in the data, or the first without one; by task."""
-    found: dict[str, Example] = {}
-    for source in readable_sources(case):
+    found: dict[str, ExampleRow] = {}
+    for source in readable_sources(launch):
         for example in examples(source):
             task = str(example.row.get("task") or source.task.name)
             if task not in found or (found[task].gold is None and example.gold is not None):
@@ -236,54 +143,46 @@ def _kinds(case: Case) -> dict[str, Example]:
     return found
 
 
-def _applies(reward: Reward, task: str) -> bool:
+def _grades_task(reward: Reward, task: str) -> bool:
     return not reward.own_tasks or task in reward.own_tasks
 
 
-def ungraded(case: Case) -> Iterator[Finding]:
-    """Rewards of None, which a reward gives for tasks that are not its own, and what the advantages make of them.
+def verifiers(launch: Launch) -> Iterator[CheckResult]:
+    """Each task has a reward that verifies its answers, and tasks weigh the same.
 
-    ms-swift 4.6.0 sums with nansum for every estimator (swift/rl_core/advantage.py): None counts as 0, for all
-    completions of a row. So a row that nothing grades teaches nothing, and where the sum is not scaled by group (batch,
-    none) tasks that more rewards grade weigh more. gdpo scales each reward alone and leaves None out.
+    A reward gives None for tasks that are not its own. ms-swift sums with nansum for every estimator
+    (swift/rl_core/advantage.py): None counts as 0. So a row that nothing grades teaches nothing, and where the sum is
+    not scaled by group (batch, none) tasks that more rewards grade weigh more.
     """
-    kinds, (rewards, _) = _kinds(case), build(case)
-    everywhere = [name for name in case.listed("reward_funcs") if name not in REWARDS.data]
-    if not kinds or not rewards:
+    known, rows = launch.parsed.rewards, _example_rows(launch)
+    if not known or _other_rewards(launch):  # what those judge is not known here
         return
-    graded = {task: [reward for reward in rewards if _applies(reward, task)] for task in kinds}
-    counts = {task: len(own) + len(everywhere) for task, own in graded.items()}
-    none = {task: [reward.name for reward in rewards if reward not in own] for task, own in graded.items()}
-    estimator, scaling = scaling_of(case)
-    judged = any(reward.columns for reward in rewards)
-    report = failed if len(kinds) == 1 else warning
-    bad = False
-    for task in kinds:
-        if not counts[task]:
-            bad = True
+    ours = {reward.name: reward for reward in build(launch)[0]}
+    grading = {
+        task: [
+            n for n in launch.listed("reward_funcs") if n in known and (n not in ours or _grades_task(ours[n], task))
+        ]
+        for task in rows
+    }
+    report, bad = (failed if len(rows) == 1 else warning), False
+    for task, rewards in grading.items():
+        roles = [known[name][1] for name in rewards]
+        if VERIFIER in roles:
+            continue
+        bad = True
+        if not rewards:
             message = f"no reward grades rows of {task}: all their completions get 0 and nothing is learned from them"
-            if case.settings.get("dynamic_sample") is True:
-                message += f"; dynamic_sample draws again up to {case.settings.get('max_resample_times', 3)} times"
-            yield report("None rewards", message, "a reward for that task, or leave it out")
-        elif judged and not any(reward.columns for reward in graded[task]) and not _verifies(everywhere, kinds[task]):
-            bad = True
-            others = ", ".join([*(reward.name for reward in graded[task]), *everywhere])
-            message = f"no reward verifies answers of {task}: only {others} count"
-            yield report("None rewards", message, "a reward that grades that task")
-    if any(none.values()) and not takes_none(scaling):
+            yield report("verifiers", message, "a reward for that task, or leave it out")
+        else:
+            message = f"no reward verifies answers of {task}, there are {', '.join(rewards)}: success is not known"
+            remedy = f"a reward that does, or for one of your own {ROLES_VARIABLE}=CLASS=verifier"
+            yield warning("verifiers", message, remedy)
+    scaling = launch.parsed.scale_rewards
+    if len({len(rewards) for rewards in grading.values()}) > 1 and scaling in ("batch", "none"):
         bad = True
-        message = "scale_rewards gdpo turns None into NaN for a whole batch in this ms-swift (issue 8123)"
-        yield failed("None rewards", message, "ms-swift 4.6.0, or scale_rewards group")
-    if len(set(counts.values())) > 1 and scaling in ("batch", "none"):
-        bad = True
-        listed = ", ".join(f"{task} by {count}" for task, count in counts.items())
-        message = f"{listed} rewards: with {estimator} and scale_rewards {scaling} the tasks weigh differently"
-        yield warning("None rewards", message, "scale_rewards group or gdpo (advantage_estimator grpo)")
-    if not bad:
-        partial = [task for task, missing in none.items() if missing]
-        text = f"for rows of {', '.join(partial)}; they are left out" if partial else "every reward grades every task"
-        yield passed("None rewards", f"{text} ({estimator}, scale_rewards {scaling})")
-
-
-def _verifies(builtins: list[str], example: Example) -> bool:
-    return any(built_in().get(name) or name not in built_in() for name in builtins)
+        listed = ", ".join(f"{task} by {len(rewards)}" for task, rewards in grading.items())
+        message = f"{listed} rewards: with scale_rewards {scaling} the tasks weigh differently"
+        yield warning("verifiers", message, "scale_rewards group or gdpo (advantage_estimator grpo)")
+    if grading and not bad:
+        names = dict.fromkeys(name for rewards in grading.values() for name in rewards if known[name][1] == VERIFIER)
+        yield passed("verifiers", f"of {', '.join(grading)}: {', '.join(names)}")

@@ -14,7 +14,7 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -34,7 +34,10 @@ FORMAT_RISE = 0.05
 NO_SPREAD = 0.9  # share of groups
 TEMPLATE, TEMPLATE_RISE = 0.5, 0.25  # share of completions, and how much more than at the start
 EXAMPLES = 3
+SLIGHT = 0.05  # a fall of success that is none
+REMEDY = "a smaller learning_rate or a larger beta may help."
 KINDS = ("held_out_success", "success", "format", "kl", "length", "no_spread", "template")
+Found = Iterator[tuple[str, str]]  # kinds and messages
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,10 @@ class Alarm:
 
 
 class Window(NamedTuple):
-    """The means over WINDOW logged steps that end at `step`, and the variance of the success's mean."""
+    """Mean success and format over WINDOW logged steps that end at `step`, or of an evaluation.
+
+    noise: the variance of the success.
+    """
 
     step: int
     success: float
@@ -65,11 +71,9 @@ class Alarms:
 
     def __init__(self, raised: Sequence[str] = ()):
         self.raised = set(raised)
-        self._rows: deque[tuple[int, Mapping[str, Any]]] = deque(maxlen=max(BACK + SHORT, WINDOW))
-        self._kl: deque[float] = deque(maxlen=BACK + SHORT)
-        self._best: Window | None = None
-        self._low = self._held_out_low = 0  # in a row
-        self._held_out: tuple[int, float, float | None] | None = None  # the best: step, success, format
+        self._rows: deque[Mapping[str, Any]] = deque(maxlen=BACK + SHORT)
+        self._best: dict[str, Window] = {}  # by kind, success and held_out_success
+        self._low: Counter[str] = Counter()  # by kind: how often in a row
         self._cut_off: list[float] = []  # of the first steps
         self._templates: deque[float] = deque(maxlen=SHORT)
         self._first_templates: list[float] = []
@@ -88,15 +92,16 @@ class Alarms:
         """The alarms that a logged line raises: of a training step, or with `eval/success` of a held-out evaluation."""
         known = {name: value for name, value in metrics.items() if _is_number(value)}
         if "eval/success" in known:
-            checks = [self._of_held_out(step, known)]
+            found = self._of_held_out(step, known)
         elif "reward" in known:
-            self._rows.append((step, known))
-            checks = [self._of_success(step), self._of_kl(known), self._of_length(), self._of_spread(),
-                      self._of_templates()]  # fmt: skip
+            self._rows.append(known)
+            found = chain(
+                self._of_success(step), self._of_kl(), self._of_length(), self._of_spread(), self._of_templates()
+            )
         else:
             return []
         alarms = []
-        for kind, message in (each for check in checks for each in check):
+        for kind, message in found:
             if kind not in self.raised:
                 self.raised.add(kind)
                 examples = self._repeated[:EXAMPLES] if kind == "template" else self._examples()
@@ -105,126 +110,119 @@ class Alarms:
 
     def _examples(self) -> list[str]:
         """Completions of the last batch, of different prompts as far as there are some."""
-        order: dict[tuple[int, int], str] = {}
-        seen: Counter[str] = Counter()
-        for place, (prompt, completion) in enumerate(zip(*self._batch, strict=True)):
-            order[(seen[prompt], place)] = completion
-            seen[prompt] += 1
-        return [order[key] for key in sorted(order)][:EXAMPLES]
+        firsts = dict(reversed(list(zip(*self._batch, strict=True))))
+        different = [firsts[prompt] for prompt in dict.fromkeys(self._batch[0])]
+        return (different if len(different) >= EXAMPLES else list(self._batch[1]))[:EXAMPLES]
 
-    def _of_held_out(self, step: int, row: Mapping[str, Any]) -> list[tuple[str, str]]:
-        success, format = row["eval/success"], row.get("eval/format")
-        if self._held_out is None or success > self._held_out[1]:
-            self._held_out, self._held_out_low = (step, success, format), 0
-            return []
-        at, best, format_then = self._held_out
-        rows = max(1.0, row.get("eval/tasks", 64))
-        noise = math.sqrt((best * (1 - best) + success * (1 - success)) / rows)
-        low = success <= HELD_OUT_LOW * best and best - success > HELD_OUT_CERTAIN * noise
-        self._held_out_low = self._held_out_low + 1 if low else 0
-        if self._held_out_low < HELD_OUT_ROWS:
-            return []
-        found = [(
+    def _last(self, name: str, steps: int) -> list[float]:
+        """The values of a name in the last logged steps, of those that have it."""
+        return [row[name] for row in list(self._rows)[-steps:] if name in row]
+
+    def _of_held_out(self, step: int, row: Mapping[str, Any]) -> Found:
+        success = row["eval/success"]
+        noise = success * (1 - success) / max(1.0, row.get("eval/tasks", 64))
+        yield from self._of_fall(
             "held_out_success",
-            f"success on the held-out tasks is {success:.2f}, and was {best:.2f} at step {at}; it was this low in "
-            f"{self._held_out_low} evaluations in a row. What the run learns now makes it worse: go back to the best "
+            Window(step, success, noise, row.get("eval/format")),
+            (HELD_OUT_LOW, HELD_OUT_CERTAIN, HELD_OUT_ROWS),
+            "success on the held-out tasks is {:.2f}, and was {:.2f} at step {}; it was this low in "
+            f"{HELD_OUT_ROWS} evaluations in a row. What the run learns now makes it worse: go back to the best "
             "checkpoint, with a smaller learning_rate or a larger beta.",
-        )]  # fmt: skip
-        if format is not None and format_then is not None and format >= format_then + FORMAT_RISE:
-            found.append(("format", _format_message("of the held-out tasks", at, format_then, format, best, success)))
-        return found
+            "of the held-out tasks",
+        )
 
-    def _of_success(self, step: int) -> list[tuple[str, str]]:
-        rows = [row for _, row in list(self._rows)[-WINDOW:]]
-        values = [row["success"] for row in rows if "success" in row]
+    def _of_success(self, step: int) -> Found:
+        values, formats = self._last("success", WINDOW), self._last("format", WINDOW)
         if len(values) < WINDOW:
-            return []
-        formats = [row["format"] for row in rows if "format" in row]
+            return
         now = Window(step, fmean(values), _noise(values), fmean(formats) if len(formats) == WINDOW else None)
-        if self._best is None or now.success > self._best.success:
-            self._best, self._low = now, 0
-            return []
-        best, found = self._best, []
+        yield from self._of_fall(
+            "success",
+            now,
+            (LOW, CERTAIN, SHORT),
+            f"success is {{:.2f}} over the last {WINDOW} logged steps, and was {{:.2f}} around step {{}}. The run may "
+            f"be collapsing: {REMEDY}",
+            "of the completions",
+        )
+
+    def _of_fall(self, kind: str, now: Window, limits: tuple[float, float, int], message: str, of: str) -> Found:
+        """Of a success that is far below the best one, so many times in a row; message: of now, the best and its step.
+
+        limits: the share of the best, the number of standard errors below it, and how many times in a row.
+        """
+        low, certain, times = limits
+        best = self._best.get(kind)
+        if best is None or now.success > best.success:
+            self._best[kind], self._low[kind] = now, 0
+            return
         fall = best.success - now.success
-        low = now.success <= LOW * best.success and fall > CERTAIN * math.sqrt(best.noise + now.noise) and fall > 0.05
-        self._low = self._low + 1 if low else 0
-        if self._low >= SHORT:
-            found.append((
-                "success",
-                f"success is {now.success:.2f} over the last {WINDOW} logged steps, and was "
-                f"{best.success:.2f} around step {best.step}. The run may be collapsing: a smaller learning_rate or a "
-                "larger beta may help.",
-            ))  # fmt: skip
-        if low and now.format is not None and best.format is not None and now.format >= best.format + FORMAT_RISE:
-            message = _format_message(
-                "of the completions", best.step, best.format, now.format, best.success, now.success
+        is_low = now.success <= low * best.success and fall > max(SLIGHT, certain * math.sqrt(best.noise + now.noise))
+        self._low[kind] = self._low[kind] + 1 if is_low else 0
+        if self._low[kind] < times:
+            return
+        yield kind, message.format(now.success, best.success, best.step)
+        if now.format is not None and best.format is not None and now.format >= best.format + FORMAT_RISE:
+            yield (
+                "format",
+                f"the format {of} went up from {best.format:.2f} to {now.format:.2f} since step {best.step} while "
+                f"success fell from {best.success:.2f} to {now.success:.2f}: the format is learnt in place of the "
+                "task.",
             )
-            found.append(("format", message))
-        return found
 
-    def _of_kl(self, row: Mapping[str, Any]) -> list[tuple[str, str]]:
-        if "kl" not in row:
-            return []
-        self._kl.append(row["kl"])
-        last, before = list(self._kl)[-SHORT:], list(self._kl)[:-SHORT][:SHORT]
-        if len(before) < SHORT or min(last) <= max(KL_LIMIT, KL_GROWTH * fmean(before)):
-            return []
-        return [(
-            "kl",
-            f"the KL to the reference policy is {fmean(last):.2g} over the last {SHORT} logged steps, and was "
-            f"{fmean(before):.2g} {len(self._kl) - SHORT} logged steps before. The policy runs away from its start: a "
-            "smaller learning_rate or a larger beta may help.",
-        )]  # fmt: skip
+    def _of_kl(self) -> Found:
+        values = self._last("kl", BACK + SHORT)
+        last, before = values[-SHORT:], values[:-SHORT][:SHORT]
+        if len(before) == SHORT and min(last) > max(KL_LIMIT, KL_GROWTH * fmean(before)):
+            yield (
+                "kl",
+                f"the KL to the reference policy is {fmean(last):.2g} over the last {SHORT} logged steps, and was "
+                f"{fmean(before):.2g} {len(values) - SHORT} logged steps before. The policy runs away from its start: "
+                f"{REMEDY}",
+            )
 
-    def _of_length(self) -> list[tuple[str, str]]:
-        rows = [row for _, row in self._rows]
-        cut = [row["completions/clipped_ratio"] for row in rows[-SHORT:] if "completions/clipped_ratio" in row]
+    def _of_length(self) -> Found:
+        cut = self._last("completions/clipped_ratio", SHORT)
         if len(self._cut_off) < SHORT:
             self._cut_off += cut[-1:]
         elif len(cut) == SHORT and min(cut) >= CUT_OFF > 2 * fmean(self._cut_off):
-            return [(
+            yield (
                 "length",
                 f"{fmean(cut):.0%} of the completions of the last {SHORT} logged steps are cut off at "
                 f"max_completion_length, and {fmean(self._cut_off):.0%} were at the start: they no longer come to an "
-                "end, or need more room.",
-            )]  # fmt: skip
+                "end, or need more tokens.",
+            )
+        rows = list(self._rows)
         if len(rows) < BACK + SHORT:
-            return []
+            return
         (then, success_then), (now, success) = map(_length_and_success, (rows[:SHORT], rows[-SHORT:]))
         if not then or now is None or (success is not None and success_then is not None and success > success_then):
-            return []
-        if SHRINKAGE * then < now < GROWTH * then:
-            return []
-        return [(
-            "length",
-            f"the mean length of a completion went from {then:.0f} to {now:.0f} tokens in {BACK} logged steps, and "
-            "success did not rise with it: length seems to be what is learnt.",
-        )]  # fmt: skip
+            return
+        if not SHRINKAGE * then < now < GROWTH * then:
+            yield (
+                "length",
+                f"the mean length of a completion went from {then:.0f} to {now:.0f} tokens in {BACK} logged steps, and "
+                "success did not rise with it: length seems to be what is learnt.",
+            )
 
-    def _of_spread(self) -> list[tuple[str, str]]:
-        name = "frac_reward_zero_std"
-        rows = [row for _, row in list(self._rows)[-WINDOW:] if name in row]
-        if len(rows) < WINDOW or (share := fmean(row[name] for row in rows)) < NO_SPREAD:
-            return []
-        success = [row["success"] for row in rows if "success" in row]
-        why = f" (success is {fmean(success):.2f})" if success else ""
-        return [(
-            "no_spread",
-            f"in {share:.0%} of the groups of the last {WINDOW} logged steps all completions got the same reward{why}: "
-            "such groups teach nothing. Other tasks, neither solved always nor never, are needed.",
-        )]  # fmt: skip
+    def _of_spread(self) -> Found:
+        shares, success = self._last("frac_reward_zero_std", WINDOW), self._last("success", WINDOW)
+        if len(shares) == WINDOW and fmean(shares) >= NO_SPREAD:
+            why = f" (success is {fmean(success):.2f})" if success else ""
+            yield (
+                "no_spread",
+                f"in {fmean(shares):.0%} of the groups of the last {WINDOW} logged steps all completions got the same "
+                f"reward{why}: such groups teach nothing. Other tasks, neither solved always nor never, are needed.",
+            )
 
-    def _of_templates(self) -> list[tuple[str, str]]:
-        if len(self._templates) < SHORT or len(self._first_templates) < SHORT:
-            return []
-        share = fmean(self._templates)
-        if share < TEMPLATE or share < fmean(self._first_templates) + TEMPLATE_RISE:
-            return []
-        return [(
-            "template",
-            f"{share:.0%} of the completions of the last {SHORT} logged steps are the same but for their numbers, "
-            "whatever was asked: one template is repeated.",
-        )]  # fmt: skip
+    def _of_templates(self) -> Found:
+        if len(self._templates) == len(self._first_templates) == SHORT:
+            share = fmean(self._templates)
+            if share >= max(TEMPLATE, fmean(self._first_templates) + TEMPLATE_RISE):
+                yield (
+                    "template",
+                    f"{share:.0%} of the completions of the last {SHORT} logged steps are the same but for their "
+                    "numbers, whatever was asked: one template is repeated.",
+                )
 
 
 def template(completion: str) -> str:
@@ -280,13 +278,6 @@ def _batches(folder: Path) -> Iterator[tuple[int, list[str], list[str]]]:
     for step, records in groupby(of_training, key=lambda record: record.step or 0):
         batch = list(records)
         yield step, [record.question for record in batch], [record.completion for record in batch]
-
-
-def _format_message(of: str, at: int, before: float, now: float, best: float, success: float) -> str:
-    return (
-        f"the format {of} went up from {before:.2f} to {now:.2f} since step {at} while success fell from {best:.2f} to "
-        f"{success:.2f}: the format is learnt in place of the task."
-    )
 
 
 def _length_and_success(rows: Sequence[Mapping[str, Any]]) -> tuple[float | None, float | None]:

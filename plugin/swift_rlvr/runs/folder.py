@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from swift_rlvr.errors import DivergedError, InputError
-from swift_rlvr.jsonl import parse_object, read_json
+from swift_rlvr.jsonl import read_json
 
 ARGS, REWARDS, LOG, RECORDS = "args.json", "rewards.json", "logging.jsonl", "records.jsonl"
 COMPLETIONS = "completions.jsonl"
@@ -53,7 +53,7 @@ def missing(checkpoint: Path) -> str | None:
 
     transformers writes the weights first, then the state of the optimizer (DeepSpeed: a folder of all ranks and its
     name in `latest`), then each rank its random numbers and rank 0 trainer_state.json. A run can end between any two of
-    them, and in the middle of a file.
+    them, and another rank in the middle of a file.
     """
     try:
         step = read_json(checkpoint / "trainer_state.json").get("global_step")
@@ -61,53 +61,25 @@ def missing(checkpoint: Path) -> str | None:
         return "trainer_state.json, which is written last"
     if step != int(checkpoint.name.rpartition("-")[2]):
         return "a trainer_state.json of its own step"
-    for index in checkpoint.glob("*.safetensors.index.json"):
-        try:
-            shards = set(read_json(index).get("weight_map", {}).values())
-        except InputError:
-            return f"the end of {index.name}"
-        if lost := sorted(name for name in shards if not (checkpoint / name).is_file()):
-            return lost[0]
-    states = list(checkpoint.glob("*.pt*"))
     ranks = 1
     with suppress(InputError):  # ms-swift's
         ranks = int(read_json(checkpoint / ARGS).get("global_world_size", 1))
-    if (checkpoint / "latest").is_file():
-        states += (deepspeed := list((checkpoint / (checkpoint / "latest").read_text().strip()).glob("*.pt")))
-        # One for each rank: bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt
-        found = sum("_optim_states" in path.name for path in deepspeed)
-        if found < ranks:
-            return f"the optimizer's state of {ranks - found} ranks"
-        ranks = found
-    elif any(checkpoint.glob("global_step*")):
-        return "latest, which names the optimizer's state"
+    if any(checkpoint.glob("global_step*")):  # DeepSpeed's
+        if not (checkpoint / "latest").is_file():
+            return "latest, which names the optimizer's state"
+        folder = checkpoint / (checkpoint / "latest").read_text().strip()
+        lost = ranks - len(list(folder.glob("*_optim_states.pt")))  # such as bf16_zero_pp_rank_0_mp_rank_00_...
+        if lost > 0:
+            return f"the optimizer's state of {lost} ranks"
     elif not (checkpoint / "optimizer.pt").is_file():
         return "the optimizer's state (save_only_model keeps only weights)"
-    names = [f"rng_state_{rank}.pth" for rank in range(ranks)] if ranks > 1 else ["rng_state.pth"]
-    for name in names:
+    for name in [f"rng_state_{rank}.pth" for rank in range(ranks)] if ranks > 1 else ["rng_state.pth"]:
         if not (checkpoint / name).is_file():
             return name
-    for path in states:
+    for path in checkpoint.rglob("*.pt*"):
         if not zipfile.is_zipfile(path):  # whose table of contents stands at the end
             return f"the end of {path.name}"
-    for path in checkpoint.glob("*.safetensors"):
-        if not _has_all_tensors(path):
-            return f"the end of {path.name}"
     return None
-
-
-def _has_all_tensors(path: Path) -> bool:
-    """Whether a safetensors file is as long as its header says: 8 bytes with its length, the header, the tensors."""
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        if not 0 < length < path.stat().st_size:
-            return False
-        try:
-            header = parse_object(file.read(length))
-        except ValueError:
-            return False
-    ends = [tensor["data_offsets"][1] for name, tensor in header.items() if name != "__metadata__"]
-    return path.stat().st_size == 8 + length + max(ends, default=0)
 
 
 def training_args(model: str | Path) -> tuple[Path, dict[str, Any]] | None:

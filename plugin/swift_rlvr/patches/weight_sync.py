@@ -71,10 +71,8 @@ class Reports:
             if rank == 0:
                 family = socket.AF_INET6 if ":" in host else socket.AF_INET
                 listener = socket.create_server((host, port), family=family)
-                store = TCPStore(
-                    host, port, is_master=True, timeout=limit, wait_for_workers=False, use_libuv=False,
-                    master_listen_fd=listener.detach(),
-                )  # fmt: skip
+                master = {"is_master": True, "master_listen_fd": listener.detach()}
+                store = TCPStore(host, port, **master, timeout=limit, wait_for_workers=False, use_libuv=False)
             else:
                 store = _connect({"0.0.0.0": LOOPBACK, "::": "::1"}.get(host, host), port, limit)
             group = cls(store, rank, world_size)

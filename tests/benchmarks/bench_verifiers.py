@@ -14,8 +14,7 @@ with two verdicts, one in each kind of batch.
 
 Usage: PYTHONPATH=plugin python tests/benchmarks/bench_verifiers.py --data FOLDER [--sample ROWS_A_FILE]
            [--disagreements FILE.jsonl] [--verifiers ours,math_verify]
-       PYTHONPATH=plugin python tests/benchmarks/bench_verifiers.py --own     (rows of our own; needs no data)
-Prints a table and, last, one line of JSON. Exits 1 where a row of the data is broken or, with --own, ours misgrades.
+Prints a table and, last, one line of JSON. Exits 1 where a row of the data is broken.
 """
 
 import argparse
@@ -35,12 +34,10 @@ from typing import NamedTuple
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from verifier_corpora import algebra_rows, hostile_completions, tower_rows
-from verifier_data import FORMATS, GOLDS_ONLY, Row, read_folder
+from verifier_data import FORMATS, Row, read_folder
 
 BATCH, GROUP = 64, 8
 HANG_S = 60.0  # a row; a batch may take this and 5 s for every further row
-WORST_S = 1.0  # with --own: ours, for 1 MB
 LOGGERS = ("math_verify.parser", "math_verify.grader")
 WARM_UP = [(rf"So it is \boxed{{{n}}}.", f"${n}$") for n in (r"\frac{1}{7}", "12", "x^2 - 1", r"2\sqrt{5}", "(1, 2)")]
 
@@ -296,28 +293,9 @@ def summary(rows: list[Row], measured: Measured) -> dict:
     }
 
 
-def total(parts: list[tuple[list[Row], Measured]]) -> dict:
-    """Return the figures of several files together."""
-    sums = Counter()
-    for rows, measured in parts:
-        sums.update({name: value or 0 for name, value in summary(rows, measured).items() if "second" not in name})
-    figures = dict(sums)
-    figures["a second"] = rate(sums["rows"], sum(measured.seconds for _, measured in parts))
-    grouped = sum(len(measured.in_groups) for _, measured in parts)
-    figures["a second in groups"] = rate(grouped, sum(measured.group_seconds for _, measured in parts))
-    return figures
-
-
 def lines_of(files: dict[str, list[Row]], measured: dict, names: list[str]) -> list[tuple[str, str, dict]]:
     """Return (data, verifier, figures) for every line of the table."""
     return [(file, name, summary(rows, measured[file][name])) for file, rows in files.items() for name in names]
-
-
-def sum_of(files: dict[str, list[Row]], measured: dict, names: list[str]) -> list[tuple[str, str, dict]]:
-    """Return the lines of several files together."""
-    if len(files) < 2:
-        return []
-    return [("all outputs", name, total([(files[file], measured[file][name]) for file in files])) for name in names]
 
 
 def share(part: int, whole: int) -> str:
@@ -366,43 +344,14 @@ def write_disagreements(path: Path, files: dict[str, list[Row]], measured: dict,
     return count
 
 
-def hostile(core: int) -> dict:
-    """Return for ours the seconds of each 1 MB completion, the longest of three, and those with a wrong reward."""
-    worker, seconds, wrong = Worker("ours", core), {}, []
-    for name, (text, reward) in hostile_completions().items():
-        runs = [worker.judge([text], ["5"]) for _ in range(3)]
-        seconds[name] = round(max(run[0] for run in runs), 4)
-        if any((results[0].verdict == "right") != bool(reward) for _, results in runs):
-            wrong.append(name)
-    worker.close()
-    return {"seconds": seconds, "wrong": wrong}
-
-
-def missed_on_own(files: dict[str, list[Row]], measured: dict, worst: dict) -> list[str]:
-    """Return what ours has to answer for: a wrong row credited, a right one that a peer credits, a slow 1 MB."""
-    missed = []
-    for file, rows in files.items():
-        for place, row in enumerate(rows):
-            credited = {name for name, one in measured[file].items() if one.results[place].verdict == "right"}
-            if ("ours" in credited) != row.right and (not row.right or credited):
-                missed.append(
-                    f"{row.place}: {row.gold} | {row.completion[-60:]!r} is {'right' if row.right else 'wrong'}"
-                )
-    missed += [f"1 MB of {name}: wrong reward" for name in worst["wrong"]]
-    return missed + [f"1 MB of {name}: {s} s" for name, s in worst["seconds"].items() if s >= WORST_S]
-
-
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, help="folder with public files; VERIFIERS.md says which")
-    parser.add_argument("--own", action="store_true", help="rows of our own: algebra, power towers, 1 MB completions")
+    parser.add_argument("--data", type=Path, required=True, help="folder with public files; VERIFIERS.md says which")
     parser.add_argument("--disagreements", type=Path, help="write every row on which not all agree, as .jsonl")
     parser.add_argument("--sample", type=int, help="at most so many rows of a file, drawn with a fixed seed")
     parser.add_argument("--verifiers", default=",".join(VERIFIERS), help="default: %(default)s")
     chosen = parser.parse_args()
-    if not chosen.data and not chosen.own:
-        parser.error("give --data FOLDER, --own or both")
-    if chosen.data and not chosen.data.is_dir():
+    if not chosen.data.is_dir():
         parser.error(f"{chosen.data} is no folder")
     if unknown := set(chosen.verifiers.split(",")) - VERIFIERS.keys():
         parser.error(f"{', '.join(sorted(unknown))}: there are {', '.join(VERIFIERS)}")
@@ -411,52 +360,38 @@ def options() -> argparse.Namespace:
 
 def main() -> int:
     chosen = options()
-    files: dict[str, list[Row]] = {}
-    broken: list[str] = []
     tell = Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print
-    if chosen.data:
-        folder = read_folder(chosen.data, chosen.sample)
-        files, broken = dict(folder.rows), folder.broken
-        for message in broken:
-            tell(f"broken row: {message}")
-        for message in folder.skipped:
-            tell(f"skipped: {message}")
-        for name in folder.unknown:
-            tell(f"not read: {name}")
-        if folder.unknown or not files:
-            tell("A .json or .jsonl file is read whose rows have the keys of one of these:")
-            for one in FORMATS:
-                tell(f"  {one.name}: {one.keys}")
-        if not files and not chosen.own:
-            tell(f"There is no file to measure on in {chosen.data}.")
-            return 1
-    own = {"algebra (own)": algebra_rows(), "power towers (own)": tower_rows()} if chosen.own else {}
+    folder = read_folder(chosen.data, chosen.sample)
+    files = dict(folder.rows)
+    missed = [f"broken row: {message}" for message in folder.broken]
+    for message in (
+        *missed,
+        *(f"skipped: {each}" for each in folder.skipped),
+        *(f"not read: {each}" for each in folder.unknown),
+    ):
+        tell(message)
+    if folder.unknown or not files:
+        tell("A .jsonl file is read whose rows have the keys of one of these:")
+        for one in FORMATS:
+            tell(f"  {one.name}: {one.keys}")
+    if not files:
+        tell(f"There is no file to measure on in {chosen.data}.")
+        return 1
     names = [name for name in chosen.verifiers.split(",") if find_spec(VERIFIERS[name].module)]
     for name in set(chosen.verifiers.split(",")) - set(names):
         tell(f"not installed: {VERIFIERS[name].package}")
-
-    core = min(os.sched_getaffinity(0))
     try:
-        measured = measure(files | own, names, core, tell)
+        measured = measure(files, names, min(os.sched_getaffinity(0)), tell)
     except RuntimeError as error:
         tell(str(error))
         return 1
-    outputs = {file: rows for file, rows in files.items() if folder.formats[file] not in GOLDS_ONLY}
-    lines = lines_of(files, measured, names) + sum_of(outputs, measured, names) + lines_of(own, measured, names)
+    lines = lines_of(files, measured, names)
     show(lines)
-    missed = [f"broken row: {message}" for message in broken]
-    worst = None
-    if chosen.own and "ours" in names:
-        worst = hostile(core)
-        print("ours, 1 MB of                       ms")
-        for name, seconds in sorted(worst["seconds"].items(), key=lambda item: -item[1]):
-            print(f"{name:<28}{seconds * 1000:>10.1f}")
-        missed += missed_on_own(own, measured, worst)
     if chosen.disagreements:
-        count = write_disagreements(chosen.disagreements, files | own, measured, names)
+        count = write_disagreements(chosen.disagreements, files, measured, names)
         print(f"{count} rows on which not all agree: {chosen.disagreements}")
     figures = [{"data": data, "verifier": name} | values for data, name, values in lines]
-    print(json.dumps({"benchmark": "verifiers", "lines": figures, "worst": worst, "missed": missed}))
+    print(json.dumps({"benchmark": "verifiers", "lines": figures, "missed": missed}))
     return 1 if missed else 0
 
 

@@ -28,7 +28,6 @@ class Format(NamedTuple):
 
 class Folder(NamedTuple):
     rows: dict[str, list[Row]]  # file -> its rows
-    formats: dict[str, str]  # file -> name of its format
     broken: list[str]  # "file:line: what is wrong", one for each row that cannot be read
     unknown: list[str]  # files in no known format
     skipped: list[str]  # "file: why"
@@ -138,7 +137,6 @@ FORMATS = (
     Format("MathCoder", "ground_truth {answer}, debug_result", has("ground_truth", "debug_result"), read_mathcoder),
     Format("ToRA, Qwen2.5-Math", "gt, code (a list), score (a list, may lack)", has("gt", "code"), read_tora),
 )
-GOLDS_ONLY = ("golds", "problems")
 
 
 def numbered(path: Path) -> Iterator[tuple[int, dict | str]]:
@@ -177,7 +175,7 @@ def read_file(path: Path, name: str) -> tuple[Format | None, list[Row], list[str
 
 def read_folder(folder: Path, sample: int | None = None, seed: int = 0) -> Folder:
     """Read every .jsonl file below `folder`; of each, at most `sample` rows drawn with `seed`, in order."""
-    result = Folder({}, {}, [], [], [])
+    result = Folder({}, [], [], [])
     for path in sorted(path for path in folder.rglob("*") if path.suffix in DATA_FILES and path.is_file()):
         relative = path.relative_to(folder)
         if any(part.startswith(".") for part in relative.parts):  # .git
@@ -200,5 +198,4 @@ def read_folder(folder: Path, sample: int | None = None, seed: int = 0) -> Folde
             rows = [rows[i] for i in sorted(random.Random(seed).sample(range(len(rows)), sample))]
         if rows:
             result.rows[name] = rows
-            result.formats[name] = chosen.name
     return result

@@ -126,15 +126,6 @@ def test_a_time_limit_that_is_none_is_an_error(monkeypatch, text):
         SyncSettings.from_environment()
 
 
-def test_a_linear_layer_follows_its_weight():
-    layer = torch.nn.Linear(3, 2)
-    replacements.plain_gemm(layer, remove_weight=True)
-    x = torch.ones(1, 3)
-    with torch.no_grad():
-        layer.weight.fill_(2.0)
-    assert torch.equal(layer.cpu_linear(x, layer.weight, None), torch.full((1, 2), 6.0))
-
-
 PATCHES = [patch for table in (CPU, GPU) for patch in (*table.torchrun, *table.server, *table.trainer)]
 
 

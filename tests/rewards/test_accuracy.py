@@ -110,29 +110,6 @@ def test_both_completion_shapes_and_other_tasks(reward):
     assert reward([r"\boxed{5}"] * 2, solution=["5", 5], task=["gsm8k", None]) == [1.0, 1.0]
 
 
-@pytest.mark.parametrize("name", ["neutral_gold", "gold_is_list"])
-def test_bad_parameters(name):
-    for value in (1, "yes"):
-        with pytest.raises(ValueError, match=f"external_accuracy: {name}"):
-            AccuracyReward(**{name: value})
-    with pytest.raises(TypeError, match="external_accuracy has no setting 'time'"):
-        AccuracyReward(time=1)
-
-
-def test_parameters_from_the_environment(monkeypatch):
-    monkeypatch.setenv("EXTERNAL_ACCURACY_NEUTRAL_GOLD", "true")
-    assert AccuracyReward()([""], solution=[""]) == [0.5]
-    monkeypatch.setenv("EXTERNAL_ACCURACY_NEUTRAL_GOLD", "soon")
-    with pytest.raises(ValueError, match="EXTERNAL_ACCURACY_NEUTRAL_GOLD"):
-        AccuracyReward()
-
-
-def test_a_pickled_reward_grades(reward):
-    copy = pickle.loads(pickle.dumps(reward))
-    assert copy([r"\boxed{2\ln 2}"], solution=[r"\ln 4"]) == [1.0]
-    assert copy.parameters == reward.parameters
-
-
 # --- beside external_cosine, which needs the same verdicts
 
 

@@ -184,8 +184,15 @@ def compare(rounds: int, models: dict[str, str]) -> dict:
         found: dict[str, list[dict]] = {name: [] for name in jobs}
         for number in range(rounds):
             for name, (trainer, micro_batch) in jobs.items():
-                job = {"trainer": trainer, "model": models[kind], "batch": COMPLETIONS, "micro_batch": micro_batch,
-                       "length": length, "steps": STEPS + 1, "seed": number}  # fmt: skip
+                job = {
+                    "trainer": trainer,
+                    "model": models[kind],
+                    "batch": COMPLETIONS,
+                    "micro_batch": micro_batch,
+                    "length": length,
+                    "steps": STEPS + 1,
+                    "seed": number,
+                }
                 found[name].append(in_process(job))
                 print(f"  {kind}, {name}: {found[name][-1]['step']:.2f} s a step", file=sys.stderr)
         print(f"\n{kind}: {COMPLETIONS} completions a step of at most {length} tokens; medians of {rounds} runs")
@@ -208,8 +215,16 @@ def memory(models: dict[str, str]) -> dict:
     result = {}
     print(f"{'completions a step':>20}{'micro-batch':>13}{'peak MB':>9}")
     for batch, micro_batch in ((32, 8), (128, 8), (256, 8), (128, 32), (128, 128)):
-        job = {"trainer": "ours", "model": models["fixed"], "batch": batch, "micro_batch": micro_batch, "length": 160,
-               "sampling_batch": 32, "steps": 2, "seed": 0}  # fmt: skip
+        job = {
+            "trainer": "ours",
+            "model": models["fixed"],
+            "batch": batch,
+            "micro_batch": micro_batch,
+            "length": 160,
+            "sampling_batch": 32,
+            "steps": 2,
+            "seed": 0,
+        }
         result[f"{batch}/{micro_batch}"] = in_process(job)["peak"]
         print(f"{batch:20}{micro_batch:13}{result[f'{batch}/{micro_batch}']:9.0f}")
     return result

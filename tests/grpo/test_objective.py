@@ -70,12 +70,6 @@ def test_rewards_that_differ_only_by_rounding_are_equal():
     assert group_advantages(rewards, torch.zeros(3).long(), eps=0.0).tolist() == [0, 0, 0]
 
 
-def test_small_differences_of_large_rewards_count():
-    rewards = torch.tensor([1e6 + 1, 1e6])
-    assert group_advantages(rewards, torch.zeros(2).long()).tolist() == pytest.approx([0.5**0.5, -(0.5**0.5)], rel=1e-3)
-    assert group_advantages(rewards, torch.zeros(2).long(), scale=False).tolist() == [0.5, -0.5]
-
-
 @given(st.lists(st.lists(st.floats(-9, 9, width=32) | st.just(NAN), min_size=3, max_size=3), min_size=1, max_size=6))
 def test_the_total_reward_leaves_out_what_does_not_apply(rows):
     weights = [0.5, 0.5, 2.0]
@@ -183,32 +177,6 @@ def test_loss_and_gradient_are_those_of_the_loop(aggregation, level, beta, low, 
         (right,) = torch.autograd.grad(expected, log_probs)
         torch.testing.assert_close(found, right, rtol=1e-6, atol=1e-9)
         assert ("kl" in sums) == bool(beta)
-
-
-@pytest.mark.parametrize("level", RATIO_LEVELS)
-def test_the_sums_to_log_are_those_of_the_loop(level):
-    lengths = [5, 1, 8, 0, 3, 8]
-    log_probs, old, ref, advantages = random_batch(lengths, seed=1)
-    mask = mask_of(lengths, 8)
-    _, sums = policy_loss(
-        log_probs, old, ref, advantages, mask, token_weights(mask, "grpo", 8), low=0.1, high=0.15, beta=1.0, level=level
-    )
-    low = high = divergence = 0
-    for i, length in enumerate(lengths):
-        differences = [(log_probs[i, t] - old[i, t]).item() for t in range(length)]
-        for t in range(length):
-            ratio = math.exp(differences[t] if level == "token" else sum(differences) / length)
-            low += ratio < 0.9 and advantages[i].item() < 0
-            high += ratio > 1.15 and advantages[i].item() > 0
-            d = (ref[i, t] - log_probs[i, t]).item()
-            divergence += math.exp(d) - d - 1
-    assert low > 0 and high > 0
-    assert {name: value.item() for name, value in sums.items()} == {
-        "clip_ratio/low_mean": low,
-        "clip_ratio/high_mean": high,
-        "clip_ratio/region_mean": low + high,
-        "kl": pytest.approx(divergence),
-    }
 
 
 @pytest.mark.parametrize("level", RATIO_LEVELS)

@@ -60,16 +60,6 @@ def test_the_values_of_the_notebook_it_follows():
     assert "boxed: [1.0, 0.0, None]" in printed
 
 
-def test_the_file_is_as_jupyter_writes_it():
-    text = WALKTHROUGH.read_text(encoding="utf-8")
-    assert text == json.dumps(NOTEBOOK, indent=1, ensure_ascii=False) + "\n"
-    assert (NOTEBOOK["nbformat"], NOTEBOOK["nbformat_minor"]) == (4, 5)
-    ids = [cell["id"] for cell in NOTEBOOK["cells"]]
-    assert len(set(ids)) == len(ids)
-    assert [cell["execution_count"] for cell in CELLS] == list(range(1, len(CELLS) + 1))
-    assert sum(len(stored(cell).pictures) for cell in CELLS) == 4
-
-
 def test_what_it_points_to_is_there():
     text = "".join("".join(cell["source"]) for cell in NOTEBOOK["cells"] if cell["cell_type"] == "markdown")
     links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if not link.startswith("http")]

@@ -69,6 +69,7 @@ class Batch:
         return min(choices, key=lambda parts: sum(part.computed_tokens() for _, part in parts))
 
     def computed_tokens(self) -> int:
+        """How many tokens the model computes for it, padding and all."""
         return len(self.distinct_prompts()[0]) * self.prompts.shape[1] + self.mask.numel()
 
 
@@ -102,6 +103,7 @@ class Policy:
         self._plain_head = self._head_is_plain()
 
     def autocast(self) -> Any:
+        """The context in which the model runs."""
         return torch.autocast(self.device.type, torch.bfloat16) if self.bf16 else nullcontext()
 
     def log_probs(self, batch: Batch) -> Tensor:

@@ -29,6 +29,7 @@ class Checkpoint:
         return load_tokenizer(self.adapter if own and self.adapter else self.base)
 
     def config(self) -> Any:
+        """That of the whole model; InputError where it cannot be loaded."""
         from transformers import AutoConfig
 
         return load_pretrained(AutoConfig, self.base)

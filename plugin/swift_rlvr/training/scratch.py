@@ -51,9 +51,19 @@ def run(command: Command, console: Console) -> Trained:
         )
     rows = [{"messages": row["prompt"], **row} for row in prompts]
     trainer = GRPOTrainer(
-        model, tokenizer, rewards, rows, settings, arguments.output_dir, reference=reference,
-        info=info, console=console, held_out=held_out, stop_on_alarm=arguments.stop_on_alarm, curriculum=curriculum,
-    )  # fmt: skip
+        model,
+        tokenizer,
+        rewards,
+        rows,
+        settings,
+        arguments.output_dir,
+        reference=reference,
+        info=info,
+        console=console,
+        held_out=held_out,
+        stop_on_alarm=arguments.stop_on_alarm,
+        curriculum=curriculum,
+    )
     console.print(
         f"{len(rows):,} rows, {trainer.max_steps:,} updates with {settings.batch_size} completions in groups of "
         f"{settings.num_generations}, on {device}" + (", bf16" if trainer.settings.bf16 else ""),

@@ -262,6 +262,12 @@ TABLE = [
     (rewards.verifiers, "--reward_funcs format mine", "warning", "SWIFT_RLVR_ROLES=CLASS=verifier"),
     (rewards.verifiers, "--reward_funcs format --use_gym_env true", "none", ""),
     (rewards.verifiers, f"{OTHER_DATA} accuracy", "passed", "of gsm8k: accuracy"),
+    (
+        rewards.verifiers,
+        "--dataset gsm8k --reward_funcs format",
+        "warning",
+        "no reward verifies answers of the dataset",
+    ),
     (rewards.verifiers, f"{OTHER_DATA} external_countdown", "failed", "no reward grades rows of gsm8k"),
 ]
 

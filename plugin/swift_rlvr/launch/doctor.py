@@ -7,7 +7,7 @@ what ms-swift says of the arguments, in a process of its own that takes as long 
 torch and the hub, looks at every row, and measures prompts.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from swift_rlvr.launch import parse_arguments
 from swift_rlvr.launch.checks import CheckResult, Launch, data, failed, machine, model, network, rewards, run
@@ -15,38 +15,10 @@ from swift_rlvr.launch.plan import Plan
 
 __all__ = ["AFTER_MS_SWIFT", "CHECKS", "CheckResult", "check"]
 
-Check = Callable[[Launch], Iterator[CheckResult]]
-CHECKS: tuple[Check, ...] = (
-    machine.versions,
-    machine.driver,
-    machine.torch_sees_gpus,
-    machine.busy_gpus,
-    machine.memory,
-    machine.shared_memory,
-    machine.disk,
-    run.folder,
-    network.ports,
-    network.running_servers,
-    network.hub,
-    model.files,
-    model.lengths,
-    data.datasets,
-    data.held_out,
-    data.curriculum,
-    data.prompts,
-    run.batch,
-    run.steps,
-    run.evaluation,
-    rewards.parameters,
-    rewards.grades,
-)
-AFTER_MS_SWIFT: tuple[Check, ...] = (
-    run.arguments,
-    run.advantages,
-    rewards.names,
-    rewards.columns,
-    rewards.verifiers,
-)
+Check = Callable[[Launch], Iterable[CheckResult]]
+_MODULES = (machine, run, network, model, data, rewards)
+CHECKS: tuple[Check, ...] = tuple(check for module in _MODULES for check in module.CHECKS)
+AFTER_MS_SWIFT: tuple[Check, ...] = (*run.AFTER_MS_SWIFT, *rewards.AFTER_MS_SWIFT)
 
 
 def check(plan: Plan, fast: bool = False) -> list[CheckResult]:

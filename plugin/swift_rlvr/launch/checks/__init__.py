@@ -1,4 +1,4 @@
-"""What `swift-rlvr doctor` looks at, by subject. A check takes a `Launch`, yields results, and changes nothing."""
+"""What `swift-rlvr doctor` looks at, by subject. A check takes a `Launch`, gives results, and changes nothing."""
 
 import os
 from collections.abc import Mapping

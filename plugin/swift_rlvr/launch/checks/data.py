@@ -223,3 +223,6 @@ def prompts(launch: Launch) -> Iterator[CheckResult]:
         yield warning("prompt", f"{measured}; long completions end early: {result.text}", remedy)
     else:
         yield passed("prompt", f"{measured}; {result.text}")
+
+
+CHECKS = (datasets, held_out, curriculum, prompts)

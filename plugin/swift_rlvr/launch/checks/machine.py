@@ -154,3 +154,6 @@ def shared_memory(launch: Launch) -> Iterator[CheckResult]:
         yield (failed if free <= 64 * MIB else warning)("shared memory", f"{text}: NCCL needs more", remedy)
     else:
         yield passed("shared memory", text)
+
+
+CHECKS = (versions, driver, torch_sees_gpus, busy_gpus, memory, shared_memory, disk)

@@ -83,3 +83,6 @@ def lengths(launch: Launch) -> Iterator[CheckResult]:
     """Completion, prompt and context; the full part measures the prompts, see `data.prompts`."""
     remedy = "a smaller max_completion_length, or a larger vllm_max_model_len"
     yield judged("lengths", estimate.tokens(launch.plan), remedy)
+
+
+CHECKS = (files, lengths)

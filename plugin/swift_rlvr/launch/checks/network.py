@@ -131,3 +131,6 @@ def _answer(sort: str, name: str, use_hf: bool) -> CheckResult:
         if sort == "models":
             return failed("hub", f"{message}, and {name} is not on this machine", remedy)
         return warning("hub", f"{message}; {name} must be in its cache", remedy)
+
+
+CHECKS = (ports, running_servers, hub)

@@ -20,27 +20,25 @@ from swift_rlvr.tasks.mixed import PARTS
 PLUGIN = "--external_plugins $(swift-rlvr plugin)"
 
 
-def names(launch: Launch) -> Iterator[CheckResult]:
+def names(launch: Launch) -> list[CheckResult]:
     """ms-swift with its plugins knows every reward, and there are as many weights."""
     known, named, others = launch.parsed.rewards, launch.listed("reward_funcs"), _other_rewards(launch)
     if not known:  # it has refused the arguments
-        return
-    count, weights, bad = len(named) + len(others), launch.listed("reward_weights"), False
+        return []
+    results, count, weights = list[CheckResult](), len(named) + len(others), launch.listed("reward_weights")
     if not count:
-        yield failed("rewards", "reward_funcs names no reward", f"some of {', '.join(known)}")
-        return
+        results.append(failed("rewards", "reward_funcs names no reward", f"some of {', '.join(known)}"))
     for name in named:
         if name not in known:
-            bad = True
             full = REWARDS[name].name if name in REWARDS else name  # ms-swift wants external_countdown for countdown
             close = [full] if full in known else get_close_matches(name, known, 1)
             remedy = f"did you mean {close[0]}?" if close else f"one of {', '.join(known)}"
-            yield failed("rewards", f"ms-swift knows no reward {name}", PLUGIN if name in REWARDS.data else remedy)
+            remedy = PLUGIN if name in REWARDS.data else remedy
+            results.append(failed("rewards", f"ms-swift knows no reward {name}", remedy))
     if weights and len(weights) != count:
-        bad = True
-        yield failed("rewards", f"{len(weights)} reward_weights for {count} rewards", f"{count} reward_weights")
-    if not bad:
-        yield passed("rewards", ", ".join([*named, *others]))
+        message = f"{len(weights)} reward_weights for {count} rewards"
+        results.append(failed("rewards", message, f"{count} reward_weights"))
+    return results or [passed("rewards", ", ".join([*named, *others]))]
 
 
 def _other_rewards(launch: Launch) -> list[str]:
@@ -80,41 +78,39 @@ def build(launch: Launch) -> tuple[list[Reward], list[CheckResult]]:
     return rewards, results
 
 
-def parameters(launch: Launch) -> Iterator[CheckResult]:
+def parameters(launch: Launch) -> list[CheckResult]:
     """The parameters in EXTERNAL_* variables are valid, and each belongs to a reward."""
     rewards, results = build(launch)
-    yield from results
+    count = sum(name.startswith("EXTERNAL_") for name in launch.environ)
     if rewards and not results:
-        count = sum(name.startswith("EXTERNAL_") for name in launch.environ)
-        yield passed("parameters", f"{count} set by variables" if count else "all as by default")
+        results.append(passed("parameters", f"{count} set by variables" if count else "all as by default"))
+    return results
 
 
-def grades(launch: Launch) -> Iterator[CheckResult]:
+def grades(launch: Launch) -> list[CheckResult]:
     """Each reward of ours finds its columns, and those of a task pay its gold in full and nothing for nothing."""
     rewards, _ = build(launch)
-    checked, bad, tasks = list[str](), False, {**PARTS, **TASKS.data}
+    results, checked, tasks = list[CheckResult](), list[str](), {**PARTS, **TASKS.data}
     for task, example in _example_rows(launch).items():
         for reward in rewards:
             if (column := missing_column(reward, example.row)) is not None:
-                bad = True
                 present = ", ".join(name for name in example.row if name != "messages")
+                message = f"{reward.name} needs the column {column!r}; rows of {task} have {present}"
                 remedy = "another reward, or set its parameter tasks to those that have the column"
-                yield failed(
-                    "grades", f"{reward.name} needs the column {column!r}; rows of {task} have {present}", remedy
-                )
-                continue
-            if task not in tasks or reward.name not in tasks[task].rewards or not _grades_task(reward, task):
-                continue
-            golds = [(example.gold, reward.full_reward, f"the gold of line {example.line}")] if example.gold else []
-            for completion, expected, what in (*golds, ("", 0.0, "an empty completion")):
-                value, reason, *_ = reward.explain(completion, example.row)
-                if (value or 0.0) != expected:
-                    bad = True
-                    remedy = "check its parameters, and the row with `swift-rlvr dataset check`"
-                    yield failed("grades", f"{reward.name} gives {what} ({task}) {value}: {reason}", remedy)
-            checked.append(reward.name)
-    if checked and not bad:
-        yield passed("grades", f"full for a gold, 0 for nothing: {', '.join(dict.fromkeys(checked))}")
+                results.append(failed("grades", message, remedy))
+            elif task in tasks and reward.name in tasks[task].rewards and _grades_task(reward, task):
+                checked.append(reward.name)
+                for completion, expected in ((example.gold, reward.full_reward), ("", 0.0)):
+                    if completion is None:
+                        continue
+                    value, reason, *_ = reward.explain(completion, example.row)
+                    what = f"the gold of line {example.line} ({task})" if completion else "an empty completion"
+                    if (value or 0.0) != expected:
+                        remedy = "check its parameters, and the row with `swift-rlvr dataset check`"
+                        results.append(failed("grades", f"{reward.name} gives {what} {value}: {reason}", remedy))
+    if checked and not results:
+        results.append(passed("grades", f"full for a gold, 0 for nothing: {', '.join(dict.fromkeys(checked))}"))
+    return results
 
 
 def columns(launch: Launch) -> Iterator[CheckResult]:
@@ -147,42 +143,39 @@ def _grades_task(reward: Reward, task: str) -> bool:
     return not reward.own_tasks or task in reward.own_tasks
 
 
-def verifiers(launch: Launch) -> Iterator[CheckResult]:
+def verifiers(launch: Launch) -> list[CheckResult]:
     """Each task has a reward that verifies its answers, and tasks weigh the same.
 
     A reward gives None for tasks that are not its own. ms-swift sums with nansum for every estimator
     (swift/rl_core/advantage.py): None counts as 0. So a row that nothing grades teaches nothing, and where the sum is
     not scaled by group (batch, none) tasks that more rewards grade weigh more.
     """
-    known, rows = launch.parsed.rewards, _example_rows(launch)
+    known, named = launch.parsed.rewards, [n for n in launch.listed("reward_funcs") if n in launch.parsed.rewards]
     if not known or _other_rewards(launch):  # what those judge is not known here
-        return
+        return []
     ours = {reward.name: reward for reward in build(launch)[0]}
     grading = {
-        task: [
-            n for n in launch.listed("reward_funcs") if n in known and (n not in ours or _grades_task(ours[n], task))
-        ]
-        for task in rows
+        task: [n for n in named if n not in ours or _grades_task(ours[n], task)] for task in _example_rows(launch)
     }
-    report, bad = (failed if len(rows) == 1 else warning), False
+    results, grading = list[CheckResult](), grading or {"the dataset": named}
     for task, rewards in grading.items():
-        roles = [known[name][1] for name in rewards]
-        if VERIFIER in roles:
-            continue
-        bad = True
         if not rewards:
             message = f"no reward grades rows of {task}: all their completions get 0 and nothing is learned from them"
-            yield report("verifiers", message, "a reward for that task, or leave it out")
-        else:
+            report = failed if len(grading) == 1 else warning
+            results.append(report("verifiers", message, "a reward for that task, or leave it out"))
+        elif not any(known[name][1] == VERIFIER for name in rewards):
             message = f"no reward verifies answers of {task}, there are {', '.join(rewards)}: success is not known"
             remedy = f"a reward that does, or for one of your own {ROLES_VARIABLE}=CLASS=verifier"
-            yield warning("verifiers", message, remedy)
+            results.append(warning("verifiers", message, remedy))
     scaling = launch.parsed.scale_rewards
     if len({len(rewards) for rewards in grading.values()}) > 1 and scaling in ("batch", "none"):
-        bad = True
-        listed = ", ".join(f"{task} by {len(rewards)}" for task, rewards in grading.items())
-        message = f"{listed} rewards: with scale_rewards {scaling} the tasks weigh differently"
-        yield warning("verifiers", message, "scale_rewards group or gdpo (advantage_estimator grpo)")
-    if grading and not bad:
-        names = dict.fromkeys(name for rewards in grading.values() for name in rewards if known[name][1] == VERIFIER)
-        yield passed("verifiers", f"of {', '.join(grading)}: {', '.join(names)}")
+        counts = ", ".join(f"{task} by {len(rewards)}" for task, rewards in grading.items())
+        message = f"{counts} rewards: with scale_rewards {scaling} the tasks weigh differently"
+        remedy = "scale_rewards group or gdpo (advantage_estimator grpo)"
+        results.append(warning("verifiers", message, remedy))
+    names = ", ".join(name for name in named if known[name][1] == VERIFIER)
+    return results or [passed("verifiers", f"of {', '.join(grading)}: {names}")]
+
+
+CHECKS = (parameters, grades)
+AFTER_MS_SWIFT = (names, columns, verifiers)

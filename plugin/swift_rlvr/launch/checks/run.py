@@ -90,3 +90,7 @@ def folder(launch: Launch) -> Iterator[CheckResult]:
         yield failed("folder", message, "set OUTPUT to another folder")
         return
     yield passed("folder", f"goes on from {plan.resume}" if plan.resume else f"{plan.output} is free")
+
+
+CHECKS = (folder, batch, steps, evaluation)
+AFTER_MS_SWIFT = (arguments, advantages)

@@ -99,11 +99,7 @@ class Settings:
         """InputError for a value of another type or out of its range."""
         hints = _hints(type(self))  # type: ignore[arg-type]  # mypy takes a class's __hash__ for its metaclass's
         for each in fields(self):
-            value, hint = getattr(self, each.name), hints[each.name]
-            try:
-                object.__setattr__(self, each.name, _as_type(value, hint))
-            except TypeError:
-                raise InputError(f"must be {_described(hint)}, got {value!r}", each.name) from None
+            object.__setattr__(self, each.name, as_type(getattr(self, each.name), hints[each.name], each.name))
         check_ranges(type(self), self)
 
     def require(self, condition: bool, name: str, accepted: str) -> None:
@@ -155,6 +151,18 @@ def no_setting(owner: str, name: str, known: Collection[str], elsewhere: Mapping
     nearest = get_close_matches(name, known, 1)
     message += f"; the nearest is {nearest[0]}" if nearest else ""
     return message + (f"; it has {', '.join(known)}" if len(known) <= 20 else "")
+
+
+def as_type(value: Any, hint: Any, name: str) -> Any:
+    """The value, or what a `Text` stands for, as one of the hint's type; InputError, naming the setting, for no such.
+
+    >>> as_type(Text("3, 4"), list[int], "sizes"), as_type(Text("yes"), bool | None, "shuffle")
+    ([3, 4], True)
+    """
+    try:
+        return _as_type(value, hint)
+    except TypeError:
+        raise InputError(f"must be {_described(hint)}, got {value!r}", name) from None
 
 
 @cache

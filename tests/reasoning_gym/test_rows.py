@@ -203,4 +203,4 @@ def test_commands(tmp_path):
     assert "min_terms" in listed and "num_digits" in listed and "0 to 10" in listed
     tasks = json.loads(ran("reasoning-gym", "list", "games", "--json"))
     assert tasks["rush_hour"]["refused"] == REFUSED["rush_hour"] and tasks["sudoku"]["refused"] is None
-    assert "no task or category 'chess'" in refused("reasoning-gym", "list", "chess")
+    assert "there is no task 'chess'" in refused("reasoning-gym", "list", "chess")

@@ -33,19 +33,15 @@ def show_tasks(names: Names = None, as_json: Json = False) -> None:
     console = Console(highlight=False)
     listed = table("task", "category", "")
     for name, task in tasks.items():
-        listed.add_row(
-            Text(name), Text(str(task["category"])), Text(f"refused: {why}" if (why := task["refused"]) else "")
-        )
+        listed.add_row(name, str(task["category"]), f"refused: {task['refused']}" if task["refused"] else "")
     console.print(listed)
     if len(chosen) == 1:
-        settings = table("setting", "default")
+        settings, levels = table("setting", "default"), table("attribute", "level", "values")
         for name, value in naming.defaults(chosen[0]).items():
-            settings.add_row(Text(name), Text(str(value)))
-        console.print("", settings)
-        levels = table("attribute", "level", "values")
+            settings.add_row(name, Text(str(value)))
         for name, values in naming.levels(chosen[0]).items():
-            levels.add_row(Text(name), f"0 to {len(values) - 1}", Text(", ".join(map(str, values))))
-        console.print("", levels)
+            levels.add_row(name, f"0 to {len(values) - 1}", Text(", ".join(map(str, values))))
+        console.print("", settings, "", levels)
 
 
 def audit(
@@ -92,13 +88,6 @@ def make(
 
 
 def _chosen(names: list[str] | None) -> list[str]:
-    from swift_rlvr.reasoning_gym import library
+    from swift_rlvr.reasoning_gym import naming
 
-    known = library.datasets()
-    chosen = [each for each in known if not names or each in names or library.category(each) in names]
-    unknown = [
-        name for name in names or () if name not in known and not any(library.category(x) == name for x in known)
-    ]
-    if unknown:
-        raise InputError(f"there is no task or category {unknown[0]!r}: `swift-rlvr reasoning-gym list`", field="names")
-    return chosen
+    return sorted({task for name in names or ["all"] for task in naming.tasks_of(name)})

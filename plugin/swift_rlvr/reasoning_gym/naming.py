@@ -63,20 +63,27 @@ def why_refused(name: str) -> str | None:
     return REFUSED.get(name)
 
 
-def _parts(text: str) -> list[Part]:
-    """The tasks that one of the names between + stands for."""
-    name, _, query = text.partition("?")
+def tasks_of(name: str) -> list[str]:
+    """The tasks that a name stands for: a task, a category or `all`; InputError for any other."""
     known = library.datasets()
-    names = [each for each in known if name in ("all", library.category(each))]
-    several = bool(names)
-    if not several and name not in known:
-        categories = sorted({library.category(each) for each in known})
+    if name in known:
+        return [name]
+    categories = sorted({library.category(each) for each in known})
+    if name not in (*categories, "all"):
         nearest = get_close_matches(name, [*known, *categories, "all"], n=1)
         hint = f"; did you mean {nearest[0]}?" if nearest else ""
         raise InputError(
             f"reasoning_gym: there is no task {name!r}{hint} `swift-rlvr reasoning-gym list` shows the tasks; "
             f"categories are {', '.join(categories)}, and all"
         )
+    return [each for each in known if name in (library.category(each), "all")]
+
+
+def _parts(text: str) -> list[Part]:
+    """The tasks that one of the names between + stands for, with their settings."""
+    name, _, query = text.partition("?")
+    names = tasks_of(name)
+    several = names != [name]
     settings: dict[str, Text] = {}
     for pair in query.split("&") if query else []:
         key, equals, value = pair.partition("=")
@@ -88,7 +95,7 @@ def _parts(text: str) -> list[Part]:
     insists = _as_type(settings.pop("refused", Text("no")), bool, "reasoning_gym: refused")
     seed = _as_type(settings.pop("seed", Text("0")), int, "reasoning_gym: seed")
     parts = []
-    for each in names or [name]:
+    for each in names:
         why = why_refused(each)
         if why is None or (insists and each not in library.missing()):
             parts.append(Part(each, _settings(each, settings, several), seed, why is not None))
@@ -124,7 +131,7 @@ def _value(where: str, text: Text, hint: Any, default: Any) -> Any:
     inner = next((each for each in get_args(hint) if each is not NoneType), hint)
     if get_origin(inner) or not isinstance(inner, type) or not issubclass(inner, (int, float, str)):
         raise InputError(f"{where} cannot be set here, its type is {getattr(hint, '__name__', hint)}")
-    return _as_type(text, hint, where)
+    return str(text) if hint is str else _as_type(text, hint, where)
 
 
 def _as_type(text: Text, hint: Any, where: str) -> Any:

@@ -11,7 +11,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -81,6 +80,17 @@ def wait_until(condition) -> None:
 # --- what code may do ---
 
 
+DEEP_IN_A_THREAD = """
+import sys, threading  # with a large stack, as competitive programmers do it
+sys.setrecursionlimit(10**6)
+threading.stack_size(100 << 20)
+depth = lambda n: 0 if n == 0 else 1 + depth(n - 1)
+thread = threading.Thread(target=lambda: print(depth(50_000)))
+thread.start()
+thread.join()
+"""
+
+
 @pytest.mark.parametrize(
     ("code", "printed"),
     [
@@ -90,31 +100,13 @@ def wait_until(condition) -> None:
         ("import atexit\natexit.register(print, 'at exit')", "at exit"),
         ("import sys\nprint('é')\nsys.exit()", "é"),
         ("if __name__ == '__main__': print(__name__)", "__main__"),
-        # deep recursion in a thread with a large stack, as competitive programmers do it
-        (
-            """
-            import sys, threading
-            sys.setrecursionlimit(10**6)
-            threading.stack_size(100 << 20)
-            depth = lambda n: 0 if n == 0 else 1 + depth(n - 1)
-            thread = threading.Thread(target=lambda: print(depth(50_000)))
-            thread.start()
-            thread.join()
-            """,
-            "50000",
-        ),
+        (DEEP_IN_A_THREAD, "50000"),
         ("import asyncio\nprint(asyncio.run(asyncio.sleep(0.01, 'slept')))", "slept"),
         ("import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))\nprint('lowered')", "lowered"),
         # files in its own folder, and in no other
-        (
-            "open('a', 'w').write('x' * 9)\nimport os\nos.rename('a', 'b')\nprint(open('b').read())\nos.remove('b')",
-            "x" * 9,
-        ),
+        ("open('a', 'w').write('x')\nimport os\nos.rename('a', 'b')\nprint(open('b').read())\nos.remove('b')", "x"),
         ("import tempfile\nwith tempfile.TemporaryFile() as file: print(file.write(b'abc'))", "3"),
-        (
-            "import bisect, heapq, re, json, decimal, fractions, itertools, zoneinfo, ssl, sqlite3\nprint('imported')",
-            "imported",
-        ),
+        ("import bisect, heapq, re, json, decimal, fractions, itertools, zoneinfo, ssl, sqlite3\nprint('all')", "all"),
     ],
 )
 def test_ordinary_programs_run(code, printed):
@@ -383,50 +375,15 @@ def test_files_outside_cannot_be_read(file_outside):
 
 def test_without_landlock_nothing_at_all_can_be_written(file_outside):
     limits = Limits(seconds=60, landlock=False)
-    outcomes = attempts(
-        FORBIDDEN | {"in its folder": "open('x', 'w')", "O_TMPFILE": "os.open('.', os.O_TMPFILE | 2)"},
-        file_outside,
-        limits,
-    )
+    actions = FORBIDDEN | {"in its folder": "open('x', 'w')", "O_TMPFILE": "os.open('.', os.O_TMPFILE | 2)"}
+    outcomes = attempts(actions, file_outside, limits)
     assert {name for name, outcome in outcomes.items() if outcome not in ("EPERM", "EACCES")} == {"open its parent"}
     assert outcomes["open its parent"] == "ENOSYS"
     assert output_of("print(open(0).read())", b"7", limits) == "7\n"
 
 
-def test_no_connection_arrives():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(0.2)
-        code = f"import socket\nsocket.create_connection(('127.0.0.1', {server.getsockname()[1]}), timeout=1)"
-        assert result_of(code) == ["error"]
-        with pytest.raises(TimeoutError):
-            server.accept()
-
-
-def test_a_daemon_cannot_be_left_behind():
-    """Double fork, setsid, beat into a file in the folder: no second process comes into being, and the file is gone."""
+def test_threads_without_end_are_ended_by_the_memory_limit():
     code = """
-    import os, time
-    for step in range(2):
-        try:
-            if os.fork():
-                os._exit(0)
-        except PermissionError:
-            pass
-        try:
-            os.setsid()
-        except PermissionError:  # it leads its session already
-            pass
-    while True:
-        open("heartbeat", "a").write("x")
-        time.sleep(0.01)
-    """
-    assert result_of(code, limits=Limits(seconds=0.5)) == ["timeout"]  # and the fixture looks for what is left
-
-
-def test_a_fork_bomb_and_a_thread_bomb_go_off_in_one_process():
-    bomb = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
-    assert result_of(bomb, limits=Limits(seconds=0.4)) == ["timeout"]
-    threads = """
     import _thread, os, time  # Thread.start() would wait for ever for a thread that runs out of memory
     _thread.stack_size(32 << 10)
     count = 0
@@ -439,7 +396,7 @@ def test_a_fork_bomb_and_a_thread_bomb_go_off_in_one_process():
     print(count, flush=True)
     os._exit(0)
     """
-    assert 10 < int(output_of(threads, limits=Limits(seconds=60))) < 10_000  # the memory limit ends it
+    assert 10 < int(output_of(code)) < 10_000
 
 
 @pytest.mark.parametrize(
@@ -699,40 +656,20 @@ def test_reports_that_nobody_asked_for_are_not_believed(code):
     "value",
     [
         *([], ["list", ["list"], 3], ["set", ["list"]], ["int", "x"], ["int"], ["int", 3], ["dict", 3], ["dict", [1]]),
-        *(
-            ["fraction", "1", "0"],
-            ["bytes", "xyz"],
-            [["a"]],
-            {"a": 1},
-            ["complex", []],
-            ["nothing"],
-            ["dict", [["list"], 1]],
-        ),
+        *(["fraction", "1", "0"], ["bytes", "xyz"], [["a"]], {"a": 1}, ["complex", []], ["nothing"]),
+        ["dict", [["list"], 1]],
     ],
 )
 def test_a_forged_value_is_read_or_refused(value):
-    """The errors are those that `_check_step` expects."""
-    try:
-        read = decode(value)
-    except (ValueError, TypeError, ZeroDivisionError):
-        return
-    assert isinstance(read, list)
+    """The errors are those that `_check_unit` expects."""
+    with contextlib.suppress(ValueError, TypeError, ZeroDivisionError):
+        assert isinstance(decode(value), list)
 
 
+NUMBERS = st.booleans() | st.integers() | st.floats(allow_nan=False) | st.complex_numbers(allow_nan=False)
 PLAIN = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False)
-    | st.text()
-    | st.binary()
-    | st.complex_numbers(allow_nan=False),
-    lambda each: (
-        st.lists(each)
-        | st.tuples(each, each)
-        | st.dictionaries(st.integers() | st.text(), each)
-        | st.frozensets(st.integers())
-    ),
+    st.none() | NUMBERS | st.text() | st.binary() | st.frozensets(st.integers()),
+    lambda each: st.lists(each) | st.tuples(each, each) | st.dictionaries(st.integers() | st.text(), each),
     max_leaves=20,
 )
 

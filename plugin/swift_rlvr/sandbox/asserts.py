@@ -1,7 +1,7 @@
-"""Python sources with asserts -> steps: expressions for the sandbox to evaluate, and results for the parent to compare.
+"""Python sources with asserts -> unit tests: expressions for the sandbox to evaluate, and results to compare with.
 
-Every assert is a step of its own, and so is every other statement that does something (a loop over asserts, a call).
-Imports, assignments and definitions prepare the step that follows. ``check(candidate)`` and functions ``test_*`` are
+Every assert is a test of its own, and so is every other statement that does something (a loop over asserts, a call).
+Imports, assignments and definitions prepare the test that follows. ``check(candidate)`` and functions ``test_*`` are
 unfolded into the statements in them. Where an assert compares with a literal, the code is not told the result that it
 ought to give::
 
@@ -34,7 +34,7 @@ class BadTests(ValueError):
     """The column `tests` of a row cannot be used."""
 
 
-class Step(NamedTuple):
+class UnitTest(NamedTuple):
     """One test of a source."""
 
     prepare: str  # statements to execute first; may be empty
@@ -69,12 +69,12 @@ class Step(NamedTuple):
         return math.isclose(value, self.expected, **tolerance)  # type: ignore[arg-type]  # a complex number raises
 
 
-def read_steps(source: str, candidate: ast.expr | None) -> list[Step]:
+def read_source(source: str, candidate: ast.expr | None) -> list[UnitTest]:
     """Read a source; a function ``check`` in it that it does not call itself is called with the `candidate`.
 
     Raises BadTests, saying what is wrong with the source.
     """
-    steps: list[Step] = []
+    units: list[UnitTest] = []
     prepare: list[ast.stmt] = []
     try:
         for statement in _unfold(ast.parse(source).body, candidate):
@@ -84,26 +84,26 @@ def read_steps(source: str, candidate: ast.expr | None) -> list[Step]:
             before = ast.unparse(ast.Module(prepare, []))
             prepare = []
             if isinstance(statement, ast.Assert):
-                steps.append(_step(before, statement.test))
+                units.append(_unit_test(before, statement.test))
             else:
-                steps.append(Step(before, ast.unparse(statement), "run"))
+                units.append(UnitTest(before, ast.unparse(statement), "run"))
     except BadTests:
         raise
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise BadTests(f"tests are not valid Python: {type(error).__name__}: {error}") from None
-    if not steps:
+    if not units:
         raise BadTests("tests contain no assert and no statement that does anything")
-    foreign = {name.partition(".")[0] for name in imported_modules(steps)} - sys.stdlib_module_names
+    foreign = {name.partition(".")[0] for name in imported_modules(units)} - sys.stdlib_module_names
     if foreign:
         raise BadTests(f"tests import {', '.join(sorted(foreign))}, which is not in the standard library")
-    return steps
+    return units
 
 
-def imported_modules(steps: Iterable[Step]) -> list[str]:
+def imported_modules(units: Iterable[UnitTest]) -> list[str]:
     """The modules that tests import, which the code must not be able to tamper with."""
     names = set()
-    for step in steps:
-        for node in ast.walk(ast.parse(f"{step.prepare}\n{step.source}")):
+    for unit in units:
+        for node in ast.walk(ast.parse(f"{unit.prepare}\n{unit.source}")):
             if isinstance(node, ast.Import):
                 names |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -180,14 +180,14 @@ def _does_nothing(statement: ast.stmt) -> bool:
     return False
 
 
-def _step(prepare: str, test: ast.expr) -> Step:
+def _unit_test(prepare: str, test: ast.expr) -> UnitTest:
     match test:
         case ast.Compare(left, [ast.Eq()], [right]):
             for expression, other in ((left, right), (right, left)):
                 with suppress(*_NO_LITERAL):
-                    return Step(prepare, ast.unparse(expression), "equal", _literal(other))
+                    return UnitTest(prepare, ast.unparse(expression), "equal", _literal(other))
         case ast.Compare(left, [ast.Is()], [ast.Constant(None | True | False as expected)]):
-            return Step(prepare, ast.unparse(left), "is", expected)
+            return UnitTest(prepare, ast.unparse(left), "is", expected)
         case ast.Compare(
             ast.Call(ast.Name("abs"), [ast.BinOp(expression, ast.Sub(), other)], []),
             [ast.Lt() | ast.LtE() as sign],
@@ -195,16 +195,16 @@ def _step(prepare: str, test: ast.expr) -> Step:
         ):
             with suppress(*_NO_LITERAL):
                 tolerance = {"below" if isinstance(sign, ast.Lt) else "at most": _number(most)}
-                return Step(prepare, ast.unparse(expression), "near", _number(other), tolerance)
+                return UnitTest(prepare, ast.unparse(expression), "near", _number(other), tolerance)
         case ast.Call(ast.Name("isclose") | ast.Attribute(ast.Name("math"), "isclose"), [expression, other], keywords):
             with suppress(*_NO_LITERAL):
                 tolerance = {str(keyword.arg): _number(keyword.value) for keyword in keywords}
                 if tolerance.keys() <= {"rel_tol", "abs_tol"}:
-                    return Step(prepare, ast.unparse(expression), "near", _number(other), tolerance)
+                    return UnitTest(prepare, ast.unparse(expression), "near", _number(other), tolerance)
     wanted = True
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test, wanted = test.operand, not wanted
-    return Step(prepare, ast.unparse(test), "true", wanted)
+    return UnitTest(prepare, ast.unparse(test), "true", wanted)
 
 
 def _literal(node: ast.expr) -> Any:

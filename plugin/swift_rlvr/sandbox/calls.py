@@ -11,7 +11,7 @@ either is accepted only where all expected values of a row are lists of one.
 import json
 from typing import Any, NamedTuple
 
-from swift_rlvr.sandbox.asserts import BadTests, Step
+from swift_rlvr.sandbox.asserts import BadTests, UnitTest
 
 _NO_JSON = (ValueError, TypeError, RecursionError)
 
@@ -25,19 +25,18 @@ class Call(NamedTuple):
     is_exact: bool = False  # the expected value is never in a list of its own
 
 
-def read_calls(calls: list[Call]) -> list[Step]:
+def read_calls(calls: list[Call]) -> list[UnitTest]:
     r"""Read calls. Raises BadTests, saying what is wrong with them.
 
-    >>> step, = read_calls([Call("add", "1\n[2]", "[3]")])
-    >>> step.arguments, step.expected, step.kind, str(step)
+    >>> unit, = read_calls([Call("add", "1\n[2]", "[3]")])
+    >>> unit.arguments, unit.expected, unit.kind, str(unit)
     ([1, [2]], [3], 'json in a list', 'add(1, [2])')
     """
-    read = [(call, _arguments(call.arguments), _expected(call)) for call in calls]
-    in_lists = all(isinstance(value, list) and len(value) == 1 for _, _, value in read)
-    return [
-        Step("", call.function, "json in a list" if in_lists and not call.is_exact else "json", value, None, arguments)
-        for call, arguments, value in read
-    ]
+    units = [UnitTest("", each.function, "json", _expected(each), None, _arguments(each.arguments)) for each in calls]
+    if not all(isinstance(unit.expected, list) and len(unit.expected) == 1 for unit in units):
+        return units
+    pairs = zip(calls, units, strict=True)
+    return [unit if call.is_exact else unit._replace(kind="json in a list") for call, unit in pairs]
 
 
 def _arguments(given: Any) -> list:

@@ -40,7 +40,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from swift_rlvr.sandbox.asserts import BadTests, Step, read_steps
+from swift_rlvr.sandbox.asserts import BadTests, UnitTest, read_source
 from swift_rlvr.sandbox.calls import Call, read_calls
 
 _ENVELOPES = ("ground_truth", "test_cases", "functional", "pytest")
@@ -50,7 +50,7 @@ _UNREADABLE = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 _FORMS = "tests must be a source, a list of sources, or cases of input and output, at least one"
 
 
-class Case(NamedTuple):
+class ProgramTest(NamedTuple):
     """One run of a program."""
 
     input: str
@@ -60,13 +60,13 @@ class Case(NamedTuple):
         return f"input {self.input!r}"
 
 
-def read_tests(tests: Any, entry_point: Any = None) -> list[Case] | list[Step]:
+def read_tests(tests: Any, entry_point: Any = None) -> list[ProgramTest] | list[UnitTest]:
     """Read the columns `tests` and `entry_point`. Raises BadTests, saying what is wrong with them.
 
     >>> read_tests(["assert add(1, 2) == 3"])
-    [Step(prepare='', source='add(1, 2)', kind='equal', expected=3, tolerance=None, arguments=None)]
+    [UnitTest(prepare='', source='add(1, 2)', kind='equal', expected=3, tolerance=None, arguments=None)]
     >>> read_tests('{"inputs": ["1 2"], "outputs": ["3"]}')
-    [Case(input='1 2', output='3')]
+    [ProgramTest(input='1 2', output='3')]
     >>> str(read_tests({"fn_name": "add", "inputs": [[1, 2]], "outputs": [3]})[0])
     'add(1, 2)'
     """
@@ -88,7 +88,7 @@ def read_tests(tests: Any, entry_point: Any = None) -> list[Case] | list[Step]:
         return _read_cases(list(tests), name, entry_point)
     if not all(isinstance(test, str) for test in tests):
         raise BadTests("tests must be all sources or all cases of input and output")
-    return read_steps("\n".join(tests), _expression("entry_point", entry_point) or _expression("fn_name", name))
+    return read_source("\n".join(tests), _expression("entry_point", entry_point) or _expression("fn_name", name))
 
 
 def _decoded(tests: Any) -> Any:
@@ -128,11 +128,11 @@ def _rows(tests: dict[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(columns, values, strict=True)) | kind for values in zip(*columns.values(), strict=True)]
 
 
-def _read_cases(rows: list[dict[str, Any]], name: Any, entry_point: Any) -> list[Case] | list[Step]:
+def _read_cases(rows: list[dict[str, Any]], name: Any, entry_point: Any) -> list[ProgramTest] | list[UnitTest]:
     _expression("entry_point", entry_point)
-    cases: list[Case] = []
+    cases: list[ProgramTest] = []
     calls: list[Call] = []
-    steps: list[Step] = []
+    units: list[UnitTest] = []
     for row in rows:
         given, expected = (row.get(key, row.get(f"{key}s")) for key in ("input", "output"))
         metadata = _decoded(row.get("metadata"))
@@ -141,11 +141,11 @@ def _read_cases(rows: list[dict[str, Any]], name: Any, entry_point: Any) -> list
         if source := row.get("assert_case"):
             if given or expected or not isinstance(source, str):
                 raise BadTests("a case has either an assert_case, which is a source, or an input and an output")
-            steps += read_steps(source, _expression("fn_name", named or entry_point))
+            units += read_source(source, _expression("fn_name", named or entry_point))
         elif not ({"input", "inputs"} & row.keys()) or expected is None:
             raise BadTests(f"cases must have input and output, and one has {', '.join(map(str, row)) or 'nothing'}")
         elif kind in _PROGRAM:
-            cases.append(Case(_text(given), _text(expected)))
+            cases.append(ProgramTest(_text(given), _text(expected)))
         elif kind in _FUNCTION:
             function = named or entry_point
             if _expression("fn_name", function) is None:
@@ -153,10 +153,10 @@ def _read_cases(rows: list[dict[str, Any]], name: Any, entry_point: Any) -> list
             calls.append(Call(function, given, expected, is_exact=bool(row.get("testtype"))))
         else:
             raise BadTests(f"a case is of type {kind!r:.80}; accepted are {', '.join(_PROGRAM + _FUNCTION)}")
-    steps += read_calls(calls)
-    if cases and steps:
+    units += read_calls(calls)
+    if cases and units:
         raise BadTests("tests must be all of a program, or all of functions")
-    return cases or steps
+    return cases or units
 
 
 def _text(value: object) -> str:

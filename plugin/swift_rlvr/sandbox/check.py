@@ -7,8 +7,8 @@ from contextlib import closing
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from swift_rlvr.sandbox.asserts import COLLECTIONS, Step, imported_modules
-from swift_rlvr.sandbox.cases import Case, same_output
+from swift_rlvr.sandbox.asserts import COLLECTIONS, UnitTest, imported_modules
+from swift_rlvr.sandbox.cases import ProgramTest, same_output
 from swift_rlvr.sandbox.child import LONGEST_DETAIL
 from swift_rlvr.sandbox.process import Child, Ended, Limits, sandboxed
 
@@ -26,7 +26,11 @@ class Outcome(NamedTuple):
 
 
 def check(
-    code: str, tests: list[Case] | list[Step], limits: Limits, entry_point: str | None = None, all_tests: bool = False
+    code: str,
+    tests: list[ProgramTest] | list[UnitTest],
+    limits: Limits,
+    entry_point: str | None = None,
+    all_tests: bool = False,
 ) -> list[Outcome]:
     """Run the tests in order, up to the first that fails unless `all_tests`; the outcomes of those that were run.
 
@@ -36,15 +40,15 @@ def check(
     >>> from swift_rlvr.sandbox import read_tests
     >>> check("def double(x): return 2 * x", read_tests("assert double(2) == 4"), Limits())
     [Outcome(result='passed', detail='')]
-    >>> check("print(int(input()) * 2)", [Case("2", "5")], Limits())
+    >>> check("print(int(input()) * 2)", [ProgramTest("2", "5")], Limits())
     [Outcome(result='wrong', detail="expected '5', got '4\\\\n'")]
     """
     deadline = time.monotonic() + limits.seconds
-    cases = [test for test in tests if isinstance(test, Case)]
-    steps = [test for test in tests if isinstance(test, Step)]
-    job = {"code": code, "imports": imported_modules(steps) if steps else None, "entry_point": entry_point}
+    programs = [test for test in tests if isinstance(test, ProgramTest)]
+    units = [test for test in tests if isinstance(test, UnitTest)]
+    job = {"code": code, "imports": imported_modules(units) if units else None, "entry_point": entry_point}
     outcomes = []
-    runs = _run_steps(job, steps, limits, deadline) if steps else _run_cases(job, cases, limits, deadline)
+    runs = _run_units(job, units, limits, deadline) if units else _run_programs(job, programs, limits, deadline)
     with closing(runs):  # which ends the child, also where not all tests are run
         for outcome in runs:
             outcomes.append(outcome)
@@ -53,18 +57,20 @@ def check(
     return outcomes
 
 
-def _run_cases(job: dict, cases: list[Case], limits: Limits, deadline: float) -> Generator[Outcome, None, None]:
-    for case in cases:
-        expected = case.output.encode(errors="replace")
+def _run_programs(
+    job: dict, programs: list[ProgramTest], limits: Limits, deadline: float
+) -> Generator[Outcome, None, None]:
+    for program in programs:
+        expected = program.output.encode(errors="replace")
         try:
             with sandboxed(limits, deadline, is_program=True) as child:
-                stdin = case.input.encode(errors="replace")
+                stdin = program.input.encode(errors="replace")
                 output, report = child.run(job, stdin, max_output=2 * len(expected) + _SPARE_OUTPUT)
         except Ended as ended:
             outcome = _stopped(ended, limits)
         else:
             got = output.decode(errors="replace")
-            outcome = Outcome(PASSED) if same_output(got, case.output) else _wrong(case.output, _shown(got))
+            outcome = Outcome(PASSED) if same_output(got, program.output) else _wrong(program.output, _shown(got))
             if report is not None:
                 outcome = _reported(report)
         yield outcome
@@ -72,15 +78,15 @@ def _run_cases(job: dict, cases: list[Case], limits: Limits, deadline: float) ->
             return
 
 
-def _run_steps(job: dict, steps: list[Step], limits: Limits, deadline: float) -> Generator[Outcome, None, None]:
+def _run_units(job: dict, units: list[UnitTest], limits: Limits, deadline: float) -> Generator[Outcome, None, None]:
     try:
         with sandboxed(limits, deadline) as child:
             report = child.ask(job)
             if report.get("kind") != "loaded":
                 yield _reported(report)
                 return
-            for step in steps:
-                yield _check_step(child, step)
+            for unit in units:
+                yield _check_unit(child, unit)
     except Ended as ended:
         yield _stopped(ended, limits)
 
@@ -91,34 +97,34 @@ def _stopped(ended: Ended, limits: Limits) -> Outcome:
     )
 
 
-def _check_step(child: Child, step: Step) -> Outcome:
+def _check_unit(child: Child, unit: UnitTest) -> Outcome:
     nonce = secrets.token_hex(16)
     # a right value is written in not much more than the expected one; more is not even looked at
-    longest = 16 * len(_shown(step.expected, None)) + _SPARE_OUTPUT
-    message = {"prepare": step.prepare, "source": step.source, "longest": longest, "nonce": nonce}
-    message |= {"is_value": step.kind != "run", "is_hidden": step.kind not in ("run", "true")}
-    message["arguments"] = step.arguments
+    longest = 16 * len(_shown(unit.expected, None)) + _SPARE_OUTPUT
+    message = {"prepare": unit.prepare, "source": unit.source, "longest": longest, "nonce": nonce}
+    message |= {"is_value": unit.kind != "run", "is_hidden": unit.kind not in ("run", "true")}
+    message["arguments"] = unit.arguments
     report = child.ask(message, 2 * longest)
     if report.get("nonce") != nonce:
         raise Ended("ended early")
-    match step.kind == "run", report.get("kind"):
+    match unit.kind == "run", report.get("kind"):
         case True, "done":
             return Outcome(PASSED)
         case True, "failed":
             return Outcome(WRONG, _detail(report))
         case False, "opaque":
-            return _wrong(step.expected, _detail(report))
+            return _wrong(unit.expected, _detail(report))
         case False, "value":
             try:
                 value = decode(report.get("value"))
-                return Outcome(PASSED) if step.holds(value) else _wrong(step.expected, _shown(value))
+                return Outcome(PASSED) if unit.holds(value) else _wrong(unit.expected, _shown(value))
             except (ValueError, TypeError, RecursionError, OverflowError, ZeroDivisionError) as error:
                 return Outcome(WRONG, f"the value cannot be compared: {type(error).__name__}")
     return _reported(report)
 
 
 def decode(value: Any) -> object:
-    """Read what `child.encode` wrote; for anything else it raises one of the errors that `_check_step` catches."""
+    """Read what `child.encode` wrote; for anything else it raises one of the errors that `_check_unit` catches."""
     match value:
         case ["int", digits]:
             return int(digits, 16)

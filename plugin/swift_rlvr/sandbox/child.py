@@ -106,40 +106,40 @@ def _run_tests(compiled: CodeType, module: ModuleType, job: dict, report: Callab
     space = {"__name__": "tests"} | names
     limit = recursion_limit()  # the code may have raised it
     report({"kind": "loaded"})
-    while step := receive():
+    while unit := receive():
         sys.settrace(None)
         sys.setprofile(None)
         limit_recursion(limit)
         for changed, saved in standard.items():
             vars(changed).update(saved)
         try:
-            execute(compile_(step["prepare"], "<tests>", "exec", dont_inherit=True), space)
-            if step["is_value"]:
+            execute(compile_(unit["prepare"], "<tests>", "exec", dont_inherit=True), space)
+            if unit["is_value"]:
                 # where the value is compared outside, a function may well be called `sum` and stand in for it
-                seen = shadows | space if shadows and step["is_hidden"] else space
-                source, arguments = step["source"], step["arguments"]
+                seen = shadows | space if shadows and unit["is_hidden"] else space
+                source, arguments = unit["source"], unit["arguments"]
                 if arguments is not None and hasattr(seen.get("Solution"), source):  # as LeetCode asks for functions
                     source = f"Solution().{source}"
                 value = evaluate(compile_(source, "<tests>", "eval", dont_inherit=True), seen)
                 if arguments is not None:
                     value = value(*_with_int_keys(arguments))
-                if not step["is_hidden"]:
+                if not unit["is_hidden"]:
                     value = bool(value)
                 limit_recursion(1000)  # the C code below needs more stack for each level than Python's own calls do
                 try:
                     answer = {"kind": "value", "value": encode(value)}
                 except RecursionError:
                     raise Opaque("that contains itself or is nested too deep") from None
-                if len(dumps(answer)) > step["longest"]:
+                if len(dumps(answer)) > unit["longest"]:
                     raise Opaque("too long to be right")
             else:
-                execute(compile_(step["source"], "<tests>", "exec", dont_inherit=True), space)
+                execute(compile_(unit["source"], "<tests>", "exec", dont_inherit=True), space)
                 answer = {"kind": "done"}
         except Opaque as error:
             answer = {"kind": "opaque", "detail": f"a value {error}"[:LONGEST_DETAIL]}
         except BaseException as error:
             answer = _failure(error)
-        report(answer | {"nonce": step["nonce"]})
+        report(answer | {"nonce": unit["nonce"]})
 
 
 def connect() -> tuple[Callable[[], dict], Callable[[dict], None]]:

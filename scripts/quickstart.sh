@@ -28,7 +28,7 @@ evaluate() {
 }
 
 # What would stop the training is said before the first evaluation, not after it.
-checked=$(swift-rlvr doctor tiny --fast "$@") || { echo "$checked" >&2; die "nothing was started"; }
+checked=$(swift-rlvr doctor tiny "$@") || { echo "$checked" >&2; die "nothing was started"; }
 MODEL=${MODEL:-plugin/swift_rlvr/tiny_model/weights}
 say "1/4 before training: $MODEL on held-out tasks"
 evaluate "$MODEL" before

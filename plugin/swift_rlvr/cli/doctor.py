@@ -18,32 +18,31 @@ from swift_rlvr.launch.plan import make_plan
 from swift_rlvr.recipes import read_words
 
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-USAGE = "Usage: swift-rlvr doctor [RECIPE.yaml] [the launch's flags] [--json] [--fast]"
+USAGE = "Usage: swift-rlvr doctor [RECIPE.yaml] [the launch's flags] [--json]"
 STYLES = {"passed": "green", "warning": "yellow", "failed": "bold red"}
 
 
 def doctor(context: typer.Context) -> None:
-    """Check a launch before it is started: doctor [RECIPE.yaml] [the launch's flags] [--json] [--fast]
+    """Check a launch before it is started: doctor [RECIPE.yaml] [the launch's flags] [--json]
 
     Takes what `swift-rlvr train` takes, variables too; without a recipe it checks
     the Countdown experiment's for this machine. Looks at packages, driver, GPUs,
-    memory, disk, ports, model, datasets, prompts and rewards, and lets ms-swift read
-    the settings. Each line has passed, is a warning or has failed, with what to do
-    about it.
+    memory, disk, ports, model, datasets and rewards, and lets ms-swift read the
+    settings. Each line has passed, is a warning or has failed, with what to do
+    about it. Every launch does the same, and shows what has not passed.
 
-    --fast: only what every launch checks by itself.
     --json: one JSON object, for programs.
 
     Exit status: 1 where a check has failed.
 
     swift-rlvr doctor scripts/configs/countdown.yaml --learning_rate 1e-6
     """
-    words = [word for word in context.args if word not in ("--json", "--fast")]
+    words = [word for word in context.args if word != "--json"]
     if "--help" in words or "-h" in words:
         typer.echo(f"{USAGE}\n\n{cleandoc(doctor.__doc__ or '')}")
         return
     with Console(stderr=True).status("Checking"):
-        results = _results(words, "--fast" in context.args)
+        results = _results(words)
     counts = Counter(str(result.status) for result in results)
     if "--json" in context.args:
         typer.echo(json.dumps({**{status: counts[status] for status in STYLES}, "results": list(map(asdict, results))}))
@@ -55,7 +54,7 @@ def doctor(context: typer.Context) -> None:
         raise typer.Exit(1)
 
 
-def _results(words: Sequence[str], fast: bool) -> list[CheckResult]:
+def _results(words: Sequence[str]) -> list[CheckResult]:
     """A launch that cannot even be planned is one failed check."""
     from swift_rlvr.launch.checks import failed
     from swift_rlvr.launch.doctor import check
@@ -67,7 +66,7 @@ def _results(words: Sequence[str], fast: bool) -> list[CheckResult]:
         recipe, flags = read_words(words, [gpu.memory for gpu in machine.gpus])
         if recipe is None or "rlhf_type" not in recipe.settings:
             raise InputError(f"{words[0]} is for another trainer, and only launches of `swift rlhf` are checked")
-        return check(make_plan(recipe, flags, machine), fast)
+        return check(make_plan(recipe, flags, machine))
     except InputError as error:
         field = error.field if error.field is None or error.field.isupper() else f"--{error.field}"
         remedy = "correct the recipe, the flag or the variable" if field is None else f"correct {field}"

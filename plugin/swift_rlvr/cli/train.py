@@ -70,10 +70,10 @@ def _launch(plan: Plan, console: Console) -> int:
     from swift_rlvr.launch.supervisor import supervise
 
     with Console(stderr=True).status("Checking"):
-        results = [result for result in doctor.check(plan, fast=True) if result.status != "passed"]
+        results = [result for result in doctor.check(plan) if result.status != "passed"]
     print_results(results, console)
     if any(result.status == "failed" for result in results):
-        raise InputError("nothing was started; `swift-rlvr doctor` with the same arguments and variables checks more")
+        raise InputError("nothing was started; `swift-rlvr doctor` with the same arguments shows all checks")
     return supervise(plan, console)
 
 

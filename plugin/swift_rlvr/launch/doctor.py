@@ -1,10 +1,9 @@
 """`swift-rlvr doctor`: can the planned launch work on this machine? Each check passes, warns or fails, with a remedy.
 
-    results = check(make_plan(read_recipe("scripts/configs/countdown.yaml"), [], this_machine()), fast=True)
+    results = check(make_plan(read_recipe("scripts/configs/countdown.yaml"), [], this_machine()))
 
-The fast part is what every launch does by itself: our own checks in a second or two, and where none of them has failed,
-what ms-swift says of the arguments, in a process of its own that takes as long as its imports. The full part also asks
-torch and the hub, looks at every row, and measures prompts.
+Every launch does this by itself: our own checks, which take a second and import none of the large packages, and where
+none of them has failed, what ms-swift says of the arguments, in a process of its own that takes as long as its imports.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,13 +20,13 @@ CHECKS: tuple[Check, ...] = tuple(check for module in _MODULES for check in modu
 AFTER_MS_SWIFT: tuple[Check, ...] = (*run.AFTER_MS_SWIFT, *rewards.AFTER_MS_SWIFT)
 
 
-def check(plan: Plan, fast: bool = False) -> list[CheckResult]:
+def check(plan: Plan) -> list[CheckResult]:
     """All results, in the order of the checks. A check that cannot read something, such as a number, has failed."""
     with parse_arguments.started(plan) as parser:
-        results = _run(CHECKS, Launch(plan, fast))
-        if fast and any(result.status == "failed" for result in results):
+        results = _run(CHECKS, Launch(plan))
+        if any(result.status == "failed" for result in results):
             return results
-        return results + _run(AFTER_MS_SWIFT, Launch(plan, fast, parser()))
+        return results + _run(AFTER_MS_SWIFT, Launch(plan, parser()))
 
 
 def _run(checks: Sequence[Check], launch: Launch) -> list[CheckResult]:

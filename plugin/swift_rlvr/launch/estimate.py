@@ -92,21 +92,20 @@ def local_file(name: str) -> tuple[Path | None, int | None]:
     return (path.expanduser() if path.suffix in SUFFIXES else None), number
 
 
-def tokens(plan: Plan, longest_prompt: int | None = None) -> Estimate:
-    """Prompt and completion against what the model reads. longest_prompt: measured; else max_length is its limit."""
+def tokens(plan: Plan) -> Estimate:
+    """Prompt, of which max_length is the limit, and completion against what the model reads."""
     settings, model = plan.settings, _model(plan)
     completion, turns = sizes.longest_completion(settings), sizes.turns(settings)
     limits = {"the model's context": model and model.context}
     if settings.get("use_vllm"):
         limits["vllm_max_model_len"] = int(number(server_settings(plan), "vllm_max_model_len", 0))
     text = f"{'completion' if turns == 1 else f'{turns} turns'} {completion:,}"
-    if prompt := longest_prompt or int(number(settings, "max_length", 0)):
-        text = f"prompt {'' if longest_prompt else 'up to '}{prompt:,} + {text}"
+    if prompt := int(number(settings, "max_length", 0)):
+        text = f"prompt up to {prompt:,} + {text}"
     name, limit = min(((name, limit) for name, limit in limits.items() if limit), key=itemgetter(1), default=("", None))
     if limit is None:
         return Estimate(f"{text}; the model's context is not known yet")
-    needed = completion + (longest_prompt or 1)
-    return Estimate(f"{text}, of {limit:,} ({name})", needed, needed <= limit)
+    return Estimate(f"{text}, of {limit:,} ({name})", completion, completion < limit)
 
 
 def memory(plan: Plan) -> Estimate:

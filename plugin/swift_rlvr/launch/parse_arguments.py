@@ -39,7 +39,7 @@ class Parsed:
     problem: why it refuses them. failure: why it could not be asked. Both are empty where it takes them.
     unknown: flags that it does not know. settings: all that it knows.
     rewards: by name in `--reward_funcs`, the columns that each reward needs and its role; all that the plugins left.
-    advantage_estimator, scale_rewards: with ms-swift's defaults.
+    scale_rewards: with ms-swift's default.
     """
 
     problem: str = ""
@@ -47,7 +47,6 @@ class Parsed:
     unknown: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
     rewards: dict[str, tuple[list[str], str | None]] = field(default_factory=dict)
-    advantage_estimator: str = ""
     scale_rewards: str = ""
 
 
@@ -109,7 +108,7 @@ def parse(words: Sequence[str], processes: int) -> Parsed:
             return Parsed(failure=_described(error), settings=known)
     unknown = [word.lstrip("-").partition("=")[0].replace("-", "_") for word in others if word.startswith("--")]
     rewards = {name: (_columns(reward), role_of(reward)) for name, reward in orms.items()}
-    return Parsed("", "", unknown, known, rewards, arguments.advantage_estimator, arguments.scale_rewards)
+    return Parsed("", "", unknown, known, rewards, arguments.scale_rewards)
 
 
 def _refuse(message: str) -> None:

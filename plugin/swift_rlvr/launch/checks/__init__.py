@@ -48,13 +48,9 @@ def judged(name: str, estimate: Estimate, remedy: str) -> CheckResult:
 
 @dataclass(frozen=True)
 class Launch:
-    """A plan to check. fast: only what takes a second or two together, and no import of torch.
-
-    parsed: what ms-swift makes of its arguments, for the checks that need it.
-    """
+    """A plan to check. parsed: what ms-swift makes of its arguments, for the checks that need it."""
 
     plan: Plan
-    fast: bool = False
     parsed: Parsed = Parsed()
 
     @property

@@ -1,26 +1,23 @@
-"""Checks of the datasets and of the prompts that a model sees of them."""
+"""Checks of the datasets: their files, their first rows, those of the held-out evaluation and of the curriculum."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 from swift_rlvr.data import check as checking
 from swift_rlvr.data.sources import Source, file_rows, parse_source
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import check_jsonl
-from swift_rlvr.launch import estimate, sizes
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
-from swift_rlvr.launch.checks.run import evaluates
 from swift_rlvr.launch.estimate import local_file
+from swift_rlvr.launch.sizes import number
 from swift_rlvr.runs.curriculum import COLUMN, CurriculumSettings, check_levels
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.settings import PREFIX
 from swift_rlvr.tasks import TASKS, RowError
-from swift_rlvr.tasks.task import with_system
 
-FIRST = 200  # rows that the fast part looks at
-LONGEST = 5000  # rows that are rendered to find the longest prompt
+FIRST = 200  # rows that are looked at; `swift-rlvr dataset check` looks at all
 # Columns that ms-swift's own preprocessor makes a prompt of.
 _PROMPTS = {"messages", "query", "prompt", "input", "instruction", "question", "problem", "conversations"}
 _EXPLAINS = "`swift-rlvr dataset check` explains"
@@ -36,32 +33,27 @@ class ExampleRow:
     gold: str | None
 
 
-def source_of(name: str, use_hf: bool) -> Source | None:
-    """What a value of `--dataset` names, as far as it is one of our tasks or a file; InputError where it cannot be."""
-    return parse_source(name, use_hf) if _names_task(name) or local_file(name)[0] is not None else None
-
-
 def _names_task(name: str) -> bool:
     return name.partition(":")[0].partition("#")[0] in TASKS
 
 
-def readable_sources(launch: Launch, setting: str = "dataset") -> list[Source]:
-    """The sources whose rows can be read here and now, each limited to what this part of the doctor looks at."""
+def readable_sources(launch: Launch) -> list[Source]:
+    """The datasets of our tasks whose rows can be read here and now, limited to FIRST rows."""
     found = []
-    for name in launch.listed(setting):
-        try:
-            source = source_of(name, launch.use_hf)
-        except InputError:
-            continue
-        if source is not None and (limited := _limited(source, launch)) is not None:
-            found.append(limited)
+    for name in launch.listed("dataset"):
+        with suppress(InputError):
+            if (source := _readable(name, launch)) is not None:
+                found.append(source)
     return found
 
 
-def _limited(source: Source, launch: Launch) -> Source | None:
-    if source.path is None and source.made is None:  # on a hub
+def _readable(name: str, launch: Launch) -> Source | None:
+    """What a value of `--dataset` names; None for another's, and for one on a hub; InputError where it cannot be."""
+    if not _names_task(name) and local_file(name)[0] is None:
         return None
-    return replace(source, limit=min(source.limit or FIRST, FIRST)) if launch.fast else source
+    source = parse_source(name, launch.use_hf)
+    on_hub = source.path is None and source.made is None
+    return None if on_hub else replace(source, limit=min(source.limit or FIRST, FIRST))
 
 
 def examples(source: Source) -> Iterator[ExampleRow]:
@@ -93,17 +85,14 @@ def _dataset(name: str, launch: Launch, setting: str) -> CheckResult:
     file, _ = local_file(name)
     if file is not None and not file.is_file():
         return failed(setting, f"there is no file {file}", _RELATIVE)
-    total = check_jsonl(file) if file is not None and file.suffix == ".jsonl" else None  # all lines, in fast too
+    total = check_jsonl(file) if file is not None and file.suffix == ".jsonl" else None  # all lines
     if file is not None and not _names_task(name):
         return _without_task(name, launch, setting)
-    source = source_of(name, launch.use_hf)
+    source = _readable(name, launch)
     if source is None:
-        return passed(setting, f"{name} is not one of this package's tasks; its rows were not looked at")
-    limited = _limited(source, launch)
-    if limited is None:
-        return passed(setting, f"{name} comes from {launch.hub}; its rows were not looked at")
-    others = readable_sources(launch, "val_dataset") if setting == "dataset" and not launch.fast else []
-    return _looked_at(limited, total, setting, [each for each in others if each.task.columns == source.task.columns])
+        whose = f"comes from {launch.hub}" if _names_task(name) else "is not one of this package's tasks"
+        return passed(setting, f"{name} {whose}; its rows were not looked at")
+    return _looked_at(source, total, setting)
 
 
 def _without_task(name: str, launch: Launch, setting: str) -> CheckResult:
@@ -124,9 +113,9 @@ def _without_task(name: str, launch: Launch, setting: str) -> CheckResult:
     return passed(setting, f"{file} is read by ms-swift itself; its rows were not looked at")
 
 
-def _looked_at(source: Source, total: int | None, setting: str, against: list[Source]) -> CheckResult:
+def _looked_at(source: Source, total: int | None, setting: str) -> CheckResult:
     try:
-        result = checking.check(source, against)
+        result = checking.check(source)
     except InputError as error:
         named = str(replace(source, limit=None))  # the limit is the doctor's, not the user's
         return failed(setting, str(error).replace(str(source), named), _EXPLAINS)
@@ -135,14 +124,12 @@ def _looked_at(source: Source, total: int | None, setting: str, against: list[So
     name = source.task.name if source.path is None else f"{source.task.name}:{source.path}"
     remedy = f"`swift-rlvr dataset check {name}` shows more"
     # Duplicates are among the problems too, and they may be all of those that are kept.
-    lines = [f"line {n}: {text}" for n, text in result.problems if not text.startswith(("asks the same", "is in "))]
+    lines = [f"line {n}: {text}" for n, text in result.problems if not text.startswith("asks the same")]
     graded = (counts["reasons"] for counts in result.rewards.values())
     reasons = sum(graded, result.unusable + result.no_gold).most_common(3)
     first = "; ".join(lines[:3]) or ", ".join(f"{reason}: {count:,}" for reason, count in reasons)
     if result.too_many:
         return failed(setting, f"{where}, {result.bad:,} cannot be trained on: {first}", remedy)
-    if shared := sum(result.shared.values()):
-        return warning(setting, f"{where}, {shared:,} of them are evaluation data as well", remedy)
     if result.bad:
         return warning(setting, f"{where}, {result.bad:,} cannot be graded or are left out: {first}", remedy)
     duplicates = f", {result.duplicates:,} ask what others ask" if result.duplicates else ""
@@ -160,7 +147,8 @@ def held_out(launch: Launch) -> Iterator[CheckResult]:
         yield failed("held-out", message, f"{variable}=NAME:FILE, or without held_out")
         return
     source = parse_source(name, launch.use_hf)
-    if evaluates(launch):
+    has_data = bool(launch.listed("val_dataset")) or number(launch.settings, "split_dataset_ratio", 0) > 0
+    if has_data and launch.settings.get("eval_strategy") not in ("no", False):
         message = "held_out keeps the best checkpoint by its own success, and ms-swift's evaluation by the reward"
         yield failed("held-out", message, "--eval_strategy no, or without the callback held_out")
     elif source.path is not None and not source.path.is_file():
@@ -193,36 +181,4 @@ def curriculum(launch: Launch) -> Iterator[CheckResult]:
     yield passed("curriculum", f"{shown}, drawn so that success stays near {settings.curriculum_target:g}")
 
 
-def prompts(launch: Launch) -> Iterator[CheckResult]:
-    """Full: how long the prompts are as the tokenizer's chat template renders them."""
-    folder = sizes.model_folder(str(launch.settings.get("model")))
-    sources = [] if launch.fast or folder is None else readable_sources(launch)
-    if not sources:
-        return
-    from swift_rlvr.data.prompts import render
-    from swift_rlvr.models import load_tokenizer
-
-    try:
-        tokenizer = load_tokenizer(str(folder))
-    except InputError as error:
-        yield failed("prompt", str(error), "an instruct model, whose tokenizer has a chat template")
-        return
-    system, limit = launch.settings.get("system"), int(sizes.number(launch.settings, "max_length", 0))
-    rows = [example.row["messages"] for source in sources for example in islice(examples(source), LONGEST)]
-    with_it = (with_system(messages, system if isinstance(system, str) else None) for messages in rows)
-    lengths = [render(tokenizer, messages)[1] for messages in with_it]
-    if not lengths:
-        return
-    longest, cut = max(lengths), sum(0 < limit < length for length in lengths)
-    result = estimate.tokens(launch.plan, longest)
-    measured = f"the longest prompt of {len(lengths):,} rows has {longest:,} tokens"
-    if cut:
-        yield warning("prompt", f"{measured}; {cut:,} are cut at max_length {limit}", f"--max_length {longest}")
-    elif not result.fits:
-        remedy = "a smaller max_completion_length, or a larger vllm_max_model_len"
-        yield warning("prompt", f"{measured}; long completions end early: {result.text}", remedy)
-    else:
-        yield passed("prompt", f"{measured}; {result.text}")
-
-
-CHECKS = (datasets, held_out, curriculum, prompts)
+CHECKS = (datasets, held_out, curriculum)

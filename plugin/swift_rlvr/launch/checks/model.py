@@ -80,7 +80,7 @@ def _nearest(path: Path) -> str:
 
 
 def lengths(launch: Launch) -> Iterator[CheckResult]:
-    """Completion, prompt and context; the full part measures the prompts, see `data.prompts`."""
+    """Completion, prompt and context."""
     remedy = "a smaller max_completion_length, or a larger vllm_max_model_len"
     yield judged("lengths", estimate.tokens(launch.plan), remedy)
 

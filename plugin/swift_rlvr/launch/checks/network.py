@@ -1,19 +1,15 @@
 """Checks of ports, of a server that should run already and of the hub."""
 
 import os
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
-from swift_rlvr.launch.estimate import local_file
 from swift_rlvr.launch.sizes import model_folder
 from swift_rlvr.network import why_not_free
-from swift_rlvr.tasks import TASKS
 
 OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
-HUBS = {"Hugging Face": "https://huggingface.co", "ModelScope": "https://www.modelscope.cn"}
 
 
 def ports(launch: Launch) -> Iterator[CheckResult]:
@@ -76,61 +72,17 @@ def running_servers(launch: Launch) -> Iterator[CheckResult]:
 
 
 def hub(launch: Launch) -> Iterator[CheckResult]:
-    """What is loaded from a hub: not in offline mode, and, in the full part, it is there."""
+    """A model that is loaded from a hub, not in offline mode and from the hub that is meant."""
     model = str(launch.settings.get("model"))
-    names = [("models", model)] if "/" in model and model_folder(model) is None else []
-    for name in [*launch.listed("dataset"), *launch.listed("val_dataset")]:
-        if local_file(name)[0] is None and (identity := dataset_id(name, launch.use_hf)):
-            names.append(("datasets", identity))
-    if not names:
+    if "/" not in model or model_folder(model) is not None:
         return
     offline = next((name for name in OFFLINE if os.environ.get(name, "").lower() in ("1", "true", "yes", "on")), None)
     if offline and launch.use_hf:
-        if names[0] == ("models", model):
-            message = f"{offline} is set, and {model} is not on this machine"
-            yield failed("hub", message, f"unset {offline}, or set MODEL to a folder")
-        return
-    if os.environ.get("HF_ENDPOINT") and not launch.use_hf:
+        message = f"{offline} is set, and {model} is not on this machine"
+        yield failed("hub", message, f"unset {offline}, or set MODEL to a folder")
+    elif os.environ.get("HF_ENDPOINT") and not launch.use_hf:
         message = "HF_ENDPOINT is set, and ms-swift loads from ModelScope"
         yield warning("hub", message, "USE_HF=1 loads from Hugging Face")
-    if launch.fast:
-        yield passed("hub", f"from {launch.hub}: {', '.join(name for _, name in names)}")
-        return
-    for sort, name in names:
-        yield _answer(sort, name, launch.use_hf)
-
-
-def dataset_id(name: str, use_hf: bool) -> str | None:
-    """The id on the hub of what `--dataset` names; None for what only a plugin can know.
-
-    >>> dataset_id("gsm8k:test#10", False), dataset_id("owner/data#9", True), dataset_id("mine", True)
-    ('modelscope/gsm8k', 'owner/data', None)
-    """
-    text = name.partition("#")[0]
-    task = TASKS.get(text.partition(":")[0])
-    if task is not None:
-        return task.hf_dataset_id if use_hf else task.ms_dataset_id
-    return text.partition(":")[0] if text.count("/") == 1 else None
-
-
-def _answer(sort: str, name: str, use_hf: bool) -> CheckResult:
-    """Whether a hub has the model or the dataset; sort: "models" or "datasets"."""
-    where, path = ("Hugging Face", f"api/{sort}") if use_hf else ("ModelScope", f"api/v1/{sort}")
-    base = (use_hf and os.environ.get("HF_ENDPOINT")) or HUBS[where]
-    try:
-        with urllib.request.urlopen(f"{base.rstrip('/')}/{path}/{name}", timeout=10):
-            return passed("hub", f"{where} has {name}")
-    except urllib.error.HTTPError as error:
-        if error.code in (401, 403, 404):
-            remedy = "check the name; a private or gated one needs a token; USE_HF=1 is Hugging Face, else ModelScope"
-            return failed("hub", f"{where} has no {sort[:-1]} {name} that can be read (status {error.code})", remedy)
-        return warning("hub", f"{where} answers {error.code} for {name}", "try again later")
-    except (OSError, ValueError) as error:
-        message = f"{where} does not answer ({getattr(error, 'reason', error)})"
-        remedy = "connect, or bring the files here and set MODEL and DATASET to them"
-        if sort == "models":
-            return failed("hub", f"{message}, and {name} is not on this machine", remedy)
-        return warning("hub", f"{message}; {name} must be in its cache", remedy)
 
 
 CHECKS = (ports, running_servers, hub)

@@ -7,7 +7,6 @@ from difflib import get_close_matches
 from swift_rlvr.errors import InputError
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
-from swift_rlvr.launch.sizes import number
 from swift_rlvr.runs.folder import checkpoint_to_resume
 
 LISTED = "`swift rlhf --help` lists all"
@@ -28,46 +27,9 @@ def arguments(launch: Launch) -> Iterator[CheckResult]:
         yield passed("settings", "ms-swift takes them")
 
 
-def batch(launch: Launch) -> Iterator[CheckResult]:
-    """Completions a step are those of the recipe."""
-    for note in launch.plan.notes:
-        if "cannot be kept" in note:
-            yield warning("batch", note, "set per_device_train_batch_size or gradient_accumulation_steps")
-
-
 def steps(launch: Launch) -> Iterator[CheckResult]:
     """There is a step at all."""
     yield judged("steps", estimate.steps(launch.plan), "more rows, a smaller batch, or max_steps")
-
-
-def evaluation(launch: Launch) -> Iterator[CheckResult]:
-    """eval_steps without anything to evaluate on: ms-swift then sets eval_strategy to no without a word."""
-    settings = launch.settings
-    wanted = [name for name in ("eval_steps", "eval_strategy") if settings.get(name) not in (None, "no", False)]
-    if wanted and not evaluates(launch):
-        message = f"{wanted[0]} {settings[wanted[0]]} has no effect: there is no evaluation data"
-        yield warning("evaluation", message, "--val_dataset NAME:FILE, or --split_dataset_ratio 0.01")
-
-
-def evaluates(launch: Launch) -> bool:
-    """Whether ms-swift evaluates: there is something to evaluate on, and it is not switched off."""
-    data = bool(launch.listed("val_dataset")) or number(launch.settings, "split_dataset_ratio", 0) > 0
-    return data and launch.settings.get("eval_strategy") not in ("no", False)
-
-
-def advantages(launch: Launch) -> Iterator[CheckResult]:
-    """What ms-swift takes together with `scale_rewards gdpo`, and then ignores one of (swift/rl_core/advantage.py)."""
-    if launch.parsed.scale_rewards != "gdpo":
-        return
-    if launch.parsed.advantage_estimator == "reinforce_plus_plus":
-        message = "has no effect with reinforce_plus_plus: rewards are not scaled at all"
-        yield warning("advantages", f"scale_rewards gdpo {message}", "advantage_estimator grpo, or scale_rewards batch")
-    if launch.settings.get("multi_turn_scheduler"):
-        message = "has no effect where turns make several samples of a completion"
-        yield warning("advantages", f"scale_rewards gdpo {message}", "scale_rewards group")
-    if launch.settings.get("kl_in_reward") is True:
-        remedy = "kl_in_reward false, which puts the KL term into the loss"
-        yield warning("advantages", "scale_rewards gdpo switches kl_in_reward off", remedy)
 
 
 def folder(launch: Launch) -> Iterator[CheckResult]:
@@ -92,5 +54,5 @@ def folder(launch: Launch) -> Iterator[CheckResult]:
     yield passed("folder", f"goes on from {plan.resume}" if plan.resume else f"{plan.output} is free")
 
 
-CHECKS = (folder, batch, steps, evaluation)
-AFTER_MS_SWIFT = (arguments, advantages)
+CHECKS = (folder, steps)
+AFTER_MS_SWIFT = (arguments,)

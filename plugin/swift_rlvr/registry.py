@@ -13,7 +13,8 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, MutableMapping
+from collections import UserDict
+from collections.abc import Callable
 from multiprocessing import parent_process
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -35,7 +36,7 @@ class Refused(NamedTuple):
     problem: str
 
 
-class Registry(MutableMapping[str, Item]):
+class Registry(UserDict[str, Item]):
     """Items by name, in the order in which they were added; a look-up may leave out the `prefix` of a name.
 
     check: raises ValueError, naming what is wrong, for an item that cannot be added; it may look at `present`.
@@ -55,7 +56,7 @@ class Registry(MutableMapping[str, Item]):
         self._loading = False
 
     @property
-    def data(self) -> dict[str, Item]:
+    def data(self) -> dict[str, Item]:  # type: ignore[override]  # UserDict works on it
         """All items by their full names."""
         if self._waiting is None or self._waiting:
             self._complete()
@@ -82,29 +83,13 @@ class Registry(MutableMapping[str, Item]):
         """The distribution that an item came with."""
         return self.owners.get(name, OWN) if name in self.data else OWN
 
-    def __getitem__(self, name: str) -> Item:
-        data = self.data
-        if name not in data and self.prefix + name in data:
-            return data[self.prefix + name]
-        return data[name]
-
-    def __setitem__(self, name: str, item: Item) -> None:
-        self.data[name] = item
-
-    def __delitem__(self, name: str) -> None:
-        del self.data[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.data)
-
-    def __len__(self) -> int:
-        return len(self.data)
+    def __missing__(self, name: str) -> Item:
+        if name not in self:
+            raise KeyError(name)
+        return self.data[self.prefix + name]
 
     def __contains__(self, name: object) -> bool:
         return name in self.data or f"{self.prefix}{name}" in self.data
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(self)})"
 
     def _complete(self) -> None:
         with _LOCK:

@@ -41,8 +41,6 @@ def test_the_prompt_is_the_chat_template_of_system_and_question(name):
     assert shown.prompt == f"{text}<|im_start|>assistant\n"
     assert shown.tokens == len(load_tokenizer(MODEL)(shown.prompt)["input_ids"])
     assert set(shown.columns) == {*task.reward_columns, "task"}
-    for reward in task.rewards:
-        assert shown.rewards[reward].startswith("reads ")
     assert shown.system_from == ("the task countdown" if name == "countdown" else "the row")
 
 
@@ -65,7 +63,7 @@ def test_on_the_terminal(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # a short path, for the one line that is as long as the path is
     shown = ran("show", "gsm8k:rows.jsonl", "--model", MODEL, columns=80)
     assert shown.startswith("rows.jsonl, line 1: a prompt of 234 tokens\n")
-    for text in ("<|im_start|>system", "the row", "passes over the task gsm8k", "101"):
+    for text in ("<|im_start|>system", "the row", "101"):
         assert text in shown
     # "[...": what a package may log when it is loaded here for the first time
     assert [line for line in shown.splitlines() if len(line) > 80 and not line.startswith("[")] == []

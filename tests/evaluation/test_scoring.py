@@ -253,7 +253,7 @@ def test_summary_of_several_rewards(tmp_path, registry):
     summary = Scoring([file, file], rewards).run(tmp_path / "out.jsonl")
     assert list(summary["rewards"]) == ["external_test_length", "external_test_code"]
     figures = summary["rewards"]["external_test_length"]
-    assert [figures[key] for key in ("mean", "lowest", "highest", "share_at_highest")] == [1.75, 0.0, 3.0, 0.5]
+    assert [figures[key] for key in ("mean", "highest", "share_at_highest")] == [1.75, 3.0, 0.5]
     assert figures["reasons"] == {"measured": 4} and summary["completions"] == 4
     last = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[-1])
     assert last["rewards"] == {"external_test_length": 0.0, "external_test_code": 0.0} and last["line"] == 4
@@ -330,9 +330,6 @@ def test_files_that_cannot_be_graded(tmp_path):
     good.write_bytes(lines_of([record(0)]))
     with pytest.raises(InputError, match="would be replaced"):
         Scoring([good], COUNTDOWN).run(tmp_path / "." / "good.jsonl")
-    with pytest.raises(InputError, match="line 2: not JSON"):
-        good.write_bytes(lines_of([record(0)]) + b"{")
-        Scoring([good], COUNTDOWN, strict=True).run(tmp_path / "out.jsonl")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.jsonl", "blank.jsonl", "empty.jsonl", "good.jsonl"]
 
 

@@ -83,11 +83,6 @@ def show(
         text = value if isinstance(value, str) else json.dumps(value, default=str)
         columns.add_row(name, visible(text, LONGEST_VALUE, console.encoding))
     console.print(columns, "")
-    rewards = table("reward", "with these columns it")
-    for name, outcome in shown.rewards.items():
-        style = "" if outcome.startswith("reads") else "dim"
-        rewards.add_row(Text(name, style), Text(outcome, style))
-    console.print(rewards)
     if shown.gold is not None:
         console.print("\nA completion that earns the maximum:")
         console.print(Padding(visible(shown.gold, 2000, console.encoding), (0, 0, 0, 2), expand=False))

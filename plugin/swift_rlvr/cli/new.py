@@ -59,7 +59,7 @@ def new(
 
 
 def check_name(name: str) -> None:
-    """InputError for a name that no module can have, or that is taken here, in ms-swift or by an installed module."""
+    """InputError for a name that no module can have, or that is taken here or by an installed module."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*[a-z0-9]", name) or keyword.iskeyword(name) or len(name) > LONGEST_NAME:
         accepted = f"2 to {LONGEST_NAME} lower-case letters, digits and _, such as word_count"
         raise InputError(f"must be {accepted}, got {name!r}", field="name")
@@ -68,8 +68,8 @@ def check_name(name: str) -> None:
         taken = f"a dataset of {TASKS.owner(name)}"
     elif name in REWARDS:
         taken = f"a reward of {REWARDS.owner('external_' + name)}"
-    elif class_name(name) in {reward.__name__ for reward in REWARDS.values()} or _in_ms_swift(name):
-        taken = f"the class {class_name(name)} or the dataset {name} of ms-swift or swift-rlvr"
+    elif class_name(name) in {reward.__name__ for reward in REWARDS.values()}:
+        taken = f"the class {class_name(name)} of swift-rlvr"
     elif name in sys.stdlib_module_names or name == "tests" or find_spec(name) is not None:
         taken = "an installed module"
     if taken:
@@ -94,14 +94,3 @@ def render(name: str) -> dict[str, str]:
         text = text.replace(class_name(EXAMPLE), class_name(name)).replace(EXAMPLE, name)
         made[path.replace(EXAMPLE, name)] = text.replace(EXAMPLE.replace("_", "-"), name.replace("_", "-"))
     return made
-
-
-def _in_ms_swift(name: str) -> bool:
-    """Whether ms-swift, where it is installed, has a reward class or a dataset of this name; it is not imported."""
-    spec = find_spec("swift")
-    if spec is None or spec.origin is None:
-        return False
-    package = Path(spec.origin).parent
-    declared = re.compile(rf"^class {class_name(name)}\b|\bdataset_name=['\"]{name}['\"]", re.MULTILINE)
-    sources = [package / "rewards" / "orm.py", *(package / "dataset" / "dataset").glob("*.py")]
-    return any(declared.search(path.read_text(encoding="utf-8", errors="replace")) for path in sources if path.exists())

@@ -41,7 +41,6 @@ Settings = Annotated[
 
 def explain(
     completion: Annotated[str | None, typer.Argument(help="What the model wrote; - reads standard input.")] = None,
-    file: Annotated[Path | None, typer.Option(help="Text file with the completion.")] = None,
     row: Annotated[
         str | None, typer.Option(help="Columns as JSON, FILE.jsonl:LINE or FILE.jsonl:LINE:POSITION.")
     ] = None,
@@ -58,14 +57,14 @@ def explain(
     """Show why a completion gets its reward: what was judged, and every rule.
 
     With --row FILE.jsonl:LINE the completion is the one on that line, unless
-    another is given. One line break at the end of a file or of standard input
-    is not taken as part of the completion.
+    another is given. One line break at the end of standard input is not taken as
+    part of the completion.
 
     swift-rlvr explain "<answer>3*5+7</answer>" --nums "3 5 7" --target 22
     """
     item = Item(None, None, {}) if row is None else _read_row(row)
     columns = {**item.row, **_columns(nums, target, gold, column or [])}
-    text = _completion(completion, file, item)
+    text = _completion(completion, item)
     if reward_funcs is None:
         columns = with_columns_from_prompt(columns)
         fitting = {"external_countdown": {"nums", "target"}, "external_accuracy": {"solution"}}
@@ -104,7 +103,6 @@ def score(
     settings: Settings = None,
     out: Annotated[Path | None, typer.Option(help="A .jsonl file for the reward and reason of each.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="End at the first line that cannot be used.")] = False,
     against: Annotated[
         str | None, typer.Option(help="`stored` for the verdicts in the file, or another file of verdicts.")
     ] = None,
@@ -131,7 +129,7 @@ def score(
     columns = (TextColumn("grading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=True, disable=as_json or not errors.is_terminal) as progress:
         bar = progress.add_task("")
-        scoring = Scoring(files, rewards, workers, strict, lambda size: progress.advance(bar, size), verdicts)
+        scoring = Scoring(files, rewards, workers, lambda size: progress.advance(bar, size), verdicts)
         progress.update(bar, total=scoring.size)
         summary = scoring.run(out)
     if as_json:
@@ -221,23 +219,15 @@ def _columns(nums: str | None, target: str | None, gold: str | None, pairs: list
     return columns
 
 
-def _completion(text: str | None, file: Path | None, item: Item) -> object:
-    if text is not None and file is not None:
-        raise InputError("cannot be combined with a completion as an argument", field="file")
-    if file is not None:
-        where = f"--file {file}"
-        with opened(file) as opened_file:
-            data = opened_file.read()
-    elif text == "-":
-        where, data = "standard input", sys.stdin.buffer.read()
-    elif text is not None or is_completion(item.completion):
+def _completion(text: str | None, item: Item) -> object:
+    if text != "-":
+        if text is None and not is_completion(item.completion):
+            raise InputError(
+                "COMPLETION: give what the model wrote as an argument, as - from standard input, or on the line that "
+                "--row names"
+            )
         return item.completion if text is None else text
-    else:
-        raise InputError(
-            "COMPLETION: give what the model wrote as an argument, with --file, as - from standard input, or on the "
-            "line that --row names"
-        )
     try:
-        return data.decode().removesuffix("\n")
+        return sys.stdin.buffer.read().decode().removesuffix("\n")
     except UnicodeDecodeError as error:
-        raise InputError(f"{where}: not UTF-8 text ({error.reason} at byte {error.start})") from error
+        raise InputError(f"standard input: not UTF-8 text ({error.reason} at byte {error.start})") from error

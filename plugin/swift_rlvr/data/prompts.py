@@ -3,13 +3,11 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from swift_rlvr.data.sources import Source
 from swift_rlvr.models import load_tokenizer
-from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.folder import training_args
 from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.task import with_system
@@ -25,7 +23,7 @@ def render(tokenizer: Any, messages: list[dict[str, str]]) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class Shown:
-    """A row as the model and the rewards see it: prompt and `tokens`, `columns`, and what each reward does (`uses`).
+    """A row as the model and the rewards see it: prompt and `tokens`, and `columns`.
 
     gold: a completion that earns the maximum, or None where none is known.
     """
@@ -35,7 +33,6 @@ class Shown:
     tokens: int
     columns: dict[str, Any]
     system_from: str
-    rewards: dict[str, str]
     gold: str | None
 
 
@@ -57,27 +54,7 @@ def show(source: Source, model: str, number: int = 1, system: str | None = None)
     messages = with_system(prepared["messages"], system)
     prompt, tokens = render(load_tokenizer(model), messages)
     columns = {name: value for name, value in prepared.items() if name != "messages"}
-    return Shown(line, prompt, tokens, columns, system_from, uses(columns), gold)
-
-
-def uses(columns: Mapping[str, Any]) -> dict[str, str]:
-    """What each reward would do with a row that has these columns: grade it, pass it over, or miss a column.
-
-    >>> rewards = uses({"nums": [1, 2], "target": 3, "task": "countdown"})
-    >>> rewards["external_countdown"], rewards["external_accuracy"], rewards["external_boxed"]
-    ('reads nums, target', 'passes over the task countdown', 'needs solution')
-    """
-    outcomes = {}
-    for name, cls in REWARDS.items():
-        reward = cls()
-        own, missing = reward.own_tasks, [column for column in reward.columns if column not in columns]
-        if own and columns.get("task") is not None and columns["task"] not in own:
-            outcomes[name] = f"passes over the task {columns['task']}"
-        elif missing:
-            outcomes[name] = f"needs {', '.join(missing)}"
-        else:
-            outcomes[name] = f"reads {', '.join(reward.columns)}" if reward.columns else "reads the completion alone"
-    return outcomes
+    return Shown(line, prompt, tokens, columns, system_from, gold)
 
 
 @dataclass

@@ -6,7 +6,6 @@ other settings are told apart. A chunk has a seed of its own: it does not depend
 
 import fcntl
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -146,7 +145,7 @@ class Sampler:
             per_row: how many there are of each row. produce: makes those of a chunk of rows; by default `samples`.
         """
         file, count = folder / RECORDS, len(self.rows.raw)
-        records, size = _existing(folder, settings, per_row)
+        records = _existing(folder, settings, per_row) if file.exists() else []
         first = len(records) // per_row
         if first == count:
             return records
@@ -155,7 +154,7 @@ class Sampler:
             self.console.print(text, markup=False, soft_wrap=True)
         engine = self.engine(first)
         write_json(folder / SETTINGS, settings)
-        with _appending(file, size) as log, _progress(self.console, first, count, per_row) as advance:
+        with _locked(file) as log, _progress(self.console, first, count, per_row) as advance:
             step = max(1, engine.batch_size // per_row)
             for start in range(first, count, step):
                 positions = range(start, min(start + step, count))
@@ -178,32 +177,33 @@ def weights_digest(model: str) -> str | None:
     return sha256(json.dumps(stats).encode()).hexdigest()[:16] if files else None
 
 
-def _existing(folder: Path, settings: Mapping[str, Any], samples: int) -> tuple[list[Record], int]:
-    """The records of the rows that are complete, and their size in bytes; the rest of an interrupted chunk is cut."""
-    file, settings_file = folder / RECORDS, folder / SETTINGS
-    if not file.exists() or file.stat().st_size == 0:
-        return [], 0
-    if not settings_file.exists():
-        raise InputError(f"{file} is of something else; choose another folder", "out")
-    _check_same(settings_file, settings)
+def _existing(folder: Path, settings: Mapping[str, Any], samples: int) -> list[Record]:
+    """The records of the rows that are complete; the rest of an interrupted chunk is cut off the file."""
     records: list[Record] = []
-    size = end = 0
-    with _locked(file, "r+b") as log:
+    with _locked(folder / RECORDS) as log:
+        if log.tell() == 0:  # at its end
+            return records
+        if not (folder / SETTINGS).exists():
+            raise InputError(f"{folder / RECORDS} is of something else; choose another folder", "out")
+        _check_same(folder / SETTINGS, settings)
+        log.seek(0)
+        size = end = 0
         for number, line in enumerate(log):
             if not line.endswith(b"\n"):
                 break
+            where = f"{folder / RECORDS}, line {number + 1}"
             try:
                 record = record_from_json(parse_object(line))
             except (LineError, InputError) as error:
-                raise InputError(f"{file}, line {number + 1}: {error}") from error
+                raise InputError(f"{where}: {error}") from error
             if (record.index, record.sample) != divmod(number, samples):
-                raise InputError(f"{file}, line {number + 1}: not of these settings; delete the folder to begin anew")
+                raise InputError(f"{where}: not of these settings; delete the folder to begin anew")
             records.append(record)
             end += len(line)
             if len(records) % samples == 0:
                 size = end
         log.truncate(size)
-    return records[: len(records) // samples * samples], size
+    return records[: len(records) // samples * samples]
 
 
 def _check_same(file: Path, settings: Mapping[str, Any]) -> None:
@@ -223,25 +223,17 @@ def _check_same(file: Path, settings: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def _locked(file: Path, mode: str) -> Iterator[BinaryIO]:
-    """The file, opened; InputError where another process has it or it cannot be written, such as on a full disk."""
+def _locked(file: Path) -> Iterator[BinaryIO]:
+    """The file, opened to be read and added to; InputError where another process has it or it cannot be written."""
     try:
-        with file.open(mode) as opened:
+        with file.open("a+b") as opened:
             try:
                 fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise InputError(f"{file}: another command is writing there", "out") from None
-            yield opened  # type: ignore[misc]
+            yield opened
     except OSError as error:
         raise InputError(f"cannot write {file}: {error.strerror}") from error
-
-
-@contextmanager
-def _appending(file: Path, size: int) -> Iterator[BinaryIO]:
-    with _locked(file, "ab") as log:
-        if os.fstat(log.fileno()).st_size != size:
-            raise InputError(f"{file}: another command has written there meanwhile", "out")
-        yield log
 
 
 @contextmanager

@@ -41,7 +41,6 @@ class Tally:
     graded: int = 0
     ungraded: int = 0
     total: float = 0.0
-    lowest: float = math.inf
     highest: float = -math.inf
     at_highest: int = 0
     reasons: Counter = field(default_factory=Counter)
@@ -59,7 +58,6 @@ class Tally:
         self.ungraded += len(grades) - len(values)
         self.graded += len(values)
         self.total += math.fsum(values)
-        self.lowest = min([self.lowest, *values])
         highest = max([self.highest, *values])
         self.at_highest = values.count(highest) + (self.at_highest if highest == self.highest else 0)
         self.highest = highest
@@ -69,7 +67,6 @@ class Tally:
         n = self.graded
         return {
             "mean": self.total / n if n else None,
-            "lowest": self.lowest if n else None,
             "highest": self.highest if n else None,
             "share_at_highest": self.at_highest / n if n else None,
             "graded": n,
@@ -147,7 +144,6 @@ class Scoring:
 
     Args:
         workers: processes; None for one a core, or fewer where the files are too small to be worth it.
-        strict: whether the first problem is an InputError.
         advance: called with the number of bytes done since it was last called.
         against: earlier verdicts by (line, position), see `stored_verdicts`; `changed` lists those that are others now.
     """
@@ -157,12 +153,11 @@ class Scoring:
         files: Sequence[str | Path],
         rewards: Sequence[Reward],
         workers: int | None = None,
-        strict: bool = False,
         advance: Callable[[int], object] = lambda size: None,
         against: Mapping[tuple[int, int | None], EarlierVerdict] | None = None,
     ):
         self.files = list(dict.fromkeys(map(str, files)))  # one that is named twice counts once
-        self.rewards, self.strict, self.advance = rewards, strict, advance
+        self.rewards, self.advance = rewards, advance
         self.size = sum(map(_file_size, self.files))
         self.workers = workers or max(1, min(usable_cores(), self.size // _WORTH_A_WORKER))
         self.against, self.changed = against, list[dict[str, Any]]()
@@ -188,8 +183,6 @@ class Scoring:
         names = [reward.name for reward in self.rewards]
         grade: Callable[[tuple[str, int, bytes]], Graded] = partial(grade_block, rewards=self.rewards)
         for block in map_in_order(grade, read_blocks(self.files), self.workers):
-            if self.strict and block.problems:
-                raise InputError(block.problems[0])
             self.problems += block.problems[: SHOWN_PROBLEMS - len(self.problems)]
             self.unusable += len(block.problems)
             self.completions += len(block.places)

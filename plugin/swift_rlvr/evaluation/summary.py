@@ -97,61 +97,46 @@ def comparison_table(comparison: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 def figures_table(sides: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     """Rows (measure, its value in each summary); reasons that make up at least 1% in one of them come last."""
-    rows = measures(sides)
-    reasons = sorted(
-        {reason for side in sides for reason in side["reasons"]},
-        key=lambda reason: -max(side["reasons"].get(reason, 0) for side in sides),
-    )
-    for reason in reasons:
-        shares = [side["reasons"].get(reason, 0) for side in sides]
-        if max(shares) >= 0.01:
-            rows.append((f"reason: {reason}", *(f"{share:.1%}" for share in shares)))
-    return rows
+    most: Counter[str] = Counter()
+    for side in sides:
+        most |= Counter(side["reasons"])
+    shown = [reason for reason, share in most.most_common() if share >= 0.01]
+    shares = [(f"reason: {each}", *(f"{side['reasons'].get(each, 0):.1%}" for side in sides)) for each in shown]
+    return measures(sides) + shares
 
 
 def measures(sides: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     """Rows (measure, its value in each summary); "-" where a summary lacks it."""
+
+    def row(label: str, name: str, key: str | None = None) -> tuple[str, ...]:
+        values = [(side.get(name), side.get(f"{name}_interval")) for side in sides]
+        if key is not None:
+            values = [((value or {}).get(key), (interval or {}).get(key)) for value, interval in values]
+        return (label, *(_text(*each) for each in values))
+
+    def keys(name: str) -> list[str]:
+        return sorted({key for side in sides for key in side.get(name, ())}, key=int)
+
+    def figures(label: str, name: str, form: str) -> tuple[str, ...]:
+        return (label, *(f"{side[name]:{form}}" for side in sides))
+
     rows = [
-        ("tasks", *(f"{side['tasks']:,}" for side in sides)),
-        ("success", *(_with_interval(side, "success", "nothing graded") for side in sides)),
-        *_row(sides, "success with format", "strict"),
+        figures("tasks", "tasks", ","),
+        row("success", "success"),
+        row("success with format", "strict"),
+        *(row(f"pass@{k}", "pass_at_k", k) for k in keys("pass_at_k") if k != "1"),  # that is success
+        *(row(f"success with seed {seed}", "seeds", seed) for seed in keys("seeds")),
+        row("standard deviation over seeds", "seed_spread"),
+        figures("format", "format", ".3f"),
+        figures("mean length in tokens", "mean_tokens", ".0f"),
+        figures("cut off at the longest length", "cut_off", ".3f"),
     ]
-    for k in _names(sides, "pass_at_k"):
-        if k != "1":  # that is success
-            shares = [{"share": side["pass_at_k"].get(k), "interval": _intervals(side).get(k)} for side in sides]
-            rows.append((f"pass@{k}", *(_text(each["share"], each["interval"]) for each in shares)))
-    for seed in _names(sides, "seeds"):
-        rows.append((f"success with seed {seed}", *(_text(side.get("seeds", {}).get(seed), None) for side in sides)))
-    rows += _row(sides, "standard deviation over seeds", "seed_spread")
-    return [
-        *rows,
-        ("format", *(f"{side['format']:.3f}" for side in sides)),
-        ("mean length in tokens", *(f"{side['mean_tokens']:.0f}" for side in sides)),
-        ("cut off at the longest length", *(f"{side['cut_off']:.3f}" for side in sides)),
-    ]
+    return [each for each in rows if each[0] == "success" or set(each[1:]) != {"-"}]  # "-": nothing was graded
 
 
-def _names(sides: Sequence[Mapping[str, Any]], measure: str) -> list[str]:
-    """The keys of a measure by k or by seed, in numeric order."""
-    return sorted({name for side in sides for name in side.get(measure, ())}, key=int)
-
-
-def _row(sides: Sequence[Mapping[str, Any]], label: str, measure: str) -> list[tuple[str, ...]]:
-    shown = any(side.get(measure) is not None for side in sides)
-    return [(label, *(_with_interval(side, measure) for side in sides))] if shown else []
-
-
-def _with_interval(summary: Mapping[str, Any], measure: str, missing: str = "-") -> str:
-    return _text(summary.get(measure), summary.get(f"{measure}_interval"), missing)
-
-
-def _intervals(summary: Mapping[str, Any]) -> Mapping[str, Sequence[float]]:
-    return summary.get("pass_at_k_interval", {})
-
-
-def _text(value: float | None, interval: Sequence[float] | None, missing: str = "-") -> str:
+def _text(value: float | None, interval: Sequence[float] | None) -> str:
     if value is None:
-        return missing
+        return "-"
     return f"{value:.3f}" + ("" if interval is None else " ({:.3f} to {:.3f})".format(*interval))
 
 

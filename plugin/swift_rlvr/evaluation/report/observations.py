@@ -4,7 +4,8 @@ The experiment: Qwen2.5-3B-Instruct, 2,000 steps of 128 completions (scripts/con
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 from swift_rlvr.evaluation.report.curves import finite, panels, smoothed, smoothing_window
@@ -72,84 +73,68 @@ def _values(rows: Rows, key: str) -> list[tuple[int, float]]:
     return [(row["step"], row[key]) for row in rows if finite(row.get(key))]
 
 
-def _ends(values: Sequence[float]) -> tuple[float, float]:
+def _tenths(values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
     part = max(1, len(values) // 10)
-    return sum(values[:part]) / part, sum(values[-part:]) / part
+    return values[:part], values[-part:]
 
 
-def _change(rows: Rows, key: str, digits: str = ".2f") -> str:
+def _change(rows: Rows, key: str, form: str = ".2f") -> str:
     points = _values(rows, key)
     if not points:
         return UNKNOWN
-    first, last = _ends([value for _, value in points])
-    return f"{first:{digits}} → {last:{digits}}"
+    return " → ".join(f"{fmean(value for _, value in part):{form}}" for part in _tenths(points))
+
+
+def _extreme(rows: Rows, key: str, choose: Callable) -> tuple[float, int]:
+    """The highest or lowest smoothed value and its step. choose: max or min."""
+    steps, values = zip(*_values(rows, key), strict=True)
+    return choose(zip(smoothed(values, smoothing_window(len(values))), steps, strict=True), key=lambda pair: pair[0])
 
 
 def _success(run: Run) -> str:
-    points = _values(run.steps, "success")
-    if not points:
+    change = _change(run.steps, "success")
+    if change == UNKNOWN:
         return UNKNOWN
-    smooth = smoothed([value for _, value in points], smoothing_window(len(points)))
-    best = max(range(len(points)), key=smooth.__getitem__)
-    text = f"{_change(run.steps, 'success')}, best {smooth[best]:.2f} around step {points[best][0]:,}"
-    held_out = _values(run.held_out, "eval/success")
-    if held_out:
+    best, step = _extreme(run.steps, "success", max)
+    text = f"{change}, best {best:.2f} around step {step:,}"
+    if held_out := _values(run.held_out, "eval/success"):
         at, top = max(held_out, key=lambda point: point[1])
         text += f"; held-out tasks {held_out[0][1]:.2f} → {held_out[-1][1]:.2f}, best {top:.2f} at step {at:,}"
     return text
 
 
 def _spread(rows: Rows) -> str:
-    spread = _change(rows, "reward_std")
+    spread, none = _change(rows, "reward_std"), _change(rows, "frac_reward_zero_std")
     if spread == UNKNOWN:
         return UNKNOWN
-    none = _change(rows, "frac_reward_zero_std")
     return f"standard deviation {spread}" + ("" if none == UNKNOWN else f"; groups without any {none}")
 
 
 def _failures(failures: Mapping[int, Mapping[str, int]], thoughts: Thinking) -> str:
     """Of the last tenth of the steps: why the verifier did not pay."""
     failed: Counter[str] = Counter()
-    for step in sorted(failures)[-max(1, len(failures) // 10) :]:
+    for step in _tenths(sorted(failures))[1]:
         failed.update(failures[step])
     shares = [f"{reason} {count / failed.total():.0%}" for reason, count in failed.most_common(3)]
     text = f"of the last failures: {', '.join(shares)}" if shares else "the reasons are not logged"
-    equations = _sums(thoughts, "equations")
-    if any(count for count, _ in equations):
-        part = max(1, len(equations) // 10)
-        ends = [
-            _share(_sums(thoughts, "false")[place], equations[place]) for place in (slice(part), slice(-part, None))
-        ]
-        if None not in ends:
-            text += f"; equations that do not hold {ends[0]:.1%} → {ends[1]:.1%}"
+    parts = [[thoughts[step] for step in steps] for steps in _tenths(sorted(thoughts))]
+    equations, false = ([sum(each[name] for each in part) for part in parts] for name in ("equations", "false"))
+    if all(equations):
+        text += f"; equations that do not hold {false[0] / equations[0]:.1%} → {false[1] / equations[1]:.1%}"
     return text
 
 
 def _length(rows: Rows) -> str:
-    points = _values(rows, "completions/mean_length")
-    if not points:
-        return UNKNOWN
-    smooth = smoothed([value for _, value in points], smoothing_window(len(points)))
-    low = min(range(len(points)), key=smooth.__getitem__)
     change = _change(rows, "completions/mean_length", ".0f")
-    return f"{change} tokens, shortest {smooth[low]:.0f} around step {points[low][0]:,}"
+    if change == UNKNOWN:
+        return UNKNOWN
+    shortest, step = _extreme(rows, "completions/mean_length", min)
+    return f"{change} tokens, shortest {shortest:.0f} around step {step:,}"
 
 
 def _thinking(thoughts: Thinking) -> str:
     rows = thinking_rows(thoughts)
     if not rows:
         return "there are no completions"
-    comments = _ends([row["thinking/comments"] for row in rows])
-    return (
-        f"{_change(rows, 'thinking/trials', '.1f')} trials a completion; "
-        f"{comments[0]:.0%} → {comments[1]:.0%} of them say low or high"
-    )
-
-
-def _sums(thoughts: Thinking, name: str) -> list[tuple[float, int]]:
-    return [(sums[name], step) for step, sums in sorted(thoughts.items())]
-
-
-def _share(part: Sequence[tuple[float, int]], whole: Sequence[tuple[float, int]]) -> float | None:
-    total = sum(value for value, _ in whole)
-    return sum(value for value, _ in part) / total if total else None
+    trials, comments = _change(rows, "thinking/trials", ".1f"), _change(rows, "thinking/comments", ".0%")
+    return f"{trials} trials a completion; {comments} of them say low or high"

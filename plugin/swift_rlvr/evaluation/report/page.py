@@ -54,7 +54,8 @@ def page(
             yield part
         elif part == "figures":  # before the scripts, which begin with them while the rest is still being loaded
             yield _block("page", packed(_summary(runs, rows, collected)))
-            yield _block("columns", packed(_columns(collected)))
+            columns = {**collected.columns, "rewards": collected.rewards, "reasons": collected.reasons}
+            yield _block("columns", packed(columns))
             yield from (_block(name, block) for name, block in collected.blocks.items() if name.startswith("prompts"))
         elif part == "texts":
             for kind in ("texts", "explained"):
@@ -103,9 +104,9 @@ def _summary(runs: Sequence[Run], rows: Mapping[str, Rows], collected: Page) -> 
             {
                 "run": number,
                 "step": alarm.get("step"),
-                "alarm": str(alarm.get("alarm", alarm.get("kind", ""))).replace("_", " "),
+                "alarm": str(alarm.get("kind", "")).replace("_", " "),
                 "message": str(alarm.get("message", "")),
-                "completions": [_text(each) for each in alarm.get("completions") or ()],
+                "completions": list(map(str, alarm.get("completions") or ())),
             }
             for number, run in enumerate(runs)
             for alarm in run.alarms
@@ -117,16 +118,6 @@ def _summary(runs: Sequence[Run], rows: Mapping[str, Rows], collected: Page) -> 
         "starts": collected.starts,
         "promptStarts": collected.prompt_starts,
     }
-
-
-def _text(completion: Any) -> str:
-    if isinstance(completion, Mapping):
-        completion = completion.get("completion", completion)
-    return completion if isinstance(completion, str) else json.dumps(completion)
-
-
-def _columns(collected: Page) -> dict[str, Any]:
-    return {**collected.columns, "rewards": collected.rewards, "reasons": collected.reasons}
 
 
 def _notes(runs: Sequence[Run]) -> str:

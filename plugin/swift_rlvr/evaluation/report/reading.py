@@ -64,7 +64,7 @@ class Run:
         """The graded completions of held-out rows; of repeated ones the last."""
         path = self.folder / HELD_OUT
         if path.is_file():
-            records = [record for _, record in _records_of(path, self.notes)]
+            records = _records_of(path, self.notes)
             yield from {(record.step, record.index, record.sample): record for record in records}.values()
 
     @property
@@ -94,7 +94,7 @@ def read_run(path: str | Path, label: str = "") -> Run:
         )
     _fill_in_success(run)
     if (folder / ALARMS).is_file():
-        run.alarms = [row for *_, row in _whole_lines(folder / ALARMS, run.notes)]
+        run.alarms = [row for _, row in _whole_lines(folder / ALARMS, run.notes)]
     elif run.steps:
         run.alarms = _raised(run)
         if run.alarms:
@@ -147,12 +147,12 @@ def _index_completions(run: Run) -> None:
 def _training_records(run: Run, notes: list[str]) -> Iterator[Record]:
     """Every record of the training in the order of the file, also those that were made again later."""
     if (run.folder / RECORDS).is_file():
-        yield from (record for _, record in _records_of(run.folder / RECORDS, notes) if record.mode in (None, "train"))
+        yield from (each for each in _records_of(run.folder / RECORDS, notes) if each.mode in (None, "train"))
     elif (run.folder / COMPLETIONS).is_file():
         keys = {each.logged: key for key, each in run.judges.judges.items()}
         before: dict[str, Any] | None = None
         made: dict[int, int] = {}  # completions so far, by step
-        for number, _, table in _whole_lines(run.folder / COMPLETIONS, notes):
+        for number, table in _whole_lines(run.folder / COMPLETIONS, notes):
             where = f"{run.folder / COMPLETIONS}, line {number}"
             if before and table.get("step") == before["step"] and table.get("completion") == before["completion"]:
                 continue  # ms-swift writes the last table again when the training ends
@@ -172,10 +172,10 @@ def _training_records(run: Run, notes: list[str]) -> Iterator[Record]:
             before = table
 
 
-def _records_of(path: Path, notes: list[str]) -> Iterator[tuple[int, Record]]:
-    for number, _, row in _whole_lines(path, notes):
+def _records_of(path: Path, notes: list[str]) -> Iterator[Record]:
+    for number, row in _whole_lines(path, notes):
         try:
-            yield number, record_from_json(row)
+            yield record_from_json(row)
         except InputError as error:
             raise InputError(f"{path}, line {number}: {error}") from error
 
@@ -246,7 +246,7 @@ def _read_log(path: Path, notes: list[str]) -> tuple[list[dict[str, Any]], list[
     steps: dict[int, dict[str, Any]] = {}
     held_out: dict[int, dict[str, Any]] = {}
     last = None
-    for number, _, row in _whole_lines(path, notes):
+    for number, row in _whole_lines(path, notes):
         evaluated = {key: value for key, value in row.items() if key.startswith("eval")}
         if "reward" not in row and not evaluated:
             continue  # the end of the training
@@ -261,16 +261,15 @@ def _read_log(path: Path, notes: list[str]) -> tuple[list[dict[str, Any]], list[
     return [steps[step] for step in sorted(steps)], [held_out[step] for step in sorted(held_out)], last
 
 
-def _whole_lines(path: Path, notes: list[str]) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """(number from 1, offset, object) of every line; a last one whose end is not written yet is left out and noted."""
+def _whole_lines(path: Path, notes: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(number from 1, object) of every line; a last one whose end is not written yet is left out and noted."""
     with opened(path) as file:
-        offset = 0
         for number, line in enumerate(file, start=1):
-            if not line.isspace():
-                try:
-                    yield number, offset, parse_object(line)
-                except LineError as error:
-                    if line.endswith(b"\n"):
-                        raise InputError(f"{path}, line {number}: {error}") from error
-                    notes.append(f"{path.name}, line {number}, is left out: its end is not written yet")
-            offset += len(line)
+            if line.isspace():
+                continue
+            try:
+                yield number, parse_object(line)
+            except LineError as error:
+                if line.endswith(b"\n"):
+                    raise InputError(f"{path}, line {number}: {error}") from error
+                notes.append(f"{path.name}, line {number}, is left out: its end is not written yet")

@@ -532,6 +532,17 @@ def test_variables(monkeypatch, check, variables, words, status, message):
     assert found == status and message in said, said
 
 
+def test_a_reward_that_pays_golds_and_nothing_alike(monkeypatch):
+    class Half(REWARDS.data["external_countdown"]):
+        def explain(self, completion, row):
+            return super().explain(completion, row)._replace(reward=0.5)
+
+    monkeypatch.setitem(REWARDS.data, "external_countdown", Half)
+    status, message = outcome(rewards.grades)
+    assert status == "failed" and "gives the gold of line 1 (countdown) 0.5" in message
+    assert "gives an empty completion 0.5" in message
+
+
 def test_a_parameter_of_a_recipe(tmp_path):
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text((ROOT / CPU).read_text().replace("ENV:", "ENV:\n  EXTERNAL_COUNTDOWN_NOTATION: loose"))

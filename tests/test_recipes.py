@@ -20,7 +20,6 @@ from paths import ROOT
 from swift_rlvr.launch.machine import Gpu, Machine
 from swift_rlvr.launch.sizes import longest_completion
 from swift_rlvr.network import free_port
-from swift_rlvr.recipes import read_flags
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.curriculum import CurriculumSettings
 from swift_rlvr.tasks import TASKS
@@ -160,22 +159,6 @@ def test_every_gpu_recipe_of_the_experiment_is_among_them_and_each_has_a_folder_
     names = {Path(name).stem for name in RECIPES if recipe(name).get("dataset") == EXPERIMENT["dataset"]}
     assert names == {"countdown_ray", *CHANGES}
     assert len({recipe(f"{name}.yaml")["output_dir"] for name in names}) == len(names)
-
-
-def test_two_servers_and_two_nodes_are_the_experiment_with_flags_and_variables(monkeypatch):
-    """Those of scripts/configs/README.md."""
-    monkeypatch.chdir(ROOT)
-    path, text = "scripts/configs/countdown.yaml", (CONFIGS / "README.md").read_text().replace("\\\n", " ")
-    (command,) = (line for line in text.splitlines() if "train_countdown.sh" in line and "vllm_server_host" in line)
-    plan = on(2, *command.partition("train_countdown.sh ")[2].split())
-    assert plan.recipe == Path(path) and plan.server is None and plan.train_gpus == ("0", "1")
-    assert (plan.hosts, plan.ports, plan.sync_ports) == (("10.0.0.2", "10.0.0.3"), (8000, 8000), (29516, 29516))
-    assert plan.completions == 128
-    nodes = {"NNODES": "2", "MASTER_ADDR": "10.0.0.1"}
-    first, second = on(8, path, NODE_RANK="0", **nodes), on(4, path, NODE_RANK="1", **nodes)
-    assert first.server is not None and first.server_gpus == ("4", "5", "6", "7") and second.server is None
-    assert first.train_gpus == second.train_gpus == ("0", "1", "2", "3")
-    assert first.completions == second.completions == 128
 
 
 def test_the_server_for_gpus_holds_the_models_context_of_the_trainings():
@@ -437,16 +420,6 @@ def fields_of(package: Path, *classes: str) -> set[str]:
                     fields |= {line.target.id for line in node.body if isinstance(line, ast.AnnAssign)}
     assert found == set(classes)
     return fields
-
-
-def test_gsm8k_is_prepared_as_both_of_its_recipes_say():
-    commands = []
-    for name in ("gsm8k.yaml", "gsm8k_scratch.yaml"):
-        assert recipe(name)["dataset"] == "gsm8k:output/gsm8k_1024.jsonl"
-        (line,) = (line for line in header(name).replace("\\\n#", "").splitlines() if "dataset prepare" in line)
-        commands.append(read_flags(line.partition("gsm8k ")[2].split()))
-    wanted = {"model": "Qwen/Qwen2.5-0.5B-Instruct", "max_prompt_tokens": 300, "max_answer_tokens": 200, "rows": 1024}
-    assert commands == [wanted | {"out": "output/gsm8k_1024.jsonl"}] * 2
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The mathematical tasks through ms-swift's own loader: files, folders, names, ids, subsets, samples, mixtures."""
+"""The tasks through ms-swift's own loader: files, folders, names, ids, subsets, samples, mixtures."""
 
 import json
 import logging
@@ -21,11 +21,14 @@ pytestmark = pytest.mark.slow  # as a whole
 ROOT = Path(__file__).parents[2]
 DATASETS = ROOT / "datasets"
 IDS = {
+    "countdown": ("zouxuhong/Countdown-Tasks-3to4", "Jiayi-Pan/Countdown-Tasks-3to4"),
     "gsm8k": ("modelscope/gsm8k", "openai/gsm8k"),
     "numina_math_tir": ("AI-MO/NuminaMath-TIR", "AI-MO/NuminaMath-TIR"),
     "bespoke_stratos": ("bespokelabs/Bespoke-Stratos-17k", "bespokelabs/Bespoke-Stratos-17k"),
 }
-USABLE = {"gsm8k": 28, "numina_math_tir": 23, "bespoke_stratos": 22}  # rows of the sample's train split
+# Rows of the sample's train split.
+USABLE = {"countdown": 64, "gsm8k": 28, "numina_math_tir": 23, "bespoke_stratos": 22}
+COLUMNS = ("nums", "target", "solution", "task")
 builtin_keys = set(DATASET_MAPPING)
 
 
@@ -46,7 +49,7 @@ def expected(name, split="train"):
 
 def content(dataset):
     return [
-        {**{key: row[key] for key in ("solution", "task")}, "messages": without_nulls(row["messages"])}
+        {key: row[key] for key in COLUMNS if row.get(key) is not None} | {"messages": without_nulls(row["messages"])}
         for row in dataset
     ]
 
@@ -56,8 +59,10 @@ def test_local_file(name):
     dataset = load(f"{name}:{DATASETS / name / 'train.jsonl'}")
     assert content(dataset) == expected(name)
     assert len(dataset) == USABLE[name]
-    columns = {"messages", "solution", "task"} | ({"dataset"} if NOTES_DATASET else set())
+    columns = expected(name)[0].keys() | ({"dataset"} if NOTES_DATASET else set())
     assert {column for column in dataset.column_names if any(dataset[column])} == columns
+    if name == "countdown":
+        assert dataset.features["nums"].feature.dtype == dataset.features["target"].dtype == "int64"
     assert len(load(f"{name}:{DATASETS / name / 'train.jsonl'}#7")) == 7
 
 
@@ -74,6 +79,8 @@ def test_other_file_types(tmp_path, name, suffix):
     from datasets import Dataset
 
     rows = [json.loads(line) for line in (DATASETS / name / "test.jsonl").read_text().splitlines()]
+    if suffix == ".csv":
+        rows = [{key: str(value) for key, value in row.items()} for row in rows]
     path = tmp_path / f"rows{suffix}"
     {".json": Dataset.to_json, ".parquet": Dataset.to_parquet, ".csv": Dataset.to_csv}[suffix](
         Dataset.from_list(rows), str(path)
@@ -137,7 +144,7 @@ def test_one_shot_by_name(hub):
 
 
 def test_several_tasks_in_one_dataset_list_are_graded_by_their_own_rewards():
-    names = ["countdown", *IDS]
+    names = list(IDS)
     dataset = load([f"{name}:{DATASETS / name / 'train.jsonl'}#8" for name in names], shuffle=True)
     assert sorted(dataset["task"]) == sorted(names * 8)
     columns = {name: dataset[name][:] for name in ("task", "nums", "target", "solution")}
@@ -148,7 +155,7 @@ def test_several_tasks_in_one_dataset_list_are_graded_by_their_own_rewards():
 
 
 def test_a_file_of_several_tasks(tmp_path):
-    names = ["countdown", *IDS]
+    names = list(IDS)
     lines = []
     for name in names:
         for line in (DATASETS / name / "train.jsonl").read_text().splitlines()[:5]:
@@ -159,7 +166,7 @@ def test_a_file_of_several_tasks(tmp_path):
     dataset = load(f"mixed:{path}")
     assert dataset["task"][:] == [name for name in names for _ in range(5)] + ["code"]
     assert dataset["nums"][0] and dataset["nums"][5] is None and dataset["solution"][5] and dataset["tests"][20]
-    assert content(dataset)[5:20] == [row for name in IDS for row in expected(name)[:5]]
+    assert content(dataset)[:20] == [row for name in IDS for row in expected(name)[:5]]
     columns = {name: dataset[name][:] for name in dataset.column_names}
     rewards = orms["external_accuracy"]()(["<answer>no idea</answer>"] * 21, **columns)
     assert rewards == [None] * 5 + [0.0] * 15 + [None]
@@ -175,17 +182,26 @@ def write(path, rows):
 GOOD, BAD = {"question": "1 + 1?", "answer": "#### 2"}, {"question": "1 + 1?", "answer": "two"}
 
 
-def test_left_out_rows_are_counted_with_file_row_and_reason(tmp_path, caplog):
+@pytest.mark.parametrize(
+    ("rows", "options", "kept", "said"),
+    [
+        (
+            [GOOD, BAD, GOOD],
+            {},
+            2,
+            "rows.jsonl: gsm8k: 1 of 3 rows cannot be used (no number after ####: 1)\n  row 2: column 'answer':",
+        ),
+        ([BAD, *[GOOD] * 3, *[BAD] * 9], {"streaming": True}, 3, "gsm8k: rows left out so far: 10;"),
+    ],
+)
+def test_left_out_rows_are_counted_with_file_row_and_reason(tmp_path, caplog, rows, options, kept, said):
     logger = logging.getLogger("swift")
     logger.addHandler(caplog.handler)  # it does not hand records on to the root logger, where caplog listens
     try:
-        assert len(load(write(tmp_path / "rows.jsonl", [GOOD, BAD, GOOD]))) == 2
+        assert len(list(load(write(tmp_path / "rows.jsonl", rows), **options))) == kept
     finally:
         logger.removeHandler(caplog.handler)
-    output = (
-        "rows.jsonl: gsm8k: 1 of 3 rows cannot be used (no number after ####: 1)\n  row 2: column 'answer': expected"
-    )
-    assert output in caplog.text
+    assert said in caplog.text
 
 
 def test_too_many_unusable_rows_end_the_run_unless_allowed(tmp_path, monkeypatch):
@@ -198,17 +214,6 @@ def test_too_many_unusable_rows_end_the_run_unless_allowed(tmp_path, monkeypatch
     assert len(load(name)) == 50
     with pytest.raises(ValueError, match="11 of 61 rows cannot be used"):
         load(name, strict=True)
-
-
-def test_streaming_counts_what_is_left_out(tmp_path, caplog):
-    logger = logging.getLogger("swift")
-    logger.addHandler(caplog.handler)
-    try:
-        assert len(list(load(write(tmp_path / "rows.jsonl", [BAD, *[GOOD] * 3, *[BAD] * 9]), streaming=True))) == 3
-    finally:
-        logger.removeHandler(caplog.handler)
-    assert "gsm8k: rows left out so far: 1; the last because of column 'answer'" in caplog.text
-    assert "gsm8k: rows left out so far: 10;" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -230,6 +235,8 @@ def test_bad_files_end_with_file_and_line(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
         load(f"gsm8k:{path}")
+    with pytest.raises(FileNotFoundError, match="--dataset gsm8k:no/such.jsonl: no such file"):
+        load("gsm8k:no/such.jsonl")
 
 
 def test_rows_that_are_made():

@@ -64,13 +64,13 @@ def test_nothing_without_a_verifier_or_a_completion():
 # --- the callback
 
 
-def trainer_of(size: int = 2, **more) -> SimpleNamespace:
+def trainer_of(**more) -> SimpleNamespace:
     """A trainer as the callback sees it, with the record of the batch before and of this one."""
     rewards = {"CountdownReward": [9.0] * 4 + [0, 0, 1, 0], "Format": [9.0] * 4 + [0, 1, 1, 1]}
     record = {name: deque(values, maxlen=8) for name, values in rewards.items()}
     return SimpleNamespace(
         reward_funcs=[COUNTDOWN, Format()], reward_func_names=list(rewards), reward_weights=torch.tensor([1.0, 0.5]),
-        num_generations=size, num_generations_eval=1, _logs={"rewards": record}, **more,
+        num_generations=2, num_generations_eval=1, _logs={"rewards": record}, **more,
     )  # fmt: skip
 
 
@@ -80,11 +80,21 @@ def shares(trainer, mode: str = "train", count: int = 4) -> dict:
     return ReasonCallback(SimpleNamespace(output_dir="unused"), trainer)._groups(mode, count)
 
 
-def test_the_callback_takes_the_last_batch_with_rewards_of_others_and_weights():
-    assert shares(trainer_of()) == {ONLY_SHAPING: 0.5}
+@pytest.mark.parametrize(
+    ("changes", "call", "expected"),
+    [
+        ({}, {}, {ONLY_SHAPING: 0.5}),  # of the last batch
+        ({"reward_weights": torch.tensor([1.0, 0.0])}, {}, {ONLY_SHAPING: 0.0}),
+        ({}, {"mode": "eval"}, {}),  # groups of one
+        ({"num_generations_eval": 4}, {"mode": "eval"}, {ONLY_SHAPING: 0.0}),
+        ({"num_generations": 3}, {}, {}),  # the batch is no whole number of groups
+        ({"dynamic_num_samples": True}, {}, {}),  # of any size
+    ],
+)
+def test_the_callback_counts_the_groups_of_a_batch(changes, call, expected):
     trainer = trainer_of()
-    trainer.reward_weights = torch.tensor([1.0, 0.0])
-    assert shares(trainer) == {ONLY_SHAPING: 0.0}
+    vars(trainer).update(changes)
+    assert shares(trainer, **call) == expected
 
 
 def test_the_reward_of_an_environment_is_a_verifier_and_the_last_one():
@@ -94,15 +104,6 @@ def test_the_reward_of_an_environment_is_a_verifier_and_the_last_one():
     trainer._logs["rewards"]["gym_reward"] = deque([9.0] * 4 + [0, 0.5, 1, 0.5], maxlen=8)
     trainer.reward_weights = torch.tensor([1.0, 0.5, 1.0])
     assert shares(trainer) == {ONLY_SHAPING: 0.0}
-
-
-def test_the_callback_says_nothing_where_there_are_no_such_groups():
-    assert shares(trainer_of(), "eval") == {}  # groups of one
-    assert shares(trainer_of(size=3)) == {}  # the batch is no whole number of groups
-    assert shares(trainer_of(dynamic_num_samples=True)) == {}  # of any size
-    trainer = trainer_of()
-    trainer.num_generations_eval = 4
-    assert shares(trainer, "eval") == {ONLY_SHAPING: 0.0}
 
 
 @pytest.mark.slow

@@ -1,0 +1,194 @@
+"""What a training of the tiny model reaches, arm by arm and seed by seed: success on held-out tasks, before and after.
+
+    outcome     the quickstart's training: the real rollout server, two ZeRO-3 ranks; also writes FOLDER/curves.png
+    gate        external_length at -0.01 a token, with which a trial costs more than it finds, with and without the gate
+    curriculum  six levels of rows, drawn by the curriculum or, as a mixture, in a random order
+
+The last two train with `--trainer scratch`. Models of an experiment write as many completions of the same held-out
+tasks. What pass@k gains where k is large was learnt; what only pass@1 gains was likely enough before and was sharpened
+(Yue et al. 2025, arXiv 2504.13837).
+
+Usage: PYTHONPATH=plugin python tests/benchmarks/bench_training.py EXPERIMENT --folder FOLDER
+           [--seeds 0 1 2] [--rows N] [flags of the training]     (--max_steps 2 --seeds 0 --rows 12: to see it work)
+Prints a table and, last, one line of JSON. Runs and evaluations that are in the folder are not made again.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+from swift_rlvr.evaluation.paired import in_words, paired
+from swift_rlvr.jsonl import read_json, read_jsonl
+from swift_rlvr.runs.folder import checkpoints
+from swift_rlvr.runs.records import Record, read_records
+from swift_rlvr.runs.statistics import by_row
+from swift_rlvr.tiny_model import WEIGHTS
+
+ROOT = Path(__file__).resolve().parents[2]
+GOAL = 0.75  # of the mean success of `outcome`
+WINDOW = 5  # steps over which a curve is averaged
+DATASETS = "countdown:datasets/countdown"
+SCRATCH = "scripts/configs/countdown_scratch_cpu.yaml"
+GATE_STEPS, CURRICULUM_STEPS = ("--max_steps 30 --save_steps 30", "--max_steps 40 --save_steps 40")
+OUTCOME = "--reward_funcs external_countdown external_format"
+LENGTH = f"{OUTCOME} external_length --set external_length.unit=tokens external_length.scale=-0.01"
+LENGTH += " external_length.max_length=320"
+GATED = f"{LENGTH} external_length.gate=outcome external_length.accuracy=external_countdown"
+
+
+class Experiment(NamedTuple):
+    train: str  # words of `swift-rlvr train`
+    arms: dict[str, str]  # name -> more of them
+    rows: str  # held-out ones
+    count: int
+    samples: int
+
+
+EXPERIMENTS = {
+    "outcome": Experiment("tiny", {"trained": ""}, f"{DATASETS}/tiny_test.jsonl", 400, 16),
+    "gate": Experiment(
+        f"{SCRATCH} {GATE_STEPS}",
+        {"none": OUTCOME, "length": LENGTH, "length, gated": GATED},
+        f"{DATASETS}/tiny_test.jsonl",
+        400,
+        1,
+    ),
+    "curriculum": Experiment(
+        f"{SCRATCH} {CURRICULUM_STEPS} --dataset {DATASETS}/tiny_levels_train.jsonl",
+        {"mixture": "", "curriculum": "--curriculum true"},
+        f"{DATASETS}/tiny_levels_test.jsonl",
+        420,
+        4,
+    ),
+}
+LOGGED = {"in training": "success", "no spread": "frac_reward_zero_std", "only shaping": "groups/only_shaping"}
+
+
+def swift_rlvr(*words: object) -> None:
+    command = [sys.executable, "-m", "swift_rlvr.cli", *map(str, words)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "plugin")}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
+
+
+def trained(run: Path, words: list[str], seed: int) -> Path:
+    """The last checkpoint of a run, which is made where it is not there or was interrupted."""
+    if not (run / "minutes.json").is_file():
+        shutil.rmtree(run, ignore_errors=True)
+        start = time.monotonic()
+        seeds = ["--seed", seed] if SCRATCH in words else ["--seed", seed, "--data_seed", seed]
+        swift_rlvr("train", *words, *seeds, "--output_dir", run)
+        (run / "minutes.json").write_text(json.dumps({"minutes": (time.monotonic() - start) / 60}))
+    return checkpoints(run)[-1]
+
+
+def evaluated(model: Path, out: Path, experiment: Experiment, rows: int) -> tuple[dict, list[Record]]:
+    """The summary and the graded completions of the held-out rows."""
+    if not (out / "summary.json").is_file():
+        flags = ["--num_generations", experiment.samples, "--max_completion_length", 320, "--seed", 0]
+        swift_rlvr("evaluate", model, "--dataset", f"{experiment.rows}#{rows}", *flags, "--out", out)
+    return read_json(out / "summary.json"), list(read_records(out / "records.jsonl"))
+
+
+def by_level(records: list[Record]) -> dict[int, float]:
+    """Success of the rows of each level, where they have one."""
+    of_file = [row for _, row in read_jsonl(ROOT / EXPERIMENTS["curriculum"].rows.partition(":")[2])]
+    levels = defaultdict(list)
+    for index, right in by_row(records).items():
+        levels[of_file[index]["level"]].append(sum(right) / len(right))
+    return {level: statistics.mean(levels[level]) for level in sorted(levels)}
+
+
+def logged(run: Path) -> dict[str, float]:
+    """Means over the steps of a run, and the minutes of the whole launch."""
+    steps = [step for _, step in read_jsonl(run / "logging.jsonl") if "reward" in step]
+    means = {name: statistics.mean(step.get(key, 0.0) for step in steps) for name, key in LOGGED.items()}
+    return means | read_json(run / "minutes.json")
+
+
+def draw(runs: list[Path], path: Path) -> None:
+    """Success and length over the steps, a line for each run."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, 2, figsize=(10, 3.4), layout="constrained")
+    panels = (
+        ("success", "Success", "share of completions"),
+        ("completions/mean_length", "Completion length", "tokens"),
+    )
+    for axis, (key, title, unit) in zip(axes, panels, strict=True):
+        for run in runs:
+            values = [row[key] for _, row in read_jsonl(run / "logging.jsonl") if key in row]
+            means = [statistics.mean(values[max(0, end - WINDOW) : end]) for end in range(1, len(values) + 1)]
+            axis.plot(range(1, len(means) + 1), means, label=run.name.replace("_", " "))
+        axis.set(title=title, xlabel="training step", ylabel=unit, ylim=(0, None))
+        axis.grid(alpha=0.3)
+    axes[0].legend(frameon=False)
+    figure.savefig(path, dpi=120)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("experiment", choices=EXPERIMENTS)
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--rows", type=int)
+    options, flags = parser.parse_known_args()
+    experiment, folder = EXPERIMENTS[options.experiment], options.folder.resolve()
+    runs: list[tuple[str, str, Path | None]] = [("before", "", None)]
+    runs += [
+        (arm, str(seed), folder / f"{arm.replace(', ', '_')}_{seed}")
+        for seed in options.seeds
+        for arm in experiment.arms
+    ]
+    lines, pooled = [], defaultdict(list)
+    for arm, seed, run in runs:
+        model = (
+            trained(run, [*experiment.train.split(), *experiment.arms[arm].split(), *flags], int(seed))
+            if run
+            else WEIGHTS
+        )
+        out = (run or folder / "before") / "evaluation"
+        summary, records = evaluated(model, out, experiment, options.rows or experiment.count)
+        pooled[arm] += records
+        passes = {f"pass@{k}": share for k, share in summary["pass_at_k"].items() if k != "1"}
+        figures = passes | {"format": summary["format"], "tokens": summary["mean_tokens"]}
+        if options.experiment == "curriculum":
+            figures |= {f"level {level}": share for level, share in by_level(records).items()}
+        figures |= logged(run) if run else {}
+        lines.append(
+            {
+                "arm": arm,
+                "seed": seed,
+                "success": summary["success"],
+                "interval": summary["success_interval"],
+                **figures,
+            }
+        )
+        low, high = lines[-1]["interval"]
+        shown = ", ".join(f"{name} {value:.3f}" for name, value in figures.items())
+        print(f"{arm:14} {seed:>2}  {summary['success']:.3f} ({low:.3f} to {high:.3f})  {shown}", flush=True)
+    first, *others = experiment.arms
+    compared = {arm: paired(pooled[first], pooled[arm]) for arm in others}
+    for arm, comparison in compared.items():
+        print(f"{arm} beside {first}, over all seeds: {in_words(comparison)}")
+    missed = []
+    if options.experiment == "outcome":
+        draw([run for _, _, run in runs if run], folder / "curves.png")
+        mean = statistics.mean(line["success"] for line in lines if line["arm"] != "before")
+        missed = [f"mean success {mean:.3f}, expected at least {GOAL}"] if mean < GOAL else []
+    print(json.dumps({"benchmark": options.experiment, "lines": lines, "paired": compared, "missed": missed}))
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

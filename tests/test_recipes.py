@@ -112,15 +112,6 @@ CHANGES = {
     | {"tuner_type": "lora", "lora_rank": 16, "lora_alpha": 32, "target_modules": "all-linear"}
     | {"deepspeed": None, "learning_rate": 5e-6},
 }
-# Name: visible GPUs, the memory of each in GB, and which of them train and sample.
-HARDWARE = {
-    "countdown_1gpu_24gb": (1, 24, "0", ""),
-    "countdown_1gpu_80gb": (1, 80, "0", ""),
-    "countdown_2gpu": (2, 80, "0", "1"),
-    "countdown": (8, 40, "0,1,2,3", "4,5,6,7"),
-    "gsm8k": (1, 24, "0", ""),
-    "r1_zero": (1, 24, "0", ""),
-}
 
 
 def completions(values: dict) -> int:
@@ -226,15 +217,12 @@ def test_a_recipe_of_ms_swift_says_for_how_many_processes_it_is_and_fills_its_gr
         assert "deepspeed" in values, "without it bfloat16 weights are updated in bfloat16, which loses small updates"
 
 
-@pytest.mark.parametrize("name", HARDWARE)
-def test_the_plan_for_the_hardware_of_a_recipe_is_the_recipe(name, monkeypatch):
-    gpus, memory, train, served = HARDWARE[name]
+@pytest.mark.parametrize("name", ["gsm8k", "r1_zero"])
+def test_on_one_gpu_the_plan_of_a_recipe_for_it_is_the_recipe(name, monkeypatch):
     monkeypatch.chdir(ROOT)
-    assert f"{memory} GB" in header(f"{name}.yaml")
-    plan = on(gpus, f"scripts/configs/{name}.yaml", gigabytes=memory)
-    assert (",".join(plan.train_gpus), ",".join(plan.server_gpus)) == (train, served)
-    assert plan.completions == completions(recipe(f"{name}.yaml")) and not plan.notes
-    assert "gradient_accumulation_steps" not in " ".join(plan.trainer.argv)
+    plan = on(1, f"scripts/configs/{name}.yaml", gigabytes=24)
+    assert (plan.train_gpus, plan.server_gpus, plan.notes) == (("0",), (), ())
+    assert plan.completions == completions(recipe(f"{name}.yaml"))
 
 
 @pytest.mark.slow

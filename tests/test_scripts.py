@@ -41,17 +41,11 @@ def plan_of(shown: subprocess.CompletedProcess) -> str:
 def test_the_countdown_experiment_on_three_gpus(tmp_path):
     shown = run("train_countdown.sh", gpus=3, folder=tmp_path, DRY_RUN="1")
     server, trainer = commands(shown)
-    patched = "python -m swift_rlvr.patches"
-    order = "CUDA_DEVICE_ORDER=PCI_BUS_ID"
-    assert server.startswith(
-        f"{order} CUDA_VISIBLE_DEVICES=2 {patched} rollout scripts/configs/rollout.yaml --model Qwen/"
-    )
-    assert trainer.startswith(f"{order} CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=2 {patched} rlhf")
-    assert f" {patched} rlhf scripts/configs/countdown.yaml --gradient_accumulation_steps 8 " in trainer
+    order, patched = "CUDA_DEVICE_ORDER=PCI_BUS_ID", "python -m swift_rlvr.patches"
+    assert server.startswith(f"{order} CUDA_VISIBLE_DEVICES=2 {patched} rollout scripts/configs/rollout.yaml")
+    assert trainer.startswith(f"{order} CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=2 {patched} rlhf scripts/configs/count")
     said = plan_of(shown)
-    assert "training on GPU 0, 1" in said and "rollout server on GPU 2" in said
     assert "2 processes x 8 x 8 accumulated = 128 completions, 16 prompts x 8" in said
-    assert "rollout server 127.0.0.1:8000" in said and "output/GRPO_COUNTDOWN" in said
     assert len(shown.stdout.splitlines()) < 25
 
 

@@ -55,13 +55,6 @@ def test_the_first_that_has_a_value_wins(monkeypatch):
     assert read(None).count == 7
 
 
-def test_parameters_do_not_mix_up(monkeypatch):
-    monkeypatch.setenv("EXTERNAL_SOME_SHARE", "0.25")
-    monkeypatch.setenv("EXTERNAL_SOME_TASKS", "math, gsm8k")
-    expected = Some(tasks=("math", "gsm8k"), count=3, share=0.25, mode="fast")
-    assert read(Arguments(some_count=3), mode="fast") == expected
-
-
 def test_a_value_out_of_range_is_named_by_where_it_comes_from(monkeypatch):
     args = Arguments(some_count=-1)
     with pytest.raises(InputError, match="^--some_count must be more than 0, got -1$"):

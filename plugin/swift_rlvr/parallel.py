@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-_ROOM = 4  # items read ahead of the result that is due, for each worker: what a slow item may hold up
+_READ_AHEAD = 4  # items read ahead of the result that is due, for each worker: what a slow item may hold up
 
 
 def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:
@@ -46,7 +46,7 @@ def map_in_order(function: Callable[[Item], Result], items: Iterable[Item], work
         done: dict[int, tuple[Any, Exception | None]] = {}
         while True:
             # Only to a worker that waits for it: a busy one might be sending, and both would wait forever.
-            while idle and len(busy) + len(done) < _ROOM * workers and (pair := next(numbered, None)):
+            while idle and len(busy) + len(done) < _READ_AHEAD * workers and (pair := next(numbered, None)):
                 worker = idle.pop()
                 with worker.connection() as pipe:
                     pipe.send(pair[1])
@@ -145,6 +145,7 @@ class _Worker:
             ) from error
 
     def end(self) -> None:
+        """Kill it, also where it is busy."""
         atexit.unregister(self.end)
         self.process.kill()
         self.process.join()

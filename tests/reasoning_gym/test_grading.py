@@ -22,7 +22,7 @@ TASK = TASKS["reasoning_gym"]
 GCD = REWARDS["external_reasoning_gym"].examples[0].row["entry"]  # the right answer is 3
 
 
-def made(name, answer="1", settings=None, **metadata):
+def written(name, answer="1", settings=None, **metadata):
     """An entry as nobody drew it."""
     encoded = ["dict", *map(list, metadata.items())]
     return json.dumps(
@@ -31,9 +31,9 @@ def made(name, answer="1", settings=None, **metadata):
 
 
 # A scorer of reasoning-gym that turns a cube as often as the row says, for minutes.
-ENDLESS = made("rubiks_cube", cube_size=3, scramble_moves="R " * 1_000_000)
+ENDLESS = written("rubiks_cube", cube_size=3, scramble_moves="R " * 1_000_000)
 # One that makes a cube of 6 * 20,000 * 20,000 stickers
-HUGE = made("rubiks_cube", cube_size=20_000, scramble_moves="R")
+HUGE = written("rubiks_cube", cube_size=20_000, scramble_moves="R")
 
 
 def tagged(answer):
@@ -58,12 +58,12 @@ def tagged(answer):
         (tagged("3\0\ud800"), GCD, 1 / 3, Reason.PARTLY_RIGHT),
         (tagged("3"), None, None, Reason.BAD_ROW),
         (tagged("3"), "{}", None, Reason.BAD_ROW),
-        (tagged("3"), made("no_such_task"), None, Reason.BAD_ROW),
-        (tagged("3"), made("gcd", settings={"no_such": 1}), None, Reason.BAD_ROW),
-        (tagged("A+1"), made("rush_hour"), None, Reason.REFUSED_TASK),
-        (tagged("3"), made("fraction_simplification", answer="1/2"), 0.01, Reason.PARTLY_RIGHT),
-        (tagged("3"), made("countdown"), None, Reason.BAD_ROW),  # without its numbers
-        (tagged("x"), made("prime_factorization", answer="2"), 0.0, Reason.WRONG),  # theirs raises ValueError
+        (tagged("3"), written("no_such_task"), None, Reason.BAD_ROW),
+        (tagged("3"), written("gcd", settings={"no_such": 1}), None, Reason.BAD_ROW),
+        (tagged("A+1"), written("rush_hour"), None, Reason.REFUSED_TASK),
+        (tagged("3"), written("fraction_simplification", answer="1/2"), 0.01, Reason.PARTLY_RIGHT),
+        (tagged("3"), written("countdown"), None, Reason.BAD_ROW),  # without its numbers
+        (tagged("x"), written("prime_factorization", answer="2"), 0.0, Reason.WRONG),  # theirs raises ValueError
     ],
 )
 def test_reasons(text, entry, score, reason):
@@ -150,11 +150,3 @@ def test_workers_have_given_up_all_but_computing():
     grade_all([tagged("3")], [GCD])
     for pid in workers_of_this_process():
         assert "Seccomp:\t2" in Path(f"/proc/{pid}/status").read_text()  # what that refuses: tests/sandbox
-
-
-def test_gold_completions_earn_both_rewards():
-    raw = [{"entry": rows.to_entry(Part(name), rows.item(Part(name), "test", 0))} for name in ("gcd", "graph_color")]
-    prepared = [TASK.preprocess(row) for row in raw]
-    golds = [TASK.gold_completion(row) for row in raw]
-    for name in TASK.rewards:
-        assert REWARDS[name]()(golds, entry=[row["entry"] for row in prepared]) == [1.0, 1.0]

@@ -16,6 +16,7 @@ from swift_rlvr.tasks import TASKS, RowError
 
 pytestmark = pytest.mark.skipif(find_spec("reasoning_gym") is None, reason="needs the extra [reasoning-gym]")
 TASK = TASKS["reasoning_gym"]
+GCD_WITH = '{"task": "gcd", "question": "?", "answer": "1", "settings": {}, "metadata": '
 
 
 def usable():
@@ -109,7 +110,7 @@ def test_an_item_is_a_function_of_task_settings_seed_split_and_number():
     wanted = [0, 1, rows.BLOCK, 3 * rows.BLOCK + 7]
     for name in ("gcd", "list_functions", "pool_matrix"):
         first = [rows.item(Part(name), "test", number) for number in wanted]
-        rows._dataset.cache_clear()
+        rows.dataset.cache_clear()
         assert [rows.item(Part(name), "test", number) for number in reversed(wanted)] == first[::-1]
     questions = {seed: [entry["question"] for entry in drawn(f"gcd?seed={seed}", 50)] for seed in (0, 1, 2)}
     assert drawn("gcd", 5) == drawn("gcd", 50)[:5]
@@ -121,17 +122,6 @@ def test_several_tasks_take_turns():
     assert drawn("gcd+lcm", 6)[::2] == drawn("gcd", 3)
 
 
-@pytest.mark.slow
-def test_no_question_is_in_both_splits_whatever_the_seed():
-    """Of every task. It follows from the split being a function of the question; this sees that it is applied."""
-    for name in usable():
-        questions = {split: rows.item(Part(name, seed=seed), split, 0)["question"] for seed, split in enumerate(SPLITS)}
-        assert {split: rows.split_of(question) for split, question in questions.items()} == {
-            each: each for each in SPLITS
-        }
-        assert rows.identity(questions["train"]) != rows.identity(questions["test"]), name
-
-
 def test_a_quarter_of_the_questions_is_for_tests():
     share = sum(rows.split_of(f"What is {number} + 1?") == "test" for number in range(4000)) / 4000
     assert share == pytest.approx(0.25, abs=0.03)
@@ -139,7 +129,7 @@ def test_a_quarter_of_the_questions_is_for_tests():
 
 
 def test_too_few_different_questions_for_two_splits(monkeypatch):
-    monkeypatch.setattr(rows, "_dataset", lambda *_: [{"question": "Always the same?"}] * rows.BLOCK)
+    monkeypatch.setattr(rows, "dataset", lambda *_: [{"question": "Always the same?"}] * rows.BLOCK)
     split = rows.split_of("Always the same?")
     (other,) = {*SPLITS} - {split}
     assert rows.item(Part("one"), split, 0)["question"] == "Always the same?"
@@ -166,11 +156,8 @@ def test_metadata_survives_json():
         ('{"task": "gcd", "question": "?", "answer": "1"}', "'settings' must be an object"),
         ('{"task": "gcd", "question": "?", "answer": "1", "settings": {}}', "'metadata' must be an encoded dict"),
         ('{"task": "gcd", "question": " ", "answer": "1", "settings": {}, "metadata": ["dict"]}', "question is empty"),
-        (
-            '{"task": "gcd", "question": "?", "answer": "1", "settings": {}, "metadata": ["dict", [1]]}',
-            "column 'entry'",
-        ),
-        ('{"task": "gcd", "question": "?", "answer": "1", "settings": {}, "metadata": ["int", "x"]}', "column 'entry'"),
+        (GCD_WITH + '["dict", [1]]}', "column 'entry'"),
+        (GCD_WITH + '["int", "x"]}', "column 'entry'"),
     ],
 )
 def test_rows_that_are_refused(entry, message):
@@ -193,9 +180,7 @@ def test_sources():
 def test_commands(tmp_path):
     out = tmp_path / "rows.jsonl"
     assert "6 rows written" in ran("dataset", "make", "reasoning_gym", "gcd+lcm:test", "--rows", "6", "--out", str(out))
-    assert [row for _, row in read_jsonl(out)] == [
-        row for _, row in parse_source("reasoning_gym:gcd+lcm:test#6").rows()
-    ]
+    assert [row for _, row in read_jsonl(out)] == list(islice(rows.rows(*naming.parse("gcd+lcm:test")), 6))
     assert parse_source(str(out)).task is TASK
     checked = ran("dataset", "check", f"reasoning_gym:{out}", "--against", "reasoning_gym:gcd+lcm#20")
     assert "Every gold earns the maximum." in checked

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from swift_rlvr.answers import find_code
 from swift_rlvr.rewards import code as code_module
 from swift_rlvr.rewards.code import CodeReward
-from swift_rlvr.rewards.grade import Explanation, Grade
+from swift_rlvr.rewards.grade import Grade
 from swift_rlvr.sandbox import BadTests, read_tests
 from swift_rlvr.sandbox.asserts import UnitTest
 from swift_rlvr.sandbox.cases import ProgramTest, same_output
@@ -186,33 +186,29 @@ def test_many_at_once_in_order_and_equal_ones_once(monkeypatch):
     assert reward([], tests=[]) == []
 
 
-def test_it_says_why():
-    def explain(text: str | None, tests: object, **parameters) -> Explanation:
-        return CodeReward(timeout=60, **parameters).explain(text, {"tests": tests})
+@pytest.mark.parametrize(
+    ("text", "tests", "rules", "detail"),  # rules: whether each was met (+), was not (-), or was not looked at (.)
+    [
+        (block(WRONG_ADD), TESTS, "+++++-.", "add(-1, 1) -> wrong: expected 0, got 'ab'"),
+        (block("def add("), TESTS, "+++-...", "SyntaxError"),
+        ("nothing", TESTS, "+-.....", ""),
+        (None, TESTS, "+-.....", "no text"),
+        (block("x" * 100_001), TESTS, "++-....", "it has 100001"),
+        (block(ADD), "x = 1", "-...", "tests contain no assert"),
+        (block(PROGRAM), [{"input": "1 2", "output": "4"}], "++++-", "input '1 2' -> wrong: expected '4', got '3\\n'"),
+    ],
+)
+def test_it_says_why(text, tests, rules, detail):
+    why = CodeReward(timeout=60).explain(text, {"tests": tests})
+    assert "".join({True: "+", False: "-", None: "."}[rule.passed] for rule in why.rules) == rules
+    assert why.rules[rules.index("-")].detail.startswith(detail)
+    assert why.reward == (None if rules[0] == "-" else 0.0)
 
-    why = explain(block(WRONG_ADD), TESTS, partial=True)
-    assert why.reward == pytest.approx(2 / 3)
-    assert why.extracted == WRONG_ADD
+
+def test_with_partial_credit_it_says_more():
+    why = CodeReward(timeout=60, partial=True).explain(block(WRONG_ADD), {"tests": TESTS})
+    assert (why.reward, why.extracted) == (pytest.approx(2 / 3), WRONG_ADD)
     assert [rule.passed for rule in why.rules] == [True, True, True, True, True, False, True]
-    assert why.rules[5].detail == "add(-1, 1) -> wrong: expected 0, got 'ab'"
-    why = explain(block(WRONG_ADD), TESTS)
-    assert [rule.passed for rule in why.rules[4:]] == [True, False, None]
-    assert why.rules[6].detail == "add('a', 'b') -> not run"
-    why = explain(block("def add("), TESTS)
-    assert [rule.passed for rule in why.rules] == [True, True, True, False, None, None, None]
-    assert "SyntaxError" in why.rules[3].detail
-    for text, detail in (("nothing", ""), (None, "no text")):
-        why = explain(text, TESTS)
-        assert [rule.passed for rule in why.rules] == [True, False, None, None, None, None, None]
-        assert why.rules[1].detail == detail
-    why = explain(block("x" * 100_001), TESTS)
-    assert [rule.passed for rule in why.rules] == [True, True, False, None, None, None, None]
-    assert why.rules[2].detail == "it has 100001"
-    why = explain(block(ADD), "x = 1")
-    assert (why.reward, why.rules[0].passed) == (None, False)
-    assert "no assert" in why.rules[0].detail
-    why = explain(block(PROGRAM), [{"input": "1 2", "output": "4"}])
-    assert why.rules[4].detail == "input '1 2' -> wrong: expected '4', got '3\\n'"
 
 
 TWO_SUM = """

@@ -79,11 +79,11 @@ def make(
     out: Annotated[Path, typer.Option(help="The file to write, ending in .jsonl.")],
 ) -> None:
     """Write rows of reasoning-gym's tasks to a file, for --dataset reasoning_gym:FILE."""
-    from swift_rlvr.tasks.reasoning_gym import make as made
+    from swift_rlvr.tasks.reasoning_gym import make as make_rows
 
     if out.suffix != ".jsonl":
         raise InputError(f"must end in .jsonl, got {out}", field="out")
-    write_jsonl(out, islice(made(tasks), rows))
+    write_jsonl(out, islice(make_rows(tasks), rows))
     Console().print(f"{rows} rows written to {out}", soft_wrap=True)
 
 

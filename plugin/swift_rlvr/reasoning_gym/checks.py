@@ -38,9 +38,9 @@ def sokoban(answer: str, entry: Entry) -> bool:
     """All boxes are on goals after the moves; one into a wall or against two boxes has no effect."""
     grid = [line.split() for line in entry["metadata"]["gamestr"].strip().split("\n")]
     cells = {(row, column): cell for row, line in enumerate(grid) for column, cell in enumerate(line)}
-    walls, goals = ({place for place, cell in cells.items() if cell in kind} for kind in ("+", "X$%"))
-    boxes = {place for place, cell in cells.items() if cell in "@$"}
-    ((row, column),) = [place for place, cell in cells.items() if cell in "*%"]
+    walls, goals = ({position for position, cell in cells.items() if cell in signs} for signs in ("+", "X$%"))
+    boxes = {position for position, cell in cells.items() if cell in "@$"}
+    ((row, column),) = [position for position, cell in cells.items() if cell in "*%"]
     for step in answer:
         down, right = _STEPS[step]
         target, behind = (row + down, column + right), (row + 2 * down, column + 2 * right)

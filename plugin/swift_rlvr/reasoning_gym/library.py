@@ -45,6 +45,8 @@ class _StandIn(ModuleType):
 
 
 class _StandIns(MetaPathFinder, Loader):
+    """Finds and loads these packages and all their modules, as the import system asks for it."""
+
     def __init__(self, packages: set[str]):
         self.packages = packages
 

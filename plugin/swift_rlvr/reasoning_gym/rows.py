@@ -53,12 +53,12 @@ def item(part: Part, split: str, number: int) -> dict[str, Any]:
 
     InputError where none of TRIES items is of the split: the task has too few different questions for two splits.
     """
-    block, place = divmod(number, BLOCK)
+    block, index = divmod(number, BLOCK)
     settings = json.dumps(part.settings, sort_keys=True)
     for attempt in range(TRIES):
         seed = _hash(f"{part.seed} {attempt} {block}") % _LARGEST_SEED
         with redirect_stdout(io.StringIO()) if part.name == "bf" else nullcontext():  # its compiler prints dots
-            drawn = _dataset(part.name, settings, seed, BLOCK)[place]
+            drawn = dataset(part.name, settings, seed, BLOCK)[index]
         if split_of(drawn["question"]) == split:
             return drawn
     raise InputError(
@@ -123,8 +123,9 @@ def gold(name: str, drawn: Mapping[str, Any]) -> str:
     return "" if answer is None else str(answer)
 
 
-@lru_cache(maxsize=256)  # a mixture of all tasks draws from two blocks of each
-def _dataset(name: str, settings: str, seed: int, size: int) -> Any:
+@lru_cache(maxsize=256)  # a mixture of all tasks draws from two blocks of each; to score them takes 90 MB
+def dataset(name: str, settings: str, seed: int, size: int) -> Any:
+    """The dataset of reasoning-gym for settings that are written as JSON; InputError where it refuses them."""
     return library.create(name, json.loads(settings), seed=seed, size=size)
 
 

@@ -1,8 +1,8 @@
 """Is an answer right? reasoning-gym's scorer of the task says so, except where it is unsafe or wrong: then ours does.
 
 Each function here is `scorer(answer, entry, theirs) -> float` for an answer without white space around it; `entry` has
-question, answer and metadata; `theirs` is the dataset of reasoning-gym. The comment on each says what is wrong with
-theirs; `tests/reasoning_gym/test_scorers.py` shows it.
+question, answer and metadata; `theirs` is the dataset of reasoning-gym. Its docstring or comment says what is wrong
+with theirs; `tests/reasoning_gym/test_scorers.py` shows it.
 """
 
 import json
@@ -58,18 +58,18 @@ def _expression(target: Callable[[Entry], int]) -> Callable[[str, Entry, Any], f
 
 
 def integration(answer: str, entry: Entry, theirs: Any) -> float:
-    # sympy's parser again, and a simplification that may take minutes
+    """Theirs runs what a policy writes, in sympy's parser, and then a simplification that may take minutes."""
     metadata = entry["metadata"]
     return float(is_antiderivative(answer, metadata["integrand"], metadata["variable"]))
 
 
 def polynomial_multiplication(answer: str, entry: Entry, theirs: Any) -> float:
-    # sympy's parser again
+    """Theirs runs what a policy writes, in sympy's parser."""
     return float(same_polynomial(answer, entry["answer"]))
 
 
 def polynomial_equations(answer: str, entry: Entry, theirs: Any) -> float:
-    # leaves out what is no number, so that any text is right where there is no solution
+    """Theirs leaves out what is no number, so that any text is right where there is no solution."""
     gold = sorted(map(Decimal, filter(None, entry["answer"].strip('"').split(", "))))
     if not gold:
         return float(answer == '""')
@@ -81,7 +81,7 @@ def polynomial_equations(answer: str, entry: Entry, theirs: Any) -> float:
 
 
 def complex_arithmetic(answer: str, entry: Entry, theirs: Any) -> float:
-    # "nan" is right: min(1.0, nan) is 1.0
+    """Theirs takes nan for right: min(1.0, nan) is 1.0."""
     return theirs.score_answer(answer, entry) if re.fullmatch(r"[0-9+\-.ijeEIJ() ]+", answer) else 0.0
 
 
@@ -105,7 +105,7 @@ def _rows(matrix: list) -> str:
 
 
 def number_sorting(answer: str, entry: Entry, theirs: Any) -> float:
-    # each number may be off by 1
+    """Theirs lets each number be off by 1."""
     values, gold = json_list(answer), json_list(entry["answer"])
     if values is None or gold is None:
         return 0.0
@@ -114,7 +114,7 @@ def number_sorting(answer: str, entry: Entry, theirs: Any) -> float:
 
 
 def bitwise_arithmetic(answer: str, entry: Entry, theirs: Any) -> float:
-    # evaluates the problem of the row, which may be from anyone's file
+    """Theirs evaluates the problem of the row, which may be from anyone's file."""
     try:
         return float(len(answer) < 1000 and int(answer, 0) == int(entry["answer"], 0))
     except ValueError:
@@ -160,19 +160,18 @@ def _duration(text: str) -> Decimal | None:
 
 
 def gsm_symbolic(answer: str, entry: Entry, theirs: Any) -> float:
-    # takes the first number of any text, without its sign
+    """Theirs takes the first number of any text, without its sign."""
     value, gold = number(answer.replace(",", "").removeprefix("$")), number(entry["answer"])
     return float(value is not None and value == gold)
 
 
 def game_of_life_halting(answer: str, entry: Entry, theirs: Any) -> float:
-    # compares bool("False") with bool("True"): any text is right
+    """Theirs compares bool("False") with bool("True"): any text is right."""
     return float(answer.lower() == entry["answer"].lower())
 
 
 def coin_flip(answer: str, entry: Entry, theirs: Any) -> float:
-    # "0" is right, as the beginning of every answer that begins with it, and near every small probability; 1e999999999
-    # fills the memory
+    """Theirs takes 0 for right where the probability begins with it or is small; 1e999999999 fills its memory."""
     gold = Fraction(entry["answer"])
     value: Decimal | Fraction | None = number(answer)
     if value is None and _FRACTION.fullmatch(answer):
@@ -184,13 +183,13 @@ def coin_flip(answer: str, entry: Entry, theirs: Any) -> float:
 
 
 def decimal_arithmetic(answer: str, entry: Entry, theirs: Any) -> float:
-    # asks for 12 digits and takes what is off by 0.001, such as 0 for a small result
+    """Theirs asks for 12 digits and takes what is off by 0.001, such as 0 for a small result."""
     value, gold = number(answer), number(entry["answer"])
     return float(value is not None and gold is not None and abs(value - gold) <= abs(gold) * Decimal("1e-9"))
 
 
 def pool_matrix(answer: str, entry: Entry, theirs: Any) -> float:
-    # takes what is off by 1%, and reads numbers such as nan
+    """Theirs takes what is off by 1%, and reads numbers such as nan."""
     try:
         rows, golds = (
             [list(map(Decimal, line.split())) for line in text.split("\n")] for text in (answer, entry["answer"])
@@ -206,12 +205,12 @@ def pool_matrix(answer: str, entry: Entry, theirs: Any) -> float:
 
 
 def short_moves(answer: str, entry: Entry, theirs: Any) -> float:
-    # R999999999 and A+999999999 are a billion steps
+    """Theirs tries R999999999 and A+999999999, which are a billion steps."""
     return 0.0 if re.search(r"\d{3}", answer) else theirs.score_answer(answer, entry)
 
 
 def sokoban(answer: str, entry: Entry, theirs: Any) -> float:
-    # passes over what is no move, and so takes several answers in one
+    """Theirs passes over what is no move, and so takes several answers in one."""
     return theirs.score_answer(answer, entry) if set(answer) <= set("UDLR") else 0.0
 
 

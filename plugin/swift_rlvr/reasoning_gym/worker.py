@@ -11,12 +11,11 @@ import os
 import resource
 import signal
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.reasoning_gym import library
-from swift_rlvr.reasoning_gym.rows import BadEntry, read_entry
+from swift_rlvr.reasoning_gym.rows import BadEntry, dataset, read_entry
 from swift_rlvr.reasoning_gym.scorers import SCORERS
 from swift_rlvr.sandbox.child import connect
 from swift_rlvr.sandbox.lockdown import LockdownError, lock_down
@@ -29,7 +28,7 @@ def score(job: Mapping[str, str], seconds: float) -> dict[str, Any]:
     """
     try:
         entry = read_entry(job["entry"])
-        dataset = _dataset(entry["task"], json.dumps(entry["settings"], sort_keys=True))
+        scored = dataset(entry["task"], json.dumps(entry["settings"], sort_keys=True), seed=0, size=1)
     except (BadEntry, InputError, KeyError) as error:
         return {"bad_row": f"{type(error).__name__}: {error}"[:300]}
     scorer = SCORERS.get(entry["task"], _theirs)
@@ -37,7 +36,7 @@ def score(job: Mapping[str, str], seconds: float) -> dict[str, Any]:
     signal.setitimer(signal.ITIMER_PROF, seconds)
     for answer in (job["answer"], entry["answer"]):
         try:
-            value = float(scorer(answer, copy.deepcopy(entry), dataset))  # some scorers write into the entry
+            value = float(scorer(answer, copy.deepcopy(entry), scored))  # some scorers write into the entry
         except Exception as error:  # of a scorer that does not expect such a text
             report = {"bad_row" if report else "error": f"{type(error).__name__}: {error}"[:300]}
             continue
@@ -49,11 +48,6 @@ def score(job: Mapping[str, str], seconds: float) -> dict[str, Any]:
 
 def _theirs(answer: str, entry: Any, dataset: Any) -> float:
     return dataset.score_answer(answer, entry)
-
-
-@lru_cache(maxsize=128)  # all tasks with their defaults take 90 MB
-def _dataset(name: str, settings: str) -> Any:
-    return library.create(name, json.loads(settings), seed=0, size=1)
 
 
 def _limit_memory(memory: int) -> None:

@@ -7,12 +7,13 @@ A message is one line of JSON in either direction. `sandboxed` starts a child fo
 import json
 import math
 import os
-import selectors
+import select
 import subprocess
 import sys
 import tempfile
 import time
 import weakref
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -69,11 +70,10 @@ class Child:
     ):
         """Start `python ARGUMENTS`, with standard input and output only if it `has_streams`, which `run` needs."""
         self.deadline, self.folder = deadline, folder
-        self._unsent: dict[FileIO, memoryview] = {}
-        self._received: dict[FileIO, bytearray] = {}
-        self._limit: dict[FileIO, int] = {}  # bytes
+        self._unsent: dict[FileIO, memoryview] = {}  # by pipe that is written to
+        self._received: dict[FileIO, bytearray] = defaultdict(bytearray)
+        self._open: dict[FileIO, int] = {}  # pipe that is read, and how many bytes of it at most
         with ExitStack() as ours:
-            self._selector = ours.enter_context(selectors.PollSelector())
             with ExitStack() as theirs:
                 messages, self._messages = _pipe(reader=theirs, writer=ours)
                 self._reports, reports = _pipe(reader=ours, writer=theirs)
@@ -95,7 +95,6 @@ class Child:
                 )
             ours.callback(self._process.wait)
             ours.callback(self._process.kill)  # the last callback is the first to be called
-            self._receive_from(self._reports, _LONGEST_REPORT)
             self.close = weakref.finalize(self, ours.pop_all().close)
 
     @property
@@ -105,9 +104,9 @@ class Child:
 
     def ask(self, message: dict, longest: int = _LONGEST_REPORT) -> dict:
         """Send a message and return the report that follows, of at most `longest` bytes. Raises Ended if none does."""
-        self._send_to(self._messages, _line(message))
-        self._limit[self._reports] = longest
-        self._exchange(lambda: b"\n" in self._received[self._reports] or not self._is_open(self._reports))
+        self._send(self._messages, _line(message))
+        self._open[self._reports] = longest
+        self._exchange(lambda: b"\n" in self._received[self._reports] or self._reports not in self._open)
         report = self._take_report()
         if report is None:
             raise self._end()
@@ -119,10 +118,10 @@ class Child:
         Raises Ended where it was stopped, also after `max_output` bytes, or where it ended with neither a report nor
         exit status 0.
         """
-        self._send_to(self._messages, _line(job))
-        self._send_to(self._stdin, stdin)
-        self._receive_from(self._stdout, max_output)
-        self._exchange(lambda: not self._is_open(self._reports) and not self._is_open(self._stdout))
+        self._send(self._messages, _line(job))
+        self._send(self._stdin, stdin)
+        self._open |= {self._reports: _LONGEST_REPORT, self._stdout: max_output}
+        self._exchange(lambda: not self._open)
         report = self._take_report()
         if report is None:
             ended = self._end()
@@ -141,7 +140,7 @@ class Child:
 
     def _end(self) -> Ended:
         """Wait for the end of a child that has closed its pipes, and say how it ended."""
-        if self._is_open(self._reports):  # it has not closed them: what it sent was no report
+        if self._reports in self._open:  # it has not closed them: what it sent was no report
             return Ended("ended early")
         try:
             status = self._process.wait(max(0.0, self.deadline - time.monotonic()))
@@ -157,43 +156,40 @@ class Child:
                 raise Ended("timeout")
             if self.folder is not None and _is_full(self.folder):
                 raise Ended("too many files")
-            for key, event in self._selector.select(min(left, _TICK)):
-                (self._send if event == selectors.EVENT_WRITE else self._receive)(key.fileobj)  # type: ignore[arg-type]
+            poll = select.poll()
+            for pipe in self._unsent:
+                poll.register(pipe, select.POLLOUT)
+            for pipe in self._open:
+                poll.register(pipe, select.POLLIN)
+            ready = {descriptor for descriptor, _ in poll.poll(1000 * min(left, _TICK))}
+            for pipe in [each for each in self._open if each.fileno() in ready]:
+                self._read(pipe)
+            for pipe in [each for each in self._unsent if each.fileno() in ready]:
+                self._write(pipe)
 
-    def _send_to(self, pipe: FileIO, content: bytes) -> None:
+    def _send(self, pipe: FileIO, content: bytes) -> None:
         """Have `_exchange` write this. Standard input is closed after it."""
         os.set_blocking(pipe.fileno(), False)
-        if not self._is_open(pipe):
-            self._selector.register(pipe, selectors.EVENT_WRITE)
         self._unsent[pipe] = memoryview(content)
 
-    def _send(self, pipe: FileIO) -> None:
-        unsent = self._unsent[pipe]
+    def _write(self, pipe: FileIO) -> None:
+        unsent = self._unsent.pop(pipe)
         try:
-            self._unsent[pipe] = unsent[pipe.write(unsent[:_CHUNK]) or 0 :]
+            unsent = unsent[pipe.write(unsent[:_CHUNK]) or 0 :]
         except BrokenPipeError:  # the child need not read all of it
-            self._unsent[pipe] = unsent[:0]
-        if not self._unsent[pipe]:
-            self._selector.unregister(pipe)
-            if pipe is not self._messages:
-                pipe.close()
+            unsent = unsent[:0]
+        if unsent:
+            self._unsent[pipe] = unsent
+        elif pipe is not self._messages:
+            pipe.close()
 
-    def _receive_from(self, pipe: FileIO, limit: int) -> None:
-        os.set_blocking(pipe.fileno(), False)
-        self._selector.register(pipe, selectors.EVENT_READ)
-        self._received[pipe], self._limit[pipe] = bytearray(), limit
-
-    def _receive(self, pipe: FileIO) -> None:
-        chunk = pipe.read(_CHUNK)
-        if chunk == b"":
-            self._selector.unregister(pipe)
-        self._received[pipe] += chunk or b""
-        if len(self._received[pipe]) > self._limit[pipe]:
+    def _read(self, pipe: FileIO) -> None:
+        chunk = os.read(pipe.fileno(), _CHUNK)
+        self._received[pipe] += chunk
+        if len(self._received[pipe]) > self._open[pipe]:
             raise Ended("too much output")
-
-    def _is_open(self, pipe: FileIO) -> bool:
-        """Whether there is more to write to, or may be more to read from, one of our pipes."""
-        return pipe in self._selector.get_map()
+        if not chunk:
+            del self._open[pipe]
 
 
 @contextmanager

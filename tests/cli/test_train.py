@@ -202,7 +202,7 @@ def test_how_a_run_that_breaks_off_ends(tmp_path, monkeypatch, error, code, mess
             "the trainer scratch has no setting 'temprature'; the nearest is temperature;",
         ),
         (["--reward_funcs", "luck"], "there is no reward 'luck'"),
-        (["--reward_weights", 1, 2], "--reward_weights must be one for each of 1 rewards, got 2"),
+        (["--reward_weights", 1, 2], "--reward_weights must be one for each of 1 rewards, got [1.0, 2.0]"),
         (["--dataset", "countdown:gone.jsonl"], "--dataset cannot read gone.jsonl"),
         (["--dataset", "countdown:empty.jsonl"], "--dataset empty.jsonl: no rows"),
         (["--dataset", COUNTDOWN.replace("#20", "#1")], "the dataset has 1 rows, too few for one step"),

@@ -13,7 +13,6 @@ import re
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,29 +34,17 @@ BINS = ("0", "up to 0.25", "up to 0.5", "up to 0.75", "below 1", "1")
 PLENTY, LITTLE = 0.5, 0.1  # shares of the groups with a gradient, for the closing sentence
 
 
-@dataclass(frozen=True)
-class Keep:
-    """The pass rates of the rows that are worth training on, both ends included.
+def parse_keep(text: str) -> tuple[float, float]:
+    """The pass rates of the rows that are worth training on, both ends included, from LOW..HIGH; else InputError.
 
-    >>> keep = parse_keep("0.1..0.9")
-    >>> [rate for rate in (0.0, 0.1, 0.5, 0.9, 1.0) if keep.low <= rate <= keep.high]
-    [0.1, 0.5, 0.9]
+    >>> parse_keep("0.1..0.9")
+    (0.1, 0.9)
     """
-
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.low:g}..{self.high:g}"
-
-
-def parse_keep(text: str) -> Keep:
-    """LOW..HIGH as a Keep; InputError for anything else."""
     match = re.fullmatch(r"([0-9]*\.?[0-9]+)\.\.([0-9]*\.?[0-9]+)", text)
     low, high = (float(match[1]), float(match[2])) if match else (1.0, 0.0)
     if not low <= high <= 1:
         raise InputError(f"must be LOW..HIGH, two pass rates from 0 to 1 such as 0.1..0.9, got {text}", "keep")
-    return Keep(low, high)
+    return low, high
 
 
 def probe(
@@ -69,7 +56,7 @@ def probe(
     group_size: int = 8,
     rewards: Sequence[str] = (),
     reward_settings: Sequence[str] = (),
-    keep: Keep | None = None,
+    keep: tuple[float, float] | None = None,
     keep_file: Path | None = None,
     ks: Collection[int] = (),
 ) -> dict[str, Any]:
@@ -234,28 +221,28 @@ def _spreads(
     return figures
 
 
-def _write_kept(keep: Keep, file: Path, rows: Rows, graded: Sequence[Mapping[str, Any]], seed: int) -> dict[str, Any]:
-    kept = [row for row in graded if keep.low <= row["pass_rate"] <= keep.high]
+def _write_kept(
+    keep: tuple[float, float], file: Path, rows: Rows, graded: Sequence[Mapping[str, Any]], seed: int
+) -> dict[str, Any]:
+    low, high = keep
+    kept = [row for row in graded if low <= row["pass_rate"] <= high]
     if not kept:
-        rates = [row["pass_rate"] for row in graded]
-        inner = [rate for rate in rates if 0 < rate < 1]
-        between = f", and those between 0 and 1 go from {min(inner):.3g} to {max(inner):.3g}" if inner else ""
+        rates = Counter(_bin(row["pass_rate"]) for row in graded)
         raise InputError(
-            f"{keep}: no row has such a pass rate; {rates.count(0)} of {len(rates)} have 0, {rates.count(1)} have 1"
-            f"{between}; the samples are kept, so another range takes no time",
+            f"{low:g}..{high:g}: no row has such a pass rate; of {len(graded)} rows those with each are {dict(rates)}; "
+            "the samples are kept, so another range takes no time",
             "keep",
         )
-    control = sorted(random.Random(seed).sample(range(len(graded)), len(kept)))
+    control = [graded[index] for index in sorted(random.Random(seed).sample(range(len(graded)), len(kept)))]
     control_file = file.with_suffix(".control.jsonl")
-    for path, chosen in ((file, kept), (control_file, [graded[place] for place in control])):
-        made = [{**rows.raw[row["index"]], "pass_rate": row["pass_rate"]} for row in chosen]
-        write_jsonl(path, [json.loads(json.dumps(row, default=str)) for row in made])  # dates and the like as text
-    both = len({row["index"] for row in kept} & {graded[place]["index"] for place in control})
+    for path, chosen in ((file, kept), (control_file, control)):
+        full = [{**rows.raw[row["index"]], "pass_rate": row["pass_rate"]} for row in chosen]
+        write_jsonl(path, [json.loads(json.dumps(row, default=str)) for row in full])  # dates and the like as text
     return {
-        "range": str(keep),
+        "range": f"{low:g}..{high:g}",
         "file": str(file),
         "rows": len(kept),
         "of": len(graded),
         "control": str(control_file),
-        "in_both": both,
+        "in_both": len({row["index"] for row in kept} & {row["index"] for row in control}),
     }

@@ -168,33 +168,27 @@ def line(row: Mapping[str, Any]) -> str:
     'held out, step 10/60 success 0.30 strict 0.25 pass@2 0.40 format 0.90 length  90 in 3.2 s'
     """
     step, last = map(int, row["global_step/max_steps"].split("/"))
+    known = {name: value for name, value in row.items() if not _is_missing(value)}
+    at = f"step {step:{len(str(last))}}/{last}"
     if any(name.startswith("eval/") for name in row):
-        return _held_out_line(row, step, last)
-    prefix = "eval_" if any(name.startswith("eval_") for name in row) else ""
-    parts = [f"{'evaluation at ' if prefix else ''}step {step:{len(str(last))}}/{last}"]
-    labels = ("reward", "format") if _is_missing(row.get(f"{prefix}success")) else ("success", "format")
-    parts += [f"{label} {row[prefix + label]:.2f}" for label in labels if not _is_missing(row.get(prefix + label))]
-    if not _is_missing(length := row.get(f"{prefix}completions/mean_length")):
-        parts.append(f"length {length:3.0f}")
-    if not _is_missing(kl := row.get(f"{prefix}kl")):
-        parts.append(f"KL {kl:<6.2g}")
-    seconds = row.get("step_time", row.get("train_speed(s/it)"))  # ms-swift's of the last step, else the mean
-    if not prefix and not _is_missing(seconds):
+        passes = sorted((name for name in known if name.startswith("eval/pass@")), key=lambda name: int(name[10:]))
+        names = ("eval/success", "eval/strict", *passes[-1:], "eval/format")
+        parts = [f"held out, {at}", *(f"{name[5:]} {known[name]:.2f}" for name in names if name in known)]
+        parts += [f"length {known['eval/mean_length']:3.0f}"] if "eval/mean_length" in known else []
+        parts += [f"in {known['eval/seconds']:.2g} s"] if "eval/seconds" in known else []
+        return " ".join(parts)
+    evaluates = any(name.startswith("eval_") for name in row)
+    if evaluates:
+        known = {name.removeprefix("eval_"): value for name, value in known.items() if name.startswith("eval_")}
+    names = ("success" if "success" in known else "reward", "format")
+    parts = [f"evaluation at {at}" if evaluates else at]
+    parts += [f"{name} {known[name]:.2f}" for name in names if name in known]
+    parts += [f"length {known['completions/mean_length']:3.0f}"] if "completions/mean_length" in known else []
+    parts += [f"KL {known['kl']:<6.2g}"] if "kl" in known else []
+    seconds = known.get("step_time", known.get("train_speed(s/it)"))  # ms-swift's of the last step, else the mean
+    if not evaluates and seconds is not None:
         parts.append(f"{seconds:4.3g} s left {clock(seconds * (last - step))}")
     return " ".join(parts).rstrip()
-
-
-def _held_out_line(row: Mapping[str, Any], step: int, last: int) -> str:
-    parts = [f"held out, step {step:{len(str(last))}}/{last}"]
-    passes = sorted((name for name in row if name.startswith("eval/pass@")), key=lambda name: int(name[10:]))
-    for name in ("eval/success", "eval/strict", *passes[-1:], "eval/format"):
-        if not _is_missing(row.get(name)):
-            parts.append(f"{name[5:]} {row[name]:.2f}")
-    if not _is_missing(length := row.get("eval/mean_length")):
-        parts.append(f"length {length:3.0f}")
-    if not _is_missing(seconds := row.get("eval/seconds")):
-        parts.append(f"in {seconds:.2g} s")
-    return " ".join(parts)
 
 
 def clock(seconds: float) -> str:

@@ -1,7 +1,7 @@
 """Records from the tables of completions that ms-swift and TRL log, also of conversations with several answers."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from swift_rlvr.answers import completion_text
@@ -13,33 +13,19 @@ _NOT_A_COLUMN = {"step", "prompt", "completion", "advantages", NUM_TURNS}
 _ANSWER = "<|im_start|>assistant\n"
 
 
-def first_prompts(table: Mapping[str, Sequence[Any]]) -> list[Any]:
-    """The first prompt of each conversation: the same for all completions of a task.
+def _first_prompt(prompt: Any, turns: Any) -> Any:
+    """What ms-swift logs as the prompt, all before the last answer, without earlier answers and feedback.
 
-    ms-swift logs as the prompt all that is before the last answer. Its templates other than ChatML are left as they
-    are, and so are prompts that are no text.
+    Templates other than ChatML are left as they are, and so are prompts that are no text.
 
     >>> asked = "<|im_start|>user\\n1+1?<|im_end|>\\n<|im_start|>assistant\\n"
-    >>> again = f"{asked}3<|im_end|>\\n<|im_start|>user\\nNo.<|im_end|>\\n<|im_start|>assistant\\n"
-    >>> first_prompts({"prompt": [asked, again], "num_turns": [1, 2]}) == [asked, asked]
+    >>> _first_prompt(f"{asked}3<|im_end|>\\n<|im_start|>user\\nNo.<|im_end|>\\n<|im_start|>assistant\\n", 2) == asked
     True
     """
-    prompts = list(table["prompt"])
-    turns = table.get(NUM_TURNS)
-    if turns is None or len(turns) != len(prompts):
-        return prompts
-    return [_first(prompt, count) for prompt, count in zip(prompts, turns, strict=True)]
-
-
-def _first(prompt: Any, turns: Any) -> Any:
     if not isinstance(prompt, str) or not isinstance(turns, (int, float)) or not 1 < turns < 1000:
         return prompt
-    end = len(prompt)
-    for _ in range(int(turns)):
-        end = prompt.rfind(_ANSWER, 0, end)
-        if end < 0:
-            return prompt
-    return prompt[: end + len(_ANSWER)]
+    parts = prompt.split(_ANSWER)
+    return prompt if len(parts) <= turns else _ANSWER.join(parts[: len(parts) - int(turns)]) + _ANSWER
 
 
 def records_of_table(table: Mapping[str, Any], keys: Mapping[str, str] | None = None) -> list[Record]:
@@ -58,8 +44,9 @@ def records_of_table(table: Mapping[str, Any], keys: Mapping[str, str] | None = 
     keys = keys or {}
     lists = {name: values for name, values in table.items() if isinstance(values, list) and len(values) == count}
     records = []
-    for index, prompt in enumerate(first_prompts(table)):
+    for index in range(count):
         values = {name: column[index] for name, column in lists.items()}
+        prompt = _first_prompt(values["prompt"], values.get(NUM_TURNS))
         records.append(
             Record(
                 index=index,

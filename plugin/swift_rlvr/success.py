@@ -173,15 +173,6 @@ class Judges:
         return value is not None and value >= self.judges[key].full
 
 
-def shares(judgements: Sequence[Judgement]) -> dict[str, float]:
-    """The share of successes, of strict ones and of the right form among completions; without those that are unknown.
-
-    >>> shares([Judgement(True, False, False), Judgement(None, None, True)])
-    {'success': 1.0, 'strict': 0.0, 'format': 0.5}
-    """
-    return {name: sum(known) / len(known) for name, known in known_values(judgements).items()}
-
-
 def known_values(judgements: Sequence[Judgement]) -> dict[str, list[float]]:
     """0 or 1 of each completion, by measure: what a mean over many batches is to be taken of."""
     columns = {name: [getattr(each, name) for each in judgements] for name in Judgement._fields}

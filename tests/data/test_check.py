@@ -2,12 +2,10 @@
 
 import json
 import shutil
-import subprocess
-import sys
 
 import commands
 import pytest
-from paths import DATASETS, PLUGIN
+from paths import DATASETS
 from swift_rlvr.data.check import check
 from swift_rlvr.data.sources import parse_source
 from swift_rlvr.errors import InputError
@@ -140,11 +138,9 @@ def test_a_mixed_file(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (['{"nums": [1, 2], "target": 3}', "{"], "rows.jsonl, line 2: not JSON"),
         (['{"nums": [1, 2], "target": 3}', "7"], "rows.jsonl, line 2: expected an object"),
         (['{"goal": 3}'], "rows.jsonl, line 1: no task has the columns goal; say which, as in gsm8k:"),
         ([], "rows.jsonl: no rows"),
-        (['{"nums": "' + "1 " * 2**22 + '"}'], "rows.jsonl, line 1: longer than 8,388,608 bytes"),
     ],
 )
 def test_bad_files(tmp_path, content, message):
@@ -175,12 +171,6 @@ def test_mistakes(tmp_path, monkeypatch, arguments, message):
     assert message in refused("check", *arguments)
 
 
-def test_a_wrong_limit_in_the_environment_is_an_error_not_a_crash(monkeypatch):
-    monkeypatch.setenv("SWIFT_RLVR_MAX_UNUSABLE", "many")
-    message = refused("check", DATASETS / "gsm8k" / "test.jsonl")
-    assert "SWIFT_RLVR_MAX_UNUSABLE must be a finite number, got 'many'" in message
-
-
 def test_a_name_is_read_from_the_hub_or_from_a_folder_of_that_name(tmp_path, monkeypatch):
     pytest.importorskip("swift", reason="needs the extra [train]")
     shutil.copytree(DATASETS / "numina_math_tir", tmp_path / "AI-MO" / "NuminaMath-TIR")
@@ -197,14 +187,3 @@ def test_other_file_types(tmp_path):
     (tmp_path / "rows.json").write_text("{nonsense")
     with pytest.raises(InputError, match="rows.json: cannot be read as json"):
         check(parse_source(f"countdown:{tmp_path / 'rows.json'}"))
-
-
-def test_checking_a_file_loads_no_heavy_package():
-    program = (
-        "import sys; from swift_rlvr import cli; from swift_rlvr.data.check import check; "
-        "from swift_rlvr.data.sources import parse_source; "
-        f"check(parse_source({str(DATASETS / 'gsm8k' / 'test.jsonl')!r})); "
-        "print(*{name.split('.')[0] for name in sys.modules})"
-    )
-    done = subprocess.run([sys.executable, "-c", program], cwd=PLUGIN, capture_output=True, text=True, check=True)
-    assert not set(done.stdout.split()) & {"torch", "swift", "vllm", "transformers", "trl", "datasets"}

@@ -128,12 +128,6 @@ def test_what_cannot_be_used_is_named(arguments, problem):
     assert problem in result.stderr and "Traceback" not in result.stderr
 
 
-def test_a_model_that_is_not_there_is_named(tmp_path):
-    result = CliRunner().invoke(app, ["chat", str(tmp_path), "1 + 1?"])
-    assert result.exit_code == 2
-    assert f"{tmp_path}: cannot be loaded" in result.stderr
-
-
 def test_a_conversation_on_a_terminal_ends_with_an_empty_line(capsys, monkeypatch):
     """A real pseudo-terminal: without one the command asks for a question."""
     ours, theirs = pty.openpty()

@@ -100,32 +100,6 @@ def test_grade_samples():
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (
-            '{"nums": [1, 2], "target": 3}\n{"nums": [1, 2]}\n',
-            r"line 2: column 'target': expected a whole number such as",
-        ),
-        ('{"nums": [1, 2], "target": 3}\nnums\n', r"line 2: not JSON"),
-        ("\n", r"no rows; expected columns nums, target"),
-    ],
-)
-def test_bad_data_is_refused_with_file_and_line(tmp_path, content, message):
-    path = tmp_path / "test.jsonl"
-    path.write_text(content)
-    with pytest.raises(InputError, match=f"test.jsonl.*{message}"):
-        Rows.read(f"countdown:{path}", "m")
-    with pytest.raises(InputError, match="cannot read .*missing.jsonl: No such file"):
-        Rows.read(f"countdown:{tmp_path}/missing.jsonl", "m")
-
-
-def test_only_the_first_rows(tmp_path):
-    path = tmp_path / "test.jsonl"
-    path.write_text('{"nums": [1, 2], "target": 3}\n' * 3)
-    assert len(Rows.read(f"countdown:{path}#2", "m").raw) == 2
-
-
-@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"num_generations": 0}, "num_generations must be at least 1, got 0"),
@@ -137,11 +111,6 @@ def test_only_the_first_rows(tmp_path):
 def test_bad_settings_name_the_field_and_the_range(change, message):
     with pytest.raises(InputError, match=message):
         SamplingSettings("model", **change)
-
-
-def test_an_unknown_task_is_refused(model, tmp_path):
-    with pytest.raises(InputError, match="cannot read chess:data.jsonl"):
-        evaluate(SamplingSettings(model), "chess:data.jsonl", tmp_path, QUIET)
 
 
 def test_every_task_is_read_and_the_line_of_a_bad_row_is_named():

@@ -382,7 +382,3 @@ def test_chunks_do_not_depend_on_those_before(tmp_path):
     (tmp_path / "records.jsonl").write_text("".join(whole.splitlines(keepends=True)[: 4 * 4 + 1]))
     probe(settings, data, tmp_path, QUIET, group_size=2)
     assert (tmp_path / "records.jsonl").read_text() == whole
-
-
-def test_the_largest_group_is_the_samples(stand_in, tmp_path):
-    assert probed(tmp_path, group_size=4)["no_spread"] == 4 / 8  # rows with all right or all wrong

@@ -11,7 +11,7 @@ import pytest
 from helpers import graded
 from report_pages import Document
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.report import panels, read_run, read_steps, smoothed, write_report
+from swift_rlvr.evaluation.report import panels, read_run, read_steps, write_report
 from swift_rlvr.evaluation.report.completions import Collector
 from swift_rlvr.evaluation.report.reading import read_runs
 from swift_rlvr.evaluation.report.thinking import thinking
@@ -163,11 +163,6 @@ def test_a_curriculum_has_its_level_and_the_success_of_each_level_in_their_order
     logged = {f"curriculum/success_{level}": 0.5 for level in (10, 9, 0)}
     drawn = panels([{"step": 1, "reward": 1.0, "curriculum/level": 2.5, **logged}])
     assert [list(panel.keys.values()) for panel in drawn[1:]] == [["level"], ["level 0", "level 9", "level 10"]]
-
-
-def test_smoothing_keeps_length_and_level():
-    assert smoothed([2.0] * 7, window=5) == [2.0] * 7
-    assert smoothed([1.0, 5.0], window=1) == [1.0, 5.0]
 
 
 @pytest.mark.parametrize(

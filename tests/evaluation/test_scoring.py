@@ -1,7 +1,6 @@
 """Scoring files: rewards equal to direct grading, in order, whatever the workers; a broken line harms no other."""
 
 import json
-from functools import partial
 
 import pytest
 from hypothesis import given
@@ -11,7 +10,6 @@ from swift_rlvr.evaluation import scoring
 from swift_rlvr.evaluation.completion_files import read_items, with_columns_from_prompt
 from swift_rlvr.evaluation.scoring import Scoring, Tally, default_rewards, grade_block
 from swift_rlvr.jsonl import LineError
-from swift_rlvr.parallel import map_in_order
 from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import build_rewards, columns_for
 from swift_rlvr.rewards.countdown import CountdownReward
@@ -280,35 +278,17 @@ def test_no_reward_fits(tmp_path, registry, monkeypatch):
         default_rewards([file])
 
 
-def test_settings(monkeypatch, registry):
-    (strict,) = build_rewards(["countdown"], ["external_countdown.notation=strict"])
-    assert strict.parameters == CountdownReward(notation="strict").parameters
-    length, countdown = build_rewards(["test_length", "countdown"], ["tasks=math,countdown", "notation=strict"])
-    assert length.parameters.tasks == countdown.parameters.tasks == ("math", "countdown")
-    monkeypatch.setenv("EXTERNAL_COUNTDOWN_NOTATION", "strict")
-    assert build_rewards(["countdown"])[0].parameters.notation == "strict"
-    assert build_rewards(["countdown"], ["notation=lenient"])[0].parameters.notation == "lenient"
-
-
 @pytest.mark.parametrize(
     ("names", "setting", "message"),
     [
-        (["countdwn"], "", "--reward_funcs: there is no reward 'countdwn'; there are external_countdown"),
         (["countdown"], "notation", "--set: expected NAME=VALUE or REWARD.NAME=VALUE, got 'notation'"),
-        (["countdown"], "=strict", "--set: expected NAME=VALUE"),
-        (
-            ["countdown"],
-            "notatoin=strict",
-            "external_countdown has no setting 'notatoin'; the nearest is notation; it has tasks, warn_after, notation",
-        ),
-        (["countdown"], "notation=loose", "--set notation must be one of lenient, strict, got 'loose'"),
         (["countdown"], "nope.notation=strict", "there is no reward 'nope'"),
         (["test_length"], "countdown.notation=strict", "external_test_length has no setting 'notation'; it has tasks"),
     ],
 )
 def test_mistakes_in_settings(registry, names, setting, message):
     with pytest.raises(InputError) as raised:
-        build_rewards(names, [setting] if setting else [])
+        build_rewards(names, [setting])
     assert message in str(raised.value)
 
 
@@ -338,9 +318,3 @@ def test_byte_order_mark_and_line_ends_of_windows(tmp_path):
     file.write_bytes(b"\xef\xbb\xbf" + lines_of([record(0), record(1)]).replace(b"\n", b"\r\n"))
     run = Scoring([file], COUNTDOWN)
     assert graded(run.verdicts()) == direct([record(0), record(1)]) and not run.unusable
-
-
-def test_grading_is_handed_to_workers_by_pickle(tmp_path):
-    grade = partial(grade_block, rewards=COUNTDOWN)
-    part = ("x.jsonl", 1, lines_of([record(1)]))
-    assert list(map_in_order(grade, [part], workers=2)) == [grade(part)]

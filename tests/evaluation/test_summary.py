@@ -134,14 +134,6 @@ def test_success_with_each_seed_and_its_spread():
     assert names == [f"success with seed {seed}" for seed in (3, 5, 11)] + ["standard deviation over seeds"]
 
 
-def test_summaries_of_older_versions_are_still_shown():
-    old = summarize([record(i, float(i < 3)) for i in range(9)])
-    for name in ("strict", "strict_interval", "pass_at_k_interval"):
-        del old[name]
-    table = {row[0]: row[1:] for row in comparison_table(compare(old | {"pass_at_k": {"1": 0.3, "2": 0.5}}, old))}
-    assert table["pass@2"] == ("0.500", "-") and "success with format" not in table
-
-
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=50))
 def test_an_interval_of_zeros_and_ones_is_wilsons(values):
     assert mean_interval(values) == wilson(sum(values) / len(values), len(values))

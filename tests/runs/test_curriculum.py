@@ -176,14 +176,6 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("variable", MISTAKES, ids="=".join)
-def test_a_variable_that_cannot_be_used_is_named(variable):
-    name, value = variable
-    with pytest.raises(InputError) as error:
-        CurriculumSettings.from_environment({f"SWIFT_RLVR_CURRICULUM_{name}": value}, curriculum=True)
-    assert MISTAKES[variable] in str(error.value)
-
-
 def test_the_variables_are_the_settings_and_without_curriculum_they_have_no_effect():
     environ = {"SWIFT_RLVR_CURRICULUM_FLOOR": "0.2", "SWIFT_RLVR_HELD_OUT_ROWS": "1"}
     read = CurriculumSettings.from_environment(environ, curriculum=True)

@@ -1,9 +1,8 @@
 """When a run evaluates held-out rows, what it may cost, which evaluation is the best, and when the run stops."""
 
 import pytest
-from swift_rlvr.errors import InputError
 from swift_rlvr.runs.folder import checkpoints, link_best
-from swift_rlvr.runs.held_out import AlarmSettings, HeldOutSettings, Schedule, figures
+from swift_rlvr.runs.held_out import HeldOutSettings, Schedule, figures
 from swift_rlvr.runs.records import Record
 
 
@@ -106,22 +105,6 @@ MISTAKES = {
     ("HELD_OUT_PATIENCE", "-1"): "SWIFT_RLVR_HELD_OUT_PATIENCE must be at least 0, got -1",
     ("HELD_OUT_SAMPELS", "4"): "the nearest is SWIFT_RLVR_HELD_OUT_SAMPLES",
 }
-
-
-@pytest.mark.parametrize("variable", MISTAKES, ids=lambda pair: "=".join(pair))
-def test_a_variable_that_cannot_be_used_is_named(variable):
-    name, value = variable
-    with pytest.raises(InputError) as error:
-        HeldOutSettings.from_environment({f"SWIFT_RLVR_{name}": value})
-    assert MISTAKES[variable] in str(error.value)
-
-
-def test_the_variables_are_the_settings():
-    environ = {"SWIFT_RLVR_HELD_OUT_DATASET": "gsm8k:test", "SWIFT_RLVR_HELD_OUT_SHARE": "0.2", "SWIFT_RLVR_RUN": "x",
-               "SWIFT_RLVR_HELD_OUT_EVERY": ""}  # fmt: skip
-    assert HeldOutSettings.from_environment(environ) == HeldOutSettings("gsm8k:test", held_out_share=0.2)
-    for text, stops in (("1", True), ("0", False), ("", False)):
-        assert AlarmSettings.from_environment({"SWIFT_RLVR_STOP_ON_ALARM": text}).stop_on_alarm == stops
 
 
 def test_the_link_to_the_best_checkpoint_moves_and_survives_a_move_of_the_folder(tmp_path):

@@ -1,14 +1,9 @@
 """Bespoke-Stratos rows: the question, the box of the last turn, and what is left out."""
 
-import json
-from pathlib import Path
-
 import pytest
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM
-from swift_rlvr.tasks.row_check import check_rows
 
-SAMPLES = Path(__file__).parents[2] / "datasets" / "bespoke_stratos"
 TASK = TASKS["bespoke_stratos"]
 
 
@@ -80,12 +75,3 @@ def test_conversations_of_another_form_are_refused(conversations, problem):
     with pytest.raises(RowError) as error:
         TASK.preprocess({"conversations": conversations})
     assert problem in str(error.value) and error.value.label == "conversations"
-
-
-def test_samples_have_the_schema_and_two_rows_without_a_box():
-    rows = [json.loads(line) for line in (SAMPLES / "train.jsonl").read_text().splitlines()]
-    assert all(list(row) == ["system", "conversations"] for row in rows)
-    result = check_rows(TASK, rows)
-    assert (len(result.usable), dict(result.by_label)) == (22, {"no box": 2})
-    assert "24 rows cannot be used (no box: 2)" in result.describe("stratos")
-    assert result.excess(TASK.max_unusable) is None

@@ -4,7 +4,6 @@ import json
 import pickle
 import re
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -94,19 +93,6 @@ def test_samples_repeat_nothing_and_their_splits_share_nothing(name):
     task = TASKS[name]
     keys = [[task.identity(row) for row in raw_rows(name, split)] for split in ("train", "test")]
     assert len(set(keys[0] + keys[1])) == len(keys[0]) + len(keys[1])
-
-
-@pytest.mark.parametrize("name", SAMPLES)
-def test_the_card_counts_the_rows_and_names_the_ids(name):
-    task = TASKS[name]
-    card = (ROOT / SAMPLES[name] / "README.md").read_text()
-    assert card.startswith("---\nlicense: apache-2.0\n")
-    ids = [f"`{each}`" for each in (task.ms_dataset_id, task.hf_dataset_id) if each]
-    for text in (*ids, f"config_name: {task.subset}"):
-        assert text in card
-    if name != "countdown":
-        for split in ("train", "test"):
-            assert f"| `{split}.jsonl` | {len(raw_rows(name, split))} |" in card
 
 
 @pytest.mark.parametrize("name", [*SAMPLES, "mixed"])
@@ -244,9 +230,3 @@ def test_an_endless_line_is_not_read_to_its_end(tmp_path):
         file.truncate(20 * 2**30)
     with pytest.raises(InputError, match="line 1: longer than"):
         check_jsonl(path)
-
-
-def test_no_two_tasks_share_a_name_or_columns_by_accident():
-    for one, other in combinations(TASKS.values(), 2):
-        if one.columns == other.columns:
-            assert one.ms_dataset_id == other.ms_dataset_id

@@ -1,16 +1,10 @@
 """GSM8K rows: what becomes of question and answer, what is refused, the one-shot variant, the sample's arithmetic."""
 
-import json
-import re
-from pathlib import Path
-
 import pytest
-from swift_rlvr.countdown import verify
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.gsm8k import EXAMPLE, SYSTEM_PROMPT, read_answer
 
-SAMPLES = Path(__file__).parents[2] / "datasets" / "gsm8k"
 TASK, ONE_SHOT = TASKS["gsm8k"], TASKS["gsm8k_one_shot"]
 QUESTION = "How many?"
 
@@ -76,19 +70,3 @@ def test_one_shot_puts_a_worked_example_in_the_asked_for_form_before_the_questio
     assert (shot["solution"], shot["task"]) == ("2", "gsm8k")  # the rewards know it by the same name
     for name, columns in (("external_format_strict", {}), ("external_accuracy", {"solution": ["22"]})):
         assert REWARDS[name]()([EXAMPLE[1]], **columns) == [1.0]
-
-
-def test_every_calculator_mark_of_the_samples_is_true_and_the_last_is_the_gold():
-    marks = 0
-    for file in ("train.jsonl", "test.jsonl"):
-        for line in (SAMPLES / file).read_text().splitlines():
-            answer = json.loads(line)["answer"]
-            results = re.findall(r"<<([^<>=]+)=(\d+)>>(\d+)", answer)
-            assert answer.count("<<") == len(results)
-            for expression, value, shown in results:
-                assert value == shown
-                numbers = [int(number) for number in re.findall(r"\d+", expression)]
-                assert verify(f"<answer>{expression}={value}</answer>", numbers, int(value)).reward == 1.0, expression
-            assert read_answer(answer)[1] == results[-1][1]
-            marks += len(results)
-    assert marks > 80

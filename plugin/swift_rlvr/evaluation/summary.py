@@ -3,9 +3,9 @@
 The records are `swift_rlvr.runs.records.Record`; `index` tells their tasks apart.
 """
 
-import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from statistics import fmean, stdev
 from typing import Any
 
 from swift_rlvr.errors import InputError
@@ -35,7 +35,7 @@ def summarize(records: Sequence[Record], ks: Collection[int] = ()) -> dict[str, 
     passes = {}
     for k in ks or powers_of_two(max(map(len, right.values()), default=0)):
         if shares := [pass_at_k(len(each), sum(each), k) for each in right.values() if len(each) >= k]:
-            passes[str(k)] = (_mean(shares), mean_interval(shares))
+            passes[str(k)] = (fmean(shares), mean_interval(shares))
     success, success_interval = _share(right)
     strict_share, strict_interval = _share(strict)
     reasons = Counter(reason_of(record) for record in records)
@@ -50,9 +50,9 @@ def summarize(records: Sequence[Record], ks: Collection[int] = ()) -> dict[str, 
         "pass_at_k": {k: share for k, (share, _) in passes.items()},
         "pass_at_k_interval": {k: list(interval) for k, (_, interval) in passes.items()},
         **_by_seed(records),
-        "format": _mean([bool(record.format) for record in records]),
-        "mean_tokens": _mean([record.tokens or 0 for record in records]),
-        "cut_off": _mean([record.finish == "length" for record in records]),
+        "format": fmean([bool(record.format) for record in records]),
+        "mean_tokens": fmean([record.tokens or 0 for record in records]),
+        "cut_off": fmean([record.finish == "length" for record in records]),
         "reasons": {reason: count / len(records) for reason, count in reasons.most_common()},
     }
 
@@ -71,15 +71,15 @@ def _by_seed(records: Sequence[Record]) -> dict[str, Any]:
             seeds[record.seed][record.index].append(record.success)
     if len(seeds) < 2:
         return {}
-    shares = {str(seed): _mean([_mean(right) for right in tasks.values()]) for seed, tasks in seeds.items()}
-    return {"seeds": shares, "seed_spread": statistics.stdev(shares.values())}
+    shares = {str(seed): fmean([fmean(right) for right in tasks.values()]) for seed, tasks in seeds.items()}
+    return {"seeds": shares, "seed_spread": stdev(shares.values())}
 
 
 def _share(tasks: Mapping[int, Sequence[bool]]) -> tuple[float | None, list[float] | None]:
     if not tasks:
         return None, None
-    shares = [_mean(right) for right in tasks.values()]
-    return _mean(shares), list(mean_interval(shares))
+    shares = [fmean(right) for right in tasks.values()]
+    return fmean(shares), list(mean_interval(shares))
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,7 +138,3 @@ def _text(value: float | None, interval: Sequence[float] | None) -> str:
     if value is None:
         return "-"
     return f"{value:.3f}" + ("" if interval is None else " ({:.3f} to {:.3f})".format(*interval))
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)

@@ -4,6 +4,7 @@ The first turns are the evaluation's own samples, so the two are compared on the
 """
 
 from collections.abc import Callable, Sequence
+from statistics import fmean
 from typing import Any
 
 from swift_rlvr.data.grading import grade_samples
@@ -75,21 +76,17 @@ def summarize_turns(attempts: Sequence[Record], last: Sequence[Record], max_turn
     blind = {
         task: pass_at_k(len(right), sum(right), max_turns) for task, right in graded.items() if len(right) >= max_turns
     }
-    shares = {task: _mean(right) for task, right in by_row(last).items() if task in blind}
+    shares = {task: fmean(right) for task, right in by_row(last).items() if task in blind}
     continued = [record for record in last if (record.turn or 1) > 1 and record.success is not None]
     # All of them were wrong at first, so another attempt is one of the task's other samples.
     others = [graded[record.index] for record in continued if len(graded[record.index]) > 1]
     return {
         **summarize(last),
         "max_turns": max_turns,
-        "mean_turns": _mean([record.turn or 1 for record in last]),
-        "mended": _mean([bool(record.success) for record in continued]) if continued else None,
-        "mended_blind": _mean([sum(right) / (len(right) - 1) for right in others]) if others else None,
-        "blind": _mean(list(blind.values())) if blind else None,
+        "mean_turns": fmean([record.turn or 1 for record in last]),
+        "mended": fmean([bool(record.success) for record in continued]) if continued else None,
+        "mended_blind": fmean([sum(right) / (len(right) - 1) for right in others]) if others else None,
+        "blind": fmean(list(blind.values())) if blind else None,
         "blind_interval": list(mean_interval(list(blind.values()))) if blind else None,
         "paired": paired_shares(blind, shares),
     }
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)

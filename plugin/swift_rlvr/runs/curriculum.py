@@ -95,10 +95,7 @@ class Curriculum:
         self.batches = 0
         self.drawn = dict.fromkeys(self.rows, 0)  # rows of each level so far
         self._orders: dict[int, tuple[int, list[int]]] = {}  # of each level: the epoch, and its rows in their order
-        self.right, self.graded = (
-            dict.fromkeys(self.rows, 0.0),
-            dict.fromkeys(self.rows, 0.0),
-        )  # completions, discounted
+        self.right, self.graded = dict.fromkeys(self.rows, 0.0), dict.fromkeys(self.rows, 0.0)  # discounted
 
     def success(self) -> dict[int, float]:
         """The share of right completions to expect of each level; at the target where nothing is known."""

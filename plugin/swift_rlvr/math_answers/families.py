@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import lcm
+from math import gcd, lcm
 
 from swift_rlvr.math_answers.functions import Value as Number
 from swift_rlvr.math_answers.functions import agree, as_fraction, divide, is_real, is_whole, is_zero, minus, plus, times
@@ -15,19 +15,18 @@ _MAX_RESIDUES = 200
 
 
 def same_family(gold: Value, answer: Value) -> bool:
-    families = [family for value in (gold, answer) if (family := _progressions(value)) is not None]
-    if len(families) < 2:
+    """Whether two solutions, at least one with a parameter, have the same values in all."""
+    first, second = _progressions(gold), _progressions(answer)
+    if first is None or second is None:
         return False
     names = [_left_names(value.value if isinstance(value, Family) else value) for value in (gold, answer)]
     if all(names) and names[0] != names[1]:
         return False
-    steps = [step for family in families for _, step in family]
-    common = _common_step(steps)
+    common = _common_step([step for _, step in first + second])
     if common is None:
         return False
-    residues = [[_residues(offset, step, common) for offset, step in family] for family in families]
-    first, second = ([value for part in parts for value in part] for parts in residues)
-    return _covers(first, second, common) and _covers(second, first, common)
+    golds, answers = ([value for each in family for value in _residues(*each, common)] for family in (first, second))
+    return _covers(golds, answers, common) and _covers(answers, golds, common)
 
 
 def _left_names(value: Value) -> set[str]:
@@ -38,55 +37,43 @@ def _left_names(value: Value) -> set[str]:
 
 
 def _progressions(value: Value) -> list[tuple[Number, Number]] | None:
-    """[(a value, the step to the next one), ...]"""
-    parameter = value.parameter if isinstance(value, Family) else ""
-    items = [value.value if isinstance(value, Family) else value]
+    """[(a value, the step to the next one), ...]; None where a part of the solution is something else."""
     trees: list[Tree] = []
+    items = [value.value if isinstance(value, Family) else value]
     while items:
-        item = items.pop()
-        if isinstance(item, Sequence) and item.opening in ("", "{"):
-            items.extend(item.items)
-            continue
-        if isinstance(item, Relation) and item.operators == ("=",) and is_name(item.sides[0]):
-            items.append(item.sides[1])
-            continue
-        tree = tree_of(without_unit(item))
-        if tree is None:
-            return None
-        trees.append(tree)
-    if not parameter:
-        names = frozenset().union(*map(symbols, trees))
-        if len(names) != 1:
-            return None
-        parameter = next(iter(names))
-    result = []
-    for tree in trees:
-        values = [value_at(tree, {parameter: Fraction(number)}) for number in (0, 1, 2, 5)]
-        if None in values:
-            return None
-        step = minus(values[1], values[0])
-        if is_zero(step) or not all(map(is_real, values)):
-            return None
-        if not agree(minus(values[2], values[1]), step) or not agree(
-            minus(values[3], values[0]), times(step, Fraction(5))
-        ):
-            return None
-        result.append((values[0], step))
-    return result
+        match item := items.pop():
+            case Sequence("" | "{", _, parts):
+                items.extend(parts)
+            case Relation(("=",), (name, part)) if is_name(name):
+                items.append(part)
+            case _:
+                tree = tree_of(without_unit(item))
+                if tree is None:
+                    return None
+                trees.append(tree)
+    names = {value.parameter} if isinstance(value, Family) else set().union(*map(symbols, trees))
+    if len(names) != 1:
+        return None
+    progressions = [_progression(tree, *names) for tree in trees]
+    return None if None in progressions else progressions  # type: ignore[return-value]
+
+
+def _progression(tree: Tree, parameter: str) -> tuple[Number, Number] | None:
+    """The value for 0 and the step, where all steps are the same."""
+    values = [value_at(tree, {parameter: Fraction(number)}) for number in (0, 1, 2, 5)]
+    if None in values or not all(map(is_real, values)):
+        return None
+    step, next_step, five = (minus(values[high], values[low]) for high, low in ((1, 0), (2, 1), (3, 0)))
+    even = not is_zero(step) and agree(next_step, step) and agree(five, times(step, Fraction(5)))
+    return (values[0], step) if even else None
 
 
 def _common_step(steps: list[Number]) -> Number | None:
     """The smallest number that all steps divide; None where there is none, or only a very large one."""
-    ratios = [as_fraction(divide(step, steps[0])) for step in steps]
-    if any(ratio is None for ratio in ratios):
+    ratios = [ratio for step in steps if (ratio := as_fraction(divide(step, steps[0]))) is not None]
+    if len(ratios) < len(steps):
         return None
-    multiple = Fraction(1)
-    for ratio in ratios:
-        assert ratio is not None
-        multiple = Fraction(
-            lcm(multiple.numerator * ratio.denominator, abs(ratio.numerator) * multiple.denominator),
-            multiple.denominator * ratio.denominator,
-        )
+    multiple = Fraction(lcm(*(ratio.numerator for ratio in ratios)), gcd(*(ratio.denominator for ratio in ratios)))
     if any(abs(multiple / ratio) > _MAX_RESIDUES for ratio in ratios if ratio):
         return None
     return times(steps[0], multiple)

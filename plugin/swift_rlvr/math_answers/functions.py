@@ -5,6 +5,7 @@ Sizes are limited, not seconds: what would be too large is `Undefined`.
 
 import hashlib
 import math
+import operator
 import os
 import threading
 from collections.abc import Callable
@@ -43,6 +44,7 @@ class Undefined(ArithmeticError):
 
 
 def inexact(value: Value) -> Value:
+    """The value as a number of 120 digits."""
     if isinstance(value, Fraction):
         return _context.mpf(value.numerator) / value.denominator
     return value
@@ -63,22 +65,16 @@ def _pair(a: Value, b: Value) -> tuple[Value, Value]:
     return inexact(a), inexact(b)
 
 
-def plus(a: Value, b: Value) -> Value:
-    a, b = _pair(a, b)
-    return _checked(a + b)
+def _of_two(operation: Callable[[Any, Any], Any]) -> Callable[[Value, Value], Value]:
+    """The operation for two values, exact where both are. It raises Undefined where the result is too large."""
+    return lambda a, b: _checked(operation(*_pair(a, b)))
 
 
-def minus(a: Value, b: Value) -> Value:
-    a, b = _pair(a, b)
-    return _checked(a - b)
-
-
-def times(a: Value, b: Value) -> Value:
-    a, b = _pair(a, b)
-    return _checked(a * b)
+plus, minus, times = _of_two(operator.add), _of_two(operator.sub), _of_two(operator.mul)
 
 
 def divide(a: Value, b: Value) -> Value:
+    """The quotient. Raises Undefined for a divisor of zero and a result that is too large."""
     if is_zero(b):
         raise Undefined
     a, b = _pair(a, b)
@@ -86,6 +82,7 @@ def divide(a: Value, b: Value) -> Value:
 
 
 def power(a: Value, b: Value) -> Value:
+    """The power, real for roots of odd degree. Raises Undefined where there is none, or one that is too large."""
     if isinstance(b, Fraction) and b.denominator == 1:
         exponent = int(b)
         if is_zero(a) and exponent <= 0:
@@ -120,17 +117,15 @@ def _bounded(a: Value, b: Value) -> Value:
 def _exact_root(value: Fraction, degree: int) -> Fraction | None:
     if degree > 20 or value.numerator.bit_length() > 2_000 or value.denominator.bit_length() > 2_000:
         return None
-    parts = []
-    for part in (value.numerator, value.denominator):
-        root = math.isqrt(part) if degree == 2 else _integer_root(part, degree)
-        if root**degree != part:
-            return None
-        parts.append(root)
-    return Fraction(*parts)
+    top, bottom = _integer_root(value.numerator, degree), _integer_root(value.denominator, degree)
+    root = Fraction(top, bottom)
+    return root if root**degree == value else None
 
 
 def _integer_root(number: int, degree: int) -> int:
     """The largest integer whose power is at most the number, by bisection."""
+    if degree == 2:
+        return math.isqrt(number)
     low, high = 0, 1 << (number.bit_length() // degree + 1)
     while low < high:
         middle = (low + high + 1) // 2
@@ -195,11 +190,11 @@ def _small(function: Callable[[Value], Value]) -> Callable[[Value], Value]:
     return checked
 
 
-def _integers(function: Callable[..., int], name: str) -> Callable[..., Value]:
+def _integers(function: Callable[..., int]) -> Callable[..., Value]:
     def applied(*values: Value) -> Value:
         if all(isinstance(value, Fraction) and value.denominator == 1 for value in values):
             return Fraction(function(*map(int, values)))
-        return opaque(name, list(values))
+        return opaque(function.__name__, list(values))
 
     return applied
 
@@ -231,10 +226,12 @@ def _sign(a: Value) -> Value:
 
 
 def radians(degrees: Value) -> Value:
+    """An angle in radians."""
     return inexact(degrees) * _context.pi / 180
 
 
 def constant(name: str) -> Value:
+    """The value of pi, e or i. Raises Undefined for infinity."""
     if name == "infinity":
         raise Undefined
     return {"pi": +_context.pi, "e": +_context.e, "i": _context.mpc(0, 1)}[name]
@@ -247,8 +244,7 @@ def opaque(name: str, values: list[Value]) -> Value:
     return Fraction(int.from_bytes(digest[:8], "big"), 1 << 62) + Fraction(1, 3)
 
 
-ARITHMETIC: dict[str, Callable[[Value, Value], Value]] = {
-    "+": plus, "-": minus, "*": times, "/": divide, "^": power}  # fmt: skip
+ARITHMETIC = {"+": plus, "-": minus, "*": times, "/": divide, "^": power}
 TRIGONOMETRY = frozenset(("sin", "cos", "tan", "cot", "sec", "csc"))
 FUNCTIONS: dict[str, Callable[..., Value]] = {
     "sqrt": _square_root,
@@ -262,8 +258,8 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "sgn": _sign,
     "floor": _rounded(math.floor),
     "ceil": _rounded(math.ceil),
-    "gcd": _integers(math.gcd, "gcd"),
-    "lcm": _integers(math.lcm, "lcm"),
+    "gcd": _integers(math.gcd),
+    "lcm": _integers(math.lcm),
     "max": _extreme(max),
     "min": _extreme(min),
     **{name: _small(getattr(_context, name)) for name in (*sorted(TRIGONOMETRY), "sinh", "cosh", "tanh", "coth")},
@@ -273,10 +269,12 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
 
 
 def is_zero(value: Value) -> bool:
+    """Whether a value is zero, to all digits that can be relied on."""
     return not value if isinstance(value, Fraction) else abs(value) < _NOTHING
 
 
 def is_real(value: Value) -> bool:
+    """Whether a value is real, to all digits that can be relied on."""
     if isinstance(value, Fraction) or not hasattr(value, "imag"):
         return True
     return abs(value.imag) <= _RELATIVE * abs(value.real) or abs(value.imag) < _NOTHING
@@ -317,5 +315,6 @@ def as_fraction(value: Value, largest: int = 10_000) -> Fraction | None:
 
 
 def is_whole(value: Value) -> bool:
+    """Whether a value is a whole number."""
     fraction = as_fraction(value, 1)
     return fraction is not None and fraction.denominator == 1

@@ -85,8 +85,6 @@ class _Parser:
             kind = match.lastgroup or "sign"
             if kind == "word":
                 self._add_word(match[kind])
-            elif kind == "command" and match[kind] in ("lvert", "rvert", "vert"):
-                self.tokens.append(("sign", "|"))
             elif kind != "sign" or match[kind].strip():
                 self.tokens.append((kind, match[kind]))
         self.index = self.depth = self.bars = 0
@@ -350,16 +348,14 @@ class _Parser:
         return value if kind != "command" else f"\\{value}"
 
     def command(self, name: str) -> Tree:
-        if name == "frac":
-            return self.node("/", self.argument(), self.argument())
+        if name in ("frac", "binom"):
+            return self.node("/" if name == "frac" else "binomial", self.argument(), self.argument())
         if name == "sqrt":
             if self.take("["):
                 degree = self.sum()
                 self.need("]")
                 return self.node("root", self.argument(), degree)
             return self.node("sqrt", self.argument(whole_number=True))
-        if name == "binom":
-            return self.node("binomial", self.argument(), self.argument())
         if name in _FUNCTIONS:
             return self.function(_FUNCTIONS[name])
         if name in _OF_SEVERAL:

@@ -124,6 +124,7 @@ def tree_of(value: Value) -> Tree | None:
 
 
 def unit_of(value: Value) -> str:
+    """The unit that a value carries, or an empty text."""
     if isinstance(value, Approximately):
         return value.number.unit
     return value.unit if isinstance(value, (Quantity, Number)) else ""
@@ -137,12 +138,14 @@ def without_unit(value: Value) -> Value:
 
 
 def name_of(value: Value) -> str:
+    """The variable that a value is, or an empty text."""
     if isinstance(value, Choice) and not value.marked:
         return value.letter
     return value.tree[1] if isinstance(value, Expression) and value.tree[0] == "symbol" else ""
 
 
 def is_constant(value: Value) -> bool:
+    """Whether a value is an expression without variables."""
     tree = tree_of(value)
     return tree is not None and not symbols(tree)
 

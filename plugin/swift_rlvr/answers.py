@@ -6,6 +6,8 @@ search uses ``str.find`` and ``str.rfind``, so a text of 100,000 unclosed tags c
 """
 
 import re
+from collections import deque
+from collections.abc import Iterator
 
 OPEN, CLOSE, THINK_END = "<answer>", "</answer>", "</think>"
 _OPEN_LENGTH = len(OPEN)
@@ -108,7 +110,8 @@ def last_boxed(text: str) -> str | None:
             depth += {"{": 1, "}": -1}.get(brace.group(), 0)
             if depth == 0:
                 return text[opening.end() : brace.start()]
-    return _last_closed_box(text)
+    last = deque(_closed_boxes(text), maxlen=1)  # the last one is never closed
+    return text[last[0][1] : last[0][2] - 1] if last else None
 
 
 def boxed_answer(text: str) -> str | None:
@@ -140,38 +143,26 @@ def boxed_answer(text: str) -> str | None:
     return ", ".join(contents)
 
 
+def _closed_boxes(text: str) -> Iterator[tuple[int, int, int]]:
+    """(its beginning, its content's beginning, its end) of each closed box as it closes, in one pass."""
+    opened: list[tuple[int, int] | None] = []  # for each open brace its box; None where it opens no box
+    for token in _BOXED_OR_BRACE.finditer(text):
+        mark = token.group()
+        if mark == "{":
+            opened.append(None)
+        elif len(mark) > 2:
+            opened.append(token.span())
+        elif mark == "}" and opened and (box := opened.pop()):
+            yield *box, token.end()
+
+
 def _leaf_boxes(text: str) -> list[tuple[int, int, int]]:
-    """(its beginning, its content's beginning, its end) of each closed box without another in it, in one pass."""
+    """The closed boxes without another in them."""
     boxes: list[tuple[int, int, int]] = []
-    opened: list[tuple[int, int] | None] = []
-    for token in _BOXED_OR_BRACE.finditer(text):
-        mark = token.group()
-        if mark == "{":
-            opened.append(None)
-        elif len(mark) > 2:
-            opened.append((token.start(), token.end()))
-        elif mark == "}" and opened:
-            box = opened.pop()
-            if box is not None and not (boxes and boxes[-1][0] > box[0]):
-                boxes.append((*box, token.end()))
+    for box in _closed_boxes(text):
+        if not boxes or boxes[-1][0] <= box[0]:
+            boxes.append(box)
     return boxes
-
-
-def _last_closed_box(text: str) -> str | None:
-    """The same for a text whose last box is never closed, in one pass over all of it."""
-    opened: list[int | None] = []  # for each open brace, where its box begins; None where it opens no box
-    box = None
-    for token in _BOXED_OR_BRACE.finditer(text):
-        mark = token.group()
-        if mark == "{":
-            opened.append(None)
-        elif len(mark) > 2:
-            opened.append(token.end())
-        elif mark == "}" and opened:
-            start = opened.pop()
-            if start is not None:
-                box = slice(start, token.start())
-    return None if box is None else text[box]
 
 
 def marked_answer(text: str) -> tuple[str, str] | None:

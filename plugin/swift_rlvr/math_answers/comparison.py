@@ -13,7 +13,7 @@ from swift_rlvr.math_answers.functions import Value as Computed
 from swift_rlvr.math_answers.functions import is_real, near
 from swift_rlvr.math_answers.numeric import constant_value, positive_multiple, proportional, same_value, symbols
 from swift_rlvr.math_answers.parser import Tree, replaced
-from swift_rlvr.math_answers.sets import REALS
+from swift_rlvr.math_answers.sets import EMPTY, REALS
 from swift_rlvr.math_answers.units import different_units
 from swift_rlvr.math_answers.values import (
     TURNED,
@@ -205,7 +205,7 @@ def _same_words(gold: Value, answer: Value) -> bool:
                 letters = [item.letter.lower() for item in other.items if isinstance(item, Choice)]
                 return len(letters) == len(other.items) and sorted(words.text) == sorted(letters)
             if words.text == "no solution":
-                return isinstance(other, Region) and not other.numbers.pieces
+                return isinstance(other, Region) and other.numbers.equals(EMPTY)
             if words.text in ("all real numbers", "all reals", "real numbers", "any real number"):
                 return isinstance(other, Region) and other.numbers.equals(REALS)
             return not words.marked and _same_expression(words, other)

@@ -346,8 +346,10 @@ def _set(text: str, depth: int) -> Value | None:
         region = as_region(value) if (value := _read(r"\{" + excluded[1] + r"\}", depth + 1)) else None
         return region and Region("", REALS.without(region.numbers))
     parts, signs = split(text, _SET_OPERATOR)
+    if len(parts) < 2:
+        return None
     regions = [region for part in parts if (value := _read(part, depth + 1)) and (region := as_region(value))]
-    if len(parts) < 2 or len(regions) < len(parts):
+    if len(regions) < len(parts):
         return None
     result = regions[0]
     for sign, region in zip(signs, regions[1:], strict=True):

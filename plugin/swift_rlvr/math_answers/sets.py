@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,106 +19,70 @@ def _same_bound(a: Bound, b: Bound) -> bool:
 
 
 def _less(a: Bound, b: Bound) -> bool:
-    """Whether a < b."""
     if isinstance(a, float) or isinstance(b, float):
         return (a if isinstance(a, float) else 0.0) < (b if isinstance(b, float) else 0.0)
     return not agree(a, b) and less(a, b)
 
 
 @dataclass(frozen=True)
-class Piece:
-    """The numbers between two bounds."""
-
-    low: Bound
-    closed_low: bool
-    high: Bound
-    closed_high: bool
-
-    def is_empty(self) -> bool:
-        return _less(self.high, self.low) or (
-            _same_bound(self.low, self.high) and not (self.closed_low and self.closed_high)
-        )
-
-
-@dataclass(frozen=True)
 class RealSet:
-    """Pieces in rising order, none touching the next."""
+    """A set by its bounds, in rising order and none needless.
 
-    pieces: tuple[Piece, ...]
+    `inside` says in turn of what is below the first bound, of the bound itself, of what is between it and the next one
+    and so on, up to what is above the last bound, whether it is in the set.
+    """
 
-    @staticmethod
-    def of(*pieces: Piece) -> RealSet:
-        ordered: list[Piece] = []
-        for piece in (piece for piece in pieces if not piece.is_empty()):
-            index = 0
-            while index < len(ordered) and _starts_before(ordered[index], piece):
-                index += 1
-            ordered.insert(index, piece)
-        merged: list[Piece] = []
-        for piece in ordered:
-            if merged and _touch(merged[-1], piece):
-                merged[-1] = _joined(merged[-1], piece)
-            else:
-                merged.append(piece)
-        return RealSet(tuple(merged))
+    bounds: tuple[Bound, ...] = ()
+    inside: tuple[bool, ...] = (False,)
 
     @staticmethod
     def interval(low: Bound, closed_low: bool, high: Bound, closed_high: bool) -> RealSet:
-        return RealSet.of(Piece(low, closed_low, high, closed_high))
+        """The numbers between two bounds; none where they are in the wrong order."""
+        if _less(low, high):
+            return RealSet((low, high), (False, closed_low, True, closed_high, False))
+        return RealSet.of(low) if closed_low and closed_high and _same_bound(low, high) else EMPTY
+
+    @staticmethod
+    def of(*numbers: Bound) -> RealSet:
+        """A set of single numbers."""
+        result = EMPTY
+        for number in numbers:
+            result = result.union(RealSet((number,), (False, True, False)))
+        return result
 
     def union(self, other: RealSet) -> RealSet:
-        return RealSet.of(*self.pieces, *other.pieces)
+        """The numbers in either set."""
+        return self._combined(other, lambda here, there: here or there)
 
     def without(self, other: RealSet) -> RealSet:
-        rest = list(self.pieces)
-        for cut in other.pieces:
-            rest = [
-                part
-                for piece in rest
-                for part in (
-                    _meet(piece, Piece(MINUS_INFINITY, False, cut.low, not cut.closed_low)),
-                    _meet(piece, Piece(cut.high, not cut.closed_high, INFINITY, False)),
-                )
-            ]
-        return RealSet.of(*rest)
+        """The numbers that are not in the other set; an infinity, where something is taken away, is none."""
+        numbers = self.intersection(REALS) if other.bounds else self
+        return numbers._combined(other, lambda here, there: here and not there)
 
     def intersection(self, other: RealSet) -> RealSet:
-        return RealSet.of(*(_meet(a, b) for a in self.pieces for b in other.pieces))
+        """The numbers in both sets."""
+        return self._combined(other, lambda here, there: here and there)
 
     def equals(self, other: RealSet) -> bool:
-        return len(self.pieces) == len(other.pieces) and all(
-            _same_bound(a.low, b.low)
-            and _same_bound(a.high, b.high)
-            and (a.closed_low, a.closed_high) == (b.closed_low, b.closed_high)
-            for a, b in zip(self.pieces, other.pieces, strict=True)
-        )
+        """Whether both sets have the same numbers; a closed infinity is not an open one."""
+        return self.inside == other.inside and all(map(_same_bound, self.bounds, other.bounds))
+
+    def _combined(self, other: RealSet, keep: Callable[[bool, bool], bool]) -> RealSet:
+        """The numbers for which `keep` is true, given whether they are in the one and in the other set."""
+        bounds, inside = [], [keep(self.inside[0], other.inside[0])]
+        first = second = 0  # how many bounds have been passed
+        while first < len(self.bounds) or second < len(other.bounds):
+            rest, others = self.bounds[first : first + 1], other.bounds[second : second + 1]
+            bound = rest[0] if not others or (rest and _less(rest[0], others[0])) else others[0]
+            mine, theirs = (bool(next_) and not _less(bound, next_[0]) for next_ in (rest, others))
+            on = keep(self.inside[2 * first + mine], other.inside[2 * second + theirs])
+            first, second = first + mine, second + theirs
+            above = keep(self.inside[2 * first], other.inside[2 * second])
+            if not inside[-1] == on == above:
+                bounds.append(bound)
+                inside += [on, above]
+        return RealSet(tuple(bounds), tuple(inside))
 
 
+EMPTY = RealSet()
 REALS = RealSet.interval(MINUS_INFINITY, False, INFINITY, False)
-EMPTY = RealSet(())
-
-
-def _starts_before(a: Piece, b: Piece) -> bool:
-    return _less(a.low, b.low) or (_same_bound(a.low, b.low) and a.closed_low and not b.closed_low)
-
-
-def _touch(a: Piece, b: Piece) -> bool:
-    """Whether a, which starts first, and b leave nothing between them."""
-    return _less(b.low, a.high) or (_same_bound(a.high, b.low) and (a.closed_high or b.closed_low))
-
-
-def _joined(a: Piece, b: Piece) -> Piece:
-    if _less(a.high, b.high):
-        return Piece(a.low, a.closed_low, b.high, b.closed_high)
-    closed = a.closed_high or (_same_bound(a.high, b.high) and b.closed_high)
-    return Piece(a.low, a.closed_low, a.high, closed)
-
-
-def _meet(a: Piece, b: Piece) -> Piece:
-    low, closed_low = (b.low, b.closed_low) if _less(a.low, b.low) else (a.low, a.closed_low)
-    if _same_bound(a.low, b.low):
-        closed_low = a.closed_low and b.closed_low
-    high, closed_high = (b.high, b.closed_high) if _less(b.high, a.high) else (a.high, a.closed_high)
-    if _same_bound(a.high, b.high):
-        closed_high = a.closed_high and b.closed_high
-    return Piece(low, closed_low, high, closed_high)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from swift_rlvr.math_answers.numeric import constant_value, is_real, symbols
 from swift_rlvr.math_answers.parser import Tree, read_expression
-from swift_rlvr.math_answers.sets import INFINITY, MINUS_INFINITY, Bound, Piece, RealSet
+from swift_rlvr.math_answers.sets import INFINITY, MINUS_INFINITY, Bound, RealSet
 
 
 class Number(NamedTuple):
@@ -164,10 +164,8 @@ def as_region(value: Value) -> Region | None:
                 return None
             return Region("", RealSet.interval(low, value.opening == "[", high, value.closing == "]"))
         if value.opening == "{":
-            points = [bound_of(item) for item in value.items]
-            return (
-                None if None in points else Region("", RealSet.of(*(Piece(each, True, each, True) for each in points)))
-            )
+            numbers = [bound_of(item) for item in value.items]
+            return None if None in numbers else Region("", RealSet.of(*numbers))
     return None
 
 

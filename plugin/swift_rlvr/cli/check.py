@@ -46,11 +46,16 @@ def check(
     outcomes = Counter(map(_outcome, checked.values())) + Counter(failed=len(refused))
     if as_json:
         listed = [
-            {**subject._asdict(), "distribution": _owner(subject), "rules": len(RULES[subject.kind]),
-             "outcome": _outcome(result), "findings": [each._asdict() for each in result.findings],
-             "missing": result.missing}
+            {
+                **subject._asdict(),
+                "distribution": _owner(subject),
+                "rules": len(RULES[subject.kind]),
+                "outcome": _outcome(result),
+                "findings": [each._asdict() for each in result.findings],
+                "missing": result.missing,
+            }
             for subject, result in checked.items()
-        ]  # fmt: skip
+        ]
         counts = {outcome: outcomes[outcome] for outcome in STYLES}
         typer.echo(json.dumps({**counts, "checked": listed, "refused": [each._asdict() for each in refused]}))
     else:

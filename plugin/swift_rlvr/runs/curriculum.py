@@ -66,8 +66,9 @@ def check_levels(levels: Sequence[Any]) -> None:
         if isinstance(level, bool) or not isinstance(level, int):
             raise InputError(
                 f"curriculum needs the column {COLUMN!r} with a whole number in every row, got {level!r} in row "
-                f"{number}; `swift-rlvr dataset make countdown --levels` writes one", "dataset",
-            )  # fmt: skip
+                f"{number}; `swift-rlvr dataset make countdown --levels` writes one",
+                "dataset",
+            )
 
 
 class Curriculum:

@@ -143,8 +143,8 @@ def only_shaping(
     verifies = [role_of(reward) == VERIFIER for reward in rewards]
     if not any(verifies) or not columns[0]:
         return {}
-    terms = [[weight * (value or 0.0) if value == value else 0.0 for value in column]
-             for column, weight in zip(columns, weights, strict=True)]  # fmt: skip
+    weighted = zip(columns, weights, strict=True)
+    terms = [[weight * (value or 0.0) if value == value else 0.0 for value in column] for column, weight in weighted]
 
     def differ(values: Sequence[float]) -> bool:
         return max(values) - min(values) > 1e-6

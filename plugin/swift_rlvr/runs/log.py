@@ -79,8 +79,11 @@ class RunLog:
         known = {name: round(value, 8) if isinstance(value, float) else value for name, value in known.items()}
         elapsed = time.monotonic() - self.started
         speed = elapsed / max(1, step - self.first)
-        times = {"elapsed_time": f"{elapsed:.0f}s", "remaining_time": f"{speed * (self.last - step):.0f}s",
-                 "train_speed(s/it)": round(speed, 6)}  # fmt: skip
+        times = {
+            "elapsed_time": f"{elapsed:.0f}s",
+            "remaining_time": f"{speed * (self.last - step):.0f}s",
+            "train_speed(s/it)": round(speed, 6),
+        }
         row = {**known, "global_step/max_steps": f"{step}/{self.last}", **times}
         self._append(LOG, row)
         self.advance(step)

@@ -65,8 +65,10 @@ class CurriculumCallback(TrainerCallback):
             numbers = [number for number in drawn for _ in range(trainer.num_generations)]
             batch = self.generate_and_score([dict(dataset[i]) for i in numbers[rank * mine : (rank + 1) * mine]])
             if getattr(trainer, "dynamic_num_samples", False):
-                raise InputError("makes several samples of a row, which curriculum cannot tell apart: expected one",
-                                 "multi_turn_scheduler")  # fmt: skip
+                raise InputError(
+                    "makes several samples of a row, which curriculum cannot tell apart: expected one",
+                    "multi_turn_scheduler",
+                )
             values = {key: list(trainer._logs["rewards"][name])[-len(numbers) :] for key, name in names.items()}
             successes = [
                 judges.of(

@@ -64,16 +64,22 @@ class HeldOut:
     """
 
     def __init__(
-        self, settings: HeldOutSettings, *, use_hf: bool = False, system: str | None = None, add_system: bool = True,
+        self,
+        settings: HeldOutSettings,
+        *,
+        use_hf: bool = False,
+        system: str | None = None,
+        add_system: bool = True,
         say: Callable[[str], object] = lambda text: print(text, file=sys.stderr),
-    ):  # fmt: skip
+    ):
         self.settings, self.samples, self.say = settings, settings.held_out_samples, say
         self.schedule = Schedule(settings)
         if settings.held_out_dataset is None:
             raise InputError(
                 f"is required for held-out evaluation: NAME:FILE, written as dataset (the variable "
-                f"{PREFIX}HELD_OUT_DATASET under ms-swift)", "held_out_dataset",
-            )  # fmt: skip
+                f"{PREFIX}HELD_OUT_DATASET under ms-swift)",
+                "held_out_dataset",
+            )
         try:
             source = parse_source(settings.held_out_dataset, use_hf)
             self.task, self.rows = source.task, []
@@ -95,8 +101,9 @@ class HeldOut:
         if not kept:
             raise InputError(
                 f"all {count} prompts of {self.settings.held_out_dataset} are in the training too: expected rows that "
-                "it does not see, such as another split", "held_out_dataset",
-            )  # fmt: skip
+                "it does not see, such as another split",
+                "held_out_dataset",
+            )
         if shared:
             self.say(
                 f"{shared} of {count} held-out prompts are in the training too, and are left out of the evaluation"
@@ -172,9 +179,13 @@ class HeldOutCallback(TrainerCallback):
     """
 
     def __init__(
-        self, args: Any, trainer: Any, held_out: HeldOut | None = None, sample: Callable | None = None,
+        self,
+        args: Any,
+        trainer: Any,
+        held_out: HeldOut | None = None,
+        sample: Callable | None = None,
         log: RunLog | None = None,
-    ):  # fmt: skip
+    ):
         self.checked = held_out is not None
         self.trainer, self.sample = trainer, sample or sample_ms_swift
         if held_out is None:
@@ -190,8 +201,9 @@ class HeldOutCallback(TrainerCallback):
             raise InputError(
                 f"must be no beside held_out, which keeps the best checkpoint by its own success; got "
                 f"{getattr(args.eval_strategy, 'value', args.eval_strategy)!r}, which keeps it by "
-                f"{args.metric_for_best_model}", "eval_strategy",
-            )  # fmt: skip
+                f"{args.metric_for_best_model}",
+                "eval_strategy",
+            )
 
     def on_train_begin(self, args, state, control, **kwargs):
         schedule = self.held_out.schedule

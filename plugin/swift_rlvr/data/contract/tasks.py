@@ -122,8 +122,8 @@ def _identity(task: Task) -> Problems:
 
 def _refusals(task: Task) -> Problems:
     functions = {"preprocess": task.preprocess, "identity": task.identity, "gold": task.gold}
-    rows = [{}, dict.fromkeys(task.columns), *({**row, name: junk} for row in task.examples[:1] for name in task.columns
-            for junk in JUNK)]  # fmt: skip
+    changed = ({**row, name: junk} for row in task.examples[:1] for name in task.columns for junk in JUNK)
+    rows = [{}, dict.fromkeys(task.columns), *changed]
     accepted = {*task.columns, *(name for row in task.examples for name in row), "messages"}
     for row in rows:
         for name, function in functions.items():

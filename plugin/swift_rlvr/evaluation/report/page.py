@@ -37,10 +37,15 @@ def page(
     """The parts of the HTML, in order; only the blocks of data are large."""
     styles, scripts = ([_asset(name) for name in names] for names in (STYLES, SCRIPTS))
     parts = {
-        "policy": "; ".join((
-            "default-src 'none'", f"script-src {_hashes(scripts)}", f"style-src {_hashes(styles)}",
-            "base-uri 'none'", "form-action 'none'",
-        )),
+        "policy": "; ".join(
+            (
+                "default-src 'none'",
+                f"script-src {_hashes(scripts)}",
+                f"style-src {_hashes(styles)}",
+                "base-uri 'none'",
+                "form-action 'none'",
+            )
+        ),
         "title": escape(f"GRPO: {', '.join(run.label for run in runs)}"),
         "styles": "\n".join(f"<style>{text}</style>" for text in styles),
         "notes": _notes(runs),
@@ -48,7 +53,7 @@ def page(
         "tables": "\n".join([*_comparisons(comparisons), _first_and_last(runs), _settings(runs)]),
         "license": escape(_asset("uPlot.LICENSE").replace("--", "- -")),
         "scripts": "\n".join(f"<script>{text}</script>" for text in scripts),
-    }  # fmt: skip
+    }
     for number, part in enumerate(re.split(r"\{\{(\w+)\}\}", _asset("page.html"))):
         if number % 2 == 0:
             yield part

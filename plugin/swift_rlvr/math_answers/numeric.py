@@ -44,7 +44,7 @@ class TooLong(Undefined):
     """The evaluation takes more steps than are allowed, at any point."""
 
 
-class Evaluation:
+class _Evaluation:
     """Evaluates trees at one point; `logarithm` is the base of a bare log."""
 
     def __init__(self, point: Point, logarithm: int = 0):
@@ -69,7 +69,7 @@ class Evaluation:
             value = self.value(tree[1])
             return radians(value) if in_angle else value
         if kind in ("sum", "prod"):
-            return self.series(tree)
+            return self._series(tree)
         if kind == "call":
             return opaque(tree[1], [self.value(part) for part in tree[2:]])
         if kind == "log":
@@ -80,7 +80,7 @@ class Evaluation:
             return opaque(kind, values)
         return function(*values)
 
-    def series(self, tree: Tree) -> Value:
+    def _series(self, tree: Tree) -> Value:
         kind, (_, name), first, last, body = tree
         low, high = self.value(first), self.value(last) if last != ("constant", "infinity") else None
         if isinstance(low, Fraction) and isinstance(high, Fraction) and low.denominator == high.denominator == 1:
@@ -88,16 +88,16 @@ class Evaluation:
                 raise Undefined
             result: Value = Fraction(0 if kind == "sum" else 1)
             for number in range(int(low), int(high) + 1):
-                term = self.at(name, Fraction(number), body)
+                term = self._at(name, Fraction(number), body)
                 result = plus(result, term) if kind == "sum" else times(result, term)
             return result
         if symbols(first) | symbols(last):  # n terms are there for whole numbers n alone
             raise Undefined
         # Whatever it is, the same series has the same terms.
-        terms = [self.at(name, Fraction(number, 7), body) for number in (3, 8, 20)]
+        terms = [self._at(name, Fraction(number, 7), body) for number in (3, 8, 20)]
         return opaque(kind, [low, Fraction(0) if high is None else high, *terms])
 
-    def at(self, name: str, value: Fraction, body: Tree) -> Value:
+    def _at(self, name: str, value: Fraction, body: Tree) -> Value:
         point, self.point = self.point, {**self.point, name: value}
         try:
             return self.value(body)
@@ -112,7 +112,7 @@ def evaluate(tree: Tree, point: Point, logarithm: int = 0) -> Value:
         Undefined: there is none.
     """
     try:
-        return Evaluation(point, logarithm).value(tree)
+        return _Evaluation(point, logarithm).value(tree)
     except Undefined:
         raise
     except (ArithmeticError, ValueError, TypeError, KeyError, RecursionError) as error:  # of mpmath

@@ -412,14 +412,14 @@ def _combination(text: str) -> Value | None:
     """A sum of matrices with factors: entry by entry."""
     matrices = list(_ANY_MATRIX.finditer(text))
     cells = [[row.split("&") for row in _ROW.split(match[2]) if row.strip()] for match in matrices]
-    shapes = {tuple(map(len, rows)) for rows in cells}
-    if len(shapes) != 1 or len(matrices) > 8:
+    sizes = {tuple(map(len, rows)) for rows in cells}
+    if len(sizes) != 1 or len(matrices) > 8:
         return None
     pieces = _ANY_MATRIX.sub("\0", text).split("\0")
     if any(not re.search(r"[+-]", piece) for piece in pieces[1:-1]):  # a product of matrices
         return None
     rows: list[tuple[Value, ...]] = []
-    for number, length in enumerate(shapes.pop()):
+    for number, length in enumerate(sizes.pop()):
         row = []
         for column in range(length):
             entries = [f"({each[number][column]})" for each in cells]
@@ -511,18 +511,16 @@ def _units(text: str) -> Iterator[tuple[str, str]]:
     if r"\text{" in text:
         starts = [match.start() for match in re.finditer(r"\\text\{|\\frac\s*\{\s*\\text", text) if match.start()]
         for start in starts[-8:]:
-            tail = text[start:]
-            content = re.sub(r"\\text\{([^{}]*)\}", r" \1 ", tail)
+            content = re.sub(r"\\text\{([^{}]*)\}", r" \1 ", text[start:])
             if "\\" in content.replace(r"\cdot", "").replace(r"\frac", ""):
                 continue
             if unit := read_unit(re.sub(r"\s+", " ", content)):
                 yield text[:start].rstrip(" /-").rstrip() if unit != "things" else text[:start], unit
                 return
-    for match in (
-        _PLAIN_TAIL.search(text, place) for place in [m.start() for m in re.finditer(r"\s[A-Za-z]", text)][-6:]
-    ):
-        if match and (unit := read_unit(match[1])):
-            rest = text[: match.start()].rstrip()
+    for start in [match.start() for match in re.finditer(r"\s[A-Za-z]", text)][-6:]:
+        tail = _PLAIN_TAIL.search(text, start)
+        if tail and (unit := read_unit(tail[1])):
+            rest = text[: tail.start()].rstrip()
             tree = read_expression(rest.rpartition("=")[2].strip())
             if tree is not None and constant_value(tree) is not None:
                 yield rest, unit

@@ -11,6 +11,8 @@ from swift_rlvr.math_answers.sets import INFINITY, MINUS_INFINITY, Bound, RealSe
 
 
 class Number(NamedTuple):
+    """A rational number, with what stands behind it."""
+
     value: Fraction
     percent: bool = False
     unit: str = ""
@@ -18,10 +20,14 @@ class Number(NamedTuple):
 
 
 class Infinity(NamedTuple):
+    """Infinity, or minus infinity."""
+
     sign: int
 
 
 class Choice(NamedTuple):
+    """A letter that stands for one of several answers, or for a variable."""
+
     letter: str
     marked: bool  # in parentheses, with a full stop, or set as text: certainly a choice and not a variable
     content: str = ""  # the text of the choice, where it follows the letter
@@ -29,17 +35,23 @@ class Choice(NamedTuple):
 
 
 class Words(NamedTuple):
+    """Words that are an answer, such as `yes`, a date, or letters that may be variables."""
+
     text: str
     marked: bool  # set as text, or long: certainly not a product of variables
 
 
 class Sequence(NamedTuple):
+    """Values with or without brackets: a set, a point, an interval, a ratio, cases."""
+
     opening: str  # one of ( [ { <, ":" for a ratio, "cases", or "" without brackets
     closing: str
     items: tuple[Value, ...]
 
 
 class Expression(NamedTuple):
+    """What `parser.read_expression` reads."""
+
     tree: Tree
 
 
@@ -82,6 +94,8 @@ class Region(NamedTuple):
 
 
 class Matrix(NamedTuple):
+    """A matrix or a determinant."""
+
     bars: bool  # a determinant
     rows: tuple[tuple[Value, ...], ...]
 

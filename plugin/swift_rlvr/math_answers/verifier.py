@@ -51,6 +51,7 @@ class Reason(str, Enum):
 
     @property
     def reward(self) -> float | None:
+        """What a completion earns for it."""
         return None if self in (Reason.BAD_GOLD, Reason.ERROR) else float(self is Reason.CORRECT)
 
 
@@ -98,7 +99,7 @@ def _grade_any(text: str | None, gold: object, gold_is_list: bool) -> MathVerdic
     return max(verdicts, key=lambda verdict: -1.0 if verdict.reward is None else verdict.reward)
 
 
-def grade(text: str | None, solution: object) -> MathVerdict:
+def grade(text: str | None, gold: object) -> MathVerdict:
     """Grade one completion by one gold.
 
     >>> str(grade(r"so \\boxed{\\sqrt{8}}", r"2\\sqrt{2}").reason), str(grade(r"\\boxed{3}", "$4$").reason)
@@ -106,22 +107,22 @@ def grade(text: str | None, solution: object) -> MathVerdict:
     """
     marked = answer = gold_text = None
     try:
-        gold = read_gold(solution)
-        if gold is None:
+        known = read_gold(gold)
+        if known is None:
             return MathVerdict(None, Reason.BAD_GOLD)
-        gold_text = gold.text
+        gold_text = known.text
         found = _find_answer(text)
         if isinstance(found, Reason):
             return MathVerdict(found.reward, found, gold=gold_text)
         marked, answer = found
-        reason = _compare(gold, answer)
+        reason = _compare(known, answer)
     except Exception:  # a mistake of ours: neither the model nor the gold is charged with it
-        logger.exception("please report this: completion ...%r, gold ...%r", (text or "")[-500:], str(solution)[-500:])
+        logger.exception("please report this: completion ...%r, gold ...%r", (text or "")[-500:], str(gold)[-500:])
         reason = Reason.ERROR
     return MathVerdict(reason.reward, reason, answer, marked, gold_text)
 
 
-def read_gold(solution: object) -> _Gold | None:
+def read_gold(gold: object) -> _Gold | None:
     """The gold answer of a row, or None where there is none. It may still turn out to be unreadable.
 
     >>> read_gold("So 3 + 4 = 7.\\n#### 7").text, read_gold(r"Hence $x = \\boxed{\\frac12}$.").text, read_gold(7).text
@@ -129,16 +130,15 @@ def read_gold(solution: object) -> _Gold | None:
     >>> read_gold(None), read_gold("  "), read_gold("$$")
     (None, None, None)
     """
-    if isinstance(solution, bool) or (isinstance(solution, float) and not math.isfinite(solution)):
+    if isinstance(gold, bool) or (isinstance(gold, float) and not math.isfinite(gold)):
         return None
-    if isinstance(solution, (int, float)):
-        solution = repr(solution)
-    return _read_gold(solution) if isinstance(solution, str) else None
+    text = repr(gold) if isinstance(gold, (int, float)) else gold
+    return _read_gold(text) if isinstance(text, str) else None
 
 
 @lru_cache(maxsize=4096)
-def _read_gold(solution: str) -> _Gold | None:
-    _, text = marked_answer(solution) or ("", solution.strip())
+def _read_gold(gold: str) -> _Gold | None:
+    _, text = marked_answer(gold) or ("", gold.strip())
     plain_text = plain(text) if len(text) <= MAX_CHARS else text
     if not plain_text.strip("$"):
         return None

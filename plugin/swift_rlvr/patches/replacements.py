@@ -37,10 +37,12 @@ def _run_tied(name: str, *args) -> None:
     worker(*args)
 
 
-def do_nothing(*args, **kwargs) -> None: ...
+def do_nothing(*args, **kwargs) -> None:
+    """In place of what a CPU does not need."""
 
 
 def broadcast(communicator: SyncCommunicator, tensors) -> None:
+    """Trainer: hand all tensors to the communicator, in order."""
     for tensor in tensors:
         communicator.broadcast(tensor, src=communicator.rank)
 

@@ -45,6 +45,7 @@ class SyncSettings(Settings):
 
 
 def sync_timeout() -> float:
+    """Seconds that either side waits at most, from the environment."""
     return SyncSettings.from_environment().sync_timeout
 
 
@@ -153,6 +154,7 @@ class SyncGroup(Reports):
             tensor.copy_(torch.frombuffer(bytearray(data), dtype=tensor.dtype).view(tensor.shape))
 
     def barrier(self) -> None:
+        """The same, and the trainer then drops the tensors that all workers have."""
         super().barrier()
         if self.is_trainer:
             for index in range(self._tensors):

@@ -78,7 +78,7 @@ class AccuracyReward(Reward):
             raise ValueError(f"{self.name}: the column solution: {error}") from None
 
 
-def _about_gold(verdict: MathVerdict, solution: object) -> str:
+def _about_gold(verdict: MathVerdict, gold: object) -> str:
     if verdict.gold is None:
-        return f"no answer in {solution!r:.200}"
+        return f"no answer in {gold!r:.200}"
     return f"read from it: {verdict.gold:.200}; {why_unreadable(verdict.gold)}"

@@ -17,23 +17,23 @@ def plain(answer: str) -> str:
     return "".join(answer.split()).strip("$")
 
 
-def gold_text(solution: object) -> str | None:
+def gold_text(gold: object) -> str | None:
     r"""The gold as `plain` text: a number, or the answer that `marked_answer` finds in a text, or else all of the text.
 
     >>> gold_text(72.0), gold_text("48 + 24 = 72\n#### 72"), gold_text(r"It is $\boxed{72}$."), gold_text("")
     ('72', '72', '72', None)
     """
-    if isinstance(solution, float) and math.isfinite(solution):
-        return str(int(solution) if solution.is_integer() else solution)
-    if isinstance(solution, int) and not isinstance(solution, bool):
+    if isinstance(gold, float) and math.isfinite(gold):
+        return str(int(gold) if gold.is_integer() else gold)
+    if isinstance(gold, int) and not isinstance(gold, bool):
         try:
-            return str(solution)
+            return str(gold)
         except ValueError:  # Python refuses to write out whole numbers of thousands of digits
             return None
-    if not isinstance(solution, str):
+    if not isinstance(gold, str):
         return None
-    marked = marked_answer(solution)
-    return plain(solution if marked is None else marked[1]) or None
+    marked = marked_answer(gold)
+    return plain(gold if marked is None else marked[1]) or None
 
 
 class BoxedReward(Reward):

@@ -41,7 +41,7 @@ def the_environment_is_left_as_it_was():
     the variables of before; what rich reads, which keeps the first one, would no longer be what a test sets."""
 
     def ours():
-        return {name: value for name, value in os.environ.items() if name.startswith(("RLVR_", "EXTERNAL_"))}
+        return {name: value for name, value in os.environ.items() if name.startswith(("SWIFT_RLVR_", "EXTERNAL_"))}
 
     before = ours()
     yield

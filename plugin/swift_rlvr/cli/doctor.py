@@ -80,6 +80,7 @@ def print_results(results: Sequence[CheckResult], console: Console) -> None:
     rows = table("outcome", "check", "")
     for column in rows.columns[:2]:
         column.no_wrap = True
+    rows.columns[2].overflow = "fold"  # a long path is not to lose its end
     last = None
     for result in results:
         text = Text(plain(result.message))  # no markup: it may quote a file

@@ -20,6 +20,8 @@ from swift_rlvr.patches.patching import Patch, apply_patches
 PLUGIN = "swift_rlvr_patches"
 SUPERVISOR = "SWIFT_RLVR_SUPERVISOR"
 
+RENDEZVOUS = ("NPROC_PER_NODE", "NNODES", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT")  # what torchrun is told by
+
 # Defaults: a variable that is set stays.
 ONE_MACHINE = {
     "GLOO_SOCKET_IFNAME": "lo",
@@ -67,6 +69,9 @@ def main() -> None:
         end_with_parent()
     else:
         parse_yaml_args(argv)
+        for name in RENDEZVOUS:
+            if not os.environ.get(name, "unset"):
+                del os.environ[name]  # set to nothing is not set; torchrun refuses it
         set_environment(device, method, argv, os.environ)
         torchrun_args = get_torchrun_args()
         if torchrun_args is not None and method in {"pt", "sft", "rlhf", "infer"}:

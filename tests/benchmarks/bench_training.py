@@ -69,7 +69,7 @@ EXPERIMENTS = {
         4,
     ),
 }
-LOGGED = {"in training": "success", "no spread": "frac_reward_zero_std", "only shaping": "groups/only_shaping"}
+LOGGED = {"in training": "success", "no spread": "frac_reward_zero_std"}
 
 
 def swift_rlvr(*words: object) -> None:

@@ -174,7 +174,6 @@ def test_greedy_stands_beside_sampled(model, countdown, tmp_path):
         ({"seeds": [1, 1]}, "seeds must be different ones, got 1,1"),
         ({"seeds": [0, 1], "temperature": 0}, "temperature samples greedily at 0"),
         ({"greedy": True, "temperature": 0}, "temperature samples greedily at 0"),
-        ({"seeds": [0, 1], "ks": [1, 3]}, "pass_at must be from 1 to 2, the completions per task, got 3"),
     ],
 )
 def test_options_that_do_not_go_together(model, countdown, tmp_path, options, message):
@@ -184,12 +183,12 @@ def test_options_that_do_not_go_together(model, countdown, tmp_path, options, me
 
 
 def test_an_interrupted_evaluation_goes_on_and_comes_to_the_same(model, countdown, tmp_path, monkeypatch):
-    """With several seeds, greedy completions and turns; other settings do not go into the same folder."""
+    """With several seeds and greedy completions; other settings do not go into the same folder."""
     sampling = SamplingSettings(model, num_generations=2, max_completion_length=4, batch_size=2)
-    options = {"seeds": [0, 7], "greedy": True, "max_turns": 2}
+    options = {"seeds": [0, 7], "greedy": True}
     whole = evaluate(sampling, countdown, tmp_path / "whole", QUIET, **options)
     grade = sampled.grade_samples
-    for stopped, folder in ((1, "first"), (4, "turns")):
+    for stopped, folder in ((1, "first"), (4, "greedy")):
         out, chunks = tmp_path / folder, iter(range(99))
 
         def interrupted(*arguments, chunks=chunks, stopped=stopped):
@@ -201,15 +200,7 @@ def test_an_interrupted_evaluation_goes_on_and_comes_to_the_same(model, countdow
             patch.setattr(sampled, "grade_samples", interrupted)
             evaluate(sampling, countdown, out, QUIET, **options)
         assert evaluate(sampling, countdown, out, QUIET, **options) == whole
-        for name in ("records.jsonl", "turns/records.jsonl", "greedy/records.jsonl"):
+        for name in ("records.jsonl", "greedy/records.jsonl"):
             assert (out / name).read_text() == (tmp_path / "whole" / name).read_text()
     with pytest.raises(InputError, match="samples with other settings: temperature was 1.0 and is 0.5"):
         evaluate(replace(sampling, temperature=0.5), countdown, tmp_path / "whole", QUIET, **options)
-
-
-@pytest.mark.parametrize(
-    ("dataset", "limit"),
-    [("gsm8k:test", 500), ("gsm8k:test#9", 9), (str(DATASETS / "gsm8k" / "test.jsonl"), None)],
-)
-def test_500_tasks_of_a_hubs_dataset_unless_a_number_is_asked_for(dataset, limit):
-    assert sampled.capped_source(dataset, use_hf=False).limit == limit

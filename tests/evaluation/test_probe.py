@@ -33,7 +33,7 @@ class StandIn:
     def __init__(self, right=RIGHT, batch_size=8, fails_at=None):
         self.right, self.batch_size, self.fails_at, self.asked, self.seeds = right, batch_size, fails_at, [], []
 
-    def sample(self, conversations, on_progress, *, seed):
+    def sample(self, conversations, on_progress, seed):
         indices = [self.conversations.index(conversation) for conversation in conversations]
         if self.fails_at is not None and self.fails_at in indices:
             raise KeyboardInterrupt
@@ -47,7 +47,7 @@ class StandIn:
         answer = f"{number} + 1" if right else f"{number} - 1"
         return Completion(f"<think>so</think><answer>{answer}</answer>", 9, "stop")
 
-    def __call__(self, settings, conversations, growth=0):
+    def __call__(self, settings, conversations):
         self.conversations, self.n = conversations, settings.num_generations
         return self
 
@@ -111,15 +111,6 @@ def test_spread_is_the_mean_standard_deviation_within_a_row(stand_in, tmp_path):
     assert rewards["external_countdown"]["rows_without_spread"] == 4 / 8
     assert rewards["external_countdown"]["fails"] == {"wrong value": 16}
     assert (rewards["external_format"]["spread"], rewards["external_format"]["fails"]) == (0.0, {})
-
-
-def test_spread_of_rewards_that_are_asked_for(stand_in, tmp_path):
-    settings = ["cosine.accuracy=external_countdown", "cosine.max_len=9", "length.unit=tokens"]
-    rewards = probed(tmp_path, rewards=["cosine", "length"], reward_settings=settings)["rewards"]
-    assert list(rewards) == ["external_cosine", "external_length"]
-    assert (rewards["external_length"]["mean"], rewards["external_length"]["fails"]) == (9.0, {})  # tokens
-    own = [statistics.stdev([0.8] * right + [-0.1] * (4 - right)) for right in RIGHT]  # at max_len: nine tokens
-    assert rewards["external_cosine"]["spread"] == pytest.approx(statistics.fmean(own))
 
 
 def test_rows_worth_training_on_and_a_control_of_the_same_size(stand_in, tmp_path):
@@ -317,14 +308,8 @@ def command(*arguments):
     [
         (["--num_generations", 4], "Error: --num_generations must be at least --group_size, 8, got 4"),
         (["--group_size", 1], "Error: --group_size must be at least 2, got 1"),
-        (["--pass_at", "1,32"], "Error: --pass_at must be from 1 to 16, the completions per task, got 32"),
-        (["--pass_at", "one"], "Error: --pass_at must be whole numbers such as 1,4,16, got one"),
         (["--keep", "0.9..0.1"], "Error: --keep must be LOW..HIGH"),
         (["--temperature", 0], "Error: --num_generations must be 1 at temperature 0"),
-        (["--reward_funcs", "accuracy"], "Error: --reward_funcs external_accuracy is for the tasks"),
-        (["--reward_funcs", "code"], "Error: --reward_funcs external_code"),
-        (["--reward_funcs", "beauty"], "there is no reward 'beauty'"),
-        (["--set", "notation=loud"], "notation"),
         (["--server", "127.0.0.1:8000"], "Error: --server must be a URL such as http://127.0.0.1:8000"),
         (["--server", "http://127.0.0.1:9"], "Error: --server http://127.0.0.1:9: no rollout server answers there"),
     ],

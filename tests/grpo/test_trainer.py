@@ -208,7 +208,7 @@ def test_what_it_leaves_behind(finished, tokenizer):
     names = (
         "loss grad_norm learning_rate reward reward_std frac_reward_zero_std rewards/early/mean "
         "rewards/early/std completions/mean_length completions/max_length completions/clipped_ratio kl "
-        "clip_ratio/low_mean clip_ratio/region_mean epoch groups/only_shaping"
+        "clip_ratio/low_mean clip_ratio/region_mean epoch"
     )
     assert set(names.split()) <= steps[0].keys()
     # None leaves a completion out of the function's mean, and out of the sum.

@@ -174,8 +174,6 @@ def test_the_logs_are_read_by_report_and_have_every_reward_and_reason(results, f
             asked = read_prompt(record.messages[-1]["content"])
             assert record.rewards["external_countdown"] == verify(record.completion, *asked).reward
             assert (record.rewards["external_cosine"] > 0) == record.success
-        groups = [{each.success for each in own[start : start + 8]} for start in range(0, BATCH, 8)]
-        assert step["groups/only_shaping"] == sum(len(each) == 1 for each in groups) / 2  # lengths always differ
         right = sum(record.rewards["external_countdown"] for record in own) / BATCH
         assert step["success"] == step["rewards/CountdownReward/mean"] == pytest.approx(right)
         assert step.get("reasons/CountdownReward/correct", 0.0) == pytest.approx(right)

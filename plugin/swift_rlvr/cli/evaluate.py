@@ -17,10 +17,6 @@ from swift_rlvr.evaluation import summary as summaries
 from swift_rlvr.jsonl import read_json, write_json
 from swift_rlvr.runs.records import read_records
 
-PassAt = Annotated[
-    str | None, typer.Option(help="The k of pass@k, such as 1,4,16; by default powers of two up to --num_generations.")
-]
-
 
 def evaluate(
     model: flags.Model,
@@ -39,10 +35,6 @@ def evaluate(
     greedy: Annotated[
         bool, typer.Option("--greedy", help="A greedy completion per task too, in a column of its own.")
     ] = False,
-    max_turns: Annotated[
-        int, typer.Option(help="More than 1: success with the verifier's feedback too, beside as many blind attempts.")
-    ] = 1,
-    pass_at: PassAt = None,
     engine: flags.Engine = "auto",
     server: flags.Server = None,
     system: Annotated[str | None, typer.Option(help="By default the one of the training, else the task's.")] = None,
@@ -50,34 +42,20 @@ def evaluate(
 ) -> None:
     """Sample a model on held-out tasks and grade what it writes."""
     from swift_rlvr.evaluation import evaluate as evaluation
-    from swift_rlvr.evaluation import paired
     from swift_rlvr.sampling import SamplingSettings
 
     sampling = SamplingSettings(
         model, num_generations, temperature, max_completion_length, batch_size, seed, engine, use_hf, server
     )
     console = Console(highlight=False)
-    ks, several = whole_numbers(pass_at, "pass_at"), whole_numbers(seeds, "seeds")
-    summary = evaluation.evaluate(sampling, dataset, out, console, system, several, greedy, ks, max_turns)
-    sides = {"sampled": summary} | {name: summary[name] for name in ("turns", "greedy") if name in summary}
+    if seeds is not None and re.fullmatch(r"[0-9]{1,9}(, *[0-9]{1,9})*", seeds) is None:
+        raise InputError(f"must be whole numbers such as 0,1,2, got {seeds}", "seeds")
+    several = [int(number) for number in seeds.split(",")] if seeds else []
+    summary = evaluation.evaluate(sampling, dataset, out, console, system, several, greedy)
+    sides = {"sampled": summary} | ({"greedy": summary["greedy"]} if greedy else {})
     headings = ("measure", *(sides if len(sides) > 1 else ["value"]))
     print_figures(console, model, headings, summaries.figures_table(list(sides.values())))
-    if max_turns > 1:
-        console.print(paired.beside_blind(summary["turns"]), soft_wrap=True)
     console.print(f"records and summary in {out}", markup=False, soft_wrap=True)
-
-
-def whole_numbers(text: str | None, field: str) -> list[int]:
-    """The numbers of a flag such as 1,4,16; none where it was not given.
-
-    >>> whole_numbers("1,4,16", "pass_at"), whole_numbers(None, "pass_at")
-    ([1, 4, 16], [])
-    """
-    if text is None:
-        return []
-    if re.fullmatch(r"[0-9]{1,9}(, *[0-9]{1,9})*", text) is None:
-        raise InputError(f"must be whole numbers such as 1,4,16, got {text}", field)
-    return [int(number) for number in text.split(",")]
 
 
 def compare(

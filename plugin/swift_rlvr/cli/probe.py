@@ -10,9 +10,8 @@ from rich.text import Text
 
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.dataset import DATASET, HubIsHf
-from swift_rlvr.cli.evaluate import PassAt, print_figures, whole_numbers
+from swift_rlvr.cli.evaluate import print_figures
 from swift_rlvr.cli.render import table
-from swift_rlvr.cli.rewards import RewardNames, Settings
 from swift_rlvr.data.sources import SUFFIXES
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.summary import measures
@@ -36,9 +35,6 @@ def probe(
     keep: Annotated[
         str | None, typer.Option(metavar="LOW..HIGH", help="Write the rows with such a pass rate, as 0.1..0.9.")
     ] = None,
-    reward_funcs: RewardNames = None,
-    settings: Settings = None,
-    pass_at: PassAt = None,
     temperature: flags.Temperature = 1.0,
     max_completion_length: flags.MaxCompletionLength = 1024,
     batch_size: flags.BatchSize = 512,
@@ -51,7 +47,7 @@ def probe(
     """Sample a dataset with a model: what GRPO can learn from it, and the rows worth training on.
 
     Interrupted, the same command goes on; with the samples there, another
-    --keep, --reward_funcs or --group_size takes no sampling.
+    --keep or --group_size takes no sampling.
 
     --keep 0.1..0.9 --out hard.jsonl writes those rows to hard.jsonl, and as many
     random ones to hard.control.jsonl to compare with.
@@ -71,19 +67,7 @@ def probe(
     )
     console = Console(highlight=False)
     try:
-        summary = probing.probe(
-            sampling,
-            dataset,
-            folder,
-            console,
-            system,
-            group_size,
-            reward_funcs or (),
-            settings or (),
-            kept,
-            file,
-            whole_numbers(pass_at, "pass_at"),
-        )
+        summary = probing.probe(sampling, dataset, folder, console, system, group_size, kept, file)
     except KeyboardInterrupt:
         console.print("\ninterrupted; the same command goes on from here", markup=False)
         raise typer.Exit(130) from None

@@ -25,15 +25,13 @@ def paired(before: Sequence[Record], after: Sequence[Record]) -> dict[str, Any] 
     >>> paired(before, [replace(record, success=True) for record in before])["p"]
     0.03125
     """
-    return paired_shares(_success(before), _success(after)) if _tasks(before) == _tasks(after) else None
-
-
-def paired_shares(before: Mapping[int, float], after: Mapping[int, float]) -> dict[str, Any] | None:
-    """The same for the success of each task by its index; None where no task is in both."""
-    shared = sorted(before.keys() & after.keys())
+    if _tasks(before) != _tasks(after):
+        return None
+    old, new = _success(before), _success(after)
+    shared = sorted(old.keys() & new.keys())
     if not shared:
         return None
-    differences = np.array([after[index] - before[index] for index in shared])
+    differences = np.array([new[index] - old[index] for index in shared])
     return {
         "tasks": len(shared),
         "better": int((differences > 0).sum()),
@@ -79,22 +77,4 @@ def in_words(result: Mapping[str, Any]) -> str:
         f"Success differs by {result['difference']:+.3f} ({low:+.3f} to {high:+.3f}) on {result['tasks']:,} tasks: "
         f"{result['better']:,} better, {result['worse']:,} worse, {p}. "
         + ("That is a difference." if clear else "That may be chance.")
-    )
-
-
-def beside_blind(turns: Mapping[str, Any]) -> str:
-    """What feedback is worth, for people. turns: as `swift_rlvr.evaluation.turns.summarize_turns` makes it."""
-    count = turns["max_turns"]
-    if turns["paired"] is None:
-        return f"Beside {count} blind attempts: that needs at least {count} samples of a task."
-    low, high = turns["blind_interval"]
-    mended = ""
-    if turns["mended"] is not None and turns["mended_blind"] is not None:
-        mended = (
-            f" Where a wrong answer was followed up, {turns['mended']:.3f} end right; another blind attempt at the "
-            f"same tasks succeeds with {turns['mended_blind']:.3f}."
-        )
-    return (
-        f"{count} blind attempts succeed with {turns['blind']:.3f} ({low:.3f} to {high:.3f}), {count} turns with "
-        f"{turns['success']:.3f}, {turns['mean_turns']:.2f} of them used. {in_words(turns['paired'])}{mended}"
     )

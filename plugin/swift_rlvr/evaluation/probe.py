@@ -12,19 +12,16 @@ import random
 import re
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from swift_rlvr.data.grading import grade_records
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.sampled import SETTINGS, Rows, Sampler
-from swift_rlvr.evaluation.summary import check_ks, summarize
+from swift_rlvr.evaluation.summary import summarize
 from swift_rlvr.jsonl import read_json, write_json, write_jsonl
-from swift_rlvr.rewards import Reward
-from swift_rlvr.rewards.build import build_rewards, missing_column
 from swift_rlvr.runs.grades import reason_of
 from swift_rlvr.runs.records import Record
 from swift_rlvr.runs.statistics import mean_interval, no_spread, wilson
@@ -54,21 +51,16 @@ def probe(
     console: Console,
     system: str | None = None,
     group_size: int = 8,
-    rewards: Sequence[str] = (),
-    reward_settings: Sequence[str] = (),
     keep: tuple[float, float] | None = None,
     keep_file: Path | None = None,
-    ks: Collection[int] = (),
 ) -> dict[str, Any]:
     """Probe, or go on with an interrupted probe; writes the files into the folder `out` and returns the summary.
 
     Args:
         dataset, system: as in `Rows.read`.
         group_size: the completions per prompt of the training, at most `sampling.num_generations`.
-        rewards: those whose spread is measured, with `reward_settings` as in `build_rewards`; by default the task's.
         keep: the pass rates of the rows to write to `keep_file`, by default out/keep.jsonl; beside it, in
             ....control.jsonl, as many rows drawn at random from all that were graded.
-        ks: the k of pass@k, see `summarize`.
     """
     if group_size < 2:
         raise InputError(f"must be at least 2, got {group_size}", "group_size")
@@ -76,17 +68,12 @@ def probe(
         raise InputError(
             f"must be at least --group_size, {group_size}, got {sampling.num_generations}", "num_generations"
         )
-    check_ks(ks, sampling.num_generations)
     rows = Rows.read(dataset, sampling.model, system, sampling.use_hf)
     source = rows.source
     if source.path is not None and keep_file is not None and source.path.resolve() == keep_file.resolve():
         raise InputError(f"{keep_file}: this is the dataset, and would be replaced", "out")
-    of_tasks = dict.fromkeys(name for row in rows.prepared for name in source.task.of(row).rewards)
-    built = build_rewards(rewards or of_tasks, reward_settings)
-    if rewards:
-        _check_columns(rows, built)
     with Sampler(sampling, rows, console) as sampler:
-        records = sampler.fill(out, rows.settings(sampling, dataset), sampling.num_generations)
+        records = sampler.fill(out, rows.settings(sampling, dataset))
     groups = [records[i : i + sampling.num_generations] for i in range(0, len(records), sampling.num_generations)]
     per_row = [_figures(rows, group, group_size) for group in groups]
     graded = [row for row in per_row if row["pass_rate"] is not None]
@@ -95,12 +82,12 @@ def probe(
     shares = [row["no_spread"] for row in graded if row["no_spread"] is not None]
     summary = {
         "settings": read_json(out / SETTINGS),
-        **summarize(records, ks),
+        **summarize(records),
         "group_size": group_size,
         "no_spread": statistics.fmean(shares) if shares else None,
         "no_spread_interval": list(mean_interval(shares)) if shares else None,
         "pass_rates": {name: sum(_bin(row["pass_rate"]) == name for row in graded) for name in BINS},
-        "rewards": _spreads(rows, records, built, every_row=bool(rewards)),
+        "rewards": _spreads(records),
     }
     summary["verdict"] = verdict(summary)
     write_jsonl(out / "probe.jsonl", per_row)
@@ -143,19 +130,6 @@ def verdict(summary: Mapping[str, Any]) -> str:
     )
 
 
-def _check_columns(rows: Rows, rewards: Sequence[Reward]) -> None:
-    for reward in rewards:
-        own = reward.own_tasks
-        if own and all(row.get("task", own[0]) not in own for row in rows.prepared):
-            problem = f"{reward.name} is for the tasks {', '.join(own)}, and {rows.source} has no row of them"
-            raise InputError(problem, "reward_funcs")
-        for line, row in zip(rows.lines, rows.prepared, strict=True):
-            if (name := missing_column(reward, row)) is not None:
-                columns = ", ".join(each for each in row if each != "messages")
-                problem = f"{reward.name} needs the column {name!r}, and {rows.source}, line {line}, has {columns}"
-                raise InputError(problem, "reward_funcs")
-
-
 def _figures(rows: Rows, records: Sequence[Record], group_size: int) -> dict[str, Any]:
     """One row of the dataset: its pass rate with Wilson's interval, and why its completions fail."""
     index = records[0].index
@@ -183,40 +157,28 @@ def _bin(rate: float) -> str:
     return BINS[1 + min(3, math.ceil(rate * 4) - 1)]
 
 
-def _spreads(
-    rows: Rows, records: Sequence[Record], rewards: Sequence[Reward], every_row: bool
-) -> dict[str, dict[str, Any]]:
+def _spreads(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
     """By reward: its mean, the mean standard deviation within a row, the share of rows without any, and why it fails.
 
     The standard deviation is the one of ms-swift's advantages, with n - 1.
-
-    Args:
-        every_row: whether each reward grades all rows, or only those of a task that it belongs to.
     """
-    of_task = [rows.source.task.of(row).rewards for row in rows.prepared]
     figures = {}
-    for reward in rewards:
-        own = [record for record in records if every_row or reward.name in of_task[record.index]]
+    for name in dict.fromkeys(name for record in records for name in record.rewards):
+        own = [record for record in records if name in record.rewards]
         by_row: dict[int, list[float]] = defaultdict(list)
-        reasons: Counter[str] = Counter()
-        if not all(reward.name in record.rewards for record in own):
-            grade_records(reward, own, [rows.prepared[record.index] for record in own])
         for record in own:
-            value, reason = record.rewards[reward.name], record.reasons[reward.name]
-            if value is not None:
+            if (value := record.rewards[name]) is not None:
                 by_row[record.index].append(value)
-            if value != 1.0:
-                reasons[reason] += 1
+        reasons = Counter(record.reasons[name] for record in own if record.rewards[name] != 1.0)
         values = [value for group in by_row.values() for value in group]
         spreads = [statistics.stdev(group) for group in by_row.values() if len(group) > 1]
-        figures[reward.name] = {
+        figures[name] = {
             "mean": statistics.fmean(values) if values else None,
             "spread": statistics.fmean(spreads) if spreads else None,
             "rows_without_spread": statistics.fmean(spread == 0 for spread in spreads) if spreads else None,
             "graded": len(values),
             "ungraded": len(own) - len(values),
-            # Of a reward for length the reasons are no failures.
-            "fails": dict(reasons.most_common()) if set(values) <= {0.0, 1.0} else {},
+            "fails": dict(reasons.most_common()),
         }
     return figures
 

@@ -7,8 +7,8 @@ other settings are told apart. A chunk has a seed of its own: it does not depend
 import fcntl
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -25,7 +25,6 @@ from swift_rlvr.jsonl import LineError, parse_object, read_json, write_json
 from swift_rlvr.runs.folder import RECORDS
 from swift_rlvr.runs.records import Messages, Record, record_from_json
 from swift_rlvr.sampling import Engine, SamplingSettings, choose_engine, mixed_seed, open_engine
-from swift_rlvr.tasks import Task
 from swift_rlvr.tasks.task import with_system
 
 SETTINGS = "settings.json"
@@ -33,7 +32,6 @@ HUB_ROWS = 500  # by default, of a dataset on a hub: +-0.04 on success
 _MAY_DIFFER = ("batch_size", "use_hf")  # what a completion is drawn from does not depend on them
 _IN_WORDS = {"rows_digest": "the content of the dataset", "weights": "the weights of the model"}
 _SAID_EVERY = 30  # seconds, where there is no terminal for a progress bar
-Produce = Callable[[Engine, range, Callable[[float], None]], list[Record]]
 
 
 @dataclass
@@ -49,102 +47,62 @@ class Rows:
 
     @classmethod
     def read(cls, dataset: str, model: str, system: str | None = None, use_hf: bool = False) -> Self:
-        """Those of a dataset as in `parse_source`, HUB_ROWS of a NAME without #N.
+        """Those of a dataset as in `parse_source`, HUB_ROWS of a NAME without #N; InputError as there, naming the line.
 
-        Args:
-            model: whose training says the system prompt where `system` is None, see `system_prompt`.
-
-        Raises:
-            InputError: naming the line, a row that cannot be used; or a dataset that cannot be read.
+        model: its training says the system prompt where `system` is None, see `system_prompt`.
         """
-        source = capped_source(dataset, use_hf)
-        rows = cls(source, None)
+        source = parse_source(dataset, use_hf)
+        if source.path is None and source.limit is None:
+            source = replace(source, limit=HUB_ROWS)
+        rows = cls(source, system_prompt(model, source.task)[0] if system is None else system)
         for line, row in source.rows():
             with source.at(line):
-                rows.prepared.append(source.task.preprocess(row))
+                prepared = source.task.preprocess(row)
             rows.lines.append(line)
             rows.raw.append(row)
-        rows.system = system_prompt(model, source.task)[0] if system is None else system
-        override = system is not None
-        rows.conversations = [with_system(row["messages"], rows.system, override) for row in rows.prepared]
+            rows.prepared.append(prepared)
+            rows.conversations.append(with_system(prepared["messages"], rows.system, override=system is not None))
         return rows
-
-    @property
-    def task(self) -> Task:
-        """The task that preprocesses them; the task of a row is `task.of(row)`."""
-        return self.source.task
 
     def settings(self, sampling: SamplingSettings, dataset: str) -> dict[str, Any]:
         """Everything that the samples of these rows depend on."""
-        content = sha256(json.dumps(self.prepared, default=str).encode()).hexdigest()[:16]
         return {
             **asdict(sampling),
             "engine": choose_engine(sampling),
             "weights": weights_digest(sampling.model),
-            "task": self.task.name,
+            "task": self.source.task.name,
             "dataset": dataset,
             "rows": len(self.raw),
-            "rows_digest": content,
+            "rows_digest": _digest(self.prepared),
             "system": self.system,
         }
 
 
-def capped_source(name: str, use_hf: bool) -> Source:
-    """The dataset of this name, as in `parse_source`; of one on a hub without #N only the first HUB_ROWS rows."""
-    source = parse_source(name, use_hf)
-    return replace(source, limit=HUB_ROWS) if source.path is None and source.limit is None else source
-
-
 class Sampler:
-    """Samples rows with an engine that is opened when the first one is needed, and not where all are there already.
+    """Samples rows with an engine that is opened when the first one is needed, and not where all are there already."""
 
-    Args:
-        growth: the tokens by which conversations may grow that it is asked later.
-    """
-
-    def __init__(self, sampling: SamplingSettings, rows: Rows, console: Console, growth: int = 0):
-        self.sampling, self.rows, self.console, self.growth = sampling, rows, console, growth
-        self._opened: AbstractContextManager[Engine] | None = None
+    def __init__(self, sampling: SamplingSettings, rows: Rows, console: Console):
+        self.sampling, self.rows, self.console = sampling, rows, console
+        self._opened = ExitStack()
         self._engine: Engine | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        if self._opened is not None:
-            self._opened.__exit__(*error)
-
-    def engine(self, first: int) -> Engine:
-        """The engine; `first` is the first row that is sampled, on which vLLM's random numbers depend."""
-        if self._engine is None:
-            seeded = replace(self.sampling, seed=mixed_seed(self.sampling.seed, first))
-            self._opened = open_engine(seeded, self.rows.conversations, self.growth)
-            self._engine = self._opened.__enter__()
-        return self._engine
-
-    def samples(
-        self, engine: Engine, positions: range, on_progress: Callable[[float], None], **options: Any
-    ) -> list[Record]:
-        """Graded samples of some rows, in order. options: of `Engine.sample`; `seed` is mixed with the position."""
-        options["seed"] = mixed_seed(options.get("seed", self.sampling.seed), positions.start)
-        part = slice(positions.start, positions.stop)
-        asked = self.rows.conversations[part]
-        groups = engine.sample(asked, on_progress=on_progress, **options)
-        records = grade_samples(self.rows.task, self.rows.prepared[part], asked, groups)
-        for record in records:
-            record.index += positions.start
-        return records
+        self._opened.__exit__(*error)
 
     def fill(
-        self, folder: Path, settings: Mapping[str, Any], per_row: int, produce: Produce | None = None
+        self, folder: Path, settings: Mapping[str, Any], draws: Sequence[Mapping[str, Any]] = ({},)
     ) -> list[Record]:
         """The records of all rows, in order: those that the folder has, and the others, which are made now.
 
         Args:
             settings: everything that they depend on. InputError where the folder has records of other ones.
-            per_row: how many there are of each row. produce: makes those of a chunk of rows; by default `samples`.
+            draws: for each set of samples of a row, what differs from the sampling settings, for `Engine.sample`.
         """
         file, count = folder / RECORDS, len(self.rows.raw)
+        per_row = sum(draw.get("num_generations", self.sampling.num_generations) for draw in draws)
         records = _existing(folder, settings, per_row) if file.exists() else []
         first = len(records) // per_row
         if first == count:
@@ -152,21 +110,42 @@ class Sampler:
         if records:
             text = f"going on after {first:,} of {count:,} rows, which {file} has"
             self.console.print(text, markup=False, soft_wrap=True)
-        engine = self.engine(first)
+        if self._engine is None:  # vLLM's random numbers depend on the first row that is sampled
+            seeded = replace(self.sampling, seed=mixed_seed(self.sampling.seed, first))
+            self._engine = self._opened.enter_context(open_engine(seeded, self.rows.conversations))
         write_json(folder / SETTINGS, settings)
+        step = max(1, self._engine.batch_size // per_row)
         with _locked(file) as log, _progress(self.console, first, count, per_row) as advance:
-            step = max(1, engine.batch_size // per_row)
             for start in range(first, count, step):
-                positions = range(start, min(start + step, count))
-
-                def part(done: float, start: int = start, many: int = len(positions)) -> None:
-                    advance(start + done * many)
-
-                chunk = (produce or self.samples)(engine, positions, part)
+                chunk = self._samples(self._engine, slice(start, min(start + step, count)), draws, advance)
                 log.write("".join(json.dumps(each.as_json(), ensure_ascii=False) + "\n" for each in chunk).encode())
                 log.flush()
                 records += chunk
-                part(1.0)
+        return records
+
+    def _samples(
+        self, engine: Engine, part: slice, draws: Sequence[Mapping[str, Any]], advance: Callable[[float], None]
+    ) -> list[Record]:
+        """Graded samples of a part of the rows. advance: gets the number of rows that are done, with fractions."""
+        asked = self.rows.conversations[part]
+        groups: list[list] = [[] for _ in asked]
+        seeds: list[int] = []
+        for number, draw in enumerate(draws):
+
+            def on_progress(share: float, number: int = number) -> None:
+                advance(part.start + (number + share) / len(draws) * len(asked))
+
+            seed = draw.get("seed", self.sampling.seed)
+            options = {**draw, "seed": mixed_seed(seed, part.start)}
+            drawn = engine.sample(asked, on_progress=on_progress, **options)
+            for group, more in zip(groups, drawn, strict=True):
+                group += more
+            seeds += [seed] * len(drawn[0])
+        records = grade_samples(self.rows.source.task, self.rows.prepared[part], asked, groups)
+        for record in records:
+            record.index += part.start
+            record.seed = seeds[record.sample] if len(draws) > 1 else None
+        advance(part.stop)
         return records
 
 
@@ -174,7 +153,11 @@ def weights_digest(model: str) -> str | None:
     """Tells whether a folder's weights are still the same files, by name, size and time; None for a hub id."""
     files = sorted(path for path in Path(model).expanduser().glob("*") if path.suffix in (".safetensors", ".bin"))
     stats = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-    return sha256(json.dumps(stats).encode()).hexdigest()[:16] if files else None
+    return _digest(stats) if files else None
+
+
+def _digest(value: Any) -> str:
+    return sha256(json.dumps(value, default=str).encode()).hexdigest()[:16]
 
 
 def _existing(folder: Path, settings: Mapping[str, Any], samples: int) -> list[Record]:
@@ -187,10 +170,9 @@ def _existing(folder: Path, settings: Mapping[str, Any], samples: int) -> list[R
             raise InputError(f"{folder / RECORDS} is of something else; choose another folder", "out")
         _check_same(folder / SETTINGS, settings)
         log.seek(0)
-        size = end = 0
-        for number, line in enumerate(log):
-            if not line.endswith(b"\n"):
-                break
+        lines = [line for line in log if line.endswith(b"\n")]
+        del lines[len(lines) // samples * samples :]
+        for number, line in enumerate(lines):
             where = f"{folder / RECORDS}, line {number + 1}"
             try:
                 record = record_from_json(parse_object(line))
@@ -199,11 +181,8 @@ def _existing(folder: Path, settings: Mapping[str, Any], samples: int) -> list[R
             if (record.index, record.sample) != divmod(number, samples):
                 raise InputError(f"{where}: not of these settings; delete the folder to begin anew")
             records.append(record)
-            end += len(line)
-            if len(records) % samples == 0:
-                size = end
-        log.truncate(size)
-    return records[: len(records) // samples * samples]
+        log.truncate(sum(map(len, lines)))
+    return records
 
 
 def _check_same(file: Path, settings: Mapping[str, Any]) -> None:

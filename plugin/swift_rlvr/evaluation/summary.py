@@ -4,17 +4,16 @@ The records are `swift_rlvr.runs.records.Record`; `index` tells their tasks apar
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
-from swift_rlvr.errors import InputError
 from swift_rlvr.runs.grades import reason_of
 from swift_rlvr.runs.records import Record
 from swift_rlvr.runs.statistics import by_row, mean_interval, pass_at_k, powers_of_two
 
 
-def summarize(records: Sequence[Record], ks: Collection[int] = ()) -> dict[str, Any]:
+def summarize(records: Sequence[Record]) -> dict[str, Any]:
     """The figures of one evaluation.
 
     `success` is the share of successes over the graded tasks, each task counting once however many samples it has, and
@@ -22,9 +21,7 @@ def summarize(records: Sequence[Record], ks: Collection[int] = ()) -> dict[str, 
     same with the format demanded too. Where the samples are of several seeds, `seeds` has success for each, and
     `seed_spread` their standard deviation.
 
-    Args:
-        ks: the k of pass@k; by default the powers of two up to the number of samples. A task with fewer graded
-            samples than k has no part in pass@k.
+    pass@k is of the powers of two up to the number of samples; a task with fewer graded ones than k has no part in it.
 
     >>> summarize([Record(index=0, completion="", rewards={}, success=True, tokens=7, finish="stop")])["success"]
     1.0
@@ -33,7 +30,7 @@ def summarize(records: Sequence[Record], ks: Collection[int] = ()) -> dict[str, 
         raise ValueError("expected at least one record")
     right, strict = by_row(records), by_row(records, strict=True)
     passes = {}
-    for k in ks or powers_of_two(max(map(len, right.values()), default=0)):
+    for k in powers_of_two(max(map(len, right.values()), default=0)):
         if shares := [pass_at_k(len(each), sum(each), k) for each in right.values() if len(each) >= k]:
             passes[str(k)] = (fmean(shares), mean_interval(shares))
     success, success_interval = _share(right)
@@ -55,13 +52,6 @@ def summarize(records: Sequence[Record], ks: Collection[int] = ()) -> dict[str, 
         "cut_off": fmean([record.finish == "length" for record in records]),
         "reasons": {reason: count / len(records) for reason, count in reasons.most_common()},
     }
-
-
-def check_ks(ks: Collection[int], samples: int) -> None:
-    """InputError where pass@k is wanted for a k of which there are too few samples."""
-    wrong = [k for k in ks if not 1 <= k <= samples]
-    if wrong:
-        raise InputError(f"must be from 1 to {samples}, the completions per task, got {wrong[0]}", "pass_at")
 
 
 def _by_seed(records: Sequence[Record]) -> dict[str, Any]:

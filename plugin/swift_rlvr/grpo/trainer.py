@@ -25,7 +25,7 @@ from swift_rlvr.jsonl import write_json
 from swift_rlvr.models import fitting_prompts
 from swift_rlvr.runs.curriculum import Curriculum, check_has_verifier
 from swift_rlvr.runs.folder import ARGS, check_same_settings, checkpoints, diverged, link_best
-from swift_rlvr.runs.grades import GradeLog, collected_by, judge, only_shaping
+from swift_rlvr.runs.grades import GradeLog, collected_by, judge
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.records import Record
 from swift_rlvr.sampling import Completion, Engine, SamplingSettings, mixed_seed
@@ -188,11 +188,10 @@ class GRPOTrainer:
                 batch = replace(batch, old=self.policy.all_log_probs(batch, settings.per_device_train_batch_size))
         by_name = {reward.__name__: column for reward, column in zip(self.rewards, scores.T, strict=True)}
         metrics = batch_summary(rewards, groups, by_name, completions)
-        shaping = only_shaping(self.rewards, scores.T.tolist(), self.weights.tolist(), settings.num_generations)
         records = self._records(numbers, completions, scores, advantages)
         if self.curriculum:
             metrics |= self.curriculum.record(numbers, [record.success for record in records])
-        return batch, records, {**metrics, **shaping, **times}
+        return batch, records, {**metrics, **times}
 
     def update(self, batch: Batch) -> dict[str, float]:
         """One step of the optimizer with all of a batch; returns what there is to log about it."""

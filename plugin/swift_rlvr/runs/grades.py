@@ -1,16 +1,15 @@
-"""The grades of a training's completions: collected from its rewards, judged, and compared within their groups."""
+"""The grades of a training's completions, collected from its rewards and judged."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from swift_rlvr.answers import completion_text
 from swift_rlvr.runs.records import Record
-from swift_rlvr.success import VERIFIER, Judges, key_of, role_of
+from swift_rlvr.success import Judges, key_of
 from swift_rlvr.tasks import verifier_of
 
-ONLY_SHAPING = "groups/only_shaping"
 TOKENS = ("response_token_ids", "completion_ids")  # ms-swift's and TRL's column of a completion's token ids
 NOT_OF_THE_ROW = {*TOKENS, "prompts"}
 LONGEST_COLUMN = 65_536  # characters of a text that a record keeps; longer ones stay in the dataset
@@ -123,36 +122,3 @@ def reason_of(record: Record) -> str:
     """Why a record is a success or none: the reason of its task's verifier, else of the first reward that gave one."""
     verifier = verifier_of(record.row.get("task"))
     return record.reasons.get(verifier or "") or next(iter(record.reasons.values()), "")
-
-
-def only_shaping(
-    rewards: Sequence[Callable], columns: Sequence[Sequence[float | None]], weights: Sequence[float], size: int
-) -> dict[str, float]:
-    """The share of groups whose rewards differ, but not those of a verifier: they teach nothing about the outcome.
-
-    Args:
-        rewards: the functions. columns: what each gave the completions, None or NaN counts as 0. weights: of each.
-        size: completions in a group, which follow one another.
-
-    Returns: the share as ONLY_SHAPING; nothing in a run without a verifier.
-
-    >>> rewards = [type(name, (), {})() for name in ("MathAccuracy", "Format")]
-    >>> only_shaping(rewards, [[0, 0, 1, 0, 0, 0], [0, 1, 1, 0, 1, 1]], [1, 0.5], size=2)
-    {'groups/only_shaping': 0.3333333333333333}
-    """
-    verifies = [role_of(reward) == VERIFIER for reward in rewards]
-    if not any(verifies) or not columns[0]:
-        return {}
-    weighted = zip(columns, weights, strict=True)
-    terms = [[weight * (value or 0.0) if value == value else 0.0 for value in column] for column, weight in weighted]
-
-    def differ(values: Sequence[float]) -> bool:
-        return max(values) - min(values) > 1e-6
-
-    counts = []
-    for start in range(0, len(columns[0]), size):
-        group = [term[start : start + size] for term in terms]
-        total = [sum(each) for each in zip(*group, strict=True)]
-        outcomes = [term for term, verifier in zip(group, verifies, strict=True) if verifier]
-        counts.append(differ(total) and not any(map(differ, outcomes)))
-    return {ONLY_SHAPING: sum(counts) / len(counts)}

@@ -57,13 +57,10 @@ class Engine(ABC):
 
 
 @contextmanager
-def open_engine(
-    settings: SamplingSettings, conversations: Sequence[Messages] = (), growth: int = 0
-) -> Iterator[Engine]:
+def open_engine(settings: SamplingSettings, conversations: Sequence[Messages] = ()) -> Iterator[Engine]:
     """The model loaded, or the server found; InputError where it is not there or its context is too short.
 
-    Args:
-        conversations: what it will be asked. growth: the tokens by which they may grow meanwhile.
+    conversations: what it will be asked.
     """
     chosen = choose_engine(settings)
     if chosen == "server":
@@ -76,7 +73,7 @@ def open_engine(
     prompts = fitting_prompts(tokenizer, conversations, settings.max_completion_length, checkpoint.config())
     if chosen == "vllm":
         with checkpoint.merged() as folder:
-            engine = VllmEngine(settings, folder, max(map(len, prompts), default=0) + growth)
+            engine = VllmEngine(settings, folder, max(map(len, prompts), default=0))
             try:
                 yield engine
             finally:
@@ -174,7 +171,7 @@ class VllmEngine(Engine):
     """vLLM. Its random state is the seed it was built with, and cannot be saved; `seed` of `sample` has no effect.
 
     Args:
-        folder: the whole model. longest_prompt: in tokens, with what a conversation may grow by.
+        folder: the whole model. longest_prompt: in tokens.
         policy: a model in this process that is being trained. The engine is then in this process too, and `update`
             loads the policy's weights into it, in place. Its probabilities differ from the policy's by rounding.
         bf16: the policy's weights are bfloat16 in the engine, not float32.

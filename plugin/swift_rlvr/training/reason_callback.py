@@ -5,9 +5,8 @@
 logs `success`, `strict` and `format`, the shares of completions that `swift_rlvr.success` defines, and
 `reasons/<reward class>/<reason>`, the share of the step's completions with that reason, next to ms-swift's
 `rewards/<reward class>/mean`; writes each graded completion to `records.jsonl` and the roles of the rewards to
-`rewards.json`. Beside ms-swift's `frac_reward_zero_std` it logs `groups/only_shaping`, see `swift_rlvr.runs.grades`. It
-also ends a run that has diverged with `DivergedError`, before another checkpoint is written; the exit status of `swift
-rlhf` is then 1. The alarms of `swift_rlvr.runs.alarms` are logged as warnings and in alarms.jsonl;
+`rewards.json`. It also ends a run that has diverged with `DivergedError`, before another checkpoint is written; the
+exit status of `swift rlhf` is then 1. The alarms of `swift_rlvr.runs.alarms` are warnings, also in alarms.jsonl;
 SWIFT_RLVR_STOP_ON_ALARM=1 ends the run.
 """
 
@@ -19,7 +18,7 @@ from accelerate.utils import gather_object
 from transformers import TrainerCallback
 
 from swift_rlvr.runs.folder import diverged
-from swift_rlvr.runs.grades import GradeLog, judge, only_shaping
+from swift_rlvr.runs.grades import GradeLog, judge
 from swift_rlvr.runs.held_out import AlarmSettings
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.records import Record
@@ -78,8 +77,6 @@ class ReasonCallback(TrainerCallback):
             return
         main = self.trainer.accelerator.is_main_process
         figures = self.log.records(records) if main else self.log.batch_figures(records)
-        for name, value in self._groups(mode, len(records)).items():
-            figures[name] = [value]
         for name, values in figures.items():
             self.trainer._metrics[mode][name].extend(values)
 
@@ -101,16 +98,6 @@ class ReasonCallback(TrainerCallback):
                 record.advantage = round(advantages[index], 6)
         judge(records, self.judges)
         return records
-
-    def _groups(self, mode: str, count: int) -> dict[str, float]:
-        """`only_shaping` of the last `count` completions, from the trainer's record of all functions on all ranks."""
-        trainer = self.trainer
-        size = trainer.num_generations if mode == "train" else getattr(trainer, "num_generations_eval", 1)
-        recorded = [list(trainer._logs["rewards"][name])[-count:] for name in trainer.reward_func_names]
-        # ms-swift's schedulers of several turns make groups of any size, an evaluation often those of one.
-        if getattr(trainer, "dynamic_num_samples", False) or size < 2 or len(recorded[0]) % size:
-            return {}
-        return only_shaping(functions_of(trainer), recorded, trainer.reward_weights.tolist(), size)
 
 
 def functions_of(trainer: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Engines: the same completions for the same seed, from the whole policy, whatever the batch, one by one or streamed.
+"""Engines: the same completions for the same seed, from the whole policy, whatever the batch.
 
 That greedy ones are transformers' own is in test_generation.py for the loop, and here for the engine. The server is in
 test_server.py, vLLM in tests/e2e.
@@ -44,7 +44,7 @@ def ids(groups):
     return [[list(completion.token_ids) for completion in group] for group in groups]
 
 
-def test_greedy_completions_are_those_of_transformers_one_by_one_in_batches_and_streamed(model):
+def test_greedy_completions_are_those_of_transformers_one_by_one_and_in_batches(model):
     plain, tokenizer = AutoModelForCausalLM.from_pretrained(WEIGHTS), AutoTokenizer.from_pretrained(WEIGHTS)
     expected = []
     for prompt in fitting_prompts(tokenizer, CONVERSATIONS, 80, plain.config):
@@ -56,11 +56,6 @@ def test_greedy_completions_are_those_of_transformers_one_by_one_in_batches_and_
     with open_engine(SamplingSettings(model, max_completion_length=80)) as engine:  # temperature 1
         assert ids(engine.sample(CONVERSATIONS, temperature=0)) == expected
         assert ids(engine.sample([one], temperature=0)[0] for one in CONVERSATIONS) == expected
-    with open_engine(SamplingSettings(model, temperature=0, max_completion_length=80)) as engine:
-        pieces: list[str] = []
-        streamed = engine.stream(CONVERSATIONS[0], pieces.append)
-        assert ids([[streamed]]) == expected[:1]
-        assert "".join(pieces) == streamed.text and len(pieces) > 5
 
 
 def test_samples_are_drawn_from_the_whole_policy_and_repeat_with_the_seed(model):
@@ -69,8 +64,6 @@ def test_samples_are_drawn_from_the_whole_policy_and_repeat_with_the_seed(model)
         other = engine.sample(CONVERSATIONS[:2], num_generations=40, seed=6)
         torch.manual_seed(3)  # which has no part in it
         assert engine.sample(CONVERSATIONS[:2], num_generations=40, seed=5) == groups != other
-        streams = [engine.stream(CONVERSATIONS[0], lambda text: None, seed=seed).text for seed in (1, 1, 2)]
-    assert streams[0] == streams[1] != streams[2]
     assert sampled(model, CONVERSATIONS[:2], num_generations=40, seed=5, max_completion_length=60) == groups
     assert len({completion.text for completion in groups[1]}) > 30
     for completion in (completion for group in groups for completion in group):
@@ -101,10 +94,12 @@ def test_unusable_models_and_conversations_that_are_too_long(model, tmp_path):
     problem = "max_completion_length must be at most [89].., got 1000: the model reads 1024 tokens"
     with pytest.raises(InputError, match=problem):
         sampled(model, max_completion_length=1000)
-    with open_engine(SamplingSettings(model, max_completion_length=1000)) as engine:
-        for ask in (lambda: engine.sample(CONVERSATIONS), lambda: engine.stream(CONVERSATIONS[1], print)):
-            with pytest.raises(InputError, match=problem):
-                ask()
+    with (
+        open_engine(SamplingSettings(model, max_completion_length=1000)) as engine,
+        pytest.raises(InputError) as raised,
+    ):
+        engine.sample(CONVERSATIONS)
+    assert raised.match(problem)
 
 
 def test_a_small_model_has_one_thread_and_gives_the_others_back(model):

@@ -46,12 +46,6 @@ class Engine(ABC):
             InputError: a conversation and the longest completion together exceed the model's context.
         """
 
-    def stream(self, conversation: Messages, write: Callable[[str], object], **changes: Any) -> Completion:
-        """One completion; `write` gets its text, piece by piece where the engine can. Raises as `sample`."""
-        ((completion,),) = self.sample([conversation], num_generations=1, **changes)
-        write(completion.text)
-        return completion
-
     def update(self) -> None:  # noqa: B027 - most engines have nothing to do
         """Take over the weights of the policy that is being trained; called after they have changed."""
 
@@ -108,6 +102,10 @@ class TransformersEngine(Engine):
     def sample(
         self, conversations: Sequence[Messages], on_progress: OnProgress | None = None, **changes: Any
     ) -> list[list[Completion]]:
+        import torch
+
+        from swift_rlvr.sampling.generation import generate
+
         settings = replace(self.settings, **changes)
         longest = settings.max_completion_length
         prompts = fitting_prompts(self.tokenizer, conversations, longest, self.model.config)
@@ -119,7 +117,9 @@ class TransformersEngine(Engine):
             for start in range(0, len(order), size)
             for first in range(0, settings.num_generations, copies)
         ]
-        generator, completions = self._generator(settings), [list[Completion]() for _ in prompts]
+        generator = torch.Generator(self.model.device).manual_seed(settings.seed)
+        completions: list[list[Completion]] = [[] for _ in prompts]
+        self.model.eval()
         for number, (batch, copies) in enumerate(batches):
             steps = count(number * longest + 1)
 
@@ -128,43 +128,13 @@ class TransformersEngine(Engine):
                     on_progress(next(steps) / (len(batches) * longest))
 
             chosen = [prompts[index] for index in batch]
-            for position, completion in enumerate(self._generate(chosen, copies, settings, generator, on_tokens)):
-                completions[batch[position // copies]].append(completion)
+            with torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.bf16):
+                generated = generate(self.model, chosen, copies, settings, self.stop_token_ids, generator, on_tokens)
+            texts = self.tokenizer.batch_decode(generated, skip_special_tokens=True)
+            for position, (text, ids) in enumerate(zip(texts, generated, strict=True)):
+                finish = "stop" if ids[-1] in self.stop_token_ids else "length"
+                completions[batch[position // copies]].append(Completion(text, len(ids), finish, ids))
         return completions
-
-    def stream(self, conversation: Messages, write: Callable[[str], object], **changes: Any) -> Completion:
-        from transformers import TextStreamer
-
-        class Writer(TextStreamer):
-            def on_finalized_text(self, text, stream_end=False):
-                write(text)
-
-        settings, streamer = replace(self.settings, **changes), Writer(self.tokenizer, skip_special_tokens=True)
-        prompts = fitting_prompts(self.tokenizer, [conversation], settings.max_completion_length, self.model.config)
-        (completion,) = self._generate(prompts, 1, settings, self._generator(settings), streamer.put)
-        streamer.end()
-        return completion
-
-    def _generator(self, settings: SamplingSettings) -> Any:
-        import torch
-
-        return torch.Generator(self.model.device).manual_seed(settings.seed)
-
-    def _generate(
-        self, prompts: Sequence[Sequence[int]], copies: int, settings: SamplingSettings, generator: Any, on_tokens: Any
-    ) -> list[Completion]:
-        import torch
-
-        from swift_rlvr.sampling.generation import generate
-
-        self.model.eval()
-        with torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.bf16):
-            generated = generate(self.model, prompts, copies, settings, self.stop_token_ids, generator, on_tokens)
-        texts = self.tokenizer.batch_decode(generated, skip_special_tokens=True)
-        return [
-            Completion(text, len(ids), "stop" if ids[-1] in self.stop_token_ids else "length", ids)
-            for text, ids in zip(texts, generated, strict=True)
-        ]
 
 
 class VllmEngine(Engine):

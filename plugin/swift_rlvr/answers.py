@@ -19,9 +19,11 @@ _JOINT = re.compile(  # between boxes that are one answer
 )
 _LONGEST_JOINT = 60
 _NAME_BEFORE = re.compile(r"(?<![A-Za-z\\])([A-Za-z](?:_\d)?)\s*=\s*\$?\s*$")
-_SPECIAL_TOKEN = re.compile(r"<\|[\w.-]{1,32}\|>|</s>|<eos>|<end_of_turn>")
+_SPECIAL_TOKEN = re.compile(r"<\|[\w.-]{1,32}\|>|<｜[\w▁]{1,32}｜>|</s>|<eos>|<end_of_turn>")
 _LONGEST_SPECIAL_TOKEN = 36
-_CODE_LANGUAGES = ("", "python", "python3", "py")
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
+_LANGUAGE = re.compile(r"\s*\{?\s*\.?([^\s:,;{}]*)")
+_PYTHON = ("python", "python3", "py", "py3")
 
 
 def completion_text(completion: object) -> str | None:
@@ -218,33 +220,41 @@ def reasoning(text: str) -> str:
 
 
 def find_code(text: str) -> str | None:
-    """Return the completion's code: the last fenced block of the answer, or the whole answer if it has no fence.
+    """Return the completion's program: the last fenced block of the answer that is labelled as Python.
 
-    Without an answer only a fence after ``</think>`` counts; a block in another language or without an end never does.
+    A block without a label is the program only where none is labelled so, and one without an end, which a stop word may
+    have cut off, only where none labelled so is closed. An answer without any block is a program as a whole; without an
+    answer only a block after ``</think>`` counts.
 
-    >>> find_code("<think>...</think>So:\\n```python\\nprint(1)\\n```\\nDone."), find_code("<answer>print(2)</answer>")
+    >>> find_code("<think></think>\\n```python\\nprint(1)\\n```\\n```\\n1\\n```"), find_code("<answer>print(2)</answer>")
     ('print(1)', 'print(2)')
     """
     answer = last_answer(text)
-    scope = after_think(text) if answer is None else answer
-    if "```" not in scope:
-        return None if answer is None or not answer.strip() else answer.strip("\n")
-    code, opened = None, None
-    lines = scope.split("\n")
-    for number, line in enumerate(lines):
-        fence = line.strip()
-        if not fence.startswith("```"):
-            continue
-        words = fence.lstrip("`")
-        length = len(fence) - len(words)
-        if opened is None:
-            if "```" not in words:  # else it is opened and closed on one line
-                opened = number, length, len(line) - len(line.lstrip()), (words.split() or [""])[0].lower()
-        elif not words and length >= opened[1]:
-            if opened[3] in _CODE_LANGUAGES:
-                code = slice(opened[0] + 1, number), opened[2]
-            opened = None
-    if code is None:
-        return None
-    block, indent = code
-    return "\n".join(line[indent:] if not line[:indent].strip() else line for line in lines[block]) or None
+    scope = without_end_tokens(after_think(text) if answer is None else answer).removeprefix("\ufeff")
+    blocks: dict[str, list[str]] = {}  # by what speaks for it, the last of each
+    fence: re.Match[str] | None = None
+    block: list[str] = []
+    for line in scope.split("\n"):
+        mark = _FENCE.match(line)
+        if fence is None:
+            if mark and not (mark[1][0] == "`" and "`" in mark[2]):  # else it is code within a line
+                fence, block = mark, []
+        elif mark and mark[1].startswith(fence[1]) and not without_end_tokens(mark[2]):
+            blocks[_label(fence[2])] = block
+            fence = None
+        else:
+            indent = fence.start(1)  # as in a list
+            block.append(line[indent:] if not line[:indent].strip() else line)
+    if fence is not None and _label(fence[2]) == "Python":
+        blocks["unclosed"] = block
+    elif answer is not None and fence is None and not blocks and "```" not in scope:
+        blocks["no label"] = [scope.strip("\n")]
+    code = next((blocks[name] for name in ("Python", "unclosed", "no label") if name in blocks), [])
+    return "\n".join(code).removeprefix("\ufeff") or None
+
+
+def _label(info: str) -> str:
+    """What the info string of a fence, such as ``python:solution.py`` or ``{.python}``, says of the block."""
+    if not info.strip():
+        return "no label"
+    return "Python" if _LANGUAGE.findall(info)[0].lower() in _PYTHON else "another language"

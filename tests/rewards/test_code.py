@@ -73,9 +73,53 @@ def grade(code: str, tests: object = tuple(TESTS), entry_point: str | None = Non
         ("````python\nx = '''\n```\n'''\n````", "x = '''\n```\n'''"),  # a longer fence holds shorter ones
         ("```python\nold\n```\n```python\nnew\n```", "new"),
         ("```python\nx\n```\n```bash\npip\n```", "x"),  # another language does not count
-        ("```python\nx\n```\n```\noutput\n```", "output"),  # no language may be Python
+        # which block is the program: the last labelled as Python, and one without a label only where none is
+        ("```python\nx\n```\n```\noutput\n```", "x"),
+        ("```python\nx\n```\nOutput:\n```text\n1\n```\n```\n2\n```", "x"),
+        ("```\nx\n```\n```python\ny\n```\n```\nz\n```", "y"),
+        ("```\nx\n```\n```\ny\n```", "y"),
+        ("```\nx\n```\n```text\ny\n```", "x"),
+        ("```text\nx\n```", None),
         ("```python\nx\n```\n```python\ncut off", "x"),  # never closed
-        ("```python\ncut off", None),
+        ("```\noutput\n```\n```python\ncut off", "cut off"),
+        ("```python\nx = 1\ny = 2", "x = 1\ny = 2"),  # a stop word ended it
+        ("```python\nx\n<|im_end|>", "x"),
+        ("```\ncut off", None),
+        ("```text\ncut off", None),
+        ("```python\nx\n```\n```text\ncut off", "x"),
+        ("~~~python\nx\n~~~", "x"),
+        ("~~~\nx\n~~~", "x"),
+        ("~~~~python\nx\n~~~\ny\n~~~~", "x\n~~~\ny"),
+        ("~~~python\nx = '''\n```\n'''\n~~~", "x = '''\n```\n'''"),  # the other kind of fence
+        ("```python\nx = '''\n~~~\n'''\n```", "x = '''\n~~~\n'''"),
+        ("~~~python\nx\n```", "x\n```"),
+        ("<answer>\nx = ~~~y\n</answer>", "x = ~~~y"),
+        # what the label may look like
+        *(
+            (f"```{label}\nx\n```", "x")
+            for label in ("python:solution.py", "{python}", "{.python .numberLines}", "{ .py }")
+        ),
+        *(
+            (f"```{label}\nx\n```", "x")
+            for label in ("PYTHON", "py3", "python{1,3}", "python,editable", " python3 x=1")
+        ),
+        *(
+            (f"```{label}\nx\n```", None)
+            for label in ("pythonic", "python2", "python-repl", "pycon", "cpp", "{r}", "=py")
+        ),
+        *((f"```{label}\nx\n```", None) for label in ("solution.py", ".", "{}", "console python", "text:python")),
+        # end tokens behind a fence, and byte order marks
+        ("```python\nx\n```<|im_end|>", "x"),
+        ("```python\nx\n``` <|im_end|>\n<|endoftext|>", "x"),
+        ("```python\nx\n```</s>", "x"),
+        ("```python\nx\n```<｜end▁of▁sentence｜>", "x"),
+        ("```python\nx\n```<|im_end|>\n<|im_start|>user\n```python\ny\n```", "y"),
+        ("```python\nx\n```y\n```", "x\n```y"),
+        ("<answer>\nx<|im_end|>\n</answer>", "x"),
+        ("\ufeff```python\nx\n```", "x"),
+        ("```python\n\ufeffx = '\ufeff'\n```", "x = '\ufeff'"),
+        ("<answer>\ufeffx</answer>", "x"),
+        ("\ufeff```python\ndef f():\n    x\n```", "def f():\n    x"),
         ("- item\n\n  ```python\n  if x:\n      y\n  ```", "if x:\n    y"),  # indented by a list
         ("```python\r\nx\r\n```\r\n", "x\r"),
         ("a ```python x``` b", None),  # within a line
@@ -537,11 +581,63 @@ def test_an_entry_point_that_is_no_name_is_refused(entry_point):
         ("1  2 \r\n3\n\n", "1 2\n3\n", True),
         ("1\n\n2", "1\n2", False),
         ("1 2", "1\n2", False),
-        ("1.0", "1", False),
         ("", "\n", True),
         ("", "0", False),
         ("YES", "yes", False),
+        # decimals are compared as numbers
+        ("1.0", "1.00", True),
+        ("1", "1.0", True),
+        ("1.00 x\n-0.0", "1.0 x\n0.000", True),
+        (".5 +2.50", "0.5 2.5", True),
+        ("3.0000001", "3.0", True),
+        ("3.000001", "3.0", True),  # the most that it may differ
+        ("3.0000011", "3.0", False),
+        ("3.01", "3.0", False),
+        ("-3.0", "3.0", False),
+        ("0.3333333", "0.333333333333333", True),
+        ("0.33", "0.333333333333333", False),
+        ("0.333333333333333", "0.33", False),
+        ("1234567.90", "1234567.89", False),  # less than a millionth of it, and a cent too much
+        ("1e-16", "0.0", True),
+        ("0.0", "0.000001", False),
+        ("0.0000012", "0.000001", False),
+        ("0.0", "1e-10", False),
+        ("1e-05", "0.00001", True),
+        ("1.0E10", "10000000000.0", True),
+        ("10000000000000000", "1e+16", True),
+        ("10000000000000001.0", "1e+16", False),
+        ("12345678901234567890.5", "12345678901234567891.5", False),  # never as floats
+        # whole numbers are not
+        ("1.0", "1", False),
+        ("01", "1", False),
+        ("+1", "1", False),
+        ("1e5", "100000", False),
+        ("9007199254740993", "9007199254740992", False),
+        ("1_000.0", "1000.0", False),
+        ("1,000.0", "1000.0", False),
+        ("١.0", "1.0", False),
+        # nor is what only looks like a number
+        ("nan", "nan", True),
+        ("NaN", "nan", False),
+        ("inf", "1.0", False),
+        ("Infinity", "inf", False),
+        ("10e4", "1e5", False),
+        ("1.2.3", "1.2.30", False),
+        ("3.", "3.0", False),
+        ("3", "3.", False),
+        ("x=1.0", "x=1.00", False),
+        ("[1.0]", "[1.00]", False),
+        ("50.0%", "50.00%", False),
+        ("1.0 2.0", "1.00", False),
+        ("1.0\n2.0", "1.00 2.00", False),
     ],
 )
 def test_outputs_differ_in_more_than_white_space(got, expected, same):
     assert same_output(got, expected) is same
+
+
+def test_long_outputs_of_numbers_are_compared_in_little_time():
+    with done_within(20):
+        assert not same_output("9" * 1_000_000, "9" * 999_999 + ".5")
+        assert same_output("1.0 " * 200_000, "1.00 " * 200_000)
+        assert not same_output("1e-999 " * 100_000, "1e+999 " * 100_000)

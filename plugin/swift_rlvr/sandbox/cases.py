@@ -37,7 +37,9 @@ cases have to be decompressed first.
 
 import ast
 import json
+import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from swift_rlvr.sandbox.asserts import BadTests, UnitTest, read_source
@@ -47,6 +49,10 @@ _ENVELOPES = ("ground_truth", "test_cases", "functional", "pytest")
 _PYTHON = ("python", "python3", "py")
 _PROGRAM, _FUNCTION = ("stdin_stdout", "stdin"), ("function_call", "functional")
 _UNREADABLE = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
+# as Python, C and Java write floats; an exponent without a sign or a point may be part of a hexadecimal number
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]{1,3})?|[0-9]+[eE][+-][0-9]{1,3})")
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_NEAR = Decimal("1e-6")
 _FORMS = "tests must be a source, a list of sources, or cases of input and output, at least one"
 
 
@@ -170,8 +176,23 @@ def _text(value: object) -> str:
 def same_output(got: str, expected: str) -> bool:
     r"""Whether outputs are equal, apart from white space within and at the end of lines and empty lines at the end.
 
-    >>> same_output("1  2 \n3\n\n", "1 2\n3"), same_output("1\n2", "1 2")
-    (True, False)
+    A word that is expected to be a decimal, such as ``1.50``, may be another number of the same value: it may differ by
+    a millionth of that, but at most by 1e-6 and at least by 1e-12. All else, also a whole number, has to be the same.
+
+    >>> same_output("1  2 \n3\n\n", "1 2\n3"), same_output("1\n2", "1 2"), same_output("0.3333333333", "0.333333333333")
+    (True, False, True)
     """
     first, second = ([line.split() for line in text.rstrip().split("\n")] for text in (got, expected))
-    return first == second
+    return first == second or (
+        [len(line) for line in first] == [len(line) for line in second]
+        and all(_same_word(*words) for lines in zip(first, second, strict=True) for words in zip(*lines, strict=True))
+    )
+
+
+def _same_word(got: str, expected: str) -> bool:
+    if got == expected:
+        return True
+    if not (_DECIMAL.fullmatch(expected) and (_DECIMAL.fullmatch(got) or _WHOLE.fullmatch(got))):
+        return False
+    value, wanted = Decimal(got), Decimal(expected)
+    return abs(value - wanted) <= _NEAR * min(max(abs(wanted), _NEAR), Decimal(1))

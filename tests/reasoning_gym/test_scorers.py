@@ -7,9 +7,8 @@ from importlib.util import find_spec
 import pytest
 from swift_rlvr.math_answers.formulas import is_antiderivative, same_polynomial
 from swift_rlvr.reasoning_gym import library
-from swift_rlvr.reasoning_gym.checks import CHECKS
+from swift_rlvr.reasoning_gym.library import REFUSED
 from swift_rlvr.reasoning_gym.naming import Part
-from swift_rlvr.reasoning_gym.refused import REFUSED
 from swift_rlvr.reasoning_gym.rows import item, read_entry, to_entry
 from swift_rlvr.reasoning_gym.scorers import SCORERS, number
 
@@ -201,16 +200,3 @@ def test_products_of_polynomials(answer, gold, right):
 
 def test_numbers_have_an_end():
     assert [number(text) for text in ("٣", "1_000", "0x10", "1e1000", "9" * 301, "")] == [None] * 6
-
-
-@pytest.mark.parametrize("name", sorted(CHECKS))
-def test_the_checks_of_the_audit_know_right_from_wrong(name):
-    entries = [entry_of(name, index) for index in range(6)]
-    assert all(CHECKS[name](entry["answer"], entry) for entry in entries)
-    wrong = {
-        "jugs": lambda entry: '["fill A", "fill B", "fill C"]',
-        "sokoban": lambda entry: "U" * 40,
-        "graph_color": lambda entry: json.dumps(dict.fromkeys(json.loads(entry["answer"]), 1)),
-        "n_queens": lambda entry: "\n".join(" ".join(row) for row in entry["metadata"]["puzzle"]),
-    }[name]
-    assert not any(CHECKS[name](wrong(entry), entry) for entry in entries)

@@ -76,13 +76,12 @@ dataset_app = typer.Typer(help="Make, check, show and prepare datasets.", no_arg
 make_app = typer.Typer(help="Write a generated dataset to a file.", no_args_is_help=True)
 app.add_typer(dataset_app, name="dataset")
 dataset_app.add_typer(make_app, name="make")
-gym_app = typer.Typer(help="List and audit the tasks of reasoning-gym.", no_args_is_help=True)
+gym_app = typer.Typer(help="The tasks of reasoning-gym.", no_args_is_help=True)
 app.add_typer(gym_app, name="reasoning-gym")
 for group, name, command in (
     (make_app, "countdown", countdown.make),
     (make_app, "reasoning_gym", reasoning_gym.make),
     (gym_app, "list", reasoning_gym.show_tasks),
-    (gym_app, "audit", reasoning_gym.audit),
     (dataset_app, "check", dataset.check),
     (dataset_app, "show", dataset.show),
     (dataset_app, "prepare", dataset.prepare),

@@ -1,4 +1,4 @@
-"""The commands `swift-rlvr reasoning-gym list` and `audit`, and `swift-rlvr dataset make reasoning_gym`."""
+"""The commands `swift-rlvr reasoning-gym list` and `swift-rlvr dataset make reasoning_gym`."""
 
 import json
 from itertools import islice
@@ -23,7 +23,7 @@ def show_tasks(names: Names = None, as_json: Json = False) -> None:
 
     chosen = _chosen(names)
     tasks: dict[str, dict[str, object]] = {
-        name: {"category": library.category(name), "refused": naming.why_refused(name)} for name in chosen
+        name: {"category": library.category(name), "refused": library.why_refused(name)} for name in chosen
     }
     if len(chosen) == 1:
         tasks[chosen[0]] |= {"settings": naming.defaults(chosen[0]), "levels": naming.levels(chosen[0])}
@@ -42,35 +42,6 @@ def show_tasks(names: Names = None, as_json: Json = False) -> None:
         for name, values in naming.levels(chosen[0]).items():
             levels.add_row(name, f"0 to {len(values) - 1}", Text(", ".join(map(str, values))))
         console.print("", settings, "", levels)
-
-
-def audit(
-    names: Names = None,
-    items: Annotated[int, typer.Option(min=1, help="Items of each split.")] = 20,
-    write: Annotated[bool, typer.Option("--write", help="Write the table into the package's README.md.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Try every task: right answers must earn 1, and empty, foreign, listed and hostile ones must not.
-
-    Ends with code 1 where a task fails that is not refused.
-    """
-    from swift_rlvr.reasoning_gym import audit as auditing
-    from swift_rlvr.reasoning_gym import library
-    from swift_rlvr.reasoning_gym.refused import REFUSED
-
-    chosen = _chosen(names)
-    if write and names:
-        raise InputError("is for all tasks at once", field="write")
-    with Console(stderr=True).status("Trying the tasks") as status:
-        audits = list(auditing.audit(chosen, items, lambda name: status.update(f"Trying {name}")))
-    if write:
-        auditing.write_page(audits)
-    if as_json:
-        typer.echo(json.dumps({each.task: {**vars(each), "verdict": each.verdict} for each in audits}))
-    else:
-        typer.echo(auditing.table(audits))
-    if any(each.problems for each in audits if each.task not in REFUSED and each.task not in library.missing()):
-        raise typer.Exit(1)
 
 
 def make(

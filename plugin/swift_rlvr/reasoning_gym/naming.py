@@ -7,8 +7,7 @@ task i modulo their number. A SETTING is one of
 
 - a field of the task's config, such as `min_terms=3`; several values have commas between them; %2B and the like stand
   for characters that mean something here;
-- `level=2`: all attributes of the task's curriculum at this level, from 0; a shorter list of levels ends at its last.
-  `level.ATTRIBUTE=2` is one attribute;
+- `level=2`: all attributes of the task's curriculum at this level, from 0; a shorter list of levels ends at its last;
 - `seed=1`: other rows, by default 0;
 - `refused=yes`: take tasks that are refused.
 """
@@ -22,11 +21,9 @@ from urllib.parse import unquote
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.reasoning_gym import library
-from swift_rlvr.reasoning_gym.refused import REFUSED
 from swift_rlvr.settings import Text, as_type, no_setting
 
 SPLITS = ("train", "test")
-_OWN = ("seed", "size")  # fields of a config that are ours to set
 
 
 @dataclass(frozen=True)
@@ -49,18 +46,10 @@ def parse(text: str) -> tuple[list[Part], str]:
     if split not in SPLITS and colon:
         raise InputError(f"reasoning_gym:{text}: expected one of the splits {', '.join(SPLITS)}, got {split!r}")
     parts = [part for each in names.split("+") for part in _parts(each.strip())]
-    twice = {part.name for part in parts if sum(part.name == other.name for other in parts) > 1}
-    if twice:
-        raise InputError(f"reasoning_gym:{text}: {', '.join(sorted(twice))} occurs twice")
+    tasks = [part.name for part in parts]
+    if twice := sorted({name for name in tasks if tasks.count(name) > 1}):
+        raise InputError(f"reasoning_gym:{text}: {', '.join(twice)} occurs twice")
     return parts, split or SPLITS[0]
-
-
-def why_refused(name: str) -> str | None:
-    """Why a task is refused, with the remedy, or None."""
-    package = library.missing().get(name)
-    if package is not None:
-        return f"it needs {package}, which is not installed: pip install {package}"
-    return REFUSED.get(name)
 
 
 def tasks_of(name: str) -> list[str]:
@@ -92,15 +81,15 @@ def _parts(text: str) -> list[Part]:
         if key in settings:
             raise InputError(f"reasoning_gym:{text}: a setting is given twice")
         settings[key] = Text(unquote(value))
-    insists = _as_type(settings.pop("refused", Text("no")), bool, "reasoning_gym: refused")
-    seed = _as_type(settings.pop("seed", Text("0")), int, "reasoning_gym: seed")
+    insists = as_type(settings.pop("refused", Text("no")), bool, "reasoning_gym: refused")
+    seed = as_type(settings.pop("seed", Text("0")), int, "reasoning_gym: seed")
     parts = []
     for each in names:
-        why = why_refused(each)
-        if why is None or (insists and each not in library.missing()):
+        why = library.why_refused(each)
+        if why is None or (insists and not library.is_missing(each)):
             parts.append(Part(each, _settings(each, settings, several), seed, why is not None))
         elif not several:  # a category is what can be used of it
-            remedy = "" if each in library.missing() else f"; {name}?refused=yes takes it all the same"
+            remedy = "" if library.is_missing(each) else f"; {name}?refused=yes takes it all the same"
             raise InputError(f"reasoning_gym:{each} is refused: {why}{remedy}")
     if not parts:
         raise InputError(f"reasoning_gym:{name}: all its tasks are refused")
@@ -110,13 +99,12 @@ def _parts(text: str) -> list[Part]:
 def _settings(name: str, texts: Mapping[str, Text], several: bool) -> dict[str, Any]:
     """Config fields from texts, checked by the task's config."""
     known, hints = defaults(name), get_type_hints(library.datasets()[name][1])
-    level_texts = {key: text for key, text in texts.items() if key.partition(".")[0] == "level"}
-    values = _levels(name, level_texts, several)
+    values = _level(name, texts["level"], several) if "level" in texts else {}
     for key, text in texts.items():
-        if key not in level_texts:
-            if key not in known:
-                raise InputError(no_setting(f"reasoning_gym:{name}", key, known))
+        if key in known:
             values[key] = _value(f"reasoning_gym:{name}: {key}", text, hints[key], known[key])
+        elif key != "level":
+            raise InputError(no_setting(f"reasoning_gym:{name}", key, known))
     if values:
         library.create(name, values, seed=0, size=1)  # refuses what does not fit together
     return values
@@ -131,53 +119,39 @@ def _value(where: str, text: Text, hint: Any, default: Any) -> Any:
     inner = next((each for each in get_args(hint) if each is not NoneType), hint)
     if get_origin(inner) or not isinstance(inner, type) or not issubclass(inner, (int, float, str)):
         raise InputError(f"{where} cannot be set here, its type is {getattr(hint, '__name__', hint)}")
-    return str(text) if hint is str else _as_type(text, hint, where)
-
-
-def _as_type(text: Text, hint: Any, where: str) -> Any:
-    try:
-        return as_type(text, hint, where)
-    except InputError as error:
-        raise InputError(str(error)) from None  # without a field, which a command would take for a flag of its own
+    return str(text) if hint is str else as_type(text, hint, where)
 
 
 def defaults(name: str) -> dict[str, Any]:
-    """The settings of a task, each with its default."""
+    """The settings of a task, each with its default; its seed and size are ours to set."""
     return {
         each.name: each.default if each.default_factory is MISSING else each.default_factory()
         for each in fields(library.datasets()[name][1])
-        if each.name not in _OWN
+        if each.name not in ("seed", "size")
     }
 
 
 def levels(name: str) -> dict[str, list[Any]]:
     """The attributes of a task's curriculum, each with the values of its levels; empty where there is no curriculum."""
     curricula = library.load().CURRICULA
-    if name not in curricula:
-        return {}
-    return {each: list(attribute.levels) for each, attribute in curricula[name]().attributes.items()}
+    attributes = curricula[name]().attributes if name in curricula else {}
+    return {each: list(attribute.levels) for each, attribute in attributes.items()}
 
 
-def _levels(name: str, texts: Mapping[str, Text], several: bool) -> dict[str, Any]:
-    """The config fields that levels of the curriculum stand for; the other fields keep the config's defaults."""
-    known = levels(name)
-    if not texts or (several and not known):
-        return {}
-    if not known:
+def _level(name: str, text: Text, several: bool) -> dict[str, Any]:
+    """The config fields that a level of the curriculum stands for; the other fields keep the config's defaults."""
+    known, level = levels(name), as_type(text, int, f"reasoning_gym:{name}: level")
+    highest = max(map(len, known.values()), default=0) - 1
+    if not known and not several:
         raise InputError(f"reasoning_gym:{name} has no curriculum, and so no levels")
+    if level < 0 or (level > highest and not several):
+        raise InputError(f"reasoning_gym:{name}: level must be from 0 to {highest}, got {level}")
+    if not known:
+        return {}
     curriculum = library.load().CURRICULA[name]()
-    changed = []
-    for key in sorted(texts):  # `level` comes before `level.ATTRIBUTE`, which overrides it
-        attribute, level = key.partition(".")[2], _as_type(texts[key], int, f"reasoning_gym:{name}: {key}")
-        if attribute and attribute not in known:
-            raise InputError(f"reasoning_gym:{name}: there is no attribute {attribute!r}; it has {', '.join(known)}")
-        chosen = [attribute] if attribute else list(known)
-        highest = max(len(known[each]) for each in chosen) - 1
-        if level < 0 or (level > highest and not several):
-            raise InputError(f"reasoning_gym:{name}: {key} must be from 0 to {highest}, got {level}")
-        for each in chosen:
-            curriculum.set_attr_level(each, min(level, len(known[each]) - 1))
-            definition = vars(curriculum.attributes[each])
-            changed += [definition.get(key) for key in ("field_name", "lower_field_name", "upper_field_name")]
+    for each, values in known.items():
+        curriculum.set_attr_level(each, min(level, len(values) - 1))
     config = vars(curriculum.generate_configuration())
+    keys = ("field_name", "lower_field_name", "upper_field_name")
+    changed = [vars(attribute).get(key) for attribute in curriculum.attributes.values() for key in keys]
     return {each: config[each] for each in changed if each}

@@ -10,21 +10,23 @@ scorer reads. JSON alone would make lists of tuples and texts of whole numbers t
 """
 
 import hashlib
-import io
 import json
+import random
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext, redirect_stdout
+from dataclasses import asdict
 from functools import lru_cache
+from itertools import count
 from typing import Any
 
 from swift_rlvr.errors import InputError
-from swift_rlvr.reasoning_gym import library
+from swift_rlvr.reasoning_gym import library, processes
 from swift_rlvr.reasoning_gym.naming import SPLITS, Part
 from swift_rlvr.sandbox.check import decode
 from swift_rlvr.sandbox.child import encode
 
 BLOCK = 500  # items that are drawn from one dataset of reasoning-gym
 TRIES = 64
+_SECONDS = 20  # a thirtieth of the time that an item may take
 _TEST_SHARE = 1 / 4
 _LARGEST_SEED = 2**32 - 2 * BLOCK  # numpy's, which some tasks draw with
 _NOT_KEPT = ("source_dataset", "source_index", "difficulty")
@@ -51,14 +53,20 @@ def identity(question: str) -> str:
 def item(part: Part, split: str, number: int) -> dict[str, Any]:
     """Item `number`, from 0, of a task: question, answer and metadata as reasoning-gym has them.
 
-    InputError where none of TRIES items is of the split: the task has too few different questions for two splits.
+    Several tasks choose from sets of texts, so that it is the same under one PYTHONHASHSEED only. InputError where none
+    of TRIES items is of the split: the task has too few different questions for two splits.
     """
     block, index = divmod(number, BLOCK)
     settings = json.dumps(part.settings, sort_keys=True)
     for attempt in range(TRIES):
         seed = _hash(f"{part.seed} {attempt} {block}") % _LARGEST_SEED
-        with redirect_stdout(io.StringIO()) if part.name == "bf" else nullcontext():  # its compiler prints dots
-            drawn = dataset(part.name, settings, seed, BLOCK)[index]
+        items = dataset(part.name, settings, seed, BLOCK)
+        try:
+            drawn = _drawn(items, index, seed)
+        except TypeError:  # an answer of codeio that JSON cannot write
+            continue
+        if part.name == "codeio" and repr(drawn) != repr(_drawn(items, index, seed)):
+            continue  # the code that it quotes reads the clock, or the address of an object
         if split_of(drawn["question"]) == split:
             return drawn
     raise InputError(
@@ -68,12 +76,19 @@ def item(part: Part, split: str, number: int) -> dict[str, Any]:
 
 
 def rows(parts: Sequence[Part], split: str) -> Iterator[dict[str, str]]:
-    """Raw rows without end; row i is of task i modulo the number of tasks."""
-    number = 0
-    while True:
+    """Raw rows without end; row i is of task i modulo the number of tasks. InputError as of `item`.
+
+    They are drawn in a process whose sets have the same order everywhere.
+    """
+    for number in count():
         for part in parts:
-            yield {"entry": to_entry(part, item(part, split, number))}
-        number += 1
+            job = {"part": asdict(part), "split": split, "number": number}
+            report = processes.pool(1).submit(processes.ask, job, _SECONDS).result()
+            if "refused" in report:
+                raise InputError(report["refused"])
+            if "entry" not in report:
+                raise RuntimeError(f"reasoning_gym:{part.name}: item {number} could not be drawn: {report}")
+            yield {"entry": report["entry"]}
 
 
 def to_entry(part: Part, drawn: Mapping[str, Any]) -> str:
@@ -126,7 +141,21 @@ def gold(name: str, drawn: Mapping[str, Any]) -> str:
 @lru_cache(maxsize=256)  # a mixture of all tasks draws from two blocks of each; to score them takes 90 MB
 def dataset(name: str, settings: str, seed: int, size: int) -> Any:
     """The dataset of reasoning-gym for settings that are written as JSON; InputError where it refuses them."""
+    _seed(seed)
     return library.create(name, json.loads(settings), seed=seed, size=size)
+
+
+def _drawn(items: Any, index: int, seed: int) -> dict[str, Any]:
+    _seed(seed + index)
+    return items[index]
+
+
+def _seed(seed: int) -> None:
+    """Of the generators that a process shares, which code that codeio quotes draws from."""
+    import numpy
+
+    random.seed(seed)
+    numpy.random.seed(seed)
 
 
 def _hash(text: str) -> int:

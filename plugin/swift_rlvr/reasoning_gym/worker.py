@@ -1,4 +1,4 @@
-"""A process that scores answers, started by `grading` outside of the trainer: a job is a message, its score the report.
+"""What runs in the processes of `processes.py`: a job is a message, its item or score the report.
 
 An answer has so many seconds of CPU time, measured by a timer whose signal ends the process: neither the load of the
 machine nor C code that holds the interpreter changes that. Once reasoning-gym is imported, the process gives up all
@@ -15,13 +15,14 @@ from typing import Any
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.reasoning_gym import library
-from swift_rlvr.reasoning_gym.rows import BadEntry, dataset, read_entry
+from swift_rlvr.reasoning_gym.naming import Part
+from swift_rlvr.reasoning_gym.rows import BadEntry, dataset, item, read_entry, to_entry
 from swift_rlvr.reasoning_gym.scorers import SCORERS
 from swift_rlvr.sandbox.child import connect
 from swift_rlvr.sandbox.lockdown import LockdownError, lock_down
 
 
-def score(job: Mapping[str, str], seconds: float) -> dict[str, Any]:
+def score(job: Mapping[str, Any]) -> dict[str, Any]:
     """The report on a job: the score of the answer, by our scorer or by reasoning-gym's, or why there is none.
 
     A scorer that raises an error for an answer cannot read it; one that does so for the right answer too has a bad row.
@@ -33,7 +34,7 @@ def score(job: Mapping[str, str], seconds: float) -> dict[str, Any]:
         return {"bad_row": f"{type(error).__name__}: {error}"[:300]}
     scorer = SCORERS.get(entry["task"], _theirs)
     report: dict[str, Any] = {}
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_PROF, job["seconds"])
     for answer in (job["answer"], entry["answer"]):
         try:
             value = float(scorer(answer, copy.deepcopy(entry), scored))  # some scorers write into the entry
@@ -44,6 +45,15 @@ def score(job: Mapping[str, str], seconds: float) -> dict[str, Any]:
         break
     signal.setitimer(signal.ITIMER_PROF, 0)
     return report
+
+
+def draw(job: Mapping[str, Any]) -> dict[str, Any]:
+    """The column `entry` of an item, or why there is none."""
+    part = Part(**job["part"])
+    try:
+        return {"entry": to_entry(part, item(part, job["split"], job["number"]))}
+    except InputError as error:
+        return {"refused": str(error)}
 
 
 def _theirs(answer: str, entry: Any, dataset: Any) -> float:
@@ -64,7 +74,7 @@ def _limit_memory(memory: int) -> None:
 
 
 def main() -> None:
-    """Score answers until there are no more messages; the first one has the limits."""
+    """Do jobs until there are no more messages; the first one has the limit of memory."""
     receive, report = connect()
     limits = receive()
     try:
@@ -75,4 +85,4 @@ def main() -> None:
     _limit_memory(limits["memory"])
     report({})
     while job := receive():
-        report(score(job, limits["seconds"]))
+        report(draw(job) if "part" in job else score(job))

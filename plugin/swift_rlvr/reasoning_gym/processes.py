@@ -2,8 +2,8 @@
 
 They stay, because importing reasoning-gym takes seconds. They are those of the sandbox and not of
 `swift_rlvr.parallel`, whose multiprocessing would import the trainer's main module in each of them. Their
-PYTHONHASHSEED is 0: several tasks
-choose from sets of texts, whose order depends on it, and all ranks are to have the same rows.
+PYTHONHASHSEED is 0: several tasks choose from sets of texts, whose order depends on it, and all ranks are to have the
+same rows.
 """
 
 import os

@@ -1,8 +1,8 @@
 # Sourced by every script here: the environment of this machine. All of them run in the root of the repository, from
 # which relative paths count.
 # Variables: PYTHON (3.11, 3.12 or an interpreter; uv fetches what is not there), VENV (the environment: .venv-gpu where
-# a GPU is visible, else .venv-cpu, so that machines can share the folder), INSTALL=0 (install nothing, use the
-# environment that is active).
+# a GPU is visible, .venv-gpu_cuda12 where its driver is too old for CUDA 13, else .venv-cpu, so that machines can share
+# the folder), INSTALL=0 (install nothing, use the environment that is active).
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd "$ROOT"
@@ -26,7 +26,20 @@ visible_gpus() {
   [ -z "$ids" ] || [ "${CUDA_VISIBLE_DEVICES-}" = -1 ] || echo "${CUDA_VISIBLE_DEVICES-$ids}"
 }
 have_gpu() { [ -n "$(visible_gpus)" ]; }
-KIND=$(if have_gpu; then echo gpu; else echo cpu; fi)
+# The driver's major version, such as 580; 0 without nvidia-smi, where the environment is made for other machines.
+driver_major() {
+  local driver
+  driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1) || driver=
+  if [[ $driver =~ ^[0-9]+\. ]]; then echo "${driver%%.*}"; else echo 0; fi
+}
+# The environment that this machine needs, a lock in REQUIREMENTS. CUDA 13 needs driver 580, CUDA 12 needs 525.
+kind_of_machine() {
+  local driver
+  have_gpu || { echo cpu; return; }
+  driver=$(driver_major)
+  if [ "$driver" -ge 580 ] || [ "$driver" = 0 ]; then echo gpu; else echo gpu_cuda12; fi
+}
+KIND=$(kind_of_machine)
 VENV=${VENV:-$ROOT/.venv-$KIND}
 
 # ensure_environment: makes VENV and installs the pinned packages for this machine, once per content of their list, and
@@ -77,14 +90,14 @@ install_once() {
 
 # What would make the installation useless, each with its remedy. `swift-rlvr doctor` looks at what may change later.
 check_prerequisites() {
-  local driver free need=5 shared
-  if [ "$KIND" = gpu ]; then
+  local driver free need=5 shared oldest=580
+  if [ "$KIND" != cpu ]; then
     need=16
-    # Without nvidia-smi it is made for other machines.
-    driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1) || driver=
-    [[ ! $driver =~ ^[0-9]+\. ]] || [ "${driver%%.*}" -ge 580 ] ||
-      die "the NVIDIA driver is $driver, and torch for CUDA 13 sees no GPU below 580: update the driver, or run" \
-        "without GPUs (CUDA_VISIBLE_DEVICES=)"
+    driver=$(driver_major)
+    [ "$KIND" = gpu ] || oldest=525
+    [ "$driver" = 0 ] || [ "$driver" -ge "$oldest" ] ||
+      die "the NVIDIA driver is $driver, and the packages of $KIND.lock see no GPU below $oldest: update the driver," \
+        "install for CUDA 12 (bash scripts/install.sh gpu_cuda12, driver 525), or run without GPUs (CUDA_VISIBLE_DEVICES=)"
     command -v "${CC:-gcc}" >/dev/null || command -v clang >/dev/null ||
       die "Triton needs a C compiler: on Debian and Ubuntu, apt install build-essential; or set CC to one"
   fi
@@ -111,7 +124,7 @@ install_packages() {
   fi
   "$VENV/bin/python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' ||
     die "$VENV has $("$VENV/bin/python" --version): remove it and set PYTHON to 3.11 or 3.12"
-  if [ "$KIND" = gpu ]; then
+  if [ "$KIND" != cpu ]; then
     [ -e "$("$VENV/bin/python" -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" ] ||
       die "Triton needs Python.h: on Debian and Ubuntu, apt install python3-dev; or remove $VENV and set" \
         "UV_PYTHON_PREFERENCE=only-managed, uv's own Python has it"
@@ -132,8 +145,8 @@ install_packages() {
   # torch+cpu is not on PyPI: from what pip and uv are configured for, else from PyTorch's own index, which uv knows.
   # In this order, for it fails where that index cannot be reached; and torch alone, for uv takes others from there too.
   torch=$(grep '^torch==' "$1")
-  backend=${torch#*+}
-  if [ "$backend" != "$torch" ] && ! uv_install -q --dry-run "$torch" 2>/dev/null; then
+  backend=${torch##*+}
+  if [ "$KIND" = cpu ] && ! uv_install -q --dry-run "$torch" 2>/dev/null; then
     uv_install --torch-backend "$backend" "$torch" ||
       die "no $torch: neither an index or folder that pip or uv is configured for has it, nor could uv get it from" \
         "PyTorch's index (its message stands above). Get the wheel another way, and set UV_FIND_LINKS to its folder"
@@ -141,6 +154,9 @@ install_packages() {
   uv_install -r "$1" ||
     die "the installation failed; uv's message above names the package. Run this again, what has arrived is kept." \
       "For a mirror set UV_INDEX_URL, for a folder of wheels UV_FIND_LINKS; pip's settings count too"
+  [ "$KIND" = cpu ] || grep -qs "^cuda\b.*= *'[0-9]" "$VENV"/lib/python*/site-packages/torch/version.py ||
+    die "$(grep '^torch==' "$1" | cut -d, -f1) came without CUDA, from an index or a folder that pip or uv is configured for:" \
+      "take that setting away (pip config list, UV_*), remove $VENV, and run this again"
   uv_install -q --no-build-isolation --reinstall -e . ||
     die "this package could not be installed into $VENV; uv's message stands above"
 }

@@ -2,8 +2,8 @@
 # Installs the pinned packages for this machine, as every script does when it runs for the first time, and ends. Then
 # `source scripts/activate.sh` makes them available in a shell.
 #
-#   bash scripts/install.sh            what this machine needs: .venv-gpu where a GPU is visible, else .venv-cpu
-#   bash scripts/install.sh gpu        on a machine without GPUs (a login node), for others that share this folder
+#   bash scripts/install.sh               what this machine needs: cpu, or gpu, or gpu_cuda12 for drivers below 580
+#   bash scripts/install.sh gpu_cuda12    on a machine without GPUs (a login node), for others that share this folder
 #
 # Variables: PYTHON (3.11, 3.12 or an interpreter; uv fetches a Python that is not there), VENV (where to install).
 
@@ -13,7 +13,7 @@ source "$(dirname "$0")/common.sh"
 help_and_exit "$@"
 
 KIND=${1:-$KIND}
-[ "$KIND" = cpu ] || [ "$KIND" = gpu ] || die "$KIND is neither cpu nor gpu"
+[ -e "$REQUIREMENTS/$KIND.lock" ] || die "there is no environment '$KIND': cpu, gpu or gpu_cuda12"
 VENV=${folder:-$ROOT/.venv-$KIND}
 ensure_environment
 say "installed: $VENV"

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 import zipfile
@@ -24,22 +25,28 @@ REQUIREMENTS = ROOT / "scripts" / "requirements"
 UV = shutil.which("uv", path=f"{sys.prefix}/bin:{os.environ['PATH']}")
 
 
+KINDS = ("cpu", "gpu", "gpu_cuda12")
+
+
 def pins(name: str) -> dict[str, str]:
     lines = (REQUIREMENTS / name).read_text().splitlines()
-    return dict(line.split("==") for line in lines if "==" in line and not line.startswith("#"))
+    return dict(line.split(",")[0].split("==") for line in lines if "==" in line and not line.startswith("#"))
 
 
 class TestLocks:
     def test_torch_is_the_cpu_build_and_otherwise_the_same(self):
         assert pins("cpu.lock")["torch"] == pins("gpu.lock")["torch"] + "+cpu" == pins("cpu.in")["torch"]
 
-    @pytest.mark.parametrize("kind", ["cpu", "gpu"])
+    @pytest.mark.parametrize("kind", KINDS)
     def test_every_line_is_one_exact_version(self, kind):
         lines = [line for line in (REQUIREMENTS / f"{kind}.lock").read_text().splitlines() if not line.startswith("#")]
         assert len(lines) > 200
-        assert [line for line in lines if not re.fullmatch(r"[a-z0-9-]+==[0-9][a-z0-9.+]*", line)] == []
+        exact = re.compile(
+            r"[a-z0-9-]+==([0-9][a-z0-9.+]*)" if kind == "cpu" else r"[a-z0-9-]+==([0-9][a-z0-9.]*)(,!=\1\+cpu)?"
+        )
+        assert [line for line in lines if not exact.fullmatch(line)] == []
 
-    @pytest.mark.parametrize("kind", ["cpu", "gpu"])
+    @pytest.mark.parametrize("kind", KINDS)
     def test_a_lock_has_what_its_input_and_the_extras_ask_for(self, kind):
         lock = pins(f"{kind}.lock")
         assert pins(f"{kind}.in").items() <= lock.items()
@@ -56,6 +63,22 @@ class TestLocks:
         differ = {name for name in cpu.keys() & gpu.keys() if cpu[name] != gpu[name]}
         assert differ <= {"torch", "setuptools", "apache-tvm-ffi"}
 
+    def test_older_drivers_train_with_the_same_ms_swift(self):
+        """Only what vLLM and torch ask for may differ; nothing for CUDA 13 is in it."""
+        new, old = pins("gpu.lock"), pins("gpu_cuda12.lock")
+        training = (
+            "ms-swift",
+            "deepspeed",
+            "transformers",
+            "trl",
+            "accelerate",
+            "peft",
+            "math-verify",
+            "reasoning-gym",
+        )
+        assert {name: old[name] for name in training} == {name: new[name] for name in training}
+        assert [name for name in old if "cu13" in name or name == "cuda-toolkit"] == [] and "nvidia-nccl-cu12" in old
+
     def test_nothing_built_for_cuda_is_beside_the_cpu_torch(self):
         lock = pins("cpu.lock")
         assert [n for n in lock if n in ("torchvision", "torchaudio", "torchcodec") or n.startswith("nvidia")] == []
@@ -66,9 +89,10 @@ class TestLocks:
                 assert not re.search(r"https?://|file://|--find-links[ =]/", path.read_text()), path
 
 
-def wheel(folder: Path, name: str, version: str) -> None:
+def wheel(folder: Path, name: str, version: str, cuda: str | None = None) -> None:
     stem = f"{name}-{version}"
     files = {f"{name}/__init__.py": f"__version__ = '{version}'\n"}
+    files[f"{name}/version.py"] = f"cuda: Optional[str] = {cuda!r}\n"
     files[f"{stem}.dist-info/METADATA"] = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     files[f"{stem}.dist-info/WHEEL"] = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     files[f"{stem}.dist-info/RECORD"] = "".join(f"{path},,\n" for path in (*files, f"{stem}.dist-info/RECORD"))
@@ -94,7 +118,6 @@ def build_editable(folder, config_settings=None, metadata_directory=None):
     return name
 """
 NEEDED = "bash cat cut df awk dirname flock grep head mkdir paste sed sha256sum"  # by common.sh
-LOCK = "tiny==1.0\ntorch==9.9+cpu\nuv==0.0\n"
 
 
 class Checkout:
@@ -105,8 +128,9 @@ class Checkout:
         for path in (self.root / "plugin" / "swift_rlvr", self.wheels, self.bin, folder / "home"):
             path.mkdir(parents=True)
         shutil.copytree(ROOT / "scripts", self.root / "scripts", ignore=shutil.ignore_patterns("configs", "*.md"))
-        for kind in ("cpu", "gpu"):
-            (self.root / "scripts" / "requirements" / f"{kind}.lock").write_text(LOCK.replace("uv==0.0\n", ""))
+        for kind in KINDS:
+            torch = "torch==9.9+cpu" if kind == "cpu" else "torch==9.9,!=9.9+cpu"
+            (self.root / "scripts" / "requirements" / f"{kind}.lock").write_text(f"tiny==1.0\n{torch}\n")
         (self.root / "plugin" / "swift_rlvr" / "__init__.py").write_text("def main():\n    print('runs')\n")
         (self.root / "backend.py").write_text(BACKEND)
         (self.root / "setup.cfg").touch()
@@ -226,6 +250,34 @@ class TestTorch:
         }
 
 
+class TestTorchForGPUs:
+    @pytest.fixture(autouse=True)
+    def headers(self, checkout):
+        """Triton's compiler, and GPUs with an older driver."""
+        if not Path(sysconfig.get_path("include"), "Python.h").exists():
+            pytest.skip("no Python.h, which an installation for GPUs asks for")
+        checkout.program("nvidia-smi", 'case "$*" in *driver*) echo 570.86.10 ;; *) echo 0 ;; esac')
+        checkout.environment |= {"CUDA_VISIBLE_DEVICES": "0", "CC": "true"}
+
+    def test_not_the_build_for_a_cpu_though_it_counts_as_newer(self, checkout):
+        wheel(checkout.wheels, "torch", "9.9", cuda="12.8")
+        status, output = checkout.run()
+        assert status == 0, output
+        version = f"{checkout.root}/.venv-gpu_cuda12/bin/python", "-c", "import torch; print(torch.__version__)"
+        assert checkout.run(*version) == (0, "9.9\n")
+        assert checkout.stamps("gpu_cuda12") and not checkout.stamps("gpu")
+
+    def test_a_build_without_cuda_is_no_installation(self, checkout):
+        wheel(checkout.wheels, "torch", "9.9")
+        status, output = checkout.run()
+        assert status == 2 and "error: torch==9.9 came without CUDA" in output and "pip config list" in output
+        assert checkout.stamps("gpu_cuda12") == []
+        wheel(checkout.wheels, "torch", "9.9", cuda="12.8")
+        shutil.rmtree(checkout.root / ".venv-gpu_cuda12")
+        status, output = checkout.run(UV_CACHE_DIR=f"{checkout.root}/another_cache")
+        assert status == 0, output
+
+
 class TestFailures:
     def test_a_package_that_is_nowhere_is_named(self, checkout):
         next(checkout.wheels.glob("tiny-*")).unlink()
@@ -293,13 +345,17 @@ class TestPrerequisites:
     def gpu(self, checkout: Checkout, driver: str) -> None:
         checkout.program("nvidia-smi", f'case "$*" in *driver*) echo {driver} ;; *) echo 0 ;; esac')
 
-    def test_an_old_driver(self, checkout):
-        self.gpu(checkout, "570.86.10")
-        status, output = checkout.run(CUDA_VISIBLE_DEVICES=None)
+    @pytest.mark.parametrize(
+        ("driver", "kind", "least"),
+        [("470.82.01", (), 525), ("570.86.10", ("gpu",), 580), ("470.82.01", ("gpu",), 580)],
+    )
+    def test_an_old_driver(self, checkout, driver, kind, least):
+        self.gpu(checkout, driver)
+        install = ("bash", f"{checkout.root}/scripts/install.sh", *kind)
+        status, output = checkout.run(*install, CUDA_VISIBLE_DEVICES=None)
         assert status == 2
-        assert (
-            "error: the NVIDIA driver is 570.86.10" in output and "580" in output and "CUDA_VISIBLE_DEVICES=" in output
-        )
+        assert f"error: the NVIDIA driver is {driver.split('.')[0]}" in output and f"no GPU below {least}" in output
+        assert "install.sh gpu_cuda12" in output and "CUDA_VISIBLE_DEVICES=" in output
         assert checkout.run()[0] == 0 and checkout.stamps("cpu"), "hidden GPUs ask for no driver"
 
     def test_no_compiler_for_triton(self, checkout):
@@ -340,6 +396,8 @@ class TestChoice:
             ({"CUDA_VISIBLE_DEVICES": "-1"}, "cpu"),
         ]:
             assert checkout.run(*show, **variables) == (0, f"{checkout.root}/.venv-{name}\n")
+        checkout.program("nvidia-smi", 'case "$*" in *driver*) echo 550.54.15 ;; *) echo 0 ;; esac')
+        assert checkout.run(*show, CUDA_VISIBLE_DEVICES=None) == (0, f"{checkout.root}/.venv-gpu_cuda12\n")
         assert checkout.run(*show, VENV="/other") == (0, "/other\n")
 
     @pytest.mark.parametrize("shell", ["bash", "zsh"])

@@ -64,9 +64,8 @@ def folder(trained, tmp_path_factory) -> Path:
         --max_completion_length 160 --num_generations 4 --per_device_train_batch_size 4
         --gradient_accumulation_steps 2 --learning_rate 1e-3 --lr_scheduler_type constant --save_strategy no
         --report_to none --log_rollout_offpolicy_metrics true
-        --use_gym_env true --reward_weights 0 0.5 1
     """.split()
-    trained(flags, folder / "launch.log", {"SWIFT_RLVR_FEEDBACK_DISCOUNT": "0.5", "SWIFT_RLVR_HELD_OUT_ROWS": "4"})
+    trained(flags, folder / "launch.log", {"SWIFT_RLVR_HELD_OUT_ROWS": "4"})
     return folder
 
 
@@ -110,12 +109,11 @@ def test_the_completions_show_both_turns_and_the_rewards_are_the_last_ones(folde
     tables = {table["step"][0]: table for table in lines(folder / "output" / "completions.jsonl")}
     assert len(tables) == STEPS
     for table in tables.values():
-        columns = ("prompt", "completion", "CountdownReward", "gym_reward", "num_turns")
-        for prompt, completion, right, discounted, turns in zip(*map(table.get, columns), strict=True):
+        columns = ("prompt", "completion", "CountdownReward", "num_turns")
+        for prompt, completion, right, turns in zip(*map(table.get, columns), strict=True):
             nums, target = read_prompt(prompt)
             row = {"nums": nums, "target": target}
             assert right == reward.explain(completion, row).reward
-            assert discounted == right * 0.5 ** (turns - 1)
             assert prompt.count("<|im_start|>assistant\n") == turns
             if turns == 2:
                 first, between = prompt.split("<|im_start|>assistant\n")[1].split("<|im_end|>\n<|im_start|>user\n")

@@ -14,23 +14,22 @@ from typing import Any
 
 from swift.rollout.multi_turn import MultiTurnScheduler, multi_turns
 
-from swift_rlvr.environments import FeedbackEnvironment, judging_reward
+from swift_rlvr.environments import Feedback, feedback_on, judging_reward
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import Reward
 from swift_rlvr.rewards.build import build_rewards, missing_column
 from swift_rlvr.settings import PREFIX, Settings, setting
 
 SCHEDULER = "rlvr_feedback"
-REWARD, DISCOUNT = f"{PREFIX}FEEDBACK_REWARD", f"{PREFIX}FEEDBACK_DISCOUNT"
+REWARD = f"{PREFIX}FEEDBACK_REWARD"
 
 
 @dataclass(frozen=True)
 class FeedbackSettings(Settings):
-    """Variables of the process that the scheduler runs in."""
+    """A variable of the process that the scheduler runs in."""
 
     group = "feedback_"
     feedback_reward: str | None = setting(None, "The reward that says what is wrong; by default the task's.")
-    feedback_discount: float = setting(1.0, "What a right answer is worth one turn later.", at_least=0, at_most=1)
 
 
 class FeedbackScheduler(MultiTurnScheduler):
@@ -45,36 +44,28 @@ class FeedbackScheduler(MultiTurnScheduler):
         if not max_turns:
             raise InputError(f"is needed with --multi_turn_scheduler {SCHEDULER}, such as 2", "max_turns")
         self._turns, self._settings = max_turns, FeedbackSettings.from_environment()
-        # On a server ms-swift passes this flag on where it is set; the trainer has the server's.
-        if self._settings.feedback_discount != 1 and infer_engine is not None and not kwargs.get("use_gym_env"):
-            raise InputError("has an effect with --use_gym_env true only, which makes it a reward", DISCOUNT)
         self._rewards: dict[Any, Reward] = {}  # by task
-        self._conversations: dict[str, FeedbackEnvironment] = {}
+        self._conversations: dict[str, list[Feedback]] = {}  # by request
 
     async def on_trajectory_start(self, requests: list[Any]) -> None:
         """Begin a conversation for each request; InputError where its row cannot be judged."""
         for request in requests:
-            reward, discount = self._reward(request.data_dict), self._settings.feedback_discount
-            environment = FeedbackEnvironment(reward, self._turns, discount)
-            environment.reset(request.data_dict)
-            self._conversations[request.uuid] = environment
+            self._reward(request.data_dict)
+            self._conversations[request.uuid] = []
 
     async def on_turn_end(self, infer_request: Any, response_choice: Any, current_turn: int) -> dict[str, Any]:
         """Judge an answer: whether the conversation is over, and the reasons of its turns."""
-        environment = self._conversations[infer_request.uuid]
+        turns, row = self._conversations[infer_request.uuid], infer_request.data_dict
         # A verifier may take seconds, and the other conversations go on.
-        judged = await asyncio.to_thread(environment.step, response_choice.message.content)
-        if response_choice.finish_reason == "length":
-            judged = environment.end()
-        if judged.done:
+        turns.append(await asyncio.to_thread(feedback_on, self._reward(row), response_choice.message.content, row))
+        done = turns[-1].text is None or len(turns) >= self._turns or response_choice.finish_reason == "length"
+        if done:
             del self._conversations[infer_request.uuid]
-        reasons = [turn.reason for turn in environment.history]
-        # total_reward: what --use_gym_env makes a reward, and must be a number.
-        return {"done": judged.done, "rollout_infos": {"turn_reasons": reasons, "total_reward": judged.reward or 0.0}}
+        return {"done": done, "rollout_infos": {"turn_reasons": [turn.reason for turn in turns]}}
 
     def step(self, infer_request: Any, response_choice: Any, current_turn: int) -> dict[str, Any]:
         """The request with the feedback on the last answer as the user's next message."""
-        feedback = self._conversations[infer_request.uuid].history[-1].feedback
+        feedback = self._conversations[infer_request.uuid][-1].text
         infer_request.messages.append({"role": "user", "content": feedback})
         return {"infer_request": infer_request}
 

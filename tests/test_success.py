@@ -19,7 +19,7 @@ from paths import ROOT  # noqa: E402
 from rich.console import Console  # noqa: E402
 from swift_rlvr.data.grading import grade_samples  # noqa: E402
 from swift_rlvr.errors import InputError  # noqa: E402
-from swift_rlvr.evaluation.report import read_run  # noqa: E402
+from swift_rlvr.evaluation.report.reading import read_run  # noqa: E402
 from swift_rlvr.evaluation.summary import summarize  # noqa: E402
 from swift_rlvr.recipes import read_recipe  # noqa: E402
 from swift_rlvr.rewards import REWARDS, Grade, Reward, add_reward  # noqa: E402
@@ -124,7 +124,7 @@ def shown(rewards, answers, folder):
         "log": (run.steps[0].get("success"), run.steps[0].get("strict")),
         "alarms": (seen[0].get("success"), seen[0].get("strict")),
         "records": tuple(share([getattr(each, name) for each in run.records()]) for name in ("success", "strict")),
-        "report": (share([entry.success for entry in run.entries]), run.steps[0].get("strict")),
+        "report": (share([entry.success for entry in run.entries.values()]), run.steps[0].get("strict")),
     }
     terminal = console.file.getvalue()
     return {place: tuple(map(rounded, values)) for place, values in found.items()}, terminal

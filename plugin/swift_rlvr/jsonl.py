@@ -1,7 +1,7 @@
 """JSON and JSONL files: reading and writing them, with errors that name the file and the line."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
@@ -54,10 +54,13 @@ def brief(value: object) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
-def read_jsonl(path: str | Path, longest: int | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_jsonl(
+    path: str | Path, longest: int | None = None, unfinished: Callable[[str], object] | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield `(line number from 1, object)` for every line that is not blank, holding one line in memory at a time.
 
     InputError for a file that cannot be read, and for a line that is no JSON object or has more than `longest` bytes.
+    unfinished: gets a note of a last line whose end is not written yet, which is then left out.
     """
     limit = -1 if longest is None else longest + 1
     with opened(path) as file:
@@ -69,7 +72,9 @@ def read_jsonl(path: str | Path, longest: int | None = None) -> Iterator[tuple[i
             try:
                 yield number, parse_object(line)
             except LineError as error:
-                raise InputError(f"{path}, line {number}: {error}") from error
+                if unfinished is None or line.endswith(b"\n"):
+                    raise InputError(f"{path}, line {number}: {error}") from error
+                unfinished(f"{Path(path).name}, line {number}, is left out: its end is not written yet")
 
 
 def check_jsonl(path: str | Path) -> int:

@@ -11,7 +11,7 @@ from commands import WIDE, ran, refused
 from paths import DATASETS
 from swift_rlvr.cli import app
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.report import read_steps
+from swift_rlvr.evaluation.report.reading import read_run
 from swift_rlvr.grpo import GRPOSettings, GRPOTrainer
 from swift_rlvr.jsonl import read_json, read_jsonl
 from swift_rlvr.runs.folder import diverged
@@ -138,7 +138,7 @@ def test_a_run_its_continuation_and_the_question_at_the_end(tmp_path):
     assert args["trainer"] == "scratch" and args["reward_weights"] == [1.0, 0.5]
     assert args["reward_parameters"]["external_countdown"]["notation"] == "lenient"
     assert args["system"].startswith("You are a helpful assistant.")
-    first = read_steps(out)[0]
+    first = read_run(out).steps[0]
     means = (first[f"rewards/{name}/mean"] for name in ("CountdownReward", "FormatReward"))
     assert first["reward"] == pytest.approx(sum(weight * mean for weight, mean in zip((1, 0.5), means, strict=True)))
 
@@ -146,7 +146,7 @@ def test_a_run_its_continuation_and_the_question_at_the_end(tmp_path):
     assert "holds another run (args.json, logging.jsonl, checkpoint-2); choose another folder" in refused(*words)
     resume = ("--resume_from_checkpoint", "true")
     ran(*words, *resume)  # nothing is left to do
-    assert [step["step"] for step in read_steps(out)] == [1, 2]
+    assert [step["step"] for step in read_run(out).steps] == [1, 2]
     for changed, problem in (
         (("--beta", 0.5), "beta was 0.01 and is 0.5"),
         (("--dataset", GSM8K, "--reward_funcs", "format", "tag_count"), f"dataset was '{COUNTDOWN}' and is '{GSM8K}'"),
@@ -171,7 +171,7 @@ def test_gsm8k_with_the_recipes_rewards(tmp_path):
     out = tmp_path / "run"
     words = ("--model", WEIGHTS, "--dataset", f"{GSM8K}#4", "--output_dir", out, "--reward_funcs", *rewards, *SMALL)
     ran("train", *words, "--beta", 0, "--max_steps", 1, "--num_iterations", 2, "--loss_type", "dapo")
-    (step,) = read_steps(out)
+    (step,) = read_run(out).steps
     assert {f"rewards/{name}Reward/mean" for name in ("FormatStrict", "TagCount", "Accuracy")} <= step.keys()
     assert all(line["reasons"]["external_accuracy"] for _, line in read_jsonl(out / "records.jsonl"))
 

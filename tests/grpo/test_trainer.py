@@ -13,7 +13,7 @@ from paths import DATASETS
 from rich.console import Console
 from small_models import SMALL_MODELS, small_model
 from swift_rlvr.errors import DivergedError, InputError
-from swift_rlvr.evaluation.report import read_run, read_steps
+from swift_rlvr.evaluation.report.reading import read_run
 from swift_rlvr.grpo import GRPOSettings, GRPOTrainer
 from swift_rlvr.grpo.policy import Policy, collate
 from swift_rlvr.jsonl import read_json, read_jsonl
@@ -111,7 +111,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bitwise(tokenizer, rows, tmp_
     second = trainer_of(tokenizer, rows, tmp_path)
     second.train(tmp_path / "checkpoint-2")
     assert torch.equal(weights_of(second), weights_of(finished))
-    mine, whole = (read_steps(folder) for folder in (tmp_path, finished.folder))
+    mine, whole = (read_run(folder).steps for folder in (tmp_path, finished.folder))
     for name in ("loss", "kl", "reward", "grad_norm", "learning_rate", "completions/mean_length"):
         assert [step[name] for step in mine] == [step[name] for step in whole], name
 
@@ -125,7 +125,7 @@ def test_micro_batches_do_not_change_the_run(tokenizer, rows, tmp_path, finished
         replace(SETTINGS, per_device_train_batch_size=size, gradient_accumulation_steps=8 // size, max_steps=1),
     )
     trainer.train()
-    (step,), first = read_steps(tmp_path), read_steps(finished.folder)[0]
+    (step,), first = read_run(tmp_path).steps, read_run(finished.folder).steps[0]
     for name in ("reward", "loss", "grad_norm", "kl"):
         assert step[name] == pytest.approx(first[name], rel=1e-4, abs=1e-7), name
 
@@ -151,7 +151,7 @@ def test_two_updates_with_each_batch_use_the_old_log_probabilities(tokenizer, ro
     settings = replace(SETTINGS, num_iterations=2, max_steps=3, epsilon=0.01, warmup_ratio=0.0)
     trainer = trainer_of(tokenizer, rows, tmp_path, settings)
     trainer.train()
-    steps = read_steps(tmp_path)
+    steps = read_run(tmp_path).steps
     assert len(steps) == 3
     first, second, third = (step["clip_ratio/region_mean"] for step in steps)
     assert first == third == 0 and second > 0  # the ratio is 1 until the policy has changed
@@ -163,7 +163,7 @@ def test_two_updates_with_each_batch_use_the_old_log_probabilities(tokenizer, ro
 def test_gradient_checkpointing_gives_the_same_run(tokenizer, rows, tmp_path, finished):
     settings = replace(SETTINGS, gradient_checkpointing=True, max_steps=2)
     trainer_of(tokenizer, rows, tmp_path, settings).train()
-    first, whole = read_steps(tmp_path)[0], read_steps(finished.folder)[0]
+    first, whole = read_run(tmp_path).steps[0], read_run(finished.folder).steps[0]
     assert first["grad_norm"] == pytest.approx(whole["grad_norm"], rel=1e-5)
 
 
@@ -188,7 +188,7 @@ def test_it_learns_what_is_rewarded(tokenizer, rows, tmp_path):
         lr_scheduler_type="constant_with_warmup",
     )
     trainer_of(tokenizer, rows, tmp_path, settings, rewards=(early,)).train()
-    rewards = [step["reward"] for step in read_steps(tmp_path)]
+    rewards = [step["reward"] for step in read_run(tmp_path).steps]
     assert sum(rewards[-3:]) > 1.5 * sum(rewards[:3])
 
 
@@ -203,7 +203,7 @@ def test_what_it_leaves_behind(finished, tokenizer):
         torch.equal(a, b) for a, b in zip(saved.parameters(), finished.model.parameters(), strict=True)
     )  # and the tokenizer is there, too:
     assert AutoTokenizer.from_pretrained(folder / "checkpoint-4").get_vocab() == tokenizer.get_vocab()
-    steps, records = read_steps(folder), list(read_run(folder).records())
+    steps, records = read_run(folder).steps, list(read_run(folder).records())
     assert len(steps) == 4 and len(records) == 32
     names = (
         "loss grad_norm learning_rate reward reward_std frac_reward_zero_std rewards/early/mean "
@@ -225,7 +225,7 @@ def test_what_it_leaves_behind(finished, tokenizer):
 def test_reasons_are_logged_for_our_rewards(tokenizer, rows, tmp_path):
     rewards = [REWARDS["external_countdown"](), REWARDS["external_format"]()]
     trainer_of(tokenizer, rows, tmp_path, replace(SETTINGS, max_steps=1), rewards).train()
-    (step,) = read_steps(tmp_path)
+    (step,) = read_run(tmp_path).steps
     shares = [value for name, value in step.items() if name.startswith("reasons/CountdownReward/")]
     assert shares and sum(shares) == pytest.approx(1)
     records = list(read_records(tmp_path / "records.jsonl"))

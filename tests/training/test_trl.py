@@ -20,7 +20,8 @@ from report_pages import Document
 from rich.console import Console
 from swift_rlvr.countdown import verify
 from swift_rlvr.data.prompts import system_prompt
-from swift_rlvr.evaluation.report import read_run, read_steps, write_report
+from swift_rlvr.evaluation.report import write_report
+from swift_rlvr.evaluation.report.reading import read_run
 from swift_rlvr.evaluation.scoring import Scoring
 from swift_rlvr.jsonl import read_json, read_jsonl
 from swift_rlvr.rewards.build import build_rewards
@@ -163,7 +164,7 @@ def test_the_model_is_loaded_again_and_asked_a_held_out_row(results):
 
 
 def test_the_logs_are_read_by_report_and_have_every_reward_and_reason(results, folder):
-    steps = read_steps(folder / "run")
+    steps = read_run(folder / "run").steps
     assert [step["step"] for step in steps] == [1, 2]
     records = [record for record in read_records(folder / "run" / "records.jsonl") if record.mode == "train"]
     assert len(records) == 2 * BATCH
@@ -207,7 +208,11 @@ def test_held_out_rows_are_evaluated_and_change_nothing_in_the_training(results,
     lines = [line for _, line in read_jsonl(run / "logging.jsonl")]
     evaluations = [line for line in lines if "eval/success" in line]
     assert [line["global_step/max_steps"] for line in evaluations] == ["0/2", "1/2", "2/2"]
-    assert [step["step"] for step in read_steps(run)] == [1, 2] == [step["step"] for step in read_steps(folder / "run")]
+    assert (
+        [step["step"] for step in read_run(run).steps]
+        == [1, 2]
+        == [step["step"] for step in read_run(folder / "run").steps]
+    )
     for record, other in zip(read_run(run).records(), read_run(folder / "run").records(), strict=True):
         assert record.completion == other.completion
     records = list(read_records(run / "held_out.jsonl"))

@@ -10,7 +10,7 @@ of them again, and the report shows them. What is unknown is left out of a line.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -91,9 +91,9 @@ def record_from_json(value: Mapping[str, Any]) -> Record:
     return Record(**value)
 
 
-def read_records(path: str | Path) -> Iterator[Record]:
-    """The records of a file in order; InputError, which names the line, where one is none."""
-    for number, value in read_jsonl(path):
+def read_records(path: str | Path, unfinished: Callable[[str], object] | None = None) -> Iterator[Record]:
+    """The records of a file in order; InputError, which names the line, where one is none. unfinished: `read_jsonl`."""
+    for number, value in read_jsonl(path, unfinished=unfinished):
         try:
             yield record_from_json(value)
         except InputError as error:

@@ -5,8 +5,6 @@ of ms-swift without our callback its `completions.jsonl`), `rewards.json`, `alar
 of evaluations. README.md beside this file describes the page.
 """
 
-from swift_rlvr.evaluation.report.curves import panels, smoothed
-from swift_rlvr.evaluation.report.reading import read_run, read_steps
-from swift_rlvr.evaluation.report.write import write_report
+from swift_rlvr.evaluation.report.page import write_report
 
-__all__ = ["panels", "read_run", "read_steps", "smoothed", "write_report"]
+__all__ = ["write_report"]

@@ -10,14 +10,12 @@ import math
 import zlib
 from base64 import b64encode
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from swift_rlvr.answers import completion_text
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.report.reading import Entry, Run
-from swift_rlvr.evaluation.report.thinking import thinking
 from swift_rlvr.rewards import REWARDS, Explanation, Reward
 from swift_rlvr.rewards.base import OTHER_TASK
 from swift_rlvr.rewards.build import missing_column
@@ -36,21 +34,12 @@ LENGTHS = {"response_token_ids", "completion_ids"}  # rewards for length have no
 _OPENING = "<|im_start|>user\n"
 
 
-@dataclass
-class Page:
-    """What a page is made of: `columns` hold a value for each completion; `blocks` are compressed JSON by name."""
+class Numbers(dict[Any, int]):
+    """The number of each key, in the order in which they were first asked for."""
 
-    columns: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
-    rewards: dict[str, list[float | None]] = field(default_factory=dict)
-    reasons: dict[str, list[int]] = field(default_factory=dict)  # numbers of `names`, -1 for none
-    names: list[str] = field(default_factory=list)
-    rules: list[dict[str, Any]] = field(default_factory=list)
-    starts: list[int] = field(default_factory=list)  # the first completion of each block of texts
-    prompt_starts: list[int] = field(default_factory=list)
-    blocks: dict[str, str] = field(default_factory=dict)
-    thinking: list[dict[int, dict[str, float]]] = field(default_factory=list)  # for each run, sums by step
-    failures: dict[tuple[int, int], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))  # by run, step
-    total: int = 0
+    def __missing__(self, key: Any) -> int:
+        self[key] = len(self)
+        return self[key]
 
 
 class Explainers:
@@ -97,48 +86,49 @@ def _build(name: str, run: Run) -> Reward:
 
 
 class Collector:
-    """Fills a `Page` with the completions of runs, one block at a time."""
+    """The completions of runs as the page needs them: `columns` has a value of each, `blocks` is packed JSON by name.
+
+    failures: for each run, by step the reasons of its wrong completions. total: also those for which there is no room.
+    rewards, reasons: by their name, the value and the number in `names` of the completions up to the last that has one.
+    """
 
     def __init__(self, runs: Sequence[Run], limit: int = COMPLETIONS):
-        self.runs, self.page = runs, Page()
+        self.columns: dict[str, list[Any]] = defaultdict(list)
+        self.rewards: dict[str, list[float | None]] = defaultdict(list)
+        self.reasons: dict[str, list[int]] = defaultdict(list)
+        self.names, self.rules, self._prompts = Numbers(), Numbers(), Numbers()
+        self.starts: list[int] = []  # the first completion of each block of texts
+        self.blocks: dict[str, str] = {}
+        self.failures: list[dict[int, Counter[str]]] = [defaultdict(Counter) for _ in runs]
         self._texts: list[str] = []
         self._explained: list[list[Any]] = []
         self._characters = 0
-        self._prompts: dict[str, int] = {}
-        self._questions: dict[str, str] = {}  # by prompt, the first line of what was asked
-        self._names: dict[str, int] = {}
-        self._rules: dict[tuple[Any, ...], int] = {}
-        self.page.total = sum(len(run.entries) for run in runs)
-        characters = sum(entry.characters for run in runs for entry in run.entries)
-        self.share = min(1.0, limit / max(1, self.page.total), CHARACTERS / max(1, characters))
-
-    def collect(self) -> Page:
-        """The page with all completions that it can hold."""
-        for number, run in enumerate(self.runs):
-            self.page.thinking.append(self._run(number, run))
+        self.total = sum(len(run.entries) for run in runs)
+        characters = sum(entry.characters for run in runs for entry in run.entries.values())
+        self.share = min(1.0, limit / max(1, self.total), CHARACTERS / max(1, characters))
+        kept_total = round(self.share * self.total)
+        for number, run in enumerate(runs):
+            self._collect(number, run, Explainers(run, kept_total))
         self._close()
-        self._close_prompts()
-        count = len(self.page.columns["step"])
-        for values in self.page.rewards.values():
-            values += [None] * (count - len(values))
-        for numbers in self.page.reasons.values():
-            numbers += [-1] * (count - len(numbers))
-        return self.page
+        prompts = list(self._prompts)
+        self.prompt_starts = list(range(0, len(prompts), BLOCK))
+        for number, start in enumerate(self.prompt_starts):
+            self.blocks[f"prompts-{number}"] = packed(prompts[start : start + BLOCK])
 
-    def _run(self, number: int, run: Run) -> dict[int, dict[str, float]]:
-        explainers = Explainers(run, round(self.share * self.page.total))
-        thoughts: dict[int, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    def data(self) -> dict[str, Any]:
+        """The columns, those of rewards and reasons among them; None and -1 where a completion has none."""
+        count = len(self.columns["step"])
+        rewards = {name: _padded(known, count, None) for name, known in self.rewards.items()}
+        reasons = {name: _padded(known, count, -1) for name, known in self.reasons.items()}
+        return {**self.columns, "rewards": rewards, "reasons": reasons}
+
+    def _collect(self, number: int, run: Run, explainers: Explainers) -> None:
         kept, explained_here = kept_positions(run.entries, self.share), 0
-        for position, record in enumerate(run.records()):
-            if position not in kept:
-                continue
-            explained_here += self._add(number, record, explainers)
-            if run.is_countdown:
-                for each, value in thinking(record.completion).items():
-                    thoughts[record.step or 0][each] += value
-                thoughts[record.step or 0]["completions"] += 1
+        for position, record in zip(run.entries, run.records(), strict=True):
+            if position in kept:
+                explained_here += self._add(number, record, explainers)
         for record in run.held_out_records():
-            self.page.total += 1
+            self.total += 1
             if math.floor((record.index + 1) * self.share) > math.floor(record.index * self.share):
                 self._add(number, record, explainers, held_out=True)
         run.notes += explainers.notes()
@@ -147,46 +137,38 @@ class Collector:
         if len(kept) < len(run.entries):
             run.notes.append(
                 f"{len(kept):,} of {len(run.entries):,} completions are on this page, in whole groups evenly spaced "
-                "over the steps; the figures of the way of thinking are of these"
+                "over the steps"
             )
-        return thoughts
 
     def _add(self, run: int, record: Record, explainers: Explainers, held_out: bool = False) -> bool:
         """Add a completion; returns whether its reasons were not logged, and are those found here."""
-        columns = self.page.columns
-        position = len(columns["step"])
-        prompt = prompt_text(record)
-        self._questions.setdefault(prompt, question(record))
+        position, step = len(self.columns["step"]), record.step or 0
         explained = list(explainers.explain(position, record))
         reasons = record.reasons or {each.name: explanation.reason for each, explanation in explained}
         for name, value in record.rewards.items():
-            known = self.page.rewards.setdefault(name, [])
-            known += [None] * (position - len(known)) + [_number(value)]
+            _padded(self.rewards[name], position, None).append(_number(value))
         for name, reason in reasons.items():
-            numbers = self.page.reasons.setdefault(name, [])
-            numbers += [-1] * (position - len(numbers)) + [self._names.setdefault(reason, len(self._names))]
-        self.page.names = list(self._names)
-        if not self._texts:
-            self.page.starts.append(position)
+            _padded(self.reasons[name], position, -1).append(self.names[reason])
         why = reason_of(record) or next(iter(reasons.values()), "")
         if record.success is False and not held_out:
-            self.page.failures[run, record.step or 0][why] += 1
+            self.failures[run][step][why] += 1
         values = {
             "run": run,
             "held_out": int(held_out),
-            "step": record.step or 0,
+            "step": step,
             "success": None if record.success is None else int(record.success),
-            "why": self._names.get(why, -1),
+            "why": self.names.get(why, -1),
             "length": len(record.completion),
-            "prompt": self._prompts.setdefault(prompt, len(self._prompts)),
+            "prompt": self._prompts[prompt_text(record), question(record)],
             "advantage": _number(record.advantage),
-            "trials": thinking(record.completion)["trials"],
         }
         for name, value in values.items():
-            columns[name].append(value)
+            self.columns[name].append(value)
+        if not self._texts:
+            self.starts.append(position)
         self._texts.append(record.completion)
-        self._explained.append([self._compact(reward, each, record.completion) for reward, each in explained])
         self._characters += len(record.completion)
+        self._explained.append([self._compact(reward, each, record.completion) for reward, each in explained])
         if len(self._texts) >= BLOCK or self._characters >= BLOCK_CHARACTERS:
             self._close()
         return bool(explained) and not record.reasons
@@ -194,43 +176,28 @@ class Collector:
     def _compact(self, reward: Reward, explanation: Explanation, text: str) -> list[Any]:
         """[rules and outcomes, reward, reason, what was judged (1: the whole text), details by the rule's number]."""
         outcome = "".join("-" if rule.passed is None else "01"[rule.passed] for rule in explanation.rules)
-        key = (reward.name, outcome, *(rule.name for rule in explanation.rules))
-        if key not in self._rules:
-            self._rules[key] = len(self._rules)
-            rules = [rule.name[:LONGEST_DETAIL] for rule in explanation.rules]
-            shown = {"reward": reward.name, "outcome": outcome, "rules": rules}
-            self.page.rules.append(shown)
+        rules = self.rules[reward.name, outcome, tuple(rule.name[:LONGEST_DETAIL] for rule in explanation.rules)]
         part = explanation.extracted
         judged = 1 if part and part == text else part and part[:LONGEST_PART]
         details = {str(i): rule.detail[:LONGEST_DETAIL] for i, rule in enumerate(explanation.rules) if rule.detail}
-        return [self._rules[key], explanation.reward, explanation.reason, judged, details]
+        return [rules, explanation.reward, explanation.reason, judged, details]
 
     def _close(self) -> None:
         if self._texts:
-            number = len(self.page.starts) - 1
-            self.page.blocks[f"texts-{number}"] = packed(self._texts)
-            self.page.blocks[f"explained-{number}"] = packed(self._explained)
+            number = len(self.starts) - 1
+            self.blocks[f"texts-{number}"] = packed(self._texts)
+            self.blocks[f"explained-{number}"] = packed(self._explained)
             self._texts, self._explained, self._characters = [], [], 0
 
-    def _close_prompts(self) -> None:
-        block: list[list[str]] = []
-        for number, prompt in enumerate(self._prompts):
-            if not block:
-                self.page.prompt_starts.append(number)
-            block.append([prompt, self._questions[prompt]])
-            if len(block) >= BLOCK or number == len(self._prompts) - 1:
-                self.page.blocks[f"prompts-{len(self.page.prompt_starts) - 1}"] = packed(block)
-                block = []
 
-
-def kept_positions(entries: Sequence[Entry], share: float) -> set[int]:
+def kept_positions(entries: Mapping[int, Entry], share: float) -> set[int]:
     """The positions of the completions that a page shows: groups as a whole, a share of them, evenly spaced.
 
-    >>> kept_positions([Entry(1, question, 9, None, False) for question in (1, 1, 2, 2)], share=0.5)
+    >>> kept_positions(dict(enumerate(Entry(1, question, 9, None) for question in (1, 1, 2, 2))), share=0.5)
     {2, 3}
     """
     groups: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for position, entry in enumerate(entries):
+    for position, entry in entries.items():
         groups[entry.step, entry.question].append(position)
     kept, before = set[int](), 0
     for positions in groups.values():
@@ -240,6 +207,11 @@ def kept_positions(entries: Sequence[Entry], share: float) -> set[int]:
             kept.update(positions)
         before += size
     return kept
+
+
+def _padded(column: list[Any], length: int, empty: Any) -> list[Any]:
+    column += [empty] * (length - len(column))
+    return column
 
 
 def packed(value: Any) -> str:

@@ -73,8 +73,6 @@ def panels(steps: Rows) -> list[Panel]:
         Panel("Spread of the reward within a group", "standard deviation", {"reward_std": "all rewards, weighted"}),
         Panel("KL to the reference policy", "nats per token (k3)", {"kl": "KL"}),
         Panel("Groups without spread (no gradient)", "share", {"frac_reward_zero_std": "groups"}, 1.05),
-        Panel("Trials in a completion", "lines with an equation", {"thinking/trials": "mean"}),
-        Panel("Way of thinking", "share of completions", {"thinking/comments": "say low or high"}, 1.05),
         Panel("Level of the tasks that are drawn", "mean", {"curriculum/level": "level"}),
         Panel("Success by level, estimated", "share of completions", levels, 1.05),
     ]

@@ -12,7 +12,6 @@ from swift_rlvr.evaluation.report.curves import finite, panels, smoothed, smooth
 from swift_rlvr.evaluation.report.reading import Run
 
 Rows = Sequence[Mapping[str, Any]]
-Thinking = Mapping[int, Mapping[str, float]]  # by step, the sums over its completions
 
 EXPERIMENT = {
     "Success": "rises to about 0.5",
@@ -20,24 +19,22 @@ EXPERIMENT = {
     "Spread within a group": "standard deviation 0.2 to 0.3 at the end: not converged",
     "Kinds of failure": "many are slips of arithmetic",
     "Length": "falls until about step 200, then rises to about 350 tokens",
-    "Way of thinking": "from prose with made-up numbers to combinations tried one by one, with too low, too high",
 }
 UNKNOWN = "not logged"
 
 
-def observations(run: Run, thoughts: Thinking, failures: Mapping[int, Mapping[str, int]]) -> dict[str, str]:
+def observations(run: Run, failures: Mapping[int, Mapping[str, int]]) -> dict[str, str]:
     """The figure of each observation in words. First and last mean the first and the last tenth of the steps.
 
-    thoughts, failures: by step, what was counted in the completions.
+    failures: by step, the reasons of wrong completions.
     """
-    found = {
+    return {
         "Success": _success(run),
         "Format": _change(run.steps, "format"),
         "Spread within a group": _spread(run.steps),
-        "Kinds of failure": _failures(failures, thoughts),
+        "Kinds of failure": _failures(failures),
         "Length": _length(run.steps),
     }
-    return found | ({"Way of thinking": _thinking(thoughts)} if run.is_countdown else {})
 
 
 def first_and_last(run: Run) -> dict[str, tuple[str, str]]:
@@ -47,18 +44,6 @@ def first_and_last(run: Run) -> dict[str, tuple[str, str]]:
         for panel in panels(run.steps)
         for key, label in panel.keys.items()
     }
-
-
-def thinking_rows(thoughts: Thinking) -> list[dict[str, Any]]:
-    """Rows for the curves: trials a completion, and the share of completions with a comment."""
-    return [
-        {
-            "step": step,
-            "thinking/trials": sums["trials"] / sums["completions"],
-            "thinking/comments": sums["comments"] / sums["completions"],
-        }
-        for step, sums in sorted(thoughts.items())
-    ]
 
 
 def figure(value: Any) -> str:
@@ -110,18 +95,13 @@ def _spread(rows: Rows) -> str:
     return f"standard deviation {spread}" + ("" if none == UNKNOWN else f"; groups without any {none}")
 
 
-def _failures(failures: Mapping[int, Mapping[str, int]], thoughts: Thinking) -> str:
+def _failures(failures: Mapping[int, Mapping[str, int]]) -> str:
     """Of the last tenth of the steps: why the verifier did not pay."""
     failed: Counter[str] = Counter()
     for step in _tenths(sorted(failures))[1]:
         failed.update(failures[step])
     shares = [f"{reason} {count / failed.total():.0%}" for reason, count in failed.most_common(3)]
-    text = f"of the last failures: {', '.join(shares)}" if shares else "the reasons are not logged"
-    parts = [[thoughts[step] for step in steps] for steps in _tenths(sorted(thoughts))]
-    equations, false = ([sum(each[name] for each in part) for part in parts] for name in ("equations", "false"))
-    if all(equations):
-        text += f"; equations that do not hold {false[0] / equations[0]:.1%} → {false[1] / equations[1]:.1%}"
-    return text
+    return f"of the last failures: {', '.join(shares)}" if shares else "the reasons are not logged"
 
 
 def _length(rows: Rows) -> str:
@@ -130,11 +110,3 @@ def _length(rows: Rows) -> str:
         return UNKNOWN
     shortest, step = _extreme(rows, "completions/mean_length", min)
     return f"{change} tokens, shortest {shortest:.0f} around step {step:,}"
-
-
-def _thinking(thoughts: Thinking) -> str:
-    rows = thinking_rows(thoughts)
-    if not rows:
-        return "there are no completions"
-    trials, comments = _change(rows, "thinking/trials", ".1f"), _change(rows, "thinking/comments", ".0%")
-    return f"{trials} trials a completion; {comments} of them say low or high"

@@ -1,4 +1,4 @@
-"""The page: HTML with the tables, and the data, style and scripts that draw the curves and the browser of completions.
+"""The report: `curves.png`, and the page `report.html` with tables, curves and a browser of completions.
 
 What a model wrote is only in blocks of compressed JSON in base64, and the script shows it as text, never as HTML. The
 page's content security policy allows the scripts and styles of this package, by their hashes, and no network.
@@ -7,19 +7,23 @@ page's content security policy allows the scripts and styles of this package, by
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+from swift_rlvr.errors import InputError, require
 from swift_rlvr.evaluation import paired
-from swift_rlvr.evaluation.report.completions import Page, packed
-from swift_rlvr.evaluation.report.curves import Rows, curves, panels_of
+from swift_rlvr.evaluation.report.completions import COMPLETIONS, Collector, packed
+from swift_rlvr.evaluation.report.curves import Rows, curves, draw, panels_of
 from swift_rlvr.evaluation.report.observations import EXPERIMENT, first_and_last, observations
-from swift_rlvr.evaluation.report.reading import Run
+from swift_rlvr.evaluation.report.reading import Run, read_runs
 from swift_rlvr.evaluation.summary import comparison_table
-from swift_rlvr.success import VERIFIER
+
+PAGE, CURVES = "report.html", "curves.png"
 
 STYLES, SCRIPTS = ("uPlot.min.css", "page.css"), ("uPlot.iife.min.js", "page.js")
 SETTINGS = (
@@ -31,8 +35,56 @@ SETTINGS = (
 LONGEST_SETTING = 200
 
 
+def write_report(
+    runs: str | Path | Sequence[str | Path],
+    out: str | Path,
+    comparisons: Sequence[Mapping[str, Any]] = (),
+    limit: int | None = None,
+    tell: Callable[[str], object] = lambda note: None,
+) -> tuple[Path | None, Path]:
+    """Write `curves.png` and `report.html` into the folder `out`; returns their paths, None where there are no curves.
+
+    Args:
+        runs: folders of runs, or ms-swift's output folders above them.
+        comparisons: of evaluations before and after a training, from `swift_rlvr.evaluation.summary.compare`.
+        limit: the most completions on the page; by default as many as a browser handles well.
+        tell: called with each thing that is missing or left out; the page says the same.
+    """
+    require("matplotlib", extra="report", purpose="`swift-rlvr report`")
+    found, out = read_runs([runs] if isinstance(runs, (str, Path)) else runs), Path(out)
+    collected, rows = Collector(found, limit or COMPLETIONS), {run.label: _merged(run) for run in found}
+    for run in found:
+        for note in run.notes:
+            tell(f"{run.label}: {note}")
+    picture = out / CURVES if any(rows.values()) else None
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if picture is not None:
+            steps = " and ".join(f"{len(run.steps):,} steps" for run in found)
+            draw(rows, picture, title=f"GRPO, {steps}")
+        part = out / f"{PAGE}.part"
+        try:
+            with part.open("w", encoding="utf-8") as file:
+                file.writelines(page(found, rows, collected, comparisons))
+            part.replace(out / PAGE)
+        finally:
+            with suppress(OSError):
+                part.unlink()
+    except OSError as error:
+        raise InputError(f"cannot write {error.filename or out}: {error.strerror}", field="out") from error
+    return picture, out / PAGE
+
+
+def _merged(run: Run) -> list[dict[str, Any]]:
+    """One row for each step with all that was logged of it."""
+    rows: dict[int, dict[str, Any]] = {}
+    for row in (*run.steps, *run.held_out):
+        rows.setdefault(row["step"], {}).update(row)
+    return [rows[step] for step in sorted(rows)]
+
+
 def page(
-    runs: Sequence[Run], rows: Mapping[str, Rows], collected: Page, comparisons: Sequence[Mapping[str, Any]]
+    runs: Sequence[Run], rows: Mapping[str, Rows], collected: Collector, comparisons: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
     """The parts of the HTML, in order; only the blocks of data are large."""
     styles, scripts = ([_asset(name) for name in names] for names in (STYLES, SCRIPTS))
@@ -59,8 +111,7 @@ def page(
             yield part
         elif part == "figures":  # before the scripts, which begin with them while the rest is still being loaded
             yield _block("page", packed(_summary(runs, rows, collected)))
-            columns = {**collected.columns, "rewards": collected.rewards, "reasons": collected.reasons}
-            yield _block("columns", packed(columns))
+            yield _block("columns", packed(collected.data()))
             yield from (_block(name, block) for name, block in collected.blocks.items() if name.startswith("prompts"))
         elif part == "texts":
             for kind in ("texts", "explained"):
@@ -82,7 +133,7 @@ def _hashes(texts: Sequence[str]) -> str:
     return " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
 
 
-def _summary(runs: Sequence[Run], rows: Mapping[str, Rows], collected: Page) -> dict[str, Any]:
+def _summary(runs: Sequence[Run], rows: Mapping[str, Rows], collected: Collector) -> dict[str, Any]:
     return {
         "runs": [run.label for run in runs],
         "panels": [
@@ -117,9 +168,9 @@ def _summary(runs: Sequence[Run], rows: Mapping[str, Rows], collected: Page) -> 
             for alarm in run.alarms
         ],
         "total": collected.total,
-        "names": collected.names,
-        "rules": collected.rules,
-        "verifiers": sorted({key for run in runs for key, each in run.judges.judges.items() if each.role == VERIFIER}),
+        "names": list(collected.names),
+        "rules": [{"reward": name, "outcome": each, "rules": rules} for name, each, rules in collected.rules],
+        "verifiers": sorted({key for run in runs for key in run.verifiers}),
         "starts": collected.starts,
         "promptStarts": collected.prompt_starts,
     }
@@ -134,17 +185,13 @@ def _notes(runs: Sequence[Run]) -> str:
     return f'<section class="notes"><h2>What is missing</h2><ul>{items}</ul></section>'
 
 
-def _observations(runs: Sequence[Run], collected: Page) -> str:
+def _observations(runs: Sequence[Run], collected: Collector) -> str:
     """Beside what the Countdown experiment has seen where all runs are of Countdown."""
-    figures = []
-    for number, (run, thoughts) in enumerate(zip(runs, collected.thinking, strict=True)):
-        failures = {step: counts for (of, step), counts in collected.failures.items() if of == number}
-        figures.append(observations(run, thoughts, failures))
+    figures = [observations(run, failures) for run, failures in zip(runs, collected.failures, strict=True)]
     beside = all(run.is_countdown for run in runs)
     headings = ["", *(run.label for run in runs), *(["in the Countdown experiment"] if beside else [])]
-    names = dict.fromkeys(name for figure in figures for name in figure)
     rows = [
-        [name, *(figure.get(name, "") for figure in figures), *([EXPERIMENT[name]] if beside else [])] for name in names
+        [name, *(figure[name] for figure in figures), *([text] if beside else [])] for name, text in EXPERIMENT.items()
     ]
     return _table("Observations", headings, rows, "text")
 

@@ -478,7 +478,6 @@ async function showDetail(i) {
   for (const [name, numbers] of Object.entries(columns.reasons)) if (numbers[i] >= 0) add(`why ${name}`, page.names[numbers[i]]);
   if (columns.advantage[i] != null) add("advantage", number(columns.advantage[i]));
   add("characters", whole(columns.length[i]));
-  add("trials", whole(columns.trials[i]));
   const whole_prompt = make("details", {}, make("summary", {}, "the whole prompt"));
   whole_prompt.addEventListener("toggle", () => { if (whole_prompt.childElementCount === 1) whole_prompt.append(textBox(prompts[prompt])); });
   const question = make("p", { class: "question", dir: "ltr" });

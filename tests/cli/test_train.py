@@ -126,14 +126,14 @@ def test_help_tells_how_and_with_a_trainer_lists_all_settings():
 # Running
 
 
-def test_a_run_its_continuation_and_the_question_at_the_end(tmp_path):
+def test_a_run_and_its_continuation(tmp_path):
     out = tmp_path / "run"
     words = ("train", "--model", WEIGHTS, "--dataset", COUNTDOWN, "--output_dir", out, "--beta", 0.01,
              "--reward_funcs", "countdown", "format", "--reward_weights", 1, 0.5, *SMALL)  # fmt: skip
     shown = ran(*words, "--max_steps", 2, columns=400)
     assert "20 rows, 2 updates with 8 completions in groups of 4, on cpu" in shown
     assert "step 2/2 success" in shown
-    assert f"saved: {out}/checkpoint-2" in shown and "countdown: reward" in shown
+    assert f"saved: {out}/checkpoint-2" in shown
     args = read_json(out / "checkpoint-2" / "args.json")
     assert args["trainer"] == "scratch" and args["reward_weights"] == [1.0, 0.5]
     assert args["reward_parameters"]["external_countdown"]["notation"] == "lenient"

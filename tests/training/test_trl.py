@@ -4,7 +4,6 @@ What imports TRL runs in one process of its own: importing ms-swift, as other te
 for good.
 """
 
-import json
 import os
 import shutil
 from concurrent.futures import ProcessPoolExecutor
@@ -40,17 +39,14 @@ CONFIG = f"""
 trainer: trl
 model: {WEIGHTS}
 dataset: {TRAIN}
-val_dataset: countdown:{COUNTDOWN / "tiny_validation.jsonl"}#1
 reward_funcs: [external_countdown, format, external_cosine]
 ENV: {{EXTERNAL_COSINE_ACCURACY: external_countdown}}
 per_device_train_batch_size: {BATCH}
-per_device_eval_batch_size: 8
 max_completion_length: 64
 learning_rate: 1e-3
 beta: 0.04
 max_steps: 2
 logging_steps: 1
-eval_steps: 2
 save_steps: 1
 """
 MISTAKES = {  # flags beside those of CONFIG -> part of the message
@@ -59,7 +55,6 @@ MISTAKES = {  # flags beside those of CONFIG -> part of the message
     "--lr_scheduler_type zigzag": "--lr_scheduler_type/--lr-scheduler-type: invalid choice: 'zigzag' (choose from",
     "--batch_size 8": "the trainer trl has no setting 'batch_size'; the nearest is",
     "--dataset countdown:empty.jsonl": "--dataset empty.jsonl: no rows",
-    "--val_dataset countdown:empty.jsonl": "--val_dataset empty.jsonl: no rows",
     "--reward_funcs accuracy": "--reward_funcs must hold a reward that grades rows of",
     "--reward_funcs boxed": "external_boxed needs the column 'solution', and row 1",
     "--per_device_train_batch_size 400": "40 rows, too few for one step: 400 completions / num_generations 8",
@@ -75,7 +70,7 @@ HELD_OUT = f"""--held_out_dataset countdown:{COUNTDOWN / "tiny_validation.jsonl"
 
 DIVERGING = ["--lr_scheduler_type", "constant_with_warmup", "--learning_rate", "1e39", "--warmup_ratio", "0.5"]
 LEVELS = COUNTDOWN / "tiny_levels_train.jsonl"
-CURRICULUM = f"--curriculum true --dataset countdown:{LEVELS} --eval_strategy no".split()
+CURRICULUM = f"--curriculum true --dataset countdown:{LEVELS}".split()
 
 
 def run_commands(folder: Path) -> dict:
@@ -154,15 +149,6 @@ def test_two_steps_change_the_weights_and_leave_a_model_that_says_where_it_is_fr
         assert system_prompt(str(model), TASKS["gsm8k"])[0] == SYSTEM_PROMPT
 
 
-def test_the_model_is_loaded_again_and_asked_a_held_out_row(results):
-    row = json.loads((COUNTDOWN / "tiny_validation.jsonl").read_text().splitlines()[0])
-    shown = results["output"]
-    assert f"Using the numbers {row['nums']}, create an equation that equals {row['target']}." in shown
-    assert "<think>" in shown.partition("saved:")[2]
-    assert "countdown: reward" in shown
-    assert "step 2/2 success" in shown and "evaluation at step 2/2 success" in shown
-
-
 def test_the_logs_are_read_by_report_and_have_every_reward_and_reason(results, folder):
     steps = read_run(folder / "run").steps
     assert [step["step"] for step in steps] == [1, 2]
@@ -184,8 +170,7 @@ def test_the_logs_are_read_by_report_and_have_every_reward_and_reason(results, f
     shown = Document(page.read_text()).completions()
     assert len(shown) == 2 * BATCH  # each with its question, found in its rendered prompt
     assert all(each["question"].startswith("Using the numbers [") for each in shown)
-    lines = [line for _, line in read_jsonl(folder / "run" / "logging.jsonl")]
-    assert any("eval_rewards/CountdownReward/mean" in line for line in lines)
+    assert "step 2/2 success" in results["output"] and f"saved: {folder / 'run'}" in results["output"]
     scored = Scoring([folder / "run" / "records.jsonl"], build_rewards(["countdown"]), 1).run(None)
     every = list(read_records(folder / "run" / "records.jsonl"))
     logged = sum(record.rewards["external_countdown"] for record in every) / len(every)

@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from swift_rlvr.cli import chat as cli_chat
 from swift_rlvr.cli import dataset
 from swift_rlvr.errors import DivergedError, InputError, require
 from swift_rlvr.launch.machine import Machine, this_machine
@@ -41,8 +40,7 @@ def train(context: typer.Context) -> None:
     Variables say what the machine has: MODEL, DATASET, OUTPUT and others.
     DRY_RUN=1 stops after the plan.
 
-    Our own trainer and TRL's load the saved model again and ask it the first
-    question of the dataset; they go on with --resume_from_checkpoint true, ms-swift
+    Our own trainer and TRL's go on with --resume_from_checkpoint true, ms-swift
     with RESUME=1. Exit status: 2 for settings that cannot be used, 3 where training
     diverges, 130 where it is interrupted.
 
@@ -175,7 +173,7 @@ def _train_here(recipe: Recipe | None, flags: list[str], machine: Machine) -> No
         command = read_command(words)
         if command.trainer == "trl":
             require("trl", "trl", "--trainer trl")
-        trained = import_module(TRAINERS[command.trainer]).run(command, console)
+        model = import_module(TRAINERS[command.trainer]).run(command, console)
     except InputError as error:
         raise InputError(error.problem, error.field and f"--{error.field}") from error
     except DivergedError as error:
@@ -184,13 +182,4 @@ def _train_here(recipe: Recipe | None, flags: list[str], machine: Machine) -> No
     except KeyboardInterrupt:
         console.print("\ninterrupted; --resume_from_checkpoint true goes on from the last checkpoint", markup=False)
         raise typer.Exit(130) from None
-    if not rank_zero:
-        return
-    note = f"saved: {trained.model}; its answer to the first row of {trained.dataset}:"
-    console.print(note, markup=False, soft_wrap=True)
-    cli_chat.chat(
-        trained.model,
-        dataset=trained.dataset,
-        use_hf=trained.use_hf,
-        max_completion_length=trained.max_completion_length,
-    )
+    console.print(f"saved: {model}", markup=False, soft_wrap=True)

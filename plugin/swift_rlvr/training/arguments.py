@@ -11,7 +11,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.recipes import as_flag, read_recipe
@@ -41,15 +41,6 @@ class RunArguments(AlarmSettings):
         """What the run's args.json holds of this. system: the prompt that the rows really have."""
         parameters = {reward.name: asdict(reward.parameters) for reward in rewards}
         return {**asdict(self), "system": system, "reward_parameters": parameters}
-
-
-class Trained(NamedTuple):
-    """A run that has ended: the saved model, and what to ask it."""
-
-    model: str
-    dataset: str
-    use_hf: bool
-    max_completion_length: int
 
 
 @dataclass(frozen=True)

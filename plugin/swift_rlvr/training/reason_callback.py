@@ -29,14 +29,14 @@ _logger = logging.getLogger(__name__)
 
 
 class ReasonCallback(TrainerCallback):
-    """Hands success and reasons of all ranks to the trainer's metrics and to `log`, by default in the output folder.
+    """Hands success and reasons of all ranks to the trainer's metrics and to a log in the output folder.
 
-    Under TRL: `trainer.add_callback(ReasonCallback(trainer.args, trainer))`.
+    log: one that is to get the trainer's metrics too, since the trainer writes none.
     """
 
     def __init__(self, args: Any, trainer: Any, log: RunLog | None = None):
         self.trainer, self.grades = trainer, GradeLog()
-        self.watches = log is None  # where the trainer writes the log; a RunLog watches what it is given to write
+        self.writes = log is not None  # the log's lines too, as under TRL; ms-swift writes its own
         self.log = log or RunLog(args.output_dir, stop_on_alarm=AlarmSettings.from_environment().stop_on_alarm)
 
     def on_train_begin(self, args, state, control, **kwargs):
@@ -46,11 +46,15 @@ class ReasonCallback(TrainerCallback):
         self.judges = Judges.from_rewards(functions_of(self.trainer))
         if state.is_world_process_zero:
             self.log.rewards(self.judges)
-        if self.watches and state.is_world_process_zero:
-            self.log.resume_alarms(state.global_step)
+            if self.writes:
+                self.log.start(state.global_step, state.max_steps)
+            else:
+                self.log.resume_alarms(state.global_step)
 
     def on_step_end(self, args, state, control, model=None, **kwargs):
         self._write("train", state.global_step)
+        if self.writes:
+            self.log.advance(state.global_step)
         # Under ZeRO-3 a rank's parameters are empty between the steps; on_log sees the gradient then.
         if model is not None and not all(weight.isfinite().all() for weight in model.parameters()):
             raise diverged(args.output_dir, state.global_step, "the weights are no longer finite")
@@ -62,11 +66,14 @@ class ReasonCallback(TrainerCallback):
             control.should_save = control.should_save or save != "no"
 
     def on_log(self, args, state, control, logs=None, **kwargs):
+        if logs and state.is_world_process_zero:
+            if self.writes:
+                self.log.update(state.global_step, logs)
+            else:
+                for alarm in self.log.watch(state.global_step, logs):
+                    _logger.warning(alarm.message)
         if math.isnan((logs or {}).get("grad_norm", 0.0)):  # an infinite norm is usual with float16's loss scaling
             raise diverged(args.output_dir, state.global_step, "the norm of the gradient is nan")
-        if self.watches and logs and state.is_world_process_zero:
-            for alarm in self.log.watch(state.global_step, logs):
-                _logger.warning(alarm.message)
 
     def on_prediction_step(self, args, state, control, **kwargs):
         self._write("eval", state.global_step)

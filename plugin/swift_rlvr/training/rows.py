@@ -20,27 +20,26 @@ FROM_TRAINER = ("prompts", "completion_ids", "response_token_ids")  # columns of
 
 
 def read_data(
-    arguments: RunArguments, rewards: Sequence[Reward], console: Console, field: str = "dataset"
+    arguments: RunArguments, rewards: Sequence[Reward], console: Console
 ) -> tuple[list[dict[str, Any]], str | None]:
     """The rows of a run's dataset, with `prompt` (messages) and the columns of the rewards, and their system prompt.
 
-    `field` is the argument that names the dataset. Rows that cannot be used are reported and skipped; past the limit
-    (`allowed_share`) they are an error.
+    Rows that cannot be used are reported and skipped; past the limit (`allowed_share`) they are an error.
 
     Raises:
         InputError: with the field; also where a reward lacks a column, and where no verifying reward grades a row.
     """
-    for variable in stray_variables(REWARDS) if field == "dataset" else ():
+    for variable in stray_variables(REWARDS):
         console.print(f"{variable} is set, and no reward has a name that it begins with", style="yellow")
     try:
-        source = parse_source(getattr(arguments, field), arguments.use_hf)
+        source = parse_source(arguments.dataset, arguments.use_hf)
         raw = [row for _, row in source.rows()]
         result = check_rows(source.task, raw)
         excess = result.excess(allowed_share(source.task))
         if excess:
             raise InputError("\n".join([result.describe(str(source)), excess]))
     except InputError as error:
-        raise InputError(str(error), field) from error
+        raise InputError(str(error), "dataset") from error
     if result.errors:
         console.print(result.describe(str(source)), style="yellow", markup=False)
     rows = [source.task.preprocess(raw[index]) for index in result.usable]
@@ -49,7 +48,7 @@ def read_data(
     first = messages[0][0]
     if arguments.system and first["content"] != system:
         console.print(f"{source}: its rows have a system prompt of their own, `system` is not used", style="yellow")
-    columns = reward_columns(field, source, rewards, rows)
+    columns = reward_columns(source, rewards, rows)
     prompts = [
         {"prompt": turns, **{name: row.get(name) for name in columns}}
         for turns, row in zip(messages, rows, strict=True)
@@ -57,7 +56,7 @@ def read_data(
     return prompts, first["content"] if first["role"] == "system" else None
 
 
-def reward_columns(field: str, source: Source, rewards: Sequence[Reward], rows: Sequence[dict]) -> list[str]:
+def reward_columns(source: Source, rewards: Sequence[Reward], rows: Sequence[dict]) -> list[str]:
     """The columns that the rewards take; InputError where a row lacks one, or no verifying reward grades any row.
 
     The others, but the level, are dropped: TRL gives some names, such as `images`, a meaning of its own.
@@ -69,7 +68,7 @@ def reward_columns(field: str, source: Source, rewards: Sequence[Reward], rows: 
                 raise InputError(
                     f"{source}: {reward.name} needs the column {column!r}, and row {number} of those that can be used "
                     f"has {', '.join(key for key in row if key != 'messages')}",
-                    field,
+                    "dataset",
                 )
     verifying = [reward for reward in rewards if reward.role == VERIFIER]
     tasks = {row.get("task") for row in rows}

@@ -13,7 +13,7 @@ from swift_rlvr.runs.curriculum import CurriculumSettings, curriculum_of
 from swift_rlvr.runs.folder import checkpoint_to_resume
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.settings import setting
-from swift_rlvr.training.arguments import Command, RunArguments, Trained
+from swift_rlvr.training.arguments import Command, RunArguments
 from swift_rlvr.training.held_out import held_out_rows
 from swift_rlvr.training.rows import read_data
 
@@ -26,8 +26,8 @@ class ScratchArguments(RunArguments):
     resume_from_checkpoint: str | None = setting(None, "true for the last checkpoint in output_dir, or one of them.")
 
 
-def run(command: Command, console: Console) -> Trained:
-    """Train; the result is the last checkpoint.
+def run(command: Command, console: Console) -> str:
+    """Train; the result is the folder of the last checkpoint.
 
     Raises:
         InputError: settings, files, models or rewards that cannot be used; before anything is trained.
@@ -69,5 +69,4 @@ def run(command: Command, console: Console) -> Trained:
         f"{settings.num_generations}, on {device}" + (", bf16" if trainer.settings.bf16 else ""),
         markup=False,
     )
-    saved = trainer.train(checkpoint)
-    return Trained(str(saved), arguments.dataset, arguments.use_hf, settings.max_completion_length)
+    return str(trainer.train(checkpoint))

@@ -4,7 +4,6 @@ The settings are those of TRL's GRPOConfig under their own names. The output fol
 tokenizer, the last checkpoints, and the files of `swift_rlvr.runs.folder`.
 """
 
-import gc
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 import torch
 from rich.console import Console
-from transformers import AutoConfig, PrinterCallback, ProgressCallback, TrainerCallback
+from transformers import AutoConfig, PrinterCallback, ProgressCallback
 from trl import GRPOConfig
 
 from swift_rlvr.errors import InputError
@@ -26,7 +25,7 @@ from swift_rlvr.runs.folder import ARGS, as_json, check_same_settings, checkpoin
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.settings import check_ranges, setting
-from swift_rlvr.training.arguments import Command, RunArguments, Trained
+from swift_rlvr.training.arguments import Command, RunArguments
 from swift_rlvr.training.curriculum import CurriculumCallback
 from swift_rlvr.training.held_out import HeldOut, HeldOutCallback, held_out_rows, sample_trl
 from swift_rlvr.training.reason_callback import ReasonCallback
@@ -37,7 +36,6 @@ from swift_rlvr.training.rows import read_data
 class TrlArguments(RunArguments):
     """What to train on what; the rest is in TRL's GRPOConfig."""
 
-    val_dataset: str | None = setting(None, "Held-out rows, written as dataset; evaluated every eval_steps.")
     warmup_ratio: float = setting(
         0.0, "Share of the steps over which the learning rate rises.", at_least=0, less_than=1
     )
@@ -46,13 +44,11 @@ class TrlArguments(RunArguments):
 def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings, CurriculumSettings]:
     """The settings of a command line, with defaults for this machine where TRL's would not work."""
     cuda = torch.cuda.is_available()
-    evaluates = any(word.replace("-", "_").startswith("__val_dataset") for word in command.argv)
     arguments, config, evaluation, drawing = command.parse(
         (TrlArguments, GRPOConfig, HeldOutSettings, CurriculumSettings),
         use_cpu=not cuda,
         bf16=cuda and torch.cuda.is_bf16_supported(),
         dataloader_pin_memory=cuda,
-        eval_strategy="steps" if evaluates else "no",
         logging_nan_inf_filter=False,  # which would hide a loss that is not finite
     )
     if config.output_dir == GRPOConfig.output_dir or not config.output_dir:
@@ -65,8 +61,8 @@ def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings, C
     return arguments, config, evaluation, drawing
 
 
-def run(command: Command, console: Console) -> Trained:
-    """Train; the result is the output folder.
+def run(command: Command, console: Console) -> str:
+    """Train; the result is the folder of the model, which is the output folder.
 
     Raises:
         InputError: settings, files, models or rewards that cannot be used; before anything is trained.
@@ -77,7 +73,6 @@ def run(command: Command, console: Console) -> Trained:
     checkpoint = checkpoint_to_resume(folder, config.resume_from_checkpoint)
     rewards = build_rewards(arguments.reward_funcs, arguments.set or [])
     rows, system = read_data(arguments, rewards, console)
-    validation = read_data(arguments, rewards, console, field="val_dataset")[0] if arguments.val_dataset else None
     held_out = held_out_rows(arguments, evaluation, rows, console)
     check_enough_rows(len(rows), config.generation_batch_size, config.num_generations)
     settings = {**arguments.as_json(system, rewards), **asdict(evaluation), **drawing.as_json()}
@@ -88,15 +83,14 @@ def run(command: Command, console: Console) -> Trained:
         check_same_settings(checkpoint, info)
     console.print(f"Loading {arguments.model}", style="dim", markup=False, soft_wrap=True)
     with RunLog(folder, console, stop_on_alarm=arguments.stop_on_alarm) as log:
-        trainer = build_trainer(arguments.model, config, rewards, rows, validation, log, held_out)
+        trainer = build_trainer(arguments.model, config, rewards, rows, log, held_out)
         if drawing.curriculum:
             trainer.add_callback(CurriculumCallback(config, trainer, drawing))
         if trainer.is_world_process_zero():
             write_json(folder / ARGS, info)
         console.print(
             f"{len(rows):,} rows, {config.generation_batch_size} completions a step in groups of "
-            f"{config.num_generations}"
-            + (f"; evaluated on {len(validation):,} rows every {config.eval_steps:g} steps" if validation else ""),
+            f"{config.num_generations}",
             soft_wrap=True,
         )
         try:
@@ -106,10 +100,7 @@ def run(command: Command, console: Console) -> Trained:
                 raise
             raise diverged(folder, trainer.state.global_step + 1, "the logits are no longer finite") from error
     trainer.save_model(str(folder))
-    del trainer
-    gc.collect()  # its memory is for the model that is loaded next
-    asked = arguments.val_dataset or arguments.dataset
-    return Trained(str(folder), asked, arguments.use_hf, config.max_completion_length)
+    return str(folder)
 
 
 def build_trainer(
@@ -117,7 +108,6 @@ def build_trainer(
     config: GRPOConfig,
     rewards: Sequence[Reward],
     rows: list[dict],
-    validation: list[dict] | None,
     log: RunLog,
     held_out: HeldOut | None = None,
 ) -> Any:
@@ -125,8 +115,7 @@ def build_trainer(
     tokenizer = load_tokenizer(model)
     tokenizer.padding_side = tokenizer.truncation_side = "left"
     model_config = load_pretrained(AutoConfig, model)
-    conversations = [row["prompt"] for row in [*rows, *(validation or [])]]
-    conversations += held_out.conversations if held_out else []
+    conversations = [*(row["prompt"] for row in rows), *(held_out.conversations if held_out else [])]
     texts = {
         tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
         for messages in conversations
@@ -138,14 +127,13 @@ def build_trainer(
     check_length(config.max_completion_length, prompts, model_config)
     try:
         trainer = trainer_class_of(config.use_vllm)(
-            model, list(rewards), config, train_dataset=rows, eval_dataset=validation, processing_class=tokenizer
+            model, list(rewards), config, train_dataset=rows, processing_class=tokenizer
         )
     except (OSError, ValueError) as error:
         raise InputError(f"{model} and these settings cannot be trained by TRL: {error}") from error
     for callback in list(trainer.callback_handler.callbacks):  # TRL's progress bar, and ms-swift's where it is imported
         if isinstance(callback, (ProgressCallback, PrinterCallback)):
             trainer.remove_callback(callback)
-    trainer.add_callback(LogCallback(log))
     trainer.add_callback(ReasonCallback(config, trainer, log))
     if held_out is not None:
         trainer.add_callback(HeldOutCallback(config, trainer, held_out, sample_trl, log))
@@ -166,20 +154,3 @@ def trainer_class_of(use_vllm: bool) -> Any:
     finally:
         import_utils.is_vllm_available = available
     return GRPOTrainer
-
-
-class LogCallback(TrainerCallback):
-    """Writes what TRL's trainer logs to a `RunLog`."""
-
-    def __init__(self, log: RunLog):
-        self.log = log
-
-    def on_train_begin(self, args, state, control, **kwargs):
-        self.log.start(state.global_step, state.max_steps)
-
-    def on_step_end(self, args, state, control, **kwargs):
-        self.log.advance(state.global_step)
-
-    def on_log(self, args, state, control, logs=None, **kwargs):
-        if state.is_world_process_zero:
-            self.log.update(state.global_step, logs)

@@ -65,18 +65,6 @@ class BadName(Good):
     name = "external_Bad-Name"
 
 
-class NoDocstring(Good):
-    pass
-
-
-class WrongDocstring(Good):
-    """1.0 for the number of the row.
-
-    >>> WrongDocstring()(["<answer>7</answer>"], number=[7])
-    [0.5]
-    """
-
-
 class NoExamples(Good):
     examples = ()
 
@@ -350,7 +338,6 @@ TASKS = {
 REWARDS = {
     "built as the trainers build it": [TakesNoArguments, KeepsTheArguments],
     "name, reasons and parameters": [SameReasonTwice, LongReason, UnfrozenParameters, BadName],
-    "docstring": [NoDocstring, WrongDocstring],
     "examples earn what they say": [NoExamples, NoUngradedExample, WrongExample, UndeclaredReason],
     "needs its columns": [MissesNoColumn, ChangesTheColumns],
     "both shapes": [ReadsStringsOnly, GivesWholeNumbers],

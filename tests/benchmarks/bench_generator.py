@@ -1,7 +1,7 @@
 """How fast Countdown tasks are made and solved, beside reasoning-gym's generator, in one run.
 
 Tutorial preset (3 to 4 numbers of 1..99, target 10..100), split train: different tasks as they come, as lines of a
-JSONL file, and with the number of solutions of each.
+JSONL file, and chosen by the number of solutions of each.
 reasoning-gym makes tasks of the same ranges; of its rows are counted those that are a repetition, those whose own
 answer the Countdown verifier does not credit, and those that it fails to make.
 Every time is processor time, the best of --rounds, so that other work on the machine disturbs less. Without
@@ -17,16 +17,18 @@ import random
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from swift_rlvr.countdown import verify
-from swift_rlvr.countdown.export import write_rows
 from swift_rlvr.countdown.generator import make_tasks
-from swift_rlvr.countdown.settings import TUTORIAL
-from swift_rlvr.countdown.solver import solutions, solve
+from swift_rlvr.countdown.settings import TUTORIAL, CountdownSettings
+from swift_rlvr.countdown.solver import difficulty, solve
+from swift_rlvr.jsonl import write_jsonl
 
 INSTALL = "reasoning-gym is not installed; for the comparison: pip install reasoning-gym"
-FIGURES = {"tasks": 50_000, "with solution counts": 300}  # a second, at least
+FIGURES = {"tasks": 50_000, "chosen by solutions": 300}  # a second, at least
+COUNTED = replace(TUTORIAL, with_solutions=(1, 10**9))  # which all are
 MOST_MS = {4: 20.0, 6: 2000.0}
 
 
@@ -40,14 +42,13 @@ def best(rounds: int, function) -> float:
     return min(times)
 
 
-def make(rows: int, **how) -> None:
-    made = sum(1 for _ in make_tasks(TUTORIAL, "train", 0, rows, **how))
-    assert made == rows
+def make(rows: int, settings: CountdownSettings = TUTORIAL) -> None:
+    assert sum(1 for _ in make_tasks(settings, "train", 0, rows)) == rows
 
 
 def write(rows: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        write_rows(Path(folder) / "t.jsonl", lambda skip: make_tasks(TUTORIAL, "train", 0, rows, skip=skip), "")
+        write_jsonl(Path(folder) / "t.jsonl", make_tasks(TUTORIAL, "train", 0, rows))
 
 
 def solver(rounds: int) -> dict[str, float]:
@@ -57,7 +58,7 @@ def solver(rounds: int) -> dict[str, float]:
         rows = [
             ([rng.choice((rng.randint(1, top), 7)) for _ in range(size)], rng.randint(10, 100)) for _ in range(tasks)
         ]
-        for name, function in (("one", solve), ("all", solutions)):
+        for name, function in (("one", solve), ("all", difficulty)):
             milliseconds = [best(rounds, lambda: function(*row)) * 1000 for row in rows]  # noqa: B023
             slowest[f"{size} numbers, {name}"] = round(max(milliseconds), 2)
     return slowest
@@ -110,8 +111,7 @@ def main() -> int:
     per_second = {
         "tasks": rate(rows, lambda: make(rows)),
         "as a JSONL file": rate(rows, lambda: write(rows)),
-        "with a solution": rate(rows // 200, lambda: make(rows // 200, columns=["solution"])),
-        "with solution counts": rate(rows // 200, lambda: make(rows // 200, columns=["solutions"])),
+        "chosen by solutions": rate(rows // 200, lambda: make(rows // 200, COUNTED)),
     }
     result = {"benchmark": "generator", "per_second": per_second, "solver_ms": solver(rounds)}
     missed = [

@@ -9,23 +9,23 @@ from swift_rlvr.rewards.parameters import variable
 
 
 def test_all_rewards_are_listed_with_their_roles():
-    lines = {line.split()[0]: line for line in ran("rewards", columns=300).splitlines() if line.startswith("external_")}
-    assert list(lines) == list(REWARDS)
-    for name, reward in REWARDS.items():
-        assert lines[name].split()[1] == reward.role
-        assert all(column in lines[name] for column in reward.columns)
+    lines = ran("rewards", columns=300).splitlines()
+    assert [line for line in lines if line.startswith("external_")] == [f"{n} ({r.role})" for n, r in REWARDS.items()]
+    shown = [line.split(": ")[1].split(", ") for line in map(str.strip, lines) if line.startswith("Columns: ")]
+    assert all(set(columns) >= {*reward.columns} for columns, reward in zip(shown, REWARDS.values(), strict=True))
+    assert max(map(len, ran("rewards").splitlines())) <= 80
 
 
 @pytest.mark.parametrize("name", REWARDS)
 def test_one_is_shown_with_its_reasons_and_parameters(name):
-    reward, text = REWARDS[name], ran("rewards", name.removeprefix("external_"))
+    reward, text = REWARDS[name], ran("rewards", name.removeprefix("external_"), columns=400)
     assert f"Reasons: {', '.join(reward.reasons)}\n" in text
     for each in fields(reward.Parameters):
         assert f"\n{each.name}: " in text and variable(name, each.name) in text and each.metadata["help"] in text
 
 
 def test_what_a_parameter_may_be_and_what_it_is_called_elsewhere():
-    text = ran("rewards", "cosine")
+    text = ran("rewards", "cosine", columns=400)
     assert "\nmax_len: int, at least 1; default 1000\n" in text
     assert "\nunit: str, one of characters, tokens; default tokens\n" in text
     assert "in ms-swift --cosine_min_len_value_correct; elsewhere called max_value_correct" in text

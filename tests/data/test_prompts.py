@@ -5,7 +5,7 @@ import json
 import commands
 import pytest
 from paths import DATASETS
-from swift_rlvr.data.prompts import select, show, system_prompt
+from swift_rlvr.data.prompts import show, system_prompt
 from swift_rlvr.data.sources import parse_source
 from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.models import load_tokenizer
@@ -69,10 +69,10 @@ def test_on_the_terminal(tmp_path, monkeypatch):
     assert [line for line in shown.splitlines() if len(line) > 80 and not line.startswith("[")] == []
 
 
-def test_for_programs():
-    as_json = json.loads(ran("show", FILES["gsm8k"], "--model", MODEL, "--row", 2, "--json"))
-    assert (as_json["line"], as_json["columns"]) == (2, {"solution": "140", "task": "gsm8k"})
-    assert as_json["gold"].endswith("<answer>\n140\n</answer>")
+def test_another_row():
+    shown = show(parse_source(str(FILES["gsm8k"])), MODEL, 2)
+    assert (shown.line, shown.columns) == (2, {"solution": "140", "task": "gsm8k"})
+    assert shown.gold.endswith("<answer>\n140\n</answer>")
 
 
 def test_the_system_prompt_is_for_rows_without_one():
@@ -116,11 +116,11 @@ def test_prepare_keeps_the_first_rows_that_are_short_enough(tmp_path):
     assert 5 < len(fitting) < 25
     out = tmp_path / "kept.jsonl"
     limits = ["--max_prompt_tokens", most, "--max_answer_tokens", longest]
-    found = json.loads(ran("prepare", FILES["gsm8k"], "--model", MODEL, *limits, "--out", out, "--json"))
+    long = sum(prompt > most for prompt in prompts)
+    shown = ran("prepare", FILES["gsm8k"], "--model", MODEL, *limits, "--out", out)
     assert [row for _, row in read_jsonl(out)] == fitting
-    assert found["kept"] + sum(found["left_out"].values()) == found["read"] == len(rows)
-    assert found["left_out"]["prompt too long"] == sum(p > most for p in prompts)
-    assert (found["longest_prompt"] <= most, found["longest_answer"] <= longest) == (True, True)
+    assert f"{len(fitting)} of {len(rows)} rows that were read are kept (" in shown
+    assert f"prompt too long: {long}" in shown and f"answer too long: {len(rows) - len(fitting) - long}" in shown
     shown = ran("prepare", f"gsm8k:{FILES['gsm8k']}", "--model", MODEL, *limits, "--rows", 5, "--out", out)
     assert [row for _, row in read_jsonl(out)] == fitting[:5]
     assert f"train on it with --dataset gsm8k:{out}" in shown
@@ -128,10 +128,8 @@ def test_prepare_keeps_the_first_rows_that_are_short_enough(tmp_path):
 
 
 def test_prepare_counts_rows_that_cannot_be_used(tmp_path):
-    found = select(parse_source(str(FILES["bespoke_stratos"])), MODEL)
-    assert (len(found.kept), found.left_out, found.unusable) == (22, {"cannot be used": 2}, {"no box": 2})
     shown = ran("prepare", FILES["bespoke_stratos"], "--model", MODEL, "--out", tmp_path / "kept.jsonl")
-    assert "cannot be used: 2 (no box: 2)" in shown
+    assert "22 of 24 rows that were read are kept (cannot be used, no box: 2)" in shown
 
 
 def test_prepare_leaves_no_file_where_no_row_is_left(tmp_path):

@@ -198,6 +198,6 @@ def test_commands(tmp_path):
     assert "Every gold earns the maximum." in checked
     listed = ran("reasoning-gym", "list", "chain_sum")
     assert "min_terms" in listed and "num_digits" in listed and "0 to 10" in listed
-    tasks = json.loads(ran("reasoning-gym", "list", "games", "--json"))
-    assert tasks["rush_hour"]["refused"] == REFUSED["rush_hour"] and tasks["sudoku"]["refused"] is None
+    games = ran("reasoning-gym", "list", "games", columns=400)
+    assert f"refused: {REFUSED['rush_hour']}" in games and "sudoku" in games
     assert "there is no task 'chess'" in refused("reasoning-gym", "list", "chess")

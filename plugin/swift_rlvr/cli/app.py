@@ -23,7 +23,6 @@ from swift_rlvr.cli import (
     new,
     probe,
     reasoning_gym,
-    report,
     reward_tables,
     rewards,
     rollout,
@@ -42,8 +41,8 @@ class Command(TyperCommand):
         super().__init__(*args, **options)
         self.context_settings.setdefault("token_normalize_func", lambda name: name.replace("-", "_"))
         for option in (each for each in self.params if isinstance(each, TyperOption)):
-            option.opts = [f"--{name[2:].replace('-', '_')}" for name in option.opts]
-            option.secondary_opts = [f"--{name[2:].replace('-', '_')}" for name in option.secondary_opts]
+            for names in (option.opts, option.secondary_opts):
+                names[:] = [f"--{name[2:].replace('-', '_')}" for name in names]
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -85,14 +84,13 @@ for group, name, command in (
     (dataset_app, "check", dataset.check),
     (dataset_app, "show", dataset.show),
     (dataset_app, "prepare", dataset.prepare),
-    (app, "solve", countdown.solve),
     (app, "rewards", reward_tables.rewards),
     (app, "explain", rewards.explain),
     (app, "score", rewards.score),
     (app, "probe", probe.probe),
     (app, "evaluate", evaluate.evaluate),
     (app, "compare", evaluate.compare),
-    (app, "report", report.report),
+    (app, "report", evaluate.report),
     (app, "chat", chat.chat),
     (app, "plugin", plugin),
     (app, "new", new.new),

@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.text import Text
 
 from swift_rlvr.cli import flags
-from swift_rlvr.cli.dataset import DATASET, HubIsHf, Json
 from swift_rlvr.cli.render import plain, print_explanation
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS
@@ -21,14 +20,16 @@ def chat(
     question: Annotated[str | None, typer.Argument(help="- reads standard input.")] = None,
     nums: Annotated[str | None, typer.Option(help='Ask a Countdown task: the numbers, such as "3 5 7".')] = None,
     target: Annotated[str | None, typer.Option(help="Countdown: the number to reach.")] = None,
-    dataset: Annotated[str | None, typer.Option(metavar="DATASET", help=f"Ask a row of a dataset: {DATASET}")] = None,
+    dataset: Annotated[
+        str | None, typer.Option(metavar="DATASET", help=f"Ask a row of a dataset: {flags.DATASET}")
+    ] = None,
     row: Annotated[int, typer.Option(min=1, help="Which row.")] = 1,
-    use_hf: HubIsHf = False,
+    use_hf: flags.UseHf = False,
     system: Annotated[str | None, typer.Option(help='Instead of the one of the training; "" for none.')] = None,
     max_completion_length: flags.MaxCompletionLength = 200,
     temperature: flags.Temperature = 0.7,
     seed: flags.Seed = 0,
-    as_json: Json = False,
+    as_json: flags.Json = False,
 ) -> None:
     """Ask a model a question.
 

@@ -1,7 +1,6 @@
 """The commands `swift-rlvr dataset check`, `show` and `prepare`: look at a dataset before training on it."""
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,6 +8,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import count_text, table, visible
 from swift_rlvr.data import check as checking
 from swift_rlvr.data.sources import Source, parse_source
@@ -17,25 +17,20 @@ from swift_rlvr.jsonl import write_jsonl
 
 LONGEST_PROMPT, LONGEST_VALUE, LONGEST_PROBLEM = 20_000, 300, 200
 
-DATASET = "NAME:FILE, FILE, NAME or NAME:SPLIT, each with #N for the first N rows; NAME is a task such as countdown."
-Dataset = Annotated[str, typer.Argument(help=DATASET)]
 Tokenizer = Annotated[str, typer.Option(help="A folder with the tokenizer and its chat template, or a hub id.")]
 System = Annotated[str | None, typer.Option(help="As ms-swift's --system: for rows that have no system prompt.")]
-UseHf = Annotated[bool, typer.Option("--use_hf", help="A NAME is read from Hugging Face, not from ModelScope.")]
-HubIsHf = Annotated[bool, typer.Option("--use_hf", help="Hub ids and a NAME are of Hugging Face, not of ModelScope.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
 
 
 def check(
-    dataset: Dataset,
+    dataset: flags.Dataset,
     against: Annotated[
         list[str] | None, typer.Option(help="Another dataset, such as the evaluation's, that should share no row.")
     ] = None,
     limit: Annotated[
         float | None, typer.Option(min=0, max=1, help="The share of bad rows that is too much; by default the task's.")
     ] = None,
-    use_hf: UseHf = False,
-    as_json: Json = False,
+    use_hf: flags.UseHf = False,
+    as_json: flags.Json = False,
 ) -> None:
     """Run the rewards on every gold; count unusable, unsolvable, duplicate and shared rows.
 
@@ -43,33 +38,28 @@ def check(
     """
     source = parse_source(dataset, use_hf)
     others = [parse_source(other, use_hf) for other in against or []]
-    console = Console(highlight=False)
     with Console(stderr=True).status(f"Checking {source}"):
         findings = checking.check(source, others, limit)
     if as_json:
         typer.echo(json.dumps({"dataset": str(source), "task": source.task.name, **findings.as_json()}))
     else:
-        print_findings(console, source, findings)
+        print_findings(Console(highlight=False), source, findings)
     if findings.failed:
         raise typer.Exit(1)
 
 
 def show(
-    dataset: Dataset,
+    dataset: flags.Dataset,
     model: Tokenizer,
     row: Annotated[int, typer.Option(min=1, help="Which row.")] = 1,
     system: System = None,
-    use_hf: UseHf = False,
-    as_json: Json = False,
+    use_hf: flags.UseHf = False,
 ) -> None:
     """Show the exact prompt that a model sees, and what reaches the rewards."""
     from swift_rlvr.data import prompts
 
     source = parse_source(dataset, use_hf)
     shown = prompts.show(source, model, row, system)
-    if as_json:
-        typer.echo(json.dumps({"dataset": str(source), **vars(shown)}, default=str))
-        return
     console = Console(highlight=False)
     tokens = (f"{shown.tokens:,} tokens", "bold")
     console.print(Text.assemble((str(source), "bold"), f", line {shown.line}: a prompt of ", tokens), soft_wrap=True)
@@ -89,15 +79,14 @@ def show(
 
 
 def prepare(
-    dataset: Dataset,
+    dataset: flags.Dataset,
     model: Tokenizer,
-    out: Annotated[Path, typer.Option(help="The file to write, ending in .jsonl.")],
+    out: flags.OutFile,
     max_prompt_tokens: Annotated[int | None, typer.Option(min=1, help="Longer prompts are left out.")] = None,
     max_answer_tokens: Annotated[int | None, typer.Option(min=1, help="Longer solutions are left out.")] = None,
     rows: Annotated[int | None, typer.Option(min=1, help="Only the first so many of those that are left.")] = None,
     system: System = None,
-    use_hf: UseHf = False,
-    as_json: Json = False,
+    use_hf: flags.UseHf = False,
 ) -> None:
     """Write the rows that can be used and are short enough to a file.
 
@@ -105,30 +94,21 @@ def prepare(
     swift-rlvr dataset prepare gsm8k --model DIR --max_prompt_tokens 300
     --max_answer_tokens 200 --rows 1024 --out gsm8k_1024.jsonl
     """
-    from swift_rlvr.data.prompts import UNUSABLE, select
+    from swift_rlvr.data.prompts import select
 
-    if out.suffix != ".jsonl":
-        raise InputError(f"must end in .jsonl, got {out}", field="out")
+    flags.check_jsonl(out)
     source = parse_source(dataset, use_hf)
     with Console(stderr=True).status(f"Reading {source}"):
-        selection = select(source, model, max_prompt_tokens, max_answer_tokens, rows, system)
-    if not selection.kept:
-        why = ", ".join(f"{label}: {count:,}" for label, count in selection.left_out.items())
+        kept, left_out = select(source, model, max_prompt_tokens, max_answer_tokens, rows, system)
+    why = ", ".join(f"{reason}: {count:,}" for reason, count in left_out.items()) or "none left out"
+    if not kept:
         raise InputError(f"no row of {source} is left ({why})")
-    write_jsonl(out, selection.kept)
-    if as_json:
-        typer.echo(json.dumps({"dataset": str(source), **selection.as_json(), "out": str(out)}))
-        return
-    console = Console(highlight=False)
-    console.print(f"{len(selection.kept):,} of {selection.read:,} rows that were read are kept.")
-    for label, count in selection.left_out.items():
-        details = ", ".join(f"{reason}: {number:,}" for reason, number in selection.unusable.items())
-        note = f" ({details})" if label == UNUSABLE else ""
-        console.print(f"  {label}: {count:,}{note}", style="yellow", markup=False)
-    if rows is not None and len(selection.kept) < rows:
+    write_jsonl(out, kept)
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console.print(f"{len(kept):,} of {len(kept) + left_out.total():,} rows that were read are kept ({why}).")
+    if rows is not None and len(kept) < rows:
         console.print(f"There are no more: fewer than the {rows:,} asked for.", style="yellow")
-    console.print(f"Longest prompt {selection.longest_prompt:,} tokens, longest answer {selection.longest_answer:,}.")
-    console.print(f"written: {out}; train on it with --dataset {source.task.name}:{out}", markup=False, soft_wrap=True)
+    console.print(f"written: {out}; train on it with --dataset {source.task.name}:{out}")
 
 
 def print_findings(console: Console, source: Source, findings: checking.Findings) -> None:

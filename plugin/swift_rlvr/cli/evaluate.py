@@ -1,27 +1,26 @@
-"""The commands `swift-rlvr evaluate` and `compare`."""
+"""The commands `swift-rlvr evaluate`, `compare` and `report`."""
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from swift_rlvr.cli import flags
-from swift_rlvr.cli.dataset import DATASET, HubIsHf
-from swift_rlvr.cli.render import table
+from swift_rlvr.cli.render import note, print_figures
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation import summary as summaries
 from swift_rlvr.jsonl import read_json, write_json
 from swift_rlvr.runs.records import read_records
+from swift_rlvr.sampling import SamplingSettings
 
 
 def evaluate(
+    context: typer.Context,
     model: flags.Model,
     dataset: Annotated[
-        str, typer.Option(metavar="DATASET", help=f"Held-out tasks, 500 of a NAME without #N: {DATASET}")
+        str, typer.Option(metavar="DATASET", help=f"Held-out tasks, 500 of a NAME without #N: {flags.DATASET}")
     ],
     out: Annotated[Path, typer.Option(help="Folder for records.jsonl and summary.json.")],
     num_generations: flags.NumGenerations = 1,
@@ -37,16 +36,13 @@ def evaluate(
     ] = False,
     engine: flags.Engine = "auto",
     server: flags.Server = None,
-    system: Annotated[str | None, typer.Option(help="By default the one of the training, else the task's.")] = None,
-    use_hf: HubIsHf = False,
+    system: flags.System = None,
+    use_hf: flags.UseHf = False,
 ) -> None:
     """Sample a model on held-out tasks and grade what it writes."""
     from swift_rlvr.evaluation import evaluate as evaluation
-    from swift_rlvr.sampling import SamplingSettings
 
-    sampling = SamplingSettings(
-        model, num_generations, temperature, max_completion_length, batch_size, seed, engine, use_hf, server
-    )
+    sampling = SamplingSettings(**flags.settings_in(SamplingSettings, context))
     console = Console(highlight=False)
     if seeds is not None and re.fullmatch(r"[0-9]{1,9}(, *[0-9]{1,9})*", seeds) is None:
         raise InputError(f"must be whole numbers such as 0,1,2, got {seeds}", "seeds")
@@ -69,22 +65,21 @@ def compare(
     """
     from swift_rlvr.evaluation import paired
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, soft_wrap=True)
     comparison = summaries.compare(_read_summary(before), _read_summary(after))
     files = [folder / "records.jsonl" for folder in (before, after)]
     if all(file.is_file() for file in files):
         comparison["paired"] = paired.paired(*(list(read_records(file)) for file in files))
     print_figures(console, "Held-out tasks", ("", "before", "after"), summaries.comparison_table(comparison))
     if comparison.get("paired"):
-        console.print(paired.in_words(comparison["paired"]), soft_wrap=True)
+        console.print(paired.in_words(comparison["paired"]))
     elif "paired" in comparison:
-        console.print(Text.assemble(("note:", "yellow"), " the two are not of the same tasks"), soft_wrap=True)
+        console.print(note("the two are not of the same tasks"))
     for name, (first, second) in comparison["different_settings"].items():
-        note = f" {name} differs: {first!r} before, {second!r} after"
-        console.print(Text.assemble(("note:", "yellow"), note), soft_wrap=True)
+        console.print(note(f"{name} differs: {first!r} before, {second!r} after"))
     if out is not None:
         write_json(out, comparison)
-        console.print(f"written: {out}", markup=False, soft_wrap=True)
+        console.print(f"written: {out}", markup=False)
 
 
 def _read_summary(path: Path) -> dict:
@@ -95,9 +90,28 @@ def _read_summary(path: Path) -> dict:
     return summary
 
 
-def print_figures(console: Console, title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table of figures under a title."""
-    figures = table(*headings, numbers=headings[1:])
-    for row in rows:
-        figures.add_row(*row)
-    console.print(Text(title, "bold"), figures, sep="\n")
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Folders of runs, or ms-swift's --output_dir.")],
+    out: Annotated[Path, typer.Option(help="Folder for report.html and curves.png.")],
+    comparison: Annotated[
+        list[Path] | None, typer.Option(help="What `swift-rlvr compare --out` wrote; may be repeated.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="The most completions on the page, by default 200,000; of more, a sample.")
+    ] = None,
+) -> None:
+    """Write a page of one or several runs: curves, tables, all completions.
+
+    The page is one file, opened from disk. A run that is still training has
+    one too, which says what is missing.
+    """
+    from swift_rlvr.evaluation.report import write_report
+
+    comparisons, notes = [read_json(path) for path in comparison or []], list[str]()
+    with Console(stderr=True).status("Reading the runs"):
+        written = write_report(runs, out, comparisons, limit, notes.append)
+    console = Console(highlight=False, soft_wrap=True)
+    for text in notes:
+        console.print(note(text))
+    for path in filter(None, written):
+        console.print(f"written: {path}", markup=False)

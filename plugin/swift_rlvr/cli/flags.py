@@ -1,22 +1,32 @@
-"""Flags with the help that a setting's declaration has; its class checks the values. Defaults are the commands' own."""
+"""Options that several commands have. Those of settings have their declarations' help; the class checks the values."""
 
 from dataclasses import fields
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from swift_rlvr.errors import InputError
 from swift_rlvr.sampling import SamplingSettings
 from swift_rlvr.settings import Settings
+
+DATASET = "NAME:FILE, FILE, NAME or NAME:SPLIT, each with #N for the first N rows; NAME is a task such as countdown."
 
 
 def help_of(cls: type[Settings], name: str) -> str:
     """What a setting means, as its declaration says."""
-    return str({each.name: each.metadata["help"] for each in fields(cls)}[name])
+    return str(cls.__dataclass_fields__[name].metadata["help"])
 
 
 def option(cls: type[Settings], name: str, **options: Any) -> Any:
     """typer's option for a setting. options: typer's own, such as `metavar`."""
     return typer.Option(help=help_of(cls, name), **options)
+
+
+def settings_in(cls: type[Settings], context: typer.Context) -> dict[str, Any]:
+    """The settings of `cls` that a command has as options of the same name and that were given or have a default."""
+    values = {each.name: context.params.get(each.name) for each in fields(cls)}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 Model = Annotated[str, typer.Argument(help=help_of(SamplingSettings, "model"))]
@@ -27,3 +37,20 @@ BatchSize = Annotated[int, option(SamplingSettings, "batch_size")]
 Seed = Annotated[int, option(SamplingSettings, "seed")]
 Engine = Annotated[str, option(SamplingSettings, "engine")]
 Server = Annotated[str | None, option(SamplingSettings, "server", metavar="URL")]
+Dataset = Annotated[str, typer.Argument(help=DATASET)]
+UseHf = Annotated[bool, typer.Option("--use_hf", help="Hub ids and a NAME are of Hugging Face, not of ModelScope.")]
+System = Annotated[str | None, typer.Option(help="By default the one of the training, else the task's.")]
+RewardNames = Annotated[
+    list[str] | None, typer.Option("--reward_funcs", help="A reward, with or without external_; may be repeated.")
+]
+Parameters = Annotated[
+    list[str] | None, typer.Option("--set", help="NAME=VALUE or REWARD.NAME=VALUE, a parameter; may be repeated.")
+]
+OutFile = Annotated[Path, typer.Option(help="The file to write, ending in .jsonl.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
+
+
+def check_jsonl(out: Path | None) -> None:
+    """InputError for an --out that does not end in .jsonl."""
+    if out is not None and out.suffix != ".jsonl":
+        raise InputError(f"must end in .jsonl, got {out}", field="out")

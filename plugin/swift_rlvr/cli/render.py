@@ -1,6 +1,6 @@
 """What the commands show on the terminal. Text from a model or a file is escaped: see `visible` and `plain`."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from rich import box
@@ -16,13 +16,20 @@ OUTCOMES = {True: Text("passed", "green"), False: Text("failed", "bold red"), No
 LONGEST_EXTRACT, LONGEST_DETAIL = 600, 200
 
 
-def table(*headings: str, numbers: Collection[str] = ()) -> Table:
-    """An empty table with these headings; the columns `numbers` are aligned to the right and never broken."""
+def table(*headings: str, numbers: Collection[str] = (), rows: Iterable[Sequence[str | Text]] = ()) -> Table:
+    """A table of these rows, whose texts are no markup; columns `numbers` are aligned to the right and never broken."""
     made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for heading in headings:
         number = heading in numbers
         made.add_column(heading, justify="right" if number else "left", no_wrap=number)
+    for row in rows:
+        made.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     return made
+
+
+def note(text: str) -> Text:
+    """A line that begins with a yellow `note:`."""
+    return Text.assemble(("note:", "yellow"), f" {text}")
 
 
 def count_text(count: int, good: str = "", bad: str = "yellow") -> Text:
@@ -48,26 +55,20 @@ def visible(text: str, longest: int, encoding: str = "utf-8") -> Text:
     >>> print(visible("1+" * 1000, longest=8))
     1+1+1+ ... 1,992 more characters ... 1+
     """
-    if len(text) <= longest:
-        return _escaped(text, encoding)
-    head, tail = longest - longest // 4, longest // 4
-    gap = Text(f" ... {len(text) - head - tail:,} more characters ... ", "dim")
-    return Text.assemble(_escaped(text[:head], encoding), gap, _escaped(text[-tail:], encoding))
+    if len(text) > longest:
+        tail = longest // 4
+        text = f"{text[: longest - tail]} ... {len(text) - longest:,} more characters ... {text[-tail:]}"
+    text = "".join(char if char.isprintable() else repr(char)[1:-1] + "\n" * (char == "\n") for char in text)
+    return Text(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
-def _escaped(text: str, encoding: str) -> Text:
-    shown = Text()
-    for char in text:
-        if char == "\n":
-            shown.append("\\n", "cyan").append("\n")
-        elif not char.isprintable():
-            shown.append(repr(char)[1:-1], "cyan")
-        else:
-            shown.append(char.encode(encoding, "backslashreplace").decode(encoding))
-    return shown
+def print_figures(console: Console, title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table of figures under a title."""
+    console.print(Text(title, "bold"), table(*headings, numbers=headings[1:], rows=rows), sep="\n")
 
 
 def print_explanation(console: Console, name: str, explanation: Explanation) -> None:
+    """A reward with its reason, what was judged, and every rule with its outcome."""
     reward = explanation.reward
     value = "none, cannot be graded" if reward is None else str(round(reward, 4))
     style = "yellow" if reward is None else "green" if reward > 0 else "red"
@@ -80,7 +81,6 @@ def print_explanation(console: Console, name: str, explanation: Explanation) -> 
         extract = visible(explanation.extracted, LONGEST_EXTRACT, console.encoding)
         if extract:
             console.print(Padding(extract, (0, 0, 0, 2), expand=False))
-    console.print()
     rules = table("outcome", "rule")
     rules.columns[0].no_wrap = True
     for rule in explanation.rules:
@@ -91,10 +91,11 @@ def print_explanation(console: Console, name: str, explanation: Explanation) -> 
             text = Text.assemble(text, ": ", visible(rule.detail, LONGEST_DETAIL, console.encoding))
         # None with a detail: a measurement, or the detail says why the rule was not looked at.
         rules.add_row(Text("-") if rule.passed is None and rule.detail else OUTCOMES[rule.passed], text)
-    console.print(rules)
+    console.print("", rules, sep="\n")
 
 
 def print_summary(console: Console, summary: dict[str, Any]) -> None:
+    """What `swift-rlvr score` has counted: rewards, reasons, completions that cannot be used."""
     processes = "1 process" if summary["workers"] == 1 else f"{summary['workers']} processes"
     console.print(
         f"{summary['completions']:,} completions graded by {processes} in {summary['seconds']:.2f} s, "
@@ -102,18 +103,16 @@ def print_summary(console: Console, summary: dict[str, Any]) -> None:
     )
     if summary["from_prompt"]:
         console.print(f"nums and target of {summary['from_prompt']:,} completions were read from their prompts")
-    console.print()
-    headings = ("mean", "highest", "at highest", "not graded")
-    rewards = table("reward", *headings, numbers=headings)
+    rewards, reasons = [], []
     for name, figures in summary["rewards"].items():
         values = ["-" if figures[key] is None else f"{figures[key]:.3f}" for key in ("mean", "highest")]
-        rewards.add_row(name, *values, _share(figures["share_at_highest"]), f"{figures['ungraded']:,}")
-    console.print(rewards, "")
-    reasons = table("reward", "reason", "completions", "share", numbers=("completions", "share"))
-    for name, figures in summary["rewards"].items():
+        rewards.append((name, *values, _share(figures["share_at_highest"]), f"{figures['ungraded']:,}"))
         for number, (reason, count) in enumerate(figures["reasons"].items()):
-            reasons.add_row("" if number else name, Text(reason), f"{count:,}", _share(count / summary["completions"]))
-    console.print(reasons)
+            share = _share(count / summary["completions"])
+            reasons.append(("" if number else name, reason, f"{count:,}", share))
+    numbers = ("mean", "highest", "at highest", "not graded", "completions", "share")
+    console.print("", table("reward", *numbers[:4], numbers=numbers, rows=rewards), "", sep="\n")
+    console.print(table("reward", "reason", *numbers[4:], numbers=numbers, rows=reasons))
     if summary["unusable"]:
         console.print(f"\n{summary['unusable']:,} could not be used:", style="yellow")
         for problem in summary["problems"]:

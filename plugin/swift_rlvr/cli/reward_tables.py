@@ -7,8 +7,9 @@ from typing import Annotated, Any, get_origin, get_type_hints
 
 import typer
 from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
 
-from swift_rlvr.cli.render import table
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.parameters import variable
@@ -22,7 +23,7 @@ def rewards(
 
     swift-rlvr rewards cosine
     """
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = Console(highlight=False, markup=False)
     if name is None:
         show_all(console)
     elif name in REWARDS:
@@ -32,13 +33,12 @@ def rewards(
 
 
 def show_all(console: Console) -> None:
-    """Print a table of all rewards, with those of other packages."""
-    shown = table("reward", "role", "pays for", "columns")
-    shown.columns[0].no_wrap = True
+    """Print all rewards, with those of other packages: name, role, what they pay for, columns."""
     for name, cls in REWARDS.items():
-        shown.add_row(name, cls.role, summary(cls), columns_text(cls()))
-    console.print(shown, soft_wrap=False)
-    console.print("\nA column in parentheses is used where it is present. All about one: swift-rlvr rewards NAME")
+        summary = " ".join((inspect.getdoc(cls) or "").partition("\n\n")[0].split())
+        console.print(Text.assemble((name, "bold"), f" ({cls.role})"))
+        console.print(Padding(Text(f"{summary}\nColumns: {columns_text(cls())}"), (0, 0, 0, 4)))
+    console.print("\nA column in parentheses is used where it is present.\nAll about one: swift-rlvr rewards NAME")
 
 
 def show_one(console: Console, reward: Reward) -> None:
@@ -47,29 +47,24 @@ def show_one(console: Console, reward: Reward) -> None:
     console.print(f"{cls.name}, {cls.role}, logged as {cls.__name__}", style="bold")
     console.print(f"\n{inspect.getdoc(cls)}\n")
     console.print(f"Tasks: {', '.join(reward.own_tasks) or 'all'}")
-    console.print(f"Columns: {columns_text(reward) or 'none'}")
+    console.print(f"Columns: {columns_text(reward)}")
     console.print(f"Reasons: {', '.join(reward.reasons)}")
     for example in cls.examples:
         console.print(f"Example: {example.completion!r} with {json.dumps(dict(example.row))} earns {example.reward}")
     hints = get_type_hints(cls.Parameters)
     for each in fields(cls.Parameters):
         default = ",".join(each.default) if isinstance(each.default, tuple) else str(each.default)
-        console.print(f"\n{each.name}: {accepted(hints[each.name], each.metadata['accepts'])}", end="")
-        console.print(f"; default {default or 'none'}")
         flag, elsewhere = each.metadata.get("flag"), each.metadata.get("elsewhere")
-        console.print(f"    {each.metadata['help']}\n    {variable(cls.name, each.name)}", end="")
-        console.print(f", in ms-swift --{flag}" if flag else "", end="")
-        console.print(f"; elsewhere called {', '.join(elsewhere)}" if elsewhere else "")
-
-
-def summary(cls: type[Reward]) -> str:
-    """The first paragraph of a reward's docstring, in one line."""
-    return " ".join((inspect.getdoc(cls) or "").partition("\n\n")[0].split())
+        names = variable(cls.name, each.name) + (f", in ms-swift --{flag}" if flag else "")
+        names += f"; elsewhere called {', '.join(elsewhere)}" if elsewhere else ""
+        accepted_text = accepted(hints[each.name], each.metadata["accepts"])
+        console.print(f"\n{each.name}: {accepted_text}; default {default or 'none'}", style="bold")
+        console.print(Padding(Text(f"{each.metadata['help']}\n{names}"), (0, 0, 0, 4)))
 
 
 def columns_text(reward: Reward) -> str:
     """The columns that a reward needs, and in parentheses those that it can use."""
-    return ", ".join([*reward.columns, *(f"({name})" for name in reward.optional_columns)])
+    return ", ".join([*reward.columns, *(f"({name})" for name in reward.optional_columns)]) or "none"
 
 
 def accepted(hint: Any, accepts: Accepts) -> str:

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from swift_rlvr.cli.dataset import Json
+from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import print_explanation, print_summary
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.completion_files import (
@@ -31,13 +31,6 @@ from swift_rlvr.tasks.countdown import parse_row
 
 FLAGS = {"nums": '--nums "3 5 7"', "target": "--target 22", "solution": "--gold TEXT"}
 
-RewardNames = Annotated[
-    list[str] | None, typer.Option("--reward_funcs", help="A reward, with or without external_; may be repeated.")
-]
-Settings = Annotated[
-    list[str] | None, typer.Option("--set", help="NAME=VALUE or REWARD.NAME=VALUE, a parameter; may be repeated.")
-]
-
 
 def explain(
     completion: Annotated[str | None, typer.Argument(help="What the model wrote; - reads standard input.")] = None,
@@ -50,9 +43,9 @@ def explain(
     column: Annotated[
         list[str] | None, typer.Option(help="NAME=VALUE, any other column, JSON or text; may be repeated.")
     ] = None,
-    reward_funcs: RewardNames = None,
-    settings: Settings = None,
-    as_json: Json = False,
+    reward_funcs: flags.RewardNames = None,
+    settings: flags.Parameters = None,
+    as_json: flags.Json = False,
 ) -> None:
     """Show why a completion gets its reward: what was judged, and every rule.
 
@@ -99,15 +92,15 @@ def explain(
 
 def score(
     files: Annotated[list[Path], typer.Argument(help="Files with completions, .jsonl.")],
-    reward_funcs: RewardNames = None,
-    settings: Settings = None,
+    reward_funcs: flags.RewardNames = None,
+    settings: flags.Parameters = None,
     out: Annotated[Path | None, typer.Option(help="A .jsonl file for the reward and reason of each.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
     against: Annotated[
         str | None, typer.Option(help="`stored` for the verdicts in the file, or another file of verdicts.")
     ] = None,
     fail_on_change: Annotated[bool, typer.Option("--fail-on-change", help="Exit with 1 if a verdict changed.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+    as_json: flags.Json = False,
 ) -> None:
     """Grade files of completions and count rewards and reasons.
 
@@ -122,8 +115,7 @@ def score(
     verdicts = _earlier_verdicts(files, against, fail_on_change)
     if verdicts and reward_funcs is None:
         reward_funcs = [name for name in REWARDS if any(name in each.rewards for each in verdicts.values())]
-    if out is not None and out.suffix != ".jsonl":
-        raise InputError(f"must end in .jsonl, got {out}", field="out")
+    flags.check_jsonl(out)
     rewards = build_rewards(reward_funcs, settings or []) if reward_funcs else default_rewards(files, settings or [])
     errors = Console(stderr=True)
     columns = (TextColumn("grading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())

@@ -1,4 +1,4 @@
-"""Makes Countdown tasks: all solvable, no two alike, the splits apart, the same ones on any number of workers.
+"""Makes Countdown tasks: all solvable, no two alike, the splits apart, the same ones on any machine.
 
     >>> from swift_rlvr.countdown.settings import TUTORIAL
     >>> list(make_tasks(TUTORIAL, "train", seed=0, rows=2))
@@ -6,12 +6,12 @@
 
 Two tasks are the same if they have the same multiset of numbers and the same target; a hash of both decides the split.
 Where the settings hold few tasks, all are listed, in an order that the seed gives. Otherwise numbers are drawn and
-joined at random, many at once as numpy arrays, and what becomes of them is the target if it is in range. This process
-remembers the hashes of all tasks, about 80 bytes each; workers look for solutions where these are asked for.
+joined at random, many at once as numpy arrays, and what becomes of them is the target if it is in range. The hashes of
+all tasks are remembered, about 80 bytes each.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import lru_cache, partial
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import combinations, combinations_with_replacement, count, islice
 from math import comb
 from typing import Any
@@ -20,8 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from swift_rlvr.countdown.settings import SPLITS, CountdownSettings
-from swift_rlvr.countdown.solver import difficulty, solve, targets
-from swift_rlvr.parallel import map_in_order
+from swift_rlvr.countdown.solver import difficulty, targets
 
 Row = dict[str, Any]
 Ints = npt.NDArray[np.int64]
@@ -29,7 +28,6 @@ Words = npt.NDArray[np.uint64]
 
 CANDIDATES = 1 << 14  # of a chunk
 PATIENCE, LEAST_NEW = 32, 0.02  # drawing ends after so many chunks of whose tasks no more than this share were new
-_BATCH = 32  # tasks that a worker gets together
 _LISTED = 5 * 10**6  # expressions that are tried in some seconds
 _EXPRESSIONS = (1, 1, 6, 100, 2500)  # about, over so many numbers; sets of more numbers are never listed
 _LARGEST = 2**30  # numerator and denominator of a drawn value, so that int64 holds what is made of two
@@ -42,39 +40,21 @@ _HASHES = {
 }
 
 
-def make_tasks(
-    settings: CountdownSettings,
-    split: str,
-    seed: int,
-    rows: int | None = None,
-    *,
-    skip: int = 0,
-    workers: int = 1,
-    columns: Collection[str] = (),
-) -> Iterator[Row]:
-    """Rows `skip` to `rows` - 1, or to the last where `rows` is None: dicts with nums, target and the `columns`.
+def make_tasks(settings: CountdownSettings, split: str, seed: int, rows: int | None = None) -> Iterator[Row]:
+    """So many different tasks, or all where `rows` is None: dicts with nums and target.
 
-    `columns`: of solution (an expression), solutions, operators and depth (see `solver.difficulty`). To find them, or
-    to choose tasks by them, takes a millisecond for 4 numbers and half a second for 6. ValueError for an unknown split;
-    IndexError at the end where there are fewer rows.
+    To choose them by difficulty takes a millisecond for 4 numbers and half a second for 6. IndexError at the end where
+    there are fewer.
     """
-    if split not in SPLITS:
-        raise ValueError(f"split must be one of {', '.join(SPLITS)}, got {split!r}")
     tasks = _listed(settings, split, seed) if holds_few(settings) else _drawn(settings, split, seed)
-    if not settings.by_difficulty:
-        tasks = islice(tasks, skip, rows)
-    if columns or settings.by_difficulty:
-        batches = iter(partial(lambda tasks: list(islice(tasks, _BATCH)), tasks), [])
-        solved = map_in_order(partial(_solved, settings, columns), batches, workers)
-        tasks = (task for batch in solved for task in batch)
-    if settings.by_difficulty:  # which tasks are rows is known only now
-        tasks = islice(tasks, skip, rows)
-    done = skip
-    for task in tasks:
+    if settings.by_difficulty:
+        tasks = (task for task in tasks if _is_as_difficult(task, settings))
+    made = 0
+    for task in islice(tasks, rows):
+        made += 1
         yield task
-        done += 1
-    if rows is not None and done < rows:
-        raise IndexError(f"{rows} rows wanted, and {done} {split} tasks found with these settings")
+    if rows is not None and made < rows:
+        raise IndexError(f"{rows} rows wanted, and {made} {split} tasks found with these settings")
 
 
 def make_levels(levels: Sequence[CountdownSettings], split: str, seed: int, rows: int) -> Iterator[Row]:
@@ -248,20 +228,9 @@ def _drawn_of_size(settings: CountdownSettings, size: int, split: str, seed: int
                 yield {"nums": row, "target": goal}
 
 
-def _solved(settings: CountdownSettings, columns: Collection[str], tasks: list[Row]) -> list[Row]:
-    """The tasks that are as difficult as the settings ask for, with the columns."""
-    rows = []
-    for task in tasks:
-        nums, target = task["nums"], task["target"]
-        needed = settings.by_difficulty or set(columns) != {"solution"}
-        measures: Row = difficulty(nums, target, settings) if needed else {}
-        choice = (
-            (settings.with_solutions, measures.get("solutions", 0)),
-            (settings.with_operators, len(measures.get("operators", ""))),
-            (settings.with_depth, measures.get("depth", 0)),
-        )
-        if all(bounds is None or bounds[0] <= measure <= bounds[1] for bounds, measure in choice):
-            if "solution" in columns:
-                measures = {"solution": solve(nums, target, settings), **measures}
-            rows.append(task | {name: value for name, value in measures.items() if name in columns})
-    return rows
+def _is_as_difficult(task: Row, settings: CountdownSettings) -> bool:
+    measures = difficulty(task["nums"], task["target"], settings)
+    wanted = settings.with_solutions, settings.with_depth
+    return all(
+        bounds is None or bounds[0] <= measure <= bounds[1] for bounds, measure in zip(wanted, measures, strict=True)
+    )

@@ -28,7 +28,6 @@ class CountdownSettings(Settings):
     largest: int | None = setting(None, "The largest intermediate result.")
     tiles: tuple[int, ...] | None = setting(None, "Numbers are drawn from these without replacement.")
     with_solutions: Range | None = setting(None, "How many different solutions it has.", at_least=1)
-    with_operators: Range | None = setting(None, "How many distinct operators it needs.", at_least=1, at_most=4)
     with_depth: Range | None = setting(None, "How deep its sums and products are.", at_least=1, at_most=5)
 
     def __post_init__(self) -> None:
@@ -44,7 +43,7 @@ class CountdownSettings(Settings):
     @property
     def by_difficulty(self) -> bool:
         """Whether tasks are chosen by their solutions."""
-        return bool(self.with_solutions or self.with_operators or self.with_depth)
+        return bool(self.with_solutions or self.with_depth)
 
 
 TUTORIAL = CountdownSettings(count=(3, 4), number=(1, 99), target=(10, 100))

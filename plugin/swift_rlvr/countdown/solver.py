@@ -1,4 +1,4 @@
-"""Solves Countdown tasks exactly: one solution, or all essentially different ones, and how difficult a task is.
+"""Solves Countdown tasks exactly, and says how difficult one is by its essentially different solutions.
 
 The search goes backwards from the target: the numbers are split in two parts, and each value b of the smaller part
 tells what the larger one has to make: target - b, target + b, target / b and so on. 6 numbers take about half a second.
@@ -19,7 +19,7 @@ from math import prod
 from typing import Any
 
 from swift_rlvr.countdown.arithmetic import Number, divide
-from swift_rlvr.countdown.settings import MOST_NUMBERS, OPERATORS, CountdownSettings
+from swift_rlvr.countdown.settings import MOST_NUMBERS, CountdownSettings
 
 LARGEST = 10**9
 ANYTHING = CountdownSettings(count=(2, MOST_NUMBERS), number=(1, 1000), target=(1, 10**6))
@@ -43,34 +43,16 @@ def solve(nums: Sequence[int], target: int, settings: CountdownSettings = ANYTHI
     return _text(trees[0]) if trees else None
 
 
-def solutions(nums: Sequence[int], target: int, settings: CountdownSettings = ANYTHING) -> list[str]:
-    """Every essentially different solution, once, shortest first. Arguments and errors as of `solve`.
+def difficulty(nums: Sequence[int], target: int, settings: CountdownSettings = ANYTHING) -> tuple[int, int]:
+    """How many essentially different solutions a task has, and the depth of the shallowest; arguments as of `solve`.
 
-    >>> solutions([4, 4, 10, 10], 24)
-    ['(10 * 10 - 4) / 4']
+    The depth says how sums and products are nested: 1 for a + c - b, 2 for (a + c) * b; 0 without a solution.
+
+    >>> difficulty([3, 3, 8, 8], 24)
+    (1, 3)
     """
     trees = _Search(settings).trees(_checked(nums, target), target)
-    return sorted(map(_text, trees), key=lambda text: (len(text), text))
-
-
-def difficulty(nums: Sequence[int], target: int, settings: CountdownSettings = ANYTHING) -> dict[str, Any]:
-    """How many solutions a task has, and how difficult they are. Arguments and errors as of `solve`.
-
-    Returns:
-        solutions: how many essentially different ones there are.
-        operators: the fewest that a solution gets by with, such as "+*"; "" without one. a - (b - c) is written as
-            a + c - b and has two (where "+" is not allowed, one).
-        depth: how deep sums and products are nested in the shallowest solution, which may be another one: 1 for
-            a + c - b, 2 for (a + c) * b; 0 without one.
-
-    >>> difficulty([3, 3, 8, 8], 24), difficulty([4, 6, 1, 1], 24)["operators"]
-    ({'solutions': 1, 'operators': '-/', 'depth': 3}, '*')
-    """
-    trees = _Search(settings).trees(_checked(nums, target), target)
-    operators = ["".join(symbol for symbol in OPERATORS if symbol in _text(tree)) for tree in trees]
-    operators.sort(key=lambda symbols: (len(symbols), list(map(OPERATORS.index, symbols))))
-    depth = min(map(_depth, trees), default=0)
-    return {"solutions": len(trees), "operators": operators[0] if operators else "", "depth": depth}
+    return len(trees), min(map(_depth, trees), default=0)
 
 
 def targets(nums: Sequence[int], settings: CountdownSettings) -> list[int]:
@@ -118,7 +100,7 @@ class _Search:
             return []
         if len(nums) == 1:
             return [nums[0]]
-        alike: dict[Key, list[Tree]] = {}
+        different: dict[Key, Tree] = {}
         for larger, smaller in _splits(nums):
             for b in self.values(smaller):
                 for operator, a, in_order in self._goals(target, b, larger):
@@ -126,8 +108,8 @@ class _Search:
                         tree = (operator, left, right) if in_order else (operator, right, left)
                         if self.first:
                             return [tree]
-                        alike.setdefault(_canonical(tree), []).append(tree)
-        return [min(trees, key=_needless) for trees in alike.values()]
+                        different.setdefault(_canonical(tree), tree)
+        return list(different.values())
 
     def _goals(self, target: Number, b: Number, larger: Numbers) -> Iterator[tuple[str, Number, bool]]:
         """(operator, value a of the larger part, whether a stands first) with which a and b make the target."""
@@ -191,12 +173,6 @@ def _depth(tree: Tree, outside: str = "") -> int:
     operator, left, right = tree
     inside = "+-" if operator in "+-" else "*/"
     return (inside != outside) + max(_depth(left, inside), _depth(right, inside))
-
-
-def _needless(tree: Tree) -> tuple[int, int, str]:
-    """Least for the tree that is written without needless parentheses and operators."""
-    text = _text(tree)
-    return len(text), len(set(text) & set(OPERATORS)), text
 
 
 def _text(tree: Tree) -> str:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from swift_rlvr.data.sources import Source
@@ -11,8 +11,6 @@ from swift_rlvr.models import load_tokenizer
 from swift_rlvr.runs.folder import training_args
 from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.task import with_system
-
-UNUSABLE, LONG_PROMPT, LONG_ANSWER = "cannot be used", "prompt too long", "answer too long"
 
 
 def render(tokenizer: Any, messages: list[dict[str, str]]) -> tuple[str, int]:
@@ -57,21 +55,6 @@ def show(source: Source, model: str, number: int = 1, system: str | None = None)
     return Shown(line, prompt, tokens, columns, system_from, gold)
 
 
-@dataclass
-class Selection:
-    """The rows that were kept, and why others of the `read` rows were not. unusable: their number, by label."""
-
-    kept: list[dict[str, Any]] = field(default_factory=list)
-    read: int = 0
-    left_out: Counter = field(default_factory=Counter)
-    unusable: Counter = field(default_factory=Counter)
-    longest_prompt: int = 0
-    longest_answer: int = 0
-
-    def as_json(self) -> dict[str, Any]:
-        return {**vars(self), "kept": len(self.kept)}
-
-
 def select(
     source: Source,
     model: str,
@@ -79,35 +62,32 @@ def select(
     max_answer_tokens: int | None = None,
     rows: int | None = None,
     system: str | None = None,
-) -> Selection:
-    """The first `rows` raw rows that can be used and are not too long; None is no limit.
+) -> tuple[list[dict[str, Any]], Counter[str]]:
+    """The first `rows` raw rows that can be used and are not too long, None being no limit; why others were left out.
 
     Measured are the whole rendered prompt and the dataset's own solution (`Gold.text`), in tokens of `model`.
     """
-    tokenizer, selection = load_tokenizer(model), Selection()
+    tokenizer, left_out = load_tokenizer(model), Counter[str]()
+    kept: list[dict[str, Any]] = []
     for _, row in source.rows():
-        if len(selection.kept) == rows:
+        if len(kept) == rows:
             break
-        selection.read += 1
         try:
             prepared = source.task.preprocess(row)
             gold = source.task.gold(row)
         except RowError as error:
-            selection.left_out[UNUSABLE] += 1
-            selection.unusable[error.label] += 1
+            left_out[f"cannot be used, {error.label}"] += 1
             continue
         own = with_system(prepared["messages"], source.task.system if system is None else system)
         _, prompt = render(tokenizer, own)
         answer = 0 if gold is None else len(tokenizer(gold.text, add_special_tokens=False)["input_ids"])
         if max_prompt_tokens is not None and prompt > max_prompt_tokens:
-            selection.left_out[LONG_PROMPT] += 1
+            left_out["prompt too long"] += 1
         elif max_answer_tokens is not None and answer > max_answer_tokens:
-            selection.left_out[LONG_ANSWER] += 1
+            left_out["answer too long"] += 1
         else:
-            selection.kept.append(json.loads(json.dumps(row, default=str)))  # dates and the like as text
-            selection.longest_prompt = max(selection.longest_prompt, prompt)
-            selection.longest_answer = max(selection.longest_answer, answer)
-    return selection
+            kept.append(json.loads(json.dumps(row, default=str)))  # dates and the like as text
+    return kept, left_out
 
 
 def system_prompt(model: str, task: Task | None) -> tuple[str | None, str]:

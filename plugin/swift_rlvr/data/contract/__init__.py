@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from swift_rlvr.data.contract.rewards import HOSTILE_RULES, REWARD_RULES
+from swift_rlvr.data.contract.rewards import REWARD_RULES
 from swift_rlvr.data.contract.tasks import TASK_RULES
 from swift_rlvr.errors import NotInstalledError
 from swift_rlvr.parallel import map_within
@@ -35,6 +35,13 @@ class Subject(NamedTuple):
     name: str
 
 
+class Checked(NamedTuple):
+    """The rules that do not hold, or the package that is missing to try them."""
+
+    findings: list[Finding]
+    missing: str | None = None
+
+
 def check_reward(reward: type[Reward]) -> list[Finding]:
     """The rules of a reward class that do not hold, with what it does instead."""
     return [Finding(name, problem) for name, rule in REWARD_RULES.items() for problem in problems_of(rule, reward)]
@@ -46,34 +53,22 @@ def check_task(task: Task, rows: Sequence[Row] | None = None) -> list[Finding]:
     return [Finding(name, problem) for name, rule in TASK_RULES.items() for problem in problems_of(rule, task)]
 
 
-class Checked(NamedTuple):
-    """The rules that do not hold, or the package that is missing to try them."""
-
-    findings: list[Finding]
-    missing: str | None = None
-
-
 def check_registered(subjects: Sequence[Subject], seconds: float) -> dict[Subject, Checked]:
     """The rules of registered rewards and tasks that do not hold, each tried in a process that can be ended.
 
-    A rule that takes longer than `seconds` does not hold; where that is a hostile text, the further ones are left out.
+    A rule that takes longer than `seconds` does not hold; the further ones of its subject are left out.
     """
     checked = {subject: Checked([]) for subject in subjects}
-    hung: set[Subject] = set()
-    pairs = [(subject, rule) for subject in subjects for rule in RULES[subject.kind]]
-
-    def is_due(subject: Subject, rule: str) -> bool:
-        return checked[subject].missing is None and (subject not in hung or rule not in HOSTILE_RULES)
-
-    due = (pair for pair in pairs if is_due(*pair))
+    left: set[Subject] = set()
+    due = ((subject, rule) for subject in subjects for rule in RULES[subject.kind] if subject not in left)
     for (subject, rule), result in map_within(_run_rule, due, seconds, start=_load):
         if isinstance(result, NotInstalledError):
             checked[subject] = Checked([], str(result))
-            continue
-        if isinstance(result, TimeoutError) and rule in HOSTILE_RULES:
-            hung.add(subject)
-        problems = [str(result)] if isinstance(result, Exception) else result
-        checked[subject].findings.extend(Finding(rule, problem) for problem in problems)
+        else:
+            problems = [str(result)] if isinstance(result, Exception) else result
+            checked[subject].findings.extend(Finding(rule, problem) for problem in problems)
+        if isinstance(result, NotInstalledError | TimeoutError):
+            left.add(subject)
     return checked
 
 
@@ -85,8 +80,7 @@ def _load() -> None:
 
 def _run_rule(pair: tuple[Subject, str]) -> list[str]:
     (kind, name), rule = pair
-    item: Any = REWARDS[name] if kind == "reward" else TASKS[name]
-    return list(problems_of(RULES[kind][rule], item))
+    return list(problems_of(RULES[kind][rule], REWARDS[name] if kind == "reward" else TASKS[name]))
 
 
 def problems_of(rule: Callable[[Any], Iterator[str]], item: Any) -> Iterator[str]:

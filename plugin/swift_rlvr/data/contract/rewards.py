@@ -1,17 +1,15 @@
 """The rules for a reward class: each gives the problems that it finds, in plain words."""
 
 import copy
-import doctest
-import io
 import math
 import pickle
 import re
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import redirect_stdout
 from dataclasses import is_dataclass
+from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,6 @@ from swift_rlvr.tasks.task import Row, shown
 
 LONGEST_REASON = 40
 HUGE = 1_000_000
-ANY_TIME = 3600.0  # the rule as a whole has a limit
 HOSTILE: tuple[Any, ...] = (  # what a policy may write, in either shape and in none
     "",
     None,
@@ -73,18 +70,6 @@ def _declared(cls: type[Reward]) -> Problems:
     frozen = is_dataclass(cls.Parameters) and cls.Parameters.__dataclass_params__.frozen  # type: ignore[attr-defined]
     if not frozen or not issubclass(cls.Parameters, BaseParameters):
         yield "`Parameters` must be a frozen dataclass that derives from BaseParameters"
-
-
-def _documented(cls: type[Reward]) -> Problems:
-    text, scope = vars(cls).get("__doc__") or "", dict(vars(sys.modules[cls.__module__]))
-    test = doctest.DocTestParser().get_doctest(text, scope, str(cls.name), None, 0)
-    if not test.examples:
-        yield "its docstring has no example (>>>)"
-    output = io.StringIO()
-    with redirect_stdout(io.StringIO()):
-        doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=output.write, clear_globs=False)
-    if output.getvalue():
-        yield f"the example in its docstring fails: {' '.join(output.getvalue().split())}"
 
 
 def _exemplified(cls: type[Reward]) -> Problems:
@@ -140,7 +125,7 @@ def _batches(cls: type[Reward]) -> Problems:
     together = reward.grades(completions, **columns)
     if len(together) != len(examples):
         yield f"it gives {len(together)} rewards for {len(examples)} completions"
-    alone = [cls().grades([each.completion], **_listed([each.row]))[0] for each in examples]
+    alone = [*_grades_of(cls()), *reversed(_grades_of(cls()))]
     for example, one, other in zip(examples, alone, together, strict=False):
         if not _same(one.reward, other.reward) or one.reason != other.reason:
             yield f"{shown(example.completion)} gets {one} alone, and {other} among others"
@@ -178,7 +163,7 @@ def _golds(cls: type[Reward]) -> Problems:
             yield f"a row with empty columns must give None, not {grade.reward}"
 
 
-def _hostile(cls: type[Reward], completion: object) -> Problems:
+def _hostile(completion: object, cls: type[Reward]) -> Problems:
     reward, best = cls(), _best(cls)
     ((value, reason),) = reward.grades([completion], **_listed([best.row]))
     if reason not in reward.reasons:
@@ -187,10 +172,6 @@ def _hostile(cls: type[Reward], completion: object) -> Problems:
         yield f"{shown(completion)} earns {value}: what a policy writes must not be left ungraded"
     elif reward.role == VERIFIER and value > min(each.reward for each in cls.examples if each.reward is not None):
         yield f"{shown(completion)} earns {value}, more than a wrong answer"
-
-
-def _hostile_rule(completion: object) -> Callable[[type[Reward]], Problems]:
-    return lambda cls: _hostile(cls, completion)
 
 
 def _runs_nothing(cls: type[Reward]) -> Problems:
@@ -217,7 +198,8 @@ def _repeatable(cls: type[Reward]) -> Problems:
     with ThreadPoolExecutor(4) as pool:
         if any(each != first for each in pool.map(lambda _: reward.grades(completions, **columns), range(4))):
             yield "in threads it gives other rewards"
-    for _, elsewhere in map_within(_grades_elsewhere, [(reward, completions, columns)], ANY_TIME, start=_nothing):
+    grade: Callable[[Reward], list[Grade]] = methodcaller("grades", completions, **columns)
+    for _, elsewhere in map_within(grade, [reward], seconds=3600, start=int):  # the rule as a whole has a limit
         if isinstance(elsewhere, Exception):
             raise elsewhere
         if elsewhere != first:
@@ -233,14 +215,9 @@ def _routed(cls: type[Reward]) -> Problems:
         yield "rows of another task must give None, and all others what they give without the column `task`"
 
 
-HOSTILE_RULES: dict[str, Callable[[type[Reward]], Problems]] = {
-    f"hostile text {number} of {len(HOSTILE)} is graded and earns nothing": _hostile_rule(completion)
-    for number, completion in enumerate(HOSTILE, start=1)
-}
 REWARD_RULES: dict[str, Callable[[type[Reward]], Problems]] = {
     "it can be built as the trainers build it, and pickled": _built,
     "its name, reasons and parameters are declared": _declared,
-    "its docstring has an example that runs": _documented,
     "its examples earn what they say, for reasons that are declared": _exemplified,
     "it needs its columns, ignores others and changes none": _columns,
     "both shapes of completions earn the same": _shapes,
@@ -250,7 +227,10 @@ REWARD_RULES: dict[str, Callable[[type[Reward]], Problems]] = {
     "the same completion earns the same: again, pickled, in threads, in another process": _repeatable,
     "rows of other tasks are passed over": _routed,
     "it runs nothing that a completion says": _runs_nothing,
-    **HOSTILE_RULES,
+    **{
+        f"hostile text {number} of {len(HOSTILE)} is graded and earns nothing": partial(_hostile, completion)
+        for number, completion in enumerate(HOSTILE, start=1)
+    },
 }
 
 
@@ -274,15 +254,6 @@ def _batch(cls: type[Reward], examples: Sequence[Example] | None = None) -> tupl
 
 def _grades_of(reward: Reward) -> list[Grade]:
     return [reward.grades([each.completion], **_listed([each.row]))[0] for each in reward.examples]
-
-
-def _grades_elsewhere(batch: tuple[Reward, list[str], dict[str, list]]) -> list[Grade]:
-    reward, completions, columns = batch
-    return reward.grades(completions, **columns)
-
-
-def _nothing() -> None:
-    pass
 
 
 def _refusal(reward: Reward, completions: list[str], columns: dict[str, list]) -> str:

@@ -3,16 +3,19 @@
 NCCL itself is not shown; `Carrier` takes its place.
 """
 
+import ast
 import asyncio
 import inspect
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
 import textwrap
 import time
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
 from types import SimpleNamespace
@@ -163,6 +166,27 @@ def test_group_and_communicator_take_what_ms_swift_passes():
     inspect.signature(communicator).bind(group, device="cuda:0")
     broadcast = inspect.signature(communicator.broadcast)
     assert list(broadcast.parameters) == list(inspect.signature(PyNcclCommunicator.broadcast).parameters)
+
+
+@pytest.mark.parametrize("runner", ["gpu_model_runner.py", "gpu/model_runner.py"])
+def test_both_model_runners_of_vllm_have_what_is_used_of_them(runner):
+    """GPUs get vLLM's Model Runner V2, a CPU V1 (vLLM's `use_v2_model_runner`); V2 cannot be imported without Triton."""
+    vllm, rollout = (find_spec(name).origin for name in ("vllm", "swift.pipelines.infer.rollout"))
+    used = {
+        name
+        for source in (rollout, replacements.__file__)
+        for name in re.findall(r"self\.model_runner\.(\w+)", Path(source).read_text(encoding="utf-8"))
+    }
+    assert {"model", "model_config"} <= used
+    tree = ast.parse((Path(vllm).parent / "v1" / "worker" / runner).read_text(encoding="utf-8"))
+    (its_class,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "GPUModelRunner")
+    stored = {
+        node.attr
+        for node in ast.walk(its_class)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self"
+    }
+    methods = {node.name for node in its_class.body if isinstance(node, ast.FunctionDef)}
+    assert used | {"get_model"} <= stored | methods
 
 
 @pytest.mark.parametrize("patch", [*GPU.server, *GPU.trainer, *GPU.torchrun], ids=lambda patch: patch.target)

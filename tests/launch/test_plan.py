@@ -3,12 +3,12 @@
 import shlex
 from pathlib import Path
 
+import helpers
 import pytest
 import yaml
 from helpers import planned
 from swift_rlvr.errors import InputError
 from swift_rlvr.launch.machine import Gpu, Machine, this_machine
-from swift_rlvr.launch.plan import rollout_server
 
 SERVER = {"use_vllm": True, "vllm_mode": "server", "vllm_server_host": "127.0.0.1", "vllm_server_port": 8000}
 BATCH = {"num_generations": 8, "per_device_train_batch_size": 8, "gradient_accumulation_steps": 8}
@@ -34,8 +34,8 @@ def recipe(tmp_path, monkeypatch):
 
 
 def flags(argv) -> dict[str, str]:
-    """{name: value} of `--name value`; of a flag given twice, the last."""
-    return {word[2:]: value for word, value in zip(argv, argv[1:], strict=False) if word.startswith("--")}
+    """As those of a typed command."""
+    return helpers.flags(shlex.join(argv))
 
 
 @pytest.mark.parametrize(
@@ -225,17 +225,6 @@ def test_a_recipe_of_megatron_is_for_its_own_command(recipe):
     recipe()
     with pytest.raises(InputError, match="megatron rlhf --use_ray true --config scripts/configs/countdown_ray.yaml"):
         planned("scripts/configs/countdown_ray.yaml", machine=machine(8), environ={})
-
-
-def test_the_server_alone_runs_where_the_trainings_would(recipe):
-    recipe()
-    server, settings = rollout_server(["--vllm_enforce_eager", "true"], machine(3), {"MODEL": "mine"})
-    assert server.env["CUDA_VISIBLE_DEVICES"] == "2" and server.argv[4] == "scripts/configs/rollout.yaml"
-    assert flags(server.argv)["model"] == settings["model"] == "mine" and settings["port"] == 8000
-    server, _ = rollout_server([], machine(3), {"ROLLOUT_GPUS": "0,1"})
-    assert server.env["CUDA_VISIBLE_DEVICES"] == "0,1" and flags(server.argv)["vllm_data_parallel_size"] == "2"
-    server, _ = rollout_server([], machine(1), {"HOST": "10.0.0.2"})
-    assert server.env["CUDA_VISIBLE_DEVICES"] == "0" and flags(server.argv)["host"] == "10.0.0.2"
 
 
 @pytest.mark.parametrize(

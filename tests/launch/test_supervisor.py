@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -362,12 +361,3 @@ raise RuntimeError("Server 0 failed: 500")
     status, shown = run(plan(trainer, worker + SERVER))
     assert status == 1
     assert "Error: a worker of the rollout server is gone, and the trainer ended with exit status 1" in shown
-
-
-def test_a_port_that_the_system_still_holds_is_waited_for_and_the_trainer_starts_meanwhile(plan):
-    made = plan("print('started', flush=True)\n" + TRAIN)
-    with socket.socket() as held:
-        held.bind(("", made.ports[0]))
-        after(lambda: made.trainer.log.exists() and made.trainer.log.read_text(), held.close)
-        status, shown = run(made)
-    assert status == 0 and f"server: waiting for port {made.ports[0]}, which a server has just left" in shown

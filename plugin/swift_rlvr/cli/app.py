@@ -25,7 +25,6 @@ from swift_rlvr.cli import (
     reasoning_gym,
     reward_tables,
     rewards,
-    rollout,
     train,
 )
 from swift_rlvr.errors import InputError
@@ -99,7 +98,6 @@ for group, name, command in (
     group.command(name, cls=Command)(command)
 app.command("train", cls=Command, context_settings=train.CONTEXT)(train.train)
 app.command("doctor", cls=Command, context_settings=doctor.CONTEXT)(doctor.doctor)
-app.command("rollout", cls=Command, context_settings=rollout.CONTEXT)(rollout.rollout)
 
 
 def main() -> None:

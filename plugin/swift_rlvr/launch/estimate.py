@@ -3,8 +3,6 @@
 `sizes.py` has the formulas for memory and disk.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re
@@ -12,7 +10,6 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +17,8 @@ from swift_rlvr.data.sources import SUFFIXES
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import LONGEST_ROW, read_jsonl
 from swift_rlvr.launch import sizes
-from swift_rlvr.launch.sizes import ModelSize, number, setting_list
-from swift_rlvr.recipes import read_flags, read_recipe
+from swift_rlvr.launch.sizes import ModelSize
+from swift_rlvr.recipes import as_list, number, read_flags, read_recipe
 from swift_rlvr.runs.folder import checkpoints
 
 if TYPE_CHECKING:
@@ -44,19 +41,19 @@ class Estimate:
     tight: bool = False
 
 
-def steps(plan: Plan) -> Estimate:
+def steps(plan: "Plan") -> Estimate:
     """Steps of the optimizer: epochs x rows x generations / completions a step, without a last incomplete batch."""
     settings = plan.settings
-    limit = int(number(settings, "max_steps", -1))
+    limit = number(settings, "max_steps", -1)
     if limit > 0:
         return Estimate(f"{limit:,} (max_steps)", limit)
     if settings.get("streaming") is True:
         return Estimate("not known: a streamed dataset needs max_steps", fits=False)
     rows = training_rows(settings)
     if rows is None:
-        return Estimate(f"not known before {', '.join(map(str, setting_list(settings, 'dataset')))} is loaded")
-    group, epochs = int(number(settings, "num_generations", 8)), number(settings, "num_train_epochs", 3)
-    iterations = int(number(settings, "num_iterations", 1))
+        return Estimate(f"not known before {', '.join(map(str, as_list(settings.get('dataset'))))} is loaded")
+    group, epochs = number(settings, "num_generations", 8), number(settings, "num_train_epochs", 3.0)
+    iterations = number(settings, "num_iterations", 1)
     count = rows // max(1, plan.completions // group) * iterations
     total = math.ceil(epochs * max(1, count))
     text = f"{epochs:g} epoch{'s' * (epochs != 1)} x {rows:,} rows x {group} completions"
@@ -67,7 +64,7 @@ def steps(plan: Plan) -> Estimate:
 def training_rows(settings: dict[str, Any]) -> int | None:
     """The rows that a run trains on, as far as .jsonl files and `#N` tell."""
     total = 0
-    for name in map(str, setting_list(settings, "dataset")):
+    for name in map(str, as_list(settings.get("dataset"))):
         file, count = local_file(name)
         if count is not None:
             total += count  # where there are fewer, ms-swift repeats rows
@@ -76,7 +73,7 @@ def training_rows(settings: dict[str, Any]) -> int | None:
         else:
             with suppress(InputError):  # the doctor says which line it is
                 total += sum(1 for _ in read_jsonl(file, LONGEST_ROW))
-    share = 0.0 if setting_list(settings, "val_dataset") else number(settings, "split_dataset_ratio", 0)
+    share = 0.0 if settings.get("val_dataset") else number(settings, "split_dataset_ratio", 0.0)
     return total - int(total * share) if total else None
 
 
@@ -87,37 +84,37 @@ def local_file(name: str) -> tuple[Path | None, int | None]:
     ((PosixPath('tasks.jsonl'), 100), (None, None))
     """
     count = re.search(r"#(\d+)\Z", name)
-    text, number = (name[: count.start()], int(count[1])) if count else (name, None)
+    text = name[: count.start()] if count else name
     path = Path(text if Path(text).is_file() else text.partition(":")[2] or text)
-    return (path.expanduser() if path.suffix in SUFFIXES else None), number
+    return (path.expanduser() if path.suffix in SUFFIXES else None), int(count[1]) if count else None
 
 
-def tokens(plan: Plan) -> Estimate:
+def tokens(plan: "Plan") -> Estimate:
     """Prompt, of which max_length is the limit, and completion against what the model reads."""
     settings, model = plan.settings, _model(plan)
     completion, turns = sizes.longest_completion(settings), sizes.turns(settings)
-    limits = {"the model's context": model and model.context}
-    if settings.get("use_vllm"):
-        limits["vllm_max_model_len"] = int(number(server_settings(plan), "vllm_max_model_len", 0))
+    limits = [(model.context, "the model's context")] if model and model.context else []
+    if settings.get("use_vllm") and (limit := number(server_settings(plan), "vllm_max_model_len", 0)):
+        limits.append((limit, "vllm_max_model_len"))
     text = f"{'completion' if turns == 1 else f'{turns} turns'} {completion:,}"
-    if prompt := int(number(settings, "max_length", 0)):
+    if prompt := number(settings, "max_length", 0):
         text = f"prompt up to {prompt:,} + {text}"
-    name, limit = min(((name, limit) for name, limit in limits.items() if limit), key=itemgetter(1), default=("", None))
-    if limit is None:
+    if not limits:
         return Estimate(f"{text}; the model's context is not known yet")
+    limit, name = min(limits)
     return Estimate(f"{text}, of {limit:,} ({name})", completion, completion < limit)
 
 
-def memory(plan: Plan) -> Estimate:
+def memory(plan: "Plan") -> Estimate:
     """GiB on each GPU, or of the host's where there is none. count: bytes on a training GPU, or on the host."""
-    model = _model(plan)
+    model, server = _model(plan), server_settings(plan)
     if model is None:
         return Estimate(f"not known before {plan.settings.get('model')} is here")
     training = sizes.training_memory(model, plan.settings, plan.processes * plan.variables.nnodes)
     certain = training._replace(batch=0)  # completions may be shorter
     if not plan.machine.gpus:
         return _host_memory(plan, model, sum(training), sum(certain))
-    needed, least, server = sum(training), sum(certain), server_settings(plan)
+    needed, least = sum(training), sum(certain)
     gpu, server_gpu = _smallest(plan, plan.train_gpus), _smallest(plan, plan.server_gpus)
     if gpu and plan.settings.get("use_vllm") and not plan.hosts:  # in the trainer's process
         server_gpu, share = gpu, sizes.server_memory(model, server, gpu).share
@@ -127,28 +124,28 @@ def memory(plan: Plan) -> Estimate:
         texts.append(f"training about {needed / GIB:.0f} of {gpu / GIB:.0f} GiB a GPU")
     if server_gpu:
         share, weights, cached = sizes.server_memory(model, server, server_gpu)
-        fits = fits and cached >= int(number(server, "vllm_max_model_len", model.context or 0))
+        fits = fits and cached >= number(server, "vllm_max_model_len", model.context or 0)
         text = f"and {cached:,} tokens of cache" if cached > 0 else "do not fit"
         texts.append(f"vLLM {share / GIB:.0f}: weights {weights / GIB:.1f} {text}")
     text = "; ".join(texts) or "the GPUs' memory is not known"
     return Estimate(text, needed, fits, fits and bool(gpu) and needed > TIGHT * gpu)
 
 
-def _smallest(plan: Plan, gpus: Sequence[str]) -> int:
+def _smallest(plan: "Plan", gpus: Sequence[str]) -> int:
     """Bytes of the smallest of these GPUs; 0 where there is none whose memory is known."""
     return min((gpu.memory for gpu in plan.machine.gpus if gpu.index in gpus and gpu.memory), default=0) * MIB
 
 
-def _host_memory(plan: Plan, model: ModelSize, training: int, least: int) -> Estimate:
+def _host_memory(plan: "Plan", model: ModelSize, training: int, least: int) -> Estimate:
     needed, host = training * plan.processes, plan.machine.memory * MIB
     if plan.settings.get("use_vllm"):
-        cache = number({**os.environ, **plan.trainer.env}, "VLLM_CPU_KVCACHE_SPACE", 1)
+        cache = number({**os.environ, **plan.trainer.env}, "VLLM_CPU_KVCACHE_SPACE", 1.0)
         needed += 4 * model.parameters + int(cache * GIB)
     text = f"models and activations about {needed / GIB:.1f} of {host / GIB:.0f} GiB"
     return Estimate(text, needed, least * plan.processes <= host, needed > TIGHT * host)
 
 
-def server_settings(plan: Plan) -> dict[str, Any]:
+def server_settings(plan: "Plan") -> dict[str, Any]:
     """What vLLM gets: the training's settings and, for a server that the plan starts, those of its own command."""
     if plan.server is None:
         return plan.settings
@@ -156,45 +153,40 @@ def server_settings(plan: Plan) -> dict[str, Any]:
     return {**plan.settings, **read_recipe(words[0]).settings, **read_flags(words[1:])}
 
 
-def disk(plan: Plan) -> Estimate:
+def disk(plan: "Plan") -> Estimate:
     """The checkpoints against what is free where the run's folder is. count: bytes, None where they are not known."""
-    model, kept, free = _model(plan), checkpoints_kept(plan), free_space(plan.output)
-    left = f"{sizes.gigabytes(free)} free"
+    model, kept = _model(plan), checkpoints_kept(plan)
+    folder = next(each for each in (plan.output.absolute(), *plan.output.absolute().parents) if each.is_dir())
+    free = shutil.disk_usage(folder).free
+    left = f"; {sizes.gigabytes(free)} free"
     if kept == 0:
-        return Estimate(f"no checkpoints; {left}", 0)
+        return Estimate(f"no checkpoints{left}", 0)
     if model is None:
-        return Estimate(f"checkpoints of a size that is not known before {plan.settings.get('model')} is here; {left}")
+        return Estimate(f"checkpoints of a size that is not known before {plan.settings.get('model')} is here{left}")
     size = sizes.checkpoint_size(model, plan.settings)
     if kept is None:
-        text = f"checkpoints of {sizes.gigabytes(size)}, their number is not known; {left}"
-        return Estimate(text, size, size <= free)
-    text = f"checkpoint of {sizes.gigabytes(size)}"
-    if kept > 1:
-        text = f"checkpoints of {sizes.gigabytes(size)}: {sizes.gigabytes(kept * size)}"
+        return Estimate(f"checkpoints of {sizes.gigabytes(size)}, their number is not known{left}", size, size <= free)
+    text = f"{kept} checkpoints of {sizes.gigabytes(size)}: {sizes.gigabytes(kept * size)}{left}"
     missing = max(0, kept - len(checkpoints(plan.output)))  # a run that goes on has written some
     # Tight: the oldest one is deleted when the next is written.
-    return Estimate(f"{kept} {text}; {left}", kept * size, missing * size <= free, (missing + 1) * size > free)
+    return Estimate(text, kept * size, missing * size <= free, (missing + 1) * size > free)
 
 
-def checkpoints_kept(plan: Plan) -> int | None:
+def checkpoints_kept(plan: "Plan") -> int | None:
     """How many checkpoints the run leaves; None where that is not known. save_steps below 1 is a share of the steps."""
     settings, total = plan.settings, steps(plan).count
-    strategy, every = settings.get("save_strategy", "steps"), number(settings, "save_steps", 500)
+    strategy, every = settings.get("save_strategy", "steps"), number(settings, "save_steps", 500.0)
     if strategy in ("no", False):  # False: as YAML reads it
         return 0
-    written = None
+    counts = list[int]()
     if strategy == "epoch":
-        written = math.ceil(number(settings, "num_train_epochs", 3))
+        counts.append(math.ceil(number(settings, "num_train_epochs", 3.0)))
     elif total is not None:
-        written = math.ceil(total / (every if every >= 1 else max(1, math.ceil(every * total))))
-    limit = int(number(settings, "save_total_limit", 0)) or None
-    return min((count for count in (written, limit) if count is not None), default=None)
+        counts.append(math.ceil(total / (every if every >= 1 else max(1, math.ceil(every * total)))))
+    if limit := number(settings, "save_total_limit", 0):
+        counts.append(limit)
+    return min(counts, default=None)
 
 
-def free_space(path: Path) -> int:
-    """Free bytes of the file system that a path is on, or will be."""
-    return shutil.disk_usage(next(each for each in (path.absolute(), *path.absolute().parents) if each.is_dir())).free
-
-
-def _model(plan: Plan) -> ModelSize | None:
+def _model(plan: "Plan") -> ModelSize | None:
     return sizes.model_size(str(plan.settings.get("model")))

@@ -8,7 +8,6 @@ step are those of the recipe: with another number of processes gradient_accumula
 """
 
 import os
-import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,16 +17,16 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.launch.machine import Machine
-from swift_rlvr.launch.sizes import longest_completion, number
+from swift_rlvr.launch.sizes import longest_completion
 from swift_rlvr.network import is_loopback
 from swift_rlvr.recipes import (
     CONFIGS,
-    SUFFIXES,
     Recipe,
+    as_flag,
+    as_list,
     flags_of_variables,
+    number,
     read_flags,
-    read_recipe,
-    recipe_for,
     uses_servers,
 )
 from swift_rlvr.runs.folder import whole_checkpoints
@@ -153,7 +152,7 @@ def make_plan(recipe: Recipe, flags: Sequence[str], machine: Machine, environ: M
     processes = len(train) or variables.processes or inputs.most_processes
     added = _added_settings(inputs, servers, processes)
     settings = inputs.settings | added
-    completions = inputs.at_once(processes) * _number(settings, ACCUMULATION, 1)
+    completions = inputs.at_once(processes) * _count(settings, ACCUMULATION)
 
     env = {name: value for name, value in recipe.env.items() if name not in (*environ, *_RENDEZVOUS)}
     output, rank = Path(str(settings["output_dir"])), variables.node_rank
@@ -200,17 +199,17 @@ class _Inputs(NamedTuple):
     @property
     def most_processes(self) -> int:
         """How many trainer processes the recipe has on each node."""
-        return _number(self.recipe.env, "NPROC_PER_NODE", 1)
+        return _count(self.recipe.env, "NPROC_PER_NODE")
 
     @property
     def wanted(self) -> int:
         """Completions a step, as the recipe has them."""
-        processes = self.most_processes * _number(self.recipe.env, "NNODES", 1)
-        return processes * _number(self.recipe.settings, BATCH, 1) * _number(self.recipe.settings, ACCUMULATION, 1)
+        processes = self.most_processes * _count(self.recipe.env, "NNODES")
+        return processes * _count(self.recipe.settings, BATCH) * _count(self.recipe.settings, ACCUMULATION)
 
     def at_once(self, processes: int) -> int:
         """Completions in one forward pass of so many processes on each node."""
-        return processes * self.variables.nnodes * _number(self.settings, BATCH, 1)
+        return processes * self.variables.nnodes * _count(self.settings, BATCH)
 
 
 def _check(inputs: _Inputs) -> None:
@@ -238,10 +237,10 @@ def _servers(inputs: _Inputs) -> _Servers:
     settings, variables = inputs.settings, inputs.variables
     if not uses_servers(settings):
         return _Servers()
-    hosts = tuple(str(host) for host in _as_list(settings.get("vllm_server_host")) if host)
+    hosts = tuple(str(host) for host in as_list(settings.get("vllm_server_host")) if host)
     if not hosts:
         raise InputError("is needed with vllm_mode server, such as 127.0.0.1", "vllm_server_host")
-    ports, sync_ports = _numbers(settings, "vllm_server_port", 8000), _numbers(settings, SYNC_PORT, 51216)
+    ports, sync_ports = _ports(settings, "vllm_server_port", 8000), _ports(settings, SYNC_PORT, 51216)
     for name, values in (("vllm_server_port", ports), (SYNC_PORT, sync_ports)):
         if len(values) not in (1, len(hosts)):
             raise InputError(f"must be one port for each of the {len(hosts)} hosts of vllm_server_host", name)
@@ -263,8 +262,8 @@ def _share_gpus(inputs: _Inputs, needs_server: bool) -> tuple[list[str], list[st
         return [], []
     if served and not needs_server:
         raise InputError(f"is set, and {inputs.recipe.path} needs no server on this machine", "ROLLOUT_GPUS")
-    tensor = _number(settings, "vllm_tensor_parallel_size", 1)
-    needed = tensor * _number(settings, "vllm_data_parallel_size", 1) if needs_server and not served else 0
+    tensor = _count(settings, "vllm_tensor_parallel_size")
+    needed = tensor * _count(settings, "vllm_data_parallel_size") if needs_server and not served else 0
     free = [gpu for gpu in gpus if gpu not in {*train, *served}]
     if not train:  # the largest number with which completions a step can be kept
         counts = range(min(inputs.most_processes, len(free) - needed), 0, -1)
@@ -283,8 +282,8 @@ def _share_gpus(inputs: _Inputs, needs_server: bool) -> tuple[list[str], list[st
 def _added_settings(inputs: _Inputs, servers: _Servers, processes: int) -> dict[str, Any]:
     """What a launch derives, or sets where neither recipe nor flags do."""
     settings, added = inputs.settings, dict[str, Any]()
-    accumulation, at_once = _number(settings, ACCUMULATION, 1), inputs.at_once(processes)
-    group = _number(settings, "num_generations", 8)
+    accumulation, at_once = _count(settings, ACCUMULATION), inputs.at_once(processes)
+    group = _count(settings, "num_generations", 8)
     if at_once * accumulation != inputs.wanted and ACCUMULATION not in inputs.flagged:
         accumulation = max(1, round(inputs.wanted / at_once))
         while at_once * accumulation % group:
@@ -304,7 +303,7 @@ def _added_settings(inputs: _Inputs, servers: _Servers, processes: int) -> dict[
         added["vllm_server_timeout"] = inputs.variables.server_timeout
     if servers.is_started and "vllm_max_model_len" not in settings and _LENGTHS & inputs.flagged.keys():
         # The server's recipe fits the training's.
-        added["vllm_max_model_len"] = int(number(settings, "max_length", 512)) + longest_completion(settings)
+        added["vllm_max_model_len"] = number(settings, "max_length", 512) + longest_completion(settings)
     return added
 
 
@@ -348,46 +347,15 @@ def _server(
     flags += _data_parallel(settings, gpus)
     if settings.get("multi_turn_scheduler") or settings.get("gym_env"):
         flags += _as_flags({"external_plugins": settings.get("external_plugins")})
-    argv = (*_PATCHED, "rollout", str(_rollout_recipe(machine)), *flags)
+    recipe = CONFIGS / ("rollout.yaml" if machine.gpus else "rollout_cpu.yaml")
+    argv = (*_PATCHED, "rollout", str(recipe), *flags)
     return Process("server", argv, {**env, **_devices(gpus, machine)}, log)
-
-
-def rollout_server(
-    words: Sequence[str], machine: Machine, environ: Mapping[str, str] | None = None
-) -> tuple[Process, dict[str, Any]]:
-    """The server that `swift-rlvr rollout WORDS` starts, and its settings.
-
-    Args:
-        words: a recipe of `swift rollout`, or none for this machine's, and flags.
-
-    Raises:
-        InputError: a recipe, flag or variable that cannot be used.
-    """
-    environ = os.environ if environ is None else environ
-    path, flags = (words[0], words[1:]) if words and words[0].endswith(SUFFIXES) else (_rollout_recipe(machine), words)
-    recipe = read_recipe(path)
-    overridden = {name: environ.get(name.upper()) or None for name in ("model", "host", "port", "use_hf")}
-    flags = [*_as_flags(overridden), *flags]
-    settings = recipe.settings | read_flags(flags)
-    variables = Variables.from_environment(environ)
-    variables.check_gpus(machine)
-    gpus = variables.rollout_gpus
-    if machine.gpus and not gpus:  # those that the training on this machine leaves
-        training = read_recipe(recipe_for("countdown", [gpu.memory for gpu in machine.gpus]))
-        gpus = make_plan(training, [], machine, environ).server_gpus or (machine.gpus[0].index,)
-    env = {name: value for name, value in recipe.env.items() if name not in environ}
-    argv = (*_PATCHED, "rollout", str(path), *flags, *_data_parallel(settings, gpus))
-    return Process("server", argv, env | _devices(gpus, machine), Path("server.log")), settings
-
-
-def _rollout_recipe(machine: Machine) -> Path:
-    return CONFIGS / ("rollout.yaml" if machine.gpus else "rollout_cpu.yaml")
 
 
 def _data_parallel(settings: Mapping[str, Any], gpus: Sequence[str]) -> list[str]:
     """The flag for a server's workers: one for each of its GPUs, or for each group that shares a model."""
-    name, tensor = "vllm_data_parallel_size", _number(settings, "vllm_tensor_parallel_size", 1)
-    workers = _number(settings, name, max(1, len(gpus) // tensor))
+    name, tensor = "vllm_data_parallel_size", _count(settings, "vllm_tensor_parallel_size")
+    workers = _count(settings, name, max(1, len(gpus) // tensor))
     if gpus and workers * tensor != len(gpus):
         problem = f"{workers} x {tensor} (vllm_tensor_parallel_size) must be the number of the server's GPUs"
         raise InputError(f"{problem}, which is {len(gpus)}", name)
@@ -400,28 +368,13 @@ def _devices(gpus: Sequence[str], machine: Machine) -> dict[str, str]:
     return order | {"CUDA_VISIBLE_DEVICES": ",".join(gpus)}
 
 
-def _as_list(value: Any) -> list[Any]:
-    return [] if value is None else value if isinstance(value, list) else [value]
-
-
 def _as_flags(settings: Mapping[str, Any]) -> list[str]:
-    """Settings as separate words; without a value it is as if one were not there."""
-    flags = []
-    for name, value in settings.items():
-        if value is not None:
-            texts = [str(each).lower() if isinstance(each, bool) else str(each) for each in _as_list(value)]
-            flags += [f"--{name}", *texts]
-    return flags
+    return [word for name, value in settings.items() for word in as_flag(name, value)]
 
 
-def _numbers(settings: Mapping[str, Any], name: str, default: int) -> tuple[int, ...]:
-    """A setting or variable that is a whole number, or a list of them."""
-    values = [str(value) for value in _as_list(settings.get(name, default))]
-    if not values or not all(re.fullmatch("0*[1-9][0-9]*", value) for value in values):
-        raise InputError(f"must be a whole number of at least 1, got {settings.get(name)!r}", name)
-    return tuple(map(int, values))
+def _count(settings: Mapping[str, Any], name: str, default: int = 1) -> int:
+    return number(settings, name, default, at_least=1)
 
 
-def _number(settings: Mapping[str, Any], name: str, default: int) -> int:
-    """A setting or variable that is one whole number; the first of a list."""
-    return _numbers(settings, name, default)[0]
+def _ports(settings: Mapping[str, Any], name: str, default: int) -> tuple[int, ...]:
+    return tuple(_count({name: port}, name, default) for port in as_list(settings.get(name, default)))

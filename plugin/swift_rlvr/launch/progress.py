@@ -16,6 +16,7 @@ PHASES = {
         "Loading safetensors": "loading weights",
         "Setting max_model_len": "starting vLLM",
         "Started server process": "starting its worker",
+        "which a server has just left": "waiting for its port",
         "": "importing vLLM",
     },
     "trainer": {

@@ -15,17 +15,16 @@ Left out are CUDA's context, NCCL's buffers and fragmentation: some GB together.
 under DeepSpeed 12 P, and with ZeRO-1 or 2 the weights once more.
 """
 
-import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from swift_rlvr.environments import FEEDBACK_TOKENS
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import read_json
+from swift_rlvr.recipes import number
 
 BYTES = {"float32": 4, "float": 4}  # of a parameter; all other types have 2
 # For models that are not on this machine yet, from their config.json.
@@ -43,15 +42,13 @@ _QWEN = {
 }
 
 
-@dataclass(frozen=True)
-class ModelSize:
-    """The size of a decoder. parameters: all; bytes: of one, as it is saved; context: in tokens, None where unknown."""
+class ModelSize(NamedTuple):
+    """The size of a decoder. bytes: of a parameter, as it is saved; context: in tokens, None where unknown."""
 
     parameters: int
     hidden: int
     intermediate: int
     layers: int
-    heads: int
     key_value_heads: int
     head_size: int
     vocabulary: int
@@ -71,13 +68,8 @@ class ModelSize:
         layer = 2 * hidden * (query + keys) + biases + mlp + 2 * hidden
         embeddings = vocabulary * hidden * (1 if config.get("tie_word_embeddings") else 2)
         size = BYTES.get(str(config.get("dtype") or config.get("torch_dtype")), 2)
-        context = config.get("max_position_embeddings")
-        parameters = embeddings + layers * layer + hidden
-        return cls(parameters, hidden, inner, layers, heads, key_value_heads, head_size, vocabulary, context, size)
-
-    def adapter(self, rank: int) -> int:
-        """About how many parameters LoRA adapters of that rank have, on all linear layers of the decoder."""
-        return rank * self.layers * (9 * self.hidden + 3 * self.intermediate)
+        parameters, context = embeddings + layers * layer + hidden, config.get("max_position_embeddings")
+        return cls(parameters, hidden, inner, layers, key_value_heads, head_size, vocabulary, context, size)
 
 
 def model_folder(model: str, environ: Mapping[str, str] | None = None) -> Path | None:
@@ -89,11 +81,9 @@ def model_folder(model: str, environ: Mapping[str, str] | None = None) -> Path |
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", model):
         return None
     owner, name = model.split("/")
-    home = Path(environ.get("HOME") or "~").expanduser()
-    hugging_face = Path(
-        environ.get("HF_HUB_CACHE") or Path(environ.get("HF_HOME") or home / ".cache/huggingface", "hub")
-    )
-    scope = Path(environ.get("MODELSCOPE_CACHE") or home / ".cache/modelscope").expanduser()
+    cache = Path(environ.get("HOME") or "~").expanduser() / ".cache"
+    hugging_face = Path(environ.get("HF_HUB_CACHE") or Path(environ.get("HF_HOME") or cache / "huggingface", "hub"))
+    scope = Path(environ.get("MODELSCOPE_CACHE") or cache / "modelscope").expanduser()
     folders = [
         *hugging_face.expanduser().glob(f"models--{owner}--{name}/snapshots/*"),
         *scope.glob(f"models/{owner}--{name}/snapshots/*"),
@@ -120,37 +110,15 @@ def model_size(model: str, environ: Mapping[str, str] | None = None) -> ModelSiz
         return None
 
 
-def setting_list(settings: Mapping[str, Any], name: str) -> list[Any]:
-    """A setting that takes one value or several, as a list.
-
-    >>> setting_list({"reward_funcs": "format"}, "reward_funcs"), setting_list({}, "reward_funcs")
-    (['format'], [])
-    """
-    value = settings.get(name)
-    return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
-
-
-def number(settings: Mapping[str, Any], name: str, default: float) -> float:
-    """A setting that is a number, or its default; InputError for anything else."""
-    value = settings.get(name)
-    try:
-        result = default if value is None else float(value)
-    except (TypeError, ValueError):
-        result = math.nan
-    if not math.isfinite(result):
-        raise InputError(f"must be a number, got {value!r}", name)
-    return result
-
-
 def turns(settings: Mapping[str, Any]) -> int:
     """How often the policy answers at most."""
-    return max(1, int(number(settings, "max_turns", 1))) if settings.get("multi_turn_scheduler") else 1
+    return max(1, number(settings, "max_turns", 1)) if settings.get("multi_turn_scheduler") else 1
 
 
 def longest_completion(settings: Mapping[str, Any]) -> int:
     """Tokens after the first prompt: those of all answers, and the feedback between them."""
     count = turns(settings)
-    return count * int(number(settings, "max_completion_length", 512)) + (count - 1) * FEEDBACK_TOKENS
+    return count * number(settings, "max_completion_length", 512) + (count - 1) * FEEDBACK_TOKENS
 
 
 def zero_stage(settings: Mapping[str, Any]) -> tuple[int | None, bool]:
@@ -163,13 +131,11 @@ def zero_stage(settings: Mapping[str, Any]) -> tuple[int | None, bool]:
     if not value:
         return None, False
     if isinstance(value, str):
-        name = re.fullmatch(r"zero([0-3])(_offload)?", value)
-        if name:
+        if name := re.fullmatch(r"zero([0-3])(_offload)?", value):
             return int(name[1]), bool(name[2])
         value = read_json(value)
     zero = value.get("zero_optimization") or {}
-    offload = (zero.get("offload_optimizer") or {}).get("device", "none") != "none"
-    return int(zero.get("stage", 0)), offload
+    return int(zero.get("stage", 0)), (zero.get("offload_optimizer") or {}).get("device", "none") != "none"
 
 
 def _bytes(model: ModelSize, settings: Mapping[str, Any]) -> int:
@@ -191,15 +157,15 @@ def training_memory(model: ModelSize, settings: Mapping[str, Any], processes: in
     if settings.get("tuner_type") == "full":
         weights *= 2 if number(settings, "beta", 0.04) else 1
         optimizer = (3 * size if stage is None else 2 if offload else 16) * model.parameters
-    batch, completion = int(number(settings, "per_device_train_batch_size", 1)), longest_completion(settings)
+    batch, completion = number(settings, "per_device_train_batch_size", 1), longest_completion(settings)
     # Without DeepSpeed accelerate converts what a model returns to 32 bits.
     logits = 4 * (4 if stage is None else size) * batch * completion * model.vocabulary
-    tokens = batch * (int(number(settings, "max_length", 1024)) + completion) * size
-    inside = tokens * (8 * model.hidden + 4 * model.intermediate)
+    tokens = batch * (number(settings, "max_length", 1024) + completion) * size
+    layers = tokens * (8 * model.hidden + 4 * model.intermediate)
     if settings.get("gradient_checkpointing", True) is False:
-        layers = inside * model.layers
+        layers *= model.layers
     else:
-        layers = inside + tokens * model.hidden * model.layers
+        layers += tokens * model.hidden * model.layers
     return TrainingMemory(
         weights // (processes if stage == 3 else 1), optimizer // (processes if stage else 1), logits + layers
     )
@@ -215,27 +181,28 @@ class ServerMemory(NamedTuple):
 
 def server_memory(model: ModelSize, settings: Mapping[str, Any], gpu: int) -> ServerMemory:
     """What vLLM makes of a GPU of `gpu` bytes. tokens: below 0 where not even the weights fit."""
-    size, parallel = _bytes(model, settings), int(number(settings, "vllm_tensor_parallel_size", 1))
+    size, parallel = _bytes(model, settings), number(settings, "vllm_tensor_parallel_size", 1)
     share = int(gpu * number(settings, "vllm_gpu_memory_utilization", 0.9))
     weights = size * model.parameters // parallel
-    token = 2 * model.layers * max(1, model.key_value_heads // parallel) * model.head_size * size
+    token = 2 * size * model.layers * max(1, model.key_value_heads // parallel) * model.head_size
     return ServerMemory(share, weights, (share - weights) // token)
 
 
 def colocated_memory(training: TrainingMemory, share: int, settings: Mapping[str, Any]) -> int:
     """Bytes on a GPU that trains and samples in turn: with `sleep_level` vLLM gives its share back while training."""
-    if not int(number(settings, "sleep_level", 0)):
+    if not number(settings, "sleep_level", 0):
         return sum(training) + share
-    weights = 0 if settings.get("offload_model") is True else training.weights
-    optimizer = 0 if settings.get("offload_optimizer") is True else training.optimizer
-    return max(sum(training), share + weights + optimizer)
+    kept = training._replace(batch=0)
+    for name, part in (("offload_model", "weights"), ("offload_optimizer", "optimizer")):
+        kept = kept._replace(**{part: 0}) if settings.get(name) is True else kept
+    return max(sum(training), share + sum(kept))
 
 
 def checkpoint_size(model: ModelSize, settings: Mapping[str, Any]) -> int:
-    """Bytes of one checkpoint, without the tokenizer."""
-    (stage, _), size = zero_stage(settings), _bytes(model, settings)
-    full = settings.get("tuner_type") == "full"
-    saved = model.parameters if full else model.adapter(int(number(settings, "lora_rank", 8)))
+    """Bytes of one checkpoint, without the tokenizer; LoRA's adapters are taken to be on all linear layers."""
+    (stage, _), size, saved = zero_stage(settings), _bytes(model, settings), model.parameters
+    if settings.get("tuner_type") != "full":
+        saved = number(settings, "lora_rank", 8) * model.layers * (9 * model.hidden + 3 * model.intermediate)
     if settings.get("save_only_model") is True:
         return size * saved
     return saved * (3 * size if stage is None else 12 + size * (1 if stage == 3 else 2))

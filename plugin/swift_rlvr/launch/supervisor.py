@@ -30,7 +30,6 @@ from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import LineError, parse_object
 from swift_rlvr.launch.plan import Plan, Process, Variables
 from swift_rlvr.launch.progress import PHASES, Display, Tail, exception, last_lines
-from swift_rlvr.network import is_held
 from swift_rlvr.recipes import VARIABLES
 from swift_rlvr.runs.folder import ALARMS, BEST, LOG, checkpoints, missing, whole_checkpoints
 from swift_rlvr.runs.log import cut_logs, line
@@ -147,19 +146,16 @@ class _Run:
             time.sleep(0.1)
 
     def _await_server(self, server: Process) -> End | None:
-        """Start the server when its port is free, and note when it is ready; an end where that takes too long."""
-        port, waited = self.plan.ports[0], time.monotonic() - self.started
+        """Start the server, and note when it is ready; an end where that takes too long."""
+        waited = time.monotonic() - self.started
         if "server" not in self.children:
-            self.phases["server"] = f"waiting for port {port}, which a server has just left"
-            if not is_held(port):
-                with server.log.open("ab") as log:
-                    self._start(server, log)
-        elif _is_healthy(self.plan.hosts[0], port):
+            with server.log.open("ab") as log:
+                self._start(server, log)
+        elif _is_healthy(self.plan.hosts[0], self.plan.ports[0]):
             self.ready, self.workers = True, set(members(f"{self.id}/server"))
         if self.ready or waited <= self.plan.variables.server_timeout:
             return None
-        cause = f"the rollout server is not ready after {waited:.0f} s (SERVER_TIMEOUT)"
-        return self._end("server", cause) if "server" in self.children else End(1, cause)
+        return self._end("server", f"the rollout server is not ready after {waited:.0f} s (SERVER_TIMEOUT)")
 
     def _start(self, process: Process, log: Any) -> None:
         self.tails[process.name] = Tail(process.log)

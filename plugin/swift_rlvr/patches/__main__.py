@@ -7,12 +7,13 @@ import argparse
 import os
 import runpy
 import sys
+import time
 from collections.abc import Mapping, MutableMapping, Sequence
 from importlib.metadata import entry_points
 from urllib.parse import urlsplit
 
 from swift_rlvr.models import visible_device
-from swift_rlvr.network import LOOPBACK, free_port, is_loopback
+from swift_rlvr.network import LOOPBACK, free_port, is_held, is_loopback, why_not_free
 from swift_rlvr.parallel import end_with_parent
 from swift_rlvr.patches import LAUNCHED
 from swift_rlvr.patches.patching import Patch, apply_patches
@@ -82,6 +83,8 @@ def main() -> None:
             return
     if method == "rollout" and not any(entry.name == PLUGIN for entry in entry_points(group="vllm.general_plugins")):
         raise SystemExit("vLLM finds no plugin of swift-rlvr, which is not installed: `pip install -e . --no-deps`")
+    if method == "rollout":
+        await_port(_read(argv).port)
     run(ROUTE_MAPPING[method], argv, table.server if method == "rollout" else table.trainer)
 
 
@@ -101,13 +104,32 @@ def on_one_machine(method: str, argv: Sequence[str], environ: Mapping[str, str])
     >>> on_one_machine("rlhf", ["--vllm_server_host", "127.0.0.1"], {}), on_one_machine("rollout", [], {})
     (True, False)
     """
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--host", "--vllm_server_host", "--vllm-server-host", nargs="*", dest="hosts")
-    parser.add_argument("--vllm_server_base_url", "--vllm-server-base-url", nargs="*", dest="urls", default=[])
-    flags, _ = parser.parse_known_args(argv)
+    flags = _read(argv)
     servers = flags.hosts or (["0.0.0.0"] if method == "rollout" else [])  # ms-swift's default
     servers += [urlsplit(url).hostname or "" for url in flags.urls]
     return environ.get("NNODES", "1") == "1" and all(map(is_loopback, servers))
+
+
+def _read(argv: Sequence[str]) -> argparse.Namespace:
+    """Where a command listens, and the servers that it connects to."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--host", "--vllm_server_host", "--vllm-server-host", nargs="*", dest="hosts")
+    parser.add_argument("--vllm_server_base_url", "--vllm-server-base-url", nargs="*", dest="urls", default=[])
+    parser.add_argument("--port", default="8000")  # ms-swift's default
+    return parser.parse_known_args(argv)[0]
+
+
+def await_port(text: str, seconds: float = 120) -> None:
+    """Wait until the system gives up a port whose server has just ended: ms-swift would silently take the next one."""
+    if not text.isdigit():
+        return  # ms-swift says what is wrong with it
+    port, end = int(text), time.monotonic() + seconds
+    if error := why_not_free(port):
+        raise SystemExit(f"error: port {port}: {error.strerror}; set PORT to a free one")
+    if is_held(port):
+        print(f"waiting for port {port}, which a server has just left", file=sys.stderr, flush=True)
+    while is_held(port) and time.monotonic() < end:
+        time.sleep(0.5)
 
 
 def run(module: str, argv: list[str], patches: tuple[Patch, ...]) -> None:

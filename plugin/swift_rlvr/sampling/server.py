@@ -88,5 +88,5 @@ def _request(url: str, path: str, body: Any = None, timeout: float = TIMEOUT) ->
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise InputError(
-            f"{url}: no rollout server answers there ({reason}); start one with swift-rlvr rollout", "server"
+            f"{url}: no rollout server answers there ({reason}); start one with scripts/rollout.sh", "server"
         ) from error

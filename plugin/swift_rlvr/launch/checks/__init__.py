@@ -9,7 +9,7 @@ from typing import Any, Literal
 from swift_rlvr.launch.estimate import Estimate
 from swift_rlvr.launch.parse_arguments import Parsed
 from swift_rlvr.launch.plan import Plan
-from swift_rlvr.launch.sizes import setting_list
+from swift_rlvr.recipes import as_list
 
 Status = Literal["passed", "warning", "failed"]
 
@@ -60,7 +60,7 @@ class Launch:
 
     def listed(self, name: str) -> list[str]:
         """A setting that takes one value or several."""
-        return [str(value) for value in setting_list(self.settings, name)]
+        return [str(value) for value in as_list(self.settings.get(name))]
 
     @cached_property
     def environ(self) -> Mapping[str, str]:

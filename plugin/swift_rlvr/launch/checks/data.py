@@ -11,7 +11,7 @@ from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import check_jsonl
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
 from swift_rlvr.launch.estimate import local_file
-from swift_rlvr.launch.sizes import number
+from swift_rlvr.recipes import number
 from swift_rlvr.runs.curriculum import COLUMN, CurriculumSettings, check_levels
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.settings import PREFIX
@@ -147,7 +147,7 @@ def held_out(launch: Launch) -> Iterator[CheckResult]:
         yield failed("held-out", message, f"{variable}=NAME:FILE, or without held_out")
         return
     source = parse_source(name, launch.use_hf)
-    has_data = bool(launch.listed("val_dataset")) or number(launch.settings, "split_dataset_ratio", 0) > 0
+    has_data = bool(launch.listed("val_dataset")) or number(launch.settings, "split_dataset_ratio", 0.0) > 0
     if has_data and launch.settings.get("eval_strategy") not in ("no", False):
         message = "held_out keeps the best checkpoint by its own success, and ms-swift's evaluation by the reward"
         yield failed("held-out", message, "--eval_strategy no, or without the callback held_out")

@@ -11,7 +11,7 @@ from pathlib import Path
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
 from swift_rlvr.launch.estimate import GIB, MIB
-from swift_rlvr.launch.sizes import number
+from swift_rlvr.recipes import number
 
 # What this release was tested with; the lock files of scripts/requirements pin the same.
 CHECKED = {

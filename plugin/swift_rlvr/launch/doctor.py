@@ -6,18 +6,14 @@ Every launch does this by itself: our own checks, which take a second and import
 none of them has failed, what ms-swift says of the arguments, in a process of its own that takes as long as its imports.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 from swift_rlvr.launch import parse_arguments
-from swift_rlvr.launch.checks import CheckResult, Launch, data, failed, machine, model, network, rewards, run
+from swift_rlvr.launch.checks import Check, CheckResult, Launch, data, failed, machine, rewards
 from swift_rlvr.launch.plan import Plan
 
-__all__ = ["AFTER_MS_SWIFT", "CHECKS", "CheckResult", "check"]
-
-Check = Callable[[Launch], Iterable[CheckResult]]
-_MODULES = (machine, run, network, model, data, rewards)
-CHECKS: tuple[Check, ...] = tuple(check for module in _MODULES for check in module.CHECKS)
-AFTER_MS_SWIFT: tuple[Check, ...] = (*run.AFTER_MS_SWIFT, *rewards.AFTER_MS_SWIFT)
+CHECKS: tuple[Check, ...] = (*machine.CHECKS, *data.CHECKS, *rewards.CHECKS)
+AFTER_MS_SWIFT: tuple[Check, ...] = (*rewards.AFTER_MS_SWIFT, *data.AFTER_MS_SWIFT)
 
 
 def check(plan: Plan) -> list[CheckResult]:

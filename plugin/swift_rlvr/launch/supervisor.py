@@ -8,7 +8,6 @@ torchrun's ranks leave the process group, so that a signal to the group would no
 """
 
 import fcntl
-import http.client
 import os
 import re
 import shlex
@@ -30,6 +29,7 @@ from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import LineError, parse_object
 from swift_rlvr.launch.plan import Plan, Process, Variables
 from swift_rlvr.launch.progress import PHASES, Display, Tail, exception, last_lines
+from swift_rlvr.network import refusal_of_server
 from swift_rlvr.recipes import VARIABLES
 from swift_rlvr.runs.folder import ALARMS, BEST, LOG, checkpoints, missing, whole_checkpoints
 from swift_rlvr.runs.log import cut_logs, line
@@ -151,7 +151,7 @@ class _Run:
         if "server" not in self.children:
             with server.log.open("ab") as log:
                 self._start(server, log)
-        elif _is_healthy(self.plan.hosts[0], self.plan.ports[0]):
+        elif refusal_of_server(self.plan.hosts[0], self.plan.ports[0]) is None:
             self.ready, self.workers = True, set(members(f"{self.id}/server"))
         if self.ready or waited <= self.plan.variables.server_timeout:
             return None
@@ -259,20 +259,6 @@ class _Run:
                 child.poll()
                 time.sleep(0.1)
             child.poll()
-
-
-def _is_healthy(host: str, port: int) -> bool:
-    """Whether a server answers, whatever proxy is set. We hang up first: who does holds the port for another minute."""
-    connection = http.client.HTTPConnection("127.0.0.1" if host in ("0.0.0.0", "::") else host, port, timeout=2)
-    try:
-        connection.request("GET", "/health/")
-        response = connection.getresponse()
-        response.read()
-        return response.status == 200
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()
 
 
 def _send(number: int, processes: Sequence[int]) -> None:

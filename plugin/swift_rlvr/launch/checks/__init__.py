@@ -1,9 +1,9 @@
 """What `swift-rlvr doctor` looks at, by subject. A check takes a `Launch`, gives results, and changes nothing."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 from swift_rlvr.launch.estimate import Estimate
@@ -11,39 +11,20 @@ from swift_rlvr.launch.parse_arguments import Parsed
 from swift_rlvr.launch.plan import Plan
 from swift_rlvr.recipes import as_list
 
-Status = Literal["passed", "warning", "failed"]
-
 
 @dataclass(frozen=True)
 class CheckResult:
     """The outcome of one check. remedy: what to do, empty where it passed."""
 
-    status: Status
+    status: Literal["passed", "warning", "failed"]
     name: str
     message: str
     remedy: str = ""
 
 
-def passed(name: str, message: str) -> CheckResult:
-    """The result of a check that found nothing wrong."""
-    return CheckResult("passed", name, message)
-
-
-def warning(name: str, message: str, remedy: str) -> CheckResult:
-    """The result of a check that found what may be meant."""
-    return CheckResult("warning", name, message, remedy)
-
-
-def failed(name: str, message: str, remedy: str) -> CheckResult:
-    """The result of a check that found what cannot work."""
-    return CheckResult("failed", name, message, remedy)
-
-
-def judged(name: str, estimate: Estimate, remedy: str) -> CheckResult:
-    """An estimate as a result: failed where the run does not fit, a warning where it is tight."""
-    if estimate.fits and not estimate.tight:
-        return passed(name, estimate.text)
-    return CheckResult("warning" if estimate.fits else "failed", name, estimate.text, remedy)
+passed = partial(CheckResult, "passed")  # nothing is wrong
+warning = partial(CheckResult, "warning")  # it may be meant
+failed = partial(CheckResult, "failed")  # it cannot work
 
 
 @dataclass(frozen=True)
@@ -70,10 +51,25 @@ class Launch:
     @property
     def use_hf(self) -> bool:
         """Whether the hub is Hugging Face, and not ModelScope."""
-        value = self.settings.get("use_hf", self.environ.get("USE_HF", "0"))
-        return str(value).lower() in ("1", "true")
+        return str(self.settings.get("use_hf", self.environ.get("USE_HF"))).lower() in ("1", "true")
 
     @property
     def hub(self) -> str:
         """The hub's name."""
         return "Hugging Face" if self.use_hf else "ModelScope"
+
+
+Check = Callable[[Launch], Iterable[CheckResult]]
+
+
+def judged(name: str, estimate: Callable[[Plan], Estimate], remedy: str) -> Check:
+    """A check by an estimate: failed where the run does not fit, a warning where it is tight."""
+
+    def check(launch: Launch) -> list[CheckResult]:
+        result = estimate(launch.plan)
+        if result.fits and not result.tight:
+            return [passed(name, result.text)]
+        return [(warning if result.fits else failed)(name, result.text, remedy)]
+
+    check.__name__ = name
+    return check

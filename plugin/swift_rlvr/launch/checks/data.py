@@ -1,31 +1,108 @@
-"""Checks of the datasets: their files, their first rows, those of the held-out evaluation and of the curriculum."""
+"""Checks of the model and the data: their files, lengths, first rows, held-out evaluation, curriculum."""
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from swift_rlvr.data import check as checking
 from swift_rlvr.data.sources import Source, file_rows, parse_source
 from swift_rlvr.errors import InputError
-from swift_rlvr.jsonl import check_jsonl
-from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
+from swift_rlvr.jsonl import check_jsonl, read_json
+from swift_rlvr.launch import estimate, sizes
+from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
 from swift_rlvr.launch.estimate import local_file
 from swift_rlvr.recipes import number
 from swift_rlvr.runs.curriculum import COLUMN, CurriculumSettings, check_levels
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.settings import PREFIX
 from swift_rlvr.tasks import TASKS, RowError
+from swift_rlvr.tasks.task import with_system
 
+TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "tokenizer_config.json")
+WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
 FIRST = 200  # rows that are looked at; `swift-rlvr dataset check` looks at all
 # Columns that ms-swift's own preprocessor makes a prompt of.
 _PROMPTS = {"messages", "query", "prompt", "input", "instruction", "question", "problem", "conversations"}
 _EXPLAINS = "`swift-rlvr dataset check` explains"
 _RELATIVE = "relative paths count from the folder you are in"
+# What a callback cannot work with.
+_CONFLICTS = {
+    "held_out": {"async_generate": "true"},
+    "curriculum": {"async_generate": "true", "dynamic_sample": "true", "truncation_strategy": "delete"},
+}
+
+lengths = judged("lengths", estimate.tokens, "a smaller max_completion_length, or a larger vllm_max_model_len")
+steps = judged("steps", estimate.steps, "more rows, a smaller batch, or max_steps")
 
 
-@dataclass(frozen=True)
-class ExampleRow:
+def files(launch: Launch) -> Iterator[CheckResult]:
+    """A model's folder has all it needs, or its name can be one on a hub that can be reached; adapters too."""
+    name = str(launch.settings.get("model") or "")
+    folder, model = sizes.model_folder(name), sizes.model_size(name)
+    environ = launch.environ
+    offline = next((name for name in OFFLINE if environ.get(name, "").lower() in ("1", "true", "yes", "on")), None)
+    if not name:
+        yield failed("model", "no model is named", "set MODEL or --model to a folder or a hub's id")
+    elif folder is not None:
+        problem, remedy = _incomplete(folder, name)
+        text = f"{name}, {model.parameters:,} parameters" if model else name
+        yield failed("model", problem, remedy) if problem else passed("model", text)
+    elif not re.fullmatch(r"[\w.-]+/[\w.-]+", name) or Path(name.partition("/")[0]).is_dir():
+        yield failed("model", f"there is no folder {name}", _nearest(Path(name).expanduser()))
+    elif offline and launch.use_hf:
+        yield failed("model", f"{offline} is set, and {name} is not here", f"unset {offline}, or set MODEL to a folder")
+    elif environ.get("HF_ENDPOINT") and not launch.use_hf:
+        message = f"HF_ENDPOINT is set, and ms-swift loads {name} from ModelScope"
+        yield warning("model", message, "USE_HF=1 loads from Hugging Face")
+    else:
+        size = f", {sizes.gigabytes(2 * model.parameters)}" if model else ""
+        yield passed("model", f"{name} comes from {launch.hub}{size}")
+    for adapter in launch.listed("adapters"):
+        if Path(adapter, "adapter_config.json").is_file():
+            yield passed("adapter", adapter)
+        else:
+            yield failed("adapter", f"{adapter} has no adapter_config.json", _nearest(Path(adapter)))
+
+
+def _incomplete(path: Path, name: str) -> tuple[str, str]:
+    """What is wrong with a model's folder, and the remedy; two empty texts where nothing is."""
+    try:
+        if (path / "adapter_config.json").is_file() and not (path / "config.json").is_file():
+            base = read_json(path / "adapter_config.json").get("base_model_name_or_path") or "BASE"
+            remedy = f"--model {base} --adapters {name}, or merge it: swift export --merge_lora true"
+            return f"{name} is a LoRA adapter, not a model", remedy
+        if not (path / "config.json").is_file():
+            checkpoint = max(path.glob("checkpoint-*"), default=None)
+            return f"{name} has no config.json", str(checkpoint or "name a folder with config.json, weights, tokenizer")
+        read_json(path / "config.json")
+        index = path / "model.safetensors.index.json"
+        shards = set(read_json(index).get("weight_map", {}).values()) if index.is_file() else set()
+    except InputError as error:
+        return str(error), "download the model again"
+    missing = [] if any((path / file).is_file() for file in TOKENIZERS) else ["a tokenizer"]
+    if not any(file for pattern in WEIGHTS for file in path.glob(pattern)):
+        missing.append("weights (.safetensors)")
+    missing += sorted(shard for shard in shards if not (path / shard).is_file())
+    problem = f"{name} lacks {', '.join(missing)}" if missing else ""
+    return problem, "download the model again, or name another folder" if missing else ""
+
+
+def _nearest(path: Path) -> str:
+    """A remedy that names the folder that was meant, as far as one can tell."""
+    parent = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.is_dir())
+    wanted = path.absolute().relative_to(parent).parts
+    close = get_close_matches(wanted[0], [each.name for each in parent.iterdir() if each.is_dir()], 1) if wanted else []
+    found = parent.joinpath(*close, *wanted[1:])
+    found = found if close and found.is_dir() else parent.joinpath(*close)
+    return f"the nearest folder is {found}; relative paths count from {Path.cwd()}"
+
+
+class ExampleRow(NamedTuple):
     """A row that can be used: its line, its preprocessed form, and a completion that earns all, if known."""
 
     line: int
@@ -58,14 +135,10 @@ def _readable(name: str, launch: Launch) -> Source | None:
 
 def examples(source: Source) -> Iterator[ExampleRow]:
     """The rows that can be used, in order; nothing more after a line that cannot be read."""
-    try:
+    with suppress(InputError):
         for line, row in source.rows():
-            try:
+            with suppress(RowError):
                 yield ExampleRow(line, source.task.preprocess(row), source.task.of(row).gold_completion(row))
-            except RowError:
-                continue
-    except InputError:
-        return
 
 
 def datasets(launch: Launch) -> Iterator[CheckResult]:
@@ -87,7 +160,7 @@ def _dataset(name: str, launch: Launch, setting: str) -> CheckResult:
         return failed(setting, f"there is no file {file}", _RELATIVE)
     total = check_jsonl(file) if file is not None and file.suffix == ".jsonl" else None  # all lines
     if file is not None and not _names_task(name):
-        return _without_task(name, launch, setting)
+        return _without_task(name, file, launch, setting)
     source = _readable(name, launch)
     if source is None:
         whose = f"comes from {launch.hub}" if _names_task(name) else "is not one of this package's tasks"
@@ -95,15 +168,12 @@ def _dataset(name: str, launch: Launch, setting: str) -> CheckResult:
     return _looked_at(source, total, setting)
 
 
-def _without_task(name: str, launch: Launch, setting: str) -> CheckResult:
+def _without_task(name: str, file: Path, launch: Launch, setting: str) -> CheckResult:
     """A file without a task's name, which ms-swift's own preprocessor reads."""
-    file, _ = local_file(name)
-    assert file is not None
     _, row = next(file_rows(file))
-    try:
+    task = None
+    with suppress(InputError):
         task = parse_source(name, launch.use_hf).task.name
-    except InputError:
-        task = None
     remedy = f"--{setting} {task or 'NAME'}:{name}; NAME is one of {', '.join(TASKS)}"
     if not _PROMPTS & row.keys():
         message = f"{file}: ms-swift makes no prompt of the columns {', '.join(row)} unless a task is named"
@@ -114,13 +184,13 @@ def _without_task(name: str, launch: Launch, setting: str) -> CheckResult:
 
 
 def _looked_at(source: Source, total: int | None, setting: str) -> CheckResult:
+    named = replace(source, limit=None)  # the limit is the doctor's, not the user's
     try:
         result = checking.check(source)
     except InputError as error:
-        named = str(replace(source, limit=None))  # the limit is the doctor's, not the user's
-        return failed(setting, str(error).replace(str(source), named), _EXPLAINS)
+        return failed(setting, str(error).replace(str(source), str(named)), _EXPLAINS)
     of = f"the first {result.rows:,} of {total:,}" if total and total > result.rows else f"{result.rows:,}"
-    where = f"{source.path or source}: {of} rows of {source.task.name}"
+    where = f"{named}: {of} rows of {source.task.name}"
     name = source.task.name if source.path is None else f"{source.task.name}:{source.path}"
     remedy = f"`swift-rlvr dataset check {name}` shows more"
     # Duplicates are among the problems too, and they may be all of those that are kept.
@@ -136,29 +206,56 @@ def _looked_at(source: Source, total: int | None, setting: str) -> CheckResult:
     return passed(setting, f"{where}{duplicates}, every gold earns the full reward")
 
 
+def prompts(launch: Launch) -> Iterator[CheckResult]:
+    """How many prompts are longer than max_length, which ms-swift cuts or leaves out without a word."""
+    from swift_rlvr.data.prompts import render
+    from swift_rlvr.models import load_tokenizer
+
+    folder = sizes.model_folder(str(launch.settings.get("model")))
+    limit = number(launch.settings, "max_length", 0)
+    rows = [example.row for source in readable_sources(launch) for example in examples(source)]
+    if folder is None or not limit or not rows:
+        return
+    tokenizer, system = load_tokenizer(str(folder)), launch.settings.get("system")
+    lengths = [render(tokenizer, with_system(row["messages"], system))[1] for row in rows]
+    longer = sum(length > limit for length in lengths)
+    text = f"the longest of {len(rows):,} prompts has {max(lengths):,} tokens, of {limit:,} (max_length)"
+    if longer:
+        done = "left out" if launch.settings.get("truncation_strategy") == "delete" else "cut at the beginning"
+        remedy = f"--max_length {max(lengths)} or more, or leave them out: `swift-rlvr dataset prepare`"
+        yield warning("prompts", f"{longer:,} of {len(rows):,} prompts are {done} without a word: {text}", remedy)
+    else:
+        yield passed("prompts", text)
+
+
+def _conflict(launch: Launch, callback: str) -> CheckResult | None:
+    for name, value in _CONFLICTS[callback].items():
+        if str(launch.settings.get(name)).lower() == value:
+            return failed(callback, f"does not work with {name} {value}", f"without it, or without {name} {value}")
+    return None
+
+
 def held_out(launch: Launch) -> Iterator[CheckResult]:
     """`--callbacks held_out` has rows, and decides alone about the best checkpoint."""
     settings, variable = HeldOutSettings.from_environment(launch.environ), f"{PREFIX}HELD_OUT_DATASET"
-    name = settings.held_out_dataset
+    name, has_data = settings.held_out_dataset, launch.settings.get("val_dataset")
     if "held_out" not in launch.listed("callbacks"):
         return
     if name is None:
-        message = f"the callback held_out needs {variable}"
-        yield failed("held-out", message, f"{variable}=NAME:FILE, or without held_out")
+        yield failed("held_out", f"needs {variable}", f"{variable}=NAME:FILE, or without held_out")
         return
     source = parse_source(name, launch.use_hf)
-    has_data = bool(launch.listed("val_dataset")) or number(launch.settings, "split_dataset_ratio", 0.0) > 0
-    if has_data and launch.settings.get("eval_strategy") not in ("no", False):
-        message = "held_out keeps the best checkpoint by its own success, and ms-swift's evaluation by the reward"
-        yield failed("held-out", message, "--eval_strategy no, or without the callback held_out")
+    has_data = has_data or number(launch.settings, "split_dataset_ratio", 0.0) > 0
+    if conflict := _conflict(launch, "held_out"):
+        yield conflict
+    elif has_data and launch.settings.get("eval_strategy") not in ("no", False):
+        message = "keeps the best checkpoint by its own success, and ms-swift's evaluation by the reward"
+        yield failed("held_out", message, "--eval_strategy no, or without the callback held_out")
     elif source.path is not None and not source.path.is_file():
-        yield failed("held-out", f"there is no file {source.path}", _RELATIVE)
+        yield failed("held_out", f"there is no file {source.path}", _RELATIVE)
     else:
         rows, samples, every = settings.held_out_rows, settings.held_out_samples, settings.held_out_every
-        message = (
-            f"{name}: at most {rows:,} rows of {source.task.name}, {samples} completions each, every {every} steps"
-        )
-        yield passed("held-out", message)
+        yield passed("held_out", f"{name}: at most {rows:,} rows, {samples} completions each, every {every} steps")
 
 
 def curriculum(launch: Launch) -> Iterator[CheckResult]:
@@ -166,11 +263,6 @@ def curriculum(launch: Launch) -> Iterator[CheckResult]:
     settings = CurriculumSettings.from_environment(launch.environ, curriculum=True)
     if "curriculum" not in launch.listed("callbacks"):
         return
-    for name, value in (("async_generate", "true"), ("dynamic_sample", "true"), ("truncation_strategy", "delete")):
-        if str(launch.settings.get(name)).lower() == value:
-            remedy = f"without it, or without {name} {value}"
-            yield failed("curriculum", f"{name} {value} draws rows of its own", remedy)
-            return
     levels: list[Any] = [row.get(COLUMN) for source in readable_sources(launch) for _, row in source.rows()]
     try:
         check_levels(levels)
@@ -178,7 +270,9 @@ def curriculum(launch: Launch) -> Iterator[CheckResult]:
         yield failed("curriculum", error.problem, "rows with levels, or without the callback curriculum")
         return
     shown = f"levels {min(levels)} to {max(levels)} in {len(levels):,} rows" if levels else "no row was looked at"
-    yield passed("curriculum", f"{shown}, drawn so that success stays near {settings.curriculum_target:g}")
+    target = f"{shown}, drawn so that success stays near {settings.curriculum_target:g}"
+    yield _conflict(launch, "curriculum") or passed("curriculum", target)
 
 
-CHECKS = (datasets, held_out, curriculum)
+CHECKS = (files, lengths, steps, datasets, held_out, curriculum)
+AFTER_MS_SWIFT = (prompts,)

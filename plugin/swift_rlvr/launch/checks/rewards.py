@@ -1,11 +1,11 @@
-"""Checks of the rewards: their names, parameters and columns, what they pay, and which tasks have no verifier."""
+"""Checks by what ms-swift makes of the arguments, and of the rewards: names, parameters, columns, what they pay."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from difflib import get_close_matches
 from types import SimpleNamespace
+from unittest import mock
 
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
 from swift_rlvr.launch.checks.data import ExampleRow, examples, readable_sources
@@ -20,6 +20,25 @@ from swift_rlvr.tasks.mixed import PARTS
 PLUGIN = "--external_plugins $(swift-rlvr plugin)"
 
 
+def arguments(launch: Launch) -> Iterator[CheckResult]:
+    """ms-swift knows every setting, and takes them together; a training would say so after the server has started."""
+    parsed, listed = launch.parsed, "`swift rlhf --help` lists all"
+    if parsed.problem:
+        yield failed("settings", f"ms-swift refuses them: {parsed.problem}", f"correct them; {listed}")
+    if parsed.failure:
+        yield warning("settings", f"ms-swift could not be asked: {parsed.failure}", "the training will say more")
+    for name in parsed.unknown:
+        yield failed("settings", f"ms-swift has no setting {name}", _meant(name, parsed.settings) or listed)
+    if not (parsed.problem or parsed.failure or parsed.unknown):
+        yield passed("settings", "ms-swift takes them")
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    """A remedy that names the nearest of the known names; empty where none is near."""
+    close = get_close_matches(name, list(known), 1)
+    return f"did you mean {close[0]}?" if close else ""
+
+
 def names(launch: Launch) -> list[CheckResult]:
     """ms-swift with its plugins knows every reward, and there are as many weights."""
     known, named, others = launch.parsed.rewards, launch.listed("reward_funcs"), _other_rewards(launch)
@@ -31,9 +50,7 @@ def names(launch: Launch) -> list[CheckResult]:
     for name in named:
         if name not in known:
             full = REWARDS[name].name if name in REWARDS else name  # ms-swift wants external_countdown for countdown
-            close = [full] if full in known else get_close_matches(name, known, 1)
-            remedy = f"did you mean {close[0]}?" if close else f"one of {', '.join(known)}"
-            remedy = PLUGIN if name in REWARDS.data else remedy
+            remedy = PLUGIN if name in REWARDS.data else _meant(full, known) or f"one of {', '.join(known)}"
             results.append(failed("rewards", f"ms-swift knows no reward {name}", remedy))
     if weights and len(weights) != count:
         message = f"{len(weights)} reward_weights for {count} rewards"
@@ -47,23 +64,13 @@ def _other_rewards(launch: Launch) -> list[str]:
     return launch.listed("reward_model") + ["that of the environment"] * gym
 
 
-@contextmanager
-def _variables(launch: Launch) -> Iterator[None]:
-    """The parameters of rewards that a recipe sets under ENV, in this process's environment for a moment."""
-    before = dict(os.environ)
-    os.environ.update({name: value for name, value in launch.environ.items() if name.startswith("EXTERNAL_")})
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-
-
 def build(launch: Launch) -> tuple[list[Reward], list[CheckResult]]:
     """Our rewards of the run with their parameters, and what is wrong with those."""
     rewards, results = list[Reward](), list[CheckResult]()
     arguments = SimpleNamespace(max_completion_length=number(launch.settings, "max_completion_length", 512))
-    with _variables(launch):
+    # The parameters that a recipe sets under ENV are in this process's environment for a moment.
+    variables = {name: value for name, value in launch.environ.items() if name.startswith("EXTERNAL_")}
+    with mock.patch.dict(os.environ, variables):
         for name in launch.listed("reward_funcs"):
             try:
                 if name in REWARDS.data:
@@ -72,8 +79,7 @@ def build(launch: Launch) -> tuple[list[Reward], list[CheckResult]]:
                 results.append(failed("parameters", str(error), "see plugin/swift_rlvr/rewards/README.md"))
         for variable in stray_variables(REWARDS):
             known = [f"{name}_{each.name}".upper() for name in REWARDS for each in fields(REWARDS[name].Parameters)]
-            close = get_close_matches(variable, known, 1)
-            remedy = f"did you mean {close[0]}?" if close else f"unset {variable}"
+            remedy = _meant(variable, known) or f"unset {variable}"
             results.append(warning("parameters", f"{variable} is set and belongs to no reward", remedy))
     return rewards, results
 
@@ -178,4 +184,4 @@ def verifiers(launch: Launch) -> list[CheckResult]:
 
 
 CHECKS = (parameters, grades)
-AFTER_MS_SWIFT = (names, columns, verifiers)
+AFTER_MS_SWIFT = (arguments, names, columns, verifiers)

@@ -101,25 +101,27 @@ def test_without_a_terminal_what_is_waited_for_is_a_line_now_and_then(monkeypatc
     now = [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     console = Console(file=io.StringIO(), width=80)
-    with Display(console) as display:
-        for _ in range(25):
-            display.waiting("server: loading weights")
-            now[0] += 1
-        display.step("step 1/2  success 0.50", 1, 2)
-    printed = console.file.getvalue().splitlines()
-    assert printed == [f"{seconds:4} s  server: loading weights" for seconds in (0, 10, 20)] + [
-        "step 1/2  success 0.50"
-    ]
+    display = Display(console)
+    for _ in range(25):
+        display.waiting("server: loading weights")
+        now[0] += 1
+    display.print("step 1/2")
+    display.show("step 2 of 2")
+    display.close()
+    waited = [f"{seconds:4} s  server: loading weights" for seconds in (0, 10, 20)]
+    assert console.file.getvalue().splitlines() == [*waited, "step 1/2"]
 
 
 @pytest.mark.parametrize("columns", [80, 120])
 def test_on_a_terminal_nothing_breaks_a_line(columns):
     console = Console(file=io.StringIO(), width=columns, force_terminal=True, color_system=None)
-    with Display(console) as display:
-        display.waiting("server: starting its worker, trainer: waiting for the server")
-        display._status._live.refresh()
-        display.step(line(ROW), 12, 60)
-        display._status._live.refresh()
+    display = Display(console)
+    display.waiting("server: starting its worker, trainer: waiting for the server")
+    display._status._live.refresh()
+    display.print(line(ROW))
+    display.show("step 13 of 60")
+    display._status._live.refresh()
+    display.close()
     shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", console.file.getvalue()).replace("\r", "\n").splitlines()
     assert line(ROW) in shown and any("step 13 of 60" in text for text in shown)
     assert any("trainer: waiting for the server" in text for text in shown)

@@ -1,9 +1,10 @@
 """What the supervisor sees and shows of a run: log files as they grow, and the terminal."""
 
+import math
 import re
 import time
+from functools import partial
 from pathlib import Path
-from typing import Self
 
 from rich.console import Console
 from rich.markup import escape
@@ -91,35 +92,29 @@ def exception(lines: list[str]) -> str | None:
     return re.sub(r"^\[rank\d+\]: ", "", found[-1]) if found else None
 
 
+def say(console: Console, text: str, style: str | None = None, highlight: bool = False) -> None:
+    """Print a line as it is, whatever it quotes."""
+    console.print(text, markup=False, highlight=highlight, soft_wrap=True, style=style)
+
+
 class Display:
     """Prints lines, and shows below them what is going on; without a terminal a line now and then says it."""
 
     def __init__(self, console: Console):
-        self.console, self.phase = console, ""
+        self.console = console
         self._status = console.status("")
-        self._started = self._printed = time.monotonic()
-
-    def __enter__(self) -> Self:
         self._status.start()
-        return self
+        self._started, self._printed = time.monotonic(), -math.inf
+        self.close, self.print = self._status.stop, partial(say, console)
 
-    def __exit__(self, *error: object) -> None:
-        self._status.stop()
-
-    def print(self, text: str, style: str | None = None, highlight: bool = False) -> None:
-        """Print a line as it is, whatever it quotes."""
-        self.console.print(text, markup=False, highlight=highlight, soft_wrap=True, style=style)
+    def show(self, phase: str) -> None:
+        """Below the lines."""
+        self._status.update(escape(phase))
 
     def waiting(self, phase: str) -> None:
         """Say what is waited for."""
         now = time.monotonic()
-        self._status.update(escape(phase))
-        if not self.console.is_terminal and (now - self._printed >= EVERY or not self.phase):
+        self.show(phase)
+        if not self.console.is_terminal and now - self._printed >= EVERY:
             self._printed = now
             self.print(f"{now - self._started:4.0f} s  {phase}")
-        self.phase = phase
-
-    def step(self, text: str, step: int, last: int) -> None:
-        """Print the line of a step that was made."""
-        self.print(text, highlight=True)
-        self._status.update(f"step {min(step + 1, last)} of {last}")

@@ -12,7 +12,6 @@ import os
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -28,8 +27,8 @@ from rich.console import Console
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import LineError, parse_object
 from swift_rlvr.launch.plan import Plan, Process, Variables
-from swift_rlvr.launch.progress import PHASES, Display, Tail, exception, last_lines
-from swift_rlvr.network import refusal_of_server
+from swift_rlvr.launch.progress import PHASES, Display, Tail, exception, last_lines, say
+from swift_rlvr.network import refusal_of_server, why_not_free
 from swift_rlvr.recipes import VARIABLES
 from swift_rlvr.runs.folder import ALARMS, BEST, LOG, checkpoints, missing, whole_checkpoints
 from swift_rlvr.runs.log import cut_logs, line
@@ -51,10 +50,9 @@ GRACE = 6  # seconds that a program has to end before it is killed
 
 @dataclass(frozen=True)
 class End:
-    """How a run ended.
+    """How a run ended. log, start: which log says why, from which byte. of_server: a server that was ready ended.
 
-    log, start: which log says why, from which byte; first_error: in its first error from there on, not in the last.
-    of_server: a server that was ready ended.
+    first_error: the log says it in its first error from there on, not in the last.
     """
 
     status: int
@@ -81,21 +79,18 @@ def supervise(plan: Plan, console: Console) -> int:
                 fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(f"{plan.output}: another run is writing there", "output_dir") from None
+        if plan.resume and plan.variables.node_rank == 0:
+            _go_back(plan.output, plan.resume, console)
         with _signals() as received:
-            return _supervise(plan, console, log, received)
-
-
-def _supervise(plan: Plan, console: Console, log: Any, received: list[int]) -> int:
-    if plan.resume and plan.variables.node_rank == 0:
-        _go_back(plan.output, plan.resume, console)
-    restarts = 0
-    while True:
-        run = _Run(plan, console, received)
-        end = run.to_its_end(log)
-        if not end.of_server or restarts == plan.variables.restarts or received:
+            for restarts in range(plan.variables.restarts + 1):
+                if restarts:
+                    text = f"the rollout server is gone: restart {restarts} of {plan.variables.restarts}"
+                    say(console, text, "yellow")
+                    plan = _from_last_checkpoint(plan, console)
+                end = _Run(plan, console, received).to_its_end(log)
+                if not end.of_server or received:
+                    break
             return _report(end, plan, console)
-        restarts += 1
-        plan = _restarted(plan, console, f"restart {restarts} of {plan.variables.restarts}")
 
 
 class _Run:
@@ -116,14 +111,14 @@ class _Run:
         self.started = time.monotonic()
 
     def to_its_end(self, trainer_log: Any) -> End:
-        with self.display:
-            try:
-                end = self._watch(trainer_log)
-                if end.status:
-                    self.display.print(f"Error: {end.cause}", "red")
-                return end
-            finally:
-                self._stop()
+        try:
+            end = self._watch(trainer_log)
+            if end.status:
+                self.display.print(f"Error: {end.cause}", "red")
+            return end
+        finally:
+            self._stop()
+            self.display.close()
 
     def _watch(self, trainer_log: Any) -> End:
         """Start the programs, each as soon as it can work, and wait for the first that ends."""
@@ -201,7 +196,8 @@ class _Run:
         if "global_step/max_steps" not in row or "train_runtime" in row:
             return
         self.step, last = map(int, row["global_step/max_steps"].split("/"))
-        self.display.step(line(row), self.step, last)
+        self.display.print(line(row), highlight=True)
+        self.display.show(f"step {min(self.step + 1, last)} of {last}")
         if K3_KL in row:
             self.high_kl = self.high_kl + 1 if (row[K3_KL] or 0) > K3_LIMIT else 0
             if self.high_kl == K3_STEPS:
@@ -297,40 +293,35 @@ def in_words(status: int) -> str:
 
 def _report(end: End, plan: Plan, console: Console) -> int:
     """Say how the run ended, and how it goes on."""
-
-    def say(text: str, style: str | None = None) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True, style=style)
-
     kept, whole = checkpoints(plan.output), whole_checkpoints(plan.output)
     if end.status == 0:
-        say(f"trained; the last checkpoint is {kept[-1]}" if kept else "trained; no checkpoint was asked for")
+        say(console, f"trained; the last checkpoint is {kept[-1]}" if kept else "trained; no checkpoint was asked for")
         if (best := plan.output / BEST).exists():
-            say(f"the best checkpoint by held-out success is {best.resolve()}")
+            say(console, f"the best checkpoint by held-out success is {best.resolve()}")
         return 0
     lines = last_lines(end.log, end.start, first_error=end.first_error) if end.log else []
     error = exception(lines)
     status = 3 if error and "DivergedError" in error else end.status
     if error:
-        say(error, "red")
+        say(console, error, "red")
     if lines:
-        say(f"The end of {end.log}:")
+        say(console, f"The end of {end.log}:")
         for text in lines:
-            say(f"  {text}", "dim")
+            say(console, f"  {text}", "dim")
     # A process that was killed closes its sockets a moment after it is gone from /proc.
-    until = time.monotonic() + 5
-    ports = (*plan.ports, *plan.sync_ports) if plan.server else ()
-    while any(map(_is_listening, ports)) and time.monotonic() < until:
+    until, ports = time.monotonic() + 5, (*plan.ports, *plan.sync_ports) if plan.server else ()
+    while any(map(why_not_free, ports)) and time.monotonic() < until:
         time.sleep(0.1)
     for path in reversed(kept):
         if path in whole:
             break
-        say(f"{path} is skipped: it lacks {missing(path)}")
+        say(console, f"{path} is skipped: it lacks {missing(path)}")
     if status == 3:
-        say(f"the last checkpoint is {whole[-1]}" if whole else "there is no checkpoint to go on from")
+        say(console, f"the last checkpoint is {whole[-1]}" if whole else "there is no checkpoint to go on from")
     elif whole:
-        say(f"Go on from {whole[-1]} with:\n  {command_to_resume(sys.argv, os.environ)}")
+        say(console, f"Go on from {whole[-1]} with:\n  {command_to_resume(sys.argv, os.environ)}")
     else:
-        say("There is no checkpoint to go on from; another start needs another folder, or this one moved away.")
+        say(console, "There is no checkpoint to go on from; start again in another folder, or move this one away.")
     return status
 
 
@@ -354,24 +345,17 @@ def _go_back(folder: Path, checkpoint: Path | None, console: Console) -> None:
     step = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
     lost = cut_logs(folder, step)
     repeated = f"; steps {step + 1} to {lost} are made again" if lost else ""
-    text = f"going on from {checkpoint or 'the beginning'}{repeated}"
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    say(console, f"going on from {checkpoint or 'the beginning'}{repeated}")
 
 
-def _restarted(plan: Plan, console: Console, why: str) -> Plan:
-    """The plan that goes on from the last whole checkpoint: the trainer cannot connect to a new server."""
-    console.print(f"the rollout server is gone: {why}", markup=False, highlight=False, soft_wrap=True, style="yellow")
+def _from_last_checkpoint(plan: Plan, console: Console) -> Plan:
+    """A trainer cannot connect to a new server: it starts again too."""
     checkpoint = next(reversed(whole_checkpoints(plan.output)), None)
     _go_back(plan.output, checkpoint, console)
     if checkpoint is None:
         return plan
     argv = (*plan.trainer.argv, "--resume_from_checkpoint", str(checkpoint))
     return replace(plan, trainer=replace(plan.trainer, argv=argv), resume=checkpoint)
-
-
-def _is_listening(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _without_proxy(environ: Mapping[str, str], hosts: Sequence[str]) -> dict[str, str]:

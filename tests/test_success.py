@@ -20,11 +20,11 @@ from rich.console import Console  # noqa: E402
 from swift_rlvr.data.grading import grade_samples  # noqa: E402
 from swift_rlvr.errors import InputError  # noqa: E402
 from swift_rlvr.evaluation.report.reading import read_run  # noqa: E402
-from swift_rlvr.evaluation.summary import summarize  # noqa: E402
 from swift_rlvr.recipes import read_recipe  # noqa: E402
 from swift_rlvr.rewards import REWARDS, Grade, Reward, add_reward  # noqa: E402
 from swift_rlvr.runs.curriculum import Curriculum, CurriculumSettings  # noqa: E402
 from swift_rlvr.runs.log import RunLog  # noqa: E402
+from swift_rlvr.runs.statistics import summarize  # noqa: E402
 from swift_rlvr.sampling import Completion  # noqa: E402
 from swift_rlvr.success import KNOWN_ROLES, Judges, role_of, roles_in_environment  # noqa: E402
 from swift_rlvr.tasks import TASKS, Gold, RowError, Task, add_task  # noqa: E402
@@ -108,9 +108,9 @@ def trainer_of(rewards, answers):
 def shown(rewards, answers, folder):
     """Success and strict by where they are shown, of a step of a training with these rewards."""
     console = Console(file=StringIO(), width=200)
-    trainer, state = trainer_of(rewards, answers), SimpleNamespace(global_step=1, is_world_process_zero=True)
+    trainer = trainer_of(rewards, answers)
+    state = SimpleNamespace(global_step=1, max_steps=1, is_world_process_zero=True)
     with RunLog(folder, console) as log:
-        log.start(0, 1)
         callback = ReasonCallback(SimpleNamespace(output_dir=folder), trainer, log)
         callback.on_train_begin(None, state, None)
         seen = []

@@ -12,7 +12,7 @@ from swift_rlvr.cli import main
 from swift_rlvr.countdown.generator import make_tasks
 from swift_rlvr.countdown.settings import TUTORIAL
 from swift_rlvr.countdown.solver import difficulty
-from swift_rlvr.evaluation.summary import summarize
+from swift_rlvr.runs.statistics import summarize
 
 MAKE = ["dataset", "make", "countdown", "--preset"]
 TINY = ["tiny", "--split", "test", "--out", "x.jsonl"]

@@ -19,7 +19,6 @@ SETTINGS = {
     "SWIFT_RLVR_HELD_OUT_ROWS": ROWS,
     "SWIFT_RLVR_HELD_OUT_SAMPLES": SAMPLES,
     "SWIFT_RLVR_HELD_OUT_EVERY": EVERY,
-    "SWIFT_RLVR_HELD_OUT_SHARE": 1,
 }
 FLAGS = [
     *("--callbacks", "reward_reasons", "held_out", "--save_strategy", "steps", "--save_steps", 100),
@@ -60,7 +59,7 @@ def test_every_evaluation_is_logged_with_its_cost(finished):
         assert 0 <= row["eval/strict"] <= row["eval/success"] <= row["eval/pass@2"] <= 1
         assert 0 <= row["eval/format"] <= 1 and 0 <= row["eval/cut_off"] <= 1
         assert 5 < row["eval/mean_length"] <= 64 and row["eval/tasks"] == ROWS
-        assert 0 < row["eval/seconds"] < 60 and 0 < row["eval/share"] <= 1
+        assert 0 < row["eval/seconds"] < 60
     assert len([row for row in rows_of(finished) if "reward" in row]) == STEPS, "an evaluation takes no step's line"
 
 
@@ -131,7 +130,7 @@ def test_an_alarm_is_said_and_ends_a_run_that_asked_for_it(rollout_server, tmp_p
     """At this learning rate nothing is left of the model: all completions are cut off, or none gets a reward."""
     run = start(
         rollout_server, tmp_path, "--max_steps", 60, "--learning_rate", "0.1", "--max_grad_norm", "100",
-        "--save_strategy", "no", SWIFT_RLVR_STOP_ON_ALARM=1, SWIFT_RLVR_HELD_OUT_SHARE=0.1,
+        "--save_strategy", "no", SWIFT_RLVR_STOP_ON_ALARM=1,
     )  # fmt: skip
     try:
         assert run.finish(600) == 0, run.text()[-4000:]

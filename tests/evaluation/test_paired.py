@@ -11,9 +11,9 @@ from helpers import graded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from swift_rlvr.evaluation.paired import in_words, paired
-from swift_rlvr.evaluation.summary import summarize
 from swift_rlvr.jsonl import write_json
 from swift_rlvr.runs.records import write_records
+from swift_rlvr.runs.statistics import summarize
 
 
 def records(rewards, **columns):

@@ -15,9 +15,10 @@ from swift_rlvr.evaluation.report import write_report
 from swift_rlvr.evaluation.report.completions import Collector
 from swift_rlvr.evaluation.report.curves import panels
 from swift_rlvr.evaluation.report.reading import read_run, read_runs
-from swift_rlvr.evaluation.summary import compare, summarize
+from swift_rlvr.evaluation.summary import compare
 from swift_rlvr.runs.folder import find_run
 from swift_rlvr.runs.records import Record, write_records
+from swift_rlvr.runs.statistics import summarize
 from swift_rlvr.tasks.countdown import to_messages
 
 QUESTION = to_messages([1, 2], 3)[1]["content"]

@@ -364,14 +364,14 @@ def test_a_curriculum_draws_by_level_and_goes_on_with_the_same_rows_after_a_chec
 def held_out_of(request, **settings):
     """Of three tasks that are not in the training; `successes` may stand in for what the grades say."""
     file = request.config.rootpath / "datasets" / "countdown" / "tiny_validation.jsonl"
-    chosen = {"held_out_every": 1, "held_out_rows": 3, "held_out_samples": 2, "held_out_share": 1.0, **settings}
+    chosen = {"held_out_every": 1, "held_out_rows": 3, "held_out_samples": 2, **settings}
     return HeldOut(HeldOutSettings(f"countdown:{file}", **chosen), say=lambda text: None)
 
 
 def with_successes(held_out, successes):
     """The same, but the verdict of its evaluations follows from these numbers, by step."""
     record = held_out.schedule.record
-    held_out.schedule.record = lambda step, success, seconds: record(step, successes[step], seconds)
+    held_out.schedule.record = lambda step, success: record(step, successes[step])
     return held_out
 
 

@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from swift_rlvr.runs.alarms import KINDS, Alarms, most_frequent_template, replay
+from swift_rlvr.runs.alarms import KINDS, Alarms, replay
 from swift_rlvr.runs.log import RunLog, cut_logs
 from swift_rlvr.runs.records import Record
 
@@ -133,38 +133,9 @@ def test_a_difference_that_few_tasks_leave_open_is_no_alarm():
             ((10, 0.5), (20, 0.3), (30, 0.3), (40, 0.3))] == [[]] * 4  # fmt: skip
 
 
-def batch(repeated):
-    """Completions for four prompts, all of one template or each of its own."""
-    prompts = [f"make {number}" for number in range(4) for _ in range(4)]
-    if repeated:
-        return prompts, [f"<answer>{number}+1 = {number + 1}</answer>" for number in range(16)]
-    return prompts, [f"<think>{'+-*/'[number % 4] * (number + 1)}</think>" for number in range(16)]
-
-
-def test_one_template_for_all_prompts_is_an_alarm_with_three_of_its_completions():
-    alarms, raised = Alarms(), []
-    for step in range(1, 21):
-        alarms.batch(step, *batch(repeated=step > 8))
-        raised += alarms.row(step, {"reward": 1.0})
-    assert [alarm.kind for alarm in raised] == ["template"]
-    assert raised[0].step == 11
-    assert len(raised[0].completions) == 3 and all(text.startswith("<answer>") for text in raised[0].completions)
-
-
-def test_a_task_whose_answers_have_one_template_from_the_start_raises_none():
-    alarms = Alarms()
-    for step in range(1, 21):
-        alarms.batch(step, *batch(repeated=True))
-        assert alarms.row(step, {"reward": 1.0}) == []
-
-
-def test_completions_of_one_prompt_may_be_alike():
-    assert most_frequent_template(["a"] * 4 + ["b", "c", "d"], ["1 + 2"] * 4 + ["x", "y", "z"]) == (0.0, [])
-
-
 def test_examples_are_of_different_prompts():
     alarms = Alarms()
-    alarms.batch(1, ["a", "a", "b", "b", "c"], ["a1", "a2", "b1", "b2", "c1"])
+    alarms.batch(["a", "a", "b", "b", "c"], ["a1", "a2", "b1", "b2", "c1"])
     raised = []
     for step in range(1, STEPS + 1):
         raised += alarms.row(step, {"reward": 1.0, "frac_reward_zero_std": 1.0})
@@ -200,11 +171,9 @@ def test_the_log_writes_its_alarms_and_says_why_to_stop(collapsed):
     assert log.stop == f"stopping at step {rows[0]['step']} because of an alarm: success (stop_on_alarm)"
 
 
-def test_the_files_give_the_same_alarms_afterwards_also_without_completions(collapsed):
+def test_the_log_gives_the_same_alarms_afterwards(collapsed):
     folder, _ = collapsed
     assert replay(folder, STEPS).raised == {"success"} and replay(folder, 40).raised == set()
-    (folder / "records.jsonl").unlink()
-    assert replay(folder, STEPS).raised == {"success"}
 
 
 def test_a_resumed_run_raises_no_alarm_twice_and_forgets_those_that_it_goes_back_behind(collapsed):

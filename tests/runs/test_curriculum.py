@@ -164,18 +164,6 @@ def test_rows_without_levels_and_states_of_other_levels_are_errors():
         Curriculum([0, 2], CurriculumSettings(), 0).load(Curriculum([0, 1], CurriculumSettings(), 0).state())
 
 
-MISTAKES = {
-    ("TARGET", "1"): "SWIFT_RLVR_CURRICULUM_TARGET must be more than 0 and less than 1, got 1.0",
-    ("TARGET", "half"): "SWIFT_RLVR_CURRICULUM_TARGET must be a finite number, got 'half'",
-    ("MEMORY", "0"): "SWIFT_RLVR_CURRICULUM_MEMORY must be at least 1, got 0",
-    ("FLOOR", "nan"): "SWIFT_RLVR_CURRICULUM_FLOOR must be a finite number, got 'nan'",
-    (
-        "TARGETS",
-        "0.5",
-    ): "curriculum has no setting 'SWIFT_RLVR_CURRICULUM_TARGETS'; the nearest is SWIFT_",
-}
-
-
 def test_the_variables_are_the_settings_and_without_curriculum_they_have_no_effect():
     environ = {"SWIFT_RLVR_CURRICULUM_FLOOR": "0.2", "SWIFT_RLVR_HELD_OUT_ROWS": "1"}
     read = CurriculumSettings.from_environment(environ, curriculum=True)

@@ -65,14 +65,6 @@ def test_completions_that_are_missing_are_no_smaller_evaluation(rows):
         held_out(rows).judge(0, [Completion("x", 1, "stop")], time.perf_counter(), [])
 
 
-def test_the_first_skipped_evaluation_is_said(rows):
-    said = []
-    own = held_out(rows, said, held_out_samples=1)
-    own.judge(0, [Completion("x", 1, "stop")] * 3, time.perf_counter() - 30, [])
-    assert not own.is_affordable(10, 100) and not own.is_affordable(20, 100)
-    assert len(said) == 1 and "step 10 is skipped: one takes 30." in said[0] and "10% of the time" in said[0]
-
-
 def test_a_row_that_cannot_be_used_is_named(tmp_path):
     file = tmp_path / "rows.jsonl"
     file.write_text('{"nums": [1, 2], "target": 3}\n{"nums": "none", "target": 3}\n')

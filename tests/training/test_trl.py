@@ -66,7 +66,7 @@ MISTAKES = {  # flags beside those of CONFIG -> part of the message
     "--output_dir=": "--output_dir is required: a folder for the model",
 }
 HELD_OUT = f"""--held_out_dataset countdown:{COUNTDOWN / "tiny_validation.jsonl"} --held_out_rows 5
-    --held_out_samples 3 --held_out_every 1 --held_out_share 1 --save_steps 100""".split()
+    --held_out_samples 3 --held_out_every 1 --save_steps 100""".split()
 
 DIVERGING = ["--lr_scheduler_type", "constant_with_warmup", "--learning_rate", "1e39", "--warmup_ratio", "0.5"]
 LEVELS = COUNTDOWN / "tiny_levels_train.jsonl"

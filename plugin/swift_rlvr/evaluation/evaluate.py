@@ -13,8 +13,8 @@ from rich.console import Console
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.sampled import Rows, Sampler
-from swift_rlvr.evaluation.summary import summarize
 from swift_rlvr.jsonl import write_json
+from swift_rlvr.runs.statistics import summarize
 from swift_rlvr.sampling import SamplingSettings
 
 

@@ -20,11 +20,10 @@ from rich.console import Console
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.sampled import SETTINGS, Rows, Sampler
-from swift_rlvr.evaluation.summary import summarize
 from swift_rlvr.jsonl import read_json, write_json, write_jsonl
 from swift_rlvr.runs.grades import reason_of
 from swift_rlvr.runs.records import Record
-from swift_rlvr.runs.statistics import mean_interval, no_spread, wilson
+from swift_rlvr.runs.statistics import mean_interval, no_spread, summarize, wilson
 from swift_rlvr.sampling import SamplingSettings
 
 BINS = ("0", "up to 0.25", "up to 0.5", "up to 0.75", "below 1", "1")

@@ -1,75 +1,8 @@
-"""Evaluation records -> figures: success with its interval, pass@k, format, length, reasons; before and after.
+"""Summaries of evaluations side by side, see `swift_rlvr.runs.statistics.summarize`."""
 
-The records are `swift_rlvr.runs.records.Record`; `index` tells their tasks apart.
-"""
-
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from statistics import fmean, stdev
 from typing import Any
-
-from swift_rlvr.runs.grades import reason_of
-from swift_rlvr.runs.records import Record
-from swift_rlvr.runs.statistics import by_row, mean_interval, pass_at_k, powers_of_two
-
-
-def summarize(records: Sequence[Record]) -> dict[str, Any]:
-    """The figures of one evaluation.
-
-    `success` is the share of successes over the graded tasks, each task counting once however many samples it has, and
-    its interval counts tasks, not samples: samples of one task are not independent. That is pass@1. `strict` is the
-    same with the format demanded too. Where the samples are of several seeds, `seeds` has success for each, and
-    `seed_spread` their standard deviation.
-
-    pass@k is of the powers of two up to the number of samples; a task with fewer graded ones than k has no part in it.
-
-    >>> summarize([Record(index=0, completion="", rewards={}, success=True, tokens=7, finish="stop")])["success"]
-    1.0
-    """
-    if not records:
-        raise ValueError("expected at least one record")
-    right, strict = by_row(records), by_row(records, strict=True)
-    passes = {}
-    for k in powers_of_two(max(map(len, right.values()), default=0)):
-        if shares := [pass_at_k(len(each), sum(each), k) for each in right.values() if len(each) >= k]:
-            passes[str(k)] = (fmean(shares), mean_interval(shares))
-    success, success_interval = _share(right)
-    strict_share, strict_interval = _share(strict)
-    reasons = Counter(reason_of(record) for record in records)
-    return {
-        "tasks": len(right),
-        "completions": len(records),
-        "ungraded": sum(record.success is None for record in records),
-        "success": success,
-        "success_interval": success_interval,
-        "strict": strict_share,
-        "strict_interval": strict_interval,
-        "pass_at_k": {k: share for k, (share, _) in passes.items()},
-        "pass_at_k_interval": {k: list(interval) for k, (_, interval) in passes.items()},
-        **_by_seed(records),
-        "format": fmean([bool(record.format) for record in records]),
-        "mean_tokens": fmean([record.tokens or 0 for record in records]),
-        "cut_off": fmean([record.finish == "length" for record in records]),
-        "reasons": {reason: count / len(records) for reason, count in reasons.most_common()},
-    }
-
-
-def _by_seed(records: Sequence[Record]) -> dict[str, Any]:
-    seeds: dict[int, dict[int, list[bool]]] = defaultdict(lambda: defaultdict(list))
-    for record in records:
-        if record.seed is not None and record.success is not None:
-            seeds[record.seed][record.index].append(record.success)
-    if len(seeds) < 2:
-        return {}
-    shares = {str(seed): fmean([fmean(right) for right in tasks.values()]) for seed, tasks in seeds.items()}
-    return {"seeds": shares, "seed_spread": stdev(shares.values())}
-
-
-def _share(tasks: Mapping[int, Sequence[bool]]) -> tuple[float | None, list[float] | None]:
-    if not tasks:
-        return None, None
-    shares = [fmean(right) for right in tasks.values()]
-    return fmean(shares), list(mean_interval(shares))
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,9 +50,9 @@ def measures(sides: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
         *(row(f"pass@{k}", "pass_at_k", k) for k in keys("pass_at_k") if k != "1"),  # that is success
         *(row(f"success with seed {seed}", "seeds", seed) for seed in keys("seeds")),
         row("standard deviation over seeds", "seed_spread"),
-        figures("format", "format", ".3f"),
+        row("format", "format"),
         figures("mean length in tokens", "mean_tokens", ".0f"),
-        figures("cut off at the longest length", "cut_off", ".3f"),
+        row("cut off at the longest length", "cut_off"),
     ]
     return [each for each in rows if each[0] == "success" or set(each[1:]) != {"-"}]  # "-": nothing was graded
 

@@ -125,8 +125,6 @@ class GRPOTrainer:
         with log, collected_by(self.grades, self.rewards):
             log.rewards(self.judges)
             log.start(self.step, self.max_steps)
-            if self.held_out:
-                self.held_out.schedule.start()
             _, stop = (False, None) if self.step else self.evaluate(log)
             while self.step < self.max_steps and not stop:
                 batch, records, metrics = self.rollout()
@@ -151,8 +149,7 @@ class GRPOTrainer:
         Every evaluation samples with the same seed.
         """
         held_out = self.held_out
-        due = held_out is not None and held_out.schedule.is_candidate(self.step, self.max_steps)
-        if not due or not held_out.is_affordable(self.step, self.max_steps):
+        if held_out is None or not held_out.schedule.is_due(self.step, self.max_steps):
             return False, None
         started = time.perf_counter()
         groups = self.engine.sample(held_out.conversations, num_generations=held_out.samples, seed=self.settings.seed)

@@ -1,7 +1,7 @@
 """Warnings about a run that goes wrong, from the lines of its log: live in all trainers, and afterwards in a report.
 
     alarms = Alarms()
-    alarms.batch(step, prompts, completions)     # where there are completions
+    alarms.batch(prompts, completions)           # where there are completions
     for alarm in alarms.row(step, metrics):      # a line of LOG
         print(alarm.message)
 
@@ -10,21 +10,19 @@ runs of the quickstart, in which success doubles and the length nearly triples, 
 """
 
 import math
-import re
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import chain, groupby, pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
 from swift_rlvr.jsonl import read_jsonl
-from swift_rlvr.runs.folder import LOG, RECORDS
-from swift_rlvr.runs.records import read_records
+from swift_rlvr.runs.folder import LOG
 
 WINDOW = 10  # logged steps in a mean of success, format and groups without spread
-SHORT = 5  # in a mean of KL, length and templates; also the steps in a row that success must be low
+SHORT = 5  # in a mean of KL and length; also the steps in a row that success must be low
 LOW, CERTAIN = 0.7, 4.0  # success: at most this share of its best, and further below than so many standard errors
 HELD_OUT_LOW, HELD_OUT_CERTAIN, HELD_OUT_ROWS = 0.75, 2.0, 2  # the same for evaluations, so many in a row
 KL_LIMIT, KL_GROWTH = 0.5, 10.0  # more than this, and than so many times that of BACK logged steps before
@@ -32,11 +30,10 @@ GROWTH, SHRINKAGE, BACK = 2.0, 1 / 3, 20  # of the length, against so many logge
 CUT_OFF = 0.5  # share of completions at the longest length
 FORMAT_RISE = 0.05
 NO_SPREAD = 0.9  # share of groups
-TEMPLATE, TEMPLATE_RISE = 0.5, 0.25  # share of completions, and how much more than at the start
 EXAMPLES = 3
 SLIGHT = 0.05  # a fall of success that is none
 REMEDY = "a smaller learning_rate or a larger beta may help."
-KINDS = ("held_out_success", "success", "format", "kl", "length", "no_spread", "template")
+KINDS = ("held_out_success", "success", "format", "kl", "length", "no_spread")
 Found = Iterator[tuple[str, str]]  # kinds and messages
 
 
@@ -75,18 +72,13 @@ class Alarms:
         self._best: dict[str, Window] = {}  # by kind, success and held_out_success
         self._low: Counter[str] = Counter()  # by kind: how often in a row
         self._cut_off: list[float] = []  # of the first steps
-        self._templates: deque[float] = deque(maxlen=SHORT)
-        self._first_templates: list[float] = []
-        self._batch: tuple[Sequence[str], Sequence[str]] = ((), ())
-        self._repeated: list[str] = []  # completions of the last batch with its most frequent template
+        self._examples: tuple[str, ...] = ()
 
-    def batch(self, step: int, prompts: Sequence[str], completions: Sequence[str]) -> None:
-        """The completions of a step, to be handed over before the step's row."""
-        share, self._repeated = most_frequent_template(prompts, completions)
-        self._batch = prompts, completions
-        self._templates.append(share)
-        if len(self._first_templates) < SHORT:
-            self._first_templates.append(share)
+    def batch(self, prompts: Sequence[str], completions: Sequence[str]) -> None:
+        """The completions of a step, of which an alarm shows some, of different prompts as far as there are some."""
+        firsts = dict(reversed(list(zip(prompts, completions, strict=True))))
+        different = [firsts[prompt] for prompt in dict.fromkeys(prompts)]
+        self._examples = tuple((different if len(different) >= EXAMPLES else completions)[:EXAMPLES])
 
     def row(self, step: int, metrics: Mapping[str, Any]) -> list[Alarm]:
         """The alarms that a logged line raises: of a training step, or with `eval/success` of a held-out evaluation."""
@@ -95,24 +87,15 @@ class Alarms:
             found = self._of_held_out(step, known)
         elif "reward" in known:
             self._rows.append(known)
-            found = chain(
-                self._of_success(step), self._of_kl(), self._of_length(), self._of_spread(), self._of_templates()
-            )
+            found = chain(self._of_success(step), self._of_kl(), self._of_length(), self._of_spread())
         else:
             return []
         alarms = []
         for kind, message in found:
             if kind not in self.raised:
                 self.raised.add(kind)
-                examples = self._repeated[:EXAMPLES] if kind == "template" else self._examples()
-                alarms.append(Alarm(step, kind, f"step {step}: {message}", tuple(examples)))
+                alarms.append(Alarm(step, kind, f"step {step}: {message}", self._examples))
         return alarms
-
-    def _examples(self) -> list[str]:
-        """Completions of the last batch, of different prompts as far as there are some."""
-        firsts = dict(reversed(list(zip(*self._batch, strict=True))))
-        different = [firsts[prompt] for prompt in dict.fromkeys(self._batch[0])]
-        return (different if len(different) >= EXAMPLES else list(self._batch[1]))[:EXAMPLES]
 
     def _last(self, name: str, steps: int) -> list[float]:
         """The values of a name in the last logged steps, of those that have it."""
@@ -214,70 +197,16 @@ class Alarms:
                 f"reward{why}: such groups teach nothing. Other tasks, neither solved always nor never, are needed.",
             )
 
-    def _of_templates(self) -> Found:
-        if len(self._templates) == len(self._first_templates) == SHORT:
-            share = fmean(self._templates)
-            if share >= max(TEMPLATE, fmean(self._first_templates) + TEMPLATE_RISE):
-                yield (
-                    "template",
-                    f"{share:.0%} of the completions of the last {SHORT} logged steps are the same but for their "
-                    "numbers, whatever was asked: one template is repeated.",
-                )
-
-
-def template(completion: str) -> str:
-    """A completion without its numbers and the width of its white space.
-
-    >>> template("<answer>12 + 3 =  15</answer>")
-    '<answer># + # = #</answer>'
-    """
-    return " ".join(re.sub(r"\d+(?:[.,]\d+)*", "#", completion).split())
-
-
-def most_frequent_template(prompts: Sequence[str], completions: Sequence[str]) -> tuple[float, list[str]]:
-    """The share of the completions with the template that most prompts' completions have, and one of each prompt.
-
-    0 where there are fewer than three prompts, and where less than half of them have a completion of that template:
-    completions of one prompt may well be alike.
-    """
-    by_template: defaultdict[str, list[int]] = defaultdict(list)
-    for place, completion in enumerate(completions):
-        by_template[template(completion)].append(place)
-    asked = set(prompts)
-    if len(asked) < EXAMPLES:
-        return 0.0, []
-    firsts = [{prompts[place]: completions[place] for place in reversed(own)} for own in by_template.values()]
-    first, own = max(zip(firsts, by_template.values(), strict=True), key=lambda pair: (len(pair[0]), len(pair[1])))
-    if len(first) < len(asked) / 2:
-        return 0.0, []
-    return len(own) / len(completions), list(first.values())
-
 
 def replay(folder: str | Path, until: float, raised: Sequence[str] = ()) -> Alarms:
     """The state after the steps of a run up to `until`, for its continuation: what was raised is not raised again."""
-    alarms, batches = Alarms(raised), _batches(Path(folder))
-    waiting = next(batches, None)
+    alarms = Alarms(raised)
     for _, row in read_jsonl(Path(folder) / LOG):
-        if "global_step/max_steps" not in row or "train_runtime" in row:
-            continue
-        step = int(row["global_step/max_steps"].split("/")[0])
-        if step > until:
-            break
-        while "reward" in row and waiting is not None and waiting[0] <= step:
-            alarms.batch(*waiting)
-            waiting = next(batches, None)
-        alarms.row(step, row)
+        if "global_step/max_steps" in row and "train_runtime" not in row:
+            step = int(row["global_step/max_steps"].split("/")[0])
+            if step <= until:
+                alarms.row(step, row)
     return alarms
-
-
-def _batches(folder: Path) -> Iterator[tuple[int, list[str], list[str]]]:
-    """Step, questions and completions of each batch of a training, from its records."""
-    if not (folder / RECORDS).is_file():
-        return
-    of_training = (record for record in read_records(folder / RECORDS) if record.mode == "train")
-    for step, records in groupby(of_training, key=lambda record: record.step or 0):
-        batch = list(records)
-        yield step, [record.question for record in batch], [record.completion for record in batch]
 
 
 def _length_and_success(rows: Sequence[Mapping[str, Any]]) -> tuple[float | None, float | None]:

@@ -25,7 +25,7 @@ HELD_OUT, ALARMS, BEST = "held_out.jsonl", "alarms.jsonl", "best"
 MAY_CHANGE = {
     *("output_dir", "resume_from_checkpoint", "set", "save_steps", "save_total_limit", "logging_steps", "report_to"),
     *("run_name", "log_level", "disable_tqdm", "dataloader_num_workers", "dataloader_pin_memory", "stop_on_alarm"),
-    *(f"held_out_{name}" for name in ("dataset", "every", "rows", "samples", "patience", "share")),
+    *(f"held_out_{name}" for name in ("dataset", "every", "rows", "samples", "patience")),
 }
 
 

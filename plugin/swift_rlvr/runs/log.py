@@ -118,9 +118,7 @@ class RunLog:
         if records:
             append_records(self.folder / RECORDS, records)
         if records and records[0].mode == "train":
-            self.alarms.batch(
-                records[0].step or 0, [each.question for each in records], [each.completion for each in records]
-            )
+            self.alarms.batch([each.question for each in records], [each.completion for each in records])
         return self.batch_figures(records)
 
     def batch_figures(self, records: Sequence[Record]) -> dict[str, list[float]]:

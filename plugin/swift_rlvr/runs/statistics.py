@@ -1,9 +1,12 @@
-"""Estimates from samples with their intervals: shares, pass@k, groups without a gradient."""
+"""Estimates from samples with their intervals: shares, pass@k, groups without a gradient; the summary of records."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from statistics import fmean, stdev
+from typing import Any
 
+from swift_rlvr.runs.grades import reason_of
 from swift_rlvr.runs.records import Record
 
 RESAMPLES = 2_000
@@ -36,8 +39,6 @@ def wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
     >>> [round(bound, 3) for bound in wilson(0.0, 20)]
     [0.0, 0.161]
     """
-    if n < 1 or not 0 <= share <= 1:
-        raise ValueError(f"expected a share from 0 to 1 of at least 1 trial, got {share} of {n}")
     centre = share + z * z / (2 * n)
     spread = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return max(0.0, (centre - spread) / (1 + z * z / n)), min(1.0, (centre + spread) / (1 + z * z / n))
@@ -49,8 +50,6 @@ def pass_at_k(n: int, correct: int, k: int) -> float:
     >>> pass_at_k(n=4, correct=1, k=2)
     0.5
     """
-    if not 0 <= correct <= n or not 1 <= k <= n:
-        raise ValueError(f"expected 0 <= correct <= n and 1 <= k <= n, got n={n}, correct={correct}, k={k}")
     return 1 - math.comb(n - correct, k) / math.comb(n, k)
 
 
@@ -62,8 +61,6 @@ def no_spread(n: int, correct: int, group: int) -> float:
     >>> no_spread(n=4, correct=2, group=2)
     0.3333333333333333
     """
-    if not 0 <= correct <= n or not 1 <= group <= n:
-        raise ValueError(f"expected 0 <= correct <= n and 1 <= group <= n, got n={n}, correct={correct}, group={group}")
     return (math.comb(n - correct, group) + math.comb(correct, group)) / math.comb(n, group)
 
 
@@ -76,8 +73,6 @@ def bootstrap(values: Sequence[float], resamples: int = RESAMPLES) -> tuple[floa
     import numpy as np
 
     data, generator = np.asarray(values, dtype=float), np.random.default_rng(0)
-    if not len(data):
-        raise ValueError("expected at least one value")
     means = [data[generator.integers(len(data), size=len(data))].mean() for _ in range(resamples)]
     low, high = np.percentile(means, (2.5, 97.5))
     return float(low), float(high)
@@ -94,3 +89,55 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float]:
     if values and set(values) <= {0, 1}:
         return wilson(sum(values) / len(values), len(values))
     return bootstrap(values)
+
+
+def summarize(records: Sequence[Record]) -> dict[str, Any]:
+    """The figures of one evaluation.
+
+    `success` is the share of successes over the graded tasks, each task counting once however many samples it has, and
+    its interval counts tasks, not samples: samples of one task are not independent. That is pass@1. `strict` is the
+    same with the format demanded too. Where the samples are of several seeds, `seeds` has success for each, and
+    `seed_spread` their standard deviation.
+
+    pass@k is of the powers of two up to the number of samples; a task with fewer graded ones than k has no part in it.
+
+    >>> summarize([Record(index=0, completion="", rewards={}, success=True, tokens=7, finish="stop")])["success"]
+    1.0
+    """
+    right = by_row(records)
+    seeds = {record.seed for record in records if record.seed is not None}
+    by_seed = {seed: _shares([record for record in records if record.seed == seed]) for seed in sorted(seeds)}
+    of_seeds = {str(seed): fmean(shares) for seed, shares in by_seed.items() if shares}
+    passes = {
+        str(k): _estimate([pass_at_k(len(each), sum(each), k) for each in right.values() if len(each) >= k])
+        for k in powers_of_two(max(map(len, right.values()), default=0))
+    }
+    success, success_interval = _estimate(_shares(records))
+    strict, strict_interval = _estimate(_shares(records, strict=True))
+    formats = [record.format for record in records if record.format is not None]
+    reasons = Counter(reason_of(record) for record in records)
+    return {
+        "tasks": len(right),
+        "completions": len(records),
+        "ungraded": sum(record.success is None for record in records),
+        "success": success,
+        "success_interval": success_interval,
+        "strict": strict,
+        "strict_interval": strict_interval,
+        "pass_at_k": {k: share for k, (share, _) in passes.items()},
+        "pass_at_k_interval": {k: interval for k, (_, interval) in passes.items()},
+        **({"seeds": of_seeds, "seed_spread": stdev(of_seeds.values())} if len(of_seeds) > 1 else {}),
+        "format": fmean(formats) if formats else None,
+        "mean_tokens": fmean([record.tokens or 0 for record in records]),
+        "cut_off": fmean([record.finish == "length" for record in records]),
+        "reasons": {reason: count / len(records) for reason, count in reasons.most_common()},
+    }
+
+
+def _shares(records: Sequence[Record], strict: bool = False) -> list[float]:
+    """The share of successes of each row that was graded."""
+    return [fmean(right) for right in by_row(records, strict).values()]
+
+
+def _estimate(shares: Sequence[float]) -> tuple[float | None, list[float] | None]:
+    return (fmean(shares), list(mean_interval(shares))) if shares else (None, None)

@@ -5,7 +5,7 @@
     swift-rlvr train --trainer trl --held_out_dataset countdown:datasets/countdown/tiny_validation.jsonl ...
 
 logs `eval/success`, `eval/strict`, `eval/pass@k`, `eval/format`, `eval/mean_length` and `eval/cut_off`, and what it
-costs as `eval/seconds` and `eval/share` of the run's time; writes held_out.jsonl; keeps the best checkpoint, to which
+costs as `eval/seconds`; writes held_out.jsonl; keeps the best checkpoint, to which
 the link `best` leads; and can stop early. The settings are those of `swift_rlvr.runs.held_out.HeldOutSettings`.
 
 The completions come from the trainer's own sampler (the rollout server, vLLM in its process, or the model itself) with
@@ -111,17 +111,6 @@ class HeldOut:
         self.rows = [self.rows[place] for place in kept]
         self.conversations = [self.conversations[place] for place in kept]
 
-    def is_affordable(self, step: int, last: int) -> bool:
-        """As `Schedule.is_affordable`; the first evaluation that is skipped is said."""
-        schedule = self.schedule
-        affordable = schedule.is_affordable(step, last)
-        if not affordable and schedule.skipped == 1:
-            self.say(
-                f"the held-out evaluation of step {step} is skipped: one takes {schedule.longest:.1f} s, and all "
-                f"may take {self.settings.held_out_share:.0%} of the time (held_out_share); others may be skipped too"
-            )
-        return affordable
-
     def judge(self, step: int, completions: Sequence[Completion], started: float, rewards: Sequence[Any]) -> Evaluation:
         """Grade an evaluation's completions, `samples` for each row in order.
 
@@ -137,9 +126,8 @@ class HeldOut:
             record.step = step
         result = figures(records)
         seconds = time.perf_counter() - started
-        decision = self.schedule.record(step, result.get("eval/success"), seconds)
-        result |= {"eval/seconds": seconds, "eval/share": self.schedule.share}
-        return Evaluation(result, records, decision)
+        decision = self.schedule.record(step, result.get("eval/success"))
+        return Evaluation({**result, "eval/seconds": seconds}, records, decision)
 
 
 def held_out_rows(
@@ -220,7 +208,6 @@ class HeldOutCallback(TrainerCallback):
             self.checked = True
         if state.global_step and (saved := (state.stateful_callbacks or {}).get(STATE)):
             schedule.load(saved)
-        schedule.start()
 
     def on_step_begin(self, args, state, control, **kwargs):
         if state.global_step == 0:
@@ -235,11 +222,9 @@ class HeldOutCallback(TrainerCallback):
 
     def _evaluate(self, args, state, control) -> None:
         step, last, schedule = state.global_step, state.max_steps, self.held_out.schedule
-        if not schedule.is_candidate(step, last):
+        if not schedule.is_due(step, last):
             return
         accelerator = self.trainer.accelerator
-        if not broadcast_object_list([self.held_out.is_affordable(step, last)])[0]:
-            return
         started = time.perf_counter()
         wanted = [place for place in range(len(self.held_out.rows)) for _ in range(self.held_out.samples)]
         # All ranks get as many; what is too much at the end is sampled and thrown away.

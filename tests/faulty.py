@@ -58,7 +58,6 @@ class UnfrozenParameters(Good):
     @dataclass
     class Parameters:
         tasks: tuple[str, ...] = setting((), "tasks")
-        warn_after: int = setting(20, "batches")
 
 
 class BadName(Good):

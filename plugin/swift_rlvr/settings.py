@@ -42,8 +42,8 @@ def setting(
 ) -> Any:
     """A field of a `Settings`: its default, what it means, and the numbers or texts that it may be.
 
-    The bounds of a list are those of its items. metadata: for one kind of reader, such as a reward's `flag` and
-    `elsewhere`, or argparse's `action`.
+    The bounds of a list are those of its items. metadata: for one kind of reader, such as a reward's `flag`, or
+    argparse's `action`.
     """
     bounds = {"at_least": at_least, "more_than": more_than, "at_most": at_most, "less_than": less_than}
     accepts = Accepts({name: bound for name, bound in bounds.items() if bound is not None}, tuple(choices))
@@ -137,17 +137,13 @@ def check_ranges(cls: type[Settings], values: object) -> None:
             raise InputError(f"must be {accepts}, got {value!r}", each.name)
 
 
-def no_setting(owner: str, name: str, known: Collection[str], elsewhere: Mapping[str, str] | None = None) -> str:
-    """What to say of a name that is no setting of `owner`; elsewhere: our names for those of other libraries.
+def no_setting(owner: str, name: str, known: Collection[str]) -> str:
+    """What to say of a name that is no setting of `owner`.
 
     >>> no_setting("cosine", "maxlen", ["max_len", "unit"])
     "cosine has no setting 'maxlen'; the nearest is max_len; it has max_len, unit"
-    >>> no_setting("repetition", "ngram_size", ["n_grams"], {"ngram_size": "n_grams"})
-    "repetition has no setting 'ngram_size'; it is n_grams here"
     """
     message = f"{owner} has no setting {name!r}"
-    if elsewhere and name in elsewhere:
-        return f"{message}; it is {elsewhere[name]} here"
     nearest = get_close_matches(name, known, 1)
     message += f"; the nearest is {nearest[0]}" if nearest else ""
     return message + (f"; it has {', '.join(known)}" if len(known) <= 20 else "")

@@ -24,9 +24,9 @@ def test_one_is_shown_with_its_reasons_and_parameters(name):
         assert f"\n{each.name}: " in text and variable(name, each.name) in text and each.metadata["help"] in text
 
 
-def test_what_a_parameter_may_be_and_what_it_is_called_elsewhere():
+def test_what_a_parameter_may_be_and_its_flag():
     text = ran("rewards", "cosine", columns=400)
     assert "\nmax_len: int, at least 1; default 1000\n" in text
     assert "\nunit: str, one of characters, tokens; default tokens\n" in text
-    assert "in ms-swift --cosine_min_len_value_correct; elsewhere called max_value_correct" in text
+    assert "in ms-swift --cosine_min_len_value_correct\n" in text
     assert "NAME must be one of external_countdown" in refused("rewards", "luck")

@@ -60,10 +60,10 @@ def test_flags_override_the_file_with_dashes_or_underscores_and_parameters_are_a
     )
     arguments, settings = read(
         path, "--num-generations", 8, "--reward_funcs", "countdown", "format", "--reward-weights", 1, "-2.5",
-        "--max_steps=-1", "--set", "warn_after=3", "--set", "warn_after=4",
+        "--max_steps=-1", "--set", "tasks=a", "--set", "tasks=b",
     )  # fmt: skip
     assert arguments.reward_funcs == ["countdown", "format"] and settings.reward_weights == [1.0, -2.5]
-    assert arguments.set == ["notation=strict", "warn_after=3", "warn_after=4"]
+    assert arguments.set == ["notation=strict", "tasks=a", "tasks=b"]
     assert (arguments.model, arguments.use_hf, arguments.system) == ("tiny", True, "- Think.")
     assert (settings.learning_rate, settings.num_generations, settings.batch_size) == (5e-7, 8, 16)
     assert settings.epsilon_high is None and settings.max_steps == -1

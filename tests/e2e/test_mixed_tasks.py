@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import re
 
 import pytest
 from swift_rlvr.jsonl import read_json, read_jsonl, write_jsonl
@@ -35,11 +34,7 @@ def output(_servers, tmp_path_factory, request):
     flags = f"""--max_steps {STEPS} --log_completions true --callbacks reward_reasons --report_to tensorboard --seed 1
         --reward_funcs external_countdown external_accuracy external_code external_cosine external_format
         --per_device_train_batch_size 12 --max_length 400""".split()
-    env = {
-        "EXTERNAL_CODE_WARN_AFTER": "1",
-        "EXTERNAL_ACCURACY_WARN_AFTER": "1",
-        "EXTERNAL_FORMAT_TASKS": "countdown,math,gsm8k",
-    }
+    env = {"EXTERNAL_FORMAT_TASKS": "countdown,math,gsm8k"}
     run = _servers().trainer(folder, *flags, "--dataset", *datasets, env=env)
     try:
         assert run.finish(400) == 0, run.text()[-4000:]
@@ -117,9 +112,3 @@ def test_success_and_the_share_of_each_reason_stand_in_the_logs_and_in_tensorboa
         steps
     ):  # a reason seen once is logged from then on, as 0 where it is absent
         assert {key for key in before if key.startswith("reasons/")} <= after.keys()
-
-
-def test_a_reward_that_never_pays_is_reported_with_the_reason_and_a_completion(output):
-    log = (output / "train.log").read_text()
-    # Rank 0 warns, of its own rows; which of the two tasks it got first is a matter of the seed.
-    assert re.search(r"external_(code|accuracy): no reward other than 0 in 1 batches\. In the last one the most", log)

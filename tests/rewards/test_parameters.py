@@ -6,10 +6,9 @@ from dataclasses import dataclass, fields
 import pytest
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS
-from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.rewards.cosine import CosineLengthReward
-from swift_rlvr.rewards.parameters import BaseParameters, names_elsewhere, read_parameters, variable, was_given
+from swift_rlvr.rewards.parameters import BaseParameters, read_parameters, was_given
 from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward
 from swift_rlvr.rewards.soft_overlong import SoftOverlongReward
 from swift_rlvr.settings import setting
@@ -79,35 +78,6 @@ def test_what_is_unknown_is_refused(monkeypatch):
         read()
 
 
-@pytest.mark.parametrize(
-    "reward, there, here",
-    [
-        (CosineLengthReward, "max_value_correct", "min_len_value_correct"),
-        (CosineLengthReward, "min_value_correct", "max_len_value_correct"),
-        (CosineLengthReward, "min_value_wrong", "min_len_value_wrong"),
-        (CosineLengthReward, "cosine_max_value_wrong", "max_len_value_wrong"),
-        (CosineLengthReward, "cosine_max_len", "max_len"),
-        (RepetitionPenaltyReward, "ngram_size", "n_grams"),
-        (RepetitionPenaltyReward, "repetition_max_penalty", "max_penalty"),
-        (SoftOverlongReward, "max_completion_len", "max_length"),
-        (SoftOverlongReward, "soft_punish_cache", "cache_length"),
-        (CodeReward, "num_parallel", "max_workers"),
-    ],
-)
-def test_a_name_of_open_r1_trl_or_ms_swift_is_answered_with_ours(reward, there, here, monkeypatch):
-    with pytest.raises(TypeError, match=f"^{reward.name} has no setting '{there}'; it is {here} here$"):
-        reward(**{there: 1})
-    with pytest.raises(InputError, match=f"^--set {there}=1: {reward.name} has no setting .* it is {here} here$"):
-        build_rewards([reward.name], [f"{there}=1"])
-    monkeypatch.setenv(variable(reward.name, there), "1")
-    with pytest.raises(
-        ValueError, match=f"'{variable(reward.name, there)}'; it is {variable(reward.name, here)} here$"
-    ):
-        reward()
-    monkeypatch.delenv(variable(reward.name, there))
-    assert getattr(reward(**{here: getattr(reward.Parameters(), here)}).parameters, here) is not None
-
-
 def test_a_column_of_another_name_is_pointed_out():
     with pytest.raises(ValueError, match="the columns present are 'verification_info'; rename 'verification_info' to"):
         CodeReward()(["x"], verification_info=[{"language": "python"}])
@@ -158,8 +128,6 @@ def test_every_parameter_says_what_it_means_and_has_a_default_of_its_type(kind):
         given = read_parameters(kind.Parameters, kind.name, None, {**known, each.name: default}, environment={})
         assert getattr(given, each.name) == default and type(getattr(given, each.name)) is type(default)
         assert each.metadata["help"]
-        others = {other.name for other in fields(kind.Parameters)}
-        assert not others & names_elsewhere(kind.Parameters).keys(), "a name of ours, with another meaning elsewhere"
 
 
 @pytest.mark.slow  # it imports ms-swift

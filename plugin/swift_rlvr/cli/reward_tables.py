@@ -54,9 +54,8 @@ def show_one(console: Console, reward: Reward) -> None:
     hints = get_type_hints(cls.Parameters)
     for each in fields(cls.Parameters):
         default = ",".join(each.default) if isinstance(each.default, tuple) else str(each.default)
-        flag, elsewhere = each.metadata.get("flag"), each.metadata.get("elsewhere")
+        flag = each.metadata.get("flag")
         names = variable(cls.name, each.name) + (f", in ms-swift --{flag}" if flag else "")
-        names += f"; elsewhere called {', '.join(elsewhere)}" if elsewhere else ""
         accepted_text = accepted(hints[each.name], each.metadata["accepts"])
         console.print(f"\n{each.name}: {accepted_text}; default {default or 'none'}", style="bold")
         console.print(Padding(Text(f"{each.metadata['help']}\n{names}"), (0, 0, 0, 4)))

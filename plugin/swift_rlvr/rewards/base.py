@@ -1,10 +1,9 @@
-"""What all rewards share: completion shapes, checks of the columns, routing by task, the registry."""
+"""What all rewards share: completion shapes, checks of the columns, routing by task, grades, the registry."""
 
 from __future__ import annotations
 
-import logging
-import os
-from collections import Counter
+import pickle
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -12,11 +11,9 @@ from swift_rlvr.answers import completion_text
 from swift_rlvr.registry import Registry
 from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, Rule
 from swift_rlvr.rewards.parameters import BaseParameters, read_parameters
-from swift_rlvr.rewards.sharing import shared_grades
 from swift_rlvr.success import FULL, ROLES, VERIFIER
 from swift_rlvr.tasks import tasks_of
 
-logger = logging.getLogger(__name__)
 OTHER_TASK = "other task"  # the reason that every reward gives for a row of a task that is not one of its own
 
 
@@ -48,7 +45,6 @@ class Reward:
     columns_elsewhere: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # by column, its names in datasets of others
     reasons: tuple[str, ...] = ()
     examples: ClassVar[tuple[Example, ...]] = ()  # the best, one that earns less and, with a gold, one not graded
-    zero_is_best: ClassVar[bool] = False  # it only punishes, so a batch of zeros is no cause for concern
     role: ClassVar[str | None] = None  # what it judges: VERIFIER, FORMAT or SHAPING of swift_rlvr.success
     full_reward: ClassVar[float] = FULL  # what a verifier or a format reward pays for a completion without fault
     shows_details: ClassVar[bool] = False  # a policy may read the details of its rules: nothing of the gold is in them
@@ -60,7 +56,7 @@ class Reward:
         self.parameters: Any = read_parameters(self.Parameters, self.name, args, parameters, other_names=REWARDS)
         self.log: Any = None  # the `swift_rlvr.runs.grades.GradeLog` of a training run
         self.neutral: float | None = None  # what a row earns that cannot be graded; rewards built on this one see None
-        self._barren = 0  # batches in a row without a reward other than 0
+        self.outcome: Any = None  # the `swift_rlvr.rewards.gate.Outcome` that it asks whether an answer is right
 
     @property
     def __name__(self) -> str:
@@ -69,10 +65,10 @@ class Reward:
 
     @property
     def own_tasks(self) -> tuple[str, ...]:
-        """The tasks whose rows it grades: its parameter `tasks`, else those whose verifier it is; empty: all rows."""
-        if self.parameters.tasks or self.role != VERIFIER:
-            return tuple(self.parameters.tasks)
-        return tasks_of(self.name)
+        """The tasks whose rows it grades, empty for all: its parameter `tasks`, else those of its verifier."""
+        if self.parameters.tasks or self.role == VERIFIER:
+            return tuple(self.parameters.tasks) or tasks_of(self.name)
+        return self.outcome.reward.own_tasks if self.outcome else ()
 
     def grade(self, text: str | None, row: Row) -> Grade:
         """Grade one completion of one row."""
@@ -97,15 +93,10 @@ class Reward:
         grades = self.grades(completions, **columns)
         if self.log is not None:
             self.log.add(self, completions, columns, grades)
-        rewards = [reward for reward, _ in grades]
-        if any(rewards):
-            self._barren = 0
-        elif rewards and not self.zero_is_best:
-            self._note_barren_batch(completions, grades)
-        return rewards
+        return [reward for reward, _ in grades]
 
     def grades(self, completions: Sequence, **columns: Any) -> list[Grade]:
-        """The same with the reasons, and without the log and the warning of training."""
+        """The same with the reasons, and without the log of training."""
         self._check_column("completions", completions)
         texts = [text if type(text) is str else completion_text(text) for text in completions]
         used = self._used_columns(len(texts), columns)
@@ -165,22 +156,42 @@ class Reward:
             expected = f"one value per completion: it holds {len(values)} for {count} completions"
             raise ValueError(f"{type(self).__name__}: column {name!r} must hold {expected}")
 
-    def _note_barren_batch(self, completions: Sequence, grades: list[Grade]) -> None:
-        """Warn, once in `warn_after` batches in a row without any reward, which rule fails and on what."""
-        counts = Counter(grade.reason for grade in grades if grade.reason != OTHER_TASK)
-        if not counts:  # all rows are other tasks'
-            return
-        self._barren += 1
-        warn_after = self.parameters.warn_after
-        if warn_after == 0 or self._barren % warn_after or int(os.environ.get("RANK", 0)) != 0:
-            return
-        ((reason, count),) = counts.most_common(1)
-        text = completion_text(completions[[grade.reason for grade in grades].index(reason)])
-        logger.warning(
-            "%s: no reward other than 0 in %d batches. In the last one the most frequent reason is %r, %d of %d. "
-            "One of these completions ends: %r",
-            *(self.name, self._barren, reason, count, counts.total(), text and text[-300:]),
-        )
+
+_LOCK = threading.Lock()
+_LAST: dict[tuple, tuple[Any, list[Grade], set[int]] | None] = {}  # by class and parameters, see `share_grades`
+
+
+def share_grades(reward: Reward) -> None:
+    """Have this reward and others of its class and parameters grade each batch once from now on.
+
+    `external_cosine` and gated rewards ask another reward whether answers are right, which usually runs beside them:
+    the trainer calls one after the other with the same completions and columns.
+    """
+    _LAST.setdefault((type(reward), reward.parameters))
+
+
+def shared_grades(reward: Reward, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
+    """`reward.grade_batch`, or what an equal reward, of those that share, gave this batch when it was the last one.
+
+    Each object takes them once: a verdict that depends on the machine's load (a timeout) outlives no batch.
+    """
+    key = type(reward), reward.parameters
+    if key not in _LAST:
+        return reward.grade_batch(texts, columns)
+    try:
+        # A copy of the columns, since rows can be changed in place; and bytes, where 1, 1.0 and True differ.
+        batch = list(texts), pickle.dumps(dict(columns))
+    except (pickle.PicklingError, TypeError, AttributeError, RecursionError):
+        return reward.grade_batch(texts, columns)
+    with _LOCK:
+        last = _LAST[key]
+        if last is not None and last[0] == batch and id(reward) not in last[2]:
+            last[2].add(id(reward))
+            return list(last[1])
+    grades = reward.grade_batch(texts, columns)
+    with _LOCK:
+        _LAST[key] = batch, list(grades), {id(reward)}
+    return grades
 
 
 def _check_reward(reward: Any) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS, Reward
-from swift_rlvr.rewards.parameters import names_elsewhere
 from swift_rlvr.settings import Text, no_setting
 
 
@@ -38,7 +37,7 @@ def build_rewards(names: Iterable[str], settings: Iterable[str] = ()) -> list[Re
             raise InputError(f"--set: expected NAME=VALUE or REWARD.NAME=VALUE, got {setting!r}")
         takers = [name for name in ([full_name(reward)] if dot else texts) if key in known.get(name, ())]
         if not takers:
-            answers = (no_setting(name, key, known[name], names_elsewhere(REWARDS[name].Parameters)) for name in texts)
+            answers = (no_setting(name, key, known[name]) for name in texts)
             raise InputError(f"--set {setting}: {'; '.join(answers)}")
         for name in takers:
             texts[name][key] = Text(value)

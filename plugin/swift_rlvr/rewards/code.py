@@ -67,7 +67,6 @@ class CodeReward(Reward):
             0,
             "completions to run at a time; 0: one for each CPU core, shared among the ranks of this machine",
             at_least=0,
-            elsewhere=("num_parallel", "parallel_code_exec_per_proc"),
         )
 
     def grade(self, text: str | None, row: Row) -> Grade:

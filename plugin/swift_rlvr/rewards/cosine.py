@@ -37,6 +37,7 @@ class CosineLengthReward(Reward):
 
     name = "external_cosine"
     role = SHAPING
+    optional_columns = TOKEN_COLUMNS
     reasons = ("right", "wrong", NOT_GRADED)
     examples = (
         Example("<answer>7</answer>", {"solution": "7", "response_token_ids": [5, 6]}, 0.999998),
@@ -48,30 +49,10 @@ class CosineLengthReward(Reward):
     class Parameters(GateParameters):
         gate: str = setting("none", "`outcome`: a wrong answer earns 0; `none`: by its length", choices=GATES)
         accuracy: str = setting("external_accuracy", "the reward that says whether an answer is right")
-        min_len_value_wrong: float = setting(
-            -0.5,
-            "wrong answer of length 0",
-            flag="cosine_min_len_value_wrong",
-            elsewhere=("min_value_wrong", "cosine_min_value_wrong"),
-        )
-        max_len_value_wrong: float = setting(
-            -0.1,
-            "wrong answer past max_len",
-            flag="cosine_max_len_value_wrong",
-            elsewhere=("max_value_wrong", "cosine_max_value_wrong"),
-        )
-        min_len_value_correct: float = setting(
-            1.0,
-            "right answer of length 0",
-            flag="cosine_min_len_value_correct",
-            elsewhere=("max_value_correct", "cosine_max_value_correct"),
-        )
-        max_len_value_correct: float = setting(
-            0.8,
-            "right answer past max_len",
-            flag="cosine_max_len_value_correct",
-            elsewhere=("min_value_correct", "cosine_min_value_correct"),
-        )
+        min_len_value_wrong: float = setting(-0.5, "wrong answer of length 0", flag="cosine_min_len_value_wrong")
+        max_len_value_wrong: float = setting(-0.1, "wrong answer past max_len", flag="cosine_max_len_value_wrong")
+        min_len_value_correct: float = setting(1.0, "right answer of length 0", flag="cosine_min_len_value_correct")
+        max_len_value_correct: float = setting(0.8, "right answer past max_len", flag="cosine_max_len_value_correct")
         max_len: int = setting(1000, "the length from which on the value stays", flag="cosine_max_len", at_least=1)
         unit: str = setting("tokens", "`tokens` or `characters`; characters if a row has no token ids", choices=UNITS)
 
@@ -87,17 +68,7 @@ class CosineLengthReward(Reward):
 
     def __init__(self, args: object = None, **parameters):
         super().__init__(args, **parameters)
-        self.outcome = Outcome(self.parameters.accuracy, args)
-        judge = self.outcome.reward
-        self.runs_code = judge.runs_code
-        self.columns = judge.columns
-        others = (*judge.optional_columns, *TOKEN_COLUMNS)
-        self.optional_columns = tuple(name for name in dict.fromkeys(others) if name not in self.columns)
-
-    @property
-    def own_tasks(self) -> tuple[str, ...]:
-        """Its parameter `tasks`, else those of the verifier."""
-        return super().own_tasks or self.outcome.reward.own_tasks
+        self.outcome = Outcome(self, args)
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         accuracies = self.outcome.rewards(texts, columns)

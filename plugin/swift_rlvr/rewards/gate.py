@@ -9,16 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swift_rlvr.rewards.base import REWARDS, Reward
+from swift_rlvr.rewards.base import REWARDS, Reward, share_grades, shared_grades
 from swift_rlvr.rewards.grade import Columns, Explanation, Grade, Row, Rule
 from swift_rlvr.rewards.parameters import BaseParameters
-from swift_rlvr.rewards.sharing import shared_batch, shared_grades
 from swift_rlvr.settings import setting
 from swift_rlvr.success import SHAPING, VERIFIER
 
 GATES = ("none", "outcome")
 NOT_RIGHT, NOT_GRADED = "not right", "not graded"
 GATE_REASONS = (NOT_RIGHT, NOT_GRADED)  # those of a gated reward, beside its own
+NO_TEXT = Explanation(0.0, "no text", None, [Rule("there is a text", False)])
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,14 @@ class Outcome:
     rewards, it judges each batch once.
     """
 
-    def __init__(self, name: str, args: object = None):
-        self.reward = REWARDS[name](args=args)
-        self.shared = shared_batch(type(self.reward), self.reward.parameters)  # for as long as this object is there
+    def __init__(self, asking: Reward, args: object = None):
+        """Of the verifier that the parameter `accuracy` names; the asking reward gets its columns beside its own."""
+        self.reward = judge = REWARDS[asking.parameters.accuracy](args=args)
+        share_grades(judge)
+        asking.runs_code = judge.runs_code
+        asking.columns = (*asking.columns, *judge.columns)
+        others = (*asking.optional_columns, *judge.optional_columns)
+        asking.optional_columns = tuple(name for name in dict.fromkeys(others) if name not in asking.columns)
 
     def is_right(self, outcome: float | None) -> bool | None:
         """Whether the verifier's reward for an answer is its full one; None where it is None."""
@@ -88,20 +93,9 @@ class ShapingReward(Reward):
 
     def __init__(self, args: object = None, **parameters: Any):
         super().__init__(args, **parameters)
-        self.outcome: Outcome | None = None
         if self.parameters.gated:
-            self.outcome = Outcome(self.parameters.accuracy, args)
-            judge = self.outcome.reward
-            self.runs_code = judge.runs_code
-            self.columns = (*self.columns, *judge.columns)
-            others = (*self.optional_columns, *judge.optional_columns)
-            self.optional_columns = tuple(name for name in dict.fromkeys(others) if name not in self.columns)
+            self.outcome = Outcome(self, args)
             self.reasons = (*self.reasons, *GATE_REASONS)
-
-    @property
-    def own_tasks(self) -> tuple[str, ...]:
-        """As of any reward; with an outcome and no `tasks` those of the verifier."""
-        return super().own_tasks or (self.outcome.reward.own_tasks if self.outcome else ())
 
     def shape(self, text: str | None, row: Row) -> Explanation:
         """What the reward gives without a gate, with its rules."""
@@ -111,9 +105,6 @@ class ShapingReward(Reward):
     def least(self) -> float:
         """The least that `shape` gives."""
         return 0.0
-
-    def grade(self, text: str | None, row: Row) -> Grade:
-        return Grade(*self.explain_text(text, row)[:2])
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]

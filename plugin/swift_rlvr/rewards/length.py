@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from swift_rlvr.rewards.gate import GateParameters, ShapingReward
+from swift_rlvr.rewards.gate import NO_TEXT, GateParameters, ShapingReward
 from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, UNITS, completion_length
 from swift_rlvr.settings import setting
@@ -43,11 +43,10 @@ class LengthReward(ShapingReward):
     def shape(self, text: str | None, row: Row) -> Explanation:
         length, unit = completion_length(text, row, self.parameters.unit)
         if text is None and unit == "characters":
-            return Explanation(0.0, "no text", None, [Rule("there is a text to measure", False)])
+            return NO_TEXT
         limit, scale = self.parameters.max_length, self.parameters.scale
         reward = scale * min(length, limit or length) + 0.0  # + 0.0 turns -0.0 into 0.0
         rules = [
-            Rule("there is a text to measure", True),
             Rule("length", None, f"{length} {unit}" + (f", of which at most {limit} count" if limit else "")),
             Rule("reward", None, f"the length times {scale:g} is {reward:g}"),
         ]

@@ -22,30 +22,17 @@ Parameters = TypeVar("Parameters", bound="BaseParameters")
 class BaseParameters(Settings):
     """The parameters of every reward.
 
-    The metadata of a `setting` here are `flag`, ms-swift's flag for the same thing, and `elsewhere`, its names in
-    open-r1 and TRL, which are not accepted: the error names ours.
+    The metadata of a `setting` here is `flag`, ms-swift's flag for the same thing.
     """
 
     tasks: tuple[str, ...] = setting(
         (), "values of the column `task` to grade; none: all, of a verifier those that name it"
     )
-    warn_after: int = setting(20, "batches without a reward other than 0 after which to warn; 0: never", at_least=0)
 
 
 def variable(reward_name: str, parameter_name: str) -> str:
     """The environment variable of a parameter, such as EXTERNAL_COSINE_MAX_LEN."""
     return f"{reward_name}_{parameter_name}".upper()
-
-
-def names_elsewhere(cls: type[BaseParameters]) -> dict[str, str]:
-    """What parameters are called here, by their names in open-r1, TRL and ms-swift.
-
-    >>> from swift_rlvr.rewards import REWARDS
-    >>> names_elsewhere(REWARDS["external_repetition_penalty"].Parameters)
-    {'repetition_n_grams': 'n_grams', 'ngram_size': 'n_grams', 'repetition_max_penalty': 'max_penalty'}
-    """
-    names = ((each, (each.metadata.get("flag"), *each.metadata.get("elsewhere", ()))) for each in fields(cls))
-    return {name: each.name for each, others in names for name in others if name}
 
 
 def read_parameters(
@@ -72,8 +59,13 @@ def read_parameters(
     known = [each.name for each in fields(cls)]
     for name in overrides:
         if name not in known:
-            raise TypeError(no_setting(reward_name, name, known, names_elsewhere(cls)))
-    _refuse_unknown_variables(cls, reward_name, environment, other_names)
+            raise TypeError(no_setting(reward_name, name, known))
+    prefix = f"{reward_name}_".upper()
+    longer = tuple(f"{name}_".upper() for name in other_names if name.upper().startswith(prefix))
+    variables = [variable(reward_name, name) for name in known]
+    for name in environment:
+        if name.startswith(prefix) and name not in variables and not (longer and name.startswith(longer)):
+            raise InputError(no_setting(reward_name, name, variables))
     values, sources = {}, {name: f"{reward_name}: {name}" for name in known}
     for each in fields(cls):
         own, flag = variable(reward_name, each.name), each.metadata.get("flag")
@@ -115,15 +107,3 @@ def was_given(args: object, flag: str) -> bool:
     if declared.default is None:  # ms-swift fills in a length that was not given
         return value != getattr(args, "max_completion_length", None)
     return value != declared.default
-
-
-def _refuse_unknown_variables(
-    cls: type[BaseParameters], reward_name: str, environment: Mapping[str, str], other_names: Iterable[str]
-) -> None:
-    prefix = reward_name.upper() + "_"
-    longer = tuple(name.upper() + "_" for name in other_names if name.upper().startswith(prefix))
-    known = [variable(reward_name, each.name) for each in fields(cls)]
-    for name in environment:
-        if name.startswith(prefix) and name not in known and not (longer and name.startswith(longer)):
-            elsewhere = {variable(reward_name, k): variable(reward_name, v) for k, v in names_elsewhere(cls).items()}
-            raise InputError(no_setting(reward_name, name, known, elsewhere))

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from swift_rlvr.answers import reasoning
-from swift_rlvr.rewards.gate import GateParameters, ShapingReward
+from swift_rlvr.rewards.gate import NO_TEXT, GateParameters, ShapingReward
 from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
 from swift_rlvr.settings import setting
 
@@ -69,10 +69,9 @@ class ReasoningStepsReward(ShapingReward):
 
     def shape(self, text: str | None, row: Row) -> Explanation:
         if text is None or not text.strip():
-            return Explanation(0.0, "no text", None, [Rule("there is a text", False)])
+            return NO_TEXT
         part = reasoning(text)
         count, enough = len(steps(part)), self.parameters.steps
         reason = "enough steps" if count >= enough else "few steps" if count else "no steps"
         name = f"the reasoning has at least {enough} different steps that are marked and not empty"
-        rules = [Rule("there is a text", True), Rule(name, count >= enough, f"it has {count}")]
-        return Explanation(min(1.0, count / enough), reason, part, rules)
+        return Explanation(min(1.0, count / enough), reason, part, [Rule(name, count >= enough, f"it has {count}")])

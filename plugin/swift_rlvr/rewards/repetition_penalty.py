@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from swift_rlvr.rewards.gate import GateParameters, ShapingReward
+from swift_rlvr.rewards.gate import NO_TEXT, GateParameters, ShapingReward
 from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, token_ids
 from swift_rlvr.settings import setting
@@ -49,7 +49,6 @@ class RepetitionPenaltyReward(ShapingReward):
 
     name = "external_repetition_penalty"
     optional_columns = TOKEN_COLUMNS
-    zero_is_best = True
     reasons = ("no repetition", "repetition", "too short", "no text")
     examples = (
         Example("no three words of this text are found again in it", {}, 0.0),
@@ -59,12 +58,7 @@ class RepetitionPenaltyReward(ShapingReward):
     @dataclass(frozen=True)
     class Parameters(GateParameters):
         n_grams: int = setting(
-            3,
-            "n, the number of words or tokens compared at once",
-            at_least=1,
-            at_most=100,
-            flag="repetition_n_grams",
-            elsewhere=("ngram_size",),
+            3, "n, the number of words or tokens compared at once", at_least=1, at_most=100, flag="repetition_n_grams"
         )
         max_penalty: float = setting(-0.1, "the reward of endless repetition", at_most=0, flag="repetition_max_penalty")
         unit: str = setting(
@@ -81,14 +75,13 @@ class RepetitionPenaltyReward(ShapingReward):
         if units is None and text is not None:
             units = words(text)
         if units is None:
-            return Explanation(0.0, "no text", None, [Rule("there is a text", False)])
+            return NO_TEXT
         n, max_penalty = self.parameters.n_grams, self.parameters.max_penalty
         different, total = count_ngrams(units, n)
         reward = (1 - different / total) * max_penalty + 0.0 if total else 0.0  # + 0.0 turns -0.0 into 0.0
         reason = "too short" if total == 0 else "no repetition" if different == total else "repetition"
         repeated = f"{different} of {total} different" if total else ""
         rules = [
-            Rule("there is a text", True),
             Rule(f"it has at least {n} {unit}", total > 0, f"{len(units)} {unit}"),
             Rule(f"no {n} {unit} in a row occur twice", different == total if total else None, repeated),
             Rule("reward", None, f"{reward:g}, at worst {max_penalty:g}"),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from swift_rlvr.rewards.gate import GateParameters, ShapingReward
+from swift_rlvr.rewards.gate import NO_TEXT, GateParameters, ShapingReward
 from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length
 from swift_rlvr.settings import setting
@@ -23,7 +23,6 @@ class SoftOverlongReward(ShapingReward):
 
     name = "external_soft_overlong"
     optional_columns = TOKEN_COLUMNS
-    zero_is_best = True
     reasons = ("within the limit", "in the cache", "beyond the limit", "no text")
     examples = (
         Example("short", {"response_token_ids": [1] * 10}, 0.0),
@@ -37,14 +36,9 @@ class SoftOverlongReward(ShapingReward):
             f"from here on -1; 0: the training's max_completion_length, without a training {DEFAULT_MAX_LENGTH}",
             flag="soft_max_length",
             at_least=0,
-            elsewhere=("max_completion_len",),
         )
         cache_length: int = setting(
-            0,
-            "how far before max_length it starts to fall; 0: a fifth of it",
-            flag="soft_cache_length",
-            at_least=0,
-            elsewhere=("soft_punish_cache",),
+            0, "how far before max_length it starts to fall; 0: a fifth of it", flag="soft_cache_length", at_least=0
         )
 
         def __post_init__(self) -> None:
@@ -65,7 +59,7 @@ class SoftOverlongReward(ShapingReward):
     def shape(self, text: str | None, row: Row) -> Explanation:
         length, unit = completion_length(text, row)
         if text is None and unit == "characters":
-            return Explanation(0.0, "no text", None, [Rule("there is a text to measure", False)])
+            return NO_TEXT
         longest, cache = self.parameters.max_length, self.parameters.cache_length
         start, limit = longest - cache, "the length is at most max_length"
         if length <= start:
@@ -75,7 +69,6 @@ class SoftOverlongReward(ShapingReward):
         else:
             reward, reason = -1.0, "beyond the limit"
         rules = [
-            Rule("there is a text to measure", True),
             Rule(limit, length <= longest, f"{length} {unit}, max_length {longest}"),
             Rule(f"{limit} - cache_length", length <= start, f"{length} {unit}, max_length - cache_length {start}"),
             Rule("reward", None, f"{reward:g}"),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from swift_rlvr.answers import without_end_tokens
 from swift_rlvr.rewards.format import TAGS, opens_think, with_opening
-from swift_rlvr.rewards.gate import GateParameters, ShapingReward
+from swift_rlvr.rewards.gate import NO_TEXT, GateParameters, ShapingReward
 from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
 from swift_rlvr.settings import setting
 
@@ -41,10 +41,8 @@ class TagCountReward(ShapingReward):
 
     def shape(self, text: str | None, row: Row) -> Explanation:
         marks = WITH_LINE_BREAKS if self.parameters.own_line else TAGS
-        names = [f"{mark!r} occurs exactly once" for mark in marks]
         if text is None or not without_end_tokens(text):
-            rules = [Rule("there is a text", False), *(Rule(name, None) for name in names)]
-            return Explanation(0.0, "no text", text, rules)
+            return NO_TEXT
         shown = with_opening(text, self.parameters.think_opened or opens_think(row.get("prompts")))
         outcomes = []
         for tag, mark in zip(TAGS, marks, strict=True):
@@ -56,5 +54,6 @@ class TagCountReward(ShapingReward):
         reason = next((REASONS[outcome] for outcome in REASONS if outcome in outcomes), "all tags")
         if set(outcomes) == {MISSING}:
             reason = "no tags"
-        rules = [Rule(name, outcome == ONCE, outcome) for name, outcome in zip(names, outcomes, strict=True)]
-        return Explanation(outcomes.count(ONCE) / 4, reason, text, [Rule("there is a text", True), *rules])
+        judged = zip(marks, outcomes, strict=True)
+        rules = [Rule(f"{mark!r} occurs exactly once", outcome == ONCE, outcome) for mark, outcome in judged]
+        return Explanation(outcomes.count(ONCE) / 4, reason, text, rules)

@@ -39,6 +39,15 @@ kind_of_machine() {
   driver=$(driver_major)
   if [ "$driver" -ge 580 ] || [ "$driver" = 0 ]; then echo gpu; else echo gpu_cuda12; fi
 }
+# The program that lists AMD's or Huawei's accelerators on this machine; fails where there are none.
+other_accelerator() {
+  local program
+  for program in npu-smi amd-smi rocm-smi; do
+    case $program in npu-smi) "$program" info ;; amd-smi) "$program" list ;; *) "$program" ;; esac >/dev/null 2>&1 &&
+      echo "$program" && return
+  done
+  return 1
+}
 KIND=$(kind_of_machine)
 VENV=${VENV:-$ROOT/.venv-$KIND}
 
@@ -77,7 +86,14 @@ install_once() {
   command -v flock >/dev/null || die "flock is missing (package util-linux)"
   mkdir -p "$VENV" || die "cannot write $VENV: set VENV to another folder"
   exec 9>"$VENV/.lock-installation"
-  flock -n 9 || { say "waiting for another script that installs into $VENV"; flock 9; }
+  flock -n -E 75 9 || {
+    if [ $? = 75 ]; then
+      say "waiting for another script that installs into $VENV"
+      flock 9
+    else  # Lustre without -o flock, some NFS
+      echo "warning: the file system of $VENV has no locks: let one script install before you start another" >&2
+    fi
+  }
   if [ ! -e "$1" ]; then
     check_prerequisites
     say "installing $(grep -c == "$REQUIREMENTS/$KIND.lock") pinned packages into $VENV (one to three minutes)"
@@ -90,7 +106,12 @@ install_once() {
 
 # What would make the installation useless, each with its remedy. `swift-rlvr doctor` looks at what may change later.
 check_prerequisites() {
-  local driver free need=5 shared oldest=580
+  local driver free need=5 shared oldest=580 folder libraries cache
+  if [ "$KIND" = cpu ] && [ -z "${CUDA_VISIBLE_DEVICES+set}" ] && other_accelerator >/dev/null; then
+    die "$(other_accelerator) lists accelerators, and these scripts know NVIDIA's only: use the rewards and datasets in an" \
+      "ms-swift that runs here (pip install $ROOT, then swift rlhf --external_plugins \"\$(swift-rlvr plugin)\" ...)," \
+      "or run without accelerators (CUDA_VISIBLE_DEVICES=)"
+  fi
   if [ "$KIND" != cpu ]; then
     need=16
     driver=$(driver_major)
@@ -100,11 +121,22 @@ check_prerequisites() {
         "install for CUDA 12 (bash scripts/install.sh gpu_cuda12, driver 525), or run without GPUs (CUDA_VISIBLE_DEVICES=)"
     command -v "${CC:-gcc}" >/dev/null || command -v clang >/dev/null ||
       die "Triton needs a C compiler: on Debian and Ubuntu, apt install build-essential; or set CC to one"
+    # LD_LIBRARY_PATH counts more than the path that torch's wheel has for its own.
+    libraries=${LD_LIBRARY_PATH-}
+    for folder in ${libraries//:/ }; do
+      [ ! -e "$folder/libnccl.so.2" ] ||
+        echo "warning: $folder/libnccl.so.2 replaces torch's NCCL: take the folder out of LD_LIBRARY_PATH" >&2
+    done
   fi
   free=$(df -Pk "$VENV" | awk 'END { print int($4 / 1048576) }')
   [ -e "$VENV/bin/python" ] || [ "$free" -ge "$need" ] ||
     die "$free GiB are free at $VENV, and the packages need $need: make room, or set VENV to a folder on another" \
       "disk; uv's cache takes as much on its own disk (UV_CACHE_DIR)"
+  cache=${UV_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/uv}
+  while [ ! -e "$cache" ]; do cache=$(dirname "$cache"); done
+  free=$(df -Pk "$cache" | awk 'END { print int($4 / 1048576) }')
+  [ -e "$VENV/bin/python" ] || [ "$free" -ge "$need" ] ||
+    echo "warning: $free GiB are free at $cache for uv's cache, and new packages need up to $need: set UV_CACHE_DIR" >&2
   shared=$(df -Pk /dev/shm 2>/dev/null | awk 'END { print int($2 / 1024) }')
   [ "${shared:-0}" -ge 1000 ] ||
     echo "warning: /dev/shm has ${shared:-0} MB, and processes exchange data there: in Docker, --shm-size=8g" >&2
@@ -153,7 +185,8 @@ install_packages() {
   fi
   uv_install -r "$1" ||
     die "the installation failed; uv's message above names the package. Run this again, what has arrived is kept." \
-      "For a mirror set UV_INDEX_URL, for a folder of wheels UV_FIND_LINKS; pip's settings count too"
+      "For a mirror set UV_INDEX_URL, for a folder of wheels UV_FIND_LINKS; pip's settings count too. Where a quota or a" \
+      "disk is full (HOME has uv's cache), set UV_CACHE_DIR and VENV to folders elsewhere"
   [ "$KIND" = cpu ] || grep -qs "^cuda\b.*= *'[0-9]" "$VENV"/lib/python*/site-packages/torch/version.py ||
     die "$(grep '^torch==' "$1" | cut -d, -f1) came without CUDA, from an index or a folder that pip or uv is configured for:" \
       "take that setting away (pip config list, UV_*), remove $VENV, and run this again"

@@ -379,6 +379,33 @@ class TestPrerequisites:
         assert status == 2
         assert "error: 2 GiB are free at" in output and "VENV" in output
 
+    @pytest.mark.parametrize("program", ["npu-smi", "amd-smi", "rocm-smi"])
+    def test_accelerators_of_others_are_not_a_cpu(self, checkout, program):
+        checkout.program(program, "echo one")
+        status, output = checkout.run(CUDA_VISIBLE_DEVICES=None)
+        assert status == 2 and f"error: {program} lists accelerators" in output and "--external_plugins" in output
+        assert checkout.run()[0] == 0, "CUDA_VISIBLE_DEVICES= asks for the CPU"
+        checkout.program(program, "exit 1")
+        assert checkout.run(CUDA_VISIBLE_DEVICES=None)[0] == 0
+
+    def test_uvs_cache_on_a_full_disk(self, checkout, tmp_path):
+        full = 'case "$*" in */cache) free=1048576 ;; *) free=99999999 ;; esac'
+        checkout.program("df", f"{full}; echo disk 100000000 0 $free 1% /")
+        (tmp_path / "cache").mkdir()
+        status, output = checkout.run()
+        assert status == 0 and f"warning: 1 GiB are free at {tmp_path}/cache for uv's cache" in output
+
+    def test_a_file_system_without_locks(self, checkout):
+        checkout.program("flock", "echo 'flock: 9: Function not implemented' >&2; exit 71")
+        status, output = checkout.run()
+        assert status == 0 and "has no locks" in output and checkout.stamps()
+
+    def test_an_nccl_before_torchs_own(self, checkout, tmp_path):
+        self.gpu(checkout, "580.65.06")
+        (tmp_path / "libnccl.so.2").touch()
+        _, output = checkout.run(CUDA_VISIBLE_DEVICES=None, CC="true", LD_LIBRARY_PATH=f"/none:{tmp_path}")
+        assert f"warning: {tmp_path}/libnccl.so.2 replaces torch's NCCL" in output
+
     def test_little_shared_memory(self, checkout):
         checkout.program("df", "echo 'disk 65536 0 99999999 1% /'")
         status, output = checkout.run()

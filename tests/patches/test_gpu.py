@@ -170,7 +170,7 @@ def test_group_and_communicator_take_what_ms_swift_passes():
 
 @pytest.mark.parametrize("runner", ["gpu_model_runner.py", "gpu/model_runner.py"])
 def test_both_model_runners_of_vllm_have_what_is_used_of_them(runner):
-    """GPUs get vLLM's Model Runner V2, a CPU V1 (vLLM's `use_v2_model_runner`); V2 cannot be imported without Triton."""
+    """GPUs get vLLM's Model Runner V2, a CPU V1 (vLLM's `use_v2_model_runner`); V2 needs Triton to be imported."""
     vllm, rollout = (find_spec(name).origin for name in ("vllm", "swift.pipelines.infer.rollout"))
     used = {
         name

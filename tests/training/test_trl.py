@@ -21,7 +21,7 @@ from swift_rlvr.countdown import verify
 from swift_rlvr.data.prompts import system_prompt
 from swift_rlvr.evaluation.report import write_report
 from swift_rlvr.evaluation.report.reading import read_run
-from swift_rlvr.evaluation.scoring import Scoring
+from swift_rlvr.evaluation.scoring import score
 from swift_rlvr.jsonl import read_json, read_jsonl
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.log import cut_logs
@@ -171,7 +171,7 @@ def test_the_logs_are_read_by_report_and_have_every_reward_and_reason(results, f
     assert len(shown) == 2 * BATCH  # each with its question, found in its rendered prompt
     assert all(each["question"].startswith("Using the numbers [") for each in shown)
     assert "step 2/2 success" in results["output"] and f"saved: {folder / 'run'}" in results["output"]
-    scored = Scoring([folder / "run" / "records.jsonl"], build_rewards(["countdown"]), 1).run(None)
+    scored = score([folder / "run" / "records.jsonl"], build_rewards(["countdown"]), workers=1)
     every = list(read_records(folder / "run" / "records.jsonl"))
     logged = sum(record.rewards["external_countdown"] for record in every) / len(every)
     assert scored["rewards"]["external_countdown"]["mean"] == pytest.approx(logged, abs=1e-4)

@@ -105,21 +105,17 @@ def print_summary(console: Console, summary: dict[str, Any]) -> None:
         console.print(f"nums and target of {summary['from_prompt']:,} completions were read from their prompts")
     rewards, reasons = [], []
     for name, figures in summary["rewards"].items():
-        values = ["-" if figures[key] is None else f"{figures[key]:.3f}" for key in ("mean", "highest")]
-        rewards.append((name, *values, _share(figures["share_at_highest"]), f"{figures['ungraded']:,}"))
+        mean = "-" if figures["mean"] is None else f"{figures['mean']:.3f}"
+        rewards.append((name, mean, f"{figures['ungraded']:,}"))
         for number, (reason, count) in enumerate(figures["reasons"].items()):
-            share = _share(count / summary["completions"])
+            share = f"{count / summary['completions']:.1%}"
             reasons.append(("" if number else name, reason, f"{count:,}", share))
-    numbers = ("mean", "highest", "at highest", "not graded", "completions", "share")
-    console.print("", table("reward", *numbers[:4], numbers=numbers, rows=rewards), "", sep="\n")
-    console.print(table("reward", "reason", *numbers[4:], numbers=numbers, rows=reasons))
+    numbers = ("mean", "not graded", "completions", "share")
+    console.print("", table("reward", *numbers[:2], numbers=numbers, rows=rewards), "", sep="\n")
+    console.print(table("reward", "reason", *numbers[2:], numbers=numbers, rows=reasons))
     if summary["unusable"]:
         console.print(f"\n{summary['unusable']:,} could not be used:", style="yellow")
         for problem in summary["problems"]:
             console.print("  ", visible(problem, LONGEST_DETAIL, console.encoding), sep="", soft_wrap=True)
         if summary["unusable"] > SHOWN_PROBLEMS:
             console.print(f"  ... and {summary['unusable'] - SHOWN_PROBLEMS:,} more")
-
-
-def _share(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f}%"

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import print_explanation, print_summary
@@ -22,7 +22,8 @@ from swift_rlvr.evaluation.completion_files import (
     read_object,
     with_columns_from_prompt,
 )
-from swift_rlvr.evaluation.scoring import Scoring, default_rewards, stored_verdicts
+from swift_rlvr.evaluation.scoring import default_rewards, stored_verdicts
+from swift_rlvr.evaluation.scoring import score as score_files
 from swift_rlvr.jsonl import LineError, opened
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import build_rewards, missing_column
@@ -118,17 +119,19 @@ def score(
     flags.check_jsonl(out)
     rewards = build_rewards(reward_funcs, settings or []) if reward_funcs else default_rewards(files, settings or [])
     errors = Console(stderr=True)
-    columns = (TextColumn("grading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    columns = (TextColumn("grading"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=True, disable=as_json or not errors.is_terminal) as progress:
-        bar = progress.add_task("")
-        scoring = Scoring(files, rewards, workers, lambda size: progress.advance(bar, size), verdicts)
-        progress.update(bar, total=scoring.size)
-        summary = scoring.run(out)
+        bar = progress.add_task("", total=1.0)
+
+        def advance(share: float) -> None:
+            progress.update(bar, completed=share)
+
+        summary = score_files(files, rewards, out, workers=workers, advance=advance, against=verdicts)
     if as_json:
         typer.echo(json.dumps({**summary, "out": None if out is None else str(out)}))
     else:
         _show_scores(summary, reward_funcs, out)
-    if fail_on_change and scoring.changed:
+    if fail_on_change and summary["changed"]:
         raise typer.Exit(1)
 
 

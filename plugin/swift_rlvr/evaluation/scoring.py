@@ -7,9 +7,9 @@ and reported, and has no effect on others.
 import math
 import os
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from swift_rlvr.evaluation.completion_files import (
 )
 from swift_rlvr.jsonl import LineError, brief, opened, read_jsonl, write_jsonl
 from swift_rlvr.parallel import map_in_order, usable_cores
-from swift_rlvr.rewards import REWARDS, Grade, Reward
+from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import build_rewards, columns_for, missing_column
 from swift_rlvr.runs.records import is_record
 
@@ -34,99 +34,61 @@ _BLOCK = 1 << 18  # bytes graded at a time: few enough for the cores to share a 
 _WORTH_A_WORKER = 1 << 20  # bytes: a process takes longer to start than Countdown takes to grade them
 
 
-@dataclass
-class Tally:
-    """The grades that one reward gave to many completions, counted."""
-
-    graded: int = 0
-    ungraded: int = 0
-    total: float = 0.0
-    highest: float = -math.inf
-    at_highest: int = 0
-    reasons: Counter = field(default_factory=Counter)
-
-    def add(self, grades: Sequence[Grade]) -> None:
-        """Count some grades.
-
-        >>> tally = Tally()
-        >>> tally.add([Grade(1.0, "correct"), Grade(0.0, "no answer"), Grade(None, "bad gold")])
-        >>> tally.total, tally.graded, tally.ungraded, tally.at_highest
-        (1.0, 2, 1, 1)
-        """
-        values = [grade.reward for grade in grades if grade.reward is not None]
-        self.reasons.update(grade.reason for grade in grades)
-        self.ungraded += len(grades) - len(values)
-        self.graded += len(values)
-        self.total += math.fsum(values)
-        highest = max([self.highest, *values])
-        self.at_highest = values.count(highest) + (self.at_highest if highest == self.highest else 0)
-        self.highest = highest
-
-    def summary(self) -> dict[str, Any]:
-        """The figures by name; mean, bounds and share are None where nothing was graded."""
-        n = self.graded
-        return {
-            "mean": self.total / n if n else None,
-            "highest": self.highest if n else None,
-            "share_at_highest": self.at_highest / n if n else None,
-            "graded": n,
-            "ungraded": self.ungraded,
-            "reasons": dict(self.reasons.most_common()),
-        }
-
-
-class Graded(NamedTuple):
-    """The grades of one block of lines of a file, `size` bytes long.
-
-    places: (line, position) of each completion. grades: for each reward, the grade of each completion.
-    from_prompt: how many rows got nums and target from their prompt. problems: what cannot be used, where and why.
-    """
+class Block(NamedTuple):
+    """A part of a file, from a line with this number on."""
 
     file: str
-    size: int
-    places: list[tuple[int, int | None]]
-    grades: list[list[Grade]]
-    from_prompt: int
-    problems: list[str]
+    first: int
+    text: bytes
 
 
-class EarlierVerdict(NamedTuple):
-    """What rewards have said of one completion."""
+class Verdict(NamedTuple):
+    """What rewards have said of one completion, by their names; position: on its line, None where it is alone."""
 
+    line: int
+    position: int | None
     rewards: Mapping[str, float | None]
     reasons: Mapping[str, str]
 
 
-def grade_block(part: tuple[str, int, bytes], rewards: Sequence[Reward]) -> Graded:
-    """Grade the completions of a part of a file, as `read_blocks` yields it."""
-    file, first, block = part
+def grade_block(block: Block, rewards: Sequence[Reward]) -> tuple[Block, list[Verdict], int, list[str]]:
+    """Grade a block: it, its verdicts, how many rows got nums and target from their prompt, and what cannot be used."""
     needed = frozenset(name for reward in rewards for name in reward.columns)
     usable: list[tuple[int, Item]] = []
     problems: list[str] = []
     from_prompt = 0
-    for number, line in enumerate(block.split(b"\n"), start=first):
-        if not line or line.isspace():
-            continue
-        try:
-            items = read_items(line)
-        except LineError as error:
-            problems.append(f"{file}, line {number}: {error}")
-            continue
-        for item in items:
-            if not needed <= item.row.keys() and needed >= FROM_PROMPT:
-                row = with_columns_from_prompt(item.row)
+    for number, item in _items(block):
+        problem: object = item
+        if isinstance(item, Item):
+            row = item.row
+            if not needed <= row.keys() and needed >= FROM_PROMPT:
+                row = with_columns_from_prompt(row)
                 from_prompt += row is not item.row
-                item = item._replace(row=row)
-            problem = _problem(item.completion, item.row, rewards)
-            if problem:
-                within = "" if item.position is None else f", completion {item.position}"
-                problems.append(f"{file}, line {number}{within}: {problem}")
-            else:
-                usable.append((number, item))
+            problem = _problem(item.completion, row, rewards)
+            if problem is None:
+                usable.append((number, item._replace(row=row)))
+                continue
+        within = f", completion {item.position}" if isinstance(item, Item) and item.position is not None else ""
+        problems.append(f"{block.file}, line {number}{within}: {problem}")
     completions, rows = [item.completion for _, item in usable], [item.row for _, item in usable]
-    grades = [reward.grades(completions, **columns_for(reward, rows)) for reward in rewards]
-    places = [(number, item.position) for number, item in usable]
-    return Graded(file, len(block), places, grades, from_prompt, problems)
+    grades = zip(*(reward.grades(completions, **columns_for(reward, rows)) for reward in rewards), strict=True)
+    names = [reward.name for reward in rewards]
+    verdicts = []
+    for (number, item), each in zip(usable, grades, strict=True):
+        values, reasons = zip(*each, strict=True)
+        by_name = (dict(zip(names, column, strict=True)) for column in (values, reasons))
+        verdicts.append(Verdict(number, item.position, *by_name))
+    return block, verdicts, from_prompt, problems
+
+
+def _items(block: Block) -> Iterator[tuple[int, Item | LineError]]:
+    """The completions of a block with the numbers of their lines, and what is wrong with a line."""
+    for number, line in enumerate(block.text.split(b"\n"), start=block.first):
+        if line and not line.isspace():
+            try:
+                yield from ((number, item) for item in read_items(line))
+            except LineError as error:
+                yield number, error
 
 
 def _problem(completion: object, row: Mapping[str, Any], rewards: Iterable[Reward]) -> str | None:
@@ -139,126 +101,120 @@ def _problem(completion: object, row: Mapping[str, Any], rewards: Iterable[Rewar
     return None
 
 
-class Scoring:
-    """One run over some .jsonl files; InputError for one that cannot be read or is empty.
+def score(
+    files: Sequence[str | Path],
+    rewards: Sequence[Reward],
+    out: str | Path | None = None,
+    *,
+    workers: int | None = None,
+    advance: Callable[[float], object] = lambda share: None,
+    against: Mapping[tuple[int, int | None], Verdict] | None = None,
+) -> dict[str, Any]:
+    """Grade .jsonl files; returns all counts and figures, by name. InputError for one that is empty or cannot be read.
 
     Args:
+        out: a file for the verdict on each completion, in order, with its file, line and position.
         workers: processes; None for one a core, or fewer where the files are too small to be worth it.
-        advance: called with the number of bytes done since it was last called.
-        against: earlier verdicts by (line, position), see `stored_verdicts`; `changed` lists those that are others now.
+        advance: called with the share that is done.
+        against: earlier verdicts, see `stored_verdicts`; `changed` of the result lists those that are others now.
     """
+    names = list(dict.fromkeys(map(str, files)))  # one that is named twice counts once
+    if out is not None and Path(out).resolve() in [Path(path).resolve() for path in names]:
+        raise InputError(f"{out}: this is a file to be graded, and would be replaced", field="out")
+    size, done, start = sum(map(_file_size, names)), 0, time.perf_counter()
+    workers = workers or max(1, min(usable_cores(), size // _WORTH_A_WORKER))
+    counts: Counter[str] = Counter()
+    problems: list[str] = []
+    changed: list[dict[str, Any]] = []
+    graded: Counter[str] = Counter()
+    totals: defaultdict[str, float] = defaultdict(float)
+    reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
-    def __init__(
-        self,
-        files: Sequence[str | Path],
-        rewards: Sequence[Reward],
-        workers: int | None = None,
-        advance: Callable[[int], object] = lambda size: None,
-        against: Mapping[tuple[int, int | None], EarlierVerdict] | None = None,
-    ):
-        self.files = list(dict.fromkeys(map(str, files)))  # one that is named twice counts once
-        self.rewards, self.advance = rewards, advance
-        self.size = sum(map(_file_size, self.files))
-        self.workers = workers or max(1, min(usable_cores(), self.size // _WORTH_A_WORKER))
-        self.against, self.changed = against, list[dict[str, Any]]()
-        self.completions = self.from_prompt = self.unusable = self.compared = 0
-        self.problems: list[str] = []
-        self.tallies = [Tally() for _ in rewards]
-        self.seconds = 0.0
+    def verdicts() -> Iterator[dict[str, Any]]:
+        nonlocal done
+        grade = partial(grade_block, rewards=rewards)
+        for block, made, from_prompt, wrong in map_in_order(grade, read_blocks(names), workers):
+            problems.extend(wrong[: SHOWN_PROBLEMS - len(problems)])
+            counts.update(completions=len(made), from_prompt=from_prompt, unusable=len(wrong))
+            for verdict in made:
+                place = {"file": block.file, "line": verdict.line, "position": verdict.position}
+                place = {key: value for key, value in place.items() if value is not None}
+                before = (against or {}).get(verdict[:2])
+                for name, value in verdict.rewards.items():
+                    reason = verdict.reasons[name]
+                    reasons[name][reason] += 1
+                    if value is not None:
+                        graded[name] += 1
+                        totals[name] += value
+                    if before is None or name not in before.rewards:
+                        continue
+                    counts["compared"] += 1
+                    was, why = before.rewards[name], before.reasons.get(name, "")
+                    if _differ(was, value):
+                        changed.append({**place, "reward": name, "before": [was, why], "now": [value, reason]})
+                yield {**place, "rewards": verdict.rewards, "reasons": verdict.reasons}
+            done += len(block.text)
+            advance(done / size)
+        if not counts["completions"]:
+            shown = "; ".join(problems[:3])
+            raise InputError(f"no line can be used: {shown}" if shown else "no completions: there are only empty lines")
 
-    def run(self, out: str | Path | None = None) -> dict[str, Any]:
-        """Grade everything, write one record a completion to the file `out` if there is one; returns the summary."""
-        if out is None:
-            for _ in self.verdicts():
-                pass
-        elif Path(out).resolve() in [Path(path).resolve() for path in self.files]:
-            raise InputError(f"{out}: this is a file to be graded, and would be replaced", field="out")
-        else:
-            write_jsonl(out, self.verdicts())
-        return self.summary()
-
-    def verdicts(self) -> Iterator[dict[str, Any]]:
-        """Grade everything, yielding what is said of each completion, in order, with its file, line and position."""
-        start = time.perf_counter()
-        names = [reward.name for reward in self.rewards]
-        grade: Callable[[tuple[str, int, bytes]], Graded] = partial(grade_block, rewards=self.rewards)
-        for block in map_in_order(grade, read_blocks(self.files), self.workers):
-            self.problems += block.problems[: SHOWN_PROBLEMS - len(self.problems)]
-            self.unusable += len(block.problems)
-            self.completions += len(block.places)
-            self.from_prompt += block.from_prompt
-            for tally, counted in zip(self.tallies, block.grades, strict=True):
-                tally.add(counted)
-            for (line, position), grades in zip(block.places, zip(*block.grades, strict=True), strict=True):
-                verdict = {
-                    "file": block.file,
-                    "line": line,
-                    **({} if position is None else {"position": position}),
-                    "rewards": {name: grade.reward for name, grade in zip(names, grades, strict=True)},
-                    "reasons": {name: grade.reason for name, grade in zip(names, grades, strict=True)},
-                }
-                self.compare(verdict)
-                yield verdict
-            self.advance(block.size)
-        self.seconds = time.perf_counter() - start
-        if not self.completions:
-            named = "; ".join(self.problems[:3])
-            raise InputError(f"no line can be used: {named}" if named else "no completions: there are only empty lines")
-
-    def compare(self, verdict: Mapping[str, Any]) -> None:
-        """Take note of each reward that says something else than the verdicts of `against`."""
-        before = (self.against or {}).get((verdict["line"], verdict.get("position")), EarlierVerdict({}, {}))
-        for name in verdict["rewards"].keys() & before.rewards.keys():
-            self.compared += 1
-            was, now = before.rewards[name], verdict["rewards"][name]
-            if was is not now and (was is None or now is None or not math.isclose(was, now, abs_tol=1e-6)):
-                reasons = before.reasons.get(name, ""), verdict["reasons"][name]
-                where = {key: verdict[key] for key in ("file", "line", "position") if key in verdict}
-                self.changed.append({**where, "reward": name, "before": [was, reasons[0]], "now": [now, reasons[1]]})
-
-    def summary(self) -> dict[str, Any]:
-        """All counts and figures, by name. `unusable` counts lines, and single completions of lines with many."""
-        return {
-            "files": self.files,
-            "completions": self.completions,
-            "from_prompt": self.from_prompt,
-            "unusable": self.unusable,
-            **({"compared": self.compared, "changed": self.changed} if self.against is not None else {}),
-            "problems": self.problems,
-            "workers": self.workers,
-            "seconds": round(self.seconds, 3),
-            "completions_per_second": round(self.completions / max(self.seconds, 1e-9)),
-            "rewards": {
-                reward.name: {**tally.summary(), "parameters": asdict(reward.parameters)}
-                for reward, tally in zip(self.rewards, self.tallies, strict=True)
-            },
-        }
+    if out is None:
+        for _ in verdicts():
+            pass
+    else:
+        write_jsonl(out, verdicts())
+    seconds = time.perf_counter() - start
+    return {
+        "files": names,
+        **{name: counts[name] for name in ("completions", "from_prompt", "unusable")},
+        **({"compared": counts["compared"], "changed": changed} if against is not None else {}),
+        "problems": problems,
+        "workers": workers,
+        "seconds": round(seconds, 3),
+        "completions_per_second": round(counts["completions"] / max(seconds, 1e-9)),
+        "rewards": {
+            reward.name: {
+                "mean": totals[reward.name] / graded[reward.name] if graded[reward.name] else None,
+                "graded": graded[reward.name],
+                "ungraded": counts["completions"] - graded[reward.name],
+                "reasons": dict(reasons[reward.name].most_common()),
+                "parameters": asdict(reward.parameters),
+            }
+            for reward in rewards
+        },
+    }
 
 
-def stored_verdicts(path: str | Path) -> dict[tuple[int, int | None], EarlierVerdict]:
+def _differ(was: float | None, now: float | None) -> bool:
+    if was is None or now is None:
+        return was is not now
+    return not math.isclose(was, now, abs_tol=1e-6)
+
+
+def stored_verdicts(path: str | Path) -> dict[tuple[int, int | None], Verdict]:
     """What a file says of completions, by line and position: records, or what `swift-rlvr score --out` wrote of others.
 
     InputError for a line that has no rewards.
     """
-    found: dict[tuple[int, int | None], EarlierVerdict] = {}
+    found: dict[tuple[int, int | None], Verdict] = {}
     for number, row in read_jsonl(path):
         if not isinstance(row.get("rewards"), Mapping):
             raise InputError(f"{path}, line {number}: no rewards; expected records, or what `score --out` writes")
-        position = None if is_record(row) else row.get("position")
-        line = number if is_record(row) else int(row.get("line", number))
-        found[line, position] = EarlierVerdict(row["rewards"], row.get("reasons") or {})
+        place = (number, None) if is_record(row) else (int(row.get("line", number)), row.get("position"))
+        found[place] = Verdict(*place, row["rewards"], row.get("reasons") or {})
     return found
 
 
-def read_blocks(files: Iterable[str]) -> Iterator[tuple[str, int, bytes]]:
-    """Yield (file, number of a line from 1, that line and some more), in order."""
+def read_blocks(files: Iterable[str]) -> Iterator[Block]:
+    """Parts of the files, of whole lines, in order."""
     for path in files:
         with opened(path) as file:
             number = 1
-            while block := file.read(_BLOCK):
-                block += file.readline()
-                yield path, number, block
-                number += block.count(b"\n")
+            while text := file.read(_BLOCK):
+                text += file.readline()
+                yield Block(path, number, text)
+                number += text.count(b"\n")
 
 
 def _file_size(path: str) -> int:
@@ -285,15 +241,11 @@ def default_rewards(files: Iterable[str | Path], settings: Sequence[str] = ()) -
 
 def _first_row(files: Iterable[str | Path]) -> tuple[str, dict[str, Any]]:
     problem = None
-    for path in files:
-        with opened(path) as file:
-            for number, line in enumerate(file, start=1):
-                where = f"{path}, line {number}"
-                try:
-                    items = read_items(line) if line.strip() else []
-                except LineError as error:
-                    problem = problem or f"{where}: {error}"
-                    continue
-                if items and is_completion(items[0].completion):
-                    return where, with_columns_from_prompt(items[0].row)
+    for block in read_blocks(map(str, files)):
+        for number, item in _items(block):
+            where = f"{block.file}, line {number}"
+            if isinstance(item, LineError):
+                problem = problem or f"{where}: {item}"
+            elif is_completion(item.completion):
+                return where, with_columns_from_prompt(item.row)
     raise InputError(f"no line can be used; {problem}" if problem else "no completions: there are only empty lines")

@@ -81,7 +81,7 @@ def test_completions_that_cannot_be_kept_are_said_to_differ(recipe):
     assert planned(recipe(), machine=machine(2), environ={}).notes == ()
     plan = planned(recipe(), machine=machine(4), environ={"TRAIN_GPUS": "0,1,2"})
     assert plan.completions == 3 * 8 * 5
-    assert any("128 completions a step cannot be kept" in note for note in plan.notes)
+    assert any("the recipe has 128, which cannot be kept" in note for note in plan.notes)
     plan = planned(recipe(), "--gradient_accumulation_steps", "4", machine=machine(3), environ={})
     assert plan.completions == 64 and any("the recipe has 128" in note for note in plan.notes)
     plan = planned(recipe(), "--per_device_train_batch_size", "4", machine=machine(3), environ={})

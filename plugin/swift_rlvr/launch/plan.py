@@ -1,10 +1,6 @@
 """What a launch will do, before anything starts: which GPUs do what, with which commands, and what was derived.
 
-    plan = make_plan(read_recipe("scripts/configs/countdown.yaml"), ["--max_steps", "100"], this_machine())
-
-The trainers take the first visible GPUs, at most as many as the recipe has processes (NPROC_PER_NODE under its ENV),
-and the server takes the others, at most one for each trainer. ROLLOUT_GPUS and TRAIN_GPUS override that. Completions a
-step are those of the recipe: with another number of processes gradient_accumulation_steps is derived.
+scripts/README.md has the rules (The plan).
 """
 
 import os
@@ -74,13 +70,6 @@ class Variables(Settings):
         named = [*self.train_gpus, *self.rollout_gpus]
         if len(set(named)) < len(named):
             raise InputError(f"and ROLLOUT_GPUS name a GPU twice: {', '.join(named)}", "train_gpus")
-
-    def check_gpus(self, machine: Machine) -> None:
-        """InputError for a GPU that is not visible."""
-        visible = [gpu.index for gpu in machine.gpus]
-        for name, gpus in (("TRAIN_GPUS", self.train_gpus), ("ROLLOUT_GPUS", self.rollout_gpus)):
-            if hidden := [gpu for gpu in gpus if gpu not in visible]:
-                raise InputError(f"names GPU {hidden[0]}, and visible are {', '.join(visible) or 'none'}", name)
 
 
 @dataclass(frozen=True)
@@ -156,13 +145,13 @@ def make_plan(recipe: Recipe, flags: Sequence[str], machine: Machine, environ: M
 
     env = {name: value for name, value in recipe.env.items() if name not in (*environ, *_RENDEZVOUS)}
     output, rank = Path(str(settings["output_dir"])), variables.node_rank
-    trainer = Process(
-        "trainer",
-        (*_PATCHED, "rlhf", str(recipe.path), *flags, *_as_flags(added)),
-        env | _devices(train, machine) | _rendezvous(processes, variables),
-        output / (f"trainer-node{rank}.log" if rank else "trainer.log"),  # nodes may share the folder
-    )
-    server = _server(settings, servers, machine, served, env, output / "server.log") if servers.is_started else None
+    argv = (*_PATCHED, "rlhf", str(recipe.path), *flags, *_as_flags(added))
+    log = output / (f"trainer-node{rank}.log" if rank else "trainer.log")  # nodes may share the folder
+    trainer = Process("trainer", argv, env | _devices(train, machine) | _rendezvous(processes, variables), log)
+    server = None
+    if servers.is_started:
+        argv = tuple(_server(inputs, settings, servers, served))
+        server = Process("server", argv, env | _devices(served, machine), output / "server.log")
     return Plan(
         recipe=recipe.path,
         settings=settings,
@@ -179,7 +168,7 @@ def make_plan(recipe: Recipe, flags: Sequence[str], machine: Machine, environ: M
         server=server,
         trainer=trainer,
         resume=added.get("resume_from_checkpoint"),
-        notes=tuple(_notes(inputs, train, served, processes, completions)),
+        notes=tuple(_notes(inputs, {*train, *served}, completions)),
     )
 
 
@@ -257,7 +246,9 @@ def _share_gpus(inputs: _Inputs, needs_server: bool) -> tuple[list[str], list[st
     """The trainers' GPUs and the server's, which are never the same."""
     settings, gpus = inputs.settings, [gpu.index for gpu in inputs.machine.gpus]
     train, served = list(inputs.variables.train_gpus), list(inputs.variables.rollout_gpus)
-    inputs.variables.check_gpus(inputs.machine)
+    for name, named in (("TRAIN_GPUS", train), ("ROLLOUT_GPUS", served)):
+        if hidden := [gpu for gpu in named if gpu not in gpus]:
+            raise InputError(f"names GPU {hidden[0]}, and visible are {', '.join(gpus) or 'none'}", name)
     if not gpus:
         return [], []
     if served and not needs_server:
@@ -307,17 +298,12 @@ def _added_settings(inputs: _Inputs, servers: _Servers, processes: int) -> dict[
     return added
 
 
-def _notes(
-    inputs: _Inputs, train: Sequence[str], served: Sequence[str], processes: int, completions: int
-) -> Iterator[str]:
-    if unused := [gpu.index for gpu in inputs.machine.gpus if gpu.index not in {*train, *served}]:
+def _notes(inputs: _Inputs, used: set[str], completions: int) -> Iterator[str]:
+    if unused := [gpu.index for gpu in inputs.machine.gpus if gpu.index not in used]:
         yield f"GPU {', '.join(unused)} not used: {inputs.recipe.path} is for {inputs.most_processes} trainer processes"
-    if completions != inputs.wanted and ACCUMULATION in inputs.flagged:
-        yield f"{completions} completions a step, as the flags say; the recipe has {inputs.wanted}"
-    elif completions != inputs.wanted:
-        at_once = inputs.at_once(processes)
-        factors = f"{at_once} at once x {completions // at_once} accumulated = {completions}"
-        yield f"{inputs.wanted} completions a step cannot be kept: {factors}"
+    if completions != inputs.wanted:
+        why = "as the flags say" if ACCUMULATION in inputs.flagged else "which cannot be kept"
+        yield f"{completions} completions a step; the recipe has {inputs.wanted}, {why}"
 
 
 def _rendezvous(processes: int, variables: Variables) -> dict[str, str]:
@@ -329,37 +315,23 @@ def _rendezvous(processes: int, variables: Variables) -> dict[str, str]:
     return env | ({"MASTER_PORT": str(variables.master_port)} if variables.master_port else {})
 
 
-def _server(
-    settings: Mapping[str, Any],
-    servers: _Servers,
-    machine: Machine,
-    gpus: Sequence[str],
-    env: Mapping[str, str],
-    log: Path,
-) -> Process:
-    """The rollout server of a training."""
+def _server(inputs: _Inputs, settings: Mapping[str, Any], servers: _Servers, gpus: Sequence[str]) -> list[str]:
+    """The command of the rollout server of a training: one worker for each GPU, or group of GPUs that share a model."""
     shared = {
         name: value
         for name, value in settings.items()
         if name in _SHARED or (name.startswith("vllm_") and not name.startswith(_TRAINERS_ONLY))
     }
-    flags = _as_flags({**shared, "host": servers.hosts[0], "port": servers.ports[0]})
-    flags += _data_parallel(settings, gpus)
+    shared |= {"host": servers.hosts[0], "port": servers.ports[0]}
     if settings.get("multi_turn_scheduler") or settings.get("gym_env"):
-        flags += _as_flags({"external_plugins": settings.get("external_plugins")})
-    recipe = CONFIGS / ("rollout.yaml" if machine.gpus else "rollout_cpu.yaml")
-    argv = (*_PATCHED, "rollout", str(recipe), *flags)
-    return Process("server", argv, {**env, **_devices(gpus, machine)}, log)
-
-
-def _data_parallel(settings: Mapping[str, Any], gpus: Sequence[str]) -> list[str]:
-    """The flag for a server's workers: one for each of its GPUs, or for each group that shares a model."""
+        shared["external_plugins"] = settings.get("external_plugins")
     name, tensor = "vllm_data_parallel_size", _count(settings, "vllm_tensor_parallel_size")
     workers = _count(settings, name, max(1, len(gpus) // tensor))
     if gpus and workers * tensor != len(gpus):
         problem = f"{workers} x {tensor} (vllm_tensor_parallel_size) must be the number of the server's GPUs"
         raise InputError(f"{problem}, which is {len(gpus)}", name)
-    return [] if name in settings or workers == 1 else [f"--{name}", str(workers)]
+    recipe = CONFIGS / ("rollout.yaml" if inputs.machine.gpus else "rollout_cpu.yaml")
+    return [*_PATCHED, "rollout", str(recipe), *_as_flags(shared | ({name: workers} if workers > 1 else {}))]
 
 
 def _devices(gpus: Sequence[str], machine: Machine) -> dict[str, str]:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ import pytest
 from helpers import planned
 from paths import DATASETS, PLUGIN, ROOT
 from swift_rlvr.cli import app
+from swift_rlvr.cli.doctor import results_of
 from swift_rlvr.launch import doctor
 from swift_rlvr.launch.checks import Launch, data, machine, rewards
 from swift_rlvr.launch.parse_arguments import Parsed
@@ -61,14 +63,11 @@ def a_machine_without_gpus(monkeypatch, tmp_path):
 
 
 def report(*words: object, recipe: str = CPU) -> list[dict]:
-    """What the command says as JSON."""
-    result = CliRunner().invoke(app, ["doctor", recipe, "--output_dir", OUTPUT, *map(str, words), "--json"])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.output
-    said = json.loads(result.stdout)
-    assert result.exit_code == (1 if said["failed"] else 0)
-    for each in said["results"]:
+    """What the command shows."""
+    results = [asdict(each) for each in results_of([recipe, "--output_dir", OUTPUT, *map(str, words)])]
+    for each in results:
         assert each["message"] and bool(each["remedy"]) == (each["status"] != "passed")
-    return said["results"]
+    return results
 
 
 def outcome(check, *words: object, recipe: str = CPU, **parsed: object) -> tuple[str, str]:

@@ -1,9 +1,7 @@
 """The command `swift-rlvr doctor`: whether a launch can work on this machine, before it is started."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from inspect import cleandoc
 
 import typer
@@ -12,18 +10,18 @@ from rich.text import Text
 
 from swift_rlvr.cli.render import plain, table
 from swift_rlvr.errors import InputError
-from swift_rlvr.launch.checks import CheckResult
+from swift_rlvr.launch.checks import CheckResult, failed
 from swift_rlvr.launch.machine import this_machine
 from swift_rlvr.launch.plan import make_plan
 from swift_rlvr.recipes import read_words
 
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-USAGE = "Usage: swift-rlvr doctor [RECIPE.yaml] [the launch's flags] [--json]"
+USAGE = "Usage: swift-rlvr doctor [RECIPE.yaml] [the launch's flags]"
 STYLES = {"passed": "green", "warning": "yellow", "failed": "bold red"}
 
 
 def doctor(context: typer.Context) -> None:
-    """Check a launch before it is started: doctor [RECIPE.yaml] [the launch's flags] [--json]
+    """Check a launch before it is started: doctor [RECIPE.yaml] [the launch's flags]
 
     Takes what `swift-rlvr train` takes, variables too; without a recipe it checks
     the Countdown experiment's for this machine. Looks at packages, driver, GPUs,
@@ -31,32 +29,24 @@ def doctor(context: typer.Context) -> None:
     settings. Each line has passed, is a warning or has failed, with what to do
     about it. Every launch does the same, and shows what has not passed.
 
-    --json: one JSON object, for programs.
-
     Exit status: 1 where a check has failed.
 
     swift-rlvr doctor scripts/configs/countdown.yaml --learning_rate 1e-6
     """
-    words = [word for word in context.args if word != "--json"]
-    if "--help" in words or "-h" in words:
+    if "--help" in context.args or "-h" in context.args:
         typer.echo(f"{USAGE}\n\n{cleandoc(doctor.__doc__ or '')}")
         return
     with Console(stderr=True).status("Checking"):
-        results = _results(words)
-    counts = Counter(str(result.status) for result in results)
-    if "--json" in context.args:
-        typer.echo(json.dumps({**{status: counts[status] for status in STYLES}, "results": list(map(asdict, results))}))
-    else:
-        console = Console(highlight=False)
-        print_results(results, console)
-        console.print("\n" + ", ".join(f"{counts[status]} {status}" for status in STYLES if counts[status]))
+        results = results_of(context.args)
+    counts, console = Counter(str(result.status) for result in results), Console(highlight=False)
+    print_results(results, console)
+    console.print("\n" + ", ".join(f"{counts[status]} {status}" for status in STYLES if counts[status]))
     if counts["failed"]:
         raise typer.Exit(1)
 
 
-def _results(words: Sequence[str]) -> list[CheckResult]:
-    """A launch that cannot even be planned is one failed check."""
-    from swift_rlvr.launch.checks import failed
+def results_of(words: Sequence[str]) -> list[CheckResult]:
+    """What the doctor says of a launch; one that cannot even be planned is one failed check."""
     from swift_rlvr.launch.doctor import check
 
     if not words or words[0].startswith("-"):
@@ -68,9 +58,7 @@ def _results(words: Sequence[str]) -> list[CheckResult]:
             raise InputError(f"{words[0]} is for another trainer, and only launches of `swift rlhf` are checked")
         return check(make_plan(recipe, flags, machine))
     except InputError as error:
-        field = error.field if error.field is None or error.field.isupper() else f"--{error.field}"
-        remedy = "correct the recipe, the flag or the variable" if field is None else f"correct {field}"
-        return [failed("plan", f"{field} {error.problem}" if field else error.problem, remedy)]
+        return [failed("plan", str(error), f"correct {error.field or 'the recipe, the flag or the variable'}")]
 
 
 def print_results(results: Sequence[CheckResult], console: Console) -> None:

@@ -79,7 +79,13 @@ def _show_plan(plan: Plan, console: Console) -> None:
     """Print what will run where in ten lines; with DRY_RUN also the commands, as they could be typed."""
     from swift_rlvr.launch import estimate
 
-    settings = plan.settings
+    settings, nodes, port = plan.settings, plan.variables.nnodes, plan.master_port
+    group, processes = int(settings.get("num_generations", 8)), plan.processes * nodes
+    batch, accumulation = settings.get("per_device_train_batch_size", 1), settings.get("gradient_accumulation_steps", 1)
+    ports = f"ranks {plan.variables.master_addr or '127.0.0.1'}:{port}" if port else "ranks on a free one"
+    if plan.hosts:
+        servers = ", ".join(f"{host}:{port}" for host, port in zip(plan.hosts, plan.ports, strict=False))
+        ports = f"rollout server {servers}; weights {', '.join(map(str, plan.sync_ports))}; {ports}"
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -87,12 +93,16 @@ def _show_plan(plan: Plan, console: Console) -> None:
         ("recipe", str(plan.recipe)),
         ("model", f"{settings.get('model')}, {'all parameters' if settings.get('tuner_type') == 'full' else 'LoRA'}"),
         ("devices", _devices(plan)),
-        ("a step", _step(plan)),
+        (
+            "a step",
+            f"{_processes(processes)} x {batch} x {accumulation} accumulated = {plan.completions} completions, "
+            f"{plan.completions // group} prompts x {group}",
+        ),
         ("steps", estimate.steps(plan).text),
         ("tokens", estimate.tokens(plan).text),
         ("memory", estimate.memory(plan).text),
         ("disk", estimate.disk(plan).text),
-        ("ports", _ports(plan)),
+        ("ports", ports),
         ("results", f"{plan.output}, with trainer.log" + (" and server.log" if plan.server else "")),
         *([("resumes", str(plan.resume))] if plan.resume else []),
     ):
@@ -105,10 +115,14 @@ def _show_plan(plan: Plan, console: Console) -> None:
             console.print(process.command(), markup=False, soft_wrap=True)
 
 
+def _processes(count: int) -> str:
+    return f"{count} process{'es' * (count > 1)}"
+
+
 def _devices(plan: Plan) -> str:
-    trainers = _processes(plan.processes) + (
-        f" on each of {plan.variables.nnodes} nodes" if plan.variables.nnodes > 1 else ""
-    )
+    trainers = _processes(plan.processes)
+    if plan.variables.nnodes > 1:
+        trainers += f" on each of {plan.variables.nnodes} nodes"
     if not plan.machine.gpus:
         server = ", rollout server" if plan.server else ""
         return f"no GPU: {trainers} for training{server}, on {plan.machine.cores} cores"
@@ -119,28 +133,6 @@ def _devices(plan: Plan) -> str:
     if plan.hosts:
         return f"{text}; rollout servers on {', '.join(plan.hosts)}"
     return f"{text}; vLLM on the same" if plan.settings.get("use_vllm") else text
-
-
-def _step(plan: Plan) -> str:
-    group = int(plan.settings.get("num_generations", 8))
-    batch, accumulation = (
-        plan.settings.get(name, 1) for name in ("per_device_train_batch_size", "gradient_accumulation_steps")
-    )
-    factors = f"{_processes(plan.processes * plan.variables.nnodes)} x {batch} x {accumulation} accumulated"
-    return f"{factors} = {plan.completions} completions, {plan.completions // group} prompts x {group}"
-
-
-def _processes(count: int) -> str:
-    return f"{count} process{'es' * (count > 1)}"
-
-
-def _ports(plan: Plan) -> str:
-    port = plan.master_port
-    ranks = f"ranks {plan.variables.master_addr or '127.0.0.1'}:{port}" if port else "ranks on a free one"
-    if not plan.hosts:
-        return ranks
-    servers = ", ".join(f"{host}:{port}" for host, port in zip(plan.hosts, plan.ports, strict=False))
-    return f"rollout server {servers}; weights {', '.join(map(str, plan.sync_ports))}; {ranks}"
 
 
 def _prepare(settings: dict[str, Any]) -> None:

@@ -25,22 +25,16 @@ LOGITS_IN_MEMORY = 2**25  # at a time: 128 MB in float32, four times as much wit
 
 @dataclass(frozen=True)
 class Batch:
-    """B completions of at most T tokens, sampled by the old policy, with prompts of at most P tokens.
+    """B completions of at most T tokens, sampled by the old policy, with prompts of at most P tokens."""
 
-    prompts: (B, P), padding on the left. prompt_mask: (B, P), what is no padding. completions: (B, T), padding on the
-    right. mask: (B, T), completion tokens that count. weights: (B, T), see `token_weights`. advantages: (B,). old, ref:
-    (B, T) log-probabilities under the old and the reference policy; None for `old` where the policy has not changed
-    since, None for `ref` where beta is 0.
-    """
-
-    prompts: Tensor
-    prompt_mask: Tensor
-    completions: Tensor
-    mask: Tensor
-    weights: Tensor | None = None
-    advantages: Tensor | None = None
-    old: Tensor | None = None
-    ref: Tensor | None = None
+    prompts: Tensor  # (B, P), padding on the left
+    prompt_mask: Tensor  # (B, P), what is no padding
+    completions: Tensor  # (B, T), padding on the right
+    mask: Tensor  # (B, T), completion tokens that count
+    weights: Tensor | None = None  # (B, T), see `token_weights`
+    advantages: Tensor | None = None  # (B,)
+    old: Tensor | None = None  # (B, T) log-probabilities under the old policy; None where it is still this one
+    ref: Tensor | None = None  # (B, T) under the reference policy; None where beta is 0
 
     def take(self, rows: Tensor) -> Batch:
         """Some of the completions, without the columns that are padding in all of them."""
@@ -90,10 +84,7 @@ def collate(prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int
 
 
 class Policy:
-    """A transformers causal language model that samples with `temperature`.
-
-    bf16: run it under autocast; the weights stay as they are, float32 where they are to be trained.
-    """
+    """A transformers causal language model that samples with `temperature`; bf16: run under autocast."""
 
     def __init__(self, model: Any, temperature: float = 1.0, bf16: bool = False):
         self.model, self.temperature, self.bf16 = model, temperature, bf16
@@ -152,9 +143,9 @@ class Policy:
         return result
 
     def accumulate_gradient(self, batch: Batch, micro_batch: int, **objective: Any) -> dict[str, float]:
-        """Add the gradient of the batch's loss to the parameters' `.grad`; returns `loss`, and means over tokens.
+        """Add the gradient of the batch's loss to `.grad`; returns `loss`, and means over tokens.
 
-        Only a micro-batch's activations are in memory at a time. objective: the keywords of `policy_loss`.
+        objective: the keywords of `policy_loss`.
         """
         totals: Counter[str] = Counter()  # of tensors: reading each would wait for the GPU
         for _, part in batch.micro_batches(micro_batch):

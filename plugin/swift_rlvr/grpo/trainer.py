@@ -28,8 +28,8 @@ from swift_rlvr.runs.folder import ARGS, check_same_settings, checkpoints, diver
 from swift_rlvr.runs.grades import GradeLog, collected_by, judge
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.records import Record
-from swift_rlvr.sampling import Completion, Engine, SamplingSettings, mixed_seed
-from swift_rlvr.sampling.engines import TransformersEngine, VllmEngine
+from swift_rlvr.sampling import Completion, SamplingSettings, mixed_seed
+from swift_rlvr.sampling.engines import TransformersEngine
 from swift_rlvr.success import Judges, key_of
 
 STATE = "trainer_state.pt"  # in a checkpoint, beside the model and ARGS
@@ -39,15 +39,12 @@ class GRPOTrainer:
     """GRPO (DeepSeekMath, algorithm 1, without its outer loop) on one GPU or CPU.
 
     Args:
-        model: a transformers causal language model in float32, on its device. reference: another one with the same
-            vocabulary, for the KL; may be None where beta is 0.
-        tokenizer: with a chat template.
+        model: a transformers causal language model in float32, on its device; reference: another one, for the KL.
         rewards: functions `reward(completions, **columns) -> list[float | None]`, logged under their `__name__`.
         rows: each with `messages` and the columns of the rewards, as `Task.preprocess` makes them.
         folder: for checkpoints and logs. info: what goes into args.json beside the settings.
-        held_out: rows to evaluate the policy on, a `swift_rlvr.training.held_out.HeldOut`; the best checkpoint by them
-            is kept. stop_on_alarm: end the run at the first warning of its log.
-        curriculum: draws the rows of each step, by their level; without one, all come in a new order in each epoch.
+        held_out: a `swift_rlvr.training.held_out.HeldOut`, whose best checkpoint is kept.
+        curriculum: draws the rows of each step; without one, all come in a new order in each epoch.
     InputError where the settings do not fit the rows, the rewards or the model.
     """
 
@@ -76,26 +73,26 @@ class GRPOTrainer:
         self.settings, self.grades, self.judges = settings, GradeLog(), Judges.from_rewards(rewards)
         system = [turn["content"] for row in rows[:1] for turn in row["messages"] if turn["role"] == "system"] or [None]
         self.info = {"trainer": "scratch", "system": system[0], **asdict(settings), **(info or {})}
-        self._check(reference)
-        conversations = [row["messages"] for row in rows]
-        asked = [*conversations, *(held_out.conversations if held_out else [])]
+        check_enough_rows(len(rows), settings.batch_size, settings.num_generations)
+        if not rewards:
+            raise InputError("must hold at least one reward", "reward_funcs")
+        if curriculum:
+            check_has_verifier(rewards)
+        each_has_one = len(settings.reward_weights or rewards) == len(rewards)
+        settings.require(each_has_one, "reward_weights", f"one for each of {len(rewards)} rewards")
+        settings.require(not settings.beta or reference is not None, "beta", "0 without a reference model")
+        asked = [*(row["messages"] for row in rows), *(held_out.conversations if held_out else [])]
         shared = ("num_generations", "temperature", "top_k", "top_p", "max_completion_length", "seed")
         values = {name: getattr(settings, name) for name in shared}
         sampling = SamplingSettings(model.name_or_path, batch_size=settings.sampling_batch_size, **values)
-        prompts = fitting_prompts(tokenizer, asked, settings.max_completion_length, model.config)
-        self.prompts = prompts[: len(rows)]
+        self.prompts = fitting_prompts(tokenizer, asked, settings.max_completion_length, model.config)
         without_dropout(model)
         if settings.gradient_checkpointing:
             model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         self.policy = Policy(model, settings.temperature, bool(settings.bf16))
         self.reference = Policy(reference.eval(), settings.temperature, bool(settings.bf16)) if settings.beta else None
         self.weights = torch.tensor(settings.reward_weights or [1.0] * len(rewards), dtype=torch.float32)
-        bf16, longest = bool(settings.bf16), max(map(len, prompts))
-        self.engine: Engine = (
-            VllmEngine(sampling, model.name_or_path, longest, model, bf16)
-            if settings.use_vllm
-            else TransformersEngine(sampling, model, tokenizer, bf16)
-        )
+        self.engine = TransformersEngine(sampling, model, tokenizer, bool(settings.bf16))
         self.per_step = settings.batch_size // settings.num_generations  # prompts
         steps = int(settings.num_train_epochs * len(rows)) // self.per_step * settings.num_iterations
         self.max_steps = steps if settings.max_steps == -1 else settings.max_steps
@@ -111,11 +108,9 @@ class GRPOTrainer:
         self.step = self.seen = 0  # updates made, prompts used
 
     def train(self, resume_from: str | Path | None = None) -> Path:
-        """Train to the last step, from the beginning or from a checkpoint's folder; returns the last checkpoint's path.
+        """Train from the beginning or from a checkpoint's folder; returns the last checkpoint's path.
 
-        Raises:
-            InputError: a checkpoint that does not fit, a reward that does not return one value for each completion.
-            DivergedError: the loss or its gradient is not finite.
+        InputError for a checkpoint that does not fit, DivergedError where the loss or its gradient is not finite.
         """
         if resume_from is not None:
             self._load(resume_from)
@@ -133,7 +128,6 @@ class GRPOTrainer:
                     metrics |= self.update(batch)
                     self.step += 1
                     log.update(self.step, metrics)
-                self.engine.update()
                 is_best, stop = self.evaluate(log)
                 stop = stop or log.stop
                 if stop:
@@ -144,10 +138,7 @@ class GRPOTrainer:
         return checkpoints(self.folder)[-1]
 
     def evaluate(self, log: RunLog) -> tuple[bool, str | None]:
-        """Sample and grade the held-out rows where that is due: is the policy the best one yet, why is the run to stop?
-
-        Every evaluation samples with the same seed.
-        """
+        """Grade the held-out rows where that is due: is the policy the best one yet, and why is the run to stop?"""
         held_out = self.held_out
         if held_out is None or not held_out.schedule.is_due(self.step, self.max_steps):
             return False, None
@@ -160,7 +151,7 @@ class GRPOTrainer:
         return graded.decision.best, graded.decision.stop
 
     def rollout(self) -> tuple[Batch, list[Record], dict[str, float | None]]:
-        """Completions of the next prompts with their advantages: the batch, graded completions, and figures to log."""
+        """Completions of the next prompts: the batch with advantages, graded completions, and figures to log."""
         settings, times = self.settings, dict[str, float]()
         chosen = self._next_rows()
         conversations = [self.rows[number]["messages"] for number in chosen]
@@ -215,9 +206,7 @@ class GRPOTrainer:
         return {**metrics, "grad_norm": norm, "learning_rate": rate, "epoch": epoch, **times}
 
     def _next_rows(self) -> list[int]:
-        """The rows of the next step: a new order in each epoch, which depends on the seed and the epoch only, or those
-        that the curriculum draws.
-        """
+        """The rows of the next step: the curriculum's, or the next of an order that depends on seed and epoch only."""
         positions = [divmod(number, len(self.rows)) for number in range(self.seen, self.seen + self.per_step)]
         self.seen += self.per_step
         if self.curriculum:
@@ -256,22 +245,8 @@ class GRPOTrainer:
         judge(records, self.judges)
         return records
 
-    def _check(self, reference: Any) -> None:
-        settings, weights = self.settings, self.settings.reward_weights
-        check_enough_rows(len(self.rows), settings.batch_size, settings.num_generations)
-        if not self.rewards:
-            raise InputError("must hold at least one reward", "reward_funcs")
-        if self.curriculum:
-            check_has_verifier(self.rewards)
-        each_has_one = not weights or len(weights) == len(self.rewards)
-        settings.require(each_has_one, "reward_weights", f"one for each of {len(self.rewards)} rewards")
-        settings.require(not settings.beta or reference is not None, "beta", "0 without a reference model")
-
     def _save(self) -> None:
-        """Write `checkpoint-<step>`: a model that transformers loads, and the trainer's whole state.
-
-        It gets its name when it is complete, and older ones are deleted after that: an interrupted write loses nothing.
-        """
+        """Write `checkpoint-<step>`, which gets its name when it is complete, and delete older ones after that."""
         path, part = (self.folder / f"checkpoint-{self.step}{suffix}" for suffix in ("", ".part"))
         for old in (part, path):
             shutil.rmtree(old, ignore_errors=True)
@@ -306,9 +281,8 @@ class GRPOTrainer:
             raise InputError(f"{path}: expected a checkpoint of this trainer, with {STATE} in it") from error
         saved = type(self.model).from_pretrained(path, dtype=torch.float32)
         self.model.load_state_dict(saved.state_dict())
-        for name in ("optimizer", "scheduler"):
-            getattr(self, name).load_state_dict(state[name])
-        self.engine.update()
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.scheduler.load_state_dict(state["scheduler"])
         self.step, self.seen = state["step"], state["seen"]
         if self.held_out and "held_out" in state:
             self.held_out.schedule.load(state["held_out"])
@@ -328,11 +302,9 @@ def without_dropout(model: Any) -> None:
 def batch_summary(
     rewards: torch.Tensor, groups: torch.Tensor, by_name: Mapping[str, torch.Tensor], completions: Sequence[Completion]
 ) -> dict[str, float | None]:
-    """What ms-swift logs about a batch of B completions, under its names.
+    """What ms-swift logs about a batch, under its names. All tensors are (B,); `groups` are ids.
 
-    Args:
-        rewards: (B,) in all, NaN counts as 0. groups: (B,) group ids. by_name: each function's rewards (B,), NaN where
-            it returned None; one that returned nothing else has no mean.
+    NaN counts as 0 in `rewards` and is left out of the functions' means, where it stands for None.
     """
     rewards = rewards.nan_to_num(0.0)
     spread = torch.stack([rewards[groups == group].std() for group in groups.unique()])
@@ -343,7 +315,7 @@ def batch_summary(
     }
     for name, values in by_name.items():
         known = values[~values.isnan()]
-        metrics[f"rewards/{name}/mean"] = known.mean().item() if len(known) else None
+        metrics[f"rewards/{name}/mean"] = known.mean().item()
         metrics[f"rewards/{name}/std"] = known.std().item() if len(known) > 1 else None
     lengths = [float(completion.tokens) for completion in completions]
     for name, statistic in (("mean", fmean), ("min", min), ("max", max)):

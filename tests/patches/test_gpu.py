@@ -273,3 +273,32 @@ def test_a_command_whose_supervisor_is_gone_does_not_start():
     env = os.environ | {"SWIFT_RLVR_SUPERVISOR": "999999999"}
     ended = subprocess.run(command, env=env, cwd=Path.cwd(), capture_output=True, text=True)
     assert ended.returncode == 1 and "invalid int value" not in ended.stderr
+
+
+@pytest.mark.parametrize("from_checkpoint", [False, True])
+def test_no_checkpoint_holds_the_buffers_of_an_offloaded_optimizer(monkeypatch, from_checkpoint):
+    """ms-swift's own methods, on tensors that say they are on a GPU."""
+    from swift.rlhf_trainers import rollout_mixin
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    monkeypatch.setattr(rollout_mixin, "is_deepspeed_enabled", lambda: True)
+    mixin = rollout_mixin.RolloutTrainerMixin
+    offload = replacements.offload_with_kept_buffers(mixin.offload_optimizer)
+    load = replacements.load_without_buffers(mixin.load_optimizer)
+    with FakeTensorMode():
+        parameter = torch.nn.Parameter(torch.zeros(4, 4, device="cuda"))
+        optimizer = torch.optim.AdamW([parameter])
+        parameter.grad = torch.ones_like(parameter)
+        optimizer.step()
+        state = optimizer.state[parameter]
+        if from_checkpoint:  # one of ms-swift without the patches: loading moved its buffers to the GPU
+            state |= {f"{name}_offload_buffer": state[name].clone() for name in ("exp_avg", "exp_avg_sq")}
+        trainer = SimpleNamespace(optimizer=optimizer)
+        buffers = []
+        for _ in range(3):
+            offload(trainer)
+            buffers.append([state["exp_avg_offload_buffer"], state["exp_avg_sq_offload_buffer"]])
+            load(trainer)
+            assert set(optimizer.state_dict()["state"][0]) == {"step", "exp_avg", "exp_avg_sq"}
+        assert {each.device.type for each in buffers[-1]} == {"cpu"}
+        assert all(first is second for first, second in zip(*buffers[1:], strict=True)), "memory is used again"

@@ -241,3 +241,31 @@ def prompt_shutdown(lifespan):
                     connection.send({"type": "shutdown"})
 
     return stop_workers
+
+
+def _take_buffers(optimizer) -> list[dict[Any, torch.Tensor]]:
+    """The copies in memory that ms-swift keeps in the state of the optimizer, where a checkpoint would save them."""
+    states = optimizer.state.values()
+    return [{key: state.pop(key) for key in list(state) if str(key).endswith("_offload_buffer")} for state in states]
+
+
+def offload_with_kept_buffers(offload_optimizer):
+    """Back into the state go the buffers of the last time, to be used again, and none that a checkpoint brought."""
+
+    def offload(self) -> None:
+        _take_buffers(self.optimizer)
+        for state, buffers in zip(self.optimizer.state.values(), getattr(self, "_offload_buffers", ()), strict=False):
+            state.update(buffers)
+        offload_optimizer(self)
+
+    return offload
+
+
+def load_without_buffers(load_optimizer):
+    """The buffers leave the state until the optimizer is offloaded again."""
+
+    def load(self) -> None:
+        load_optimizer(self)
+        self._offload_buffers = _take_buffers(self.optimizer)
+
+    return load

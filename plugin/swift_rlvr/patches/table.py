@@ -33,6 +33,10 @@ def _trainer(name: str, make: Make, reason: str) -> Patch:
     return Patch("ms-swift", f"swift.rlhf_trainers.grpo_trainer:GRPOTrainer.{name}", make, reason)
 
 
+def _offload(name: str, make: Make, reason: str) -> Patch:
+    return Patch("ms-swift", f"swift.rlhf_trainers.rollout_mixin:RolloutTrainerMixin.{name}", make, reason)
+
+
 def _carrier(on: Callable[[str, Make, str], Patch], group: Make, communicator: Make) -> tuple[Patch, Patch]:
     """The two classes that carry weights, on the server or in the client."""
     silent = "without NCCL it turns itself off and drops the weights silently; a broadcast whose peer has failed hangs"
@@ -59,7 +63,12 @@ _TRAINER = (
 GPU = Table(
     _TORCHRUN,
     (*_carrier(_server, to.reporting_group, to.checked_nccl), *_SERVER),
-    (*_carrier(_client, to.reporting_group, to.checked_nccl), *_TRAINER),
+    (
+        *_carrier(_client, to.reporting_group, to.checked_nccl),
+        _offload("offload_optimizer", to.offload_with_kept_buffers, "makes its buffers anew without those taken out"),
+        _offload("load_optimizer", to.load_without_buffers, "leaves them in the state: checkpoints of 68 GB, not 43"),
+        *_TRAINER,
+    ),
 )
 
 # On a CPU also what ms-swift, vLLM, DeepSpeed and accelerate lack there.

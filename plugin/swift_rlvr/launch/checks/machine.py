@@ -79,9 +79,7 @@ def driver(launch: Launch) -> Iterator[CheckResult]:
     if least is None or major is None:
         yield warning("driver", f"{text}: not known to fit", "ask torch.cuda.is_available()")
     elif major < least:
-        remedy = (
-            f"unset VENV and INSTALL: below {DRIVERS[13]} the scripts install for CUDA 12; or a newer driver"
-        )
+        remedy = f"unset VENV and INSTALL: below {DRIVERS[13]} the scripts install for CUDA 12; or a newer driver"
         yield failed("driver", f"{text}: too old, torch would see no GPU", remedy)
     else:
         yield passed("driver", text)

@@ -25,7 +25,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
-from swift_rlvr.evaluation.paired import in_words, paired
+from swift_rlvr.evaluation.compare import in_words, paired
 from swift_rlvr.jsonl import read_json, read_jsonl
 from swift_rlvr.runs.folder import checkpoints
 from swift_rlvr.runs.records import Record, read_records

@@ -10,7 +10,7 @@ from commands import ran
 from helpers import graded
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from swift_rlvr.evaluation.paired import in_words, paired
+from swift_rlvr.evaluation.compare import in_words, paired
 from swift_rlvr.jsonl import write_json
 from swift_rlvr.runs.records import write_records
 from swift_rlvr.runs.statistics import summarize

@@ -11,11 +11,11 @@ import pytest
 from helpers import graded
 from report_pages import Document
 from swift_rlvr.errors import InputError
+from swift_rlvr.evaluation.compare import compare
 from swift_rlvr.evaluation.report import write_report
 from swift_rlvr.evaluation.report.completions import Collector
 from swift_rlvr.evaluation.report.curves import panels
 from swift_rlvr.evaluation.report.reading import read_run, read_runs
-from swift_rlvr.evaluation.summary import compare
 from swift_rlvr.runs.folder import find_run
 from swift_rlvr.runs.records import Record, write_records
 from swift_rlvr.runs.statistics import summarize

@@ -7,7 +7,7 @@ import pytest
 from helpers import graded
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from swift_rlvr.evaluation.summary import compare, comparison_table
+from swift_rlvr.evaluation.compare import compare, figures_table
 from swift_rlvr.runs.statistics import bootstrap, mean_interval, no_spread, pass_at_k, summarize, wilson
 
 
@@ -53,7 +53,7 @@ def test_what_cannot_be_graded_is_counted_apart_and_not_as_wrong():
     assert (summary["success"], summary["tasks"], summary["ungraded"]) == (1.0, 1, 1)
     nothing = summarize([record(0, reward=None, reason="bad gold")])
     assert nothing["success"] is None and nothing["pass_at_k"] == {}
-    assert ("success", "-", "-") in comparison_table(compare(nothing, nothing))
+    assert ("success", "-", "-") in figures_table(nothing, nothing)
 
 
 def test_comparison_shows_both_sides_and_names_settings_that_differ():
@@ -62,7 +62,7 @@ def test_comparison_shows_both_sides_and_names_settings_that_differ():
     settings = {"model": "a", "seed": 0, "system": "think"}
     comparison = compare({"settings": settings, **before}, {"settings": settings | {"model": "b", "seed": 1}, **after})
     assert comparison["different_settings"] == {"seed": [0, 1]}
-    table = {row[0]: row[1:] for row in comparison_table(comparison)}
+    table = {row[0]: row[1:] for row in figures_table(comparison["before"], comparison["after"])}
     assert table["success"] == ("0.300 (0.219 to 0.396)", "0.600 (0.502 to 0.691)")
     assert table["mean length in tokens"] == ("10", "99")
     assert table["reason: correct"] == ("100.0%", "100.0%")
@@ -84,7 +84,7 @@ def test_bootstrap_covers_the_mean_as_often_as_it_says():
 
 def test_pass_at_k_is_listed_in_numeric_order_with_its_interval():
     many = summarize([record(index, float((index + n) % 7 == 0)) for index in range(20) for n in range(16)])
-    rows = comparison_table(compare(many, summarize([record()])))
+    rows = figures_table(many, summarize([record()]))
     names = [name for name, *_ in rows if name.startswith("pass@")]
     assert names == ["pass@2", "pass@4", "pass@8", "pass@16"]
     sampled, one = next(rest for name, *rest in rows if name == "pass@2")
@@ -103,7 +103,7 @@ def test_strict_has_an_interval_of_its_own():
     assert summary["strict_interval"] == list(wilson(0.3, 100)) and summary["success_interval"] == list(
         wilson(0.6, 100)
     )
-    table = {row[0]: row[1] for row in comparison_table(compare(summary, summary))}
+    table = {row[0]: row[1] for row in figures_table(summary, summary)}
     assert table["success with format"] == "0.300 (0.219 to 0.396)"
 
 
@@ -112,7 +112,7 @@ def test_success_with_each_seed_and_its_spread():
     records = [record(i, float(right), seed=seed) for seed, rights in seeds.items() for i, right in enumerate(rights)]
     summary = summarize(records)
     assert summary["seeds"] == {"3": 0.5, "11": 0.25, "5": 0.75} and summary["seed_spread"] == pytest.approx(0.25)
-    names = [name for name, *_ in comparison_table(compare(summary, summarize([record()]))) if "seed" in name]
+    names = [name for name, *_ in figures_table(summary, summarize([record()])) if "seed" in name]
     assert names == [f"success with seed {seed}" for seed in (3, 5, 11)] + ["standard deviation over seeds"]
 
 

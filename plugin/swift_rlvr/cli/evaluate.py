@@ -10,7 +10,7 @@ from rich.console import Console
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import note, print_figures
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation import summary as summaries
+from swift_rlvr.evaluation import compare as comparing
 from swift_rlvr.jsonl import read_json, write_json
 from swift_rlvr.runs.records import read_records
 from swift_rlvr.sampling import SamplingSettings
@@ -50,7 +50,7 @@ def evaluate(
     summary = evaluation.evaluate(sampling, dataset, out, console, system, several, greedy)
     sides = {"sampled": summary} | ({"greedy": summary["greedy"]} if greedy else {})
     headings = ("measure", *(sides if len(sides) > 1 else ["value"]))
-    print_figures(console, model, headings, summaries.figures_table(list(sides.values())))
+    print_figures(console, model, headings, comparing.figures_table(*sides.values()))
     console.print(f"records and summary in {out}", markup=False, soft_wrap=True)
 
 
@@ -63,16 +63,15 @@ def compare(
 
     For that both have to be folders with records.jsonl, of the same tasks.
     """
-    from swift_rlvr.evaluation import paired
-
     console = Console(highlight=False, soft_wrap=True)
-    comparison = summaries.compare(_read_summary(before), _read_summary(after))
+    comparison = comparing.compare(_read_summary(before), _read_summary(after))
     files = [folder / "records.jsonl" for folder in (before, after)]
     if all(file.is_file() for file in files):
-        comparison["paired"] = paired.paired(*(list(read_records(file)) for file in files))
-    print_figures(console, "Held-out tasks", ("", "before", "after"), summaries.comparison_table(comparison))
+        comparison["paired"] = comparing.paired(*(list(read_records(file)) for file in files))
+    figures = comparing.figures_table(comparison["before"], comparison["after"])
+    print_figures(console, "Held-out tasks", ("", "before", "after"), figures)
     if comparison.get("paired"):
-        console.print(paired.in_words(comparison["paired"]))
+        console.print(comparing.in_words(comparison["paired"]))
     elif "paired" in comparison:
         console.print(note("the two are not of the same tasks"))
     for name, (first, second) in comparison["different_settings"].items():

@@ -12,7 +12,7 @@ from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import print_figures, table
 from swift_rlvr.data.sources import SUFFIXES
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.summary import measures
+from swift_rlvr.evaluation.compare import measures
 from swift_rlvr.sampling import SamplingSettings
 
 SHOWN_REASONS = 5  # of each reward
@@ -96,7 +96,7 @@ def show(console: Console, title: str, summary: Mapping[str, Any]) -> None:
         total = figures["graded"] + figures["ungraded"]
         for number, (reason, count) in enumerate(list(figures["fails"].items())[:SHOWN_REASONS]):
             fails.append(("" if number else name, reason, f"{count:,}", f"{count / total:.1%}"))
-    print_figures(console, title, ("measure", "value"), [*measures([summary]), (label, share)])
+    print_figures(console, title, ("measure", "value"), [*measures(summary), (label, share)])
     numbers = ("rows", "share", "mean", "spread in a row", "rows without", "completions")
     console.print("", table("pass rate of a row", *numbers[:2], numbers=numbers, rows=rates), "", sep="\n")
     console.print(table("reward", *numbers[2:5], numbers=numbers, rows=rewards), "")

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from swift_rlvr.errors import InputError, require
-from swift_rlvr.evaluation import paired
+from swift_rlvr.evaluation.compare import figures_table, in_words
 from swift_rlvr.evaluation.report.completions import COMPLETIONS, Collector, packed
 from swift_rlvr.evaluation.report.curves import Rows, curves, draw, panels_of
 from swift_rlvr.evaluation.report.observations import EXPERIMENT, first_and_last, observations
 from swift_rlvr.evaluation.report.reading import Run, read_runs
-from swift_rlvr.evaluation.summary import comparison_table
 
 PAGE, CURVES = "report.html", "curves.png"
 
@@ -46,7 +45,7 @@ def write_report(
 
     Args:
         runs: folders of runs, or ms-swift's output folders above them.
-        comparisons: of evaluations before and after a training, from `swift_rlvr.evaluation.summary.compare`.
+        comparisons: of evaluations before and after a training, from `swift_rlvr.evaluation.compare`.
         limit: the most completions on the page; by default as many as a browser handles well.
         tell: called with each thing that is missing or left out; the page says the same.
     """
@@ -211,12 +210,12 @@ def _first_and_last(runs: Sequence[Run]) -> str:
 
 def _comparisons(comparisons: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for comparison in comparisons:
-        rows = [list(row) for row in comparison_table(comparison)]
+        rows = figures_table(comparison["before"], comparison["after"])
         models = [str(comparison[side].get("settings", {}).get("model", side)) for side in ("before", "after")]
         table = _table("Held-out tasks, before and after", ["", "before", "after"], rows)
         sentences = [f"before: {models[0]}; after: {models[1]}."]
         if comparison.get("paired"):
-            sentences.append(paired.in_words(comparison["paired"]))
+            sentences.append(in_words(comparison["paired"]))
         for name, (first, second) in comparison.get("different_settings", {}).items():
             sentences.append(f"{name} differs: {first!r} before, {second!r} after.")
         yield table + f"<p>{escape(' '.join(sentences))}</p>"

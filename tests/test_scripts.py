@@ -14,9 +14,8 @@ from helpers import bare_environment, flags, run
 from paths import ROOT
 from swift_rlvr.network import free_port
 
-SCRIPTS = sorted(
-    path for path in (ROOT / "scripts").glob("*.sh") if path.name not in ("common.sh", "activate.sh", "install.sh")
-)
+WITHOUT_HELP = ("common.sh", "activate.sh", "install.sh", "slurm.sh")
+SCRIPTS = sorted(path for path in (ROOT / "scripts").glob("*.sh") if path.name not in WITHOUT_HELP)
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
@@ -142,3 +141,42 @@ def test_a_port_that_a_server_has_just_left_is_waited_for(tmp_path):
         script.terminate()
         timer.cancel()
     assert line == f"waiting for port {port}, which a server has just left\n"
+
+
+SRUN = """#!/bin/sh
+nodes=$SLURM_JOB_NUM_NODES
+while [ "${1#--}" != "$1" ]; do
+  case $1 in --nodes=*) nodes=${1#--nodes=} ;; esac
+  shift
+done
+node=0
+while [ $node -lt "$nodes" ]; do
+  SLURM_NODEID=$node "$@" || exit
+  node=$((node + 1))
+done
+"""
+
+
+def test_two_nodes_of_slurm(tmp_path):
+    """Stand-ins for srun, which runs the command of each node, one after the other, and for scontrol."""
+    for name, text in (("srun", SRUN), ("scontrol", "#!/bin/sh\nprintf 'gpu07\\ngpu08\\n'\n")):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    slurm = {
+        "SLURM_SUBMIT_DIR": str(ROOT),
+        "SLURM_JOB_NODELIST": "gpu[07-08]",
+        "SLURM_JOB_NUM_NODES": "2",
+        "SLURM_JOB_ID": "1234567",
+    }
+    words = ("scripts/configs/countdown.yaml", "--learning_rate", "2e-6", "--max_steps", "10")
+    shown = run("slurm.sh", *words, gpus=8, folder=tmp_path, DRY_RUN="1", OUTPUT=str(tmp_path / "out"), **slurm)
+    server, *trainers = commands(shown)
+    assert "CUDA_VISIBLE_DEVICES=4,5,6,7" in server and " rollout " in server
+    for rank, trainer in enumerate(trainers):
+        words = shlex.split(trainer)
+        rendezvous = {"NNODES=2", f"NODE_RANK={rank}", "MASTER_ADDR=gpu07", "MASTER_PORT=24567", "NPROC_PER_NODE=4"}
+        assert rendezvous <= set(words), trainer
+        assert flags(trainer)["learning_rate"] == "2e-6"
+    assert len(trainers) == 2
+    shown = run("slurm.sh", gpus=8, folder=tmp_path, DRY_RUN="1", **slurm | {"SLURM_SUBMIT_DIR": str(tmp_path)})
+    assert shown.returncode == 2 and "in the root of the checkout" in shown.stderr

@@ -21,6 +21,7 @@ N3 = [1, 2, 3]
         ("１ + 2 * 3", R.NOT_AN_EXPRESSION),
         ("1 + 2 * 3\u00a0", R.NOT_AN_EXPRESSION),
         ("\u3000", R.NOT_AN_EXPRESSION),
+        ("1 + 2 * 3 = 7.0", R.NOT_AN_EXPRESSION),
         ("2 ** 3", R.FORBIDDEN_OPERATOR),
         (" \n ", R.EMPTY_ANSWER),
     ],

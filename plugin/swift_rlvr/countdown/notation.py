@@ -15,12 +15,14 @@ _TOKEN = re.compile(r"\\[A-Za-z]+|\\.|[{}]|\s+|[^\\{}\s]+|\\", re.DOTALL)
 _COMMANDS = {r"\times": "*", r"\cdot": "*", r"\ast": "*", r"\div": "/"}
 _COMMANDS |= dict.fromkeys((r"\left", r"\right", r"\,", r"\;", r"\:", r"\!", r"\ ", r"\(", r"\)", r"\[", r"\]"), " ")
 _FRACTIONS = (r"\frac", r"\dfrac", r"\tfrac")
+_RESULT_WITH_ZEROS = re.compile(r"(=\s*[+-]?[0-9]+)\.0+(?=\s*\Z)")
 
 
 def to_plain(text: str) -> str | None:
     r"""Rewrite the lenient notation as plain ASCII; None where braces or LaTeX commands cannot be read.
 
-    ``\frac{a}{b}`` becomes ``((a)/(b))``. ``\boxed{...}`` may hold the whole text or one side of an equation, and
+    A last side that is a whole number with a point and zeros, ``= 24.0``, loses these: it states the result and gives
+    no number away. All other decimals stay. ``\frac{a}{b}`` becomes ``((a)/(b))``. ``\boxed{...}`` may hold the whole text or one side of an equation, and
     nothing may stand beside it there: a box is not a parenthesis.
 
     >>> to_plain(r"$(3 − 1) \times \frac{4}{2} = \boxed{4}$")
@@ -28,7 +30,11 @@ def to_plain(text: str) -> str | None:
     >>> to_plain(r"\sqrt{4}") is None
     True
     """
-    text = text.translate(_PLAIN)
+    plain = _without_latex(text.translate(_PLAIN))
+    return None if plain is None else _RESULT_WITH_ZEROS.sub(r"\1", plain)
+
+
+def _without_latex(text: str) -> str | None:
     if "\\" not in text and "{" not in text:
         return text
     out: list[str] = []

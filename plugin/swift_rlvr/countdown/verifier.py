@@ -3,8 +3,10 @@ r"""The Countdown verifier: does a completion make the target from the numbers?
 What counts as right: the answer (see `swift_rlvr.answers`) is an expression of ``+ - * /``, parentheses and whole
 numbers (see `swift_rlvr.countdown.arithmetic`) that uses every given number exactly once and no other, and whose exact
 value is the target. With ``=``, one side uses the numbers and every side equals the target: ``(1 + 2) * 3 = 3 * 3 = 9``
-is right, ``(1 + 2) * 3 = 8`` and ``(1 + 2) * 3 = ?`` are not. Words, decimals, brackets other than parentheses, digit
-grouping (``1,000``), leading zeros and a full stop at the end are refused: the task asks for an expression only.
+is right, ``(1 + 2) * 3 = 8`` and ``(1 + 2) * 3 = ?`` are not. The result at the end may have a point and zeros,
+``(1 + 2) * 3 = 9.0``, unless the notation is strict. Words, other decimals, brackets other than parentheses, digit
+grouping (``1,000``), leading zeros and a full stop at the end are refused: the task asks for an expression only. So is a
+note behind an equation, ``(1 + 2) * 3 = 9 (uses all)``, which may correct it or be a second one.
 
 The task is the one of TinyZero (https://github.com/Jiayi-Pan/TinyZero). Its scorer, like most, evaluates the answer
 with eval and a tolerance. This one parses it and computes with rational numbers, in linear time.

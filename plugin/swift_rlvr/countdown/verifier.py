@@ -5,8 +5,8 @@ numbers (see `swift_rlvr.countdown.arithmetic`) that uses every given number exa
 value is the target. With ``=``, one side uses the numbers and every side equals the target: ``(1 + 2) * 3 = 3 * 3 = 9``
 is right, ``(1 + 2) * 3 = 8`` and ``(1 + 2) * 3 = ?`` are not. The result at the end may have a point and zeros,
 ``(1 + 2) * 3 = 9.0``, unless the notation is strict. Words, other decimals, brackets other than parentheses, digit
-grouping (``1,000``), leading zeros and a full stop at the end are refused: the task asks for an expression only. So is a
-note behind an equation, ``(1 + 2) * 3 = 9 (uses all)``, which may correct it or be a second one.
+grouping (``1,000``), leading zeros and a full stop at the end are refused: the task asks for an expression only. A note
+behind an equation, ``(1 + 2) * 3 = 9 (uses all)``, is refused too: it may take it back or be a second one.
 
 The task is the one of TinyZero (https://github.com/Jiayi-Pan/TinyZero). Its scorer, like most, evaluates the answer
 with eval and a tolerance. This one parses it and computes with rational numbers, in linear time.

@@ -22,8 +22,8 @@ def to_plain(text: str) -> str | None:
     r"""Rewrite the lenient notation as plain ASCII; None where braces or LaTeX commands cannot be read.
 
     A last side that is a whole number with a point and zeros, ``= 24.0``, loses these; all other decimals stay.
-    ``\frac{a}{b}`` becomes ``((a)/(b))``. ``\boxed{...}`` may hold the whole text or one side of an equation, and nothing
-    may stand beside it there: a box is not a parenthesis.
+    ``\frac{a}{b}`` becomes ``((a)/(b))``. ``\boxed{...}`` may hold the whole text or one side of an equation, and
+    nothing may stand beside it there: a box is not a parenthesis.
 
     >>> to_plain(r"$(3 − 1) \times \frac{4}{2} = \boxed{4}$")
     ' (3 - 1) * ((4)/(2)) =   4  '

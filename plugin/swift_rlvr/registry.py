@@ -1,8 +1,5 @@
 """Things by name: those of this package, and those that installed distributions add by an entry point.
 
-    [project.entry-points."swift_rlvr.rewards"]
-    external_mine = "my_package.reward:MineReward"
-
 A look into a registry completes it first: the entry points of its group are loaded, once, in the order of their names.
 So importing a registry imports nobody's package, and a package may import this one while it is itself being imported:
 then its entry point waits for the next look. One that cannot be loaded is left out with a warning that names its
@@ -15,6 +12,7 @@ import sys
 import threading
 from collections import UserDict
 from collections.abc import Callable
+from itertools import accumulate
 from multiprocessing import parent_process
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -52,14 +50,13 @@ class Registry(UserDict[str, Item]):
         self.present: dict[str, Item] = {}  # without looking for more
         self.owners: dict[str, str] = {}  # the distribution of each that came by an entry point
         self._refused: list[Refused] = []
-        self._waiting: list[EntryPoint] | None = None  # None: nobody has looked yet
+        self._waiting: list[EntryPoint] | None = None
         self._loading = False
 
     @property
     def data(self) -> dict[str, Item]:  # type: ignore[override]  # UserDict works on it
         """All items by their full names."""
-        if self._waiting is None or self._waiting:
-            self._complete()
+        self._complete()
         return self.present
 
     @property
@@ -92,6 +89,8 @@ class Registry(UserDict[str, Item]):
         return name in self.data or f"{self.prefix}{name}" in self.data
 
     def _complete(self) -> None:
+        if self._waiting == []:  # None: nobody has looked yet
+            return
         with _LOCK:
             if self._loading:  # what is being loaded looks into the registry itself
                 return
@@ -108,17 +107,16 @@ class Registry(UserDict[str, Item]):
                 self._loading = False
 
     def _load(self, entry: "EntryPoint") -> None:
-        owner = _owner(entry)
         try:
             item = entry.load()
         except (Exception, SystemExit) as error:  # it is other people's code that runs here
             self._refuse(entry, f"{type(error).__name__}: {error}")
             return
+        if any(item is each for each in self.present.values()):  # the package has added it itself
+            self.owners[item.name] = _owner(entry)
+            return
         try:
-            if any(item is each for each in self.present.values()):  # the package has added it itself
-                self.owners[item.name] = owner
-            else:
-                self.add(item, owner)
+            self.add(item, _owner(entry))
         except ValueError as error:
             self._refuse(entry, str(error))
 
@@ -139,9 +137,6 @@ def _described(item: object) -> str:
 
 def _is_being_imported(module: str) -> bool:
     """Whether the import of a module, or of a package that it is in, has begun and not ended."""
-    parts = module.split(".")
-    for length in range(1, len(parts) + 1):
-        spec = getattr(sys.modules.get(".".join(parts[:length])), "__spec__", None)
-        if getattr(spec, "_initializing", False):
-            return True
-    return False
+    names = accumulate(module.split("."), "{}.{}".format)
+    specs = (getattr(sys.modules.get(name), "__spec__", None) for name in names)
+    return any(getattr(spec, "_initializing", False) for spec in specs)

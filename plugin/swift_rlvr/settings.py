@@ -1,12 +1,8 @@
 """How a setting is declared: name, type, default, meaning and accepted values, once, as a field of a frozen dataclass.
 
-    @dataclass(frozen=True)
-    class Sampling(Settings):
-        temperature: float = setting(1.0, "Of sampling; 0 is greedy.", at_least=0)
-
-An instance has checked its values, whether they come from keywords, from texts (`Text`), from environment variables
-(`from_environment`), or from flags and YAML (`swift_rlvr.training.arguments`). The error is always an InputError that
-says what is accepted; its field is the setting's name, which a reader replaces with its flag or variable.
+Values come from keywords, texts (`Text`), environment variables (`from_environment`), or flags and YAML
+(`swift_rlvr.training.arguments`). For one that cannot be used there is an InputError that says what is accepted; its
+field is the setting's name, which a reader replaces with its flag or variable.
 """
 
 import math
@@ -24,7 +20,7 @@ from swift_rlvr.errors import InputError
 
 PREFIX = "SWIFT_RLVR_"  # of variables that are not a reward's or the launcher's
 _TYPES = {bool: "true or false", int: "a whole number", float: "a finite number", str: "a text"}
-_LISTS = {int: "whole numbers", float: "finite numbers", str: "names"}
+_LISTS = {int: "whole numbers", float: "finite numbers", str: "names, with commas"}
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _BOUNDS = {"at_least": operator.ge, "more_than": operator.gt, "at_most": operator.le, "less_than": operator.lt}
 
@@ -78,8 +74,8 @@ class Text(str):
 class Settings:
     """Settings that are checked when they are built; what a field cannot say, `__post_init__` of a subclass checks.
 
-    A setting's variable is called `variable_prefix` and its name in capitals. group: how the names begin of those that
-    have one.
+    A setting's variable is called `variable_prefix` and its name in capitals. group: how the names of settings begin
+    that have one.
 
     >>> @dataclass(frozen=True)
     ... class Some(Settings):
@@ -161,9 +157,7 @@ def as_type(value: Any, hint: Any, name: str) -> Any:
         raise InputError(f"must be {_described(hint)}, got {value!r}", name) from None
 
 
-@cache
-def _hints(cls: type) -> dict[str, Any]:
-    return get_type_hints(cls)
+_hints = cache(get_type_hints)
 
 
 def _inner(hint: Any) -> tuple[Any, Any]:
@@ -173,17 +167,11 @@ def _inner(hint: Any) -> tuple[Any, Any]:
     return hint, get_args(hint)[0] if get_origin(hint) in (list, tuple) else None
 
 
-def _is_range(cls: Any, item: Any) -> bool:
-    return get_args(cls) == (item, item)
-
-
 def _described(hint: Any) -> str:
     cls, item = _inner(hint)
     if item is None:
         return _TYPES[cls]
-    if _is_range(cls, item):
-        return "a range such as 3-5"
-    return _LISTS[item] + (", with commas" if item is str else "")
+    return "a range such as 3-5" if get_args(cls) == (item, item) else _LISTS[item]
 
 
 def _as_type(value: Any, hint: Any) -> Any:
@@ -192,15 +180,15 @@ def _as_type(value: Any, hint: Any) -> Any:
     if value is None and cls is not hint:
         return None
     if item is not None:
-        if isinstance(value, str) and _is_range(cls, item):
+        is_range = get_args(cls) == (item, item)
+        if isinstance(value, str):
             low, dash, high = value.partition("-")
-            value = [Text(low), Text(high if dash else low)]
-        elif isinstance(value, str):
-            value = [Text(part) for part in value.split(",") if part.strip()]
+            texts = [low, high if dash else low] if is_range else filter(str.strip, value.split(","))
+            value = list(map(Text, texts))
         if not isinstance(value, (list, tuple)):
             raise TypeError
         value = get_origin(cls)(_as_type(each, item) for each in value)
-        if _is_range(cls, item) and (len(value) != 2 or value[0] > value[1]):
+        if is_range and (len(value) != 2 or value[0] > value[1]):
             raise TypeError
         return value
     if isinstance(value, Text):

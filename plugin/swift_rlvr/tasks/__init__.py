@@ -26,23 +26,14 @@ def add_task(task: Task) -> None:
 
 
 def verifier_of(name: object) -> str | None:
-    """The verifier of a task by its name, as rows have it in the column `task`; None for an unknown name.
-
-    >>> verifier_of("countdown"), verifier_of("code"), verifier_of("chess"), verifier_of(None)
-    ('external_countdown', 'external_code', None, None)
-    """
+    """The verifier of a task by its name, as rows have it in the column `task`; None for an unknown name."""
     task = (TASKS.data.get(name) or mixed.PARTS.get(name)) if isinstance(name, str) else None
     return task.verifier if task else None
 
 
 def tasks_of(verifier: str) -> tuple[str, ...]:
-    """The names of the tasks whose verifier a reward is.
-
-    >>> tasks_of("external_countdown")
-    ('countdown',)
-    """
-    known = {**TASKS.data, **mixed.PARTS}
-    return tuple(name for name, task in known.items() if task.verifier == verifier)
+    """The names of the tasks whose verifier a reward is."""
+    return tuple(name for name, task in {**TASKS.data, **mixed.PARTS}.items() if task.verifier == verifier)
 
 
 # gsm8k_one_shot comes before gsm8k, which has the same ids: in ms-swift a look-up by id finds the last.

@@ -1,17 +1,10 @@
 r"""Bespoke-Stratos-17k: questions with long reasoning traces, of which those with a boxed answer can be graded.
 
-Rows have `system` and `conversations`, as in bespokelabs/Bespoke-Stratos-17k (ModelScope and Hugging Face):
-
-    {"system": "Think at length in a Thought section, then write a Solution section ...",
-     "conversations": [
-       {"from": "user", "value": "Return your final response within \\boxed{}. What is the sum of the first 40 ...?"},
-       {"from": "assistant", "value": "<|begin_of_thought|>\n\n...\n\n<|end_of_thought|>\n\n<|begin_of_solution|>\n\n
-                                       ... \\boxed{1600}.\n\n<|end_of_solution|>"}]}
-
-The first user turn becomes the prompt, with the R1-Zero system prompt, since the dataset's own asks for other tags than
-those of the format rewards. The column `solution` for `external_accuracy` is the last box of the last turn, in its
-solution section where it has one. Rows without a box (in the published dataset mostly programming tasks, about a third)
-are skipped and counted as "no box"; loading stops only where they are more than half.
+Rows have `system` and `conversations`, turns of user and assistant, as in bespokelabs/Bespoke-Stratos-17k. The first
+user turn becomes the prompt, with the R1-Zero system prompt, since the dataset's own asks for other tags than those of
+the format rewards. The gold is the last box of the last turn, in its solution section where it has one. Rows without a
+box (in the published dataset mostly programming tasks, about a third) are counted as "no box"; loading stops only where
+they are more than half.
 """
 
 from collections.abc import Mapping
@@ -25,11 +18,7 @@ USER, ASSISTANT = ("user", "human"), ("assistant", "gpt")
 
 
 def turns(row: Row) -> tuple[str, str]:
-    """The user's first turn and the assistant's last; RowError where the conversation has another form.
-
-    >>> turns({"conversations": [{"from": "user", "value": "1 + 1?"}, {"from": "assistant", "value": "2"}]})
-    ('1 + 1?', '2')
-    """
+    """The user's first turn and the assistant's last; RowError where the conversation has another form."""
     conversation = row.get("conversations")
     if not isinstance(conversation, (list, tuple)) or len(conversation) < 2:
         raise RowError("conversations", f"expected a list of two turns or more, got {shown(conversation)}")
@@ -45,13 +34,7 @@ def turns(row: Row) -> tuple[str, str]:
 
 
 def preprocess(row: Row) -> dict[str, Any]:
-    r"""Raw row -> row for training: `messages`, `solution` and `task`.
-
-    >>> question, answer = {"from": "user", "value": "1 + 1?"}, {"from": "assistant", "value": r"So it is \boxed{2}."}
-    >>> row = preprocess({"system": "Think.", "conversations": [question, answer]})
-    >>> print(row["solution"], row["task"], [message["role"] for message in row["messages"]])
-    \boxed{2} bespoke_stratos ['system', 'user']
-    """
+    """Raw row -> row for training: `messages`, `solution` and `task`."""
     messages = to_messages(turns(row)[0], R1_ZERO_SYSTEM)
     return {"messages": messages, "solution": gold(row).answer, "task": "bespoke_stratos"}
 

@@ -1,11 +1,9 @@
 """Countdown: from the given numbers, each used exactly once, write an equation that equals the target.
 
 Rows have `nums` (list of int) and `target` (int), as in zouxuhong/Countdown-Tasks-3to4 (ModelScope) and
-Jiayi-Pan/Countdown-Tasks-3to4 (Hugging Face). Both columns stay in the row for the reward `external_countdown`.
-
-The user turn is word for word that of ms-swift's own entry for the ModelScope id, so a run does not depend on which of
-the two is used. The system turn is not part of a row: ms-swift takes it from `--system` and would ignore that flag
-for rows with a system turn of their own.
+Jiayi-Pan/Countdown-Tasks-3to4 (Hugging Face). The user turn is word for word that of ms-swift's own entry for the
+ModelScope id, so a run does not depend on which of the two is used. The system turn is not part of a row: ms-swift
+takes it from `--system` and would ignore that flag for rows with a system turn of their own.
 """
 
 import re
@@ -33,11 +31,7 @@ _QUESTION = re.compile(
 
 
 def to_messages(nums: Sequence[int], target: int, system: str | None = SYSTEM_PROMPT) -> list[dict[str, str]]:
-    """The chat messages that ask for one task; without the system turn where `system` is None or empty.
-
-    >>> to_messages([3, 5, 7], 22, system=None)[0]["content"].splitlines()[0]
-    'Using the numbers [3, 5, 7], create an equation that equals 22.'
-    """
+    """The chat messages that ask for one task; without the system turn where `system` is None or empty."""
     user = {"role": "user", "content": PROMPT.format(nums=list(nums), target=target)}
     return [{"role": "system", "content": system}, user] if system else [user]
 
@@ -45,8 +39,7 @@ def to_messages(nums: Sequence[int], target: int, system: str | None = SYSTEM_PR
 def parse_row(row: Row) -> tuple[list[int], int]:
     """The numbers, in their order, and the target of a raw row, as ints.
 
-    Accepts the forms that the verifier accepts: lists, tuples, arrays or strings such as "[3, 5, 7]" for `nums`; ints,
-    integral floats or strings such as "22" for both. Anything else raises RowError, naming the column.
+    RowError, naming the column, for a form that the verifier does not accept, see `read_gold`.
 
     >>> parse_row({"nums": "[7, 3, 5]", "target": 22.0})
     ([7, 3, 5], 22)
@@ -70,8 +63,8 @@ def parse_row(row: Row) -> tuple[list[int], int]:
 def read_prompt(prompt: str) -> tuple[list[int], int] | None:
     """The numbers and the target that a prompt made of `PROMPT` asks for, or None where it is another prompt.
 
-    For completions that were logged with their prompt but without the columns. The prompt may be rendered with a chat
-    template. One that asks for two different tasks gives None, since the policy may have written the second question.
+    For completions that were logged without the columns. The prompt may be rendered with a chat template. One that asks
+    for two different tasks gives None, since the policy may have written the second question.
 
     >>> read_prompt(f"<|im_start|>user\\n{to_messages([7, 3, 5], 22)[1]['content']}<|im_end|>\\n")
     ([7, 3, 5], 22)
@@ -87,23 +80,14 @@ def read_prompt(prompt: str) -> tuple[list[int], int] | None:
 
 
 def preprocess(row: Row) -> dict[str, Any]:
-    """Raw row -> row for training: `messages` (user turn), `nums` and `target` as ints, `task`, and its other columns.
-
-    >>> row = preprocess({"nums": [3, 5, 7], "target": 22})
-    >>> row["nums"], row["target"], len(row["messages"]), row["task"]
-    ([3, 5, 7], 22, 1, 'countdown')
-    """
+    """Raw row -> row for training: `messages` (user turn), `nums` and `target` as ints, `task`, its other columns."""
     nums, target = parse_row(row)
     messages = to_messages(nums, target, system=None)
     return {**row, "messages": messages, "nums": nums, "target": target, "task": "countdown"}
 
 
 def identity(row: Row) -> str:
-    """The same text for the same multiset of numbers with the same target.
-
-    >>> identity({"nums": [7, 3, 5], "target": 22}) == identity({"nums": "3 5 7", "target": "22"})
-    True
-    """
+    """The same text for the same multiset of numbers with the same target."""
     nums, target = parse_row(row)
     return f"{sorted(nums)} {target}"
 

@@ -1,13 +1,8 @@
 r"""GSM8K: grade-school word problems whose answer is a whole number.
 
-Rows have `question` and `answer`, as in modelscope/gsm8k (ModelScope) and openai/gsm8k (Hugging Face), subset main:
-
-    {"question": "A box holds 6 eggs. How many eggs are in 4 boxes?",
-     "answer": "Each box holds 6 eggs, so 4 boxes hold 4*6 = <<4*6=24>>24 eggs.\n#### 24"}
-
-What follows `####`, without thousands' commas, becomes the column `solution` for `external_accuracy`; ms-swift keeps a
-column of that name. The calculator annotations `<<4*6=24>>` are removed. The system prompt asks for tags on lines of
-their own, as `external_format_strict` and `external_tag_count` want them.
+Rows have `question` and `answer`, as in modelscope/gsm8k (ModelScope) and openai/gsm8k (Hugging Face), subset main.
+What follows `####` in the answer, without thousands' commas, is the gold; the calculator's `<<4*6=24>>` are removed.
+The system prompt asks for tags on lines of their own, as `external_format_strict` and `external_tag_count` want them.
 """
 
 import re
@@ -51,12 +46,7 @@ def read_answer(answer: str) -> tuple[str, str]:
 
 
 def preprocess(row: Row, *before: tuple[str, str]) -> dict[str, Any]:
-    r"""Raw row -> row for training: `messages`, `solution` and `task`.
-
-    >>> row = preprocess({"question": "1 + 1?", "answer": "1 + 1 = <<1+1=2>>2\n#### 2"})
-    >>> row["solution"], row["task"], [message["role"] for message in row["messages"]]
-    ('2', 'gsm8k', ['system', 'user'])
-    """
+    """Raw row -> row for training: `messages`, `solution` and `task`; examples (question, answer) come `before`."""
     question, (_, gold) = text_of(row, "question", "How many?"), read_answer(_answer(row))
     return {"messages": to_messages(question, SYSTEM_PROMPT, *before), "solution": gold, "task": "gsm8k"}
 

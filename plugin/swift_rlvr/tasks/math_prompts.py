@@ -14,9 +14,6 @@ def to_messages(question: str, system: str, *before: tuple[str, str]) -> list[di
     """System turn, then the turns of `before` as (question, answer), then the question.
 
     The system prompt is part of the row, so ms-swift's `--system` has no effect on it.
-
-    >>> [message["role"] for message in to_messages("1 + 1?", "Answer.", ("0 + 1?", "1"))]
-    ['system', 'user', 'assistant', 'user']
     """
     turns = [("system", system)]
     for example, answer in before:

@@ -1,9 +1,5 @@
 r"""Rows of several tasks in one file: the column `task` names the task of a row, the other columns are that task's.
 
-    {"task": "countdown", "nums": [3, 5, 7], "target": 22}
-    {"task": "gsm8k", "question": "A box holds 6 eggs. How many are in 4 boxes?", "answer": "4*6 = 24\n#### 24"}
-    {"task": "code", "messages": [{"role": "user", "content": "Write ..."}], "tests": ["assert add(1, 2) == 3"]}
-
 Each row gets the messages and columns of its own task. There is no dataset for `math` and `code` here: their rows bring
 `messages` and the column of their reward, `solution` or `tests`, themselves. Several names in one `--dataset`, such as
 `countdown:a.jsonl gsm8k:b.jsonl`, have the same effect.
@@ -54,11 +50,7 @@ PARTS = {task.name: task for task in (*_DATASETS, *_READY)}
 
 
 def part_of(row: Row) -> Task:
-    """The task of a row; RowError where the row names none.
-
-    >>> part_of({"task": "gsm8k"}).name, part_of({"task": "code"}).verifier
-    ('gsm8k', 'external_code')
-    """
+    """The task of a row; RowError where the row names none."""
     name = row.get("task")
     if not isinstance(name, str) or name not in PARTS:
         raise RowError("task", f"expected one of {', '.join(PARTS)}, got {shown(name)}")
@@ -66,11 +58,7 @@ def part_of(row: Row) -> Task:
 
 
 def preprocess(row: Row) -> dict[str, Any]:
-    """Raw row -> row for training, as its own task makes it.
-
-    >>> preprocess({"task": "countdown", "nums": [3, 5, 7], "target": 22, "question": None})["target"]
-    22
-    """
+    """Raw row -> row for training, as its own task makes it of the columns that are not None."""
     return part_of(row).preprocess({name: value for name, value in row.items() if value is not None})
 
 

@@ -1,15 +1,10 @@
 r"""NuminaMath-TIR: competition problems with solutions that reason, run Python, and box their answer.
 
-Rows have `problem`, `solution` and `messages`, as in AI-MO/NuminaMath-TIR (ModelScope and Hugging Face):
-
-    {"problem": "How many integers from 1 to 60 are divisible by 4 or by 6?",
-     "solution": "Count multiples...\n```python\nprint(...)\n```\n```output\n20\n```\nThe answer is \\boxed{20}.",
-     "messages": [{"content": "How many integers ...", "role": "user"}, {"content": "Count ...", "role": "assistant"}]}
-
-`messages`, the same text as a conversation, is dropped: the prompt is the R1-Zero system prompt and the problem. The
-column `solution` for `external_accuracy` is the last box of the solution, or the last ones if they stand together, as
-in "$\boxed{1}$ and $\boxed{-2}$". Where there is no box it is empty: the row is kept, and its reward is None or, with
-`EXTERNAL_ACCURACY_NEUTRAL_GOLD=true`, 0.5. Nothing else in a solution, such as a number in a proof, is the answer.
+Rows have `problem`, `solution` and `messages`, as in AI-MO/NuminaMath-TIR. The prompt is the R1-Zero system prompt and
+the problem. The column `solution` for `external_accuracy` is the last box of the solution, or the last ones if they
+stand together, as in "$\boxed{1}$ and $\boxed{-2}$". Where there is no box it is empty: the row is kept, and its reward
+is None or, with `EXTERNAL_ACCURACY_NEUTRAL_GOLD=true`, 0.5. Nothing else in a solution, such as a number in a proof, is
+the answer.
 """
 
 from typing import Any
@@ -19,12 +14,7 @@ from swift_rlvr.tasks.task import Gold, Row, Task, normalised, text_of
 
 
 def preprocess(row: Row) -> dict[str, Any]:
-    r"""Raw row -> row for training: `messages`, `solution` and `task`.
-
-    >>> row = preprocess({"problem": "1 + 1?", "solution": r"It is $\boxed{2}$.", "messages": []})
-    >>> print(row["solution"], row["task"], [message["role"] for message in row["messages"]])
-    \boxed{2} numina_math_tir ['system', 'user']
-    """
+    """Raw row -> row for training: `messages`, `solution` and `task`."""
     messages = to_messages(_problem(row), R1_ZERO_SYSTEM)
     return {"messages": messages, "solution": boxed_gold(_solution(row)) or "", "task": "numina_math_tir"}
 

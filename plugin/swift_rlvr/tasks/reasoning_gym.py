@@ -1,9 +1,7 @@
 """The tasks of reasoning-gym: `--dataset reasoning_gym:NAME[?SETTING=VALUE][+NAME...][:SPLIT]#N`.
 
 The rows are made, not loaded: `swift_rlvr.reasoning_gym.naming` says what can be written, `rows` how they are drawn. A
-file of them has one column, `entry`, which holds the question, the answer and what the scorer reads:
-
-    {"entry": "{\\"task\\": \\"gcd\\", \\"question\\": \\"Find the ...\\", \\"answer\\": \\"3\\", ...}"}
+file of them has one column, `entry`, which holds the question, the answer and what the scorer reads.
 """
 
 from collections.abc import Iterator

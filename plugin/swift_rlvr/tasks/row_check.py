@@ -26,11 +26,7 @@ class RowCheck:
     by_label: Mapping[str, int]  # the number of errors of each kind
 
     def describe(self, name: str, shown: int = 10) -> str:
-        """Say which rows are unusable, and list the first `shown` of them, counted from 1 like the lines of a file.
-
-        >>> RowCheck([0], [(1, "column 'target': missing")], {"target": 1}).describe("countdown")
-        "countdown: 1 of 2 rows cannot be used (target: 1)\\n  row 2: column 'target': missing"
-        """
+        """Say which rows are unusable, and list the first `shown` of them, counted from 1 like the lines of a file."""
         total = len(self.usable) + len(self.errors)
         labels = ", ".join(f"{label}: {count}" for label, count in self.by_label.items())
         lines = [f"{name}: {len(self.errors)} of {total} rows cannot be used ({labels})"]
@@ -40,11 +36,7 @@ class RowCheck:
         return "\n".join(lines)
 
     def excess(self, share: float) -> str | None:
-        """Why there are too many unusable rows, or None: no row is left, or they exceed both `share` and FORGIVEN.
-
-        >>> print(RowCheck([0], [(1, "?")] * 9, {}).excess(0.1), RowCheck([], [(1, "?")], {}).excess(0.1))
-        None no row is left
-        """
+        """Why there are too many unusable rows, or None: no row is left, or they exceed both `share` and FORGIVEN."""
         if not self.usable:
             return "no row is left"
         if len(self.errors) > max(FORGIVEN, share * (len(self.usable) + len(self.errors))):

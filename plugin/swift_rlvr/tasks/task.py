@@ -1,8 +1,4 @@
-"""What a task is: a name, the columns that its reward needs, and how a row becomes a prompt.
-
-Plain Python: the same `Task` serves ms-swift (through rlvr_plugin.py), TRL and the evaluation. A task does not grade,
-it names the reward that does, its verifier.
-"""
+"""What a task is: how a row becomes a prompt, its right answer, the columns of its rewards, and which one verifies."""
 
 from __future__ import annotations
 
@@ -89,11 +85,7 @@ def shown(value: Any) -> str:
 
 
 def text_of(row: Row, column: str, example: str) -> str:
-    """The text in a column; RowError where there is none.
-
-    >>> text_of({"question": " 1 + 1? "}, "question", "How many?")
-    '1 + 1?'
-    """
+    """The text in a column, without white space around it; RowError where there is none."""
     value = row.get(column)
     if not isinstance(value, str) or not value.strip():
         raise RowError(column, f"expected a text such as {example!r}, got {shown(value)}")
@@ -113,9 +105,6 @@ def with_system(messages: list[dict[str, str]], system: str | None, override: bo
     """The messages with a system turn: their own if they have one and not `override`, else `system`, if there is one.
 
     As in ms-swift, where `--system` is for rows without a system turn.
-
-    >>> with_system([{"role": "user", "content": "1 + 1?"}], "Answer.")[0]
-    {'role': 'system', 'content': 'Answer.'}
     """
     own = messages[0]["role"] == "system"
     if own and not override:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import is_dataclass
 from functools import partial
+from itertools import product
 from operator import methodcaller
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,8 @@ def _exemplified(cls: type[Reward]) -> Problems:
         yield "`examples` must have a completion that earns the most and one that earns less"
     if cls().columns and None not in values:
         yield "`examples` must have a row that cannot be graded, with reward None"
-    for number, (example, grade) in enumerate(zip(cls.examples, _grades_of(cls()), strict=True), start=1):
+    for number, example in enumerate(cls.examples, start=1):
+        grade = _grade(cls(), example.completion, example.row)
         if not _same(grade.reward, example.reward):
             yield f"example {number} earns {grade.reward} ({grade.reason}), and should earn {example.reward}"
         if grade.reason not in cls.reasons:
@@ -110,9 +112,9 @@ def _columns(cls: type[Reward]) -> Problems:
 def _shapes(cls: type[Reward]) -> Problems:
     reward, completions, columns = _batch(cls)
     expected = reward(completions, **columns)
-    messages = [[{"role": "assistant", "content": text}] for text in completions]
-    parts = [[{"role": "assistant", "content": [{"type": "text", "text": text}]}] for text in completions]
-    for shape, batch in (("messages", messages), ("messages of parts", parts)):
+    parts = [[{"type": "text", "text": text}] for text in completions]
+    for shape, contents in (("messages", completions), ("messages of parts", parts)):
+        batch = [[{"role": "assistant", "content": content}] for content in contents]
         if reward(batch, **columns) != expected:
             yield f"completions as {shape}, which TRL passes, get other rewards than the same texts"
     if any(value is not None and type(value) is not float for value in expected):
@@ -125,8 +127,8 @@ def _batches(cls: type[Reward]) -> Problems:
     together = reward.grades(completions, **columns)
     if len(together) != len(examples):
         yield f"it gives {len(together)} rewards for {len(examples)} completions"
-    alone = [*_grades_of(cls()), *reversed(_grades_of(cls()))]
-    for example, one, other in zip(examples, alone, together, strict=False):
+    for example, other in zip(examples, together, strict=False):
+        one = _grade(cls(), example.completion, example.row)
         if not _same(one.reward, other.reward) or one.reason != other.reason:
             yield f"{shown(example.completion)} gets {one} alone, and {other} among others"
             return
@@ -137,8 +139,7 @@ def _batches(cls: type[Reward]) -> Problems:
 def _explained(cls: type[Reward]) -> Problems:
     reward, best = cls(), _best(cls)
     for completion, row in [(each.completion, each.row) for each in cls.examples] + [("", best.row), (None, best.row)]:
-        explanation = reward.explain(completion, row)
-        (grade,) = reward.grades([completion], **_listed([row]))
+        explanation, grade = reward.explain(completion, row), _grade(reward, completion, row)
         if not _same(explanation.reward, grade.reward) or explanation.reason != grade.reason:
             said = f"{explanation.reward} ({explanation.reason})"
             yield f"`explain` says {said} of {shown(completion)}, and the reward gives {grade.reward} ({grade.reason})"
@@ -148,41 +149,36 @@ def _explained(cls: type[Reward]) -> Problems:
 
 def _golds(cls: type[Reward]) -> Problems:
     reward, best = cls(), _best(cls)
-    for name in best.row:
-        for value in JUNK:
-            row = {**best.row, name: value}
-            three = [best.row, row, best.row]
-            before, grade, after = reward.grades([best.completion] * 3, **_listed(three))
-            if not (_same(before.reward, best.reward) and _same(after.reward, best.reward)):
-                yield f"a row with {value!r} in the column {name!r} changes the rewards of its neighbours"
-            if grade.reason not in reward.reasons:
-                yield f"{value!r} in the column {name!r} gives the reason {grade.reason!r}, not one of `reasons`"
-    if reward.columns:
-        (grade,) = reward.grades([best.completion], **_listed([dict.fromkeys(best.row)]))
-        if grade.reward is not None:
-            yield f"a row with empty columns must give None, not {grade.reward}"
+    for name, value in product(best.row, JUNK):
+        rows = [best.row, {**best.row, name: value}, best.row]
+        before, grade, after = reward.grades([best.completion] * 3, **_listed(rows))
+        if not (_same(before.reward, best.reward) and _same(after.reward, best.reward)):
+            yield f"a row with {value!r} in the column {name!r} changes the rewards of its neighbours"
+        if grade.reason not in reward.reasons:
+            yield f"{value!r} in the column {name!r} gives the reason {grade.reason!r}, not one of `reasons`"
+    grade = _grade(reward, best.completion, dict.fromkeys(best.row))
+    if reward.columns and grade.reward is not None:
+        yield f"a row with empty columns must give None, not {grade.reward}"
 
 
 def _hostile(completion: object, cls: type[Reward]) -> Problems:
-    reward, best = cls(), _best(cls)
-    ((value, reason),) = reward.grades([completion], **_listed([best.row]))
-    if reason not in reward.reasons:
+    value, reason = _grade(cls(), completion, _best(cls).row)
+    if reason not in cls.reasons:
         yield f"{shown(completion)} gives the reason {reason!r}, which is not one of `reasons`"
     if value is None or not math.isfinite(value):
         yield f"{shown(completion)} earns {value}: what a policy writes must not be left ungraded"
-    elif reward.role == VERIFIER and value > min(each.reward for each in cls.examples if each.reward is not None):
+    elif cls.role == VERIFIER and value > min(each.reward for each in cls.examples if each.reward is not None):
         yield f"{shown(completion)} earns {value}, more than a wrong answer"
 
 
 def _runs_nothing(cls: type[Reward]) -> Problems:
     if cls.runs_code:
         return
-    reward, best = cls(), _best(cls)
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "trace"
         code = CODE.format(str(trace))
         for text in (code, f"<answer>{code}</answer>", f"<answer>1 + {code}</answer>", rf"\boxed{{{code}}}"):
-            reward.grades([text], **_listed([best.row]))
+            _grade(cls(), text, _best(cls).row)
             if trace.exists():
                 yield f"it runs what the completion says: {shown(text)}"
                 return
@@ -252,8 +248,8 @@ def _batch(cls: type[Reward], examples: Sequence[Example] | None = None) -> tupl
     return cls(), [each.completion for each in examples], _listed([each.row for each in examples])
 
 
-def _grades_of(reward: Reward) -> list[Grade]:
-    return [reward.grades([each.completion], **_listed([each.row]))[0] for each in reward.examples]
+def _grade(reward: Reward, completion: object, row: Row) -> Grade:
+    return reward.grades([completion], **_listed([row]))[0]
 
 
 def _refusal(reward: Reward, completions: list[str], columns: dict[str, list]) -> str:

@@ -6,17 +6,9 @@ later; `held_out`, `curriculum` and several turns need 4.6. scripts/compat.sh sh
         --dataset countdown:datasets/countdown/train.jsonl ...
 
 Rewards go into `orms` under the names in REWARDS; none is overwritten. `--callbacks reward_reasons held_out
-curriculum`: see swift_rlvr/training/reason_callback.py, held_out.py and curriculum.py.
-
-`--multi_turn_scheduler rlvr_feedback --max_turns 2`, also for `swift rollout`: see swift_rlvr/environments/README.md.
-
-Each task in TASKS can be named in `--dataset` and `--val_dataset` as
-- `countdown:FILE`, a local .jsonl, .json, .parquet or .csv file with the task's columns,
-- `countdown`, the dataset on ModelScope, or on Hugging Face with `--use_hf true`; `gsm8k:test` its test split,
-- the dataset's id there, such as `zouxuhong/Countdown-Tasks-3to4`,
-each with `#N` for N rows. ms-swift has entries for these ModelScope ids. They stay, but a look-up by id finds the one
-registered last, which is ours: a prompt and a column for the reward instead of a question and an answer to learn. For
-Countdown the prompt is the same as ms-swift's.
+curriculum`: see swift_rlvr/training/README.md; `--multi_turn_scheduler rlvr_feedback`, also for `swift rollout`:
+swift_rlvr/environments/README.md; what `--dataset` takes: swift_rlvr/tasks/README.md. ms-swift has entries for the same
+ModelScope ids. They stay, but a look-up by id finds the one registered last, which is ours.
 """
 
 from swift.callbacks import callbacks_map

@@ -8,10 +8,6 @@ class InputError(ValueError):
 
     `field`, the setting or column to blame, stands in front of `problem` in ``str(error)``, so a command line can show
     its flag instead: ``f"--batch_size {error.problem}"``.
-
-    >>> error = InputError("must be at least 1, got 0", field="batch_size")
-    >>> str(error), error.field, error.problem
-    ('batch_size must be at least 1, got 0', 'batch_size', 'must be at least 1, got 0')
     """
 
     def __init__(self, problem: str, field: str | None = None):
@@ -27,12 +23,7 @@ class NotInstalledError(InputError):
 
 
 def require(package: str, extra: str, purpose: str) -> None:
-    """NotInstalledError where a package that comes with an extra of swift-rlvr is not installed; nothing is imported.
-
-    >>> require("no_package", extra="report", purpose="it")
-    Traceback (most recent call last):
-    swift_rlvr.errors.NotInstalledError: no-package is not installed, and it needs it: pip install 'swift-rlvr[report]'
-    """
+    """NotInstalledError where a package that comes with an extra of swift-rlvr is missing; nothing is imported."""
     if find_spec(package) is None:
         name = package.replace("_", "-")
         raise NotInstalledError(f"{name} is not installed, and {purpose} needs it: pip install 'swift-rlvr[{extra}]'")

@@ -27,14 +27,7 @@ def opened(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def parse_object(text: bytes | str) -> dict[str, Any]:
-    """The JSON object that a text holds; LineError for anything else.
-
-    >>> parse_object(b'{"target": 22}')
-    {'target': 22}
-    >>> parse_object("[22]")
-    Traceback (most recent call last):
-    swift_rlvr.jsonl.LineError: expected an object such as {...}, got [22]
-    """
+    """The JSON object that a text holds; LineError for anything else."""
     try:
         value = json.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
     except UnicodeDecodeError as error:

@@ -67,12 +67,9 @@ def show(
     console.rule("prompt", style="dim")
     console.print(visible(shown.prompt, LONGEST_PROMPT, console.encoding))
     console.rule("what the model writes comes here", style="dim")
-    console.print()
-    columns = table("column", "value that reaches the rewards")
-    for name, value in shown.columns.items():
-        text = value if isinstance(value, str) else json.dumps(value, default=str)
-        columns.add_row(name, visible(text, LONGEST_VALUE, console.encoding))
-    console.print(columns, "")
+    texts = {k: v if isinstance(v, str) else json.dumps(v, default=str) for k, v in shown.columns.items()}
+    rows = [(name, visible(text, LONGEST_VALUE, console.encoding)) for name, text in texts.items()]
+    console.print("", table("column", "value that reaches the rewards", rows=rows), sep="\n")
     if shown.gold is not None:
         console.print("\nA completion that earns the maximum:")
         console.print(Padding(visible(shown.gold, 2000, console.encoding), (0, 0, 0, 2), expand=False))
@@ -116,22 +113,18 @@ def print_findings(console: Console, source: Source, findings: checking.Findings
     console.print(Text.assemble((str(source), "bold"), f": {findings.rows:,} rows of ", (source.task.name, "bold")))
     console.print(f"  {parts}\n" if parts else "")
     if findings.rewards:
-        numbers = ("maximum", "less", "none")
-        rewards = table("reward on the gold", *numbers, "why", numbers=numbers)
+        rewards = []
         for name, counts in findings.rewards.items():
-            why = Text(", ".join(f"{reason}: {count:,}" for reason, count in counts["reasons"].most_common()))
+            why = ", ".join(f"{reason}: {count:,}" for reason, count in counts["reasons"].most_common())
             less, none = count_text(counts["less"]), count_text(counts["none"])
-            rewards.add_row(name, count_text(counts["full"], "green"), less, none, why)
-        console.print(rewards, "")
-    rows = table("rows", "count", numbers=("count",))
-    for label, count in findings.unusable.items() or [("", 0)]:
-        rows.add_row(Text(f"cannot be used: {label}" if label else "cannot be used"), count_text(count))
-    for label, count in findings.no_gold.items():
-        rows.add_row(Text(label), count_text(count))
-    rows.add_row("ask the same as an earlier row", count_text(findings.duplicates))
-    for name, count in findings.shared.items():
-        rows.add_row(Text(f"are in {name} as well"), count_text(count, bad="bold red"))
-    console.print(rows, "")
+            rewards.append((name, count_text(counts["full"], "green"), less, none, why))
+        numbers = ("maximum", "less", "none")
+        console.print(table("reward on the gold", *numbers, "why", numbers=numbers, rows=rewards), "")
+    rows = [(f"cannot be used: {label}", count_text(count)) for label, count in findings.unusable.items()]
+    rows += [(label, count_text(count)) for label, count in findings.no_gold.items()]
+    rows.append(("ask the same as an earlier row", count_text(findings.duplicates)))
+    rows += [(f"are in {name} as well", count_text(count, bad="bold red")) for name, count in findings.shared.items()]
+    console.print(table("rows", "count", numbers=("count",), rows=rows), "")
     for line, problem in findings.problems:
         console.print(f"  line {line}: ", visible(problem, LONGEST_PROBLEM, console.encoding), sep="", soft_wrap=True)
     if len(findings.problems) == checking.SHOWN:

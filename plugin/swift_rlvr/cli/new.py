@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS
@@ -44,18 +43,15 @@ def new(
     folder = Path(name) if folder is None else folder
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} is there already, and nothing is overwritten: give an empty or a new folder")
-    written = render(name)
     try:
-        for path, text in written.items():
+        for path, text in render(name).items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text, encoding="utf-8")
+            typer.echo(f"written: {folder / path}")
     except OSError as error:
         raise InputError(f"cannot write {error.filename or folder}: {error.strerror}") from error
-    console = Console(highlight=False)
-    for path in written:
-        console.print(f"written: {folder / path}", markup=False, soft_wrap=True)
     commands = (f"cd {folder}", "python -m pytest", "pip install -e .", f"swift-rlvr check {name}")
-    console.print("\nNext, as its README.md says:\n" + "\n".join(f"  {each}" for each in commands), markup=False)
+    typer.echo("\n  ".join(("\nNext, as its README.md says:", *commands)))
 
 
 def check_name(name: str) -> None:
@@ -77,11 +73,7 @@ def check_name(name: str) -> None:
 
 
 def class_name(name: str) -> str:
-    """The reward's class.
-
-    >>> class_name("word_count")
-    'WordCountReward'
-    """
+    """The reward's class, such as WordCountReward for word_count."""
     return "".join(part.capitalize() for part in name.split("_")) + "Reward"
 
 

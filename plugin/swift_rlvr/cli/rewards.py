@@ -84,11 +84,8 @@ def explain(
         }
         typer.echo(json.dumps({"rewards": rewards}))
         return
-    console = Console(highlight=False)
-    for number, (name, explanation) in enumerate(explanations.items()):
-        if number:
-            console.print()
-        print_explanation(console, name, explanation)
+    for name, explanation in explanations.items():
+        print_explanation(Console(highlight=False), name, explanation)
 
 
 def score(
@@ -100,7 +97,7 @@ def score(
     against: Annotated[
         str | None, typer.Option(help="`stored` for the verdicts in the file, or another file of verdicts.")
     ] = None,
-    fail_on_change: Annotated[bool, typer.Option("--fail-on-change", help="Exit with 1 if a verdict changed.")] = False,
+    fail_on_change: Annotated[bool, typer.Option("--fail_on_change", help="Exit with 1 if a verdict changed.")] = False,
     as_json: flags.Json = False,
 ) -> None:
     """Grade files of completions and count rewards and reasons.
@@ -113,7 +110,11 @@ def score(
 
     swift-rlvr score eval/records.jsonl --against stored --fail-on-change
     """
-    verdicts = _earlier_verdicts(files, against, fail_on_change)
+    if fail_on_change and against is None:
+        raise InputError("needs --against", field="fail_on_change")
+    if against is not None and len(files) != 1:
+        raise InputError(f"is for one file, got {len(files)}", field="against")
+    verdicts = None if against is None else stored_verdicts(files[0] if against == "stored" else against)
     if verdicts and reward_funcs is None:
         reward_funcs = [name for name in REWARDS if any(name in each.rewards for each in verdicts.values())]
     flags.check_jsonl(out)
@@ -135,16 +136,6 @@ def score(
         raise typer.Exit(1)
 
 
-def _earlier_verdicts(files: list[Path], against: str | None, fail_on_change: bool) -> dict[Any, Any] | None:
-    if against is None:
-        if fail_on_change:
-            raise InputError("needs --against", field="fail_on_change")
-        return None
-    if len(files) != 1:
-        raise InputError(f"is for one file, got {len(files)}", field="against")
-    return stored_verdicts(files[0] if against == "stored" else against)
-
-
 def _show_scores(summary: dict[str, Any], reward_funcs: list[str] | None, out: Path | None) -> None:
     console = Console(highlight=False)
     if reward_funcs is None:
@@ -163,21 +154,18 @@ def _show_scores(summary: dict[str, Any], reward_funcs: list[str] | None, out: P
 
 def _read_row(text: str) -> Item:
     """The row that `--row` names, with its completion if it has one."""
-    if text.lstrip().startswith("{"):
-        return _only_item(text, "the object", None)
-    place = re.fullmatch(r"(.+?):([0-9]{1,12})(?::([0-9]{1,12}))?", text, re.DOTALL)
-    if place is None:
-        expected = """must be '{"nums": [3, 5, 7], ...}', FILE.jsonl:LINE or FILE.jsonl:LINE:POSITION"""
-        raise InputError(f"{expected}, got {text}", field="row")
-    path, number, position = place[1], int(place[2]), place[3]
-    with opened(path) as file:
-        line = next(islice(file, number - 1, None), None) if number else None
-    if line is None:
-        raise InputError(f"{path} has no line {number}", field="row")
-    return _only_item(line, f"line {number} of {path}", None if position is None else int(position))
-
-
-def _only_item(line: str | bytes, where: str, position: int | None) -> Item:
+    line: str | bytes = text
+    where, place = "the object", None
+    if not text.lstrip().startswith("{"):
+        place = re.fullmatch(r"(.+?):([0-9]{1,12})(?::([0-9]{1,12}))?", text, re.DOTALL)
+        if place is None:
+            expected = """must be '{"nums": [3, 5, 7], ...}', FILE.jsonl:LINE or FILE.jsonl:LINE:POSITION"""
+            raise InputError(f"{expected}, got {text}", field="row")
+        path, number, where = place[1], int(place[2]), f"line {place[2]} of {place[1]}"
+        with opened(path) as file:
+            line = next(islice(file, number - 1, None), b"") if number else b""
+        if not line:
+            raise InputError(f"{path} has no line {number}", field="row")
     try:
         row = read_object(line)
         if not any(key in row for key in COMPLETION_KEYS):  # a row of a dataset
@@ -185,9 +173,11 @@ def _only_item(line: str | bytes, where: str, position: int | None) -> Item:
         items = read_items(line)
     except LineError as error:
         raise InputError(f"{where}: {error}", field="row") from error
-    if position is None and len(items) != 1:
-        raise InputError(f"{where} has {len(items)} completions: say which, as in FILE.jsonl:LINE:1", field="row")
-    position = 1 if position is None else position
+    if place is None or place[3] is None:
+        if len(items) != 1:
+            raise InputError(f"{where} has {len(items)} completions: say which, as in FILE.jsonl:LINE:1", field="row")
+        return items[0]
+    position = int(place[3])
     if not 1 <= position <= len(items):
         raise InputError(f"{where} has {len(items)} completions, got position {position}", field="row")
     return items[position - 1]
@@ -215,14 +205,12 @@ def _columns(nums: str | None, target: str | None, gold: str | None, pairs: list
 
 
 def _completion(text: str | None, item: Item) -> object:
-    if text != "-":
-        if text is None and not is_completion(item.completion):
-            raise InputError(
-                "COMPLETION: give what the model wrote as an argument, as - from standard input, or on the line that "
-                "--row names"
-            )
-        return item.completion if text is None else text
-    try:
-        return sys.stdin.buffer.read().decode().removesuffix("\n")
-    except UnicodeDecodeError as error:
-        raise InputError(f"standard input: not UTF-8 text ({error.reason} at byte {error.start})") from error
+    if text == "-":
+        try:
+            return sys.stdin.buffer.read().decode().removesuffix("\n")
+        except UnicodeDecodeError as error:
+            raise InputError(f"standard input: not UTF-8 text ({error.reason} at byte {error.start})") from error
+    if text is None and not is_completion(item.completion):
+        wanted = "give what the model wrote as an argument, as - from standard input, or on the line that --row names"
+        raise InputError(f"COMPLETION: {wanted}")
+    return item.completion if text is None else text

@@ -1,9 +1,5 @@
 """Makes Countdown tasks: all solvable, no two alike, the splits apart, the same ones on any machine.
 
-    >>> from swift_rlvr.countdown.settings import TUTORIAL
-    >>> list(make_tasks(TUTORIAL, "train", seed=0, rows=2))
-    [{'nums': [21, 63, 51], 'target': 93}, {'nums': [12, 93, 79, 83], 'target': 85}]
-
 Two tasks are the same if they have the same multiset of numbers and the same target; a hash of both decides the split.
 Where the settings hold few tasks, all are listed, in an order that the seed gives. Otherwise numbers are drawn and
 joined at random, many at once as numpy arrays, and what becomes of them is the target if it is in range. The hashes of
@@ -62,11 +58,6 @@ def make_levels(levels: Sequence[CountdownSettings], split: str, seed: int, rows
 
     Levels take turns, so that the first N rows hold each about equally often. No two tasks are alike, also of different
     levels. IndexError where a level holds fewer.
-
-    >>> from swift_rlvr.countdown.settings import LEVELS
-    >>> tasks = list(make_levels(LEVELS["tiny"], "train", seed=0, rows=2))
-    >>> [task["level"] for task in tasks], [len(task["nums"]) for task in tasks]
-    ([0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5], [3, 3, 3, 3, 3, 4, 3, 3, 3, 3, 3, 4])
     """
     seen: set[tuple[int, ...]] = set()
     each = [make_tasks(settings, split, int(mix(seed, level)[0])) for level, settings in enumerate(levels)]
@@ -90,22 +81,12 @@ def holds_few(settings: CountdownSettings) -> bool:
 
 
 def split_of(nums: Sequence[int], target: int) -> str:
-    """The split that a task belongs to, whatever the settings and the seed. The order of `nums` does not matter.
-
-    >>> split_of([3, 5, 7], 22) == split_of([7, 3, 5], 22) in SPLITS
-    True
-    """
+    """The split that a task belongs to, whatever the settings and the seed. The order of `nums` does not matter."""
     return next(split for split in SPLITS if _in_split(mix(target, *sorted(nums)), split)[0])
 
 
 def mix(*values: int | npt.NDArray[Any]) -> Words:
-    """A hash of integers to 64 bits, element by element: the finalizer of SplitMix64, once for each value.
-
-    Takes numbers and arrays (n,); returns (n,), or (1,) where all are numbers.
-
-    >>> hex(mix(1, 2)[0])
-    '0xbcd9dbb49673066b'
-    """
+    """A hash of numbers and arrays (n,) to 64 bits, (n,) or (1,): the finalizer of SplitMix64, once for each value."""
     state = np.zeros(1, np.uint64)  # arithmetic of uint64 arrays wraps around, without a warning
     for value in values:
         words = np.array([value % 2**64], np.uint64) if isinstance(value, int) else value.astype(np.uint64)

@@ -61,13 +61,6 @@ _INTEGER = re.compile(r"[+-]?[0-9]+(?:\.0+)?")
 _exact = lru_cache(maxsize=1024)(Fraction)  # a Fraction is slow to make, and most values are small whole numbers
 
 
-def check_notation(notation: str) -> str:
-    """Return the notation, or raise ValueError where there is no such one."""
-    if notation not in ("lenient", "strict"):
-        raise ValueError(f"notation must be 'lenient' or 'strict', not {notation!r}")
-    return notation
-
-
 def verify(completion: object, nums: object, target: object, *, notation: str = "lenient") -> Verdict:
     r"""Judge one completion.
 
@@ -82,29 +75,21 @@ def verify(completion: object, nums: object, target: object, *, notation: str = 
     >>> verdict = verify("<think>...</think><answer>(1 + 2) / 3 * 4 = 4</answer>", [1, 2, 3, 4], 4)
     >>> verdict.reward, str(verdict.reason), verdict.value
     (1.0, 'correct', Fraction(4, 1))
-    >>> str(verify(r"<answer>\frac{7}{2} × 2</answer>", [7, 2], 7).reason)
-    'reused number'
-    >>> verify("<answer>1 + 2</answer>", [1, None], 3).reward is None
-    True
     """
-    return _verdict(completion, nums, target, check_notation(notation) == "lenient")
+    return grade_all([completion], [nums], [target], notation=notation)[0]
 
 
 def grade_all(
     completions: Sequence[object], nums: Sequence[object], target: Sequence[object], *, notation: str = "lenient"
 ) -> list[Verdict]:
-    """Judge many completions as `verify` judges one. ValueError where the three sequences are not equally long.
-
-    >>> verdicts = grade_all(["<answer>1 + 2 = 3</answer>", "<answer>1 + 2 = 4</answer>"], [[1, 2], [1, 2]], [3, 3])
-    >>> [(verdict.reward, str(verdict.reason)) for verdict in verdicts]
-    [(1.0, 'correct'), (0.0, 'false equation')]
-    """
-    lenient = check_notation(notation) == "lenient"
+    """Judge many completions as `verify` judges one. ValueError where the three sequences are not equally long."""
+    if notation not in ("lenient", "strict"):
+        raise ValueError(f"notation must be 'lenient' or 'strict', not {notation!r}")
     if not len(completions) == len(nums) == len(target):
         raise ValueError(
             f"{len(completions)} completions, {len(nums)} nums, {len(target)} target: must be equally many"
         )
-    return list(map(_verdict, completions, nums, target, repeat(lenient)))
+    return list(map(_verdict, completions, nums, target, repeat(notation == "lenient")))
 
 
 # Looked up once: reading a member off an Enum is slow before Python 3.12.

@@ -1,8 +1,7 @@
 """Can every row of a dataset be graded, and does its gold earn the maximum? To be asked before training.
 
 Each row is preprocessed as for training, and every reward of its task grades `Task.gold_completion`. Two rows with the
-same `Task.identity` are duplicates within a file, and a leak where one is in the training data and one in the
-evaluation's (`against`).
+same `Task.identity` ask the same.
 """
 
 from collections import Counter
@@ -28,24 +27,19 @@ would not show it; a reward that gives this answer None cannot grade what a poli
 
 @dataclass
 class Findings:
-    """What the check found. Lines are counted from 1, as in the file.
+    """What the check found."""
 
-    unusable: rows that the task refuses, by label. no_gold: usable rows without a known right answer, by label.
-    rewards: for each reward, how many golds earn the maximum, less, and None, with the reasons for the latter two.
-    bad: rows that are unusable, have no known right answer, or have a gold that misses the maximum of a reward.
-    duplicates: rows that ask the same as an earlier one. shared: rows that another file has too, by its name.
-    """
-
+    limit: float
+    shared: dict[str, int]  # rows that another file has too, by its name
     rows: int = 0
-    unusable: Counter = field(default_factory=Counter)
-    no_gold: Counter = field(default_factory=Counter)
+    unusable: Counter = field(default_factory=Counter)  # rows that the task refuses, by label
+    no_gold: Counter = field(default_factory=Counter)  # usable rows without a known right answer, by label
+    # For each reward how many golds earn the maximum, less, and None, with the reasons for the latter two.
     rewards: dict[str, dict[str, Any]] = field(default_factory=dict)
     tasks: Counter = field(default_factory=Counter)
-    bad: int = 0
-    duplicates: int = 0
-    shared: dict[str, int] = field(default_factory=dict)
-    problems: list[tuple[int, str]] = field(default_factory=list)  # (line, problem), the first SHOWN
-    limit: float = 0.1
+    bad: int = 0  # unusable, without a known right answer, or with a gold that misses the maximum of a reward
+    duplicates: int = 0  # rows that ask the same as an earlier one
+    problems: list[tuple[int, str]] = field(default_factory=list)  # (line from 1, problem), the first SHOWN
 
     @property
     def too_many(self) -> bool:
@@ -82,23 +76,19 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
         graded: dict[str, list[tuple[int, dict[str, Any], str]]] = {}
         for line, row in batch:
             try:
-                part = source.task.of(row)
-                prepared = source.task.preprocess(row)
-                key = source.task.identity(row)
-                gold = part.gold_completion(row)
+                part, prepared = source.task.of(row), source.task.preprocess(row)
+                key, gold = source.task.identity(row), part.gold_completion(row)
             except RowError as error:
                 findings.unusable[error.label] += 1
                 bad.append((line, str(error)))
                 continue
-            first = seen.setdefault(key, line)
-            if first != line:
-                findings.duplicates += 1
-                findings.problems.append((line, f"asks the same as line {first}"))
-            for name, keys in others.items():
-                if key in keys:
-                    findings.shared[name] += 1
-                    findings.problems.append((line, f"is in {name} as well"))
             findings.tasks[part.name] += 1
+            if seen.setdefault(key, line) != line:
+                findings.duplicates += 1
+                findings.problems.append((line, f"asks the same as line {seen[key]}"))
+            for name in (name for name, keys in others.items() if key in keys):
+                findings.shared[name] += 1
+                findings.problems.append((line, f"is in {name} as well"))
             if gold is None:
                 label = "unsolvable" if "nums" in prepared else "no right answer is known"
                 findings.no_gold[label] += 1

@@ -49,16 +49,16 @@ class Source:
             rows: Iterator[tuple[int, Any]] = enumerate(self.task.make(self.made), start=1)
         else:
             rows = _hub_rows(self) if self.path is None else file_rows(self.path)
-        number = 0
-        for number, (line, row) in enumerate(islice(rows, self.limit), start=1):
-            if number == 1:
-                try:
-                    check_columns(self.task, row)
-                except ValueError as error:
-                    raise InputError(f"{self}, line {line}: {error}") from error
-            yield line, row
-        if number == 0:
+        rows = islice(rows, self.limit)
+        line, row = next(rows, (0, None))
+        if row is None:
             raise InputError(f"{self}: no rows; expected columns {', '.join(self.task.columns)}")
+        try:
+            check_columns(self.task, row)
+        except ValueError as error:
+            raise InputError(f"{self}, line {line}: {error}") from error
+        yield line, row
+        yield from rows
 
     def row(self, number: int) -> tuple[int, dict[str, Any]]:
         """`(line, raw row)` of row `number`, from 1; InputError where there is no such row."""
@@ -77,12 +77,7 @@ class Source:
 
 
 def parse_source(name: str, use_hf: bool = False) -> Source:
-    """The dataset that NAME, NAME:SPLIT, NAME:FILE or FILE stands for, each with or without #N.
-
-    >>> source = parse_source("gsm8k:test#100")
-    >>> source.task.name, source.split, source.limit
-    ('gsm8k', 'test', 100)
-    """
+    """The dataset that NAME, NAME:SPLIT, NAME:FILE or FILE stands for, each with or without #N."""
     text, limit = name, None
     count = re.search(r"#([0-9]{1,12})\Z", name)
     if count is not None and not Path(name).exists():

@@ -25,6 +25,7 @@ STILL_RIGHT = [
         r"x = 2k\pi \text{ or } x = (2k-1)\pi, k \in \mathbb{Z}",
         "the odd numbers are also those before the even ones",
     ),
+    (r"8 \, \text{meters per second}", "8 \\", "the unit may be left out, and a backslash at the end is a slip"),
     (r"\frac{1}{x-2}, x \neq 2", r"\frac{1}{x-2}", "the fraction has its condition in itself"),
 ]
 

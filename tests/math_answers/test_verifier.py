@@ -33,6 +33,9 @@ from swift_rlvr.math_answers.verifier import MAX_ANSWER_CHARS, read_gold
         ("所以答案是５。", "text", "５"),
         ("<think>the answer is 4</think>So the answer is $5$.", "text", "5"),
         ("Yes.\n" * 5000 + "The answer is $5$.", "text", "5"),
+        ("So.\n**Answer:**\n\\[\n5\n\\]", "text", "5"),
+        ("So.\n#### Final answer\n5", "text", "5"),
+        ("<think>4</think>\n5<|im_end|>", "bare", "5"),
     ],
 )
 def test_which_mark_decides(text, marked, answer):
@@ -46,7 +49,9 @@ def test_which_mark_decides(text, marked, answer):
     [
         (None, "5", Reason.NO_ANSWER),
         ("", "5", Reason.NO_ANSWER),
-        ("5", "5", Reason.NO_ANSWER),
+        ("5", "5", Reason.CORRECT),
+        ("6", "5", Reason.WRONG),
+        ("yes", "yes", Reason.NO_ANSWER),
         ("it is 5", "5", Reason.NO_ANSWER),
         ("I have no answer", "5", Reason.NO_ANSWER),
         ("The answer is not 5.", "5", Reason.NO_ANSWER),

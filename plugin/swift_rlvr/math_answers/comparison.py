@@ -41,7 +41,7 @@ from swift_rlvr.math_answers.values import (
 
 ENOUGH_PLACES = 12  # a decimal with so many stands for the number that it rounds; with fewer it is exactly itself
 _OTHER_CHOICE = re.compile(r"\([A-Z]\)|(?<![A-Za-z])[A-Z][.):](?:\s|$)")
-_IN_BASE = re.compile(r"([0-9]+)_[0-9]+")
+_IN_BASE = re.compile(r"(-?[0-9]+)_[0-9]+")
 _ARBITRARY = re.compile(r"[CcKk](_\w+)?")
 _DEGREE = ("/", ("constant", "pi"), ("number", Fraction(180)))
 _MAX_PAIRS = 2500  # comparisons of values for two sets, each element with each; sets of plain numbers need none
@@ -140,8 +140,11 @@ def _with_constants_of(gold: Tree, answer: Tree) -> Tree:
 
 def _same_choice(gold: Value, answer: Value) -> bool | None:
     """None where one of the two may be a variable."""
-    if not isinstance(gold, Choice):
-        return None
+    if not isinstance(gold, Choice):  # "Thursday" is answered by "(B) Thursday"
+        assert isinstance(answer, Choice)
+        if answer.meaning is None or _OTHER_CHOICE.search(answer.content):
+            return None
+        return same(gold, answer.meaning)
     if not isinstance(answer, Choice):  # "(D) 12" is answered by 12 as well as by D
         return gold.meaning is not None and same(gold.meaning, answer) if gold.content else None
     if not (gold.marked or answer.marked):
@@ -366,6 +369,8 @@ def _chain_equals(gold: Value, chain: Relation) -> bool:
     sides = _stated(chain)
     if is_name(sides[0]):
         sides = sides[1:]
+    elif len(sides) > 2 and isinstance(sides[0], Expression) and sides[0].tree[0] in ("+", "-"):
+        sides = sides[1:]  # `6x + 5 = 18 + 5 = 23` is the value of a sum; `x^2 = 5` is not 5
     elif not is_constant(sides[0]):
         return False
     exact = [side for side in sides if not isinstance(side, Approximately)]

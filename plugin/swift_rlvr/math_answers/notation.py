@@ -13,7 +13,7 @@ _SIGN_NAMES = r"""
     ≡ \equiv ∪ \cup ∩ \cap ∅ \emptyset ∈ \in ∞ \infty ± \pm ∓ \mp √ \sqrt π \pi θ \theta α \alpha β \beta γ \gamma
     λ \lambda μ \mu φ \phi ω \omega σ \sigma ρ \rho δ \delta ε \epsilon ∠ \angle △ \triangle ℝ \mathbb{R}
     ℤ \mathbb{Z} ℕ \mathbb{N} ∨ \lor ∧ \land ⟨ \langle ⟩ \rangle ⌊ \lfloor ⌋ \rfloor ⌈ \lceil ⌉ \rceil
-    º ° ℃ °C ℉ °F 、 , 。 . ： : ； ; ′ ' ’ ' ∣ |
+    º ° ℃ °C ℉ °F 、 , 。 . ： : ； ; ′ ' ’ ' ∣ | “ " ” " 根号 \sqrt
 """
 _SIGN_PAIRS = _SIGN_NAMES.split()
 _SIGNS = dict(zip(_SIGN_PAIRS[::2], _SIGN_PAIRS[1::2], strict=True))
@@ -35,14 +35,14 @@ _TEXT = re.compile(
 _COLOR = re.compile(r"\\(?:color|textcolor)\s*\{[^{}]*\}")
 _FUNCTION_NAMES = """
     sin cos tan cot sec csc arcsin arccos arctan arccot arcsec arccsc sinh cosh tanh coth ln log lg exp gcd lcm
-    min max det sgn sign mod arsinh arcosh artanh
+    min max det sgn sign mod arsinh arcosh artanh asin acos atan
 """
 _FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 _OTHER_NAMES = r"""
     \frac dfrac tfrac cfrac|\{ lbrace|\} rbrace|\leq leqslant leqq le|\geq geqslant geqq ge|\neq ne|< lt|> gt
     |\emptyset varnothing oslash|\lor vee|\land wedge|\setminus smallsetminus backslash|\mathbb{R} R reals|: colon
-    |... ldots cdots dots|° degree|' prime
+    |... ldots cdots dots|° degree|' prime|\binom dbinom tbinom
 """
 _SAME_COMMANDS = dict.fromkeys((r"\mid", r"\vert", r"\lvert", r"\rvert"), "|")
 for _command, *_names in map(str.split, _OTHER_NAMES.split("|")):
@@ -53,12 +53,18 @@ _SAME_FORMS = (
     (re.compile(r"\^\s*(?:\{\s*\\circ\s*\}|\{?\s*\\circ(?![A-Za-z]))"), "°"),
     (re.compile(r"\^\s*\{\s*('+)\s*\}|\^\s*(')"), r"\1\2"),
 )
+_ESCAPED = re.compile(r"\\\\(?:\\\\|(?=[A-Za-z{}()\[\]%$]))")  # `\\frac`, as JSON writes it
+_IN_GROUP = r"((?:[^{}]|\{[^{}]*\})*?)"
+_OVER = re.compile(rf"\{{{_IN_GROUP}\\over(?![A-Za-z]){_IN_GROUP}\}}|^{_IN_GROUP}\\over(?![A-Za-z]){_IN_GROUP}$")
+_QUOTED = re.compile(r"([\"'`])([^\"'`]+)\1")
 _JOINED_TEXT = re.compile("\0([^\0\1]*\\S)\\s+(and|or)\\s*\1")  # \\text{ cm and }
 _LETTER_O = re.compile(r"(?<=\d)\s*\^\s*\{?\s*o\s*\}?$")  # 60^o
 _DIGIT_GAP = re.compile(r"(?<=\d)\s+(?=\d)(?!\d{3}(?!\d))")
 _ONE_IN_BRACES = re.compile(r"(?<=[\^_])\{\s*([A-Za-z0-9])\s*\}")
 _MARKDOWN = re.compile(r"\*\*(?=\S)((?:[^*]|\*(?!\*))*?\S)\*\*(?![\w(])")
+_ARGUMENT = re.compile(r"\s*(?:\\[,!;: ]\s*)*[\w({\\^]")  # behind a function; a unit has none
 _CONTROL = {0: None, 1: None, 2: None}  # which stand for marks below
+_MONEY = re.compile(r"[^$]*\$\s*[\d.].*|[+-]?[\d.,]+\s*\$")
 _DIGITS_AND_SIGN = re.compile(r"[+-]?\d+")
 
 
@@ -72,6 +78,10 @@ def clean(text: str) -> str:
     text = text.translate(_CONTROL).strip()
     if _DIGITS_AND_SIGN.fullmatch(text) and text.isascii():
         return text
+    if "\\\\" in text and not re.search(r"(?<!\\)\\begin", text):
+        text = _ESCAPED.sub(lambda match: match[0][: len(match[0]) // 2], text)
+    if text.startswith("**") or text.endswith("**"):
+        text = _MARKDOWN.sub(r"\1", text)
     if not text.isascii():
         text = _SUPERSCRIPT.sub(lambda match: "^{" + match[0].translate(_SUPERSCRIPTS) + "}", text)
         text = _WIDE.sub(
@@ -80,7 +90,9 @@ def clean(text: str) -> str:
         text = _SIGN.sub(lambda match: _SIGNS[match[0]], text)
     if text.endswith(".") and not text.endswith(".."):
         text = text[:-1].rstrip()
-    text = _without_delimiters(text)
+    if quoted := _QUOTED.fullmatch(text):
+        text = quoted[2].strip()
+    text = _without_delimiters(text.rstrip("\\") if text.endswith("\\") else text)
     if "\\" in text or "{,}" in text:
         text = _THOUSANDS.sub("", text)
         text = _COLOR.sub("", _SPACING.sub(" ", text)) if "\\" in text else text
@@ -92,9 +104,9 @@ def clean(text: str) -> str:
         text = _COMMAND.sub(lambda match: _SAME_COMMANDS.get(match[0], match[0]), text)
         for pattern, replacement in _SAME_FORMS:
             text = pattern.sub(replacement, text)
+        if r"\over" in text:
+            text = _OVER.sub(lambda match: r"\frac" + "".join(f"{{{part}}}" for part in match.groups() if part), text)
     text = text.replace("\0", r"\text{").replace("\1", "}")
-    if text.startswith("**") or text.endswith("**"):
-        text = _MARKDOWN.sub(r"\1", text)
     text = _LETTER_O.sub("°", text.strip())
     if text.endswith((".", ",", ";")) and not text.endswith(".."):
         text = text[:-1].rstrip()
@@ -106,7 +118,9 @@ def _as_text(match: re.Match) -> str:
     content = match[1].replace("\\", "").strip()
     if match[0].startswith((r"\boxed", r"\fbox", r"\underline", r"\pmb", r"\bm")):
         return match[1]
-    if content.lower() in _FUNCTIONS:
+    if content.lower() in _FUNCTIONS and (
+        content.lower() not in ("min", "sec") or _ARGUMENT.match(match.string, match.end())
+    ):
         return f"\\{content.lower()} "
     if content.isdigit() or (len(content) == 1 and (content in "eid" or match[0][5:7] in ("bf", "it", "sf"))):
         return match[1]
@@ -125,6 +139,10 @@ def _without_delimiters(text: str) -> str:
                     "\2", r"\$"
                 )
         text = text.replace(r"\$", "$")
+        if text.count("$") == 1 and not _MONEY.fullmatch(text):
+            text = text.strip("$") or "$"
+        elif "=" in text:  # $5 + $6 = $11
+            text = re.sub(r"\$(?=[\d.])", "", text)
     if "\\" in text:
         text = re.sub(r"(?<!\\)\\[()]|(?<!\\)\\\[|(?<!\\)\\\]", " ", text).replace(r"\%", "%")
     return text.strip()

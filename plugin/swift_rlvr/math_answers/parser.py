@@ -204,7 +204,7 @@ class _Parser:
         return value in ("(", "[", "{", "√") or (value == "|" and not self.bars)
 
     def after_bracket(self) -> bool:
-        return self.tokens[self.index - 1] in (("sign", ")"), ("sign", "]"), ("sign", "}"))
+        return self.tokens[self.index - 1] in (("sign", ")"), ("sign", "]"), ("sign", "}"), ("sign", "!"))
 
     def factor(self) -> Tree:
         """An atom with its powers, factorials and signs behind it."""

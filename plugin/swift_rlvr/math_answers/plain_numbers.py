@@ -16,13 +16,21 @@ _FRACTION = re.compile(
 _SLASH = re.compile(rf"([+-]?)({_DECIMAL})\s*/\s*([+-]?)({_DECIMAL})")
 _MIXED = re.compile(r"([+-]?)(\d+)\s+(\d+)\s*/\s*(\d+)")
 _SCIENTIFIC = re.compile(
-    rf"([+-]?)({_DECIMAL})\s*(?:[eE]\s*([+-]?\d{{1,3}})|(?:\\times|\\cdot|\*)\s*10\s*\^\s*\{{?\s*([+-]?\d{{1,3}})\s*\}}?)"
+    rf"([+-]?)({_DECIMAL})\s*(?:[eE]\s*([+-]?\d{{1,3}})|(?:\\times|\\cdot|[*xX])\s*10\s*\^\s*\{{?\s*([+-]?\d{{1,3}})\s*\}}?)"
 )
 _RATE = re.compile(r"\s*/|\s+(?:per|an?)\s")
-_CURRENCY = re.compile(r"([+-]?)\s*(?:US)?[$€£¥₹]\s*")
+_CURRENCY = re.compile(r"([+-]?)\s*(?:US)?([$€£¥₹])\s*")
+_CURRENCIES = {
+    "$": "dollar",
+    "€": "euro",
+    "£": "lb",
+    "¥": "yuan",
+    "₹": "rupee",
+}  # pounds of money and of weight are one
 _POWER = re.compile(r"([+-]?)(\d{1,4})\s*\^\s*(?:\{\s*([+-]?\d{1,2})\s*\}|(\d+))")
 _ORDINAL = re.compile(r"(\d{1,9})\s*(?:\^\s*)?\{?\s*(?:st|nd|rd|th)\s*\}?")  # 9th, 9^{\text{th}}
-_SCALES = {" thousand": 10**3, " million": 10**6, " billion": 10**9, " trillion": 10**12}
+_SCALES = {" thousand": 10**3, " million": 10**6, " billion": 10**9, " trillion": 10**12, "万": 10**4, "亿": 10**8}
+_BEFORE_AND = ("hundred", "thousand", "million", "billion")
 _ONE_TO_NINETEEN = """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
     eighteen nineteen
@@ -32,9 +40,11 @@ _TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "sev
 
 
 def number_in_words(text: str) -> int | None:
-    """The number of "forty two" or "one hundred and five"."""
+    """The number of "forty two", "one hundred and five" or "negative five"."""
     words = text.lower().replace("-", " ").split()
-    words = [word for word in words if word != "and"]
+    if words[0] in ("negative", "minus"):
+        value = number_in_words(" ".join(words[1:])) if len(words) > 1 and words[1] in _ONES | _TENS else None
+        return None if value is None else -value
     total = part = 0
     last = ""
     for word in words:
@@ -44,38 +54,42 @@ def number_in_words(text: str) -> int | None:
             part += _ONES[word]
         elif word == "hundred" and 0 < part < 10:
             part *= 100
-        elif word in ("thousand", "million") and part:
-            total += part * (1000 if word == "thousand" else 10**6)
+        elif part and (scale := _SCALES.get(f" {word}", 0)) and total % (1000 * scale) == 0:
+            total += part * scale
             part = 0
-        else:
+        elif word != "and" or last not in _BEFORE_AND:
             return None
         last = word
-    return total + part
+    return None if last == "and" else total + part
 
 
 def read_number(text: str) -> Number | None:
     """The number that a tidied text is, with its unit; None for any other text."""
     if ordinal := _ORDINAL.fullmatch(text):
         return Number(Fraction(ordinal[1]))
+    if text.lower().startswith("negative "):
+        text = f"-{text[9:].lstrip()}"
     unit = ""
     if currency := _CURRENCY.match(text):
-        text, unit = currency[1] + text[currency.end() :], "dollar"
-        if not text:
-            return None
-    elif text[0] in "+-" and text[1:2] == " ":
+        text, unit = currency[1] + text[currency.end() :], _CURRENCIES[currency[2]]
+    elif text[-1] in _CURRENCIES:
+        text, unit = text[:-1].rstrip(), _CURRENCIES[text[-1]]
+    if not text:
+        return None
+    if text[0] in "+-" and text[1:2] == " ":
         text = text[0] + text[1:].lstrip()
     if percent := text.endswith(("%", " percent")):
         text = (text[:-1] if text[-1] == "%" else text.removesuffix(" percent")).rstrip()
     for pattern, convert in _FORMS:
         match = pattern.match(text)
-        if match is None or match.end() > _MAX_DIGITS:
+        if match is None or match.end() > _MAX_DIGITS or (match[0][-1] == "." and text[match.end() :].strip()):
             continue
         rest, scale = text[match.end() :], 1
         for word, factor in _SCALES.items():
-            if rest.startswith(word) and not rest[len(word) : len(word) + 1].isalpha():
+            if rest.startswith(word) and not ("a" <= rest[len(word) : len(word) + 1].lower() <= "z"):
                 rest, scale = rest[len(word) :], factor
         if currency and _RATE.match(rest):  # $5 per hour
-            rest = f" dollar{rest}"
+            rest = f" {unit}{rest}"
         rest_unit = read_unit(rest, rest[0] in " (") if rest.strip() and not percent else None
         if rest.strip() and rest_unit is None:
             continue

@@ -37,16 +37,27 @@ from swift_rlvr.math_answers.values import (
 MAX_CHARS = 2000
 _MAX_DIGITS, _MAX_DEPTH, _MAX_PARTS = 400, 6, 1200
 _LEAD_IN = re.compile(
-    r"(?:(?:so|thus|hence|therefore)\b,?\s*)?(?:the\s+|my\s+)?(?:final\s+|correct\s+)?"
-    r"(?:(?:answer|result|solution|value|option|choice|total)\s*(?:is|:|=|was)\s*:?\s*|(?:option|choice)\s+(?=\(?[A-Z]\)?$))"
-    r"|(?-i:[A-Z][a-z]{2,}(?: [a-z]+){0,3}):\s+|(?:答案|结果|选项?|故选)\s*(?:是|为|:|=)?\s*",
+    r"(?:so|thus|hence|therefore),?\s+|(?:we|i)\s+(?:find|get|have|obtain|conclude)(?:\s+that)?,?\s+|=\s*(?![=<>])"
+    r"|(?:the\s+|my\s+)?(?:final\s+|correct\s+|right\s+)?(?:answer|result|solution|value|option|choice|total)"
+    r"(?:\s+to\s+(?:the|this|question|problem)(?:\s+(?:question|problem))?(?:\s+\d{1,3})?)?\s*(?:is|:|=|was)\s*:?\s*"
+    r"|(?:option|choice)\s+(?=\(?[A-Z]\)?$)|(?:the\s+)?(?:final\s+)?answer\s+(?=[-\d\\(])"
+    r"|(?!possib|wrong|incorrect|not\b|maybe|perhaps|candidate|guess|about|approx)"
+    r"(?-i:[A-Z][a-z]{2,}(?: [a-z]+){0,3}):\s+"
+    r"|(?:答案|结果|选项?|故选)\s*(?:是|为|:|=)?\s*",
+    re.IGNORECASE,
+)
+CORRECT = re.compile(
+    r"(?:(?:the\s+)?(?:option|choice|answer)\s+)?\(?([A-H])\)?\s+(?-i:is)\s+(?:the\s+)?(?:correct|right)"
+    r"(?:\s+(?:option|choice|answer|one))?",
     re.IGNORECASE,
 )
 _INFINITY = re.compile(r"([+-]?)\s*\\infty")
 _CHOICE = re.compile(r"(\(\s*)?([A-Za-z])(\s*\)|[.:)])?")
-_CHOICE_AND_MORE = re.compile(r"(?:\(([A-H])\)\s*|([A-H])[.):]\s+)(?=[^\s,;/|&])(?!(?:and|or)\b)")
+_CHOICE_AND_MORE = re.compile(
+    r"(?:\(([A-H])\)\s*|([A-H])(?:[.):]\s+|\s+-\s+(?=[A-Z][a-z])|\s+(?=\((?:[A-Z][a-z]|\d).*\)$)))(?=[^\s,;/|&])(?!\(?(?:and|or)\b)"
+)
 _WRITTEN = re.compile(
-    r"(?P<base>[0-9A-F]+_\{?\d+\}?)|(?P<date>\d{4}-\d\d-\d\d)|(?P<time>\d{1,2}:\d\d\s*[AaPp]\.?\s?[Mm]\.?)"
+    r"(?P<base>-?[0-9A-F]+_\{?\d+\}?)|(?P<date>\d{4}-\d\d-\d\d)|(?P<time>\d{1,2}:\d\d\s*[AaPp]\.?\s?[Mm]\.?)"
 )
 _SHORT_WORDS = frozenset(("yes", "no", "on", "in", "up", "odd", "even", "true", "false", "all", "none"))
 _WORDS = re.compile(r"(?:an? )?[A-Za-z]{2,}(?:[ '-]+[A-Za-z]+)*|[^\x00-\x7f]{1,20}|[A-Z][a-z]{2,} \d{1,4}")
@@ -55,6 +66,8 @@ _OR = re.compile(r"\s+or\s+|\s*\\text\{\s*,?\s*or\s*\}\s*|\\lor(?![A-Za-z])")
 _AND = re.compile(
     r"[,;]\s*(?:\\text\{\s*(?:and|or)\s*\}|and\s|or\s)?|\s+and\s+|\\text\{\s*,?\s*and\s*\}|\\land(?![A-Za-z])"
 )
+_CALCULATION = re.compile(r"[=+*/]|\\times|\\cdot|\d\s*-\s*\d")
+_IN_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 _SPACED = re.compile(r"-?\d+(?:\.\d+)?(?:\s+-?\d+(?:\.\d+)?)+")
 _ABOUT = re.compile(
     r"\\approx(?![A-Za-z])|\\sim(?![A-Za-z])|≅|(?:\\text\{\s*)?(?:about|approximately|approx\.?|roughly)(?:\s*\}|\s)",
@@ -123,9 +136,13 @@ def read(text: str) -> Value | None:
     cleaned = clean(text)
     if whole := _ALL_TEXT.fullmatch(cleaned):
         cleaned = clean(whole[1])
-    lead_in = _LEAD_IN.match(cleaned)
-    if lead_in and lead_in.end() < len(cleaned):
+    for _ in range(3):  # So, the answer is: = 5
+        lead_in = _LEAD_IN.match(cleaned)
+        if lead_in is None or lead_in.end() == len(cleaned):
+            break
         cleaned = clean(cleaned[lead_in.end() :])
+    if correct := CORRECT.fullmatch(cleaned):
+        cleaned = f"({correct[1]})"
     return _read(cleaned, 0, in_text)
 
 
@@ -193,12 +210,16 @@ def _simple(text: str, depth: int, in_text: bool) -> Value | None:
     choice = _CHOICE_AND_MORE.match(text)
     if choice and depth == 0:
         content = text[choice.end() :]
+        if content[0] == "(" and closed_at(content) == len(content) > 3:
+            content = content[1:-1]
         return Choice(choice[1] or choice[2], True, content, _read(content, 1))
     if _WRITTEN.fullmatch(text):
         return Words("".join(character for character in text.lower() if character not in "{}. "), True)
-    if _WORDS.fullmatch(text) and not _is_connected(text):
-        if (value := number_in_words(text)) is not None:
-            return Number(Fraction(value))
+    if not _WORDS.fullmatch(text):
+        return None
+    if (value := number_in_words(text)) is not None:
+        return Number(Fraction(value))
+    if not _is_connected(text):
         words = text.lower().split()
         words = words[1:] if words[0] in ("a", "an", "the") and len(words) > 1 else words
         words = _SYNONYMS.get(" ".join(words), " ".join(words)).split()
@@ -250,6 +271,8 @@ def _residue(text: str, depth: int) -> Value | None:
 
 
 def _list(text: str, depth: int) -> Value | None:
+    if "," in text and _CALCULATION.search(text):
+        text = _IN_THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
     parts, _ = split(text, _AND)
     if len(parts) < 2:
         return None
@@ -489,7 +512,7 @@ def _formula(text: str, depth: int) -> Value | None:
     if "pm" in text or r"\mp" in text:
         return Sequence("", "", tuple(Expression(_with_sign(tree, sign)) for sign in (1, -1)))
     value = constant_value(tree)
-    if isinstance(value, Fraction) and tree[0] != "symbol":
+    if isinstance(value, Fraction) and tree[0] not in ("symbol", "call"):
         return Expression(("number", value))
     return Expression(tree)
 

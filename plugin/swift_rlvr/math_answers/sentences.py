@@ -1,21 +1,24 @@
 """Answers within words: a sentence that states one value, and "The answer is ..." at the end of a completion."""
 
 import re
+from fractions import Fraction
 
 from swift_rlvr.math_answers.notation import tidy
-from swift_rlvr.math_answers.reading import read
-from swift_rlvr.math_answers.values import Number, Value, Words
+from swift_rlvr.math_answers.reading import CORRECT, read
+from swift_rlvr.math_answers.units import OTHER_DOUBT
+from swift_rlvr.math_answers.values import Choice, Number, Relation, Value, Words
 
 _SEGMENT = re.compile(r"\$\$(.+?)\$\$|\$([^$]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
-_NUMERAL = re.compile(r"(?<![\w{^.!])\d+(?:[.,]\d+)*(?:/\d+)?")
+_BLOCK = re.compile(rf"```\w*\n(.+?)\n\s*```|\"\"\"(.+?)\"\"\"|'''(.+?)'''|{_SEGMENT.pattern}", re.DOTALL)
+_NUMERAL = re.compile(r"(?<![A-Za-z0-9_{^.!])\d+(?:[.,]\d+)*(?:/\d+)?")
 _NO_PROSE = re.compile(r"[^A-Za-z\s.,:;!*_\"'\u0080-\uffff]|(?<![A-Za-z'])(?![aAI](?![A-Za-z]))[A-Za-z](?![A-Za-z'])")
 _STATEMENT = re.compile(
     r"=|\b(?:is|are|was|were|equals?|gives?|makes?|total|has|have|needs?|costs?|sold|earns?|gets?)\b:?", re.IGNORECASE
 )
 _DENIAL = re.compile(
-    r"\b(?:not|never|isn.t|wasn.t|aren.t|wrong|incorrect|neither|nor|either|unless|except|instead|maybe|perhaps|possibly"
-    r"|probably|might|could|don.t|cannot|can.t|unsure|guess|but|however|rather|although|at least|at most|than)\b"
-    r"|不是|不对|错|不知道|可能|也许",
+    r"\b(?:not?|never|\w+n['’]t|wrong|incorrect|neither|nor|either|unless|except|instead|maybe|perhaps|possibl[ey]|candidates?"
+    r"|probably|might|could|cannot|unsure|guess|but|however|rather|although|at least|at most|than|between|if|whether"
+    r"|suppose|assum(?:e|ing)|let|example|any)\b|\?|不是|不对|错|不知道|可能|也许",
     re.IGNORECASE,
 )
 _OR = re.compile(r"\bor\b")
@@ -24,54 +27,117 @@ _IN_ALL = re.compile(
 )
 _WORD = re.compile(r"(?<![\\A-Za-z])(?<!\\begin\{)(?<!\\end\{)[A-Za-z][a-z]{2,}")
 _LABEL = re.compile(r"[*_]*[A-Z][A-Za-z' ]{1,40}[*_]*\s*[:=]\s*[*_]*\s*")
-_ANSWER = re.compile(
-    r"(?P<before>[^\n.!?。]*?)(?:\banswers?\b|答案|结果)\s*(?P<verb>(?:\*\*)?\s*(?:is|are|was|:|=|：|是|为)(?:\s*[:：])?(?:\*\*)?)\s*(?P<rest>[^\n]*)",
+# behind these words a numeral is a part, a bound, an operand or a name rather than what the sentence states
+_NOT_BEFORE = re.compile(
+    r"(?:\b(?:about|around|roughly|approximately|almost|nearly|over|under|above|below|up to|close to|near|until|from"
+    r"|plus|minus|times|of (?:the|these|those)|by|steps?|options?|parts?|questions?|problems?|cases?|examples?|equation"
+    r"|reward|score|(?:root|cube|square|power|percent|part|rest|out|most|some|multiple|factor|sum|product) of)"
+    r"|(?<!equal)(?<!amounts)(?<!comes)(?<!adds up)(?<!increased)(?<!decreased)\s+to)\s*$",
     re.IGNORECASE,
 )
+_NUMBER_WORD = re.compile(
+    r"(?P<known>\b(?:the|these|those|this|that|which|his|her|their|its|our|my|your|all|both|each|every|per|no|first|last"
+    r"|next|other|another|for|in|within|after)\s+)?\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+    r"|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+    r"|dozens?|hundreds?|thirds?|quarters?)\b(?!-[a-z])|(?P<never>\b(?:half|halves|twice|doubled?|tripled?|squared|cubed|factorial|fourth|fifth|power)\b)"
+    r"|(?<!第)[二三四五六七八九]",
+    re.IGNORECASE,
+)
+_ENDS_QUANTITY = re.compile(
+    r"\s*[,;.](?=\s|$)|\s+(?:in|on|at|for|of|to|from|with|by|during|after|before|as|that|which|who|when|while|because|since"
+    r"|so|and|left|remaining|now|more|every|each|over|altogether|total)\b",
+    re.IGNORECASE,
+)
+_STATED = re.compile(rf"(?:{_STATEMENT.pattern})\s*(?:a total of\s+)?[$€£]?({_NUMERAL.pattern})", re.IGNORECASE)
+_FIRST = re.compile(rf"\s*[$€£]?({_NUMERAL.pattern})")
+_OPERATOR = re.compile(r"\s*(?:[-+*/=×÷^]|\\|[x]\s*\d)")
+_CONCLUSION = re.compile(r"\b(?:so|thus|therefore|hence|in all|in total|altogether|total)\b", re.IGNORECASE)
+_ENUMERATED = re.compile(r"\s*\d+[.):]\s")
+_MARKER = re.compile(
+    r"(?P<before>[^\n.!?。]*?)(?:\banswers?\b(?:\s+to\s+[^\n.:=]{1,60}?)?|\b(?:correct|right)\s+(?:option|choice)\b|答案|结果)"
+    r"(?:\s*(?P<verb>(?:\*\*)?\s*(?:\b(?:is|are|was)\b|:|=|：|是|为)(?:\s*[:：])?(?:\*\*)?)|[ \t*_]*(?=\n))",
+    re.IGNORECASE,
+)
+_HEADING = re.compile(r"[\s#*_]*(?:the\s+)?(?:final\s+|correct\s+)?(?:answer\s*:?[*_]*)?", re.IGNORECASE)
 _CHOSEN = re.compile(r"(?:故选|应选|因此选|所以选|选)\s*[:：]?\s*\(?([A-H](?:\s*[,、]?\s*[A-H])*)\)?\s*[。.]?\s*$")
 _END = re.compile(r"(?<!\d)[.!。](?:\s|$)|(?<=\d)\.(?=\s|$)|。")
 
 
 def stated_value(text: str, only: bool = False) -> Value | None:
-    """The one value that a sentence states, or None: where it names several, denies one or leaves it open.
+    """The one value that a sentence states, or None: where it states several, denies one or leaves it open.
 
-    With `only` it has to be the only one in the sentence.
+    With `only` its number has to be the only one in the sentence.
 
     >>> stated_value("48 / 2 = 24 in May and 48 + 24 = 72 in all").value, stated_value("Total: \\\\(9\\\\)").value
     (Fraction(72, 1), Fraction(9, 1))
+    >>> stated_value("She earned $130 for the first two weeks").value, stated_value("Ann has 8, and Tom has 4")
+    (Fraction(130, 1), None)
     >>> stated_value("it is 2 or 3"), stated_value("not 5"), stated_value("I tried 1, then 2 and then 3")
     (None, None, None)
     """
-    if _DENIAL.search(text) or _OR.search(text) or len(text) > 1000:
+    if len(text) > 1000 or _DENIAL.search(text) or _OR.search(text) or OTHER_DOUBT.search(text):
         return None
-    segments = [next(filter(None, match.groups())) for match in _SEGMENT.finditer(text)]
+    segments = list(_SEGMENT.finditer(text))
     if segments:
+        contents = [_content(segment) for segment in segments]
         outside = _SEGMENT.sub(" ", text)
-        if len({tidy(segment) for segment in segments}) > 1 or _NO_PROSE.search(outside):
+        if len({tidy(content) for content in contents}) > 1 or _NO_PROSE.search(outside):
             return None
-        return _value(segments[0].strip().removeprefix("=").strip())
+        return None if _is_no_statement(text[: segments[0].start()]) else _value(contents[0].removeprefix("="))
     label = _LABEL.match(text)
     if label and (value := _value(text[label.end() :])) is not None:
         return value
-    numerals = _NUMERAL.findall(text)
-    if only and len(numerals) != 1:
+    numerals = list(_NUMERAL.finditer(text))
+    if not numerals or (only and len(numerals) > 1) or _ENUMERATED.match(text):
         return None
-    last = None
-    for match in _STATEMENT.finditer(text):
-        last = match
-    if last is not None and last[0] == "=" and not _WORD.search(text):
-        return None  # a formula that cannot be read: what is left of = may contradict the gold
-    if last is not None and (value := _value(text[last.end() :])) is not None:
-        return value
     if len(numerals) == 1:
-        before, _, after = text.partition(numerals[0])
-        if (
-            not _NO_PROSE.search(before.rstrip("$"))
-            and re.fullmatch(r"[^\\+*/=<>^()\[\]{}|-]*", after)
-            and not after[:1].isalpha()
-        ):
-            return _value(before[len(before.rstrip("$")) :] + numerals[0] + after)
-    return None
+        return _quantity(text, numerals[0])
+    return _last_stated(text)
+
+
+def _content(segment: re.Match[str]) -> str:
+    return next(filter(None, segment.groups())).strip()
+
+
+def _is_no_statement(before: str) -> bool:
+    """Whether the words before a value say that it is a part, a bound or a name, or hold a number of their own."""
+    words = _NUMBER_WORD.finditer(before)
+    return bool(_NOT_BEFORE.search(before)) or any(word["never"] or not word["known"] for word in words)
+
+
+def _quantity(text: str, numeral: re.Match[str]) -> Value | None:
+    """The only number of a sentence, with its unit."""
+    before, after = text[: numeral.start()].rstrip("$€£¥"), text[numeral.end() :]
+    if _NO_PROSE.search(before) or _is_no_statement(before) or not re.fullmatch(r"[^\\+*/=<>^()\[\]{}|-]*", after):
+        return None
+    if any(not word["known"] for word in _NUMBER_WORD.finditer(after)):
+        return None
+    start = text[len(before) : numeral.end()]
+    after = re.sub(r"^\s+(?:more|extra|additional|different|other)\b", "", after)
+    ends = [len(after), *(match.start() for match in _ENDS_QUANTITY.finditer(after))][:8]
+    values = (_value(start + after[:end]) for end in sorted(ends))
+    return next((value for value in values if value is not None), None)
+
+
+def _last_stated(text: str) -> Value | None:
+    """The value that the last statement of a sentence gives, where no other one gives another."""
+    stated = [match for match in _STATED.finditer(text) if not _OPERATOR.match(text, match.end())]
+    statements = list(_STATEMENT.finditer(text))
+    if not statements or (statements[-1][0] == "=" and not _WORD.search(text)):
+        return None  # a formula that cannot be read: what is left of = may contradict the gold
+    first = _FIRST.match(text)
+    leads = first is not None and not _OPERATOR.match(text, first.end())
+    values = {_number(match) for match in (stated + [first] if first and leads else stated)}
+    if len(values) > 1:
+        before_last = stated[-2].end() if len(stated) > 1 else 0
+        if leads or _CONCLUSION.search(text, 0, before_last) or not _CONCLUSION.search(text, before_last):
+            return None
+    return _value(text[statements[-1].end() :])
+
+
+def _number(match: re.Match[str]) -> Fraction | str:
+    text = match[1].replace(",", "")
+    return text if "/" in text or text.count(".") > 1 else Fraction(text)
 
 
 def _value(text: str) -> Value | None:
@@ -80,32 +146,67 @@ def _value(text: str) -> Value | None:
     return None if isinstance(value, Words) else value
 
 
+def in_words(value: Value | None) -> bool:
+    """Whether a text is read as words, or not at all, so that it may be a sentence that states a value."""
+    if isinstance(value, Relation):
+        return any(isinstance(side, Words) for side in value.sides)
+    return value is None or isinstance(value, Words)
+
+
+def is_heading(text: str) -> bool:
+    """Whether a line only announces the answer: "Final Answer", "**Answer:**"."""
+    return bool(text) and _HEADING.fullmatch(text) is not None
+
+
+def is_bare(text: str) -> bool:
+    """Whether a whole completion is one line that is read as a value, and not as words."""
+    return "\n" not in text and not _MARKER.search(text) and not in_words(read(text))
+
+
 def answer_at_end(tail: str) -> str | None:
     """What the last "the answer is ..." of a text gives as the answer; None where it says something else, or denies it.
 
+    The answer stands behind it on the line, or on the next lines: alone, in display mathematics, in quotes or a fence.
+
     >>> answer_at_end("So the answer is $5$."), answer_at_end("The answer is not $5$."), answer_at_end("Answer: 34")
     ('5', None, '34')
+    >>> answer_at_end("**Answer:**\\n\\\\[\\n5\\n\\\\]"), answer_at_end("Answer:\\n5\\n6")
+    ('5', None)
     """
     last = None
-    for match in _ANSWER.finditer(tail):
-        last = match
+    for match in _MARKER.finditer(tail):
+        if match["verb"] or is_heading(match["before"] + "answer"):
+            last = match
     if last is None:
-        chosen = _CHOSEN.search(tail)
-        return chosen[1] if chosen else None
-    if _DENIAL.search(last["before"]) or tail[last.end() :].strip() and _ANSWER.search(tail[last.end() :]):
+        return _chosen(tail)
+    rest = tail[last.end() :]
+    start = len(rest) - len(rest.lstrip(" \t\n*_"))
+    spread, rest = "\n" in rest[:start], rest[start:]  # over several lines
+    if block := _BLOCK.match(rest):
+        answer, after = _content(block), rest[block.end() :]
+        spread = spread or "\n" in block[0]
+    else:
+        line = rest.partition("\n")[0]
+        end = _END.search(line)
+        answer, after = line[: end.start()] if end else line, rest[end.end() if end else len(line) :]
+    after = after if spread else after.partition("\n")[0]
+    said = [last["before"], after, "" if block else answer]
+    if any(map(_DENIAL.search, said)) or any(map(_OR.search, said[1:])):
         return None
-    rest = last["rest"].strip()
-    segment = _SEGMENT.match(rest)
-    if segment:
-        after = rest[segment.end() :]
-        if _DENIAL.search(after) or _OR.search(after) or _SEGMENT.search(after) or _NUMERAL.search(after):
+    if block or spread:
+        others = {tidy(_content(segment)) for segment in _SEGMENT.finditer(after)} - {tidy(answer)}
+        if others or set(_NUMERAL.findall(after)) - set(_NUMERAL.findall(answer)):
             return None
+    if block:
         unit = re.match(r"\s+([A-Za-z][A-Za-z /]{0,30})\.?\s*$", after)
-        found = next(filter(None, segment.groups())).strip()
-        return f"{found} {unit[1]}" if unit and isinstance(read(f"{found} {unit[1]}"), Number) else found
-    end = _END.search(rest)
-    answer = rest[: end.start()] if end else rest
-    following = rest[end.end() :] if end else ""
-    if _DENIAL.search(answer) or _DENIAL.search(following) or _OR.search(answer):
-        return None
+        return f"{answer} {unit[1]}" if unit and isinstance(read(f"{answer} {unit[1]}"), Number) else answer
     return answer.strip().strip("*").strip() or None
+
+
+def _chosen(tail: str) -> str | None:
+    """The choice that the end of a text calls correct."""
+    if chosen := _CHOSEN.search(tail):
+        return chosen[1]
+    sentence = re.split(r"[\n.!?]", tail.rstrip(" \n.!*"))[-1].strip(" *")
+    letters = {match[1] for match in CORRECT.finditer(tail)}
+    return sentence if len(letters) == 1 and isinstance(read(sentence), Choice) else None

@@ -16,6 +16,11 @@ _NAMES = """
     |Pa pascal pascals|C coulomb coulombs|ohm ohms|F farad farads|T tesla teslas|eV|bar bars|atm|cal calorie calories
     |knot knots|rpm|rev revolution revolutions|unit units|person people persons|percent|slug slugs|psi|kip kips|AU
     |pc parsec parsecs|Wb weber webers|H henry|cd candela|dB|bit bits|byte bytes|kg kilo kilos
+    |m 米 метр метра метров|cm cms 厘米 公分 см|mm mms 毫米 мм|km kms 千米 公里 км|g 克 г|kg kgs 千克 公斤 кг
+    |l 升 л|ml mls 毫升 мл|ton 吨|s 秒 秒钟 секунда секунды секунд|min 分钟 分鐘 минута минуты минут
+    |h 小时 小時 個小時 个小时 時間 час часа часов|day 天 日 день дня дней|week 周 星期 неделя недели недель
+    |month 月 个月 месяц месяца месяцев|year 年 岁 год года лет
+    |yuan 元 块 块钱 人民币|dollar 美元 美金 доллар доллара долларов|euro 欧元 евро|degree 度|percent 百分点
 """  # of each unit; the first one stands for it
 _UNITS = {name: names.split()[0] for names in _NAMES.split("|") for name in names.split()}
 _PREFIXES = {"kilo": "k", "mega": "M", "giga": "G", "centi": "c", "deci": "d", "milli": "m", "micro": "μ", "nano": "n"}
@@ -26,7 +31,7 @@ for _long, _short in _PREFIXES.items():
     _UNITS |= {f"{_long}{name}": _short + unit for name, unit in [*_UNITS.items()] if unit in _METRIC and len(name) > 3}
 _COMPOUND = {"mph": "mi/h", "kph": "km/h", "kmh": "km/h", "fps": "ft/s", "cc": "cm^3", "kWh": "kW*h"}
 _SHORT = frozenset(("day", "week"))  # of these no single letter is taken: d is a variable
-_POWERS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3, "squared": 2, "cubed": 3}
+_POWERS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3, "squared": 2, "cubed": 3, "平方": 2, "立方": 3}
 _WORDS_THAT_ARE_NO_UNITS = """
     or and not to plus minus times over more less than half dozen hundred thousand million billion trillion
     pi sin cos tan log ln exp sqrt if when is no none mod choose infinity squared cubed factorial root power raised
@@ -40,12 +45,21 @@ _WORDS_THAT_ARE_NO_UNITS = """
 _NO_UNITS = frozenset(_WORDS_THAT_ARE_NO_UNITS.split())
 _IN_BETWEEN = frozenset(("of", "per", "in", "at", "on", "a", "an", "the", "each"))  # 3 cups of flour, 18 dollars a day
 _FACTOR = re.compile(
-    r"\s*(?:(?P<before>square|sq\.?|cubic|cu\.?)\s+)?(?P<name>[A-Za-zμ]{1,13})\.?(?:\s+(?P<after>squared|cubed))?"
+    r"\s*(?:(?P<before>square|sq\.?|cubic|cu\.?)\s+|(?P<prefix>平方|立方))?(?P<name>[A-Za-zμ\u0400-\u04ff\u3040-\u9fff]{1,13})\.?(?:\s+(?P<after>squared|cubed))?"
     r"(?:\s*\^\s*\{?\s*(?P<power>-?\d)\s*\}?|\s*(?P<sign>[²³]))?"
 )
 _JOINT = re.compile(r"\s*(?:(/|\bper\b|\ban?\b(?=\s[a-z]))|(\\cdot|[*·-])|)")
 _FRACTION = re.compile(r"\\frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
-_COUNTED = re.compile(r"\s*\(?\s*([A-Za-z][A-Za-z'-]*(?:[ /][A-Za-z][A-Za-z'-]*){0,6})\s*\)?\s*")
+_COUNTED = re.compile(r"\s*\(?\s*([A-Za-zÀ-ɏ][A-Za-zÀ-ɏ'-]*(?:[ /][A-Za-zÀ-ɏ][A-Za-zÀ-ɏ'-]*){0,6})\s*\)?\s*")
+_US = re.compile(r"^U\.?S\.?\s+(?=dollar|cent)")
+_OTHER_SCRIPT = re.compile(r"[\u0400-\u1fff\u3040-\u9fff\uac00-\ud7af ]{1,20}")
+# words of other scripts that deny, that give bounds and parts, and, behind a number alone, that count on
+OTHER_DOUBT = re.compile(
+    r"不|没|非|或|约|約|几|多于|最多|至多|至少|以上|以下|以内|左右|上下|超过|少于|大于|小于|倍|半|分之|错|可能|也许|如果"
+    r"|ない|이상|이하|약|아니|또는|\b(?:не|нет|или|более|менее|больше|меньше|около|примерно|почти|если)\b",
+    re.IGNORECASE,
+)
+_COUNTS_ON = re.compile("[多余近至到十百千万亿]")
 
 
 def read_unit(text: str, spaced: bool = True) -> str | None:
@@ -58,10 +72,12 @@ def read_unit(text: str, spaced: bool = True) -> str | None:
     >>> read_unit("miles per hour"), read_unit("mph"), read_unit("or 6"), read_unit("kg m/s^2")
     ('mi/h', 'mi/h', None, 'kg*m/s2')
     """
-    text = text.strip().rstrip(".,")
+    text = _US.sub("", text.strip().rstrip(".,"))
     inside = text[1:-1] if text.startswith("(") and text.endswith(")") else text
     if (powers := _measured(_FRACTION.sub(r"\1 / \2", inside))) is not None:
         return _written(powers)
+    if _OTHER_SCRIPT.fullmatch(text):
+        return None if OTHER_DOUBT.search(text) or _COUNTS_ON.match(text) else "things"
     match = _COUNTED.fullmatch(text)
     if match is None or not spaced:
         return None
@@ -81,12 +97,13 @@ def _measured(text: str) -> dict[str, int] | None:
         match = _FACTOR.match(text, position)
         if match is None:
             return None
-        unit = _UNITS.get(match["name"]) or _UNITS.get(match["name"].lower())
+        name = match["name"]
+        unit = _UNITS.get(name) or _UNITS.get(name.lower())
         compound = _COMPOUND.get(match["name"])
         parts = _measured(compound) if compound else {unit: 1} if unit else None
         if parts is None or (unit in _SHORT and len(match["name"]) == 1):
             return None
-        words = [match["before"], match["after"]]
+        words = [match["before"], match["prefix"], match["after"]]
         power = next((_POWERS[word.rstrip(".")] for word in words if word), 1)
         power *= int(match["power"] or {"²": 2, "³": 3}.get(match["sign"] or "", 1))
         for name, count in parts.items():

@@ -21,11 +21,11 @@ from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
 
-from swift_rlvr.answers import after_think, has_unclosed_answer, marked_answer
+from swift_rlvr.answers import after_think, has_unclosed_answer, marked_answer, without_end_tokens
 from swift_rlvr.math_answers.comparison import same
 from swift_rlvr.math_answers.notation import plain
 from swift_rlvr.math_answers.reading import MAX_CHARS, read
-from swift_rlvr.math_answers.sentences import answer_at_end, stated_value
+from swift_rlvr.math_answers.sentences import answer_at_end, in_words, is_bare, is_heading, stated_value
 from swift_rlvr.math_answers.values import Value
 
 logger = logging.getLogger(__name__)
@@ -153,12 +153,15 @@ def _find_answer(text: str | None) -> Reason | tuple[str, str]:
     """How a completion marks its answer, and the answer; or why there is none."""
     if text is None:
         return Reason.NO_ANSWER
-    if marked := marked_answer(text):
+    marked = marked_answer(text)
+    if marked and not (marked[0] == "####" and is_heading(marked[1])):  # else `#### Final answer`
         return marked
     if has_unclosed_answer(text):
         return Reason.UNCLOSED_ANSWER
-    answer = answer_at_end(after_think(text)[-_TAIL_CHARS:])
-    return Reason.NO_ANSWER if answer is None else ("text", answer)
+    final = without_end_tokens(after_think(text)).strip()
+    if answer := answer_at_end(final[-_TAIL_CHARS:]):
+        return "text", answer
+    return ("bare", final) if len(final) <= _TAIL_CHARS and is_bare(final) else Reason.NO_ANSWER
 
 
 def _compare(gold: _Gold, answer: str) -> Reason:
@@ -173,8 +176,8 @@ def _compare(gold: _Gold, answer: str) -> Reason:
     value = read(answer)
     if value is not None and same(gold.value, value):
         return Reason.CORRECT
-    if value is None and not gold.in_sentence:
-        value = stated_value(answer)
+    if in_words(value) and not gold.in_sentence:
+        value = stated_value(answer) or value
         if value is not None and same(gold.value, value):
             return Reason.CORRECT
     if value is not None:

@@ -46,38 +46,27 @@ class KeepsTheArguments(Good):
         self.args = args
 
 
-class SameReasonTwice(Good):
-    reasons = ("right", "wrong", "bad gold", "wrong")
+def variant(**attributes):
+    return type("Variant", (Good,), attributes)
 
 
-class LongReason(Good):
-    reasons = ("right", "wrong", "bad gold", "a reason that nobody wants to read in a table of reasons")
+def regraded(change):
+    """Good with other grades: `change` is called with its grade and the text."""
+
+    def grade(self, text, row):
+        return change(Good.grade(self, text, row), text)
+
+    return variant(grade=grade)
+
+
+def compared(text, number):
+    return Grade(1.0, "right") if answer_of(text) == str(number) else Grade(0.0, "wrong")
 
 
 class UnfrozenParameters(Good):
     @dataclass
     class Parameters:
         tasks: tuple[str, ...] = setting((), "tasks")
-
-
-class BadName(Good):
-    name = "external_Bad-Name"
-
-
-class NoExamples(Good):
-    examples = ()
-
-
-class NoUngradedExample(Good):
-    examples = Good.examples[:2]
-
-
-class WrongExample(Good):
-    examples = (*Good.examples, Example("<answer>07</answer>", {"number": 7}, 1.0))
-
-
-class UndeclaredReason(Good):
-    reasons = ("right", "wrong")
 
 
 class MissesNoColumn(Good):
@@ -97,12 +86,6 @@ class ReadsStringsOnly(Good):
         return super().grades([text if isinstance(text, str) else "" for text in completions], **columns)
 
 
-class GivesWholeNumbers(Good):
-    def grade(self, text, row):
-        reward, reason = super().grade(text, row)
-        return Grade(reward and int(reward), reason)
-
-
 class RemembersTheBatch(Good):
     def grade_batch(self, texts, columns):
         grades = super().grade_batch(texts, columns)
@@ -112,18 +95,6 @@ class RemembersTheBatch(Good):
 class ExplainsOtherwise(Good):
     def explain_text(self, text, row):
         return Explanation(*self.grade(text, row), text, [])
-
-
-class RaisesForGolds(Good):
-    def grade(self, text, row):
-        right = answer_of(text) == str(row["number"] + 0)
-        return Grade(1.0, "right") if right else Grade(0.0, "wrong")
-
-
-class ZeroForGolds(Good):
-    def grade(self, text, row):
-        right = answer_of(text) == str(row["number"])
-        return Grade(1.0, "right") if right else Grade(0.0, "wrong")
 
 
 class Random(Good):
@@ -164,37 +135,7 @@ class Evaluates(Good):
         return Grade(1.0, "right") if right else Grade(0.0, "wrong")
 
 
-class RaisesForText(Good):
-    def grade(self, text, row):
-        grade = super().grade(text, row)
-        if grade.reward is not None:
-            text.index("<answer>")
-        return grade
-
-
-class PaysForNothing(Good):
-    def grade(self, text, row):
-        reward, reason = super().grade(text, row)
-        return Grade(1.0, "right") if reward == 0.0 and not text else Grade(reward, reason)
-
-
-class GradesNaN(Good):
-    def grade(self, text, row):
-        reward, reason = super().grade(text, row)
-        return Grade(float("nan"), "wrong") if answer_of(text) == "nan" else Grade(reward, reason)
-
-
-class LeavesUngraded(Good):
-    def grade(self, text, row):
-        return super().grade(text, row) if text else Grade(None, "bad gold")
-
-
-class OtherReasonForLongTexts(Good):
-    def grade(self, text, row):
-        return super().grade(text, row) if len(text or "") < 1000 else Grade(0.0, "too long")
-
-
-# Tasks. Functions of their own, so that they pickle.
+# Tasks. Its functions are no lambdas, so that it pickles.
 
 
 def preprocess(row):
@@ -227,49 +168,6 @@ TASK = Task(
 )
 
 
-def changes_the_row(row):
-    row["seen"] = True
-    return preprocess(row)
-
-
-def without_solution(row):
-    return {name: value for name, value in preprocess(row).items() if name != "solution"}
-
-
-def with_a_tuple(row):
-    return {**preprocess(row), "solution": ("7",)}
-
-
-def with_random(row):
-    return {**preprocess(row), "solution": str(random.random())}
-
-
-def messages_end_with_assistant(row):
-    prepared = preprocess(row)
-    return {**prepared, "messages": [*prepared["messages"], {"role": "assistant", "content": "7"}]}
-
-
-def empty_message(row):
-    prepared = preprocess(row)
-    return {**prepared, "messages": [prepared["messages"][0], {"role": "user", "content": " "}]}
-
-
-def another_task(row):
-    return {**preprocess(row), "task": "other"}
-
-
-def raises_key_error(row):
-    return preprocess({"sum": row["sum"]})
-
-
-def accepts_anything(row):
-    return {
-        "messages": [{"role": "system", "content": "a"}, {"role": "user", "content": "b"}],
-        "solution": "7",
-        "task": "sums",
-    }
-
-
 def blames_another_column(row):
     try:
         return preprocess(row)
@@ -277,74 +175,84 @@ def blames_another_column(row):
         raise RowError("question", "missing") from None
 
 
-def same_identity(row):
-    preprocess(row)
-    return "a sum"
+def with_turn(row, role, content, turns=2):
+    prepared = preprocess(row)
+    return {**prepared, "messages": [*prepared["messages"][:turns], {"role": role, "content": content}]}
 
 
-def identity_of_all_columns(row):
-    preprocess(row)
-    return repr(row)
-
-
-def wrong_gold(row):
-    return replace(gold(row), answer="8")
-
-
-def no_gold(row):
-    preprocess(row)
-    return None
-
-
+ANYTHING = preprocess({"sum": "3 + 4"})
 TASKS = {
     "columns and rewards are declared": [
-        replace(TASK, columns=()),
-        replace(TASK, columns="sum"),
-        replace(TASK, verifier=None),
-        replace(TASK, verifier="external_unknown"),
-        replace(TASK, reward_columns=("answer",)),
+        {"columns": ()},
+        {"columns": "sum"},
+        {"verifier": None},
+        {"verifier": "external_unknown"},
+        {"reward_columns": ("answer",)},
     ],
     "has examples": [
-        replace(TASK, examples=()),
-        replace(TASK, examples=({"sums": "3 + 4"},)),
-        replace(TASK, gold=no_gold),
+        {"examples": ()},
+        {"examples": ({"sums": "3 + 4"},)},
+        {"gold": lambda row: None if preprocess(row) else None},
     ],
     "rows have messages": [
-        replace(TASK, preprocess=changes_the_row),
-        replace(TASK, preprocess=without_solution),
-        replace(TASK, preprocess=with_a_tuple),
-        replace(TASK, preprocess=with_random),
+        {"preprocess": lambda row: row.update(seen=True) or preprocess(row)},
+        {"preprocess": lambda row: {name: value for name, value in preprocess(row).items() if name != "solution"}},
+        {"preprocess": lambda row: {**preprocess(row), "solution": ("7",)}},
+        {"preprocess": lambda row: {**preprocess(row), "solution": str(random.random())}},
     ],
     "messages are well-formed": [
-        replace(TASK, preprocess=messages_end_with_assistant),
-        replace(TASK, preprocess=empty_message),
-        replace(TASK, system_in_rows=False),
+        {"preprocess": lambda row: with_turn(row, "assistant", "7")},
+        {"preprocess": lambda row: with_turn(row, "user", " ", turns=1)},
+        {"system_in_rows": False},
     ],
     "right answers earn all": [
-        replace(TASK, gold=wrong_gold),
-        replace(TASK, preprocess=without_solution),
-        replace(TASK, verifier="external_accuracy"),
-        replace(TASK, verifier="external_length"),
+        {"gold": lambda row: replace(gold(row), answer="8")},
+        {"preprocess": lambda row: {name: value for name, value in preprocess(row).items() if name != "solution"}},
+        {"verifier": "external_accuracy"},
+        {"verifier": "external_length"},
     ],
-    "identity of a row": [replace(TASK, identity=same_identity), replace(TASK, identity=identity_of_all_columns)],
+    "identity of a row": [
+        {"identity": lambda row: preprocess(row) and "a sum"},
+        {"identity": lambda row: preprocess(row) and repr(row)},
+    ],
     "refused with RowError": [
-        replace(TASK, preprocess=raises_key_error),
-        replace(TASK, preprocess=accepts_anything),
-        replace(TASK, preprocess=blames_another_column),
+        {"preprocess": lambda row: preprocess({"sum": row["sum"]})},
+        {"preprocess": lambda row: ANYTHING},
+        {"preprocess": blames_another_column},
     ],
-    "pickled": [replace(TASK, preprocess=lambda row: preprocess(row))],
+    "pickled": [{"preprocess": lambda row: preprocess(row)}],
 }
+TASKS = {rule: [replace(TASK, **change) for change in changes] for rule, changes in TASKS.items()}
 REWARDS = {
     "built as the trainers build it": [TakesNoArguments, KeepsTheArguments],
-    "name, reasons and parameters": [SameReasonTwice, LongReason, UnfrozenParameters, BadName],
-    "examples earn what they say": [NoExamples, NoUngradedExample, WrongExample, UndeclaredReason],
+    "name, reasons and parameters": [
+        variant(reasons=("right", "wrong", "bad gold", "wrong")),
+        variant(reasons=("right", "wrong", "bad gold", "a reason that nobody wants to read in a table of reasons")),
+        UnfrozenParameters,
+        variant(name="external_Bad-Name"),
+    ],
+    "examples earn what they say": [
+        variant(examples=()),
+        variant(examples=Good.examples[:2]),
+        variant(examples=(*Good.examples, Example("<answer>07</answer>", {"number": 7}, 1.0))),
+        variant(reasons=("right", "wrong")),
+    ],
     "needs its columns": [MissesNoColumn, ChangesTheColumns],
-    "both shapes": [ReadsStringsOnly, GivesWholeNumbers],
+    "both shapes": [ReadsStringsOnly, regraded(lambda grade, text: grade._replace(reward=grade[0] and int(grade[0])))],
     "one by one": [RemembersTheBatch],
     "explanations": [ExplainsOtherwise],
-    "without a gold": [RaisesForGolds, ZeroForGolds],
+    "without a gold": [
+        variant(grade=lambda self, text, row: compared(text, row["number"] + 0)),
+        variant(grade=lambda self, text, row: compared(text, row["number"])),
+    ],
     "earns the same": [Random, OtherInEachProcess],
     "other tasks": [IgnoresTheTask],
     "runs nothing": [Evaluates],
-    "hostile text": [RaisesForText, PaysForNothing, GradesNaN, LeavesUngraded, OtherReasonForLongTexts],
+    "hostile text": [  # raises, pays for nothing, or otherwise for some texts
+        regraded(lambda grade, text: grade if grade.reward is None or text.index("<answer>") >= 0 else None),
+        regraded(lambda grade, text: grade if text or grade.reward is None else Grade(1.0, "right")),
+        regraded(lambda grade, text: Grade(float("nan"), "wrong") if answer_of(text) == "nan" else grade),
+        regraded(lambda grade, text: grade if text else Grade(None, "bad gold")),
+        regraded(lambda grade, text: grade if len(text or "") < 1000 else Grade(0.0, "too long")),
+    ],
 }

@@ -7,11 +7,10 @@ checkpoint exists the run goes on from it. `-rP` shows how many seconds each tak
 import signal
 import socket
 import time
-from pathlib import Path
 
 import psutil
 import pytest
-from swift_rlvr.jsonl import read_jsonl, write_jsonl
+from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.runs.folder import missing, whole_checkpoints
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(7200)]
@@ -193,30 +192,19 @@ def test_a_port_that_is_taken_is_named_before_anything_starts(launches, name):
         refused(launches, f"{name} taken", str(getattr(launches, name)))
 
 
-def tiny_rows(root: Path) -> list[dict]:
-    return [row for _, row in read_jsonl(root / "datasets" / "countdown" / "tiny_train.jsonl")][:20]
-
-
-def test_a_malformed_row_is_refused(launches, request):
+@pytest.mark.parametrize(
+    ("fault", "message", "written"),
+    [
+        ("malformed row", "line 1", ""),
+        ("missing column", "target", '"goal": '),
+        ("unreadable gold", "target", '"target": "six", "was": '),
+    ],
+)
+def test_a_file_that_cannot_be_trained_on_is_refused(launches, request, fault, message, written):
+    samples = request.config.rootpath / "datasets" / "countdown" / "tiny_train.jsonl"
     path = launches.folder / "rows.jsonl"
-    write_jsonl(path, tiny_rows(request.config.rootpath))
-    with path.open("a") as file:
-        file.write('{"messages": [\n')
-    refused(launches, "malformed row", "line 21", "--dataset", f"countdown:{path}")
-
-
-def test_a_missing_column_is_refused(launches, request):
-    path = launches.folder / "rows.jsonl"
-    rows = tiny_rows(request.config.rootpath)
-    write_jsonl(path, [{key: value for key, value in row.items() if key != "target"} for row in rows])
-    refused(launches, "missing column", "target", "--dataset", f"countdown:{path}")
-
-
-def test_an_unreadable_gold_is_refused(launches, request):
-    path = launches.folder / "rows.jsonl"
-    rows = tiny_rows(request.config.rootpath)
-    write_jsonl(path, [{**row, "target": "six"} for row in rows])
-    refused(launches, "unreadable gold", "target", "--dataset", f"countdown:{path}")
+    path.write_text(samples.read_text().replace('"target": ', written))
+    refused(launches, fault, message, "--dataset", f"countdown:{path}")
 
 
 def test_a_wrong_model_path_is_refused(launches):

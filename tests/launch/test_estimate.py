@@ -3,7 +3,6 @@
 import json
 import math
 import shutil
-from types import SimpleNamespace
 
 import pytest
 from helpers import planned
@@ -145,28 +144,6 @@ def test_rows(names, rows):
         assert estimate.training_rows({"dataset": names, "split_dataset_ratio": 0.1}) == rows - rows // 10
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("batch", "accumulation", "group", "rows", "iterations"),
-    [(8, 8, 8, 50_000, 1), (4, 2, 4, 101, 1), (4, 2, 4, 100, 2)],
-)
-def test_steps_are_those_of_trls_sampler(batch, accumulation, group, rows, iterations):
-    """As transformers' Trainer counts: the sampler's length in batches, shared out, by accumulation."""
-    from trl.trainer.utils import RepeatSampler
-
-    settings = {
-        "num_generations": group,
-        "num_train_epochs": 2,
-        "dataset": f"gsm8k#{rows}",
-        "num_iterations": iterations,
-    }
-    completions = 2 * batch * accumulation
-    sampler = RepeatSampler(range(rows), group, completions // group, iterations * accumulation)
-    micro_batches = len(sampler) // (batch * accumulation * 2)
-    plan = SimpleNamespace(settings=settings, completions=completions)
-    assert estimate.steps(plan).count == 2 * (micro_batches // accumulation)
-
-
 # Memory and disk.
 
 
@@ -219,47 +196,6 @@ def test_memory_of_the_states_is_about_deepspeeds_own_estimate(processes):
     for name, expected in (("zero3", zero3), ("zero2", zero2)):
         states = sizes.training_memory(size, {**FULL, "deepspeed": name, "beta": 0}, processes)._replace(batch=0)
         assert sum(states) == pytest.approx(expected, rel=0.11), name
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("checkpointing", [False, True])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_activations_are_what_torch_keeps_for_the_backward_pass(dtype, checkpointing):
-    import torch
-    from transformers import AutoModelForCausalLM
-
-    batch, prompt, completion = 4, 64, 192
-    model = AutoModelForCausalLM.from_pretrained(TINY, dtype=getattr(torch, dtype)).train()
-    if checkpointing:
-        model.gradient_checkpointing_enable({"use_reentrant": False})
-    own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
-    kept: dict[int, tuple[int, torch.Tensor]] = {}
-
-    def keep(tensor):
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in own:
-            kept[storage.data_ptr()] = storage.nbytes(), tensor
-        return tensor
-
-    ids = torch.randint(0, 500, (batch, prompt + completion))
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        model.model(input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False)
-    measured = sum(nbytes for nbytes, _ in kept.values())
-    settings = {
-        **FULL,
-        "torch_dtype": dtype,
-        "max_length": prompt,
-        "max_completion_length": completion,
-        "per_device_train_batch_size": batch,
-        "gradient_checkpointing": checkpointing,
-    }
-    size, width = sizes.model_size(str(TINY)), 4 if dtype == "float32" else 2
-    estimated = sizes.training_memory(size, settings, 1).batch - 4 * width * batch * completion * size.vocabulary
-    if checkpointing:  # the insides of one layer come in the backward pass
-        estimated -= batch * (prompt + completion) * width * (8 * size.hidden + 4 * size.intermediate)
-        assert 1 <= measured / estimated < 2  # besides the layers' inputs the rotations of all layers
-    else:
-        assert 1 <= measured / estimated < 1.25
 
 
 def test_memory_by_settings():

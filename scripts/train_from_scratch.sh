@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # GRPO without ms-swift or TRL, with this package's own trainer (plugin/swift_rlvr/grpo), in one process on one device.
-# At the end the trained model is loaded again and asked one question.
 #
 #   bash scripts/train_from_scratch.sh [RECIPE.yaml] [flags of swift-rlvr train]
 #   bash scripts/train_from_scratch.sh --dataset countdown#1024 --reward_funcs countdown format --reward_weights 1 1
@@ -15,4 +14,11 @@ set -euo pipefail
 source "$(dirname "$0")/common.sh"
 help_and_exit "$@"
 ensure_environment
+GSM8K=output/gsm8k_1024.jsonl
+case ${1-} in *.yaml | *.yml) ;; *)
+  if have_gpu && [ ! -e "$GSM8K" ] && [ -z "${DATASET-}" ] && [ "${DRY_RUN:-0}" != 1 ] && [[ " $* " != *" --dataset"* ]]; then
+    swift-rlvr dataset prepare gsm8k --model "${MODEL:-Qwen/Qwen2.5-0.5B-Instruct}" --max_prompt_tokens 300 \
+      --max_answer_tokens 200 --rows 1024 --out "$GSM8K" ${USE_HF:+--use_hf}
+  fi ;;
+esac
 exec swift-rlvr train scratch "$@"

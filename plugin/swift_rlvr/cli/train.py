@@ -4,15 +4,12 @@ import os
 import shlex
 from importlib import import_module
 from inspect import cleandoc
-from pathlib import Path
-from typing import Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from swift_rlvr.cli import dataset
 from swift_rlvr.errors import DivergedError, InputError, require
 from swift_rlvr.launch.machine import Machine, this_machine
 from swift_rlvr.launch.plan import Plan, Variables, make_plan
@@ -22,7 +19,6 @@ from swift_rlvr.recipes import Recipe, flags_of_variables, read_flags, read_word
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 
-GSM8K = Path("output/gsm8k_1024.jsonl")  # the rows with at most 300 tokens of prompt and 200 of answer
 USAGE = "Usage: swift-rlvr train [RECIPE.yaml | countdown | scratch | trl] [--name value ...]"
 
 
@@ -135,13 +131,6 @@ def _devices(plan: Plan) -> str:
     return f"{text}; vLLM on the same" if plan.settings.get("use_vllm") else text
 
 
-def _prepare(settings: dict[str, Any]) -> None:
-    """Make the file of short GSM8K rows that the GSM8K recipe is trained on, where it is not there yet."""
-    if settings.get("dataset") == f"gsm8k:{GSM8K}" and not GSM8K.exists():
-        use_hf = bool(settings.get("use_hf", False))
-        dataset.prepare("gsm8k", settings["model"], GSM8K, 300, 200, 1024, use_hf=use_hf)
-
-
 def _train_here(recipe: Recipe | None, flags: list[str], machine: Machine) -> None:
     """Our own trainer or TRL's, in this process, on the first visible GPU."""
     settings = {**(recipe.settings if recipe else {}), **read_flags(flags)}
@@ -156,7 +145,6 @@ def _train_here(recipe: Recipe | None, flags: list[str], machine: Machine) -> No
         typer.echo(f"{device}swift-rlvr train {shlex.join(words)}")
         return
     require("transformers", "train", "swift-rlvr train")
-    _prepare(settings)
     from swift_rlvr.training.arguments import TRAINERS, read_command
 
     rank_zero = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun started, or the only one

@@ -1,7 +1,5 @@
 """What the machine has: its GPUs, as far as CUDA_VISIBLE_DEVICES lets this process see them, cores and memory."""
 
-import csv
-import io
 import os
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -66,12 +64,10 @@ def _nvidia_smi(environ: Mapping[str, str]) -> list[list[str]]:
     command = ["nvidia-smi", f"--query-gpu={','.join(_QUERY)}", "--format=csv,noheader,nounits"]
     try:
         # The PATH counts that the command will run with.
-        run = subprocess.run(command, capture_output=True, text=True, timeout=30, env=dict(environ))
-    except (OSError, subprocess.TimeoutExpired):
+        run = subprocess.run(command, capture_output=True, text=True, timeout=30, env=dict(environ), check=True)
+    except (OSError, subprocess.SubprocessError):
         return []
-    if run.returncode != 0:
-        return []
-    rows = csv.reader(io.StringIO(run.stdout), skipinitialspace=True)
+    rows = (line.split(", ") for line in run.stdout.splitlines())
     return [row for row in rows if len(row) == len(_QUERY)]
 
 

@@ -1,4 +1,4 @@
-"""Checks of the model and the data: their files, lengths, first rows, held-out evaluation, curriculum."""
+"""Checks of the model and the data: their files, lengths and first rows."""
 
 import re
 from collections.abc import Iterator
@@ -16,9 +16,7 @@ from swift_rlvr.launch import estimate, sizes
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
 from swift_rlvr.launch.estimate import local_file
 from swift_rlvr.recipes import number
-from swift_rlvr.runs.curriculum import COLUMN, CurriculumSettings, check_levels
 from swift_rlvr.runs.held_out import HeldOutSettings
-from swift_rlvr.settings import PREFIX
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.task import with_system
 
@@ -30,11 +28,6 @@ FIRST = 200  # rows that are looked at; `swift-rlvr dataset check` looks at all
 _PROMPTS = {"messages", "query", "prompt", "input", "instruction", "question", "problem", "conversations"}
 _EXPLAINS = "`swift-rlvr dataset check` explains"
 _RELATIVE = "relative paths count from the folder you are in"
-# What a callback cannot work with.
-_CONFLICTS = {
-    "held_out": {"async_generate": "true"},
-    "curriculum": {"async_generate": "true", "dynamic_sample": "true", "truncation_strategy": "delete"},
-}
 
 lengths = judged("lengths", estimate.tokens, "a smaller max_completion_length, or a larger vllm_max_model_len")
 steps = judged("steps", estimate.steps, "more rows, a smaller batch, or max_steps")
@@ -145,13 +138,21 @@ def datasets(launch: Launch) -> Iterator[CheckResult]:
     """Every dataset can be read, its columns fit its task, and its golds can be graded."""
     if not launch.listed("dataset"):
         yield failed("dataset", "no dataset is named", "set DATASET or --dataset to NAME:FILE or a hub's id")
-    for setting in ("dataset", "val_dataset"):
-        for name in launch.listed(setting):
-            try:
-                yield _dataset(name, launch, setting)
-            except InputError as error:
-                expected = _EXPLAINS if local_file(name)[0] else "expected NAME:FILE or a hub's id"
-                yield failed(setting, str(error), expected)
+    named = [(setting, name) for setting in ("dataset", "val_dataset") for name in launch.listed(setting)]
+    if "held_out" in launch.listed("callbacks"):
+        held_out = HeldOutSettings.from_environment(launch.environ).held_out_dataset
+        if held_out is None:
+            yield failed(
+                "held_out_dataset", "the callback held_out has no rows", "SWIFT_RLVR_HELD_OUT_DATASET=NAME:FILE"
+            )
+        else:
+            named.append(("held_out_dataset", held_out))
+    for setting, name in named:
+        try:
+            yield _dataset(name, launch, setting)
+        except InputError as error:
+            expected = _EXPLAINS if local_file(name)[0] else "expected NAME:FILE or a hub's id"
+            yield failed(setting, str(error), expected)
 
 
 def _dataset(name: str, launch: Launch, setting: str) -> CheckResult:
@@ -228,51 +229,5 @@ def prompts(launch: Launch) -> Iterator[CheckResult]:
         yield passed("prompts", text)
 
 
-def _conflict(launch: Launch, callback: str) -> CheckResult | None:
-    for name, value in _CONFLICTS[callback].items():
-        if str(launch.settings.get(name)).lower() == value:
-            return failed(callback, f"does not work with {name} {value}", f"without it, or without {name} {value}")
-    return None
-
-
-def held_out(launch: Launch) -> Iterator[CheckResult]:
-    """`--callbacks held_out` has rows, and decides alone about the best checkpoint."""
-    settings, variable = HeldOutSettings.from_environment(launch.environ), f"{PREFIX}HELD_OUT_DATASET"
-    name, has_data = settings.held_out_dataset, launch.settings.get("val_dataset")
-    if "held_out" not in launch.listed("callbacks"):
-        return
-    if name is None:
-        yield failed("held_out", f"needs {variable}", f"{variable}=NAME:FILE, or without held_out")
-        return
-    source = parse_source(name, launch.use_hf)
-    has_data = has_data or number(launch.settings, "split_dataset_ratio", 0.0) > 0
-    if conflict := _conflict(launch, "held_out"):
-        yield conflict
-    elif has_data and launch.settings.get("eval_strategy") not in ("no", False):
-        message = "keeps the best checkpoint by its own success, and ms-swift's evaluation by the reward"
-        yield failed("held_out", message, "--eval_strategy no, or without the callback held_out")
-    elif source.path is not None and not source.path.is_file():
-        yield failed("held_out", f"there is no file {source.path}", _RELATIVE)
-    else:
-        rows, samples, every = settings.held_out_rows, settings.held_out_samples, settings.held_out_every
-        yield passed("held_out", f"{name}: at most {rows:,} rows, {samples} completions each, every {every} steps")
-
-
-def curriculum(launch: Launch) -> Iterator[CheckResult]:
-    """The rows of `--callbacks curriculum` have a level, as far as they were looked at, and nothing else draws rows."""
-    settings = CurriculumSettings.from_environment(launch.environ, curriculum=True)
-    if "curriculum" not in launch.listed("callbacks"):
-        return
-    levels: list[Any] = [row.get(COLUMN) for source in readable_sources(launch) for _, row in source.rows()]
-    try:
-        check_levels(levels)
-    except InputError as error:
-        yield failed("curriculum", error.problem, "rows with levels, or without the callback curriculum")
-        return
-    shown = f"levels {min(levels)} to {max(levels)} in {len(levels):,} rows" if levels else "no row was looked at"
-    target = f"{shown}, drawn so that success stays near {settings.curriculum_target:g}"
-    yield _conflict(launch, "curriculum") or passed("curriculum", target)
-
-
-CHECKS = (files, lengths, steps, datasets, held_out, curriculum)
+CHECKS = (files, lengths, steps, datasets)
 AFTER_MS_SWIFT = (prompts,)

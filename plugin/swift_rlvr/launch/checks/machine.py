@@ -166,21 +166,9 @@ def ports(launch: Launch) -> Iterator[CheckResult]:
         elif (error := why_not_free(port)) is None:
             yield passed("ports", f"{port} ({purpose}) is free")
         else:
-            why = f"is in use by {holder(port)}" if error.errno == 98 else str(error)
-            yield failed("ports", f"port {port} ({purpose}) {why}", f"end it, or set {variable} to a free port")
+            message = f"port {port} ({purpose}): {error.strerror}"
+            yield failed("ports", message, f"end what listens there (`ss -ltnp`), or set {variable} to a free port")
         others[port] = purpose
-
-
-def holder(port: int) -> str:
-    """The program that listens on a port of this machine, as far as this user may know."""
-    import psutil  # type: ignore[import-untyped]
-
-    with suppress(OSError, RuntimeError, psutil.Error):
-        for connection in psutil.net_connections("tcp"):
-            if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port and connection.pid:
-                process = psutil.Process(connection.pid)
-                return f"{' '.join(process.cmdline())[:80] or process.name()} (pid {connection.pid})"
-    return "another program, which only its user or root can see"
 
 
 def running_servers(launch: Launch) -> Iterator[CheckResult]:

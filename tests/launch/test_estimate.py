@@ -114,9 +114,9 @@ def test_lines(recipe, words, gpus, line, text):
     [
         (["--save_steps", 7], True, 2),
         (["--save_steps", 7], False, 9),
-        (["--save_steps", 0.5], False, 2),
+        (["--save_steps", 0.5], False, None),
         (["--save_strategy", "no"], True, 0),
-        (["--save_strategy", "epoch", "--num_train_epochs", 5], False, 5),
+        (["--save_strategy", "epoch", "--num_train_epochs", 5], True, 2),
         (["--dataset", "gsm8k", "--max_steps", -1], True, 2),
         (["--dataset", "gsm8k", "--max_steps", -1], False, None),
     ],

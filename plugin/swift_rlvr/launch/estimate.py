@@ -173,19 +173,14 @@ def disk(plan: "Plan") -> Estimate:
 
 
 def checkpoints_kept(plan: "Plan") -> int | None:
-    """How many checkpoints the run leaves; None where that is not known. save_steps below 1 is a share of the steps."""
-    settings, total = plan.settings, steps(plan).count
-    strategy, every = settings.get("save_strategy", "steps"), number(settings, "save_steps", 500.0)
+    """How many checkpoints the run leaves; None where that is not known."""
+    settings, total, every = plan.settings, steps(plan).count, number(plan.settings, "save_steps", 500.0)
+    strategy, limit = settings.get("save_strategy", "steps"), number(settings, "save_total_limit", 0) or None
     if strategy in ("no", False):  # False: as YAML reads it
         return 0
-    counts = list[int]()
-    if strategy == "epoch":
-        counts.append(math.ceil(number(settings, "num_train_epochs", 3.0)))
-    elif total is not None:
-        counts.append(math.ceil(total / (every if every >= 1 else max(1, math.ceil(every * total)))))
-    if limit := number(settings, "save_total_limit", 0):
-        counts.append(limit)
-    return min(counts, default=None)
+    if strategy == "epoch" or total is None or every < 1:  # below 1 it is a share of the steps
+        return limit
+    return min(math.ceil(total / every), limit or total)
 
 
 def _model(plan: "Plan") -> ModelSize | None:

@@ -21,16 +21,12 @@ class Table:
     trainer: tuple[Patch, ...]
 
 
-def _server(name: str, make: Make, reason: str) -> Patch:
-    return Patch("ms-swift", f"swift.pipelines.infer.rollout:{name}", make, reason)
+def _in(place: str) -> Callable[[str, Make, str], Patch]:
+    return lambda name, make, reason: Patch("ms-swift", f"{place}{name}", make, reason)
 
 
-def _client(name: str, make: Make, reason: str) -> Patch:
-    return Patch("ms-swift", f"swift.rlhf_trainers.vllm_client:{name}", make, reason)
-
-
-def _trainer(name: str, make: Make, reason: str) -> Patch:
-    return Patch("ms-swift", f"swift.rlhf_trainers.grpo_trainer:GRPOTrainer.{name}", make, reason)
+_server, _client = _in("swift.pipelines.infer.rollout:"), _in("swift.rlhf_trainers.vllm_client:")
+_trainer = _in("swift.rlhf_trainers.grpo_trainer:GRPOTrainer.")
 
 
 def _offload(name: str, make: Make, reason: str) -> Patch:

@@ -10,7 +10,7 @@ those in KNOWN_ROLES: rewards of others that cannot declare a role.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -144,37 +144,20 @@ class Judges:
         """The name that a reward has in the log; the key itself where that is unknown."""
         return self.judges[key].logged if key in self.judges else key
 
-    def deciding(self, rewards: Mapping[str, float | None], verifier: str | None = None) -> list[str]:
-        """The keys of the verifiers that decide about a completion with these rewards.
-
-        verifier: that of the row's task. Where it is unknown or not in the run, all that have graded the completion.
-        """
-        if verifier in self._verifiers:
-            return [verifier]
-        return [key for key in self._verifiers if self._graded(key, rewards)]
-
     def of(self, rewards: Mapping[str, float | None], verifier: str | None = None) -> Judgement:
         """The judgement on one completion, whatever the order of its rewards.
 
-        rewards: by key; None or NaN where one did not grade it. verifier: as in `deciding`.
+        rewards: by key; None or NaN where one did not grade it. verifier: that of the row's task, which decides. Where
+        it is unknown or not in the run, all verifiers decide that have graded the completion.
         """
-        deciding, success = self.deciding(rewards, verifier), None
-        if deciding and all(self._graded(key, rewards) for key in deciding):
-            success = all(self._is_full(key, rewards) for key in deciding)
-        format = all(self._is_full(key, rewards) for key in self._formats) if self._formats else None
+        paid = {}  # by verifier that has graded the completion, whether in full
+        for key in self._verifiers:
+            value = rewards.get(key)
+            if value is not None and value == value and value != self.judges[key].neutral:
+                paid[key] = value >= self.judges[key].full
+        success = all(paid.values()) if paid else None
+        if verifier in self._verifiers:
+            success = paid.get(verifier)
+        values = [(rewards.get(key), self.judges[key].full) for key in self._formats]
+        format = all(value is not None and value >= full for value, full in values) if values else None
         return Judgement(success, None if success is None or format is None else success and format, format)
-
-    def _graded(self, key: str, rewards: Mapping[str, float | None]) -> bool:
-        value = rewards.get(key)
-        return value is not None and value == value and value != self.judges[key].neutral
-
-    def _is_full(self, key: str, rewards: Mapping[str, float | None]) -> bool:
-        value = rewards.get(key)
-        return value is not None and value >= self.judges[key].full
-
-
-def known_values(judgements: Sequence[Judgement]) -> dict[str, list[float]]:
-    """0 or 1 of each completion, by measure: what a mean over many batches is to be taken of."""
-    columns = {name: [getattr(each, name) for each in judgements] for name in Judgement._fields}
-    known = {name: [float(value) for value in values if value is not None] for name, values in columns.items()}
-    return {name: values for name, values in known.items() if values}

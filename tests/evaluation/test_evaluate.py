@@ -94,8 +94,10 @@ def test_grade_samples():
     right = Completion("<think>1 + 2 = 3</think> <answer>1 + 2</answer>", 9, "stop")
     cut = Completion("<think>1 + 1", 4, "length")
     first, second = grade_samples(TASK, rows, [conversation("?")], [[right, cut]])
-    assert (first.judgement, first.reasons["external_countdown"], first.tokens) == ((True, True, True), "correct", 9)
-    assert (second.judgement, second.reasons["external_countdown"]) == ((False, False, False), "no answer")
+    assert (first.success, first.strict, first.format) == (True, True, True)
+    assert (first.reasons["external_countdown"], first.tokens) == ("correct", 9)
+    assert (second.success, second.strict, second.format) == (False, False, False)
+    assert second.reasons["external_countdown"] == "no answer"
     assert second.finish == "length" and second.messages == conversation("?")
 
 

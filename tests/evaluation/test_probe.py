@@ -113,30 +113,16 @@ def test_spread_is_the_mean_standard_deviation_within_a_row(stand_in, tmp_path):
     assert (rewards["external_format"]["spread"], rewards["external_format"]["fails"]) == (0.0, {})
 
 
-def test_rows_worth_training_on_and_a_control_of_the_same_size(stand_in, tmp_path):
-    kept = probed(tmp_path, keep=parse_keep("0.25..0.75"), keep_file=tmp_path / "hard.jsonl", seed=3)["keep"]
+def test_rows_worth_training_on(stand_in, tmp_path):
+    kept = probed(tmp_path, keep=parse_keep("0.25..0.75"), keep_file=tmp_path / "hard.jsonl")["keep"]
     rows = [row for _, row in read_jsonl(tmp_path / "hard.jsonl")]
     chosen = [place for place, right in enumerate(RIGHT) if 1 <= right <= 3]
     assert rows == [{**ROWS[place], "pass_rate": RIGHT[place] / 4} for place in chosen]
-    control = [row for _, row in read_jsonl(tmp_path / "hard.control.jsonl")]
-    assert len(control) == len(rows) == kept["rows"] and len({row["note"] for row in control}) == len(control)
-    assert all({**ROWS[row["target"] - 2], "pass_rate": RIGHT[row["target"] - 2] / 4} == row for row in control)
-    assert kept["in_both"] == len({row["note"] for row in control} & {row["note"] for row in rows})
+    assert (kept["rows"], kept["of"]) == (len(rows), 8)
     again = [row for _, row in parse_source(f"countdown:{tmp_path / 'hard.jsonl'}").rows()]
     assert again == rows
-    (tmp_path / "hard.control.jsonl").unlink()
-    probed(tmp_path, keep=(0.25, 0.75), keep_file=tmp_path / "hard.jsonl", seed=3)
-    assert [row for _, row in read_jsonl(tmp_path / "hard.control.jsonl")] == control  # the seed decides
+    probed(tmp_path, keep=(0.5, 0.5), keep_file=tmp_path / "hard.jsonl")
     assert len(stand_in.asked) == len(ROWS)  # nothing was sampled again
-
-
-def test_the_control_is_drawn_from_all_graded_rows(stand_in, tmp_path):
-    drawn, data = set(), str(tmp_path / "data.jsonl")
-    for seed in range(12):
-        folder = tmp_path / str(seed)
-        probe(SamplingSettings("m", 4, seed=seed), data, folder, QUIET, group_size=2, keep=(0.5, 0.5))
-        drawn |= {row["target"] for _, row in read_jsonl(folder / "keep.control.jsonl")}
-    assert drawn == {row["target"] for row in ROWS}
 
 
 IN_MS_SWIFT = """

@@ -328,19 +328,6 @@ def test_a_run_of_plain_ms_swift_has_reasons_and_rules_too(run, tmp_path):
     assert shown[1]["rules"]["external_countdown"][1:4] == [0.0, "no answer", None]
 
 
-def test_of_several_turns_the_question_is_the_first_and_the_number_is_no_reward(run, tmp_path):
-    """ms-swift logs what is before the last answer as its prompt, and the number of turns beside the rewards."""
-    again = f"{PROMPT}7<|im_end|>\n<|im_start|>user\nMissing number: 2. Try again.<|im_end|>\n<|im_start|>assistant\n"
-    rewards = {"CountdownReward": [0.0, 1.0], "num_turns": [1, 2]}
-    texts = ["no answer", "<answer>1 + 2</answer>"]
-    write_lines(run / "completions.jsonl", [table(1, texts, [PROMPT, again], **rewards)])
-    assert {entry.question for entry in read_run(run).entries.values()} == {0}
-    shown = page_of(run, tmp_path / "report").completions()
-    assert [each["question"] for each in shown] == [shown[0]["question"]] * 2 != ["Missing number: 2. Try again."] * 2
-    assert [list(each["rewards"]) for each in shown] == [["external_countdown"]] * 2
-    assert shown[1]["reasons"]["external_countdown"] == "correct"
-
-
 def test_mathematics_is_explained_with_its_gold_and_of_many_a_part(run, tmp_path, monkeypatch):
     texts = [rf"<answer>\boxed{{{i}}}</answer>" for i in range(10)]
     write_lines(run / "completions.jsonl", [table(1, texts, "How many?", solution=["7"] * 10, MathAccuracy=[0.0] * 10)])

@@ -49,8 +49,7 @@ def probe(
     Interrupted, the same command goes on; with the samples there, another
     --keep or --group_size takes no sampling.
 
-    --keep 0.1..0.9 --out hard.jsonl writes those rows to hard.jsonl, and as many
-    random ones to hard.control.jsonl to compare with.
+    --keep 0.1..0.9 --out hard.jsonl writes those rows to hard.jsonl.
     """
     from swift_rlvr.evaluation import probe as probing
 
@@ -74,9 +73,7 @@ def probe(
         found, task = summary["keep"], summary["settings"]["task"]
         console.print(
             f"{found['file']}: {found['rows']:,} of {found['of']:,} rows, pass rate {found['range']}; "
-            f"train on it with --dataset {task}:{found['file']}\n"
-            f"{found['control']}: as many drawn at random from all {found['of']:,}, {found['in_both']:,} of them in "
-            "both",
+            f"train on it with --dataset {task}:{found['file']}",
             markup=False,
             soft_wrap=True,
         )

@@ -2,13 +2,11 @@
 
 `swift-rlvr probe MODEL --dataset DATASET --out DIR` writes records.jsonl, one graded completion a line and added to as
 the samples come in; settings.json, by which an interrupted probe goes on; probe.jsonl, one row of the dataset a line;
-and summary.json. With --keep LOW..HIGH it also writes the rows whose pass rate is in that range, and as many drawn at
-random.
+and summary.json. With --keep LOW..HIGH it also writes the rows whose pass rate is in that range.
 """
 
 import json
 import math
-import random
 import re
 import statistics
 from collections import Counter, defaultdict
@@ -58,8 +56,7 @@ def probe(
     Args:
         dataset, system: as in `Rows.read`.
         group_size: the completions per prompt of the training, at most `sampling.num_generations`.
-        keep: the pass rates of the rows to write to `keep_file`, by default out/keep.jsonl; beside it, in
-            ....control.jsonl, as many rows drawn at random from all that were graded.
+        keep: the pass rates of the rows to write to `keep_file`, by default out/keep.jsonl.
     """
     if group_size < 2:
         raise InputError(f"must be at least 2, got {group_size}", "group_size")
@@ -92,7 +89,7 @@ def probe(
     write_jsonl(out / "probe.jsonl", per_row)
     write_json(out / "summary.json", summary)
     if keep is not None:
-        summary["keep"] = _write_kept(keep, keep_file or out / "keep.jsonl", rows, graded, sampling.seed)
+        summary["keep"] = _write_kept(keep, keep_file or out / "keep.jsonl", rows, graded)
         write_json(out / "summary.json", summary)
     return summary
 
@@ -183,7 +180,7 @@ def _spreads(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
 
 
 def _write_kept(
-    keep: tuple[float, float], file: Path, rows: Rows, graded: Sequence[Mapping[str, Any]], seed: int
+    keep: tuple[float, float], file: Path, rows: Rows, graded: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     low, high = keep
     kept = [row for row in graded if low <= row["pass_rate"] <= high]
@@ -194,16 +191,6 @@ def _write_kept(
             "the samples are kept, so another range takes no time",
             "keep",
         )
-    control = [graded[index] for index in sorted(random.Random(seed).sample(range(len(graded)), len(kept)))]
-    control_file = file.with_suffix(".control.jsonl")
-    for path, chosen in ((file, kept), (control_file, control)):
-        full = [{**rows.raw[row["index"]], "pass_rate": row["pass_rate"]} for row in chosen]
-        write_jsonl(path, [json.loads(json.dumps(row, default=str)) for row in full])  # dates and the like as text
-    return {
-        "range": f"{low:g}..{high:g}",
-        "file": str(file),
-        "rows": len(kept),
-        "of": len(graded),
-        "control": str(control_file),
-        "in_both": len({row["index"] for row in kept} & {row["index"] for row in control}),
-    }
+    chosen = [{**rows.raw[row["index"]], "pass_rate": row["pass_rate"]} for row in kept]
+    write_jsonl(file, [json.loads(json.dumps(row, default=str)) for row in chosen])  # dates and the like as text
+    return {"range": f"{low:g}..{high:g}", "file": str(file), "rows": len(kept), "of": len(graded)}

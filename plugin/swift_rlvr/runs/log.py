@@ -21,7 +21,7 @@ from swift_rlvr.jsonl import read_jsonl, write_json
 from swift_rlvr.runs.alarms import Alarm, Alarms, replay
 from swift_rlvr.runs.folder import ALARMS, COMPLETIONS, HELD_OUT, LOG, RECORDS, REWARDS
 from swift_rlvr.runs.records import Record, append_records
-from swift_rlvr.success import Judges, known_values
+from swift_rlvr.success import Judgement, Judges
 
 
 class RunLog:
@@ -137,7 +137,11 @@ class RunLog:
         for record in records:
             for name, reason in record.reasons.items():
                 counts[name][reason] += 1
-        figures = known_values([record.judgement for record in records])
+        figures: dict[str, list[float]] = {}
+        for measure in Judgement._fields:
+            known = [value for record in records if (value := getattr(record, measure)) is not None]
+            if known:
+                figures[measure] = list(map(float, known))
         for name, reasons in counts.items():
             self._seen[name].update(reasons)
             for reason in sorted(self._seen[name]):

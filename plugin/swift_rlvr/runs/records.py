@@ -17,7 +17,6 @@ from typing import Any
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import read_jsonl, write_jsonl
-from swift_rlvr.success import Judgement
 
 Messages = list[dict[str, Any]]
 
@@ -54,11 +53,6 @@ class Record:
     mode: str | None = None
     seed: int | None = None
     advantage: float | None = None
-
-    @property
-    def judgement(self) -> Judgement:
-        """Its success, strict and format."""
-        return Judgement(self.success, self.strict, self.format)
 
     @property
     def question(self) -> str:

@@ -1,4 +1,4 @@
-"""Records from the tables of completions that ms-swift and TRL log, also of conversations with several answers."""
+"""Records from the tables of completions that ms-swift and TRL log."""
 
 import math
 from collections.abc import Mapping
@@ -8,32 +8,15 @@ from swift_rlvr.answers import completion_text
 from swift_rlvr.errors import InputError
 from swift_rlvr.runs.records import Record
 
-NUM_TURNS = "num_turns"  # ms-swift's column beside `prompt` and `completion`
-_NOT_A_COLUMN = {"step", "prompt", "completion", "advantages", NUM_TURNS}
-_ANSWER = "<|im_start|>assistant\n"
-
-
-def _first_prompt(prompt: Any, turns: Any) -> Any:
-    """What ms-swift logs as the prompt, all before the last answer, without earlier answers and feedback.
-
-    Templates other than ChatML are left as they are, and so are prompts that are no text.
-
-    >>> asked = "<|im_start|>user\\n1+1?<|im_end|>\\n<|im_start|>assistant\\n"
-    >>> _first_prompt(f"{asked}3<|im_end|>\\n<|im_start|>user\\nNo.<|im_end|>\\n<|im_start|>assistant\\n", 2) == asked
-    True
-    """
-    if not isinstance(prompt, str) or not isinstance(turns, (int, float)) or not 1 < turns < 1000:
-        return prompt
-    parts = prompt.split(_ANSWER)
-    return prompt if len(parts) <= turns else _ANSWER.join(parts[: len(parts) - int(turns)]) + _ANSWER
+_NOT_A_COLUMN = {"step", "prompt", "completion", "advantages", "num_turns"}
 
 
 def records_of_table(table: Mapping[str, Any], keys: Mapping[str, str] | None = None) -> list[Record]:
     """The completions of a table that ms-swift logs: `step`, `prompt`, `completion` and a list for each reward.
 
     keys: by the name that a reward is logged under, its key in records; the other lists with one value for each
-    completion are columns of the rows. The prompt, a text with the chat template, becomes one message, without earlier
-    answers. InputError where a list is missing or of another length.
+    completion are columns of the rows. The prompt, a text with the chat template, becomes one message. InputError where
+    a list is missing or of another length.
     """
     count = len(table["completion"]) if isinstance(table.get("completion"), list) else -1
     if not {"step", "prompt", "completion"} <= table.keys():
@@ -46,7 +29,7 @@ def records_of_table(table: Mapping[str, Any], keys: Mapping[str, str] | None = 
     records = []
     for index in range(count):
         values = {name: column[index] for name, column in lists.items()}
-        prompt = _first_prompt(values["prompt"], values.get(NUM_TURNS))
+        prompt = values["prompt"]
         records.append(
             Record(
                 index=index,

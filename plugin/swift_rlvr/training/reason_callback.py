@@ -92,7 +92,7 @@ class ReasonCallback(TrainerCallback):
         trainer, recorded = self.trainer, getattr(self.trainer, "_logs", {})
         records = gather_object(self.grades.take())
         if not any(hasattr(reward, "log") for reward in trainer.reward_funcs):  # none is ours: the trainer's last batch
-            columns = {name: list(recorded.get(name, ())) for name in ("prompt", "completion", "num_turns")}
+            columns = {name: list(recorded.get(name, ())) for name in ("prompt", "completion")}
             records = records_of_table({**columns, "step": [step] * len(columns["completion"])})
         values = {key: list(recorded["rewards"][name])[-len(records) :] for key, name in names_of(trainer).items()}
         advantages = list(recorded.get("advantages", ()))[-len(records) :]

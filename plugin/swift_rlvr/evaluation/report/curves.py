@@ -5,13 +5,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from swift_rlvr.errors import require
 from swift_rlvr.rewards.base import OTHER_TASK
 
 SUCCESS = "curriculum/success_"  # and the level, of a training that draws its rows by it
-LINES = ("solid", "dashed")  # of the keys of a panel with several runs, where colours tell the runs apart
+LINES = 2  # of a run in a panel of several, where colours tell the runs apart: solid and dashed
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -25,16 +25,6 @@ class Panel:
     keys: dict[str, str]
     top: float | None = None
     run: str | None = None  # the only run whose values it shows
-
-
-class Curve(NamedTuple):
-    """One line of a panel. color: its number among those that differ. points: by step, None where nothing is known."""
-
-    label: str
-    color: int
-    line: str
-    points: list[tuple[int, float]]
-    smooth: list[float]
 
 
 def smoothed(values: Sequence[float], window: int) -> list[float]:
@@ -107,7 +97,7 @@ def panels_of(runs: Mapping[str, Rows]) -> list[Panel]:
     """The panels of one run or several. One with more keys than there are kinds of lines is there once for each run."""
     shown = []
     for panel in panels([row for rows in runs.values() for row in rows]):
-        if len(runs) == 1 or len(panel.keys) <= len(LINES):
+        if len(runs) == 1 or len(panel.keys) <= LINES:
             shown.append(panel)
             continue
         for label, rows in runs.items():
@@ -116,23 +106,26 @@ def panels_of(runs: Mapping[str, Rows]) -> list[Panel]:
     return shown
 
 
-def curves(panel: Panel, runs: Mapping[str, Rows]) -> list[Curve]:
-    """The lines of a panel: a colour for each run where it shows several, else for each key."""
+def curves(panel: Panel, runs: Mapping[str, Rows]) -> list[dict[str, Any]]:
+    """The lines of a panel: a colour for each run where it shows several, else for each key; smooth: their average."""
     several = len(runs) > 1 and panel.run is None
     drawn = []
     for number, (label, rows) in enumerate(runs.items()):
         if panel.run not in (None, label):
             continue
         for place, (key, name) in enumerate(panel.keys.items()):
-            points = [(row["step"], row[key]) for row in rows if finite(row.get(key))]
-            if not points:
+            steps, values = [], []
+            for row in rows:
+                if finite(row.get(key)):
+                    steps.append(row["step"])
+                    values.append(row[key])
+            if not steps:
                 continue
+            smooth = smoothed(values, 1 if key.startswith("eval") else smoothing_window(len(steps)))
             if several:
                 name = f"{label} · {name}" if len(panel.keys) > 1 else label
-            window = 1 if key.startswith("eval") else smoothing_window(len(points))
-            smooth = smoothed([value for _, value in points], window)
-            color, line = (number, LINES[place]) if several else (place, LINES[0])
-            drawn.append(Curve(name, color, line, points, smooth))
+            curve = {"label": name, "color": number if several else place, "dashed": several and place > 0}
+            drawn.append(curve | {"steps": steps, "values": values, "smooth": smooth})
     return drawn
 
 
@@ -150,15 +143,18 @@ def draw(runs: Mapping[str, Rows], path: str | Path, title: str = "") -> None:
     for axis, panel in zip(axes.flat, shown, strict=False):
         drawn = curves(panel, runs)
         for curve in drawn:
-            x, y = zip(*curve.points, strict=True)
-            style: dict[str, Any] = {"color": f"C{curve.color}", "linestyle": curve.line}
-            axis.plot(x, curve.smooth, linewidth=2, label=_plain(curve.label), **style)
-            axis.plot(x, y, linewidth=1, alpha=0.3, marker="o" if len(x) < 3 else "", **style)
+            x = curve["steps"]
+            style: dict[str, Any] = {
+                "color": f"C{curve['color']}",
+                "linestyle": "dashed" if curve["dashed"] else "solid",
+            }
+            axis.plot(x, curve["smooth"], linewidth=2, label=_plain(curve["label"]), **style)
+            axis.plot(x, curve["values"], linewidth=1, alpha=0.3, marker="o" if len(x) < 3 else "", **style)
         axis.set(title=_plain(panel.title), xlabel="training step", ylabel=_plain(panel.unit))
         axis.set_ylim(bottom=min(0, axis.get_ylim()[0]) if axis.dataLim.y0 < 0 else 0, top=panel.top)
         axis.grid(alpha=0.3)
         if len(drawn) > 1 or panel.title.startswith("Why"):
-            columns = 2 if max(len(curve.label) for curve in drawn) > 14 else 3
+            columns = 2 if max(len(curve["label"]) for curve in drawn) > 14 else 3
             many = {"ncols": columns, "fontsize": "small", "loc": "upper center"} if len(drawn) > 2 else {}
             axis.legend(frameon=False, **many)
     for axis in axes.flat[len(shown) :]:

@@ -8,10 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from swift_rlvr.evaluation.report.curves import finite, panels, smoothed, smoothing_window
+from swift_rlvr.evaluation.report.curves import Rows, finite, panels, smoothed, smoothing_window
 from swift_rlvr.evaluation.report.reading import Run
-
-Rows = Sequence[Mapping[str, Any]]
 
 EXPERIMENT = {
     "Success": "rises to about 0.5",
@@ -28,12 +26,35 @@ def observations(run: Run, failures: Mapping[int, Mapping[str, int]]) -> dict[st
 
     failures: by step, the reasons of wrong completions.
     """
+    success, spread, none, length = (
+        _change(run.steps, key, form)
+        for key, form in (
+            ("success", ".2f"),
+            ("reward_std", ".2f"),
+            ("frac_reward_zero_std", ".2f"),
+            ("completions/mean_length", ".0f"),
+        )
+    )
+    if success != UNKNOWN:
+        success += ", best {:.2f} around step {:,}".format(*_extreme(run.steps, "success", max))
+        if held_out := _values(run.held_out, "eval/success"):
+            at, top = max(held_out, key=lambda point: point[1])
+            success += f"; held-out tasks {held_out[0][1]:.2f} → {held_out[-1][1]:.2f}, best {top:.2f} at step {at:,}"
+    if spread != UNKNOWN:
+        spread = f"standard deviation {spread}" + ("" if none == UNKNOWN else f"; groups without any {none}")
+    if length != UNKNOWN:
+        shortest = _extreme(run.steps, "completions/mean_length", min)
+        length += " tokens, shortest {:.0f} around step {:,}".format(*shortest)
+    failed: Counter[str] = Counter()
+    for step in _tenths(sorted(failures))[1]:
+        failed.update(failures[step])
+    shares = ", ".join(f"{reason} {count / failed.total():.0%}" for reason, count in failed.most_common(3))
     return {
-        "Success": _success(run),
-        "Format": _change(run.steps, "format"),
-        "Spread within a group": _spread(run.steps),
-        "Kinds of failure": _failures(failures),
-        "Length": _length(run.steps),
+        "Success": success,
+        "Format": _change(run.steps, "format", ".2f"),
+        "Spread within a group": spread,
+        "Kinds of failure": f"of the last failures: {shares}" if shares else "the reasons are not logged",
+        "Length": length,
     }
 
 
@@ -63,7 +84,7 @@ def _tenths(values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
     return values[:part], values[-part:]
 
 
-def _change(rows: Rows, key: str, form: str = ".2f") -> str:
+def _change(rows: Rows, key: str, form: str) -> str:
     points = _values(rows, key)
     if not points:
         return UNKNOWN
@@ -74,39 +95,3 @@ def _extreme(rows: Rows, key: str, choose: Callable) -> tuple[float, int]:
     """The highest or lowest smoothed value and its step. choose: max or min."""
     steps, values = zip(*_values(rows, key), strict=True)
     return choose(zip(smoothed(values, smoothing_window(len(values))), steps, strict=True), key=lambda pair: pair[0])
-
-
-def _success(run: Run) -> str:
-    change = _change(run.steps, "success")
-    if change == UNKNOWN:
-        return UNKNOWN
-    best, step = _extreme(run.steps, "success", max)
-    text = f"{change}, best {best:.2f} around step {step:,}"
-    if held_out := _values(run.held_out, "eval/success"):
-        at, top = max(held_out, key=lambda point: point[1])
-        text += f"; held-out tasks {held_out[0][1]:.2f} → {held_out[-1][1]:.2f}, best {top:.2f} at step {at:,}"
-    return text
-
-
-def _spread(rows: Rows) -> str:
-    spread, none = _change(rows, "reward_std"), _change(rows, "frac_reward_zero_std")
-    if spread == UNKNOWN:
-        return UNKNOWN
-    return f"standard deviation {spread}" + ("" if none == UNKNOWN else f"; groups without any {none}")
-
-
-def _failures(failures: Mapping[int, Mapping[str, int]]) -> str:
-    """Of the last tenth of the steps: why the verifier did not pay."""
-    failed: Counter[str] = Counter()
-    for step in _tenths(sorted(failures))[1]:
-        failed.update(failures[step])
-    shares = [f"{reason} {count / failed.total():.0%}" for reason, count in failed.most_common(3)]
-    return f"of the last failures: {', '.join(shares)}" if shares else "the reasons are not logged"
-
-
-def _length(rows: Rows) -> str:
-    change = _change(rows, "completions/mean_length", ".0f")
-    if change == UNKNOWN:
-        return UNKNOWN
-    shortest, step = _extreme(rows, "completions/mean_length", min)
-    return f"{change} tokens, shortest {shortest:.0f} around step {step:,}"

@@ -142,14 +142,7 @@ def _summary(runs: Sequence[Run], rows: Mapping[str, Rows], collected: Collector
                 "top": panel.top,
                 "runs": [run.label for run in runs].index(panel.run) if panel.run else None,
                 "curves": [
-                    {
-                        "label": curve.label,
-                        "color": curve.color,
-                        "dashed": curve.line != "solid",
-                        "steps": [step for step, _ in curve.points],
-                        "values": [round(value, 8) for _, value in curve.points],
-                        "smooth": [round(value, 8) for value in curve.smooth],
-                    }
+                    {**curve, **{name: [round(value, 8) for value in curve[name]] for name in ("values", "smooth")}}
                     for curve in curves(panel, rows)
                 ],
             }

@@ -44,23 +44,15 @@ def stop_token_ids(tokenizer: Any, generation_config: Any) -> list[int]:
 
 
 def fitting_prompts(tokenizer: Any, conversations: Sequence[Any], length: int, config: Any) -> list[list[int]]:
-    """Each conversation as token ids, up to where the model begins to write; InputError as in `check_length`."""
+    """Each conversation as token ids, up to where the model begins to write.
+
+    InputError where the longest and a completion of `length` tokens together exceed the context of the model's config.
+    """
     if not conversations:
         return []
     prompts = tokenizer.apply_chat_template(list(conversations), add_generation_prompt=True, return_dict=False)
-    check_length(length, prompts, config)
-    return prompts
-
-
-def check_length(length: int, prompts: Sequence[Sequence[int]], config: Any) -> None:
-    """InputError where the longest prompt and a completion of `length` tokens together exceed the model's context.
-
-    config: the model's, or None where the length of its context is not known.
-    """
     longest, context = max(map(len, prompts)), getattr(config, "max_position_embeddings", None)
     if context and longest + length > context:
-        raise InputError(
-            f"must be at most {context - longest}, got {length}: "
-            f"the model reads {context} tokens and the longest prompt has {longest}",
-            "max_completion_length",
-        )
+        problem = f"the model reads {context} tokens and the longest prompt has {longest}"
+        raise InputError(f"must be at most {context - longest}, got {length}: {problem}", "max_completion_length")
+    return prompts

@@ -31,7 +31,7 @@ def test_rows_of_the_training_are_left_out_and_counted_whatever_their_system_pro
     said = []
     own = held_out(rows, said)
     own.leave_out([[{"role": "system", "content": "Another."}, *to_messages(*TASKS[1])[-1:]]])
-    assert said == ["1 of 3 held-out prompts are in the training too, and are left out of the evaluation"]
+    assert said == ["1 of 3 held-out prompts are in the training too: left out of the evaluation"]
     assert [row["nums"] for row in own.rows] == [TASKS[0][0], TASKS[2][0]]
     assert len(own.conversations) == 2
 
@@ -70,5 +70,5 @@ def test_a_row_that_cannot_be_used_is_named(tmp_path):
     file.write_text('{"nums": [1, 2], "target": 3}\n{"nums": "none", "target": 3}\n')
     with pytest.raises(InputError, match="held_out_dataset .*rows.jsonl, line 2"):
         held_out(f"countdown:{file}")
-    with pytest.raises(InputError, match="held_out_dataset is required .* SWIFT_RLVR_HELD_OUT_DATASET"):
+    with pytest.raises(InputError, match="held_out_dataset is required: .* SWIFT_RLVR_HELD_OUT_DATASET"):
         held_out(None)

@@ -4,10 +4,8 @@
     swift-rlvr train --trainer trl --curriculum true ...
 
 The rows of a batch are chosen when its completions are about to be sampled, in place of those that the dataloader
-brought. A sampler would choose too early: accelerate's loader is one batch ahead, and each worker two more, so that it
-would not know the last rewards, and after a resumption not what it knew before. Every rank chooses all rows, from the
-rewards that the trainer gathers anyway, and takes its part: the same rows for any number of ranks that make a batch of
-the same size, and for any number of workers. The state is in trainer_state.json of each checkpoint.
+brought: a sampler would choose before it knows the last rewards. Every rank chooses all rows, from the rewards that the
+trainer gathers anyway, and takes its part. The state is in trainer_state.json of each checkpoint.
 """
 
 from collections.abc import Sequence
@@ -27,9 +25,7 @@ STATE = "swift_rlvr.curriculum"  # in trainer_state.json
 class CurriculumCallback(TrainerCallback):
     """Draws the rows of a training by their level, see `swift_rlvr.runs.curriculum`, and logs `curriculum/...`.
 
-    Args:
-        settings: by default those of the variables.
-    InputError where the trainer, its settings or its rows do not allow it.
+    settings: by default those of the variables. InputError where the trainer, its settings or rows do not allow it.
     """
 
     def __init__(self, args: Any, trainer: Any, settings: CurriculumSettings | None = None):
@@ -65,17 +61,13 @@ class CurriculumCallback(TrainerCallback):
             numbers = [number for number in drawn for _ in range(trainer.num_generations)]
             batch = self.generate_and_score([dict(dataset[i]) for i in numbers[rank * mine : (rank + 1) * mine]])
             if getattr(trainer, "dynamic_num_samples", False):
-                raise InputError(
-                    "makes several samples of a row, which curriculum cannot tell apart: expected one",
-                    "multi_turn_scheduler",
-                )
+                problem = "makes several samples of a row, which curriculum cannot tell apart: expected one"
+                raise InputError(problem, "multi_turn_scheduler")
             values = {key: list(trainer._logs["rewards"][name])[-len(numbers) :] for key, name in names.items()}
-            successes = [
-                judges.of(
-                    {key: column[index] for key, column in values.items()}, verifier_of(dataset[number].get("task"))
-                ).success
-                for index, number in enumerate(numbers)
-            ]
+            successes = []
+            for index, number in enumerate(numbers):
+                rewards = {key: column[index] for key, column in values.items()}
+                successes.append(judges.of(rewards, verifier_of(dataset[number].get("task"))).success)
             for name, value in curriculum.record(numbers, successes).items():
                 trainer._metrics["train"][name].append(value)
             return batch

@@ -4,20 +4,15 @@
         swift rlhf --external_plugins plugin/rlvr_plugin.py --callbacks held_out ...
     swift-rlvr train --trainer trl --held_out_dataset countdown:datasets/countdown/tiny_validation.jsonl ...
 
-logs `eval/success`, `eval/strict`, `eval/pass@k`, `eval/format`, `eval/mean_length` and `eval/cut_off`, and what it
-costs as `eval/seconds`; writes held_out.jsonl; keeps the best checkpoint, to which
-the link `best` leads; and can stop early. The settings are those of `swift_rlvr.runs.held_out.HeldOutSettings`.
-
-The completions come from the trainer's own sampler (the rollout server, vLLM in its process, or the model itself) with
-the training's temperature and length, from the weights of the step: the trainer sends them before it samples, and need
-not send them again for the next step. A rollout server that is gone ends the run as it does in the training.
+logs `eval/...`, writes held_out.jsonl, keeps the best checkpoint, to which the link `best` leads, and can stop early.
+The settings are those of `swift_rlvr.runs.held_out.HeldOutSettings`. The completions come from the trainer's own
+sampler with the training's temperature and length, from the weights of the step, which it sends before it samples.
 """
 
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -54,13 +49,10 @@ class Evaluation(NamedTuple):
 
 
 class HeldOut:
-    """The held-out rows with their schedule. `conversations[i]` are the messages of `rows[i]`.
+    """The held-out rows with their schedule; `conversations[i]` are the messages of `rows[i]`.
 
-    Args:
-        system: for rows without a system turn, where the trainer does not add it; None for the task's own.
-        add_system: False under ms-swift, which adds it.
-        say: shows a message to the user.
-    InputError where the dataset cannot be used.
+    system: for rows without a system turn; None for the task's own. add_system: False under ms-swift, which adds it.
+    say: shows a message to the user. InputError where the dataset cannot be used.
     """
 
     def __init__(
@@ -75,11 +67,8 @@ class HeldOut:
         self.settings, self.samples, self.say = settings, settings.held_out_samples, say
         self.schedule = Schedule(settings)
         if settings.held_out_dataset is None:
-            raise InputError(
-                f"is required for held-out evaluation: NAME:FILE, written as dataset (the variable "
-                f"{PREFIX}HELD_OUT_DATASET under ms-swift)",
-                "held_out_dataset",
-            )
+            problem = f"is required: NAME:FILE, as dataset (under ms-swift the variable {PREFIX}HELD_OUT_DATASET)"
+            raise InputError(problem, "held_out_dataset")
         try:
             source = parse_source(settings.held_out_dataset, use_hf)
             self.task, self.rows = source.task, []
@@ -97,17 +86,12 @@ class HeldOut:
         """Take out the rows whose prompt is one of the training's too, and say how many; InputError if that is all."""
         asked = {_asked(messages) for messages in trained}
         kept = [place for place, messages in enumerate(self.conversations) if _asked(messages) not in asked]
-        shared, count = len(self.rows) - len(kept), len(self.rows)
+        count = len(self.rows)
         if not kept:
-            raise InputError(
-                f"all {count} prompts of {self.settings.held_out_dataset} are in the training too: expected rows that "
-                "it does not see, such as another split",
-                "held_out_dataset",
-            )
-        if shared:
-            self.say(
-                f"{shared} of {count} held-out prompts are in the training too, and are left out of the evaluation"
-            )
+            problem = f"all {count} prompts of {self.settings.held_out_dataset} are in the training too: expected rows"
+            raise InputError(f"{problem} that it does not see, such as another split", "held_out_dataset")
+        if shared := count - len(kept):
+            self.say(f"{shared} of {count} held-out prompts are in the training too: left out of the evaluation")
         self.rows = [self.rows[place] for place in kept]
         self.conversations = [self.conversations[place] for place in kept]
 
@@ -133,10 +117,7 @@ class HeldOut:
 def held_out_rows(
     arguments: RunArguments, settings: HeldOutSettings, rows: Sequence[Mapping[str, Any]], console: Console
 ) -> HeldOut | None:
-    """The held-out rows of a run under TRL or our own trainer, none of them among `rows`; None where none are asked.
-
-    InputError with the setting, also where others of its settings have no effect without it.
-    """
+    """The held-out rows of a run under TRL or our own trainer, none of them among `rows`; None where none are asked."""
     if settings.held_out_dataset is None:
         for name, value in asdict(replace(settings, held_out_dataset=None)).items():
             if value != getattr(HeldOutSettings(), name):
@@ -157,13 +138,10 @@ def _asked(messages: Messages) -> tuple[str, ...]:
 
 
 class HeldOutCallback(TrainerCallback):
-    """Held-out evaluation in trainers that are built on transformers' Trainer: ms-swift's, and with arguments TRL's.
+    """Held-out evaluation in ms-swift's trainer, and with arguments in TRL's. All ranks sample, and rank 0 grades.
 
-    All ranks sample, each its part as in the training; rank 0 grades, and its verdict is that of all.
-
-    Args:
-        held_out: its rows are not in the training; by default those of the variables, compared with ms-swift's dataset.
-        sample: `sample(trainer, rows)` gives a completion for each row of this rank.
+    held_out: rows that are not in the training; by default those of the variables, compared with ms-swift's dataset.
+    sample: `sample(trainer, rows)` gives a completion for each row of this rank.
     """
 
     def __init__(
@@ -181,17 +159,11 @@ class HeldOutCallback(TrainerCallback):
             held_out = HeldOut(HeldOutSettings.from_environment(), use_hf=use_hf, add_system=False)
         self.held_out, self.log = held_out, log or RunLog(args.output_dir)
         if getattr(args, "async_generate", False):
-            raise InputError(
-                "samples one step ahead, and held_out has no place there: expected false", "async_generate"
-            )
-        evaluates = str(getattr(args.eval_strategy, "value", args.eval_strategy)) != "no"
-        if evaluates and args.metric_for_best_model is not None:
-            raise InputError(
-                f"must be no beside held_out, which keeps the best checkpoint by its own success; got "
-                f"{getattr(args.eval_strategy, 'value', args.eval_strategy)!r}, which keeps it by "
-                f"{args.metric_for_best_model}",
-                "eval_strategy",
-            )
+            raise InputError("must be false with held_out: it samples one step ahead", "async_generate")
+        strategy, metric = str(getattr(args.eval_strategy, "value", args.eval_strategy)), args.metric_for_best_model
+        if strategy != "no" and metric is not None:
+            problem = "must be no beside held_out, which keeps the best checkpoint by its own success"
+            raise InputError(f"{problem}; got {strategy!r}, which keeps it by {metric}", "eval_strategy")
 
     def on_train_begin(self, args, state, control, **kwargs):
         schedule = self.held_out.schedule
@@ -233,15 +205,16 @@ class HeldOutCallback(TrainerCallback):
         padded = (wanted * (1 + ranks))[: size * ranks]
         mine = padded[accelerator.process_index * size : (accelerator.process_index + 1) * size]
         rows = [{**self.held_out.rows[place], "messages": self.held_out.conversations[place]} for place in mine]
-        with own_randomness(accelerator):
+        devices = [accelerator.device] if accelerator.device.type == "cuda" else []
+        with torch.random.fork_rng(devices=devices):  # the evaluation changes nothing in the training
+            torch.manual_seed(SEED + accelerator.process_index)
             sampled = self.sample(self.trainer, rows)
         if len(sampled) != len(rows):
             raise RuntimeError(f"expected a completion of each of {len(rows)} held-out prompts, got {len(sampled)}")
         completions = gather_object(sampled)[: len(wanted)]
         shared: list[Any] = [None]
         if accelerator.is_main_process:
-            rewards = self.trainer.reward_funcs
-            evaluation = self.held_out.judge(step, completions, started, rewards)
+            evaluation = self.held_out.judge(step, completions, started, self.trainer.reward_funcs)
             self.log.held_out(evaluation.records)
             shared = [(evaluation.figures, evaluation.decision, schedule.state())]
         result, decision, schedule_state = broadcast_object_list(shared)[0]
@@ -254,20 +227,11 @@ class HeldOutCallback(TrainerCallback):
         saves = str(getattr(args.save_strategy, "value", args.save_strategy)) != "no"
         if decision.best:
             state.best_metric, state.best_global_step = result["eval/success"], step
-            control.should_save = control.should_save or saves
         if decision.stop:
             self.held_out.say(decision.stop)
             control.should_training_stop = True
+        if decision.best or decision.stop:
             control.should_save = control.should_save or saves
-
-
-@contextmanager
-def own_randomness(accelerator: Any) -> Iterator[None]:
-    """The same random numbers for every evaluation, and none of the training's: an evaluation changes nothing in it."""
-    cuda = accelerator.device.type == "cuda"
-    with torch.random.fork_rng(devices=[accelerator.device] if cuda else []):
-        torch.manual_seed(SEED + accelerator.process_index)
-        yield
 
 
 def sample_ms_swift(trainer: Any, rows: Sequence[Mapping[str, Any]]) -> list[Completion]:

@@ -17,7 +17,7 @@ from trl import GRPOConfig
 from swift_rlvr.errors import InputError
 from swift_rlvr.grpo.settings import GRPOSettings, check_enough_rows
 from swift_rlvr.jsonl import write_json
-from swift_rlvr.models import check_length, load_pretrained, load_tokenizer
+from swift_rlvr.models import fitting_prompts, load_pretrained, load_tokenizer
 from swift_rlvr.rewards import Reward
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.curriculum import CurriculumSettings, check_has_verifier, curriculum_of
@@ -114,17 +114,8 @@ def build_trainer(
     """TRL's GRPOTrainer with our rewards and logs; InputError where it refuses the settings."""
     tokenizer = load_tokenizer(model)
     tokenizer.padding_side = tokenizer.truncation_side = "left"
-    model_config = load_pretrained(AutoConfig, model)
     conversations = [*(row["prompt"] for row in rows), *(held_out.conversations if held_out else [])]
-    texts = {
-        tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
-        for messages in conversations
-    }
-    # A token is at least one byte: only texts that could be too long are counted.
-    longest = (getattr(model_config, "max_position_embeddings", None) or 0) - config.max_completion_length
-    long = [text for text in texts if len(text.encode()) > longest] or [max(texts, key=len)]
-    prompts = tokenizer(long, add_special_tokens=False)["input_ids"]
-    check_length(config.max_completion_length, prompts, model_config)
+    fitting_prompts(tokenizer, conversations, config.max_completion_length, load_pretrained(AutoConfig, model))
     try:
         trainer = trainer_class_of(config.use_vllm)(
             model, list(rewards), config, train_dataset=rows, processing_class=tokenizer

@@ -1,8 +1,8 @@
 """Is an answer right? reasoning-gym's scorer of the task says so, except where it is unsafe or wrong: then ours does.
 
-Each function here is `scorer(answer, entry, theirs) -> float` for an answer without white space around it; `entry` has
-question, answer and metadata; `theirs` is the dataset of reasoning-gym. Its docstring or comment says what is wrong
-with theirs; `tests/reasoning_gym/test_scorers.py` shows it.
+Each is `scorer(answer, entry, theirs) -> float` for an answer without white space around it; `entry` has question,
+answer and metadata; `theirs` is the dataset of reasoning-gym. README.md says what is wrong with each of theirs, and
+`tests/reasoning_gym/test_scorers.py` shows it.
 """
 
 import json
@@ -80,11 +80,6 @@ def polynomial_equations(answer: str, entry: Entry, theirs: Any) -> float:
     return float(all(abs(one - other) <= Decimal("0.0001") for one, other in zip(sorted(values), gold, strict=True)))
 
 
-def complex_arithmetic(answer: str, entry: Entry, theirs: Any) -> float:
-    """Theirs takes nan for right: min(1.0, nan) is 1.0."""
-    return theirs.score_answer(answer, entry) if re.fullmatch(r"[0-9+\-.ijeEIJ() ]+", answer) else 0.0
-
-
 def _listed(partial: float, write: Callable[[list], str]) -> Callable[[str, Entry, Any], float]:
     # evaluates an answer that is not the gold, to see whether it is the same as a Python list
     def score(answer: str, entry: Entry, theirs: Any) -> float:
@@ -130,26 +125,6 @@ def _only(is_right: Callable[[str, Entry], bool]) -> Callable[[str, Entry, Any],
     return score
 
 
-def _same_list(answer: str, entry: Entry) -> bool:
-    return json_list(answer) == json_list(entry["answer"])
-
-
-def _same_words(answer: str, entry: Entry) -> bool:
-    return answer.lower().split() == entry["answer"].lower().split()
-
-
-def _same_sorted_words(answer: str, entry: Entry) -> bool:
-    return re.split(r",\s*", answer) == entry["metadata"]["sorted_words"]
-
-
-def _same_duration(answer: str, entry: Entry) -> bool:
-    return _duration(answer) is not None and _duration(answer) == _duration(entry["answer"])
-
-
-def _one_fraction(answer: str, entry: Entry) -> bool:
-    return _ANY_FRACTION.fullmatch(answer) is not None
-
-
 def _duration(text: str) -> Decimal | None:
     """Seconds of what is written as 3 days, 04:05:06.789 or a part of it."""
     match = _DURATION.fullmatch(text)
@@ -163,11 +138,6 @@ def gsm_symbolic(answer: str, entry: Entry, theirs: Any) -> float:
     """Theirs takes the first number of any text, without its sign."""
     value, gold = number(answer.replace(",", "").removeprefix("$")), number(entry["answer"])
     return float(value is not None and value == gold)
-
-
-def game_of_life_halting(answer: str, entry: Entry, theirs: Any) -> float:
-    """Theirs compares bool("False") with bool("True"): any text is right."""
-    return float(answer.lower() == entry["answer"].lower())
 
 
 def coin_flip(answer: str, entry: Entry, theirs: Any) -> float:
@@ -204,42 +174,42 @@ def pool_matrix(answer: str, entry: Entry, theirs: Any) -> float:
     return 1.0 if all(abs(value - gold) <= Decimal("0.01") for value, gold in pairs) else 0.1
 
 
-def short_moves(answer: str, entry: Entry, theirs: Any) -> float:
-    """Theirs tries R999999999 and A+999999999, which are a billion steps."""
-    return 0.0 if re.search(r"\d{3}", answer) else theirs.score_answer(answer, entry)
+def _checked(is_readable: Callable[[str], bool]) -> Callable[[str, Entry, Any], float]:
+    # take what they should refuse to read: nan for a number, a turn a billion times, several answers in one
+    return lambda answer, entry, theirs: theirs.score_answer(answer, entry) if is_readable(answer) else 0.0
 
 
-def sokoban(answer: str, entry: Entry, theirs: Any) -> float:
-    """Theirs passes over what is no move, and so takes several answers in one."""
-    return theirs.score_answer(answer, entry) if set(answer) <= set("UDLR") else 0.0
+def _has_short_moves(answer: str) -> bool:
+    return not re.search(r"\d{3}", answer)
 
 
 SCORERS: dict[str, Callable[[str, Entry, Any], float]] = {
     "binary_matrix": _listed(0.1, _rows),
     "bitwise_arithmetic": bitwise_arithmetic,
     "coin_flip": coin_flip,
-    "complex_arithmetic": complex_arithmetic,
+    "complex_arithmetic": _checked(lambda answer: re.fullmatch(r"[0-9+\-.ijeEIJ() ]+", answer) is not None),
     "countdown": _expression(lambda entry: entry["metadata"]["target"]),
     "decimal_arithmetic": decimal_arithmetic,
-    "fraction_simplification": _only(_one_fraction),
-    "game_of_life": _only(_same_list),
-    "game_of_life_halting": game_of_life_halting,
+    "fraction_simplification": _only(lambda answer, entry: _ANY_FRACTION.fullmatch(answer) is not None),
+    "game_of_life": _only(lambda answer, entry: json_list(answer) == json_list(entry["answer"])),
+    # Theirs compares bool("False") with bool("True"): any text is right.
+    "game_of_life_halting": lambda answer, entry, theirs: float(answer.lower() == entry["answer"].lower()),
     "gsm_symbolic": gsm_symbolic,
     "intermediate_integration": integration,
-    "letter_jumble": _only(_same_words),
+    "letter_jumble": _only(lambda answer, entry: answer.lower().split() == entry["answer"].lower().split()),
     "n_queens": _listed(0.5, _rows),
     "number_sorting": number_sorting,
     "polynomial_equations": polynomial_equations,
     "polynomial_multiplication": polynomial_multiplication,
     "pool_matrix": pool_matrix,
     "puzzle24": _expression(lambda entry: 24),
-    "rubiks_cube": short_moves,
-    "rush_hour": short_moves,
+    "rubiks_cube": _checked(_has_short_moves),
+    "rush_hour": _checked(_has_short_moves),
     "simple_integration": integration,
-    "sokoban": sokoban,
+    "sokoban": _checked(lambda answer: set(answer) <= set("UDLR")),
     "spiral_matrix": _listed(0.1, lambda values: " ".join(map(str, values))),
     "string_insertion": _listed(0.1, "".join),
-    "time_intervals": _only(_same_duration),
-    "word_sorting": _only(_same_sorted_words),
+    "time_intervals": _only(lambda answer, entry: _duration(answer) == _duration(entry["answer"]) is not None),
+    "word_sorting": _only(lambda answer, entry: re.split(r",\s*", answer) == entry["metadata"]["sorted_words"]),
 }
 """Tasks that are scored by us."""

@@ -20,14 +20,11 @@ OTHER_TASK = "other task"  # the reason that every reward gives for a row of a t
 class Reward:
     """A reward that ms-swift and TRL can call: ``reward(completions, **columns) -> list[float | None]``.
 
-    A subclass has a `name` in the registry, a `role`, the dataset `columns` it needs, those it uses where they are
-    present (`optional_columns`), every reason it gives (`reasons`), `examples` for `swift-rlvr check`, and one of
-    `grade`, `explain_text` and `grade_batch` (where many are cheaper than one by one), from which the others follow.
-
-    `text` is the completion's text, or None where it has none. `row` holds the values of all columns and optional
-    columns by name, None for an optional one that is absent. None of the three may raise because of what a policy
-    wrote. Everyone else calls the reward, `grades` or `explain`, which read both completion shapes, check the columns
-    and leave out the rows of other tasks.
+    A subclass declares the attributes below and implements one of `grade`, `explain_text` and `grade_batch` (where many
+    are cheaper than one by one), from which the others follow. `text` is the completion's text, or None where it has
+    none; `row` holds all columns by name, None for an optional one that is absent. None of the three may raise because
+    of what a policy wrote. Everyone else calls the reward, `grades` or `explain`, which read both completion shapes,
+    check the columns and leave out the rows of other tasks.
 
     >>> class Shorter(Reward):
     ...     name, role, columns, reasons = "external_shorter", "verifier", ("limit",), ("short", "too long")

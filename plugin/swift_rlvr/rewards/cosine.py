@@ -20,14 +20,9 @@ class CosineLengthReward(Reward):
         value at max_len + 0.5 * (value at length 0 - value at max_len) * (1 + cos(pi * p))
 
     with one pair of values for right answers and one for wrong ones, see "Demystifying Long Chain-of-Thought Reasoning
-    in LLMs" (arXiv 2502.03373), open-r1 and the R1-Zero recipe, whose values are the defaults. The values are named by
-    length, as in ms-swift; in the R1-Zero recipe and open-r1 by size. Beyond max_len the value is constant, where the
-    cosine would rise again.
-
-    Another reward, `accuracy`, decides whether an answer is right: it pays its full reward; None stays None. It reads
-    its own parameters from the environment, and its columns are needed. Where both run in one training, each batch is
-    judged once. With ``gate="outcome"`` every wrong answer earns 0.0, whatever its length. The length is in tokens, as
-    in the paper, or in characters, as in the R1-Zero recipe.
+    in LLMs" (arXiv 2502.03373), open-r1 and the R1-Zero recipe, whose values are the defaults. Beyond max_len the value
+    is constant. Another reward, `accuracy`, decides whether an answer is right; its columns are needed, and None stays
+    None. With ``gate="outcome"`` every wrong answer earns 0.0, whatever its length.
 
     >>> reward = CosineLengthReward(accuracy="external_countdown", max_len=100)
     >>> right, wrong = "<answer>1+2</answer>", "<answer>1-2</answer>"

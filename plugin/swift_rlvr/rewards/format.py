@@ -96,7 +96,7 @@ class FormatReward(ShapingReward):
     """Reward 1.0 for ``<think>...</think>`` and ``<answer>...</answer>`` in this order, neither empty, and only that.
 
     White space around the parts and special tokens at the end are ignored. From the R1-Zero recipe (DeepSeek-R1, arXiv
-    2501.12948, section 2.2.2). ms-swift's own `format` accepts further tags inside the parts, and empty parts.
+    2501.12948, section 2.2.2).
 
     >>> reward = FormatReward()
     >>> reward(["<think>1 + 1</think> <answer>2</answer>", "<think></think><answer>2</answer>", "2"])

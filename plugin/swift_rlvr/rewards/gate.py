@@ -1,8 +1,7 @@
 """The outcome gate: a reward for length, format or style that counts only where the answer is right.
 
 Ungated, such a reward also ranks the wrong answers of a group, and a policy that finds it easier to get than right
-answers goes after it alone. README.md, "The outcome gate", says why a gated reward gives 0.0 and not None, and why it
-counts from the least that it can give.
+answers goes after it alone. README.md, "The outcome gate", says why a gated reward gives 0.0 and not None.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,11 +41,7 @@ class GateParameters(BaseParameters):
 
 
 class Outcome:
-    """A verifier that another reward asks whether an answer is right.
-
-    It reads its own parameters from the environment. Where it runs in the training as well, or is asked by several
-    rewards, it judges each batch once.
-    """
+    """A verifier that another reward asks whether an answer is right; it reads its own parameters."""
 
     def __init__(self, asking: Reward, args: object = None):
         """Of the verifier that the parameter `accuracy` names; the asking reward gets its columns beside its own."""

@@ -1,9 +1,8 @@
 """The parameters of a reward, and where their values come from.
 
-Each reward has a frozen dataclass `Parameters`. A value comes from the keyword with which the reward is built, from the
-environment (``EXTERNAL_COSINE_MAX_LEN=2000``), from ms-swift's flag (``--cosine_max_len 2000``) or is the default, see
-README.md. A variable that fits no parameter and a value that does not fit are errors: after a typing mistake nobody
-should train with the default.
+Each reward has a frozen dataclass `Parameters`. A value comes from a keyword, from the environment
+(``EXTERNAL_COSINE_MAX_LEN=2000``), from ms-swift's flag (``--cosine_max_len 2000``) or is the default. A variable that
+fits no parameter and a value that does not fit are errors: nobody should train with the default by mistake.
 """
 
 import os
@@ -20,10 +19,7 @@ Parameters = TypeVar("Parameters", bound="BaseParameters")
 
 @dataclass(frozen=True)
 class BaseParameters(Settings):
-    """The parameters of every reward.
-
-    The metadata of a `setting` here is `flag`, ms-swift's flag for the same thing.
-    """
+    """The parameters of every reward. A `setting` here may have a `flag`, ms-swift's for the same thing."""
 
     tasks: tuple[str, ...] = setting(
         (), "values of the column `task` to grade; none: all, of a verifier those that name it"
@@ -46,11 +42,8 @@ def read_parameters(
     """Build a reward's parameters from keywords, environment, ms-swift's flags and defaults, in this order.
 
     `other_names` are the other rewards, so that EXTERNAL_FORMAT_STRICT_TASKS is not read as one of external_format's.
-
-    Raises:
-        TypeError: for a keyword that is not a parameter.
-        InputError: for a value that does not fit or a variable that fits no parameter. Its field is the variable, the
-            flag, or reward and keyword, as in "external_cosine: max_len".
+    TypeError for an unknown keyword; InputError for a value that does not fit, its field being the variable, the flag,
+    or reward and keyword, as in "external_cosine: max_len", and for a variable that fits no parameter.
 
     >>> read_parameters(BaseParameters, "external_mine", environment={"EXTERNAL_MINE_TASKS": "math, gsm8k"}).tasks
     ('math', 'gsm8k')
@@ -79,8 +72,6 @@ def read_parameters(
         return cls(**values)
     except InputError as error:
         raise InputError(error.problem, sources.get(error.field or "", error.field)) from None
-    except ValueError as error:
-        raise InputError(f"{reward_name}: {error}") from None
 
 
 def stray_variables(names: Iterable[str], environment: Mapping[str, str] | None = None) -> list[str]:

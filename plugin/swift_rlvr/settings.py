@@ -38,8 +38,7 @@ def setting(
 ) -> Any:
     """A field of a `Settings`: its default, what it means, and the numbers or texts that it may be.
 
-    The bounds of a list are those of its items. metadata: for one kind of reader, such as a reward's `flag`, or
-    argparse's `action`.
+    The bounds of a list are those of its items. metadata: for one kind of reader, such as a reward's `flag`.
     """
     bounds = {"at_least": at_least, "more_than": more_than, "at_most": at_most, "less_than": less_than}
     accepts = Accepts({name: bound for name, bound in bounds.items() if bound is not None}, tuple(choices))

@@ -39,9 +39,9 @@ DATASETS = "countdown:datasets/countdown"
 SCRATCH = "scripts/configs/countdown_scratch_cpu.yaml"
 GATE_STEPS, CURRICULUM_STEPS = ("--max_steps 30 --save_steps 30", "--max_steps 40 --save_steps 40")
 OUTCOME = "--reward_funcs external_countdown external_format"
-LENGTH = f"{OUTCOME} external_length --set external_length.unit=tokens external_length.scale=-0.01"
-LENGTH += " external_length.max_length=320"
-GATED = f"{LENGTH} external_length.gate=outcome external_length.accuracy=external_countdown"
+LENGTH = f"{OUTCOME} external_length EXTERNAL_LENGTH_UNIT=tokens EXTERNAL_LENGTH_SCALE=-0.01"
+LENGTH += " EXTERNAL_LENGTH_MAX_LENGTH=320"
+GATED = f"{LENGTH} EXTERNAL_LENGTH_GATE=outcome EXTERNAL_LENGTH_ACCURACY=external_countdown"
 
 
 class Experiment(NamedTuple):
@@ -73,8 +73,10 @@ LOGGED = {"in training": "success", "no spread": "frac_reward_zero_std"}
 
 
 def swift_rlvr(*words: object) -> None:
-    command = [sys.executable, "-m", "swift_rlvr.cli", *map(str, words)]
+    variables = [str(word) for word in words if str(word).startswith("EXTERNAL_")]
+    command = [sys.executable, "-m", "swift_rlvr.cli", *(word for word in map(str, words) if word not in variables)]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "plugin")}
+    environment |= dict(variable.split("=", 1) for variable in variables)
     subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
 
 

@@ -109,7 +109,9 @@ def test_rewards_and_parameters(registry):
     assert found["external_test_gold"]["rules"][0] == {"name": "length", "passed": None, "detail": "1"}
     typographic = ["<answer>3 × 5 + 7</answer>", *TASK]
     assert explained(*typographic)["external_countdown"]["reward"] == 1.0
-    assert explained(*typographic, "--set", "notation=strict")["external_countdown"]["reward"] == 0.0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EXTERNAL_COUNTDOWN_NOTATION", "strict")
+        assert explained(*typographic)["external_countdown"]["reward"] == 0.0
     assert explained(RIGHT, *TASK, "--column", "task=math")["external_countdown"]["reason"] == "other task"
     assert (
         explained(RIGHT, "--column", "task=math", "--reward_funcs", "countdown")["external_countdown"]["reward"] is None
@@ -158,7 +160,6 @@ def test_long_texts_are_cut(registry):
         (["x", "--nums", "3 x", "--target", "1"], "--nums: expected whole numbers such as [3, 5, 7], got '3 x'"),
         (["x", "--nums", "3", "--target", "[/red]"], "--target: expected a whole number such as 22, got '[/red]'"),
         (["x", "--column", "nums"], "--column must be NAME=VALUE, got 'nums'"),
-        (["x", *TASK, "--set", "notation=loose"], "notation must be one of lenient, strict, got 'loose'"),
         (["x", "--row", "{"], "--row the object: not JSON"),
         (["x", "--row", "rows.jsonl"], "--row must be '{\"nums\": [3, 5, 7], ...}', FILE.jsonl:LINE or"),
         (["x", "--row", "no.jsonl:1"], "cannot read no.jsonl: No such file or directory"),
@@ -223,9 +224,10 @@ def test_score_against_earlier_verdicts(tmp_path):
     assert "--fail_on_change needs --against" in refused("score", tmp_path / "records.jsonl", "--fail-on-change")
 
 
-def test_score_for_programs(tmp_path):
+def test_score_for_programs(tmp_path, monkeypatch):
+    monkeypatch.setenv("EXTERNAL_COUNTDOWN_NOTATION", "strict")
     file = write(tmp_path / "c.jsonl", *ROWS, {"completion": RIGHT, "nums": [3, 5], "target": "22"})
-    output = json.loads(ran("score", file, "--reward_funcs", "countdown", "--set", "notation=strict", "--json"))
+    output = json.loads(ran("score", file, "--reward_funcs", "countdown", "--json"))
     assert output["completions"] == 5 and output["unusable"] == 0 and output["files"] == [str(file)]
     figures = output["rewards"]["external_countdown"]
     assert figures["reasons"] == {"wrong value": 2, "correct": 1, "no answer": 1, "extra number": 1}
@@ -260,7 +262,6 @@ def test_lines_that_cannot_be_used_are_named(tmp_path):
         (["c.jsonl", "--out", "out.txt"], "--out must end in .jsonl, got out.txt"),
         (["c.jsonl", "--out", "c.jsonl"], "--out c.jsonl: this is a file to be graded"),
         (["c.jsonl", "--workers", "0"], "Invalid value for --workers"),
-        (["c.jsonl", "--set", "max=1"], "--set max=1: external_countdown has no setting 'max'"),
     ],
 )
 def test_mistakes_in_score(registry, monkeypatch, tmp_path, arguments, message):

@@ -50,20 +50,19 @@ def config(tmp_path):
 def test_a_run_without_settings_has_the_defaults():
     arguments, settings = read("--model", "tiny", "--dataset", "gsm8k", "--reward_funcs", "a", "--output_dir", "out")
     assert settings == GRPOSettings()
-    assert (arguments.set, arguments.system, arguments.use_hf) == (None, None, False)
+    assert (arguments.system, arguments.use_hf) == (None, False)
 
 
-def test_flags_override_the_file_with_dashes_or_underscores_and_parameters_are_added(config):
+def test_flags_override_the_file_with_dashes_or_underscores(config):
     path = config(
         "output_dir: out\nlearning_rate: 5e-7\nnum_generations: 16\nuse_hf: true\nreward_weights: [0.5]\n"
-        "system: '- Think.'\nepsilon_high:\ngradient_accumulation_steps: 4\nset: [notation=strict]"
+        "system: '- Think.'\nepsilon_high:\ngradient_accumulation_steps: 4"
     )
     arguments, settings = read(
         path, "--num-generations", 8, "--reward_funcs", "countdown", "format", "--reward-weights", 1, "-2.5",
-        "--max_steps=-1", "--set", "tasks=a", "--set", "tasks=b",
+        "--max_steps=-1",
     )  # fmt: skip
     assert arguments.reward_funcs == ["countdown", "format"] and settings.reward_weights == [1.0, -2.5]
-    assert arguments.set == ["notation=strict", "tasks=a", "tasks=b"]
     assert (arguments.model, arguments.use_hf, arguments.system) == ("tiny", True, "- Think.")
     assert (settings.learning_rate, settings.num_generations, settings.batch_size) == (5e-7, 8, 16)
     assert settings.epsilon_high is None and settings.max_steps == -1
@@ -150,10 +149,6 @@ def test_a_run_and_its_continuation(tmp_path):
     for changed, problem in (
         (("--beta", 0.5), "beta was 0.01 and is 0.5"),
         (("--dataset", GSM8K, "--reward_funcs", "format", "tag_count"), f"dataset was '{COUNTDOWN}' and is '{GSM8K}'"),
-        (
-            ("--set", "notation=strict"),
-            "reward_parameters.external_countdown.notation was 'lenient' and is 'strict'",
-        ),
     ):
         message = message_of(*words, *resume, *changed)
         assert "cannot be resumed with other settings: " in message and problem in message

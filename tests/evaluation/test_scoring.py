@@ -273,20 +273,6 @@ def test_no_reward_fits(tmp_path, registry, monkeypatch):
         default_rewards([file])
 
 
-@pytest.mark.parametrize(
-    ("names", "setting", "message"),
-    [
-        (["countdown"], "notation", "--set: expected NAME=VALUE or REWARD.NAME=VALUE, got 'notation'"),
-        (["countdown"], "nope.notation=strict", "there is no reward 'nope'"),
-        (["test_length"], "countdown.notation=strict", "external_test_length has no setting 'notation'; it has tasks"),
-    ],
-)
-def test_mistakes_in_settings(registry, names, setting, message):
-    with pytest.raises(InputError) as raised:
-        build_rewards(names, [setting])
-    assert message in str(raised.value)
-
-
 def test_files_that_cannot_be_graded(tmp_path):
     empty, blank, bad = (tmp_path / name for name in ("empty.jsonl", "blank.jsonl", "bad.jsonl"))
     empty.write_text("")

@@ -43,9 +43,6 @@ System = Annotated[str | None, typer.Option(help="By default the one of the trai
 RewardNames = Annotated[
     list[str] | None, typer.Option("--reward_funcs", help="A reward, with or without external_; may be repeated.")
 ]
-Parameters = Annotated[
-    list[str] | None, typer.Option("--set", help="NAME=VALUE or REWARD.NAME=VALUE, a parameter; may be repeated.")
-]
 OutFile = Annotated[Path, typer.Option(help="The file to write, ending in .jsonl.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
 

@@ -45,7 +45,6 @@ def explain(
         list[str] | None, typer.Option(help="NAME=VALUE, any other column, JSON or text; may be repeated.")
     ] = None,
     reward_funcs: flags.RewardNames = None,
-    settings: flags.Parameters = None,
     as_json: flags.Json = False,
 ) -> None:
     """Show why a completion gets its reward: what was judged, and every rule.
@@ -69,7 +68,7 @@ def explain(
                 f"answer with --gold; the rewards are {', '.join(REWARDS)}"
             )
     explanations = {}
-    for each in build_rewards(reward_funcs, settings or []):
+    for each in build_rewards(reward_funcs):
         if set(each.columns) - columns.keys():
             columns = with_columns_from_prompt(columns)
         name = missing_column(each, columns)
@@ -91,7 +90,6 @@ def explain(
 def score(
     files: Annotated[list[Path], typer.Argument(help="Files with completions, .jsonl.")],
     reward_funcs: flags.RewardNames = None,
-    settings: flags.Parameters = None,
     out: Annotated[Path | None, typer.Option(help="A .jsonl file for the reward and reason of each.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
     against: Annotated[
@@ -118,7 +116,7 @@ def score(
     if verdicts and reward_funcs is None:
         reward_funcs = [name for name in REWARDS if any(name in each.rewards for each in verdicts.values())]
     flags.check_jsonl(out)
-    rewards = build_rewards(reward_funcs, settings or []) if reward_funcs else default_rewards(files, settings or [])
+    rewards = build_rewards(reward_funcs) if reward_funcs else default_rewards(files)
     errors = Console(stderr=True)
     columns = (TextColumn("grading"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=True, disable=as_json or not errors.is_terminal) as progress:

@@ -225,18 +225,18 @@ def _file_size(path: str) -> int:
     return size
 
 
-def default_rewards(files: Iterable[str | Path], settings: Sequence[str] = ()) -> list[Reward]:
+def default_rewards(files: Iterable[str | Path]) -> list[Reward]:
     """The rewards whose columns the first usable line has, without those that run code; InputError where none fits."""
     where, row = _first_row(files)
     plain = [name for name, reward in REWARDS.items() if not reward.runs_code]
     # Built before their columns are read: those of a reward may depend on its parameters.
-    built = [reward for reward in build_rewards(plain, settings) if not reward.runs_code]
-    fitting = [reward.name for reward in built if set(reward.columns) <= row.keys()]
+    built = [reward for reward in build_rewards(plain) if not reward.runs_code]
+    fitting = [reward for reward in built if set(reward.columns) <= row.keys()]
     if not fitting:
         raise InputError(
             f"{where}: no reward fits {column_names(row)}; choose one with --reward_funcs: {', '.join(REWARDS)}"
         )
-    return build_rewards(fitting, settings)  # again, so that a setting for one that does not fit is refused
+    return fitting
 
 
 def _first_row(files: Iterable[str | Path]) -> tuple[str, dict[str, Any]]:

@@ -31,9 +31,6 @@ class RunArguments(AlarmSettings):
         help="NAME:FILE, FILE, NAME or NAME:SPLIT, each with #N for the first N rows; NAME is a task."
     )
     reward_funcs: list[str] = setting(help="Names of rewards, with or without external_.")
-    set: list[str] | None = setting(
-        None, "NAME=VALUE or REWARD.NAME=VALUE, parameters of rewards; flags add to those of the file.", action="extend"
-    )
     system: str | None = setting(None, "System prompt for rows without one; by default the task's.")
     use_hf: bool = setting(False, "Read a dataset's NAME from Hugging Face, not ModelScope.")
 
@@ -96,7 +93,7 @@ def read_command(words: Sequence[str]) -> Command:
     trainer = str(own.trainer or default)
     if trainer not in TRAINERS:
         raise InputError(f"{config}: trainer must be one of {', '.join(TRAINERS)}, got {trainer!r}")
-    flagged = {word[2:].partition("=")[0].replace("-", "_") for word in flags if word.startswith("--")} - {"set"}
+    flagged = {word[2:].partition("=")[0].replace("-", "_") for word in flags if word.startswith("--")}
     argv = [word for name, value in options.items() if name not in flagged for word in as_flag(name, value)]
     return Command(trainer, config, tuple(options), (*argv, *flags), own.help)
 

@@ -37,7 +37,7 @@ def run(command: Command, console: Console) -> str:
         (ScratchArguments, GRPOSettings, HeldOutSettings, CurriculumSettings)
     )
     checkpoint = checkpoint_to_resume(arguments.output_dir, arguments.resume_from_checkpoint)
-    rewards = build_rewards(arguments.reward_funcs, arguments.set or [])
+    rewards = build_rewards(arguments.reward_funcs)
     prompts, system = read_data(arguments, rewards, console)
     held_out = held_out_rows(arguments, evaluation, prompts, console)
     info = {**arguments.as_json(system, rewards), **asdict(evaluation), **drawing.as_json()}

@@ -71,7 +71,7 @@ def run(command: Command, console: Console) -> str:
     arguments, config, evaluation, drawing = read(command)
     folder = Path(config.output_dir)
     checkpoint = checkpoint_to_resume(folder, config.resume_from_checkpoint)
-    rewards = build_rewards(arguments.reward_funcs, arguments.set or [])
+    rewards = build_rewards(arguments.reward_funcs)
     rows, system = read_data(arguments, rewards, console)
     held_out = held_out_rows(arguments, evaluation, rows, console)
     check_enough_rows(len(rows), config.generation_batch_size, config.num_generations)

@@ -192,6 +192,8 @@ def test_integrals(answer, integrand, right):
         ("1.0*x", "x", False),
         ("True*x", "x", False),
         ("", "0", False),
+        ("+".join(["x"] * 100), "100*x", True),
+        ("+".join(["x"] * 900), "900*x", False),  # deeper than is read, and than Python's stack
     ],
 )
 def test_products_of_polynomials(answer, gold, right):

@@ -90,7 +90,7 @@ def _same_angle(gold: Value, answer: Value) -> bool | None:
 
 
 def _same_number(gold: Number, answer: Number) -> bool:
-    if different_units(gold.unit, answer.unit):
+    if different_units(unit_of(gold), unit_of(answer)):
         return False
     if gold.percent and answer.percent:
         return gold.value == answer.value
@@ -229,7 +229,7 @@ def _same_approximation(gold: Value, answer: Value) -> bool:
     if isinstance(answer, Approximately):
         answer = answer.number
     tree = tree_of(without_unit(answer))
-    value = None if tree is None or different_units(number.unit, unit_of(answer)) else constant_value(tree)
+    value = None if tree is None or different_units(unit_of(gold), unit_of(answer)) else constant_value(tree)
     half_a_unit = Fraction(1, 2 * 10**number.places)  # in the last place
     return value is not None and is_real(value) and near(value, number.value, half_a_unit)
 
@@ -335,6 +335,8 @@ def _size(items: Iterable[Value]) -> int:
 
 
 def _same_relation(gold: Value, answer: Value) -> bool:
+    if _same_region(gold, answer):
+        return True
     match gold, answer:
         case Relation(), Relation():
             both = _is_equality(gold) and _is_equality(answer)

@@ -20,7 +20,7 @@ _ENOUGH = 3  # points at which both sides are defined and real
 _ANY = {"C": Fraction(0), "c": Fraction(0)}
 _STEP = Fraction(1, 10**40)
 _TOLERANCE = 1e-7
-_MAX_DEGREE, _MAX_DIGITS = 1000, 100
+_MAX_DEGREE, _MAX_DIGITS, _MAX_DEPTH = 1000, 100, 200
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "^"}
 _CONSTANTS = {"E": "e", "e": "e", "pi": "pi"}
 _SAME_NAMES = ("exp", "ln", "sqrt", "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh", "abs")
@@ -69,25 +69,28 @@ def _read(text: str, accepted: Callable[[ast.expr], bool] = lambda node: True) -
     """The tree of a formula; None for any other text, and for what is not accepted."""
     try:
         node = ast.parse(text.strip().replace("^", "**"), mode="eval").body
-        return _tree(node) if accepted(node) else None
+        return _tree(node, _MAX_DEPTH) if accepted(node) else None
     except (SyntaxError, ValueError, OverflowError, MemoryError, RecursionError):
         return None
 
 
-def _tree(node: Any) -> Tree:
+def _tree(node: Any, depth: int) -> Tree:
+    if not depth:
+        raise ValueError("too deep")
+    depth -= 1
     match node:
         case ast.Constant() as constant if isinstance(constant.value, (int, float)):
             return ("number", Fraction(constant.value))
         case ast.Name(name):
             return ("constant", _CONSTANTS[name]) if name in _CONSTANTS else ("symbol", name)
         case ast.UnaryOp(ast.UAdd(), operand):
-            return _tree(operand)
+            return _tree(operand, depth)
         case ast.UnaryOp(ast.USub(), operand):
-            return ("*", ("number", Fraction(-1)), _tree(operand))
+            return ("*", ("number", Fraction(-1)), _tree(operand, depth))
         case ast.Call(ast.Name(name), [argument], []) if name in _FUNCTIONS:
-            return (_FUNCTIONS[name], _tree(argument))
+            return (_FUNCTIONS[name], _tree(argument, depth))
         case ast.BinOp(left, operator, right) if type(operator) in _OPERATORS:
-            return (_OPERATORS[type(operator)], _tree(left), _tree(right))
+            return (_OPERATORS[type(operator)], _tree(left, depth), _tree(right, depth))
     raise ValueError("no formula")
 
 

@@ -66,7 +66,7 @@ def number_in_words(text: str) -> int | None:
 def read_number(text: str) -> Number | None:
     """The number that a tidied text is, with its unit; None for any other text."""
     if ordinal := _ORDINAL.fullmatch(text):
-        return Number(Fraction(ordinal[1]))
+        return Number(Fraction(ordinal[1]), unit="ordinal")
     if text.lower().startswith("negative "):
         text = f"-{text[9:].lstrip()}"
     unit = ""

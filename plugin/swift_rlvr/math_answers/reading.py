@@ -11,7 +11,7 @@ from swift_rlvr.math_answers.numeric import constant_value
 from swift_rlvr.math_answers.parser import KNOWN, Tree, read_expression, replaced
 from swift_rlvr.math_answers.plain_numbers import number_in_words, read_number
 from swift_rlvr.math_answers.sets import EMPTY, INFINITY, MINUS_INFINITY, REALS, RealSet
-from swift_rlvr.math_answers.units import read_unit
+from swift_rlvr.math_answers.units import COUNTED, read_unit
 from swift_rlvr.math_answers.values import (
     TURNED,
     Approximately,
@@ -281,7 +281,7 @@ def _list(text: str, depth: int) -> Value | None:
     if len(parts) > _MAX_PARTS:
         raise _NoValue
     items = _read_each(parts, depth)
-    regions = [item for item in items if isinstance(item, Region)]
+    regions = [region for item in items if isinstance(item, (Region, Relation)) and (region := as_region(item))]
     if len(regions) == len(items) and len({region.variable for region in regions}) == 1:  # x > 1 and x < 5
         numbers = functools.reduce(RealSet.intersection, [region.numbers for region in regions])
         return Region(regions[0].variable, numbers)
@@ -538,7 +538,7 @@ def _units(text: str) -> Iterator[tuple[str, str]]:
             if "\\" in content.replace(r"\cdot", "").replace(r"\frac", ""):
                 continue
             if unit := read_unit(re.sub(r"\s+", " ", content)):
-                yield text[:start].rstrip(" /-").rstrip() if unit != "things" else text[:start], unit
+                yield text[:start].rstrip(" /-").rstrip() if not unit.startswith(COUNTED) else text[:start], unit
                 return
     for start in [match.start() for match in re.finditer(r"\s[A-Za-z]", text)][-6:]:
         tail = _PLAIN_TAIL.search(text, start)

@@ -1,10 +1,14 @@
 r"""Units behind numbers and formulas: `5 cm`, `104.5 \text{ mi/hr}`, `6.6 \mathrm{mi} / \mathrm{hr}`, `12 apples`.
 
-A gold with a unit accepts the bare number and the same unit, however it is written, and no other unit: nothing is
-converted. What is counted ("12 apples") is no unit, so any name or none will do.
+A gold with a unit accepts the bare number and the same unit, however it is written, and no other unit. What is counted
+("12 apples") has to have a word in common with what the gold counts, where both say it. `ratio` is for those who want
+units converted.
 """
 
 import re
+from collections import Counter
+from fractions import Fraction
+from functools import lru_cache
 
 _NAMES = """
     m meter meters metre metres|g gram grams gm|s sec secs second seconds|min mins minute minutes|h hr hrs hour hours
@@ -30,6 +34,12 @@ for _long, _short in _PREFIXES.items():
     _UNITS |= {f"{_short}{unit}": _short + _UNITS[unit] for unit in _METRIC if _short + unit not in _AMBIGUOUS}
     _UNITS |= {f"{_long}{name}": _short + unit for name, unit in [*_UNITS.items()] if unit in _METRIC and len(name) > 3}
 _COMPOUND = {"mph": "mi/h", "kph": "km/h", "kmh": "km/h", "fps": "ft/s", "cc": "cm^3", "kWh": "kW*h"}
+_DEFINITIONS = """
+    min 60 s|h 60 min|day 24 h|week 7 day|in 127/50 cm|ft 12 in|yd 3 ft|mi 1760 yd|acre 4840 yd2|hectare 10000 m2
+    |l 1000 cm3|lb 16 oz|gal 4 qt|qt 2 pint|pint 2 cup|dollar 100 cent|N 1 kg*m/s2|J 1 N*m|W 1 J/s|Pa 1 N/m2
+"""  # exact ones alone; of a month, a ton and a cup there are several
+_DEFINED = {name: (Fraction(count), of) for name, count, of in map(str.split, _DEFINITIONS.split("|"))}
+_POWERS_OF_TEN = {"k": 3, "M": 6, "G": 9, "c": -2, "d": -1, "m": -3, "μ": -6, "n": -9}
 _SHORT = frozenset(("day", "week"))  # of these no single letter is taken: d is a variable
 _POWERS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3, "squared": 2, "cubed": 3, "平方": 2, "立方": 3}
 _WORDS_THAT_ARE_NO_UNITS = """
@@ -44,6 +54,15 @@ _WORDS_THAT_ARE_NO_UNITS = """
 """
 _NO_UNITS = frozenset(_WORDS_THAT_ARE_NO_UNITS.split())
 _IN_BETWEEN = frozenset(("of", "per", "in", "at", "on", "a", "an", "the", "each"))  # 3 cups of flour, 18 dollars a day
+COUNTED = "things"  # the first word of a unit that is none: what is counted, "things apple"
+_WORDS_THAT_SAY_NOTHING = """
+    total all left remaining altogether more extra only exactly item thing piece object way time different possible
+"""
+_SAY_NOTHING, _ANYTHING = frozenset(_WORDS_THAT_SAY_NOTHING.split()), frozenset(("person", "unit"))
+_IRREGULAR = {"men": "man", "women": "woman", "children": "child", "mice": "mouse", "geese": "goose", "teeth": "tooth"}
+_MEASURES = frozenset(_UNITS.values()) - _ANYTHING
+_SINGULARS = (("ies", "y"), ("ches", "ch"), ("shes", "sh"), ("xes", "x"), ("sses", "ss"), ("ss", "ss"), ("s", ""))
+_WRITTEN = re.compile(r"([*/]?)([A-Za-zμ]+)(\d*)")
 _FACTOR = re.compile(
     r"\s*(?:(?P<before>square|sq\.?|cubic|cu\.?)\s+|(?P<prefix>平方|立方))?(?P<name>[A-Za-zμ\u0400-\u04ff\u3040-\u9fff]{1,13})\.?(?:\s+(?P<after>squared|cubed))?"
     r"(?:\s*\^\s*\{?\s*(?P<power>-?\d)\s*\}?|\s*(?P<sign>[²³]))?"
@@ -63,12 +82,12 @@ _COUNTS_ON = re.compile("[多余近至到十百千万亿]")
 
 
 def read_unit(text: str, spaced: bool = True) -> str | None:
-    """The unit that is the text, in one form; "things" for what is counted; None for anything else.
+    """The unit that is the text, in one form; "things" and its words for what is counted; None for anything else.
 
     `spaced`: white space or a command sets it off from what stands before it; else only units are read, no words.
 
     >>> read_unit("square meters"), read_unit("cm^2"), read_unit("mi/hr"), read_unit("apples"), read_unit("x")
-    ('m2', 'cm2', 'mi/h', 'things', None)
+    ('m2', 'cm2', 'mi/h', 'things apple', None)
     >>> read_unit("miles per hour"), read_unit("mph"), read_unit("or 6"), read_unit("kg m/s^2")
     ('mi/h', 'mi/h', None, 'kg*m/s2')
     """
@@ -86,7 +105,7 @@ def read_unit(text: str, spaced: bool = True) -> str | None:
         return None
     if all(len(word) < 3 for word in words):
         return None
-    return "things"
+    return " ".join((COUNTED, *sorted(set(map(_singular, words)))))
 
 
 def _measured(text: str) -> dict[str, int] | None:
@@ -131,9 +150,66 @@ def _written(powers: dict[str, int]) -> str:
     return f"{above}/{below}" if below else above
 
 
+def _singular(word: str) -> str:
+    """A word of what is counted in one form: as a unit, as a power, or in the singular."""
+    if word in _UNITS or word in _POWERS:
+        return _UNITS.get(word) or str(_POWERS[word])
+    end, singular = next(((end, new) for end, new in _SINGULARS if word.endswith(end)), ("", ""))
+    return _IRREGULAR.get(word, word.removesuffix(end) + singular)
+
+
 def different_units(gold: str, answer: str) -> bool:
-    """Whether two units contradict each other; a missing one and a name of what is counted contradict none."""
-    return bool(gold and answer) and gold != answer and "things" not in (gold, answer) and not _is_rate(gold, answer)
+    """Whether two units contradict each other; a missing one contradicts none.
+
+    >>> different_units("cm", "m"), different_units("", "m"), different_units("things apple", "things apple red")
+    (True, False, False)
+    >>> different_units("things apple", "things orange"), different_units("things man", "kg")
+    (True, True)
+    """
+    if not (gold and answer) or gold == answer or _is_rate(gold, answer):
+        return False
+    if not (gold.startswith(COUNTED) or answer.startswith(COUNTED)):
+        return True
+    first, second = ({*re.findall(r"[^\W\d]+|\d", unit.removeprefix(COUNTED))} for unit in (gold, answer))
+    if first <= _SAY_NOTHING or second <= _SAY_NOTHING:
+        return False
+    if (first | second) & _MEASURES:
+        powers = [{word for word in words if word.isdigit()} for words in (first, second)]
+        return not first & second & _MEASURES or powers[0] != powers[1]
+    return not (first & second or (first | second) & _ANYTHING)
+
+
+@lru_cache(maxsize=1024)
+def _in_base_units(unit: str) -> tuple[Fraction, Counter[str]]:
+    """How many of the units that are not defined by others a unit is, and the powers of those."""
+    size, powers, sign = Fraction(1), Counter[str](), 1
+    for joint, name, power in _WRITTEN.findall(unit):
+        sign = -1 if joint == "/" else sign
+        count, inner = Fraction(1), Counter({name: 1})
+        if name in _DEFINED:
+            count, of = _DEFINED[name]
+            more, inner = _in_base_units(of)
+            count *= more
+        elif name[0] in _POWERS_OF_TEN and name[1:] in _METRIC:
+            more, inner = _in_base_units(name[1:])
+            count = more * Fraction(10) ** _POWERS_OF_TEN[name[0]]
+        exponent = sign * int(power or 1)
+        size *= count**exponent
+        for each, number in inner.items():
+            powers[each] += number * exponent
+    return size, powers
+
+
+def ratio(answer: str, gold: str) -> Fraction | None:
+    """How many of the gold's units one of the answer's is, exactly; None where they measure different things.
+
+    >>> ratio("h", "min"), ratio("cm", "m"), ratio("km/h", "m/s"), ratio("kg", "m")
+    (Fraction(60, 1), Fraction(1, 100), Fraction(5, 18), None)
+    """
+    if not (answer and gold) or COUNTED in answer or COUNTED in gold:
+        return None
+    (one, these), (other, those) = map(_in_base_units, (answer, gold))
+    return one / other if these == those else None
 
 
 def _is_rate(gold: str, answer: str) -> bool:

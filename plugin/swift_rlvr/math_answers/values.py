@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
+from swift_rlvr.math_answers.inequalities import solution_set
 from swift_rlvr.math_answers.numeric import constant_value, is_real, symbols
 from swift_rlvr.math_answers.parser import Tree, read_expression
 from swift_rlvr.math_answers.sets import INFINITY, MINUS_INFINITY, Bound, RealSet
@@ -138,9 +139,11 @@ def tree_of(value: Value) -> Tree | None:
 
 
 def unit_of(value: Value) -> str:
-    """The unit that a value carries, or an empty text."""
+    """The unit that a value carries, "percent" among them, or an empty text."""
     if isinstance(value, Approximately):
-        return value.number.unit
+        value = value.number
+    if isinstance(value, Number) and value.percent:
+        return "percent"
     return value.unit if isinstance(value, (Quantity, Number)) else ""
 
 
@@ -165,9 +168,13 @@ def is_constant(value: Value) -> bool:
 
 
 def as_region(value: Value) -> Region | None:
-    """The numbers of an interval, of a set of numbers, or of `x in` one of these."""
+    """The numbers of an interval, of a set of numbers, of `x in` one of these, or that solve an inequality."""
     if isinstance(value, Region):
         return value
+    if isinstance(value, Relation) and value.operators[0] in ("<", "<=", ">", ">=", "!="):
+        sides = [tree_of(side) for side in value.sides]
+        solved = None if None in sides else solution_set(value.operators, sides)  # type: ignore[arg-type]
+        return solved and Region(*solved)
     if isinstance(value, Relation) and value.operators == ("in",) and (name := name_of(value.sides[0])):
         inner = as_region(value.sides[1])
         return inner and inner._replace(variable=name)

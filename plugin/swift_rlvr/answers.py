@@ -226,7 +226,7 @@ def find_code(text: str) -> str | None:
     have cut off, only where none labelled so is closed. An answer without any block is a program as a whole; without an
     answer only a block after ``</think>`` counts.
 
-    >>> find_code("<think></think>\\n```python\\nprint(1)\\n```\\n```\\n1\\n```"), find_code("<answer>print(2)</answer>")
+    >>> find_code("So:\\n```python\\nprint(1)\\n```\\n```\\n1\\n```"), find_code("<answer>print(2)</answer>")
     ('print(1)', 'print(2)')
     """
     answer = last_answer(text)

@@ -391,8 +391,8 @@ def test_tests_beside_the_code_cannot_be_bent_by_these(code):
 def test_a_known_limit():
     """An object that lies about itself passes where no literal is compared, as `swift_rlvr.sandbox` says."""
     liar = EQUAL.format("object")
-    assert grade(liar, ["x = 3\nassert add(1, 2) == x"]).reward == 1.0
-    assert grade(liar, ["assert add(1, 2) == 3"]).reward == 0.0
+    assert grade(liar, ["x = sum([1, 2])\nassert add(1, 2) == x"]).reward == 1.0
+    assert grade(liar, ["x = 3\nassert add(1, 2) == x"]).reward == 0.0
 
 
 # --- reading tests ---
@@ -402,7 +402,7 @@ def test_a_known_limit():
     ("source", "entry_point", "read"),  # read: source, kind and expected value of each test
     [
         ("assert f(1) == [1, -2]", None, "f(1) equal [1, -2]"),
-        ("assert f(1) == f(2) == 3", None, "f(1) == f(2) == 3 true True"),
+        ("assert f(1) == f(2) == 3", None, "f(1) equal 3; f(2) equal 3"),
         ("assert {1} == f(1), 'message'", None, "f(1) equal {1}"),
         ("assert set(f(1)) == set([1, 2])", None, "set(f(1)) equal {1, 2}"),
         ("assert f(1) == float('-inf')", None, "f(1) equal -inf"),
@@ -412,17 +412,17 @@ def test_a_known_limit():
         ("import math\nassert math.isclose(f(1), 0.5, rel_tol=1e-3)", None, "f(1) near 0.5"),
         ("assert abs(f(1) - g(1)) < 1e-6", None, "abs(f(1) - g(1)) < 1e-06 true True"),
         ("assert f(1)\nassert not f(2)", None, "f(1) true True; f(2) true False"),
-        ("for x in [1, 2]:\n    assert f(x) == x", None, "for x in [1, 2]:\n    assert f(x) == x run None"),
-        ('"""Docstring."""\nx = 1\nassert f(x) == 1\nprint("fine")\nassert True, "fine"', None, "f(x) equal 1"),
+        ("for x in [1, 2]:\n    assert f(x) == x", None, "f(1) equal 1; f(2) equal 2"),
+        ('"""Docstring."""\nx = 1\nassert f(x) == 1\nprint("fine")\nassert True, "fine"', None, "f(1) equal 1"),
         ("def check(g):\n    assert g(1) == 2\n    assert g(2) == 3", "f", "g(1) equal 2; g(2) equal 3"),
         ("def check(g):\n    assert g(1) == 2\ncheck(f)", None, "g(1) equal 2"),
         ("def check(g):\n    assert g(1) == 2\ncheck(f)", "f", "g(1) equal 2"),
         ("def check(g):\n    if g(1): return\n    assert False", "S().f", "check(S().f) run None"),
         ("def test_a(): assert f(1) == 2\ndef test_b(): assert f(2)", None, "f(1) equal 2; f(2) true True"),
         ("def test_a(): assert f(1) == 2\nif __name__ == '__main__':\n    test_a()", None, "f(1) equal 2"),
-        ("def test_a(): assert f(1) == 2\ntest_a()", None, "test_a() run None"),
+        ("def test_a(): assert f(1) == 2\ntest_a()", None, "f(1) equal 2"),
         ("assert f(1)\ndef test_a():\n    assert f(2)", None, "f(1) true True; f(2) true True"),
-        ("def same(a, b): return a == b\nassert same(f(1), 2)", None, "same(f(1), 2) true True"),
+        ("def same(a, b): return a == b\nassert same(f(1), 2)", None, "f(1) equal 2"),
         ("def check(g):\n    def h(): return g(1)\n    assert h() == 2", "f", "h() equal 2"),  # a function in it
     ],
 )
@@ -459,7 +459,7 @@ def test_a_function_that_was_taken_apart_is_not_shown_to_the_code():
         *([{"input": "1"}], [{"input": 1, "output": "1"}], [{"input": "1", "output": "1"}, "assert f(1)"]),
         *("import numpy\nassert numpy.all(f(1))", "assert True", "f", "eJyrViotTk1RslIqLilKTcwtyUlVqgUAWfMHbw/a+b"),
         *("def check(f): assert f(1)", "class T: pass", "\0", "(" * 10_000, "[" * 100_000),
-        *("def test_a(x): assert f(x)", "assert f(1)\nclass TestF:\n    def test_a(self): assert f(2)"),
+        *("def test_a(x): assert f(x)", "assert f(1)\nclass TestF(F):\n    def test_a(self): assert f(2)"),
         "import unittest\nclass T(unittest.TestCase): pass\nif __name__ == '__main__': unittest.main()",
     ],
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -77,6 +78,9 @@ class CodeReward(Reward):
         rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         keys = [(text is None, text and find_code(text), repr(row)) for text, row in zip(texts, rows, strict=True)]
         runs = {key: (text, row) for key, text, row in zip(keys, texts, rows, strict=True)}
+        for _, row in runs.values():  # not each by its own thread
+            with suppress(BadTests):
+                read_tests(row["tests"], row.get("entry_point"))
         workers = self.parameters.max_workers or usable_cores()
         with ThreadPoolExecutor(max(1, min(workers, len(runs)))) as pool:
             grades = dict(zip(runs, pool.map(lambda run: self.grade(*run), runs.values()), strict=True))

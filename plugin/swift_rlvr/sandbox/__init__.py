@@ -13,7 +13,7 @@ Each completion runs in child processes that are started for it alone. Code cann
 
 Known limits:
 
-- An assert that compares with something other than a literal (``f(x) == g(x)``, ``f(x) in [1, 2]``, a loop, a ``try``)
+- A test that cannot be unfolded into comparisons with a literal (`unfold.py`: ``f(x) == g(x)``, a ``while``, a ``try``)
   is evaluated beside the code. The functions of `builtins` and of modules that the tests import are restored before
   each test, and module-level names that hide a builtin are not taken over. But objects that lie about themselves
   (``__eq__``, ``__contains__``) pass, and so does code that finds the pipe through the interpreter's frames and answers

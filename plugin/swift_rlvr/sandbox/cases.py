@@ -109,9 +109,9 @@ def _decoded(tests: Any) -> Any:
             raise BadTests(f"tests begin like JSON but cannot be read: {error}") from None
 
 
-def _expression(what: str, name: Any) -> ast.expr | None:
+def _expression(what: str, name: Any) -> str | None:
     try:
-        return None if name is None else ast.parse(name, mode="eval").body
+        return None if name is None else ast.unparse(ast.parse(name, mode="eval").body)
     except _UNREADABLE:
         raise BadTests(f"{what} must be a name, not {str(name)[:80]!r}") from None
 

@@ -7,10 +7,11 @@ from contextlib import closing
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from swift_rlvr.sandbox.asserts import COLLECTIONS, UnitTest, imported_modules
+from swift_rlvr.sandbox.asserts import UnitTest, imported_modules
 from swift_rlvr.sandbox.cases import ProgramTest, same_output
 from swift_rlvr.sandbox.child import LONGEST_DETAIL
 from swift_rlvr.sandbox.process import Child, Ended, Limits, sandboxed
+from swift_rlvr.sandbox.unfold import COLLECTIONS
 
 PASSED, WRONG = "passed", "wrong"
 _REPORTED = ("syntax error", "error", "out of memory", "ended early")

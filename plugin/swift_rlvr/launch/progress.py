@@ -9,25 +9,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-# What a program does from the line of its log on that holds the text, the last first.
-PHASES = {
-    "server": {
-        "Uvicorn running on": "ready",
-        "Capturing CUDA graph": "capturing CUDA graphs",
-        "Loading safetensors": "loading weights",
-        "Setting max_model_len": "starting vLLM",
-        "Started server process": "starting its worker",
-        "which a server has just left": "waiting for its port",
-        "": "importing vLLM",
-    },
-    "trainer": {
-        "Saving model checkpoint": "training",
-        "The logging file will be saved": "making the first step",
-        "Connected to vLLM server": "loading model and data",
-        "Start connecting to vLLM server": "waiting for the server",
-        "": "importing ms-swift",
-    },
-}
 EVERY = 10  # seconds between two lines about waiting where there is no terminal
 
 

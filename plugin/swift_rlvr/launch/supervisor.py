@@ -25,7 +25,7 @@ from rich.console import Console
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import LineError, parse_object
 from swift_rlvr.launch.plan import Plan, Process
-from swift_rlvr.launch.progress import PHASES, Display, Tail, exception, last_lines, say
+from swift_rlvr.launch.progress import Display, Tail, exception, last_lines, say
 from swift_rlvr.network import refusal_of_server, why_not_free
 from swift_rlvr.runs.folder import ALARMS, BEST, LOG, checkpoints, missing, whole_checkpoints
 from swift_rlvr.runs.log import cut_logs, line
@@ -95,7 +95,6 @@ class _Run:
         self.id = uuid.uuid4().hex
         self.children: dict[str, subprocess.Popen[bytes]] = {}
         self.tails: dict[str, Tail] = {}
-        self.phases: dict[str, str] = {}
         self.steps, self.step = Tail(plan.output / LOG), 0
         self.alarms = Tail(plan.output / ALARMS)
         self.ready, self.high_kl = False, 0
@@ -131,7 +130,9 @@ class _Run:
             if end := self.failure or self._ended():
                 return end
             if not self.step:
-                self.display.waiting(", ".join(f"{name}: {phase}" for name, phase in self.phases.items()))
+                starting = plan.server is not None and not self.ready
+                what = "starting the rollout server" if starting else "waiting for the first step"
+                self.display.waiting(f"{what}; {', '.join(str(tail.path) for tail in self.tails.values())}")
             time.sleep(0.1)
 
     def _await_server(self, server: Process) -> End | None:
@@ -148,7 +149,6 @@ class _Run:
 
     def _start(self, process: Process, log: Any) -> None:
         self.tails[process.name] = Tail(process.log)
-        self.phases[process.name] = PHASES[process.name][""]
         env = {**os.environ, **_without_proxy(os.environ, self.plan.hosts), **process.env}
         env |= {"PYTHONUNBUFFERED": "1", SUPERVISOR: str(os.getpid()), MARK: f"{self.id}/{process.name}"}
         self.children[process.name] = subprocess.Popen(
@@ -166,9 +166,6 @@ class _Run:
             for text in tail.lines():
                 if self.plan.variables.verbose and text.strip():
                     self.display.print(f"[{name}] {text}")
-                phase = next(phase for sign, phase in PHASES[name].items() if sign in text)
-                if phase != PHASES[name][""]:
-                    self.phases[name] = phase
                 if name == "server" and (failed := re.search(r"Method execution failed: (\w+)", text)):
                     cause = f"the rollout server failed in `{failed[1]}`"
                     if failed[1] == "collective_rpc":

@@ -20,8 +20,11 @@ from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.task import with_system
 
-TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "tokenizer_config.json")
-WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+FILES = {
+    "config.json": ("config.json",),
+    "a tokenizer": ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "tokenizer_config.json"),
+    "weights (.safetensors)": ("*.safetensors", "pytorch_model*.bin"),
+}
 OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
 FIRST = 200  # rows that are looked at; `swift-rlvr dataset check` looks at all
 # Columns that ms-swift's own preprocessor makes a prompt of.
@@ -34,7 +37,7 @@ steps = judged("steps", estimate.steps, "more rows, a smaller batch, or max_step
 
 
 def files(launch: Launch) -> Iterator[CheckResult]:
-    """A model's folder has all it needs, or its name can be one on a hub that can be reached; adapters too."""
+    """A model's folder has all it needs, or its name can be one on a hub that can be reached."""
     name = str(launch.settings.get("model") or "")
     folder, model = sizes.model_folder(name), sizes.model_size(name)
     environ = launch.environ
@@ -55,34 +58,25 @@ def files(launch: Launch) -> Iterator[CheckResult]:
     else:
         size = f", {sizes.gigabytes(2 * model.parameters)}" if model else ""
         yield passed("model", f"{name} comes from {launch.hub}{size}")
-    for adapter in launch.listed("adapters"):
-        if Path(adapter, "adapter_config.json").is_file():
-            yield passed("adapter", adapter)
-        else:
-            yield failed("adapter", f"{adapter} has no adapter_config.json", _nearest(Path(adapter)))
 
 
 def _incomplete(path: Path, name: str) -> tuple[str, str]:
     """What is wrong with a model's folder, and the remedy; two empty texts where nothing is."""
+    if (path / "adapter_config.json").is_file() and not (path / "config.json").is_file():
+        remedy = f"--model BASE --adapters {name}, or merge it: swift export --merge_lora true"
+        return f"{name} is a LoRA adapter, not a model", remedy
+    index = path / "model.safetensors.index.json"
     try:
-        if (path / "adapter_config.json").is_file() and not (path / "config.json").is_file():
-            base = read_json(path / "adapter_config.json").get("base_model_name_or_path") or "BASE"
-            remedy = f"--model {base} --adapters {name}, or merge it: swift export --merge_lora true"
-            return f"{name} is a LoRA adapter, not a model", remedy
-        if not (path / "config.json").is_file():
-            checkpoint = max(path.glob("checkpoint-*"), default=None)
-            return f"{name} has no config.json", str(checkpoint or "name a folder with config.json, weights, tokenizer")
-        read_json(path / "config.json")
-        index = path / "model.safetensors.index.json"
-        shards = set(read_json(index).get("weight_map", {}).values()) if index.is_file() else set()
+        shards = sorted(set(read_json(index).get("weight_map", {}).values())) if index.is_file() else []
     except InputError as error:
         return str(error), "download the model again"
-    missing = [] if any((path / file).is_file() for file in TOKENIZERS) else ["a tokenizer"]
-    if not any(file for pattern in WEIGHTS for file in path.glob(pattern)):
-        missing.append("weights (.safetensors)")
-    missing += sorted(shard for shard in shards if not (path / shard).is_file())
-    problem = f"{name} lacks {', '.join(missing)}" if missing else ""
-    return problem, "download the model again, or name another folder" if missing else ""
+    missing = [shard for shard in shards if not (path / shard).is_file()]
+    for what, patterns in FILES.items():
+        if not any(file for pattern in patterns for file in path.glob(pattern)):
+            missing.append(what)
+    if not missing:
+        return "", ""
+    return f"{name} lacks {', '.join(missing)}", "download the model again, or name another folder"
 
 
 def _nearest(path: Path) -> str:
@@ -90,9 +84,7 @@ def _nearest(path: Path) -> str:
     parent = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.is_dir())
     wanted = path.absolute().relative_to(parent).parts
     close = get_close_matches(wanted[0], [each.name for each in parent.iterdir() if each.is_dir()], 1) if wanted else []
-    found = parent.joinpath(*close, *wanted[1:])
-    found = found if close and found.is_dir() else parent.joinpath(*close)
-    return f"the nearest folder is {found}; relative paths count from {Path.cwd()}"
+    return f"the nearest folder is {parent.joinpath(*close)}; relative paths count from {Path.cwd()}"
 
 
 class ExampleRow(NamedTuple):

@@ -100,6 +100,7 @@ def plan(tmp_path):
             server_gpus=(),
             processes=1,
             completions=8,
+            server_settings={},
             output=folder,
             server=programs.get("server"),
             trainer=programs["trainer"],

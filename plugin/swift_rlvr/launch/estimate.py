@@ -18,7 +18,7 @@ from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import LONGEST_ROW, read_jsonl
 from swift_rlvr.launch import sizes
 from swift_rlvr.launch.sizes import ModelSize
-from swift_rlvr.recipes import as_list, number, read_flags, read_recipe
+from swift_rlvr.recipes import as_list, number
 from swift_rlvr.runs.folder import checkpoints
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def tokens(plan: "Plan") -> Estimate:
     settings, model = plan.settings, _model(plan)
     completion, turns = sizes.longest_completion(settings), sizes.turns(settings)
     limits = [(model.context, "the model's context")] if model and model.context else []
-    if settings.get("use_vllm") and (limit := number(server_settings(plan), "vllm_max_model_len", 0)):
+    if settings.get("use_vllm") and (limit := number(plan.server_settings, "vllm_max_model_len", 0)):
         limits.append((limit, "vllm_max_model_len"))
     text = f"{'completion' if turns == 1 else f'{turns} turns'} {completion:,}"
     if prompt := number(settings, "max_length", 0):
@@ -107,7 +107,7 @@ def tokens(plan: "Plan") -> Estimate:
 
 def memory(plan: "Plan") -> Estimate:
     """GiB on each GPU, or of the host's where there is none. count: bytes on a training GPU, or on the host."""
-    model, server = _model(plan), server_settings(plan)
+    model, server = _model(plan), plan.server_settings
     if model is None:
         return Estimate(f"not known before {plan.settings.get('model')} is here")
     training = sizes.training_memory(model, plan.settings, plan.processes * plan.variables.nnodes)
@@ -143,14 +143,6 @@ def _host_memory(plan: "Plan", model: ModelSize, training: int, least: int) -> E
         needed += 4 * model.parameters + int(cache * GIB)
     text = f"models and activations about {needed / GIB:.1f} of {host / GIB:.0f} GiB"
     return Estimate(text, needed, least * plan.processes <= host, needed > TIGHT * host)
-
-
-def server_settings(plan: "Plan") -> dict[str, Any]:
-    """What vLLM gets: the training's settings and, for a server that the plan starts, those of its own command."""
-    if plan.server is None:
-        return plan.settings
-    words = plan.server.argv[plan.server.argv.index("rollout") + 1 :]
-    return {**plan.settings, **read_recipe(words[0]).settings, **read_flags(words[1:])}
 
 
 def disk(plan: "Plan") -> Estimate:

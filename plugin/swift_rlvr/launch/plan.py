@@ -23,6 +23,7 @@ from swift_rlvr.recipes import (
     flags_of_variables,
     number,
     read_flags,
+    read_recipe,
     uses_servers,
 )
 from swift_rlvr.runs.folder import whole_checkpoints
@@ -93,7 +94,7 @@ class Plan:
 
     hosts, ports: of the rollout servers, started here or elsewhere; none where vLLM is in the trainer's process.
     sync_ports: where each server's first worker listens for weights.
-    processes: trainer processes on each node. completions: in a step, of all nodes.
+    processes: trainer processes on each node. completions: in a step, of all nodes. server_settings: what vLLM gets.
     output: the folder of the run. server: None where none is started here. resume: the checkpoint to go on from.
     notes: what could not be kept.
     """
@@ -109,6 +110,7 @@ class Plan:
     server_gpus: tuple[str, ...]
     processes: int
     completions: int
+    server_settings: dict[str, Any]
     output: Path
     server: Process | None
     trainer: Process
@@ -148,9 +150,12 @@ def make_plan(recipe: Recipe, flags: Sequence[str], machine: Machine, environ: M
     argv = (*_PATCHED, "rlhf", str(recipe.path), *flags, *_as_flags(added))
     log = output / (f"trainer-node{rank}.log" if rank else "trainer.log")  # nodes may share the folder
     trainer = Process("trainer", argv, env | _devices(train, machine) | _rendezvous(processes, variables), log)
-    server = None
+    server, sampling = None, settings
     if servers.is_started:
-        argv = tuple(_server(inputs, settings, servers, served))
+        flagged = _server_flags(settings, servers, served)
+        server_recipe = read_recipe(CONFIGS / ("rollout.yaml" if machine.gpus else "rollout_cpu.yaml"))
+        sampling = settings | server_recipe.settings | flagged
+        argv = (*_PATCHED, "rollout", str(server_recipe.path), *_as_flags(flagged))
         server = Process("server", argv, env | _devices(served, machine), output / "server.log")
     return Plan(
         recipe=recipe.path,
@@ -164,6 +169,7 @@ def make_plan(recipe: Recipe, flags: Sequence[str], machine: Machine, environ: M
         server_gpus=tuple(served),
         processes=processes,
         completions=completions,
+        server_settings=sampling,
         output=output,
         server=server,
         trainer=trainer,
@@ -315,8 +321,8 @@ def _rendezvous(processes: int, variables: Variables) -> dict[str, str]:
     return env | ({"MASTER_PORT": str(variables.master_port)} if variables.master_port else {})
 
 
-def _server(inputs: _Inputs, settings: Mapping[str, Any], servers: _Servers, gpus: Sequence[str]) -> list[str]:
-    """The command of the rollout server of a training: one worker for each GPU, or group of GPUs that share a model."""
+def _server_flags(settings: Mapping[str, Any], servers: _Servers, gpus: Sequence[str]) -> dict[str, Any]:
+    """What a rollout server gets besides its recipe: a worker for each GPU, or for GPUs that share a model."""
     shared = {
         name: value
         for name, value in settings.items()
@@ -330,8 +336,7 @@ def _server(inputs: _Inputs, settings: Mapping[str, Any], servers: _Servers, gpu
     if gpus and workers * tensor != len(gpus):
         problem = f"{workers} x {tensor} (vllm_tensor_parallel_size) must be the number of the server's GPUs"
         raise InputError(f"{problem}, which is {len(gpus)}", name)
-    recipe = CONFIGS / ("rollout.yaml" if inputs.machine.gpus else "rollout_cpu.yaml")
-    return [*_PATCHED, "rollout", str(recipe), *_as_flags(shared | ({name: workers} if workers > 1 else {}))]
+    return shared | ({name: workers} if workers > 1 else {})
 
 
 def _devices(gpus: Sequence[str], machine: Machine) -> dict[str, str]:

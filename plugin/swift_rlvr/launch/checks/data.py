@@ -88,25 +88,29 @@ def _nearest(path: Path) -> str:
 
 
 class ExampleRow(NamedTuple):
-    """A row that can be used: its line, its preprocessed form, and a completion that earns all, if known."""
+    """A row of a task that can be used, as preprocessed; its line; and a completion that earns all, if known."""
 
+    task: str
     line: int
     row: dict[str, Any]
     gold: str | None
 
 
-def _names_task(name: str) -> bool:
-    return name.partition(":")[0].partition("#")[0] in TASKS
-
-
-def readable_sources(launch: Launch) -> list[Source]:
-    """The datasets of our tasks whose rows can be read here and now, limited to FIRST rows."""
-    found = []
+def examples(launch: Launch) -> Iterator[ExampleRow]:
+    """The rows of the datasets of our tasks that can be read here and now, FIRST of each; `datasets` names the others."""
     for name in launch.listed("dataset"):
         with suppress(InputError):
-            if (source := _readable(name, launch)) is not None:
-                found.append(source)
-    return found
+            if (source := _readable(name, launch)) is None:
+                continue
+            for line, raw in source.rows():
+                with suppress(RowError):
+                    row = source.task.preprocess(raw)
+                    gold = source.task.of(raw).gold_completion(raw)
+                    yield ExampleRow(str(row.get("task") or source.task.name), line, row, gold)
+
+
+def _names_task(name: str) -> bool:
+    return name.partition(":")[0].partition("#")[0] in TASKS
 
 
 def _readable(name: str, launch: Launch) -> Source | None:
@@ -118,14 +122,6 @@ def _readable(name: str, launch: Launch) -> Source | None:
     return None if on_hub else replace(source, limit=min(source.limit or FIRST, FIRST))
 
 
-def examples(source: Source) -> Iterator[ExampleRow]:
-    """The rows that can be used, in order; nothing more after a line that cannot be read."""
-    with suppress(InputError):
-        for line, row in source.rows():
-            with suppress(RowError):
-                yield ExampleRow(line, source.task.preprocess(row), source.task.of(row).gold_completion(row))
-
-
 def datasets(launch: Launch) -> Iterator[CheckResult]:
     """Every dataset can be read, its columns fit its task, and its golds can be graded."""
     if not launch.listed("dataset"):
@@ -134,11 +130,9 @@ def datasets(launch: Launch) -> Iterator[CheckResult]:
     if "held_out" in launch.listed("callbacks"):
         held_out = HeldOutSettings.from_environment(launch.environ).held_out_dataset
         if held_out is None:
-            yield failed(
-                "held_out_dataset", "the callback held_out has no rows", "SWIFT_RLVR_HELD_OUT_DATASET=NAME:FILE"
-            )
+            yield failed("held_out", "the callback held_out has no rows", "SWIFT_RLVR_HELD_OUT_DATASET=NAME:FILE")
         else:
-            named.append(("held_out_dataset", held_out))
+            named.append(("held_out", held_out))
     for setting, name in named:
         try:
             yield _dataset(name, launch, setting)
@@ -206,7 +200,7 @@ def prompts(launch: Launch) -> Iterator[CheckResult]:
 
     folder = sizes.model_folder(str(launch.settings.get("model")))
     limit = number(launch.settings, "max_length", 0)
-    rows = [example.row for source in readable_sources(launch) for example in examples(source)]
+    rows = [example.row for example in examples(launch)]
     if folder is None or not limit or not rows:
         return
     tokenizer, system = load_tokenizer(str(folder)), launch.settings.get("system")

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from unittest import mock
 
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
-from swift_rlvr.launch.checks.data import ExampleRow, examples, readable_sources
+from swift_rlvr.launch.checks.data import ExampleRow, examples
 from swift_rlvr.recipes import number
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import missing_column
@@ -135,13 +135,9 @@ def columns(launch: Launch) -> Iterator[CheckResult]:
 def _example_rows(launch: Launch) -> dict[str, ExampleRow]:
     """The first row with a gold of each task in the data, or the first without one; by task."""
     found: dict[str, ExampleRow] = {}
-    for source in readable_sources(launch):
-        for example in examples(source):
-            task = str(example.row.get("task") or source.task.name)
-            if task not in found or (found[task].gold is None and example.gold is not None):
-                found[task] = example
-            if not source.task.part and found[task].gold is not None:
-                break
+    for example in examples(launch):
+        if example.task not in found or (found[example.task].gold is None and example.gold is not None):
+            found[example.task] = example
     return found
 
 

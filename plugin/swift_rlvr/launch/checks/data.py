@@ -97,7 +97,7 @@ class ExampleRow(NamedTuple):
 
 
 def examples(launch: Launch) -> Iterator[ExampleRow]:
-    """The rows of the datasets of our tasks that can be read here and now, FIRST of each; `datasets` names the others."""
+    """The FIRST rows of each dataset of our tasks that can be read here and now; `datasets` names what cannot."""
     for name in launch.listed("dataset"):
         with suppress(InputError):
             if (source := _readable(name, launch)) is None:

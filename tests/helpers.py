@@ -4,13 +4,14 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from paths import ROOT
 from swift_rlvr.launch.machine import Machine, this_machine
 from swift_rlvr.launch.plan import Plan, make_plan
 from swift_rlvr.recipes import read_words
-from swift_rlvr.runs.records import Record
+from swift_rlvr.runs.records import Record, append_records
 
 
 def run(name: str, *arguments: str, gpus: int = 0, folder: Path | None = None, **settings: str):
@@ -74,3 +75,9 @@ def graded(index, success=True, reason="correct", row=None, format=True, **value
     rewards, reasons = {"external_countdown": reward}, {"external_countdown": reason}
     judged = {"success": success, "strict": strict, "format": format}
     return Record(index=index, completion="", rewards=rewards, reasons=reasons, row=row or {}, **judged, **values)
+
+
+def write_records(path: Path, records: Iterable[Record]) -> None:
+    """A file with these records alone."""
+    path.unlink(missing_ok=True)
+    append_records(path, list(records))

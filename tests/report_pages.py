@@ -5,6 +5,19 @@ import zlib
 from base64 import b64decode
 from html.parser import HTMLParser
 
+HOSTILE = [
+    "</script><script>window.broken = 1</script>",
+    "<!-- <script> <img src=x onerror='window.broken = 1'>",
+    "<svg/onload=window.broken=1>\u2028\u2029",
+    "lone \ud800 surrogates \udfff, NUL \x00, bell \x07",
+    "\u202eright to left\u202c and \u2066isolated\u2069",
+    "]]> {{blocks}} ${x} &lt; &amp; </textarea></pre></template>",
+    "a" * 1_000_000,
+    "",
+    "\U0001f600 " * 50 + "文字",
+    "javascript:window.broken=1 <a href='javascript:window.broken=1'>x</a>",
+]
+
 
 class Document(HTMLParser):
     """The texts of a page by kind: blocks of data, scripts, styles, and what people see."""

@@ -102,6 +102,13 @@ class Settings:
         if not condition:
             raise InputError(f"must be {accepted}, got {getattr(self, name)!r}", name)
 
+    def check_unset(self, switch: str) -> None:
+        """InputError for a setting with another value than its default: none has an effect without `switch`."""
+        default = type(self)()
+        for each in fields(self):
+            if getattr(self, each.name) != getattr(default, each.name):
+                raise InputError(f"has no effect without {switch}", each.name)
+
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None, **values: Any) -> Self:
         """The settings in environment variables, an empty one being as none. values: of those that have no variable.

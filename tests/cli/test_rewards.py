@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 from commands import ran, refused
+from helpers import write_records
 from paths import PLUGIN
 from swift_rlvr.rewards import REWARDS, Explanation, Grade, Reward, Rule
 from swift_rlvr.rewards.countdown import CountdownReward
-from swift_rlvr.runs.records import Record, write_records
+from swift_rlvr.runs.records import Record
 from swift_rlvr.tasks.countdown import to_messages
 
 TASK = ["--nums", "3 5 7", "--target", "22"]

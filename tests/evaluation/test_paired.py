@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import pytest
 from commands import ran
-from helpers import graded
+from helpers import graded, write_records
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from swift_rlvr.evaluation.compare import in_words, paired
 from swift_rlvr.jsonl import write_json
-from swift_rlvr.runs.records import write_records
 from swift_rlvr.runs.statistics import summarize
 
 

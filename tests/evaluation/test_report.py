@@ -8,8 +8,8 @@ import re
 from dataclasses import replace
 
 import pytest
-from helpers import graded
-from report_pages import Document
+from helpers import graded, write_records
+from report_pages import HOSTILE, Document
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.compare import compare
 from swift_rlvr.evaluation.report import write_report
@@ -17,23 +17,12 @@ from swift_rlvr.evaluation.report.completions import Collector
 from swift_rlvr.evaluation.report.curves import panels
 from swift_rlvr.evaluation.report.reading import read_run, read_runs
 from swift_rlvr.runs.folder import find_run
-from swift_rlvr.runs.records import Record, write_records
+from swift_rlvr.runs.records import Record
 from swift_rlvr.runs.statistics import summarize
 from swift_rlvr.tasks.countdown import to_messages
 
 QUESTION = to_messages([1, 2], 3)[1]["content"]
 PROMPT = f"<|im_start|>user\n{QUESTION}<|im_end|>\n<|im_start|>assistant\n"
-HOSTILE = [
-    "</script><script>window.broken = 1</script>",
-    "<!-- <script> <img src=x onerror='window.broken = 1'>",
-    "<svg/onload=window.broken=1>\u2028\u2029",
-    "lone \ud800 surrogates \udfff, NUL \x00, bell \x07",
-    "\u202eright to left\u202c and \u2066isolated\u2069",
-    "]]> {{blocks}} ${x} &lt; &amp; </textarea></pre></template>",
-    "a" * 1_000_000,
-    "",
-    "\U0001f600 " * 50 + "文字",
-]
 
 
 def logged_step(step, rng):

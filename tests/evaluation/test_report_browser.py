@@ -8,23 +8,13 @@ import random
 
 import pytest
 from chromium import Chromium, found
+from report_pages import HOSTILE
 from swift_rlvr.evaluation.report import write_report
 from swift_rlvr.tasks.countdown import to_messages
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(found() is None, reason="there is no chromium on the PATH (Debian: apt-get install chromium)"),
-]
-HOSTILE = [
-    "</script><script>window.broken = 1</script>",
-    "<!-- <script> <img src=x onerror='window.broken = 1'>",
-    "<svg/onload=window.broken=1>\u2028\u2029",
-    "lone \ud800 surrogates \udfff, NUL \x00, bell \x07",
-    "\u202eright to left\u202c and \u2066isolated\u2069",
-    "]]> {{blocks}} ${x} &lt; &amp; </textarea></pre></template>",
-    "a" * 1_000_000,
-    "",
-    "javascript:window.broken=1 <a href='javascript:window.broken=1'>x</a>",
 ]
 STEPS = 40
 

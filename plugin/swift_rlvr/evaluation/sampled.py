@@ -23,7 +23,7 @@ from swift_rlvr.data.sources import Source, parse_source
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import LineError, parse_object, read_json, write_json
 from swift_rlvr.runs.folder import RECORDS
-from swift_rlvr.runs.records import Messages, Record, record_from_json
+from swift_rlvr.runs.records import Messages, Record, append_records, record_from_json
 from swift_rlvr.sampling import Engine, SamplingSettings, choose_engine, mixed_seed, open_engine
 from swift_rlvr.tasks.task import with_system
 
@@ -115,11 +115,10 @@ class Sampler:
             self._engine = self._opened.enter_context(open_engine(seeded, self.rows.conversations))
         write_json(folder / SETTINGS, settings)
         step = max(1, self._engine.batch_size // per_row)
-        with _locked(file) as log, _progress(self.console, first, count, per_row) as advance:
+        with _locked(file), _progress(self.console, first, count, per_row) as advance:
             for start in range(first, count, step):
                 chunk = self._samples(self._engine, slice(start, min(start + step, count)), draws, advance)
-                log.write("".join(json.dumps(each.as_json(), ensure_ascii=False) + "\n" for each in chunk).encode())
-                log.flush()
+                append_records(file, chunk)
                 records += chunk
         return records
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.runs.folder import LOG
+from swift_rlvr.runs.statistics import is_number
 
 WINDOW = 10  # logged steps in a mean of success, format and groups without spread
 SHORT = 5  # in a mean of KL and length; also the steps in a row that success must be low
@@ -82,7 +83,7 @@ class Alarms:
 
     def row(self, step: int, metrics: Mapping[str, Any]) -> list[Alarm]:
         """The alarms that a logged line raises: of a training step, or with `eval/success` of a held-out evaluation."""
-        known = {name: value for name, value in metrics.items() if _is_number(value)}
+        known = {name: value for name, value in metrics.items() if is_number(value)}
         if "eval/success" in known:
             found = self._of_held_out(step, known)
         elif "reward" in known:
@@ -219,7 +220,3 @@ def _noise(values: Sequence[float]) -> float:
     """The variance of the mean of values, from their successive differences: a trend is no noise (von Neumann 1941)."""
     differences = [(after - before) ** 2 for before, after in pairwise(values)]
     return fmean(differences) / 2 / len(values)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

@@ -43,9 +43,7 @@ class CurriculumSettings(Settings):
         """What the run's args.json holds of this; InputError where others are given without `curriculum`."""
         if self.curriculum:
             return asdict(self)
-        for name, value in asdict(self).items():
-            if value != getattr(CurriculumSettings, name):
-                raise InputError("has no effect without curriculum", name)
+        self.check_unset("curriculum")
         return {"curriculum": False}
 
 

@@ -10,13 +10,13 @@ of them again, and the report shows them. What is unknown is left out of a line.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from swift_rlvr.errors import InputError
-from swift_rlvr.jsonl import read_jsonl, write_jsonl
+from swift_rlvr.jsonl import read_jsonl
 
 Messages = list[dict[str, Any]]
 
@@ -92,11 +92,6 @@ def read_records(path: str | Path, unfinished: Callable[[str], object] | None = 
             yield record_from_json(value)
         except InputError as error:
             raise InputError(f"{path}, line {number}: {error}") from error
-
-
-def write_records(path: str | Path, records: Iterable[Record]) -> None:
-    """Write a file of records; an existing one is replaced, and no half-written file is left after an error."""
-    write_jsonl(path, (record.as_json() for record in records))
 
 
 def append_records(path: str | Path, records: Sequence[Record]) -> None:

@@ -22,15 +22,6 @@ def by_row(records: Sequence[Record], strict: bool = False) -> dict[int, list[bo
     return dict(right)
 
 
-def powers_of_two(most: int) -> list[int]:
-    """1, 2, 4 ... up to `most`.
-
-    >>> powers_of_two(9), powers_of_two(0)
-    ([1, 2, 4, 8], [])
-    """
-    return [2**power for power in range(most.bit_length())]
-
-
 def wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
     """Wilson's score interval for a share seen in n trials, 95% for z = 1.96 (Wilson 1927; Brown et al. 2001, eq. 4).
 
@@ -110,7 +101,7 @@ def summarize(records: Sequence[Record]) -> dict[str, Any]:
     of_seeds = {str(seed): fmean(shares) for seed, shares in by_seed.items() if shares}
     passes = {
         str(k): _estimate([pass_at_k(len(each), sum(each), k) for each in right.values() if len(each) >= k])
-        for k in powers_of_two(max(map(len, right.values()), default=0))
+        for k in (2**power for power in range(max(map(len, right.values()), default=0).bit_length()))
     }
     success, success_interval = _estimate(_shares(records))
     strict, strict_interval = _estimate(_shares(records, strict=True))
@@ -141,3 +132,8 @@ def _shares(records: Sequence[Record], strict: bool = False) -> list[float]:
 
 def _estimate(shares: Sequence[float]) -> tuple[float | None, list[float] | None]:
     return (fmean(shares), list(mean_interval(shares))) if shares else (None, None)
+
+
+def is_number(value: object) -> bool:
+    """Whether a logged value is a finite number."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

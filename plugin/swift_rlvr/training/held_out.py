@@ -13,7 +13,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -119,9 +118,7 @@ def held_out_rows(
 ) -> HeldOut | None:
     """The held-out rows of a run under TRL or our own trainer, none of them among `rows`; None where none are asked."""
     if settings.held_out_dataset is None:
-        for name, value in asdict(replace(settings, held_out_dataset=None)).items():
-            if value != getattr(HeldOutSettings(), name):
-                raise InputError("has no effect without held_out_dataset", name)
+        settings.check_unset("held_out_dataset")
         return None
 
     def say(text: str) -> None:

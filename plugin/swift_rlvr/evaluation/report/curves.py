@@ -1,6 +1,5 @@
 """Logged steps -> panels of curves, for one run or several, and a picture of them for papers."""
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +8,7 @@ from typing import Any
 
 from swift_rlvr.errors import require
 from swift_rlvr.rewards.base import OTHER_TASK
+from swift_rlvr.runs.statistics import is_number
 
 SUCCESS = "curriculum/success_"  # and the level, of a training that draws its rows by it
 LINES = 2  # of a run in a panel of several, where colours tell the runs apart: solid and dashed
@@ -45,7 +45,7 @@ def smoothing_window(steps: int) -> int:
 
 def panels(steps: Rows) -> list[Panel]:
     """The panels that the logged values allow: success, rewards, held-out tasks, format, and the rest."""
-    logged = {key for step in steps for key, value in step.items() if finite(value)}
+    logged = {key for step in steps for key, value in step.items() if is_number(value)}
     rewards, own = ({f"{prefix}{key}": name for key, name in rewards_of(logged, prefix)} for prefix in ("", "eval_"))
     held_out = {"eval/success": "success", "eval/strict": "strict"}
     largest = max((key for key in logged if key.startswith("eval/pass@")), key=lambda key: int(key[10:]), default=None)
@@ -81,7 +81,7 @@ def reason_panels(steps: Rows, rewards: int = 4, reasons: int = 6) -> list[Panel
     totals: dict[str, dict[str, float]] = {}
     for step in steps:
         for key, value in step.items():
-            if key.startswith("reasons/") and not key.endswith(f"/{OTHER_TASK.replace(' ', '_')}") and finite(value):
+            if key.startswith("reasons/") and not key.endswith(f"/{OTHER_TASK.replace(' ', '_')}") and is_number(value):
                 shares = totals.setdefault(key.split("/")[1], {})
                 shares[key] = shares.get(key, 0.0) + value
     shown = []
@@ -101,7 +101,7 @@ def panels_of(runs: Mapping[str, Rows]) -> list[Panel]:
             shown.append(panel)
             continue
         for label, rows in runs.items():
-            if any(finite(row.get(key)) for row in rows for key in panel.keys):
+            if any(is_number(row.get(key)) for row in rows for key in panel.keys):
                 shown.append(replace(panel, title=f"{panel.title} · {label}", run=label))
     return shown
 
@@ -116,7 +116,7 @@ def curves(panel: Panel, runs: Mapping[str, Rows]) -> list[dict[str, Any]]:
         for place, (key, name) in enumerate(panel.keys.items()):
             steps, values = [], []
             for row in rows:
-                if finite(row.get(key)):
+                if is_number(row.get(key)):
                     steps.append(row["step"])
                     values.append(row[key])
             if not steps:
@@ -166,11 +166,6 @@ def draw(runs: Mapping[str, Rows], path: str | Path, title: str = "") -> None:
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
     pyplot.close(figure)
-
-
-def finite(value: Any) -> bool:
-    """Whether a logged value is a number that can be drawn."""
-    return isinstance(value, (int, float)) and math.isfinite(value)
 
 
 def _plain(text: str) -> str:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from swift_rlvr.evaluation.report.curves import Rows, finite, panels, smoothed, smoothing_window
+from swift_rlvr.evaluation.report.curves import Rows, panels, smoothed, smoothing_window
 from swift_rlvr.evaluation.report.reading import Run
+from swift_rlvr.runs.statistics import is_number
 
 EXPERIMENT = {
     "Success": "rises to about 0.5",
@@ -76,7 +77,7 @@ def figure(value: Any) -> str:
 
 
 def _values(rows: Rows, key: str) -> list[tuple[int, float]]:
-    return [(row["step"], row[key]) for row in rows if finite(row.get(key))]
+    return [(row["step"], row[key]) for row in rows if is_number(row.get(key))]
 
 
 def _tenths(values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:

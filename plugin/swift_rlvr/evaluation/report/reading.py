@@ -232,15 +232,12 @@ def labels(folders: Sequence[Path]) -> list[str]:
     >>> labels([Path("out/stable/run"), Path("out/unstable/run")]), labels([Path("a/b/c/run"), Path("d/e")])
     (['stable', 'unstable'], ['run', 'e'])
     """
-    if len(folders) == 1:
-        return [folders[0].resolve().name]
     parts = [folder.resolve().parts for folder in folders]
     if len(set(parts)) < len(parts):
         raise InputError("the same run is named twice", field="runs")
-    while len({part[-1] for part in parts}) == 1 and min(map(len, parts)) > 1:
+    while len(parts) > 1 and len({part[-1] for part in parts}) == 1:
         parts = [part[:-1] for part in parts]
-    for length in range(1, max(map(len, parts)) + 1):
-        names = ["/".join(part[-length:]) for part in parts]
-        if len(set(names)) == len(names):
-            break
-    return names
+    length = 1
+    while len(names := {"/".join(part[-length:]): None for part in parts}) < len(parts):
+        length += 1
+    return list(names)

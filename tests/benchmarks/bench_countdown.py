@@ -158,50 +158,22 @@ def compare(multi_line_share: float, group: int, rounds: int) -> dict:
 
 def nasty_completions(size: int = 1_000_000) -> dict[str, str]:
     """Completions of `size` characters that are built to be slow to search, to match or to evaluate."""
-
-    def fill(unit: str, prefix: str = "", suffix: str = "") -> str:
-        return prefix + unit * ((size - len(prefix) - len(suffix)) // len(unit)) + suffix
-
-    def inside(unit: str) -> str:
-        return fill(unit, "<answer>", "</answer>")
-
-    fractions = "+".join(f"1/{n}" for n in range(800, 935))
-    return {
-        "(": fill("("),
-        "<answer>": fill("<answer>"),
-        "</answer>": fill("</answer>"),
-        "<answer></answer>": fill("<answer></answer>"),
-        "</answer><answer>": fill("</answer><answer>"),
-        "<answer": fill("<answer"),
-        "</answer": fill("</answer"),
-        "<think>": fill("<think>"),
-        "</think>": fill("</think>"),
-        "</think": fill("</think", suffix="<answer>1+2+3</answer>"),
-        "<": fill("<"),
-        "answer>": fill("answer>", suffix="</answer>"),
-        "no tag at all": fill("we try 1 + 2 = 3, "),
-        "answer first": fill("x", "<answer>1+2+3</answer>"),
-        "block of (": inside("("),
-        "block of 1+": inside("1+"),
-        "block of digits": inside("9"),
-        "block of 9**": inside("9**"),
-        "block of spaces": inside(" "),
-        "block of newlines, right": "<answer>" + "\n" * (size - 30) + "1 + 2 + 3</answer>",
-        "block of <answer>": inside("<answer>"),
-        "block of \\frac{": inside("\\frac{"),
-        "block of ×": inside("×"),
-        "block of 😀": inside("😀"),
-        "block of lone surrogates": inside("\ud800"),
-        "block of full-width digits": inside("１"),
-        "block of NUL": inside("\0"),
-        "longest block: fractions": fill("x", suffix=f"<answer>1+2+3={fractions}</answer>"),
-        "longest block: quotient": fill("x", suffix=f"<answer>1+2+3={'/'.join(['7', '9'] * 254)}</answer>"),
-        "longest block: uneven": fill("x", suffix=f"<answer>1+2+3={'+1/3-1/7' * 126}</answer>"),
-        "longest block: product": fill("x", suffix=f"<answer>1+2+3={'*'.join(['99999'] * 165)}</answer>"),
-        "longest block: depth": fill("x", suffix=f"<answer>{'(' * 509}1+2+3{')' * 509}</answer>"),
-        "longest block: signs": fill("x", suffix=f"<answer>1+2+3{'--3' * 300}</answer>"),
-        "longest block: \\frac": fill("x", suffix="<answer>" + "\\frac{" * 170 + "</answer>"),
-        "longest block: = =": fill("x", suffix=f"<answer>1+2+3{'=6' * 500}</answer>"),
+    units = ["(", "<answer>", "</answer><answer>", "<answer", "</answer", "</think>", "<", "we try 1 + 2 = 3, "]
+    texts = {unit: unit * (size // len(unit)) for unit in units}
+    for unit in ("(", "1+", "9", "9**", " ", "= ", "<answer>", "\\frac{", "×", "\ud800", "１"):
+        texts[f"block of {unit!a}"] = f"<answer>{unit * (size // len(unit))}</answer>"
+    blocks = {
+        "fractions": f"1+2+3={'+'.join(f'1/{n}' for n in range(800, 935))}",
+        "quotient": f"1+2+3={'/'.join(['7', '9'] * 254)}",
+        "product": f"1+2+3={'*'.join(['99999'] * 165)}",
+        "depth": f"{'(' * 509}1+2+3{')' * 509}",
+        "signs": f"1+2+3{'--3' * 300}",
+        "\\frac": "\\frac{" * 170,
+        "= =": f"1+2+3{'=6' * 500}",
+        "spaces": f"1+2+3={' ' * (size // 2)}6.0",
+    }
+    return texts | {
+        f"longest block: {name}": f"<answer>{text}</answer>".rjust(size, "x") for name, text in blocks.items()
     }
 
 

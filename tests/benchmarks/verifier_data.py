@@ -6,7 +6,7 @@ A file is recognised by the keys of its first row. `VERIFIERS.md` says where the
 import json
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,20 +17,6 @@ class Row(NamedTuple):
     right: bool | None  # the label; None where the file has none
     source: str  # which part of the file: a data set, a model
     place: str = ""  # file and line
-
-
-class Format(NamedTuple):
-    name: str
-    keys: str  # what a row must have, for people
-    fits: Callable[[dict], bool]
-    read: Callable[[dict, Path], list[Row]]
-
-
-class Folder(NamedTuple):
-    rows: dict[str, list[Row]]  # file -> its rows
-    broken: list[str]  # "file:line: what is wrong", one for each row that cannot be read
-    unknown: list[str]  # files in no known format
-    skipped: list[str]  # "file: why"
 
 
 def gold_answer(text: str) -> str:
@@ -55,26 +41,14 @@ def boxed(answer: str) -> str:
     return rf"\boxed{{{inline[1] if inline else answer}}}"
 
 
-def label(value) -> bool | None:
-    if value is None or isinstance(value, bool):
-        return value
-    raise TypeError(f"the label must be true, false or null: {value!r}")
-
-
-def text(value) -> str:
-    if isinstance(value, str):
-        return value
-    raise TypeError(f"expected text: {str(value)[:60]!r}")
-
-
 def read_completion(row: dict, path: Path) -> list[Row]:
     source = str(row.get("source") or path.stem)
-    return [Row(gold_answer(text(row["gold"])), text(row["completion"]), label(row.get("right")), source)]
+    return [Row(gold_answer(row["gold"]), row["completion"], row.get("right"), source)]
 
 
 def read_gold(row: dict, path: Path) -> list[Row]:
     """A gold alone must be right against itself, in a box and in answer tags."""
-    gold = gold_answer(text(row["gold"] if "gold" in row else row["answer"]))
+    gold = gold_answer(row.get("gold", row.get("answer")))
     return [
         Row(gold, boxed(gold), True, "in a box"),
         Row(gold, f"<answer>{gold}</answer>", True, "in answer tags"),
@@ -86,9 +60,9 @@ def gsm8k_models(row: dict) -> dict[str, dict]:
 
 
 def read_gsm8k_models(row: dict, path: Path) -> list[Row]:
-    gold = gold_answer(text(row["ground_truth"]))
+    gold = gold_answer(row["ground_truth"])
     return [
-        Row(gold, re.sub(r"(^|\n)A:(?=[^\n]*$)", r"\1####", text(one["solution"])), label(one["is_correct"]), model)
+        Row(gold, re.sub(r"(^|\n)A:(?=[^\n]*$)", r"\1####", one["solution"]), one["is_correct"], model)
         for model, one in gsm8k_models(row).items()
     ]
 
@@ -99,103 +73,55 @@ def read_mathcoder(row: dict, path: Path) -> list[Row]:
     if len(blocks) > 1 and blocks[-1]["content"] == row.get("completion"):
         blocks.pop()
     right = {"correct": True, "wrong": False}.get(path.stem.rpartition("-")[2])
-    completion = "\n".join(text(block["content"]) for block in blocks)
-    return [Row(text(row["ground_truth"]["answer"]), completion, right, path.parent.parent.name)]
+    completion = "\n".join(block["content"] for block in blocks)
+    return [Row(row["ground_truth"]["answer"], completion, right, path.parent.parent.name)]
 
 
 def read_tora(row: dict, path: Path) -> list[Row]:
     """ToRA and what descends from its evaluation, as Qwen2.5-Math: `score` is the verdict of their grader."""
     scores = row.get("score") or [None] * len(row["code"])
-    if len(scores) != len(row["code"]):
-        raise ValueError(f"{len(row['code'])} outputs in `code`, {len(scores)} in `score`")
     rows = zip(row["code"], scores, strict=True)
-    return [Row(text(row["gt"]), text(code), None if score is None else bool(score), path.stem) for code, score in rows]
+    return [Row(row["gt"], code, None if score is None else bool(score), path.stem) for code, score in rows]
 
 
-DATA_FILES = (".jsonl", ".json", ".parquet", ".csv")  # of which only the first is read, and the others are named
-
-
-def has(*keys: str) -> Callable[[dict], bool]:
-    return lambda row: row.keys() >= set(keys)
-
-
-FORMATS = (
-    Format("completions", "gold, completion, right (true, false, null)", has("gold", "completion"), read_completion),
-    Format("golds", "gold; no completion", lambda row: "gold" in row and "completion" not in row, read_gold),
-    Format(
-        "problems",
-        "answer, and question or problem; no completion",
-        lambda row: "answer" in row and bool({"question", "problem"} & row.keys()) and "completion" not in row,
-        read_gold,
-    ),
-    Format(
-        "GSM8K model solutions",
-        "ground_truth, and for each model {solution, is_correct}",
-        lambda row: "ground_truth" in row and bool(gsm8k_models(row)),
-        read_gsm8k_models,
-    ),
-    Format("MathCoder", "ground_truth {answer}, debug_result", has("ground_truth", "debug_result"), read_mathcoder),
-    Format("ToRA, Qwen2.5-Math", "gt, code (a list), score (a list, may lack)", has("gt", "code"), read_tora),
+READERS: tuple[tuple[Callable[[dict], bool], Callable[[dict, Path], list[Row]]], ...] = (  # the first that fits
+    (lambda row: row.keys() >= {"gold", "completion"}, read_completion),
+    (lambda row: "gold" in row or ("answer" in row and bool({"question", "problem"} & row.keys())), read_gold),
+    (lambda row: "ground_truth" in row and bool(gsm8k_models(row)), read_gsm8k_models),
+    (lambda row: row.keys() >= {"ground_truth", "debug_result"}, read_mathcoder),
+    (lambda row: row.keys() >= {"gt", "code"}, read_tora),
 )
 
 
-def numbered(path: Path) -> Iterator[tuple[int, dict | str]]:
-    """Yield each row of a file with its line; one that is no JSON object as the text of what is wrong with it."""
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                yield number, f"no JSON: {error}"
-            else:
-                yield number, row if isinstance(row, dict) else f"no JSON object: {str(row)[:60]}"
-
-
-def read_file(path: Path, name: str) -> tuple[Format | None, list[Row], list[str]]:
-    """Return the format, the rows and the broken rows of a file that `name` stands for in messages."""
-    chosen, rows, broken = None, [], []
-    for number, row in numbered(path):
-        if isinstance(row, str):
-            broken.append(f"{name}:{number}: {row}")
+def read_file(path: Path, name: str) -> list[Row]:
+    """The rows of a .jsonl file, which messages call `name`; ValueError for a row that cannot be read."""
+    rows: list[Row] = []
+    read = None
+    for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
+        if not line.strip():
             continue
-        if chosen is None:
-            chosen = next((one for one in FORMATS if one.fits(row)), None)
-            if chosen is None:
-                return None, [], []
         try:
-            rows += [one._replace(place=f"{name}:{number}") for one in chosen.read(row, path)]
-        except KeyError as error:
-            broken.append(f"{name}:{number}: lacks {error}, or it has another value than {chosen.name} has")
-        except (TypeError, ValueError, AttributeError) as error:
-            broken.append(f"{name}:{number}: {error}")
-    return chosen, rows, broken
+            row = json.loads(line)
+            read = read or next(read for fits, read in READERS if fits(row))
+            rows += [one._replace(place=f"{name}:{number}") for one in read(row, path)]
+        except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
+            raise ValueError(f"{name}:{number}: {type(error).__name__}: {error}") from error
+    return rows
 
 
-def read_folder(folder: Path, sample: int | None = None, seed: int = 0) -> Folder:
-    """Read every .jsonl file below `folder`; of each, at most `sample` rows drawn with `seed`, in order."""
-    result = Folder({}, [], [], [])
-    for path in sorted(path for path in folder.rglob("*") if path.suffix in DATA_FILES and path.is_file()):
-        relative = path.relative_to(folder)
-        if any(part.startswith(".") for part in relative.parts):  # .git
+def read_folder(folder: Path, sample: int | None = None, seed: int = 0) -> dict[str, list[Row]]:
+    """The rows of every .jsonl file below `folder` by its name; of each at most `sample`, drawn with `seed`, in order.
+
+    A file is left out that has others beside it called FILE-correct and FILE-wrong, which have its rows.
+    """
+    result = {}
+    for path in sorted(folder.rglob("*.jsonl")):
+        name = path.relative_to(folder).as_posix()
+        if any(path.with_name(f"{path.stem}-{part}.jsonl").exists() for part in ("correct", "wrong")):
             continue
-        name = relative.as_posix()
-        if path.suffix != ".jsonl":
-            result.unknown.append(name)
-            continue
-        labelled = [path.with_name(f"{path.stem}-{part}{path.suffix}") for part in ("correct", "wrong")]
-        if any(other.exists() for other in labelled):
-            result.skipped.append(f"{name}: its rows are in {' and '.join(p.name for p in labelled if p.exists())}")
-            continue
-        chosen, rows, broken = read_file(path, name)
-        result.broken.extend(broken)
-        if chosen is None:
-            if not broken:
-                result.unknown.append(name)
-            continue
+        rows = read_file(path, name)
         if sample is not None and len(rows) > sample:
             rows = [rows[i] for i in sorted(random.Random(seed).sample(range(len(rows)), sample))]
         if rows:
-            result.rows[name] = rows
+            result[name] = rows
     return result

@@ -1,10 +1,9 @@
 """A reward and a task that keep every rule, and variants of which each breaks one. A module, so that they pickle."""
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from swift_rlvr.rewards import Example, Explanation, Grade, Reward
-from swift_rlvr.settings import setting
 from swift_rlvr.tasks import RowError, Task
 from swift_rlvr.tasks.task import Gold
 
@@ -61,12 +60,6 @@ def regraded(change):
 
 def compared(text, number):
     return Grade(1.0, "right") if answer_of(text) == str(number) else Grade(0.0, "wrong")
-
-
-class UnfrozenParameters(Good):
-    @dataclass
-    class Parameters:
-        tasks: tuple[str, ...] = setting((), "tasks")
 
 
 class MissesNoColumn(Good):
@@ -225,12 +218,6 @@ TASKS = {
 TASKS = {rule: [replace(TASK, **change) for change in changes] for rule, changes in TASKS.items()}
 REWARDS = {
     "built as the trainers build it": [TakesNoArguments, KeepsTheArguments],
-    "name, reasons and parameters": [
-        variant(reasons=("right", "wrong", "bad gold", "wrong")),
-        variant(reasons=("right", "wrong", "bad gold", "a reason that nobody wants to read in a table of reasons")),
-        UnfrozenParameters,
-        variant(name="external_Bad-Name"),
-    ],
     "examples earn what they say": [
         variant(examples=()),
         variant(examples=Good.examples[:2]),

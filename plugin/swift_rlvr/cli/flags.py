@@ -25,8 +25,8 @@ def option(cls: type[Settings], name: str, **options: Any) -> Any:
 
 def settings_in(cls: type[Settings], context: typer.Context) -> dict[str, Any]:
     """The settings of `cls` that a command has as options of the same name and that were given or have a default."""
-    values = {each.name: context.params.get(each.name) for each in fields(cls)}
-    return {name: value for name, value in values.items() if value is not None}
+    names = {each.name for each in fields(cls)}
+    return {name: value for name, value in context.params.items() if name in names and value is not None}
 
 
 Model = Annotated[str, typer.Argument(help=help_of(SamplingSettings, "model"))]

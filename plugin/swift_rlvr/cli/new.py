@@ -59,17 +59,15 @@ def check_name(name: str) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9_]*[a-z0-9]", name) or keyword.iskeyword(name) or len(name) > LONGEST_NAME:
         accepted = f"2 to {LONGEST_NAME} lower-case letters, digits and _, such as word_count"
         raise InputError(f"must be {accepted}, got {name!r}", field="name")
-    taken = None
-    if name in TASKS:
-        taken = f"a dataset of {TASKS.owner(name)}"
-    elif name in REWARDS:
-        taken = f"a reward of {REWARDS.owner('external_' + name)}"
-    elif class_name(name) in {reward.__name__ for reward in REWARDS.values()}:
-        taken = f"the class {class_name(name)} of swift-rlvr"
-    elif name in sys.stdlib_module_names or name == "tests" or find_spec(name) is not None:
-        taken = "an installed module"
-    if taken:
-        raise InputError(f"{name!r} is taken by {taken}: choose another one", field="name")
+    classes = {reward.__name__ for reward in REWARDS.values()}
+    for taken, owner in (
+        (name in TASKS, f"a dataset of {TASKS.owner(name)}"),
+        (name in REWARDS, f"a reward of {REWARDS.owner(f'external_{name}')}"),
+        (class_name(name) in classes, f"the class {class_name(name)} of swift-rlvr"),
+        (name in sys.stdlib_module_names or name == "tests" or find_spec(name), "an installed module"),
+    ):
+        if taken:
+            raise InputError(f"{name!r} is taken by {owner}: choose another one", field="name")
 
 
 def class_name(name: str) -> str:

@@ -28,25 +28,17 @@ def grade_samples(
     """
     records = []
     for index, group in enumerate(completions):
-        part = task.of(rows[index])
-        columns = part.reward_columns or [name for name in rows[index] if name != "messages"]
+        columns = task.of(rows[index]).reward_columns or [name for name in rows[index] if name != "messages"]
         row = {name: rows[index][name] for name in (*columns, "task") if name in rows[index]}
         for sample, each in enumerate(group):
-            records.append(
-                Record(
-                    index=index,
-                    sample=sample,
-                    completion=each.text,
-                    rewards={},
-                    row=row,
-                    messages=list(conversations[index]),
-                    tokens=each.tokens,
-                    finish=each.finish,
-                )
-            )
+            record = Record(index=index, completion=each.text, rewards={}, row=row, sample=sample)
+            record.messages, record.tokens, record.finish = list(conversations[index]), each.tokens, each.finish
+            records.append(record)
     by_reward: dict[str, list[Record]] = {}
     for record in records:
-        for name in _rewards_of(task.of(rows[record.index]), bool(formats)):
+        part = task.of(rows[record.index])
+        further = [] if formats else [name for name in part.further_rewards if REWARDS[name].role == FORMAT]
+        for name in filter(None, (part.verifier, *further)):
             by_reward.setdefault(name, []).append(record)
     rewards = {name: REWARDS[name]() for name in by_reward}
     for name, own in by_reward.items():
@@ -65,7 +57,8 @@ def grade_records(reward: Any, records: Sequence[Record], rows: Sequence[Mapping
         texts, given = [record.completion for record in batch], rows[start : start + BATCH]
         if isinstance(reward, Reward):
             # Rewards for length count tokens, no more.
-            counted = [{**row, **_token_ids(record)} for row, record in zip(given, batch, strict=True)]
+            ids = [{} if each.tokens is None else {"response_token_ids": [0] * each.tokens} for each in batch]
+            counted = [{**row, **own} for row, own in zip(given, ids, strict=True)]
             grades = reward.grades(texts, **columns_for(reward, counted))
         else:
             columns = {name: [row.get(name) for row in given] for name in {name for row in given for name in row}}
@@ -74,14 +67,3 @@ def grade_records(reward: Any, records: Sequence[Record], rows: Sequence[Mapping
             record.rewards[key] = value
             if reason:
                 record.reasons[key] = reason
-
-
-def _rewards_of(task: Task, formats_are_given: bool) -> list[str]:
-    """The verifier of a task, and its format rewards where a run does not bring its own."""
-    verifier = [task.verifier] if task.verifier else []
-    formats = [name for name in task.further_rewards if REWARDS[name].role == FORMAT]
-    return verifier + ([] if formats_are_given else formats)
-
-
-def _token_ids(record: Record) -> dict[str, Any]:
-    return {} if record.tokens is None else {"response_token_ids": [0] * record.tokens}

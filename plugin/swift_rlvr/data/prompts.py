@@ -21,17 +21,14 @@ def render(tokenizer: Any, messages: list[dict[str, str]]) -> tuple[str, int]:
 
 @dataclass(frozen=True)
 class Shown:
-    """A row as the model and the rewards see it: prompt and `tokens`, and `columns`.
-
-    gold: a completion that earns the maximum, or None where none is known.
-    """
+    """A row as the model and the rewards see it."""
 
     line: int
     prompt: str
     tokens: int
     columns: dict[str, Any]
     system_from: str
-    gold: str | None
+    gold: str | None  # a completion that earns the maximum, where one is known
 
 
 def show(source: Source, model: str, number: int = 1, system: str | None = None) -> Shown:

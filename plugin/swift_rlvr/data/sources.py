@@ -24,16 +24,13 @@ _FILE = f"a file ending in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
 
 @dataclass(frozen=True)
 class Source:
-    """A dataset of `task`: the file `path`, what the task makes of the text `made`, or the split `split` on a hub.
-
-    limit: how many of the first rows to read; None for all. use_hf: the hub is Hugging Face, not ModelScope.
-    """
+    """A dataset of `task`: the file `path`, what the task makes of the text `made`, or the split `split` on a hub."""
 
     task: Task
     path: Path | None = None
     split: str | None = None
-    limit: int | None = None
-    use_hf: bool = False
+    limit: int | None = None  # how many of the first rows to read
+    use_hf: bool = False  # the hub is Hugging Face, not ModelScope
     made: str | None = None
 
     def __str__(self) -> str:

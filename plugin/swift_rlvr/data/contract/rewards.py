@@ -3,11 +3,9 @@
 import copy
 import math
 import pickle
-import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import is_dataclass
 from functools import partial
 from itertools import product
 from operator import methodcaller
@@ -16,11 +14,9 @@ from typing import Any
 
 from swift_rlvr.parallel import map_within
 from swift_rlvr.rewards import Example, Grade, Reward
-from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks.task import Row, shown
 
-LONGEST_REASON = 40
 HUGE = 1_000_000
 HOSTILE: tuple[Any, ...] = (  # what a policy may write, in either shape and in none
     "",
@@ -58,19 +54,6 @@ def _built(cls: type[Reward]) -> Problems:
             yield f"its __name__ is {reward.__name__!r}, and ms-swift logs it as {cls.__name__!r}"
     if not isinstance(pickle.loads(pickle.dumps(cls(args=lambda: None))), cls):
         yield "a pickled one is of another class"
-
-
-def _declared(cls: type[Reward]) -> Problems:
-    if not re.fullmatch(r"external_[a-z][a-z0-9_]*", cls.name):
-        yield f"its name must be external_ and lower-case letters, digits and _, and is {cls.name!r}"
-    if not isinstance(cls.reasons, tuple) or len(set(cls.reasons)) < len(cls.reasons):
-        yield "`reasons` must be a tuple of different texts"
-    for reason in cls.reasons:
-        if not isinstance(reason, str) or not 0 < len(reason) <= LONGEST_REASON:
-            yield f"a reason must be a text of at most {LONGEST_REASON} characters, got {reason!r:.80}"
-    frozen = is_dataclass(cls.Parameters) and cls.Parameters.__dataclass_params__.frozen  # type: ignore[attr-defined]
-    if not frozen or not issubclass(cls.Parameters, BaseParameters):
-        yield "`Parameters` must be a frozen dataclass that derives from BaseParameters"
 
 
 def _exemplified(cls: type[Reward]) -> Problems:
@@ -213,7 +196,6 @@ def _routed(cls: type[Reward]) -> Problems:
 
 REWARD_RULES: dict[str, Callable[[type[Reward]], Problems]] = {
     "it can be built as the trainers build it, and pickled": _built,
-    "its name, reasons and parameters are declared": _declared,
     "its examples earn what they say, for reasons that are declared": _exemplified,
     "it needs its columns, ignores others and changes none": _columns,
     "both shapes of completions earn the same": _shapes,

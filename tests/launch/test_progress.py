@@ -2,7 +2,6 @@
 
 import io
 import json
-import re
 
 import pytest
 from rich.console import Console
@@ -110,22 +109,6 @@ def test_without_a_terminal_what_is_waited_for_is_a_line_now_and_then(monkeypatc
     display.close()
     waited = [f"{seconds:4} s  server: loading weights" for seconds in (0, 10, 20)]
     assert console.file.getvalue().splitlines() == [*waited, "step 1/2"]
-
-
-@pytest.mark.parametrize("columns", [80, 120])
-def test_on_a_terminal_nothing_breaks_a_line(columns):
-    console = Console(file=io.StringIO(), width=columns, force_terminal=True, color_system=None)
-    display = Display(console)
-    display.waiting("server: starting its worker, trainer: waiting for the server")
-    display._status._live.refresh()
-    display.print(line(ROW))
-    display.show("step 13 of 60")
-    display._status._live.refresh()
-    display.close()
-    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", console.file.getvalue()).replace("\r", "\n").splitlines()
-    assert line(ROW) in shown and any("step 13 of 60" in text for text in shown)
-    assert any("trainer: waiting for the server" in text for text in shown)
-    assert max(map(len, shown)) <= columns
 
 
 ROW = {

@@ -15,6 +15,7 @@ from swift_rlvr.errors import InputError
 from swift_rlvr.launch.machine import Machine
 from swift_rlvr.launch.sizes import longest_completion
 from swift_rlvr.network import is_loopback
+from swift_rlvr.patches import RENDEZVOUS
 from swift_rlvr.recipes import (
     CONFIGS,
     Recipe,
@@ -39,7 +40,6 @@ BATCH, ACCUMULATION = "per_device_train_batch_size", "gradient_accumulation_step
 SYNC_PORT = "vllm_server_group_port"
 _LENGTHS = {"max_length", "max_completion_length", "multi_turn_scheduler", "max_turns"}
 _PATCHED = (sys.executable, "-m", "swift_rlvr.patches")
-_RENDEZVOUS = ("NPROC_PER_NODE", "NNODES", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def make_plan(recipe: Recipe, flags: Sequence[str], machine: Machine, environ: M
     settings = inputs.settings | added
     completions = inputs.at_once(processes) * _count(settings, ACCUMULATION)
 
-    env = {name: value for name, value in recipe.env.items() if name not in (*environ, *_RENDEZVOUS)}
+    env = {name: value for name, value in recipe.env.items() if name not in (*environ, *RENDEZVOUS)}
     output, rank = Path(str(settings["output_dir"])), variables.node_rank
     argv = (*_PATCHED, "rlhf", str(recipe.path), *flags, *_as_flags(added))
     log = output / (f"trainer-node{rank}.log" if rank else "trainer.log")  # nodes may share the folder

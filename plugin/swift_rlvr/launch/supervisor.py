@@ -27,12 +27,11 @@ from swift_rlvr.jsonl import LineError, parse_object
 from swift_rlvr.launch.plan import Plan, Process
 from swift_rlvr.launch.progress import Display, Tail, exception, last_lines, say
 from swift_rlvr.network import refusal_of_server, why_not_free
+from swift_rlvr.patches import SUPERVISOR
 from swift_rlvr.runs.folder import ALARMS, BEST, LOG, checkpoints, missing, whole_checkpoints
 from swift_rlvr.runs.log import cut_logs, line
 
 MARK = "SWIFT_RLVR_RUN"
-# `python -m swift_rlvr.patches` ends with the process of this id, also where that is killed.
-SUPERVISOR = "SWIFT_RLVR_SUPERVISOR"
 
 # rollout_correction/k3_kl is the mean over tokens of r - log(r) - 1, r the ratio of the trainer's probability of a
 # sampled token to the server's. With equal weights it shows rounding: below 1e-8 in float32 on a CPU (measured), and

@@ -15,6 +15,8 @@ import multiprocessing
 import os
 
 LAUNCHED = "SWIFT_RLVR_PATCHES"  # "cpu" or "cuda": set by the launcher for all processes of a command
+SUPERVISOR = "SWIFT_RLVR_SUPERVISOR"  # the id of the process with which a command ends, also where that is killed
+RENDEZVOUS = ("NPROC_PER_NODE", "NNODES", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT")  # what torchrun is told by
 
 
 def register_vllm_plugin() -> None:

@@ -15,13 +15,10 @@ from urllib.parse import urlsplit
 from swift_rlvr.models import visible_device
 from swift_rlvr.network import LOOPBACK, free_port, is_held, is_loopback, why_not_free
 from swift_rlvr.parallel import end_with_parent
-from swift_rlvr.patches import LAUNCHED
+from swift_rlvr.patches import LAUNCHED, RENDEZVOUS, SUPERVISOR
 from swift_rlvr.patches.patching import Patch, apply_patches
 
 PLUGIN = "swift_rlvr_patches"
-SUPERVISOR = "SWIFT_RLVR_SUPERVISOR"
-
-RENDEZVOUS = ("NPROC_PER_NODE", "NNODES", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT")  # what torchrun is told by
 
 # Defaults: a variable that is set stays.
 ONE_MACHINE = {

@@ -3,7 +3,7 @@
 from swift_rlvr.rewards import Grade
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward
-from swift_rlvr.runs.grades import GradeLog, collected_by
+from swift_rlvr.runs.grades import GradeLog
 
 ROW = {"nums": [[1, 2, 3]] * 3, "target": [6] * 3}
 RIGHT, WRONG, NONE = "<answer>1+2+3</answer>", "<answer>1*2+3</answer>", "I do not know"
@@ -12,15 +12,15 @@ RIGHT, WRONG, NONE = "<answer>1+2+3</answer>", "<answer>1*2+3</answer>", "I do n
 def test_the_log_holds_the_grades_of_all_rewards_by_completion():
     log = GradeLog()
     countdown, penalty = CountdownReward(), RepetitionPenaltyReward()
-    with collected_by(log, [countdown, penalty]):
-        assert countdown([RIGHT, WRONG, NONE], **ROW, task=["countdown"] * 3) == [1.0, 0.0, 0.0]  # as without a log
-        penalty(["a b c a b c", "a", "a"])
+    countdown.log = penalty.log = log
+    assert countdown([RIGHT, WRONG, NONE], **ROW, task=["countdown"] * 3) == [1.0, 0.0, 0.0]  # as without a log
+    penalty(["a b c a b c", "a", "a"])
     first, second, third = log.take()
     assert first.rewards == {"external_countdown": 1.0, "external_repetition_penalty": -0.1 * 0.25}
     assert first.reasons == {"external_countdown": "correct", "external_repetition_penalty": "repetition"}
     assert first.row["task"] == "countdown" and first.completion == RIGHT
     assert [record.reasons["external_countdown"] for record in (second, third)] == ["wrong value", "no answer"]
-    assert log.take() == [] and countdown.log is None
+    assert log.take() == []
 
 
 def test_batches_of_a_step_follow_one_another_in_the_log():

@@ -23,9 +23,10 @@ from swift_rlvr.grpo.policy import Batch, Policy, collate
 from swift_rlvr.grpo.settings import GRPOSettings, check_enough_rows
 from swift_rlvr.jsonl import write_json
 from swift_rlvr.models import fitting_prompts
+from swift_rlvr.rewards import Reward
 from swift_rlvr.runs.curriculum import Curriculum, check_has_verifier
 from swift_rlvr.runs.folder import ARGS, check_same_settings, checkpoints, diverged, link_best
-from swift_rlvr.runs.grades import GradeLog, collected_by, judge
+from swift_rlvr.runs.grades import is_long, judge
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.records import Record
 from swift_rlvr.sampling import Completion, SamplingSettings, mixed_seed
@@ -70,7 +71,7 @@ class GRPOTrainer:
         if settings.bf16 is None:
             on_gpu = next(model.parameters()).device.type == "cuda"
             settings = replace(settings, bf16=on_gpu and torch.cuda.is_bf16_supported())
-        self.settings, self.grades, self.judges = settings, GradeLog(), Judges.from_rewards(rewards)
+        self.settings, self.judges = settings, Judges.from_rewards(rewards)
         system = [turn["content"] for row in rows[:1] for turn in row["messages"] if turn["role"] == "system"] or [None]
         self.info = {"trainer": "scratch", "system": system[0], **asdict(settings), **(info or {})}
         check_enough_rows(len(rows), settings.batch_size, settings.num_generations)
@@ -117,7 +118,7 @@ class GRPOTrainer:
         saved = self.step
         write_json(self.folder / ARGS, self.info)
         log = RunLog(self.folder, self.console, tensorboard=True, stop_on_alarm=self.stop_on_alarm)
-        with log, collected_by(self.grades, self.rewards):
+        with log:
             log.rewards(self.judges)
             log.start(self.step, self.max_steps)
             _, stop = (False, None) if self.step else self.evaluate(log)
@@ -161,7 +162,7 @@ class GRPOTrainer:
         numbers = [number for number in chosen for _ in range(settings.num_generations)]
         prompts = [self.prompts[number] for number in numbers]
         with timed(times, "time/score"):
-            scores = self._score(completions, [self.rows[number] for number in numbers])
+            scores, records = self._grade(completions, numbers)
         rewards = total_reward(scores, self.weights)
         groups = torch.arange(self.per_step).repeat_interleave(settings.num_generations)
         advantages = group_advantages(rewards, groups, scale=settings.scale_rewards == "group")
@@ -176,7 +177,8 @@ class GRPOTrainer:
                 batch = replace(batch, old=self.policy.all_log_probs(batch, settings.per_device_train_batch_size))
         by_name = {reward.__name__: column for reward, column in zip(self.rewards, scores.T, strict=True)}
         metrics = batch_summary(rewards, groups, by_name, completions)
-        records = self._records(numbers, completions, scores, advantages)
+        for record, advantage in zip(records, advantages.tolist(), strict=True):
+            record.advantage = round(advantage, 6)
         if self.curriculum:
             metrics |= self.curriculum.record(numbers, [record.success for record in records])
         return batch, records, {**metrics, **times}
@@ -215,35 +217,37 @@ class GRPOTrainer:
         orders = {epoch: torch.randperm(len(self.rows), generator=seed).tolist() for epoch, seed in seeds.items()}
         return [orders[epoch][index] for epoch, index in positions]
 
-    def _score(self, completions: Sequence[Completion], rows: Sequence[Mapping[str, Any]]) -> torch.Tensor:
-        """The rewards (B, F) of all functions; NaN where one returned None."""
+    def _grade(self, completions: Sequence[Completion], numbers: Sequence[int]) -> tuple[torch.Tensor, list[Record]]:
+        """The rewards (B, F) of all functions, NaN where one returned None, and the completions' records."""
+        rows, texts = [self.rows[number] for number in numbers], [completion.text for completion in completions]
         columns = {name: [row.get(name) for row in rows] for name in {name for row in rows for name in row}}
         columns["completion_ids"] = [completion.token_ids for completion in completions]
-        texts, scores = [completion.text for completion in completions], []
+        ours = [reward for reward in self.rewards if isinstance(reward, Reward)]
+        names = {"task", "level"}.union(*((*reward.columns, *reward.optional_columns) for reward in ours))
+        records = [
+            Record(index=index, completion=each.text, rewards={}, tokens=each.tokens, finish=each.finish)
+            for index, each in enumerate(completions)
+        ]
+        for record, row in zip(records, rows, strict=True):
+            record.step, record.mode, record.messages = self.step + 1, "train", row["messages"]
+            record.row = {name: row[name] for name in sorted(names) if name in row and not is_long(row[name])}
+        scores = []
         for reward in self.rewards:
-            values = reward(texts, **columns)
+            if reward in ours:
+                values, reasons = map(list, zip(*reward.grades(texts, **columns), strict=True))
+                for record, reason in zip(records, reasons, strict=True):
+                    record.reasons[reward.name] = reason
+            else:
+                values = reward(texts, **columns)
             count = len(values) if isinstance(values, Sequence) else repr(values)
             if count != len(texts):
-                raise InputError(
-                    f"reward {reward.__name__} must return {len(texts)} values, one a completion, got {count}"
-                )
+                problem = f"must return {len(texts)} values, one a completion, got {count}"
+                raise InputError(f"reward {reward.__name__} {problem}")
+            for record, value in zip(records, values, strict=True):
+                record.rewards[key_of(reward)] = value
             scores.append([math.nan if value is None else float(value) for value in values])
-        return torch.tensor(scores).T
-
-    def _records(
-        self, numbers: Sequence[int], completions: Sequence[Completion], scores: torch.Tensor, advantages: torch.Tensor
-    ) -> list[Record]:
-        """The graded completions of a step, with the grades of our rewards and the values of others."""
-        records = self.grades.take() or [Record(index=0, completion=each.text, rewards={}) for each in completions]
-        for index, (record, completion) in enumerate(zip(records, completions, strict=True)):
-            row = self.rows[numbers[index]]
-            record.tokens, record.finish = completion.tokens, completion.finish
-            record.index, record.step, record.mode, record.messages = index, self.step + 1, "train", row["messages"]
-            record.advantage = round(advantages[index].item(), 6)
-            for reward, value in zip(self.rewards, scores[index].tolist(), strict=True):
-                record.rewards.setdefault(key_of(reward), None if math.isnan(value) else value)
         judge(records, self.judges)
-        return records
+        return torch.tensor(scores).T, records
 
     def _save(self) -> None:
         """Write `checkpoint-<step>`, which gets its name when it is complete, and delete older ones after that."""

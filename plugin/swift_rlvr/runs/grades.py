@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from swift_rlvr.answers import completion_text
@@ -20,8 +19,9 @@ class GradeLog:
 
     >>> from swift_rlvr.rewards import REWARDS
     >>> log, rewards = GradeLog(), [REWARDS["countdown"](), REWARDS["format"]()]
-    >>> with collected_by(log, rewards):
-    ...     _ = [reward(["<answer>1+2</answer>"], nums=[[1, 2]], target=[3]) for reward in rewards]
+    >>> for reward in rewards:
+    ...     reward.log = log
+    ...     _ = reward(["<answer>1+2</answer>"], nums=[[1, 2]], target=[3])
     >>> log.take()[0].reasons
     {'external_countdown': 'correct', 'external_format': 'no think part'}
     >>> log.take()
@@ -63,7 +63,7 @@ def _records_of(
     own = dict.fromkeys((*reward.columns, *reward.optional_columns, "task", "level"))
     present = {name: columns[name] for name in own if name not in NOT_OF_THE_ROW and columns.get(name) is not None}
     for index, (completion, (value, reason)) in enumerate(zip(completions, grades, strict=True)):
-        row = {name: values[index] for name, values in present.items() if not _is_long(values[index])}
+        row = {name: values[index] for name, values in present.items() if not is_long(values[index])}
         text = completion_text(completion) or ""
         record = Record(
             index=0, completion=text, rewards={key_of(reward): value}, reasons={key_of(reward): reason}, row=row
@@ -72,7 +72,8 @@ def _records_of(
         yield record
 
 
-def _is_long(value: Any) -> bool:
+def is_long(value: Any) -> bool:
+    """Whether a column's value is too long to be kept in records."""
     return isinstance(value, str) and len(value) > LONGEST_COLUMN
 
 
@@ -96,19 +97,6 @@ def _add_trainers_columns(record: Record, columns: Mapping[str, Any], index: int
     rollout = value("rollout_infos")
     if isinstance(rollout, Mapping) and isinstance(rollout.get("num_turns"), int):
         record.turn = rollout["num_turns"]
-
-
-@contextmanager
-def collected_by(log: GradeLog, rewards: Sequence[Any]) -> Iterator[None]:
-    """Have these rewards add to `log` inside the block. Functions that are no `Reward` of ours do not."""
-    ours = [reward for reward in rewards if hasattr(reward, "log")]
-    for reward in ours:
-        reward.log = log
-    try:
-        yield
-    finally:
-        for reward in ours:
-            reward.log = None
 
 
 def judge(records: Sequence[Record], judges: Judges) -> None:

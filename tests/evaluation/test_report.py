@@ -490,8 +490,11 @@ def test_bad_log_is_refused_with_file_and_line(tmp_path, content, message):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"step": ["1"]}, "completions.jsonl, line 1: expected the lists step, prompt and completion"),
-        ({"step": ["1"], "prompt": [], "completion": ["a"]}, "line 1: prompt must be a list with one value for each"),
+        ({"step": ["1"]}, "completions.jsonl, line 1: no completion: expected 'completion' or 'response'"),
+        (
+            {"step": ["1"], "prompt": [], "completion": ["a"]},
+            "lists of unequal length: completion has 1, prompt has 0",
+        ),
         ({"step": ["x"], "prompt": ["p"], "completion": ["a"]}, "line 1: expected a step such as 7, got 'x'"),
     ],
 )

@@ -38,7 +38,11 @@ def read_items(line: bytes | str) -> list[Item]:
     >>> [(item.position, item.completion) for item in read_items('{"step": ["7", "7"], "completion": ["a", "b"]}')]
     [(1, 'a'), (2, 'b')]
     """
-    row = read_object(line)
+    return items_of(read_object(line))
+
+
+def items_of(row: dict[str, Any]) -> list[Item]:
+    """The completions of a line's object, as `read_items` reads them."""
     if is_record(row):
         columns = {**row.get("row", {}), "messages": row.get("messages"), "prompts": row.get("messages")}
         if isinstance(row.get("tokens"), int):

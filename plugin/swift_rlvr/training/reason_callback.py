@@ -16,12 +16,12 @@ from typing import Any
 from accelerate.utils import gather_object
 from transformers import TrainerCallback
 
+from swift_rlvr.answers import completion_text
 from swift_rlvr.runs.folder import diverged
 from swift_rlvr.runs.grades import GradeLog, judge
 from swift_rlvr.runs.held_out import AlarmSettings
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.records import Record
-from swift_rlvr.runs.tables import records_of_table
 from swift_rlvr.success import Judges, key_of
 
 _logger = logging.getLogger(__name__)
@@ -91,8 +91,8 @@ class ReasonCallback(TrainerCallback):
         trainer, recorded = self.trainer, getattr(self.trainer, "_logs", {})
         records = gather_object(self.grades.take())
         if not any(hasattr(reward, "log") for reward in trainer.reward_funcs):  # none is ours: the trainer's last batch
-            columns = {name: list(recorded.get(name, ())) for name in ("prompt", "completion")}
-            records = records_of_table({**columns, "step": [step] * len(columns["completion"])})
+            batch = zip(recorded.get("prompt", ()), recorded.get("completion", ()), strict=True)
+            records = [_record_of(prompt, completion) for prompt, completion in batch]
         values = {key: list(recorded["rewards"][name])[-len(records) :] for key, name in names_of(trainer).items()}
         advantages = list(recorded.get("advantages", ()))[-len(records) :]
         for index, record in enumerate(records):
@@ -104,6 +104,12 @@ class ReasonCallback(TrainerCallback):
                 record.advantage = round(advantages[index], 6)
         judge(records, self.judges)
         return records
+
+
+def _record_of(prompt: Any, completion: Any) -> Record:
+    """Of what a trainer logs, texts or messages."""
+    messages = prompt if isinstance(prompt, list) else [{"role": "user", "content": str(prompt)}]
+    return Record(index=0, completion=completion_text(completion) or "", rewards={}, messages=messages)
 
 
 def functions_of(trainer: Any) -> list[Any]:

@@ -6,25 +6,27 @@ so.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from swift_rlvr.answers import completion_text
 from swift_rlvr.errors import InputError
-from swift_rlvr.evaluation.completion_files import with_columns_from_prompt
-from swift_rlvr.jsonl import read_json, read_jsonl
+from swift_rlvr.evaluation.completion_files import items_of, with_columns_from_prompt
+from swift_rlvr.jsonl import LineError, read_json, read_jsonl
 from swift_rlvr.rewards import REWARDS as OUR_REWARDS
 from swift_rlvr.rewards import Reward
 from swift_rlvr.runs.alarms import Alarms
 from swift_rlvr.runs.folder import ALARMS, ARGS, COMPLETIONS, HELD_OUT, LOG, RECORDS, REWARDS, find_run
 from swift_rlvr.runs.grades import judge
 from swift_rlvr.runs.records import Record, read_records
-from swift_rlvr.runs.tables import records_of_table
+from swift_rlvr.runs.statistics import is_number
 from swift_rlvr.success import FORMAT, VERIFIER, Judge, Judges, role_of
 
 Steps = list[dict[str, Any]]  # logged lines, each with `step`
 _LOGGED_MEAN = re.compile(r"rewards/(.+)/mean")
+_NOT_A_COLUMN = {"step", "prompt", "completion", "advantages", "num_turns"}
 _COUNTDOWN = {"external_countdown", "CountdownORM"}
 
 
@@ -172,19 +174,39 @@ def _training_records(run: Run, notes: list[str]) -> Iterator[Record]:
     before: list[Record] = []
     for number, table in read_jsonl(path, unfinished=notes.append):
         try:
-            records = records_of_table(table, keys)
-        except InputError as error:
+            records = [_record(item.completion, item.row, keys) for item in items_of(table)]
+        except LineError as error:
             raise InputError(f"{path}, line {number}: {error}") from error
         same_step = bool(before) and [each.step for each in records[:1]] == [before[0].step]
         if same_step and [each.completion for each in records] == [each.completion for each in before]:
             continue  # ms-swift writes the last table again when the training ends
         for index, record in enumerate(records, start=before[-1].index + 1 if same_step else 0):
             record.index = index
-            record.row = with_columns_from_prompt({**record.row, "prompt": record.messages})
-            record.row.pop("prompt")
         judge(records, run.judges)
         yield from records
         before = records or before
+
+
+def _record(completion: object, row: dict[str, Any], keys: Mapping[str, str]) -> Record:
+    """Of a completion in COMPLETIONS; LineError without a step. keys: of the rewards, by the name that is logged.
+
+    The prompt, a text with the chat template, becomes one message.
+    """
+    row = with_columns_from_prompt(row)
+    try:
+        step = int(row["step"])
+    except (KeyError, TypeError, ValueError):
+        raise LineError(f"expected a step such as 7, got {row.get('step')!r:.40}") from None
+    prompt, advantage = row.get("prompt"), row.get("advantages")
+    return Record(
+        index=0,
+        step=step,
+        completion=completion_text(completion) or "",
+        messages=prompt if isinstance(prompt, list) else [{"role": "user", "content": str(prompt)}],
+        rewards={key: row[name] if is_number(row[name]) else None for name, key in keys.items() if name in row},
+        row={name: value for name, value in row.items() if name not in keys and name not in _NOT_A_COLUMN},
+        advantage=advantage if is_number(advantage) else None,
+    )
 
 
 def _fill_in_success(run: Run) -> None:

@@ -95,6 +95,29 @@ def test_a_solution_without_a_box_has_no_known_answer(tmp_path):
     assert (found.no_gold, found.bad, found.too_many) == ({"no right answer is known": 1}, 1, False)
 
 
+def test_tests_that_code_can_lie_to_are_counted_and_named(tmp_path):
+    sources = [
+        "assert f(1) == 7",
+        "assert f(1) == g(1)\nwhile f(1): break",
+        "while f(1): break",
+        "import numpy\nassert f(1)",
+    ]
+    sources = [*sources, {"inputs": ["1"], "outputs": ["2"]}]
+    messages = [[{"role": "user", "content": f"Write f, number {n}."}] for n in range(len(sources))]
+    rows = [{"task": "code", "messages": m, "tests": tests} for m, tests in zip(messages, sources, strict=True)]
+    path = write(tmp_path / "rows.jsonl", rows)
+    found = check(parse_source(f"mixed:{path}"))
+    lies = "a test that code can lie to: "
+    assert found.remarks == {
+        f"{lies}comparison without a literal": 1,
+        f"{lies}while statement": 2,
+        "tests cannot be used: tests import numpy, which is not in the standard library": 1,
+    }
+    assert (2, f"{lies}while statement") in found.problems and (3, f"{lies}while statement") in found.problems
+    assert not [problem for line, problem in found.problems if line in (1, 5) and "lie" in problem]
+    assert f"{lies}while statement" in ran("check", f"mixed:{path}", code=1, columns=400)
+
+
 def test_the_limit(tmp_path, monkeypatch):
     bad = {"question": "1 + 1?", "answer": "2"}
     good = [{"question": f"{n} + 1?", "answer": f"#### {n + 1}"} for n in range(80)]

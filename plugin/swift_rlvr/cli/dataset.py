@@ -121,7 +121,7 @@ def print_findings(console: Console, source: Source, findings: checking.Findings
         numbers = ("maximum", "less", "none")
         console.print(table("reward on the gold", *numbers, "why", numbers=numbers, rows=rewards), "")
     rows = [(f"cannot be used: {label}", count_text(count)) for label, count in findings.unusable.items()]
-    rows += [(label, count_text(count)) for label, count in findings.no_gold.items()]
+    rows += [(label, count_text(count)) for label, count in (findings.no_gold + findings.remarks).items()]
     rows.append(("ask the same as an earlier row", count_text(findings.duplicates)))
     rows += [(f"are in {name} as well", count_text(count, bad="bold red")) for name, count in findings.shared.items()]
     console.print(table("rows", "count", numbers=("count",), rows=rows), "")

@@ -37,6 +37,7 @@ class Findings:
     # For each reward how many golds earn the maximum, less, and None, with the reasons for the latter two.
     rewards: dict[str, dict[str, Any]] = field(default_factory=dict)
     tasks: Counter = field(default_factory=Counter)
+    remarks: Counter = field(default_factory=Counter)  # rows that are not bad for it, by what the verifier says of them
     bad: int = 0  # unusable, without a known right answer, or with a gold that misses the maximum of a reward
     duplicates: int = 0  # rows that ask the same as an earlier one
     problems: list[tuple[int, str]] = field(default_factory=list)  # (line from 1, problem), the first SHOWN
@@ -89,6 +90,9 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
             for name in (name for name, keys in others.items() if key in keys):
                 findings.shared[name] += 1
                 findings.problems.append((line, f"is in {name} as well"))
+            for remark in REWARDS[part.verifier].remarks(prepared) if part.verifier else ():
+                findings.remarks[remark] += 1
+                findings.problems.append((line, remark))
             if gold is None:
                 label = "unsolvable" if "nums" in prepared else "no right answer is known"
                 findings.no_gold[label] += 1

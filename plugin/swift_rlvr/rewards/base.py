@@ -85,6 +85,11 @@ class Reward:
         reward, reason = self.grade(text, row)
         return Explanation(reward, reason, text, [Rule(reason, None if reward is None else reward > 0)])
 
+    @classmethod
+    def remarks(cls, row: Row) -> list[str]:
+        """What `swift-rlvr dataset check` should count and name of a row that is not bad for it."""
+        return []
+
     def __call__(self, completions: Sequence, **columns: Any) -> list[float | None]:
         """Reward each completion, in order; ValueError where a needed column is missing or has another length."""
         grades = self.grades(completions, **columns)

@@ -14,6 +14,7 @@ from swift_rlvr.rewards.base import Reward
 from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, Rule, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.sandbox import FAILURES, PASSED, WRONG, BadTests, Limits, Outcome, read_tests
+from swift_rlvr.sandbox.asserts import UnitTest
 from swift_rlvr.settings import setting
 from swift_rlvr.success import VERIFIER
 
@@ -69,6 +70,16 @@ class CodeReward(Reward):
             "completions to run at a time; 0: one for each CPU core, shared among the ranks of this machine",
             at_least=0,
         )
+
+    @classmethod
+    def remarks(cls, row: Row) -> list[str]:
+        try:
+            told = {
+                test.told for test in read_tests(row["tests"], row.get("entry_point")) if isinstance(test, UnitTest)
+            }
+        except BadTests as error:
+            return [f"tests cannot be used: {error}"]
+        return [f"a test that code can lie to: {each}" for each in sorted(filter(None, told))]
 
     def grade(self, text: str | None, row: Row) -> Grade:
         return Grade(*self.explain_text(text, row)[:2])

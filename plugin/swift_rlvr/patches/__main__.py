@@ -121,12 +121,12 @@ def await_port(text: str, seconds: float = 120) -> None:
     if not text.isdigit():
         return  # ms-swift says what is wrong with it
     port, end = int(text), time.monotonic() + seconds
-    if error := why_not_free(port):
-        raise SystemExit(f"error: port {port}: {error.strerror}; set PORT to a free one")
-    if is_held(port):
+    if (error := why_not_free(port)) is None and is_held(port):
         print(f"waiting for port {port}, which a server has just left", file=sys.stderr, flush=True)
-    while is_held(port) and time.monotonic() < end:
-        time.sleep(0.5)
+        while (error := why_not_free(port, reuse=False)) and time.monotonic() < end:
+            time.sleep(0.5)
+    if error is not None:
+        raise SystemExit(f"error: port {port}: {error.strerror}; set PORT to a free one")
 
 
 def run(module: str, argv: list[str], patches: tuple[Patch, ...]) -> None:

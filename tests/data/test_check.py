@@ -100,7 +100,7 @@ def test_tests_that_code_can_lie_to_are_counted_and_named(tmp_path):
         "assert f(1) == 7",
         "assert f(1) == g(1)\nwhile f(1): break",
         "while f(1): break",
-        "import numpy\nassert f(1)",
+        "import numpy\nassert numpy.all(f(1))",
     ]
     sources = [*sources, {"inputs": ["1"], "outputs": ["2"]}]
     messages = [[{"role": "user", "content": f"Write f, number {n}."}] for n in range(len(sources))]

@@ -19,7 +19,8 @@ BITS = [
     "1,", "\\", "\\\\", "&", r"n\in Z ", "integer n ", "**", "**a", "^o", "°", "{,}", r"\,", "one ", "hundred ", ":",
     "1:", "√", "²", "ａ", "不", "999999999", "(x+1)", "(x+1)^", r"\sqrt{x+", r"\ln(", r"\binom{9}{", r"\sum_{k=1}^{9}",
     "e^{e^{", "100!", "\0", "\1", "\2", "not ", " is ", "is 5 ", "a_{", "f(", "'", "<think>", "</think>", "~",
-    r"\text{ or }", r"k\pi+", r"\left", r"\left(", r"\begin{cases}", "}", ")", r"\in ", r"1\le "]  # fmt: skip
+    r"\text{ or }", r"k\pi+", r"\left", r"\left(", r"\begin{cases}", "}", ")", r"\in ", r"1\le ",
+    r"\frac{d}{dx}", r"\int_0^1 ", "dx", "C(", "{}_9C_3", "|x|<"]  # fmt: skip
 FORMS = ("%s", "<answer>%s</answer>", r"\boxed{%s}", "the answer is %s", "5%s", "%s5")
 GOLDS = ("5", r"\frac{\sqrt{3}}{2}x^2", r"(-\infty,1)\cup(2,\infty)", r"x=\frac{n\pi}{10},n\in\mathbb{Z}", "yes")
 EXPRESSIONS = [
@@ -33,7 +34,13 @@ EXPRESSIONS = [
     r"(\sqrt2+\sqrt3+\sqrt5+\sqrt7+\sqrt{11}+\sqrt{13})^{40}", r"\sqrt{2" + r"+\sqrt{2" * 25 + "}" * 26,
     "(x+1/3)^{40}", "(x^{40})^{40}", r"\frac1{x+1}+\frac1{x+2}+\frac1{y+3}+\frac1{y+4}" * 4,
     r"\sum_{a=1}^{200}\sum_{b=1}^{200}\sum_{c=1}^{200} abc", r"\prod_{k=1}^{200} k^{k^k}", r"\sum_{k=1}^{10^9} k",
-    r"\sum_{k=1}^{200} \frac{1}{k^{200}}", r"\gcd(9^{999}, 6^{999})", r"\lfloor 10^{4000}\pi \rfloor", "10^{-9999}",
+    r"\sum_{k=1}^{200} \frac{1}{k^{200}}", r"\gcd(9^{999}, 6^{999})",
+    r"\int_0^1 " * 20 + "x" + "dx" * 20, r"\int_0^1 \int_0^x \int_0^y \sin(xyz) dz dy dx", r"\int_0^9 e^{e^x} dx",
+    r"\int_0^x (\int_0^y (\int_0^z \sin(xyz) dx) dy) dz", r"\int_0^{10^{99}} \sin(x^9) dx",
+    r"\frac{d}{dx}" * 20 + "x^{40}", r"\frac{d}{dx}\int_0^x \sum_{k=1}^{100} \frac{x^k}{k!} dx", "x^{2}" * 90 + "<1",
+    "(x+1)^2" * 40 + "<1", "|x|" * 60 + "<1", "|" * 20 + "x" + "|" * 20 + "<1", "<".join(["x"] * 150),
+    "10^{999}x^2-10^{-999}x<9^{999}", r"\sqrt{2}x^2-\pi x<e^{e^e}",
+    r"\lfloor 10^{4000}\pi \rfloor", "10^{-9999}",
     ",".join(map(str, range(500))), ",".join(f"{n}%" for n in range(350)), ",".join(f"x={n}" for n in range(250)),
     ",".join(f"{n}x" for n in range(400)), ",".join(rf"\sin {n}" for n in range(50)), r"\pm " * 20 + "1",
     "+".join([r"\pm 1"] * 40), "(" + "),(".join(f"{{{n},{n}x}}" for n in range(150)) + ")",

@@ -72,7 +72,8 @@ EQUAL = [
     ("1101_2", "1101_{2}", "a base"), ("4:30 p.m.", "4:30 PM", "a time"), ("(1, \\infty)", r"(1,+\infty)", "infinity"),
 ]  # fmt: skip
 DIFFERENT = [
-    ("5 apples", "5 kg", "what is counted"), ("5 cm", "5 m", "another unit"), ("5 cm", "5 cm^2", "another power of it"), ("$5", "5 cents", "cents"),
+    ("5 apples", "5 kg", "what is counted"),
+    ("5 cm", "5 m", "another unit"), ("5 cm", "5 cm^2", "another power of it"), ("$5", "5 cents", "cents"),
     (r"6\pi\text{ cm}", r"6\pi\text{ m}", "another unit behind a formula"),
     (r"6\pi\text{ cm}", r"6\text{ cm}", "no pi"),
     ("50%", "0.5%", "both have the sign"), ("50%", "5000%", "both have the sign"), ("0.5", "50", "none has the sign"),

@@ -125,17 +125,36 @@ def _same_expression(gold: Value, answer: Value) -> bool:
 
 
 def _with_constants_of(gold: Tree, answer: Tree) -> Tree:
-    """The answer with its arbitrary constants, beside a variable, named as in the gold: `+ c` as `+ C`."""
+    """The answer with its arbitrary constants, beside a variable, named as in the gold.
+
+    `+ c` is `+ C`; `+ K` is `+ C` only where each is the one such name of its side, a term of it and in no other term.
+    """
     names = symbols(gold), symbols(answer)
     wanted, present = names[0] - names[1], names[1] - names[0]
     if not wanted or wanted == names[0] or not all(map(_ARBITRARY.fullmatch, wanted | present)):
         return answer
-    old, new = ({name.lower(): name for name in side} for side in (present, wanted))
-    if old.keys() != new.keys() or len(old) != len(present) or len(new) != len(wanted):
+    old, new = (sorted(side, key=str.lower) for side in (present, wanted))
+    if [*map(str.lower, old)] != [*map(str.lower, new)]:
+        constants = [{*filter(_ARBITRARY.fullmatch, side)} for side in names]
+        if len(old) != 1 or len(new) != 1 or constants != [wanted, present]:
+            return answer
+        if not (_is_added(gold, new[0]) and _is_added(answer, old[0])):
+            return answer
+    elif len({*map(str.lower, old)}) < len(old):
         return answer
-    for name in old:
-        answer = replaced(answer, ("symbol", old[name]), ("symbol", new[name]))
+    for name, other in zip(old, new, strict=True):
+        answer = replaced(answer, ("symbol", name), ("symbol", other))
     return answer
+
+
+def _is_added(tree: Tree, name: str) -> bool:
+    """Whether a name is a term of a sum, and occurs nowhere else in it."""
+    if tree == ("symbol", name):
+        return True
+    if tree[0] not in ("+", "-"):
+        return False
+    holding = [number for number, part in enumerate(tree[1:]) if name in symbols(part)]
+    return len(holding) == 1 and _is_added(tree[1 + holding[0]], name)
 
 
 def _same_choice(gold: Value, answer: Value) -> bool | None:

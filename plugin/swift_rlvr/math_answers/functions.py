@@ -10,9 +10,11 @@ import os
 import threading
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from mpmath import MPContext
+from mpmath.calculus.quadrature import GaussLegendre
 
 MAX_BITS, MAX_POWER, MAX_FACTORIAL = 20_000, 10_000, 2_000
 _context = MPContext()  # its functions change its precision while they run, hence `one_thread`
@@ -235,6 +237,12 @@ def constant(name: str) -> Value:
     if name == "infinity":
         raise Undefined
     return {"pi": +_context.pi, "e": +_context.e, "i": _context.mpc(0, 1)}[name]
+
+
+@lru_cache
+def gauss(degree: int) -> list[tuple[Value, Value]]:
+    """The points in [-1, 1] and weights of a rule of Gauss for integrals."""
+    return GaussLegendre(_context).calc_nodes(degree, _context.prec)
 
 
 def opaque(name: str, values: list[Value]) -> Value:

@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 from swift_rlvr.math_answers.functions import (
     ARITHMETIC,
@@ -21,10 +21,13 @@ from swift_rlvr.math_answers.functions import (
     agree,
     constant,
     divide,
+    gauss,
+    inexact,
     is_real,
     is_zero,
     less,
     logarithm,
+    minus,
     one_thread,
     opaque,
     plus,
@@ -38,6 +41,12 @@ Point = Mapping[str, Fraction]
 # For each point: the range in which every symbol gets a value of its own.
 _RANGES = ((1, 3), (0, 1), (3, 9), (-1, 0), (-4, -1), (9, 40), (1, 2), (-40, -9))
 _MIXED = ((-3, 3), (-9, 9), (-2, 2), (0, 12))
+# Where both sides have values at too few of these: near zero, for arcsines and the like, and far away, for roots.
+_FURTHER = (*((0, 1),) * 5, *((-1, 1),) * 3, *((40, 200), (200, 1000), (500, 5000), (-200, -40)), (-1000, -200))
+_ENOUGH = 3  # points at which both have values, where there are variables
+BINDING = ("sum", "prod", "int")  # kinds of trees with a variable, its bounds, and what it stands in
+_STEP = Fraction(1, 10**40)  # of a derivative, which is exact to 60 digits then
+_GAUSS = (4, 5, 6)  # 24, 48 and 96 points of an integral, until two of these agree to 60 digits
 
 
 class TooLong(Undefined):
@@ -70,6 +79,10 @@ class _Evaluation:
             return radians(value) if in_angle else value
         if kind in ("sum", "prod"):
             return self._series(tree)
+        if kind == "int":
+            return self._integral(tree)
+        if kind == "derivative":
+            return self._slope(tree)
         if kind == "call":
             return opaque(tree[1], [self.value(part) for part in tree[2:]])
         if kind == "log":
@@ -97,6 +110,27 @@ class _Evaluation:
         terms = [self._at(name, Fraction(number, 7), body) for number in (3, 8, 20)]
         return opaque(kind, [low, Fraction(0) if high is None else high, *terms])
 
+    def _integral(self, tree: Tree) -> Value:
+        """By Gauss's rule, as exact as all else here; where it does not converge, the same for the same integrand."""
+        _, (_, name), first, last, body = tree
+        low, high = self.value(first), self.value(last)
+        middle, half = divide(plus(low, high), Fraction(2)), divide(minus(high, low), Fraction(2))
+        before: Value | None = None
+        for degree in _GAUSS:
+            terms = (times(weight, self._at(name, plus(middle, times(half, x)), body)) for x, weight in gauss(degree))
+            result = times(half, reduce(plus, terms))
+            if before is not None and agree(before, result):
+                return result
+            before = result
+        return opaque("int", [low, high, *(self._at(name, Fraction(number, 7), body) for number in (3, 8, 20))])
+
+    def _slope(self, tree: Tree) -> Value:
+        _, (_, name), body = tree
+        if name not in symbols(body) or contains(body, "call", "derivative"):  # y may be a function of x
+            raise Undefined
+        low, high = (self._at(name, plus(self.point[name], step), body) for step in (-_STEP, _STEP))
+        return inexact(divide(minus(high, low), 2 * _STEP))
+
     def _at(self, name: str, value: Fraction, body: Tree) -> Value:
         point, self.point = self.point, {**self.point, name: value}
         try:
@@ -121,12 +155,12 @@ def evaluate(tree: Tree, point: Point, logarithm: int = 0) -> Value:
 
 @lru_cache(maxsize=8192)
 def symbols(tree: Tree) -> frozenset[str]:
-    """The names of the variables, without those that a sum runs over."""
+    """The names of the variables, without those that a sum or an integral runs over."""
     if tree[0] == "symbol":
         return frozenset((tree[1],))
     if tree[0] in ("number", "constant", "pm"):
         return frozenset()
-    if tree[0] in ("sum", "prod"):
+    if tree[0] in BINDING:
         return symbols(tree[2]) | symbols(tree[3]) | (symbols(tree[4]) - {tree[1][1]})
     return frozenset().union(*(symbols(part) for part in tree[1:] if isinstance(part, tuple)))
 
@@ -138,8 +172,12 @@ def contains(tree: Tree, *kinds: str) -> bool:
     return any(contains(part, *kinds) for part in tree[1:] if isinstance(part, tuple))
 
 
-def points(names: frozenset[str]) -> Iterator[dict[str, Fraction]]:
+def points(names: frozenset[str], further: bool = False) -> Iterator[dict[str, Fraction]]:
     """Points with a value for each name, the same ones every time; one point without names for a constant."""
+    if further:
+        for number, (low, high) in enumerate(_FURTHER if names else (), 50):
+            yield {name: low + (high - low) * _share(name, number) for name in names}
+        return
     if not names:
         yield {}
         return
@@ -187,15 +225,18 @@ def _same(first: Tree, second: Tree, logarithm: int) -> bool:
     is_complex = not names or contains(("", first, second), "i")
     agreed = 0
     with one_thread():
-        for point in points(names):
-            values = [_value(tree, point, logarithm) for tree in (first, second)]
-            if None in values:
-                continue
-            if is_complex or (is_real(values[0]) and is_real(values[1])):
-                if not agree(*values):
-                    return False
-                agreed += 1
-    return agreed >= (3 if names else 1)
+        for further in (False, True):
+            for point in points(names, further):
+                values = [_value(tree, point, logarithm) for tree in (first, second)]
+                if None in values:
+                    continue
+                if is_complex or (is_real(values[0]) and is_real(values[1])):
+                    if not agree(*values):
+                        return False
+                    agreed += 1
+            if agreed >= (_ENOUGH if names else 1):
+                return True
+    return False
 
 
 def _value(tree: Tree, point: Point, logarithm: int = 0) -> Value | None:

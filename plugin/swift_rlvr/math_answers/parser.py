@@ -2,8 +2,9 @@ r"""Text of one expression, LaTeX or plain -> a tree.
 
 Everything in the text is read, or nothing: what the grammar does not know raises `Unreadable`. So does what people read
 in different ways: `a/bc`, `3^2!`. A tree is a tuple: ("number", Fraction), ("symbol", name), ("constant", "pi"), or an
-operation with its arguments, ("+", a, b), ("*", a, b), ("/", a, b), ("^", a, b), ("sin", a), ("call", "f", a). The
-signs `\pm` and `\mp` are factors ("pm", 1) and ("pm", -1).
+operation with its arguments, ("+", a, b), ("*", a, b), ("/", a, b), ("^", a, b), ("sin", a), ("call", "f", a),
+("sum", x, from, to, a), the same with "prod" and "int", and ("derivative", x, a). The signs `\pm` and `\mp` are factors
+("pm", 1) and ("pm", -1).
 """
 
 import re
@@ -53,6 +54,13 @@ _CLOSING = {"(": ")", "[": "]", "{": "}", r"\{": r"\}"}
 _ONE, _MINUS_ONE = ("number", Fraction(1)), ("number", Fraction(-1))
 
 
+_CHOSEN = re.compile(  # {}_{10}C_3
+    r"(?:\{\s*\}|^)\s*[_^]\s*(?:\{\s*([0-9A-Za-z]+)\s*\}|([0-9A-Za-z]))\s*(\\text\{\s*[CP]\s*\}|[CP])\s*"
+    r"_\s*(?:\{\s*([0-9A-Za-z]+)\s*\}|([0-9A-Za-z]))"
+)
+_PERMUTATIONS = r"(\binom{%s}{%s}\cdot(%s)!)"
+
+
 class Unreadable(ValueError):
     """The text is no expression that is known here."""
 
@@ -79,6 +87,7 @@ class _Parser:
 
     def __init__(self, text: str):
         self.tokens: list[tuple[str, str]] = []
+        text = _CHOSEN.sub(_chosen, text) if "_" in text else text
         position = 0
         while match := _TOKEN.match(text, position):
             position = match.end()
@@ -321,9 +330,25 @@ class _Parser:
                 raise Unreadable  # f^{(n)}, a derivative
             else:
                 break
+        if name == "C" and self.peek() == ("sign", "(") and self.has_comma():
+            match self.arguments():
+                case ("number", above), ("number", below) if above < below:
+                    raise Unreadable  # a point
+                case above, below:
+                    return self.node("binomial", above, below)
+            raise Unreadable
         if self.peek() == ("sign", "(") and (name[0] in _CALLED or name[-1] == "'" or "_" in name or len(name) > 3):
             return self.node("call", name, *self.arguments())
         return ("symbol", name)
+
+    def has_comma(self) -> bool:
+        """Whether a comma stands within the next pair of parentheses, outside of all others."""
+        depth = 0
+        for kind, value in self.tokens[self.index :]:
+            depth += (value in _CLOSING) - (value in _CLOSING.values()) if kind == "sign" else 0
+            if depth < 2 and value in (",", ")"):
+                return value == ","
+        return False
 
     def raw_argument(self) -> str:
         """The text of a group in braces or of one token: a subscript, or what stands under a bar."""
@@ -349,7 +374,11 @@ class _Parser:
 
     def command(self, name: str) -> Tree:
         if name in ("frac", "binom"):
-            return self.node("/" if name == "frac" else "binomial", self.argument(), self.argument())
+            tree = self.node("/" if name == "frac" else "binomial", self.argument(), self.argument())
+            match tree:
+                case ("/", ("symbol", "d"), ("*", ("symbol", "d"), ("symbol", _) as variable)) if self.starts_factor():
+                    return self.node("derivative", variable, self.derived())
+            return tree
         if name == "sqrt":
             if self.take("["):
                 degree = self.sum()
@@ -387,6 +416,40 @@ class _Parser:
             return self.with_bounds(name)
         raise Unreadable(name)
 
+    def derived(self) -> Tree:
+        """What stands behind d/dx: one bracket, or a product without any."""
+        self.depth += 1
+        bracket = self.peek()[1] in ("(", "[", "{")
+        tree = self.factor() if bracket else self.product()
+        if self.depth > MAX_DEPTH or (bracket and self.starts_factor()):
+            raise Unreadable
+        self.depth -= 1
+        return tree
+
+    def differential(self) -> tuple[int, str] | None:
+        """Where the next `dx` stands, outside of all brackets and before any other integral, and the name of x."""
+        depth = 0
+        for index in range(self.index, len(self.tokens) - 1):
+            (kind, value), (following, name) = self.tokens[index : index + 2]
+            depth += (value in _CLOSING) - (value in _CLOSING.values()) if kind == "sign" else 0
+            if depth < 0 or (kind, value) == ("command", "int"):
+                return None
+            if not depth and (kind, value) == ("letter", "d"):
+                if following == "letter" and name != "d":
+                    return index, name
+                if following == "command" and name in _GREEK:
+                    return index, "\\" + name
+        return None
+
+    def until(self, place: int) -> Tree:
+        """The sum that ends before a token; 1 where nothing stands before it."""
+        tokens, self.tokens = self.tokens, self.tokens[:place]
+        tree = self.sum() if self.index < place else _ONE
+        if self.index < place:
+            raise Unreadable
+        self.tokens = tokens
+        return tree
+
     def with_bounds(self, name: str) -> Tree:
         r"""`\sum_{k=1}^{n} a_k` -> ("sum", "k", 1, n, a); `\int_a^b f dx` and `\lim` keep their bounds as text."""
         below = above = ""
@@ -395,6 +458,12 @@ class _Parser:
                 below = self.raw_argument()
             elif self.take("^"):
                 above = self.raw_argument()
+        if name == "int" and (found := self.differential()) and "inf" not in below + above:
+            first, last = (read_expression(text) for text in (below, above))
+            if first and last:
+                place, integrated = found
+                body, self.index = self.until(place), place + 2
+                return self.node(name, ("symbol", integrated), first, last, body)
         body = self.product() if name in ("sum", "prod") else self.sum()
         variable, equals, start = below.partition("=")
         first, last = (read_expression(text) for text in (start, above))
@@ -449,6 +518,11 @@ def replaced(tree: Tree, old: Tree, new: Tree) -> Tree:
     if tree == old:
         return new
     return (tree[0], *(replaced(part, old, new) if isinstance(part, tuple) else part for part in tree[1:]))
+
+
+def _chosen(match: re.Match) -> str:
+    above, below = match[1] or match[2], match[4] or match[5]
+    return _PERMUTATIONS % (above, below, below) if "P" in match[3] else rf"\binom{{{above}}}{{{below}}}"
 
 
 def _number(text: str) -> Fraction:

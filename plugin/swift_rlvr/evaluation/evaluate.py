@@ -29,10 +29,8 @@ def evaluate(
 ) -> dict[str, Any]:
     """Run an evaluation, or go on with an interrupted one; writes its files into the folder `out`, returns the summary.
 
-    Args:
-        dataset, system: as in `Rows.read`; `sampling.use_hf` is for a NAME too.
-        seeds: sample once with each of them, and count all the samples; none is `sampling.seed`.
-        greedy: write one greedy completion of each task too, into out/greedy; its summary is `greedy` of the summary.
+    dataset, system: as in `Rows.read`. seeds: sample once with each of them, and count all the samples; none is
+    `sampling.seed`. greedy: one greedy completion of each task too, in out/greedy, and in `greedy` of the summary.
     """
     seeds = list(seeds) or [sampling.seed]
     for seed in seeds:

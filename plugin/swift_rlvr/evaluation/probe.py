@@ -29,11 +29,7 @@ PLENTY, LITTLE = 0.5, 0.1  # shares of the groups with a gradient, for the closi
 
 
 def parse_keep(text: str) -> tuple[float, float]:
-    """The pass rates of the rows that are worth training on, both ends included, from LOW..HIGH; else InputError.
-
-    >>> parse_keep("0.1..0.9")
-    (0.1, 0.9)
-    """
+    """The pass rates of the rows that are worth training on, both ends included, from LOW..HIGH; else InputError."""
     match = re.fullmatch(r"([0-9]*\.?[0-9]+)\.\.([0-9]*\.?[0-9]+)", text)
     low, high = (float(match[1]), float(match[2])) if match else (1.0, 0.0)
     if not low <= high <= 1:
@@ -53,10 +49,8 @@ def probe(
 ) -> dict[str, Any]:
     """Probe, or go on with an interrupted probe; writes the files into the folder `out` and returns the summary.
 
-    Args:
-        dataset, system: as in `Rows.read`.
-        group_size: the completions per prompt of the training, at most `sampling.num_generations`.
-        keep: the pass rates of the rows to write to `keep_file`, by default out/keep.jsonl.
+    dataset, system: as in `Rows.read`. group_size: the completions per prompt of the training, at most
+    `sampling.num_generations`. keep: the pass rates of the rows to write to `keep_file`, by default out/keep.jsonl.
     """
     if group_size < 2:
         raise InputError(f"must be at least 2, got {group_size}", "group_size")
@@ -97,10 +91,8 @@ def probe(
 def verdict(summary: Mapping[str, Any]) -> str:
     """One sentence: has GRPO something to learn from here?
 
-    A group whose completions are all right or all wrong has no advantage and teaches nothing (DAPO, arXiv 2503.14476),
-    so what counts is the share of groups that have a gradient, 1 - `no_spread`. The limits are rules of thumb of this
-    package: from PLENTY on there is plenty, below LITTLE there is little, and nothing where no completion is right.
-    pass@k far above pass@1 says that right answers are within reach of the sampling.
+    What counts is the share of groups that have a gradient, 1 - `no_spread`; the limits are rules of thumb of this
+    package. pass@k far above pass@1 says that right answers are within reach of the sampling.
 
     >>> verdict({"success": 0.0, "completions": 144, "no_spread": 1.0, "group_size": 8})
     'GRPO has nothing to learn from here: none of 144 completions is right; take easier rows or a warm start.'

@@ -72,17 +72,7 @@ def check_levels(levels: Sequence[Any]) -> None:
 class Curriculum:
     """Draws the rows of each batch, and takes note of their rewards. `state` goes into checkpoints.
 
-    Args:
-        levels: that of each row. seed: of the draws.
-    InputError where a level is no whole number, or where there is only one.
-
-    >>> curriculum = Curriculum([0, 0, 1, 1], CurriculumSettings(), seed=0)
-    >>> rows = curriculum.draw(2)
-    >>> sorted(curriculum.levels[row] for row in rows)
-    [0, 1]
-    >>> _ = curriculum.record(rows * 8, [True, False] * 8)
-    >>> sorted(curriculum.success().values())
-    [0.25, 0.75]
+    levels: that of each row. InputError where one is no whole number, or where there is only one.
     """
 
     def __init__(self, levels: Sequence[Any], settings: CurriculumSettings, seed: int):

@@ -104,9 +104,7 @@ def find_run(path: str | Path) -> Path:
 def checkpoint_to_resume(output_dir: str | Path, resume_from_checkpoint: str | None) -> Path | None:
     """The checkpoint that a run begins from; None for a new run, whose folder must not hold another one.
 
-    Args:
-        output_dir: the folder of the run.
-        resume_from_checkpoint: a checkpoint in it, or "true" for the last one.
+    resume_from_checkpoint: one in `output_dir`, or "true" for the last.
     """
     folder = Path(output_dir)
     for path in (folder, *folder.parents):

@@ -15,18 +15,7 @@ LONGEST_COLUMN = 65_536  # characters of a text that a record keeps; longer ones
 
 
 class GradeLog:
-    """Collects what rewards are asked and what they say, until it is taken. Each reward whose `log` it is adds its own.
-
-    >>> from swift_rlvr.rewards import REWARDS
-    >>> log, rewards = GradeLog(), [REWARDS["countdown"](), REWARDS["format"]()]
-    >>> for reward in rewards:
-    ...     reward.log = log
-    ...     _ = reward(["<answer>1+2</answer>"], nums=[[1, 2]], target=[3])
-    >>> log.take()[0].reasons
-    {'external_countdown': 'correct', 'external_format': 'no think part'}
-    >>> log.take()
-    []
-    """
+    """Collects what rewards are asked and say, until it is taken. Each reward whose `log` it is adds its own."""
 
     def __init__(self) -> None:
         self._calls: list[tuple[Any, Sequence, Mapping[str, Any], Sequence[tuple[float | None, str]]]] = []

@@ -23,13 +23,7 @@ def by_row(records: Sequence[Record], strict: bool = False) -> dict[int, list[bo
 
 
 def wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
-    """Wilson's score interval for a share seen in n trials, 95% for z = 1.96 (Wilson 1927; Brown et al. 2001, eq. 4).
-
-    >>> [round(bound, 3) for bound in wilson(0.5, 100)]
-    [0.404, 0.596]
-    >>> [round(bound, 3) for bound in wilson(0.0, 20)]
-    [0.0, 0.161]
-    """
+    """Wilson's score interval for a share of n trials, 95% for z = 1.96 (Wilson 1927; Brown et al. 2001, eq. 4)."""
     centre = share + z * z / (2 * n)
     spread = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return max(0.0, (centre - spread) / (1 + z * z / n)), min(1.0, (centre + spread) / (1 + z * z / n))
@@ -48,19 +42,12 @@ def no_spread(n: int, correct: int, group: int) -> float:
     """The expected share of groups in which all or none are right, which teach GRPO nothing (DAPO, 2503.14476).
 
     The unbiased estimate from n samples of which some were right, as in `pass_at_k`.
-
-    >>> no_spread(n=4, correct=2, group=2)
-    0.3333333333333333
     """
     return (math.comb(n - correct, group) + math.comb(correct, group)) / math.comb(n, group)
 
 
 def bootstrap(values: Sequence[float], resamples: int = RESAMPLES) -> tuple[float, float]:
-    """A 95% bootstrap interval of the mean of values (percentiles; Efron and Tibshirani 1993, section 13.3).
-
-    >>> bootstrap([0.5, 0.5, 0.5])
-    (0.5, 0.5)
-    """
+    """A 95% bootstrap interval of the mean of values (percentiles; Efron and Tibshirani 1993, section 13.3)."""
     import numpy as np
 
     data, generator = np.asarray(values, dtype=float), np.random.default_rng(0)
@@ -73,9 +60,6 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float]:
     """A 95% interval of the mean of shares from 0 to 1: Wilson's where each is 0 or 1, else the bootstrap's.
 
     Wilson's does not shrink to a point where all are 0, which a bootstrap would.
-
-    >>> mean_interval([0, 0, 0, 0]) == wilson(0, 4), mean_interval([0.5, 0.25]) == bootstrap([0.5, 0.25])
-    (True, True)
     """
     if values and set(values) <= {0, 1}:
         return wilson(sum(values) / len(values), len(values))
@@ -85,12 +69,10 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float]:
 def summarize(records: Sequence[Record]) -> dict[str, Any]:
     """The figures of one evaluation.
 
-    `success` is the share of successes over the graded tasks, each task counting once however many samples it has, and
-    its interval counts tasks, not samples: samples of one task are not independent. That is pass@1. `strict` is the
-    same with the format demanded too. Where the samples are of several seeds, `seeds` has success for each, and
-    `seed_spread` their standard deviation.
-
-    pass@k is of the powers of two up to the number of samples; a task with fewer graded ones than k has no part in it.
+    `success`, which is pass@1, is the share of successes over the graded tasks, each counting once however many samples
+    it has; its interval counts tasks, since samples of one are not independent. `strict` demands the format too. Of
+    several seeds, `seeds` has the success of each, and `seed_spread` its standard deviation. pass@k is of the powers of
+    two up to the number of samples; a task with fewer graded ones than k has no part in it.
 
     >>> summarize([Record(index=0, completion="", rewards={}, success=True, tokens=7, finish="stop")])["success"]
     1.0

@@ -93,10 +93,7 @@ def download(model: str, use_hf: bool = False) -> str:
     """The folder of a model, which is a folder or a hub id; a hub id is downloaded as in a training.
 
     That is from ModelScope unless `use_hf` or the variable USE_HF says otherwise, and into the same cache. Without
-    ms-swift it stays a hub id, which transformers loads from Hugging Face.
-
-    Raises:
-        InputError: there is no such model.
+    ms-swift it stays a hub id, which transformers loads from Hugging Face. InputError where there is no such model.
     """
     folder = Path(model).expanduser()
     if folder.is_dir():

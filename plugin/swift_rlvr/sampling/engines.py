@@ -33,17 +33,11 @@ class Engine(ABC):
     def sample(
         self, conversations: Sequence[Messages], on_progress: OnProgress | None = None, **changes: Any
     ) -> list[list[Completion]]:
-        """`num_generations` completions for each conversation, in order.
+        """`num_generations` completions for each conversation, in order; InputError where the context is too short.
 
         With transformers the same arguments give the same completions, whatever was sampled before. vLLM draws on from
-        the seed that it was opened with, and a server from its own.
-
-        Args:
-            on_progress: called with the share that is done, now and then.
-            changes: num_generations, temperature, seed in place of those of the settings.
-
-        Raises:
-            InputError: a conversation and the longest completion together exceed the model's context.
+        the seed that it was opened with, and a server from its own. on_progress: called with the share that is done.
+        changes: num_generations, temperature, seed in place of those of the settings.
         """
 
 
@@ -83,12 +77,9 @@ def open_engine(settings: SamplingSettings, conversations: Sequence[Messages] = 
 
 
 class TransformersEngine(Engine):
-    """A model in this process, by the loop of generation.py.
+    """A transformers model in this process, on its device. bf16: sample under autocast to bfloat16.
 
     Prompts of similar length are a batch, and the completions of a prompt share the pass over it.
-
-    Args:
-        model: a transformers causal language model on its device. bf16: sample under autocast to bfloat16.
     """
 
     def __init__(self, settings: SamplingSettings, model: Any, tokenizer: Any, bf16: bool = False):

@@ -69,10 +69,7 @@ def first_and_last(run: Run) -> dict[str, tuple[str, str]]:
 
 
 def figure(value: Any) -> str:
-    """
-    >>> figure(0.28125), figure(None), figure(60)
-    ('0.2812', '-', '60')
-    """
+    """A logged value, "-" where there is none."""
     return f"{value:.4g}" if isinstance(value, (int, float)) else "-"
 
 

@@ -43,11 +43,8 @@ def write_report(
 ) -> tuple[Path | None, Path]:
     """Write `curves.png` and `report.html` into the folder `out`; returns their paths, None where there are no curves.
 
-    Args:
-        runs: folders of runs, or ms-swift's output folders above them.
-        comparisons: of evaluations before and after a training, from `swift_rlvr.evaluation.compare`.
-        limit: the most completions on the page; by default as many as a browser handles well.
-        tell: called with each thing that is missing or left out; the page says the same.
+    runs: their folders, or ms-swift's output folders above them. comparisons: from `swift_rlvr.evaluation.compare`.
+    limit: the most completions on the page. tell: called with each thing that is missing or left out.
     """
     require("matplotlib", extra="report", purpose="`swift-rlvr report`")
     found, out = read_runs([runs] if isinstance(runs, (str, Path)) else runs), Path(out)

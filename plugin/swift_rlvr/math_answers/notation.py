@@ -56,7 +56,7 @@ _SAME_FORMS = (
 _ESCAPED = re.compile(r"\\\\(?:\\\\|(?=[A-Za-z{}()\[\]%$]))")  # `\\frac`, as JSON writes it
 _IN_GROUP = r"((?:[^{}]|\{[^{}]*\})*?)"
 _OVER = re.compile(rf"\{{{_IN_GROUP}\\over(?![A-Za-z]){_IN_GROUP}\}}|^{_IN_GROUP}\\over(?![A-Za-z]){_IN_GROUP}$")
-_QUOTED = re.compile(r"([\"'`])([^\"'`]+)\1")
+_QUOTED = re.compile(r"([\"'`]{1,3})(?:\w*\n)?([^\"'`]+)\1")
 _JOINED_TEXT = re.compile("\0([^\0\1]*\\S)\\s+(and|or)\\s*\1")  # \\text{ cm and }
 _LETTER_O = re.compile(r"(?<=\d)\s*\^\s*\{?\s*o\s*\}?$")  # 60^o
 _DIGIT_GAP = re.compile(r"(?<=\d)\s+(?=\d)(?!\d{3}(?!\d))")
@@ -141,7 +141,7 @@ def _without_delimiters(text: str) -> str:
         text = text.replace(r"\$", "$")
         if text.count("$") == 1 and not _MONEY.fullmatch(text):
             text = text.strip("$") or "$"
-        elif "=" in text:  # $5 + $6 = $11
+        elif "=" in text and not re.search("[A-Za-z]{2}", text):  # $5 + $6 = $11
             text = re.sub(r"\$(?=[\d.])", "", text)
     if "\\" in text:
         text = re.sub(r"(?<!\\)\\[()]|(?<!\\)\\\[|(?<!\\)\\\]", " ", text).replace(r"\%", "%")

@@ -9,16 +9,21 @@ from swift_rlvr.math_answers.units import OTHER_DOUBT
 from swift_rlvr.math_answers.values import Choice, Number, Relation, Value, Words
 
 _SEGMENT = re.compile(r"\$\$(.+?)\$\$|\$([^$]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
-_BLOCK = re.compile(rf"```\w*\n(.+?)\n\s*```|\"\"\"(.+?)\"\"\"|'''(.+?)'''|{_SEGMENT.pattern}", re.DOTALL)
+_BLOCK = re.compile(
+    rf"```\w*\n(.+?)\n\s*```|\"\"\"(.+?)\"\"\"|'''(.+?)'''|{_SEGMENT.pattern}"
+    r"|\\begin\{(?:equation|align|gather)\*?\}(.+?)\\end\{\w+\*?\}",
+    re.DOTALL,
+)
+_CLAUSE = re.compile(r"\W*(?:if|to|since|because|when|given|with|using|converting)\b[^,]*,\s*", re.IGNORECASE)
 _NUMERAL = re.compile(r"(?<![A-Za-z0-9_{^.!])\d+(?:[.,]\d+)*(?:/\d+)?")
 _NO_PROSE = re.compile(r"[^A-Za-z\s.,:;!*_\"'\u0080-\uffff]|(?<![A-Za-z'])(?![aAI](?![A-Za-z]))[A-Za-z](?![A-Za-z'])")
 _STATEMENT = re.compile(
     r"=|\b(?:is|are|was|were|equals?|gives?|makes?|total|has|have|needs?|costs?|sold|earns?|gets?)\b:?", re.IGNORECASE
 )
 _DENIAL = re.compile(
-    r"\b(?:not?|never|\w+n['’]t|wrong|incorrect|neither|nor|either|unless|except|instead|maybe|perhaps|possibl[ey]|candidates?"
-    r"|probably|might|could|cannot|unsure|guess|but|however|rather|although|at least|at most|than|between|if|whether"
-    r"|suppose|assum(?:e|ing)|let|example|any)\b|\?|不是|不对|错|不知道|可能|也许",
+    r"\b(?:not?|never|\w+n['’]t|wrong|incorrect|neither|nor|either|unless|except|instead|maybe|perhaps|possibly|candidates?"
+    r"|probably|might|could|cannot|unsure|guess|but|however|rather|although|at least|at most|than|whether"
+    r"|suppose|assum(?:e|ing)|let|example|fails?|reject(?:ed)?|excluded?)\b|\?|不是|不对|错|不知道|可能|也许",
     re.IGNORECASE,
 )
 _OR = re.compile(r"\bor\b")
@@ -29,10 +34,12 @@ _WORD = re.compile(r"(?<![\\A-Za-z])(?<!\\begin\{)(?<!\\end\{)[A-Za-z][a-z]{2,}"
 _LABEL = re.compile(r"[*_]*[A-Z][A-Za-z' ]{1,40}[*_]*\s*[:=]\s*[*_]*\s*")
 # behind these words a numeral is a part, a bound, an operand or a name rather than what the sentence states
 _NOT_BEFORE = re.compile(
-    r"(?:\b(?:about|around|roughly|approximately|almost|nearly|over|under|above|below|up to|close to|near|until|from"
-    r"|plus|minus|times|of (?:the|these|those)|by|steps?|options?|parts?|questions?|problems?|cases?|examples?|equation"
-    r"|reward|score|(?:root|cube|square|power|percent|part|rest|out|most|some|multiple|factor|sum|product) of)"
-    r"|(?<!equal)(?<!amounts)(?<!comes)(?<!adds up)(?<!increased)(?<!decreased)\s+to)\s*$",
+    r"(?:\b(?:about|around|roughly|approximately|almost|nearly|over|under|above|below|up to|close to|near|shy of"
+    r"|short of|between|until|from|plus|minus|times|of (?:the|these|those)|(?:multipl|divid)\w+ (?:\w+ )?by|if\b[^,]*"
+    r"|steps?|options?|parts?|questions?|problems?|cases?|examples?|equation|reward|score"
+    r"|(?:root|cube|square|power|percent|part|rest|out|most|some|multiple|factor|sum|product) of)"
+    r"|(?<!equal)(?<!amounts)(?<!comes)(?<!adds up)(?<!increased)(?<!decreased)(?<!simplifies)(?<!reduces)\s+to"
+    r"|[负第减加乘除])\s*$",
     re.IGNORECASE,
 )
 _NUMBER_WORD = re.compile(
@@ -43,21 +50,23 @@ _NUMBER_WORD = re.compile(
     r"|(?<!第)[二三四五六七八九]",
     re.IGNORECASE,
 )
+_COPULA = re.compile(r"\b(?:is|are|was|were|be|equals|equal to)[:\s]*$", re.IGNORECASE)
 _ENDS_QUANTITY = re.compile(
     r"\s*[,;.](?=\s|$)|\s+(?:in|on|at|for|of|to|from|with|by|during|after|before|as|that|which|who|when|while|because|since"
-    r"|so|and|left|remaining|now|more|every|each|over|altogether|total)\b",
+    r"|so|if|and|left|remaining|now|more|every|each|over|altogether|total)\b",
     re.IGNORECASE,
 )
 _STATED = re.compile(rf"(?:{_STATEMENT.pattern})\s*(?:a total of\s+)?[$€£]?({_NUMERAL.pattern})", re.IGNORECASE)
 _FIRST = re.compile(rf"\s*[$€£]?({_NUMERAL.pattern})")
-_OPERATOR = re.compile(r"\s*(?:[-+*/=×÷^]|\\|[x]\s*\d)")
-_CONCLUSION = re.compile(r"\b(?:so|thus|therefore|hence|in all|in total|altogether|total)\b", re.IGNORECASE)
+_OPERATOR = re.compile(r"\s*(?:[A-Za-z]+\s+){0,3}(?:[-+*/=×÷^]|\\|x\s*\d)")
+_CONCLUSION = re.compile(r"\b(?:so|then|thus|therefore|hence|in all|in total|altogether|total)\b", re.IGNORECASE)
 _ENUMERATED = re.compile(r"\s*\d+[.):]\s")
 _MARKER = re.compile(
-    r"(?P<before>[^\n.!?。]*?)(?:\banswers?\b(?:\s+to\s+[^\n.:=]{1,60}?)?|\b(?:correct|right)\s+(?:option|choice)\b|答案|结果)"
+    r"(?:\banswers?\b(?:\s+to\s+[^\n.:=]{1,60}?)?|\b(?:correct|right)\s+(?:option|choice)\b|答案|结果)"
     r"(?:\s*(?P<verb>(?:\*\*)?\s*(?:\b(?:is|are|was)\b|:|=|：|是|为)(?:\s*[:：])?(?:\*\*)?)|[ \t*_]*(?=\n))",
     re.IGNORECASE,
 )
+_SENTENCE_END = re.compile(r"[\n.!?。]")
 _HEADING = re.compile(r"[\s#*_]*(?:the\s+)?(?:final\s+|correct\s+)?(?:answer\s*:?[*_]*)?", re.IGNORECASE)
 _CHOSEN = re.compile(r"(?:故选|应选|因此选|所以选|选)\s*[:：]?\s*\(?([A-H](?:\s*[,、]?\s*[A-H])*)\)?\s*[。.]?\s*$")
 _END = re.compile(r"(?<!\d)[.!。](?:\s|$)|(?<=\d)\.(?=\s|$)|。")
@@ -77,6 +86,8 @@ def stated_value(text: str, only: bool = False) -> Value | None:
     """
     if len(text) > 1000 or _DENIAL.search(text) or _OR.search(text) or OTHER_DOUBT.search(text):
         return None
+    if clause := _CLAUSE.match(text):  # If 22 of 30 stay, 8 leave
+        text = text[clause.end() :]
     segments = list(_SEGMENT.finditer(text))
     if segments:
         contents = [_content(segment) for segment in segments]
@@ -88,11 +99,11 @@ def stated_value(text: str, only: bool = False) -> Value | None:
     if label and (value := _value(text[label.end() :])) is not None:
         return value
     numerals = list(_NUMERAL.finditer(text))
-    if not numerals or (only and len(numerals) > 1) or _ENUMERATED.match(text):
+    if (only and len(numerals) != 1) or _ENUMERATED.match(text) or text.rstrip().endswith(":"):
         return None
-    if len(numerals) == 1:
-        return _quantity(text, numerals[0])
-    return _last_stated(text)
+    if len(numerals) == 1 and (value := _quantity(text, numerals[0])) is not None:
+        return value
+    return _last_stated(text) if len(numerals) != 1 or "=" in text else None
 
 
 def _content(segment: re.Match[str]) -> str:
@@ -101,8 +112,10 @@ def _content(segment: re.Match[str]) -> str:
 
 def _is_no_statement(before: str) -> bool:
     """Whether the words before a value say that it is a part, a bound or a name, or hold a number of their own."""
-    words = _NUMBER_WORD.finditer(before)
-    return bool(_NOT_BEFORE.search(before)) or any(word["never"] or not word["known"] for word in words)
+    if _NOT_BEFORE.search(before):
+        return True
+    words = () if _COPULA.search(before) else _NUMBER_WORD.finditer(before)
+    return any(word["never"] or not word["known"] for word in words)
 
 
 def _quantity(text: str, numeral: re.Match[str]) -> Value | None:
@@ -173,10 +186,11 @@ def answer_at_end(tail: str) -> str | None:
     >>> answer_at_end("**Answer:**\\n\\\\[\\n5\\n\\\\]"), answer_at_end("Answer:\\n5\\n6")
     ('5', None)
     """
-    last = None
+    last, before = None, ""
     for match in _MARKER.finditer(tail):
-        if match["verb"] or is_heading(match["before"] + "answer"):
-            last = match
+        said = _SENTENCE_END.split(tail[: match.start()])[-1]
+        if match["verb"] or is_heading(f"{said}answer"):
+            last, before = match, said
     if last is None:
         return _chosen(tail)
     rest = tail[last.end() :]
@@ -190,7 +204,7 @@ def answer_at_end(tail: str) -> str | None:
         end = _END.search(line)
         answer, after = line[: end.start()] if end else line, rest[end.end() if end else len(line) :]
     after = after if spread else after.partition("\n")[0]
-    said = [last["before"], after, "" if block else answer]
+    said = [before, after, "" if block else answer]
     if any(map(_DENIAL.search, said)) or any(map(_OR.search, said[1:])):
         return None
     if block or spread:
@@ -207,6 +221,6 @@ def _chosen(tail: str) -> str | None:
     """The choice that the end of a text calls correct."""
     if chosen := _CHOSEN.search(tail):
         return chosen[1]
-    sentence = re.split(r"[\n.!?]", tail.rstrip(" \n.!*"))[-1].strip(" *")
+    sentence = _SENTENCE_END.split(tail.rstrip(" \n.!*"))[-1].strip(" *")
     letters = {match[1] for match in CORRECT.finditer(tail)}
     return sentence if len(letters) == 1 and isinstance(read(sentence), Choice) else None

@@ -49,8 +49,8 @@ _WORDS_THAT_ARE_NO_UNITS = """
     hundreds thousands millions billions halves third thirds fourth fourths fifth fifths sixth sixths seventh
     sevenths eighth eighths ninth ninths tenth tenths hundredth hundredths thousandth thousandths maybe perhaps
     possibly probably either neither nor xor else otherwise alternatively instead versus but except without unless
-    wrong incorrect false approximately about roughly almost nearly around frac left right infty cdot theta alpha beta
-    gamma delta lambda sigma omega circ quad where for all any integer
+    wrong incorrect false fails most least approximately about roughly almost nearly around frac left right infty
+    cdot theta alpha beta gamma delta lambda sigma omega circ quad where for all any integer
 """
 _NO_UNITS = frozenset(_WORDS_THAT_ARE_NO_UNITS.split())
 _IN_BETWEEN = frozenset(("of", "per", "in", "at", "on", "a", "an", "the", "each"))  # 3 cups of flour, 18 dollars a day
@@ -78,7 +78,7 @@ OTHER_DOUBT = re.compile(
     r"|ない|이상|이하|약|아니|또는|\b(?:не|нет|или|более|менее|больше|меньше|около|примерно|почти|если)\b",
     re.IGNORECASE,
 )
-_COUNTS_ON = re.compile("[多余近至到十百千万亿]")
+_COUNTS_ON = re.compile("[多余近至到十百千万亿的减加乘除]")
 
 
 def read_unit(text: str, spaced: bool = True) -> str | None:

@@ -96,6 +96,15 @@ class Run:
         self.process.wait(timeout=10)
 
 
+# The recipe for a CPU, smaller; what follows these flags wins.
+SMALLER = """
+    --reward_funcs external_countdown format external_share_of_digits --load_from_cache_file false
+    --max_length 128 --max_completion_length 32 --per_device_train_batch_size 8 --num_generations 4
+    --gradient_accumulation_steps 1 --learning_rate 1e-3 --lr_scheduler_type constant --report_to none
+    --gradient_checkpointing false --dataset_num_proc 1 --callbacks reward_reasons
+"""
+
+
 class Launches:
     """`swift-rlvr train` with the recipe for a CPU, smaller: one run's folder and ports, for every start of it.
 
@@ -119,16 +128,12 @@ class Launches:
             scripts/configs/countdown_cpu.yaml --output_dir {self.output}
             --vllm_server_port {self.port} --vllm_server_group_port {self.sync_port}
             --external_plugins plugin/rlvr_plugin.py {self.reward} {self.plugin}
-            --reward_funcs external_countdown format external_share_of_digits --load_from_cache_file false
-            --max_length 128 --max_completion_length 32 --per_device_train_batch_size 8 --num_generations 4
-            --gradient_accumulation_steps 1 --learning_rate 1e-3 --lr_scheduler_type constant --report_to none
-            --save_steps 2 --save_total_limit 3 --callbacks reward_reasons
-            --log_rollout_offpolicy_metrics true --gradient_checkpointing false --dataset_num_proc 1 --max_steps 500
+            --save_steps 2 --save_total_limit 3 --log_rollout_offpolicy_metrics true --max_steps 500
         """.split()
         variables = {"MASTER_PORT": free_port(), **variables}
         env = {"SWIFT_RLVR_SYNC_TIMEOUT": "60", **{name: str(value) for name, value in variables.items()}}
         log = self.folder / f"launch-{len(self.started)}.log"
-        self.started.append(Run([*arguments, *flags], log, env, TRAIN))
+        self.started.append(Run([*arguments, *SMALLER.split(), *flags], log, env, TRAIN))
         return self.started[-1]
 
     def step(self) -> int:
@@ -199,15 +204,10 @@ class RolloutServer:
             rlhf scripts/configs/countdown_cpu.yaml --model {self.model}
             --vllm_server_port {self.port} --vllm_server_group_port {self.group_port}
             --external_plugins plugin/rlvr_plugin.py {self.reward}
-            --reward_funcs external_countdown format external_share_of_digits --load_from_cache_file false
-            --max_length 128 --max_completion_length 32 --per_device_train_batch_size 8 --num_generations 4
-            --gradient_accumulation_steps 1
-            --learning_rate 1e-3 --lr_scheduler_type constant --save_strategy no --report_to none
-            --gradient_checkpointing false --dataset_num_proc 1 --output_dir {folder}/output --add_version false
-            --callbacks reward_reasons
+            --save_strategy no --output_dir {folder}/output --add_version false
         """.split()
         env = {"NPROC_PER_NODE": "2", "SWIFT_RLVR_SYNC_TIMEOUT": "20", **(env or {})}
-        return Run([*arguments, *flags], folder / "train.log", env)
+        return Run([*arguments, *SMALLER.split(), *flags], folder / "train.log", env)
 
     def stop(self) -> None:
         """Ends the server and checks that it took everything with it."""

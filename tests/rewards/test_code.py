@@ -174,6 +174,17 @@ CHECK_ADD = "def check(c):\n    assert c(1, 2) == 3\n    assert c(0, 0) == 0"
         ("def add(a, b): a += b", ["x = [1]\nadd(x, [2])\nassert x == [1, 2]"], None),
         ("def keys(n): return dict.fromkeys(range(n)).keys()", "assert keys(2) == {0, 1}", None),
         ("def half(n): return complex(n / 2)", "assert abs(half(3) - 1.5) <= 0.01", None),
+        # a method, as on LeetCode, for a bare function; each call has an instance of its own
+        ("class Solution:\n    def add(self, a, b=0): return a + b", TESTS, None),
+        ("class Solution:\n    def add(self, a, b): return a + b", CHECK_ADD, "add"),
+        (
+            "class Solution:\n    def __init__(self): self.n = 0\n    def add(self, a, b):\n        self.n += a + b\n"
+            "        return self.n",
+            TESTS[:2],
+            None,
+        ),
+        ("from operator import sub\nclass Solution:\n    def add(self, a, b): return a + b", TESTS, None),
+        ("class Solution:\n    def add(self, a, b): 0\ndef add(a, b): return a + b", TESTS, None),
         (PROGRAM, CASES, None),
         (PROGRAM, {"inputs": ["1 2", ["3 4", "5"]], "outputs": ["3", ["7"]]}, None),
         (PROGRAM, {"input": ["1 2"], "output": ["3"]}, None),
@@ -192,6 +203,9 @@ def test_what_passes(code, tests, entry_point):
         (WRONG_ADD, TESTS, "some tests failed", 2 / 3),
         (WRONG_ADD, CHECK_ADD, "some tests failed", 0.5),
         ("def is_even(n): return True", "assert is_even(2)\nassert not is_even(3)", "some tests failed", 0.5),
+        ("class Solution:\n    def add(self, a, b): return 3", TESTS, "some tests failed", 1 / 3),
+        ("class Solution:\n    def sub(self, a, b): return a", TESTS, "error", 0.0),
+        ("class Solution:\n    def sum(self, a): return 3", "assert sum([1, 2, 4]) == 3", "some tests failed", 0.0),
         ("input(); print(3)", CASES, "some tests failed", 0.5),
         ("print(3); raise ValueError", CASES, "error", 0.0),
         ("print(3); exit(1)", CASES, "ended early", 0.0),

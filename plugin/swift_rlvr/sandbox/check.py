@@ -11,7 +11,7 @@ from swift_rlvr.sandbox.asserts import UnitTest, imported_modules
 from swift_rlvr.sandbox.cases import ProgramTest, same_output
 from swift_rlvr.sandbox.child import LONGEST_DETAIL
 from swift_rlvr.sandbox.process import Child, Ended, Limits, sandboxed
-from swift_rlvr.sandbox.unfold import COLLECTIONS
+from swift_rlvr.sandbox.unfold import COLLECTIONS, find_methods
 
 PASSED, WRONG = "passed", "wrong"
 _REPORTED = ("syntax error", "error", "out of memory", "ended early")
@@ -86,6 +86,9 @@ def _run_units(job: dict, units: list[UnitTest], limits: Limits, deadline: float
             if report.get("kind") != "loaded":
                 yield _reported(report)
                 return
+            if "Solution" in job["code"]:
+                source = "\n".join(f"{unit.prepare}\n{unit.source}" for unit in units if unit.arguments is None)
+                units = [units[0]._replace(prepare=find_methods(source) + units[0].prepare), *units[1:]]
             for unit in units:
                 yield _check_unit(child, unit)
     except Ended as ended:

@@ -14,6 +14,7 @@ What is not needed any longer is left out: it would tell the code what is expect
 """
 
 import ast
+import builtins
 import math
 import operator
 from collections import Counter
@@ -458,6 +459,21 @@ def _bound(statement: ast.AST) -> set[str]:
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             return set()
     return set().union(*map(_bound, ast.iter_child_nodes(statement)))
+
+
+def find_methods(source: str) -> str:
+    """Statements after which functions that tests name are methods of the code's ``Solution``, where it has only those.
+
+    LeetCode asks for that class, and its problems are tested with ``assert add(1, 2) == 3`` elsewhere. What the code
+    only imports, or the prelude gives it, is no function of its own.
+    """
+    tree = ast.parse(source)
+    wanted = sorted(_names([tree]) - _names([tree], ast.Store) - _bound(tree) - vars(builtins).keys())
+    return f"""globals().update({{
+        name: lambda *values, _name=name, **named: getattr(Solution(), _name)(*values, **named)
+        for name in {wanted} if hasattr(globals().get("Solution"), name)
+        and getattr(globals().get(name), "__module__", None) != "solution"
+    }})\n"""
 
 
 def _needed(steps: list[ast.stmt]) -> list[ast.stmt]:

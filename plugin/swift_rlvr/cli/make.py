@@ -1,14 +1,17 @@
-"""The command `swift-rlvr dataset make countdown`."""
+"""The commands `swift-rlvr dataset make countdown`, `dataset make reasoning_gym` and `reasoning-gym list`."""
 
 from dataclasses import replace
 from enum import Enum
+from itertools import islice
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import track
 
-from swift_rlvr.cli.flags import OutFile, check_jsonl, option, settings_in
+from swift_rlvr.cli import flags
+from swift_rlvr.cli.flags import option
+from swift_rlvr.cli.render import table
 from swift_rlvr.countdown.settings import LEVELS, PRESET_HELP, PRESETS, SPLITS, CountdownSettings
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import write_jsonl
@@ -17,9 +20,9 @@ Preset = Enum("Preset", [(name, name) for name in PRESETS], type=str)  # type: i
 Split = Enum("Split", [(name, name) for name in SPLITS], type=str)  # type: ignore[misc]
 
 
-def make(
+def make_countdown(
     context: typer.Context,
-    out: OutFile,
+    out: flags.OutFile,
     preset: Annotated[Preset, typer.Option(help=PRESET_HELP)],
     split: Annotated[Split, typer.Option(help="No task is in two of them, whatever the settings and the seeds.")],
     rows: Annotated[int | None, typer.Option(min=1, help="How many; 24 and tiny: all there are, unless given.")] = None,
@@ -40,8 +43,8 @@ def make(
     """Write Countdown tasks (columns nums and target): solvable, no two alike."""
     from swift_rlvr.countdown.generator import holds_few, make_levels, make_tasks
 
-    check_jsonl(out)
-    changes = settings_in(CountdownSettings, context)
+    flags.check_jsonl(out)
+    changes = flags.settings_in(CountdownSettings, context)
     if levels and changes:
         raise InputError("gives the rows their settings, and goes with --rows and --seed only", field="levels")
     if levels and preset.value not in LEVELS:
@@ -60,3 +63,37 @@ def make(
     except IndexError as error:
         raise InputError(f"is too large: {error}", field="rows") from error
     console.print(f"written: {out}", soft_wrap=True)
+
+
+def show_tasks(
+    names: Annotated[list[str] | None, typer.Argument(help="Tasks or categories; none: all.")] = None,
+) -> None:
+    """List the tasks with their category and whether they are refused; a task alone with its settings and levels."""
+    from swift_rlvr.reasoning_gym import library, naming
+
+    tasks = sorted({task for name in names or ["all"] for task in naming.tasks_of(name)})
+    refused = {name: library.why_refused(name) for name in tasks}
+    console = Console(highlight=False)
+    rows = [(name, library.category(name), f"refused: {refused[name]}" if refused[name] else "") for name in tasks]
+    console.print(table("task", "category", "", rows=rows))
+    if len(tasks) == 1:
+        settings = [(name, str(value)) for name, value in naming.defaults(tasks[0]).items()]
+        levels = [
+            (name, f"0 to {len(values) - 1}", ", ".join(map(str, values)))
+            for name, values in naming.levels(tasks[0]).items()
+        ]
+        console.print("", table("setting", "default", rows=settings), "")
+        console.print(table("attribute", "level", "values", rows=levels))
+
+
+def make_reasoning_gym(
+    tasks: Annotated[str, typer.Argument(help="As after reasoning_gym: in --dataset, such as gcd+lcm?seed=1:test.")],
+    rows: Annotated[int, typer.Option(min=1, help="How many.")],
+    out: flags.OutFile,
+) -> None:
+    """Write rows of reasoning-gym's tasks to a file, for --dataset reasoning_gym:FILE."""
+    from swift_rlvr.tasks.reasoning_gym import make
+
+    flags.check_jsonl(out)
+    write_jsonl(out, islice(make(tasks), rows))
+    Console().print(f"{rows} rows written to {out}", soft_wrap=True)

@@ -38,11 +38,6 @@ class Registry(UserDict[str, Item]):
     """Items by name, in the order in which they were added; a look-up may leave out the `prefix` of a name.
 
     check: raises ValueError, naming what is wrong, for an item that cannot be added; it may look at `present`.
-
-    >>> registry = Registry("no.such_group", check=lambda item: None, prefix="external_")
-    >>> registry["external_mine"] = 1
-    >>> registry["mine"], "mine" in registry, "yours" in registry, list(registry)
-    (1, True, False, ['external_mine'])
     """
 
     def __init__(self, group: str, check: Callable[[Any], None], prefix: str = ""):

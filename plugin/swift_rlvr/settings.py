@@ -75,16 +75,6 @@ class Settings:
 
     A setting's variable is called `variable_prefix` and its name in capitals. group: how the names of settings begin
     that have one.
-
-    >>> @dataclass(frozen=True)
-    ... class Some(Settings):
-    ...     steps: int = setting(1, "How many.", at_least=1)
-    ...     tasks: tuple[str, ...] = setting((), "Which.")
-    >>> Some(Text("5"), "math, gsm8k")
-    Some(steps=5, tasks=('math', 'gsm8k'))
-    >>> Some(steps=0)
-    Traceback (most recent call last):
-    swift_rlvr.errors.InputError: steps must be at least 1, got 0
     """
 
     variable_prefix: ClassVar[str] = PREFIX
@@ -152,11 +142,7 @@ def no_setting(owner: str, name: str, known: Collection[str]) -> str:
 
 
 def as_type(value: Any, hint: Any, name: str) -> Any:
-    """The value, or what a `Text` stands for, as one of the hint's type; InputError, naming the setting, for no such.
-
-    >>> as_type(Text("3, 4"), list[int], "sizes"), as_type(Text("yes"), bool | None, "shuffle")
-    ([3, 4], True)
-    """
+    """The value, or what a `Text` stands for, as one of the hint's type; InputError, with the setting, for no such."""
     try:
         return _as_type(value, hint)
     except TypeError:

@@ -67,10 +67,6 @@ def columns_text(reward: Reward) -> str:
 
 
 def accepted(hint: Any, accepts: Accepts) -> str:
-    """What a parameter may be: its type with its bounds, or one of some texts.
-
-    >>> accepted(int, Accepts({"at_least": 1})), accepted(str, Accepts(choices=("words", "tokens")))
-    ('int, at least 1', 'str, one of words, tokens')
-    """
+    """What a parameter may be: its type with its bounds, or one of some texts."""
     cls = "names, with commas" if get_origin(hint) is tuple else hint.__name__
     return f"{cls}, {accepts}" if any(accepts) else cls

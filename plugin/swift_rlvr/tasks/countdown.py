@@ -40,9 +40,6 @@ def parse_row(row: Row) -> tuple[list[int], int]:
     """The numbers, in their order, and the target of a raw row, as ints.
 
     RowError, naming the column, for a form that the verifier does not accept, see `read_gold`.
-
-    >>> parse_row({"nums": "[7, 3, 5]", "target": 22.0})
-    ([7, 3, 5], 22)
     """
     nums, target = row.get("nums"), row.get("target")
     if read_gold(nums, 0) is None:
@@ -65,9 +62,6 @@ def read_prompt(prompt: str) -> tuple[list[int], int] | None:
 
     For completions that were logged without the columns. The prompt may be rendered with a chat template. One that asks
     for two different tasks gives None, since the policy may have written the second question.
-
-    >>> read_prompt(f"<|im_start|>user\\n{to_messages([7, 3, 5], 22)[1]['content']}<|im_end|>\\n")
-    ([7, 3, 5], 22)
     """
     asked = set(_QUESTION.findall(prompt))
     if len(asked) != 1:
@@ -93,11 +87,7 @@ def identity(row: Row) -> str:
 
 
 def gold(row: Row) -> Gold | None:
-    """An equation that solves the row, or None where there is none, or where the numbers are too many or too large.
-
-    >>> gold({"nums": [3, 5, 7], "target": 22}).answer, gold({"nums": [1, 1], "target": 22})
-    ('5 * 3 + 7 = 22', None)
-    """
+    """An equation that solves the row, or None where there is none, or where the numbers are too many or too large."""
     from swift_rlvr.countdown import solver
 
     nums, target = parse_row(row)

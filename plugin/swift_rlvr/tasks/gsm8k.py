@@ -33,11 +33,7 @@ _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 
 
 def read_answer(answer: str) -> tuple[str, str]:
-    r"""The reasoning without calculator annotations, and the gold without thousands' commas; RowError without a gold.
-
-    >>> read_answer("Together 1000 + 200 = <<1000+200=1200>>1200.\n#### 1,200")
-    ('Together 1000 + 200 = 1200.', '1200')
-    """
+    r"""The reasoning without calculator annotations, and the gold without thousands' commas; RowError without one."""
     reasoning, marks, gold = answer.rpartition("####")
     gold = gold.strip().replace(",", "").removeprefix("$")
     if not marks or not _NUMBER.fullmatch(gold):

@@ -47,7 +47,7 @@ _LEAD_IN = re.compile(
     re.IGNORECASE,
 )
 CORRECT = re.compile(
-    r"(?:(?:the\s+)?(?:option|choice|answer)\s+)?\(?([A-H])\)?\s+(?-i:is)\s+(?:the\s+)?(?:correct|right)"
+    r"(?:(?:the\s+)?(?:option|choice|answer)\s+)?\(?((?-i:[A-H]))\)?\s+is\s+(?:the\s+)?(?:correct|right)"
     r"(?:\s+(?:option|choice|answer|one))?",
     re.IGNORECASE,
 )
@@ -67,7 +67,7 @@ _AND = re.compile(
     r"[,;]\s*(?:\\text\{\s*(?:and|or)\s*\}|and\s|or\s)?|\s+and\s+|\\text\{\s*,?\s*and\s*\}|\\land(?![A-Za-z])"
 )
 _CALCULATION = re.compile(r"[=+*/]|\\times|\\cdot|\d\s*-\s*\d")
-_IN_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
+_IN_THOUSANDS = re.compile(r"(?<![\d.,(\[{])\d{1,3}(?:,\d{3})+(?![\d,)\]}])")
 _SPACED = re.compile(r"-?\d+(?:\.\d+)?(?:\s+-?\d+(?:\.\d+)?)+")
 _ABOUT = re.compile(
     r"\\approx(?![A-Za-z])|\\sim(?![A-Za-z])|≅|(?:\\text\{\s*)?(?:about|approximately|approx\.?|roughly)(?:\s*\}|\s)",

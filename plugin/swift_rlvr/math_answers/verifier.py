@@ -1,8 +1,8 @@
 r"""The math verifier: is the final answer of a completion mathematically equal to the gold?
 
 `swift_rlvr.answers.marked_answer` finds the answer. Where nothing marks it, "the answer is $...$" and "Answer: ..." are
-searched for in the last 1,000 characters. The gold is marked in the same ways, or is the bare answer: LaTeX, plain text
-or a number.
+searched for in the last 1,000 characters; without these the whole completion may be one bare value. The gold is marked
+in the same ways, or is the bare answer: LaTeX, plain text or a number.
 
 An answer that is written like the gold is right, whatever it is. Else both are read (`reading.py`), all of the text or
 nothing, and compared (`comparison.py`): numbers and rational functions exactly, other expressions by their values at
@@ -61,7 +61,7 @@ class MathVerdict(NamedTuple):
     reward: float | None  # 1.0 for a right answer, 0.0 for a wrong one, None where the row cannot be graded
     reason: Reason
     answer: str | None = None  # as written
-    marked: str | None = None  # how it was marked: "answer tag", "boxed", "####", or "text" where it is searched for
+    marked: str | None = None  # "answer tag", "boxed", "####", "text" where it is searched for, or "bare"
     gold: str | None = None  # taken out of its marks
 
 

@@ -14,7 +14,7 @@ from swift_rlvr.success import VERIFIER
 RULES = {  # in the order in which they are checked
     Reason.BAD_GOLD: "the gold in the column solution can be read, or the answer is written like it",
     Reason.ERROR: "the comparison ends without an error of this package",
-    Reason.NO_ANSWER: "an answer is marked after the thinking: <answer>, \\boxed{}, ####",
+    Reason.NO_ANSWER: "an answer is marked after the thinking (<answer>, \\boxed{}, ####) or is all of the text",
     Reason.UNCLOSED_ANSWER: "the answer block is closed by </answer>",
     Reason.EMPTY_ANSWER: "the answer is not empty",
     Reason.TOO_LONG: "the answer is of a length that can be compared",

@@ -13,7 +13,7 @@ PUBLIC = {
     "swift_rlvr.rewards": "REWARDS Reward Grade add_reward",
     "swift_rlvr.tasks": "TASKS Task RowError",
     "swift_rlvr.countdown": "verify grade_all Verdict Reason read_gold",
-    "swift_rlvr.math_answers": "MathVerdict Reason grade grade_all why_unreadable",
+    "swift_rlvr.math_answers": "Leniency MathVerdict Reason grade grade_all why_unreadable",
     "swift_rlvr.sandbox": "check Limits",
     "swift_rlvr.grpo": "GRPOTrainer GRPOSettings",
     "swift_rlvr.patches": "register_vllm_plugin",

@@ -1,11 +1,13 @@
 """The math verifier from text to verdict: which mark decides, which golds can be graded, and the reasons."""
 
 import logging
+from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from swift_rlvr.math_answers import Reason, grade, grade_all, verifier
+from swift_rlvr.math_answers import Leniency, Reason, grade, grade_all, verifier
 from swift_rlvr.math_answers.verifier import MAX_ANSWER_CHARS, read_gold
 
 
@@ -198,3 +200,45 @@ def test_numbers_in_every_mark(number, other):
     for gold in (number, str(number), f"${number}$", f"So\n#### {number}", float(number)):
         assert [verdict.reward for verdict in grade_all(texts, [gold] * len(texts))] == [1.0] * len(texts)
     assert {verdict.reward for verdict in grade_all(texts, [other] * len(texts))} == {float(number == other)}
+
+
+ROUNDED, CONVERTED = Leniency(rounded_gold=True), Leniency(convert_units=True)
+LENIENT = [  # gold, answer, what is allowed, right where it is; without it nothing here is
+    ("21.93", r"21\frac{13}{14}", ROUNDED, True), (r"41.4\%", r"\sqrt2-1", ROUNDED, True),
+    (r"6.67\%", r"\frac1{15}", ROUNDED, True), (r"41.4\%", r"100\sqrt2-100", ROUNDED, True),
+    ("66.7", r"66\frac23\%", ROUNDED, True), ("x = 1.41", r"x = \sqrt2", ROUNDED, True),
+    ("x = 1.41", r"\sqrt2", ROUNDED, True), (r"1.41 \text{ cm}", r"\sqrt2", ROUNDED, True),
+    ("21.93", "21.928", ROUNDED, False), ("21.93", "21.9286", ROUNDED, False),
+    ("21.92", r"21\frac{13}{14}", ROUNDED, False), ("22", r"21\frac{13}{14}", ROUNDED, False),
+    ("21.93", "22", ROUNDED, False), (r"41\%", r"\sqrt2-1", ROUNDED, False), ("1.41", r"-\sqrt2", ROUNDED, False),
+    (r"41.4\%", r"4140\%", ROUNDED, False), ("x = 1.41", r"y = \sqrt2", ROUNDED, False),
+    ("1.41", r"\approx 1.414", ROUNDED, False), (r"1.41 \text{ cm}", r"\sqrt2 \text{ m}", ROUNDED, False),
+    ("1.41", r"\sqrt2 x", ROUNDED, False), (r"\sqrt2", "1.41", ROUNDED, False), ("12 m", "1200 cm", ROUNDED, False),
+    ("12 m", "1200 cm", CONVERTED, True), ("90 minutes", "1.5 hours", CONVERTED, True),
+    ("50 m/s", "180 km/h", CONVERTED, True), ("x = 12 m", "1200 cm", CONVERTED, True),
+    ("12 m", "x = 1200 cm", CONVERTED, True), ("x = 12 m", "x = 1200 cm", CONVERTED, True),
+    (r"2\pi \text{ m}", r"200\pi \text{ cm}", CONVERTED, True), ("$5", "500 cents", CONVERTED, True),
+    ("3 m^2", "30000 cm^2", CONVERTED, True), ("1/3 hour", "20 minutes", CONVERTED, True),
+    ("1 inch", "2.54 cm", CONVERTED, True), ("5 J", r"5 \text{ N m}", CONVERTED, True),
+    ("12 m", "1200 mm", CONVERTED, False), ("12 m", "1200", CONVERTED, False), ("90 minutes", "1.5", CONVERTED, False),
+    ("3 m^2", "300 cm^2", CONVERTED, False), ("0.33 hours", "20 minutes", CONVERTED, False),
+    ("12 kg", "12000 m", CONVERTED, False), ("x = 12 m", "y = 1200 cm", CONVERTED, False),
+    ("1 month", "30 days", CONVERTED, False), ("12 apples", "1 dozen apples", CONVERTED, False),
+    (r"50\%", "50 cm", CONVERTED, False), ("1.41", r"\sqrt2", CONVERTED, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("gold, answer, leniency, right", LENIENT, ids=[f"{row[0]}-{row[1]}" for row in LENIENT])
+def test_rounded_golds_and_other_units_where_they_are_allowed(gold, answer, leniency, right):
+    assert grade(f"<answer>{answer}</answer>", gold, leniency).reward == float(right)
+    assert grade(f"<answer>{answer}</answer>", gold).reward == 0.0
+
+
+@settings(max_examples=200, derandomize=True)
+@given(st.integers(-999, 999), st.integers(1, 60), st.integers(1, 4), st.integers(-3, 3))
+def test_a_fraction_is_right_for_the_decimal_that_it_rounds_to_and_no_other(above, below, places, off):
+    value = Fraction(above, below)
+    nearest = round(value * 10**places)
+    gold = f"{Decimal(nearest + off).scaleb(-places):f}"
+    expected = abs(value * 10**places - (nearest + off)) <= Fraction(1, 2)
+    assert grade(rf"\boxed{{\frac{{{above}}}{{{below}}}}}", gold, ROUNDED).reward == float(expected)

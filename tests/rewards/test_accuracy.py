@@ -103,6 +103,16 @@ def test_a_gold_that_cannot_be_parsed_may_be_neutral():
     assert AccuracyReward()([r"\boxed{5}"], solution=[None]) == [None]
 
 
+def test_rounded_golds_and_other_units_are_parameters(monkeypatch):
+    texts, golds = [r"\boxed{\sqrt2}", r"\boxed{1200\text{ cm}}"], ["1.41", "12 m"]
+    for parameter, rewards in (("rounded_gold", [1.0, 0.0]), ("convert_units", [0.0, 1.0])):
+        assert AccuracyReward()(texts, solution=golds) == [0.0, 0.0]
+        assert AccuracyReward(**{parameter: True})(texts, solution=golds) == rewards
+        monkeypatch.setenv(f"EXTERNAL_ACCURACY_{parameter.upper()}", "true")
+        assert AccuracyReward()(texts, solution=golds) == rewards
+        monkeypatch.delenv(f"EXTERNAL_ACCURACY_{parameter.upper()}")
+
+
 def test_both_completion_shapes_and_other_tasks(reward):
     messages = [{"role": "assistant", "content": r"\boxed{5}"}]
     assert reward([messages, r"\boxed{5}"], solution=["5", "5"], task=["math", "countdown"]) == [1.0, None]
@@ -119,9 +129,9 @@ def judged(monkeypatch):
     batches = []
     grade_all = module.grade_all
 
-    def counted(texts, golds, gold_is_list):
+    def counted(texts, *others):
         batches.append(list(texts))
-        return grade_all(texts, golds, gold_is_list)
+        return grade_all(texts, *others)
 
     monkeypatch.setattr(module, "grade_all", counted)
     return batches

@@ -14,7 +14,7 @@ from swift_rlvr.math_answers.functions import is_real, near
 from swift_rlvr.math_answers.numeric import constant_value, positive_multiple, proportional, same_value, symbols
 from swift_rlvr.math_answers.parser import Tree, replaced
 from swift_rlvr.math_answers.sets import EMPTY, REALS
-from swift_rlvr.math_answers.units import different_units
+from swift_rlvr.math_answers.units import different_units, ratio
 from swift_rlvr.math_answers.values import (
     TURNED,
     Approximately,
@@ -249,8 +249,38 @@ def _same_approximation(gold: Value, answer: Value) -> bool:
         answer = answer.number
     tree = tree_of(without_unit(answer))
     value = None if tree is None or different_units(unit_of(gold), unit_of(answer)) else constant_value(tree)
+    if value is None or not is_real(value):
+        return False
     half_a_unit = Fraction(1, 2 * 10**number.places)  # in the last place
-    return value is not None and is_real(value) and near(value, number.value, half_a_unit)
+    percents = number.percent, unit_of(answer) == "percent"
+    scales = {100 if number.percent else 1}
+    if any(percents) and not all(percents) and abs(number.value) >= 1:  # the sign may be read as a unit
+        scales = {1, 100}
+    return any(near(value, number.value / scale, half_a_unit / scale) for scale in scales)
+
+
+def rounds_to(gold: Value, answer: Value) -> bool:
+    """Whether a gold that is a decimal is an answer rounded to its places, such as 21.93 for 21\\frac{13}{14}."""
+    match gold:
+        case Number(places=places) if places:
+            return same(Approximately(gold), answer)
+        case Relation(("=",), (name, Number(places=places))) if places and is_name(name):
+            return same(gold._replace(operators=("~",)), answer)
+    return False
+
+
+def same_converted(gold: Value, answer: Value) -> bool:
+    """Whether two quantities in different units are the same, exactly: 1200 cm and 12 m, 1.5 hours and 90 minutes."""
+    match gold, answer:
+        case Relation(("=",), (name, value)), Relation(("=",), (other, stated)) if is_name(name) and is_name(other):
+            return _same_name(name, other) and same_converted(value, stated)
+        case (Relation(("=",), (name, value)), other) | (other, Relation(("=",), (name, value))) if is_name(name):
+            return same_converted(*((value, other) if gold is not other else (other, value)))
+    factor = ratio(unit_of(answer), unit_of(gold))
+    first, second = tree_of(without_unit(gold)), tree_of(without_unit(answer))
+    if factor is None or first is None or second is None:
+        return False
+    return same_value(first, ("*", ("number", factor), second))
 
 
 def _same_matrix(gold: Value, answer: Value) -> bool:

@@ -15,6 +15,7 @@ unless it has twelve places; different units are not equal; of an equation both 
 
 import logging
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -22,7 +23,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from swift_rlvr.answers import after_think, has_unclosed_answer, marked_answer, without_end_tokens
-from swift_rlvr.math_answers.comparison import same
+from swift_rlvr.math_answers.comparison import rounds_to, same, same_converted
 from swift_rlvr.math_answers.notation import plain
 from swift_rlvr.math_answers.reading import MAX_CHARS, read
 from swift_rlvr.math_answers.sentences import answer_at_end, in_words, is_bare, is_heading, stated_value
@@ -31,6 +32,7 @@ from swift_rlvr.math_answers.values import Value
 logger = logging.getLogger(__name__)
 MAX_ANSWER_CHARS = 1000  # longer answers earn nothing, unless they are sequences of numbers or written like the gold
 _TAIL_CHARS = 1000
+_DECIMAL = re.compile(r"\.\d")
 
 
 class Reason(str, Enum):
@@ -65,6 +67,16 @@ class MathVerdict(NamedTuple):
     gold: str | None = None  # taken out of its marks
 
 
+class Leniency(NamedTuple):
+    """What is right besides what equals the gold."""
+
+    rounded_gold: bool = False  # for a gold that is a decimal, a form without one that rounds to it
+    convert_units: bool = False  # for a gold with a unit, the same quantity in another one
+
+
+EXACT = Leniency()
+
+
 @dataclass(frozen=True)
 class _Gold:
     text: str
@@ -73,7 +85,9 @@ class _Gold:
     in_sentence: bool  # a value within words: another sentence with it may say something else
 
 
-def grade_all(texts: Sequence[str | None], golds: Sequence[object], gold_is_list: bool = False) -> list[MathVerdict]:
+def grade_all(
+    texts: Sequence[str | None], golds: Sequence[object], gold_is_list: bool = False, leniency: Leniency = EXACT
+) -> list[MathVerdict]:
     """Grade each completion by the gold of the same index.
 
     With `gold_is_list` a gold may be a list, of which any element will do.
@@ -84,22 +98,22 @@ def grade_all(texts: Sequence[str | None], golds: Sequence[object], gold_is_list
     >>> [verdict.reward for verdict in grade_all(["<answer>0.5</answer>", "so it is 2"], [r"\\frac{1}{2}", "2"])]
     [1.0, 0.0]
     """
-    return [_grade_any(text, gold, gold_is_list) for text, gold in zip(texts, golds, strict=True)]
+    return [_grade_any(text, gold, gold_is_list, leniency) for text, gold in zip(texts, golds, strict=True)]
 
 
-def _grade_any(text: str | None, gold: object, gold_is_list: bool) -> MathVerdict:
+def _grade_any(text: str | None, gold: object, gold_is_list: bool, leniency: Leniency) -> MathVerdict:
     if not isinstance(gold, (list, tuple)):
-        return grade(text, gold)
+        return grade(text, gold, leniency)
     if not gold_is_list:
         raise ValueError(
             f"the gold is a list, {gold!r:.200}: with gold_is_list=True any of its elements is a right answer; "
             r"an answer of several parts is one text, such as '1, 2' or '\{1, 2\}'"
         )
-    verdicts = [grade(text, element) for element in gold] or [grade(text, None)]
+    verdicts = [grade(text, element, leniency) for element in gold] or [grade(text, None)]
     return max(verdicts, key=lambda verdict: -1.0 if verdict.reward is None else verdict.reward)
 
 
-def grade(text: str | None, gold: object) -> MathVerdict:
+def grade(text: str | None, gold: object, leniency: Leniency = EXACT) -> MathVerdict:
     """Grade one completion by one gold.
 
     >>> str(grade(r"so \\boxed{\\sqrt{8}}", r"2\\sqrt{2}").reason), str(grade(r"\\boxed{3}", "$4$").reason)
@@ -115,7 +129,7 @@ def grade(text: str | None, gold: object) -> MathVerdict:
         if isinstance(found, Reason):
             return MathVerdict(found.reward, found, gold=gold_text)
         marked, answer = found
-        reason = _compare(known, answer)
+        reason = _compare(known, answer, leniency)
     except Exception:  # a mistake of ours: neither the model nor the gold is charged with it
         logger.exception("please report this: completion ...%r, gold ...%r", (text or "")[-500:], str(gold)[-500:])
         reason = Reason.ERROR
@@ -164,7 +178,7 @@ def _find_answer(text: str | None) -> Reason | tuple[str, str]:
     return ("bare", final) if len(final) <= _TAIL_CHARS and is_bare(final) else Reason.NO_ANSWER
 
 
-def _compare(gold: _Gold, answer: str) -> Reason:
+def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
     if not answer:
         return Reason.EMPTY_ANSWER
     if len(answer) > MAX_CHARS:
@@ -174,12 +188,20 @@ def _compare(gold: _Gold, answer: str) -> Reason:
     if gold.value is None:
         return Reason.BAD_GOLD
     value = read(answer)
-    if value is not None and same(gold.value, value):
+    if value is not None and _is_right(gold.value, value, answer, leniency):
         return Reason.CORRECT
     if in_words(value) and not gold.in_sentence:
         value = stated_value(answer) or value
-        if value is not None and same(gold.value, value):
+        if value is not None and _is_right(gold.value, value, answer, leniency):
             return Reason.CORRECT
     if value is not None:
         return Reason.WRONG
     return Reason.TOO_LONG if len(answer) > MAX_ANSWER_CHARS else Reason.UNREADABLE
+
+
+def _is_right(gold: Value, value: Value, answer: str, leniency: Leniency) -> bool:
+    if same(gold, value):
+        return True
+    if leniency.rounded_gold and not _DECIMAL.search(answer) and rounds_to(gold, value):
+        return True
+    return leniency.convert_units and same_converted(gold, value)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swift_rlvr.math_answers import MathVerdict, Reason, grade_all, why_unreadable
+from swift_rlvr.math_answers import Leniency, MathVerdict, Reason, grade_all, why_unreadable
 from swift_rlvr.rewards.base import Reward
 from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters
@@ -49,6 +49,8 @@ class AccuracyReward(Reward):
     class Parameters(BaseParameters):
         neutral_gold: bool = setting(False, "reward 0.5 where the gold cannot be read, instead of not grading it")
         gold_is_list: bool = setting(False, "`solution` may be a list, of which any element is a right answer")
+        rounded_gold: bool = setting(False, "a decimal gold accepts a form without decimals that rounds to it")
+        convert_units: bool = setting(False, "a gold with a unit accepts the same quantity in another unit")
 
     def __init__(self, args: object = None, **parameters: Any):
         super().__init__(args, **parameters)
@@ -73,7 +75,9 @@ class AccuracyReward(Reward):
 
     def _verdicts(self, texts: list[str | None], golds: list[object]) -> list[MathVerdict]:
         try:
-            return grade_all(texts, golds, self.parameters.gold_is_list)
+            chosen = self.parameters
+            leniency = Leniency(chosen.rounded_gold, chosen.convert_units)
+            return grade_all(texts, golds, chosen.gold_is_list, leniency)
         except ValueError as error:
             raise ValueError(f"{self.name}: the column solution: {error}") from None
 

@@ -86,6 +86,20 @@ def weights_of(trainer):
     return torch.cat([parameter.detach().flatten() for parameter in trainer.model.parameters()])
 
 
+def train_and_interrupt(trainer):
+    """After three steps."""
+    update = trainer.update
+
+    def killed(batch):
+        if trainer.step == 3:
+            raise KeyboardInterrupt
+        return update(batch)
+
+    trainer.update = killed
+    with pytest.raises(KeyboardInterrupt):
+        trainer.train()
+
+
 @pytest.fixture(scope="module")
 def finished(tokenizer, rows, tmp_path_factory):
     """A run that nothing interrupted."""
@@ -96,16 +110,7 @@ def finished(tokenizer, rows, tmp_path_factory):
 
 def test_a_resumed_run_equals_an_uninterrupted_one_bitwise(tokenizer, rows, tmp_path, finished):
     first = trainer_of(tokenizer, rows, tmp_path)
-    update = first.update
-
-    def killed(batch):
-        if first.step == 3:
-            raise KeyboardInterrupt
-        return update(batch)
-
-    first.update = killed
-    with pytest.raises(KeyboardInterrupt):
-        first.train()
+    train_and_interrupt(first)
     assert [path.name for path in checkpoints(tmp_path)] == ["checkpoint-2"]
     torch.manual_seed(1234)  # what a new process would have
     second = trainer_of(tokenizer, rows, tmp_path)
@@ -399,16 +404,7 @@ def test_the_best_checkpoint_outlives_the_limit_and_a_resumption(tokenizer, rows
     settings = replace(SETTINGS, save_total_limit=limit, save_steps=1, max_steps=4)
     successes = {0: 0.9, 1: 0.8, 2: 0.1, 3: 0.2, 4: 0.3}
     first = trainer_of(tokenizer, rows, tmp_path, settings, held_out=with_successes(held_out_of(request), successes))
-    update = first.update
-
-    def killed(batch):
-        if first.step == 3:
-            raise KeyboardInterrupt
-        return update(batch)
-
-    first.update = killed
-    with pytest.raises(KeyboardInterrupt):
-        first.train()
+    train_and_interrupt(first)
     assert [path.name for path in checkpoints(tmp_path)] == ["checkpoint-1", "checkpoint-3"]
     second = trainer_of(tokenizer, rows, tmp_path, settings, held_out=with_successes(held_out_of(request), successes))
     assert second.train(tmp_path / "checkpoint-3") == tmp_path / "checkpoint-4"

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from swift_rlvr.rewards.base import OTHER_TASK, REWARDS
 from swift_rlvr.rewards.cosine import CosineLengthReward
 from swift_rlvr.rewards.language_consistency import LanguageConsistencyReward
-from swift_rlvr.rewards.length import LengthReward
+from swift_rlvr.rewards.length import LengthReward, completion_length, token_ids
 from swift_rlvr.rewards.reasoning_steps import ReasoningStepsReward
 from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward, count_ngrams, words
 from swift_rlvr.rewards.soft_overlong import SoftOverlongReward
-from swift_rlvr.rewards.token_length import completion_length, token_ids
 
 NOT_TOKENS = [None, [], "12", 3, [None], ["1"], [1, "2"], [True], [1.0], [[1], 2], [[[1]]], [[]], {}, {1: 2}, ...]
 TOKENS = [  # (value of one column, number of tokens)

@@ -2,14 +2,8 @@
 
     NAME[?SETTING=VALUE[&...]][+NAME[?...]]...[:SPLIT]
 
-NAME is a task, a category or `all`; SPLIT is `train`, which is the default, or `test`. Row i of several tasks is of
-task i modulo their number. A SETTING is one of
-
-- a field of the task's config, such as `min_terms=3`; several values have commas between them; %2B and the like stand
-  for characters that mean something here;
-- `level=2`: all attributes of the task's curriculum at this level, from 0; a shorter list of levels ends at its last;
-- `seed=1`: other rows, by default 0;
-- `refused=yes`: take tasks that are refused.
+NAME is a task, a category or `all`. A SETTING is a field of the task's config, `level`, `seed` or `refused`, see
+README.md; several values have commas between them, and %2B and the like stand for characters that mean something here.
 """
 
 from collections.abc import Mapping

@@ -27,14 +27,7 @@ _LONGEST = 1 << 26  # bytes of a report
 _VARIABLES = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
 
 
-class _Children(threading.local):
-    """The processes of a thread, by their memory: on Linux they end with the thread that started them."""
-
-    def __init__(self) -> None:
-        self.by_memory: dict[int, Child] = {}
-
-
-_children = _Children()
+_here = threading.local()  # of a thread: its processes, by their memory; on Linux they end with it
 
 
 @cache
@@ -58,7 +51,7 @@ def ask(job: dict[str, Any], seconds: float, memory_mb: int = MEMORY_MB) -> dict
     """
     killed = False
     while True:
-        child = _children.by_memory.pop(memory_mb, None) or _start(memory_mb)
+        child = vars(_here).pop(f"{memory_mb} MiB", None) or _start(memory_mb)
         child.deadline = time.monotonic() + max(_WAIT_LEAST, _WAIT_FACTOR * seconds)
         try:
             report = child.ask(job, _LONGEST)
@@ -72,7 +65,7 @@ def ask(job: dict[str, Any], seconds: float, memory_mb: int = MEMORY_MB) -> dict
         if "MemoryError" in str(report.get("error")):
             child.close()  # the next job gets a process that has all its memory
         else:
-            _children.by_memory[memory_mb] = child
+            vars(_here)[f"{memory_mb} MiB"] = child
         return report
 
 

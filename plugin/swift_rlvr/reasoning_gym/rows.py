@@ -1,12 +1,10 @@
 """Rows of reasoning-gym's tasks: item i is a function of the task, its settings, the seed, the split and i alone.
 
-reasoning-gym itself draws item i from seed + i, so that the seeds 1 and 2 share 499 of 500 items. Here the items are
-drawn in blocks whose seeds are hashes, and the split of an item is decided by a hash of its question: train and test
-share none, whatever the seeds, the settings and the tasks. For each i up to TRIES items are drawn, and the first
-that is of the split is taken.
+Items are drawn in blocks whose seeds are hashes, since reasoning-gym's seeds 1 and 2 share 499 of 500 items. A hash of
+its question decides the split of an item; for each i up to TRIES items are drawn, and the first of the split is taken.
 
 A row has one column, `entry`: JSON with the task, its settings, the question, the answer, and the metadata that the
-scorer reads. JSON alone would make lists of tuples and texts of whole numbers that are keys; `encode` keeps them.
+scorer reads, with tuples and keys that are numbers as `encode` writes them.
 """
 
 import hashlib

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from swift_rlvr.rewards.base import Reward
 from swift_rlvr.rewards.gate import GATES, NOT_GRADED, GateParameters, Outcome
 from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, Rule
-from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, UNITS, completion_length
+from swift_rlvr.rewards.length import TOKEN_COLUMNS, UNITS, completion_length
 from swift_rlvr.settings import setting
 from swift_rlvr.success import SHAPING
 

@@ -1,15 +1,10 @@
 r"""The language consistency reward: reasoning in the language that is asked for, judged by its script.
 
 Source: DeepSeek-R1 (arXiv 2501.12948, section 2.3.2): the share of words of the target language in the chain of
-thought. A word is:
-
-- in Latin, Greek, Cyrillic, Hangul, Arabic, Devanagari and Hebrew script a run of letters. A single Latin or Greek
-  letter does not count, since it is usually a variable;
-- in Han and kana each character; in Thai and every script that has no language here four letters, because several of
-  these scripts are written without spaces.
-
-Code (``` and `), formulas ($, \( and \[), LaTeX commands, tags, addresses and digits are skipped. For Japanese, Han
-characters count up to four times the kana, so that Chinese does not pass for Japanese.
+thought. A word is a run of letters, of which a single Latin or Greek one does not count, since it is usually a
+variable; in Han and kana each character; in Thai and every script that has no language here four letters. Code,
+formulas, LaTeX commands, tags, addresses and digits are skipped. For Japanese, Han characters count up to four times
+the kana, so that Chinese does not pass for Japanese.
 """
 
 import re

@@ -2,9 +2,8 @@ r"""The reasoning steps reward: reasoning that is written in steps.
 
 Source: the R1-Zero recipe, min(1, count / 3), where count is that of ``Step n:``, ``n.`` at the beginning of a line,
 ``\n-``, ``\n*`` and ``First,`` ``Second,`` ``Next,`` ``Finally,`` (open-r1's `reasoning_steps_reward`). Here only
-the reasoning counts, see `swift_rlvr.answers.reasoning`; Chinese markers count too, and ``n.`` and bullets may be
-indented. A marker without text does not count, and steps with the same text count once. The text of a bullet or number
-is the rest of its line, that of other markers ends at the next marker, so ``- Step 1: add`` is one step.
+the reasoning counts, and Chinese markers too. A marker without text does not count, and steps with the same text count
+once. The text of a bullet or number is the rest of its line, that of other markers ends at the next marker.
 """
 
 import re

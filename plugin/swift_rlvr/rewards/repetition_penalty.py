@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from swift_rlvr.rewards.gate import NO_TEXT, GateParameters, ShapingReward
 from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
-from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, token_ids
+from swift_rlvr.rewards.length import TOKEN_COLUMNS, token_ids
 from swift_rlvr.settings import setting
 
 # Scripts written without spaces, of which each character is a unit: Thai and Lao, Myanmar, Khmer; CJK punctuation, Kana
@@ -19,7 +19,7 @@ _WORD = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]+")
 
 
 def words(text: str) -> list[str]:
-    """Split a text into lower-cased words, and into characters where its script has no spaces.
+    """A text's words in lower case, and its characters where the script has no spaces.
 
     >>> words("The answer is 42. 答えは42です")
     ['the', 'answer', 'is', '42.', '答', 'え', 'は', '42', 'で', 'す']
@@ -40,8 +40,7 @@ class RepetitionPenaltyReward(ShapingReward):
     """Reward (1 - different n-grams / all n-grams) * max_penalty, and 0 for a text of fewer than n words.
 
     The R1-Zero recipe's repetition penalty, after open-r1 and "Demystifying Long Chain-of-Thought Reasoning in LLMs"
-    (arXiv 2502.03373), appendix C.2. `words` says what a word is. With ``unit="tokens"`` the trainer's token ids are
-    compared, which also finds repetition inside one long word.
+    (arXiv 2502.03373), appendix C.2. With ``unit="tokens"`` the trainer's token ids are compared.
 
     >>> RepetitionPenaltyReward(n_grams=2)(["wait wait wait wait wait", "every pair of words is new"])
     [-0.07500000000000001, 0.0]

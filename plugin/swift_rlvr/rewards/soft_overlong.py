@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from swift_rlvr.rewards.gate import NO_TEXT, GateParameters, ShapingReward
 from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
-from swift_rlvr.rewards.token_length import TOKEN_COLUMNS, completion_length
+from swift_rlvr.rewards.length import TOKEN_COLUMNS, completion_length
 from swift_rlvr.settings import setting
 
 DEFAULT_MAX_LENGTH = 1024  # without a trainer's limit; that of the Countdown experiment

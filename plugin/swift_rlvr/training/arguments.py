@@ -2,8 +2,7 @@
 
     swift-rlvr train [CONFIG.yaml] [--trainer scratch|trl] [--name value ...]
 
-The file has ms-swift's form: each key is a setting's name, and the variables under ENV are set before anything is read,
-unless they are set already. transformers' HfArgumentParser derives the flags from the trainers' own dataclasses.
+The file has ms-swift's form, see `swift_rlvr.recipes`. transformers' HfArgumentParser derives the flags.
 """
 
 import os

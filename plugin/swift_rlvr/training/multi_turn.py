@@ -3,8 +3,7 @@
     swift rollout --external_plugins plugin/rlvr_plugin.py --multi_turn_scheduler rlvr_feedback --max_turns 2 ...
     swift rlhf --external_plugins plugin/rlvr_plugin.py --multi_turn_scheduler rlvr_feedback --max_turns 2 ...
 
-`swift-rlvr train` gives the server these flags when the recipe has them. ms-swift calls the rewards with the text of
-the last turn. swift_rlvr/environments/README.md is the page about it.
+`swift-rlvr train` gives the server these flags when the recipe has them. See swift_rlvr/environments/README.md.
 """
 
 import asyncio
@@ -35,8 +34,7 @@ class FeedbackSettings(Settings):
 class FeedbackScheduler(MultiTurnScheduler):
     """Up to `max_turns` tries; after a wrong one the user's next message is the rule that the row's verifier failed.
 
-    It adds nothing to the tokens of a turn, so ms-swift's own mask holds: 1 for what was sampled, 0 for the rest. A
-    turn that is cut off is the last one, as in ms-swift.
+    A turn that is cut off is the last one, as in ms-swift.
     """
 
     def __init__(self, infer_engine: Any = None, max_turns: int | None = None, **kwargs: Any):

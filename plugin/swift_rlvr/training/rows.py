@@ -24,10 +24,8 @@ def read_data(
 ) -> tuple[list[dict[str, Any]], str | None]:
     """The rows of a run's dataset, with `prompt` (messages) and the columns of the rewards, and their system prompt.
 
-    Rows that cannot be used are reported and skipped; past the limit (`allowed_share`) they are an error.
-
-    Raises:
-        InputError: with the field; also where a reward lacks a column, and where no verifying reward grades a row.
+    Rows that cannot be used are reported and skipped; past the limit (`allowed_share`) they are an InputError, as is a
+    column that a reward lacks.
     """
     for variable in stray_variables(REWARDS):
         console.print(f"{variable} is set, and no reward has a name that it begins with", style="yellow")

@@ -27,12 +27,7 @@ class ScratchArguments(RunArguments):
 
 
 def run(command: Command, console: Console) -> str:
-    """Train; the result is the folder of the last checkpoint.
-
-    Raises:
-        InputError: settings, files, models or rewards that cannot be used; before anything is trained.
-        DivergedError: the loss is no longer finite.
-    """
+    """Train; the result is the folder of the last checkpoint. InputError before the training, DivergedError in it."""
     arguments, settings, evaluation, drawing = command.parse(
         (ScratchArguments, GRPOSettings, HeldOutSettings, CurriculumSettings)
     )

@@ -62,12 +62,7 @@ def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings, C
 
 
 def run(command: Command, console: Console) -> str:
-    """Train; the result is the folder of the model, which is the output folder.
-
-    Raises:
-        InputError: settings, files, models or rewards that cannot be used; before anything is trained.
-        DivergedError: the weights are no longer finite.
-    """
+    """Train; the result is the folder of the model. InputError before the training, DivergedError in it."""
     arguments, config, evaluation, drawing = read(command)
     folder = Path(config.output_dir)
     checkpoint = checkpoint_to_resume(folder, config.resume_from_checkpoint)
@@ -132,9 +127,7 @@ def build_trainer(
 
 
 def trainer_class_of(use_vllm: bool) -> Any:
-    """TRL's trainer. Importing it imports vLLM where that is installed, which takes as long as all the rest; here only
-    where it is used.
-    """
+    """TRL's trainer, whose import takes vLLM with it where that is installed; here only where it is used."""
     from trl import import_utils
 
     available = import_utils.is_vllm_available

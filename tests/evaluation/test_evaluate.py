@@ -9,6 +9,7 @@ from commands import ran
 from paths import DATASETS
 from rich.console import Console
 from swift_rlvr.data.grading import grade_samples
+from swift_rlvr.data.sources import Source
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation import sampled
 from swift_rlvr.evaluation.evaluate import evaluate
@@ -79,14 +80,12 @@ def test_evaluation_writes_records_and_summary(model, tmp_path):
     assert (summary["tasks"], summary["completions"], summary["success"]) == (2, 4, 0.0)
 
 
-@pytest.mark.parametrize("data", ["FILE", "countdown:FILE", "countdown:FILE#1"])
-def test_data_is_named_as_a_dataset_is_elsewhere(model, tmp_path, data):
-    path = tmp_path / "test.jsonl"
-    path.write_text('{"nums": [1, 2], "target": 3}\n' * 2)
-    sampling = SamplingSettings(model, max_completion_length=1)
-    summary = evaluate(sampling, data.replace("FILE", str(path)), tmp_path / "out", QUIET)
-    assert summary["settings"]["task"] == "countdown"
-    assert summary["tasks"] == (1 if "#" in data else 2)
+def test_500_tasks_of_a_hubs_dataset_unless_a_number_is_asked_for(monkeypatch):
+    limits = []
+    monkeypatch.setattr(Source, "rows", lambda self: limits.append(self.limit) or iter(()))
+    for dataset in ("gsm8k:test", "gsm8k:test#9", str(DATASETS / "gsm8k" / "test.jsonl")):
+        Rows.read(dataset, "some/model")
+    assert limits == [500, 9, None]
 
 
 def test_grade_samples():

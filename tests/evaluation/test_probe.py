@@ -103,16 +103,6 @@ def test_figures_of_rows_and_of_the_set(stand_in, tmp_path):
     assert summary == read_json(tmp_path / "out" / "summary.json")
 
 
-def test_spread_is_the_mean_standard_deviation_within_a_row(stand_in, tmp_path):
-    rewards = probed(tmp_path)["rewards"]
-    assert list(rewards) == ["external_countdown", "external_format"]
-    within = [statistics.stdev([1.0] * right + [0.0] * (4 - right)) for right in RIGHT]
-    assert rewards["external_countdown"]["spread"] == pytest.approx(statistics.fmean(within))
-    assert rewards["external_countdown"]["rows_without_spread"] == 4 / 8
-    assert rewards["external_countdown"]["fails"] == {"wrong value": 16}
-    assert (rewards["external_format"]["spread"], rewards["external_format"]["fails"]) == (0.0, {})
-
-
 def test_rows_worth_training_on(stand_in, tmp_path):
     kept = probed(tmp_path, keep=parse_keep("0.25..0.75"), keep_file=tmp_path / "hard.jsonl")["keep"]
     rows = [row for _, row in read_jsonl(tmp_path / "hard.jsonl")]
@@ -341,15 +331,3 @@ def test_the_tiny_model_end_to_end(tmp_path):
     assert f"train on it with --dataset countdown:{out}" in shown and summary["verdict"] in shown
     again = ran(*arguments, columns=200)
     assert "sampled" not in again and summary["verdict"] in again
-
-
-@pytest.mark.slow
-def test_chunks_do_not_depend_on_those_before(tmp_path):
-    """A probe that goes on after half its rows draws what an uninterrupted one draws."""
-    data = f"{DATASETS}/countdown/tiny_train.jsonl#6"
-    settings = SamplingSettings(str(WEIGHTS), 4, max_completion_length=40, batch_size=8)
-    probe(settings, data, tmp_path, QUIET, group_size=2)
-    whole = (tmp_path / "records.jsonl").read_text()
-    (tmp_path / "records.jsonl").write_text("".join(whole.splitlines(keepends=True)[: 4 * 4 + 1]))
-    probe(settings, data, tmp_path, QUIET, group_size=2)
-    assert (tmp_path / "records.jsonl").read_text() == whole

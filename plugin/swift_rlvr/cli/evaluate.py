@@ -18,8 +18,6 @@ from swift_rlvr.jsonl import read_json, write_json
 from swift_rlvr.runs.records import read_records
 from swift_rlvr.sampling import SamplingSettings
 
-SHOWN_REASONS = 5  # of each reward
-
 
 def evaluate(
     context: typer.Context,
@@ -157,24 +155,14 @@ def probe(
 
 
 def _show_probe(console: Console, title: str, summary: Mapping[str, Any]) -> None:
-    """The tables of a probe: success, pass rates of the rows, spread of the rewards, and why completions fail."""
+    """The figures of a probe, why completions fail, and the pass rates of the rows."""
     label = f"groups of {summary['group_size']} without a gradient"
     interval = summary["no_spread_interval"]
     share = "-" if interval is None else "{:.3f} ({:.3f} to {:.3f})".format(summary["no_spread"], *interval)
+    print_figures(console, title, ("measure", "value"), [*comparing.figures_table(summary), (label, share)])
     rates = [(name, f"{count:,}", f"{count / summary['tasks']:.1%}") for name, count in summary["pass_rates"].items()]
-    rewards, fails = [], []
-    for name, figures in summary["rewards"].items():
-        values = (figures[key] for key in ("mean", "spread", "rows_without_spread"))
-        rewards.append((name, *("-" if value is None else f"{value:.3f}" for value in values)))
-        total = figures["graded"] + figures["ungraded"]
-        for number, (reason, count) in enumerate(list(figures["fails"].items())[:SHOWN_REASONS]):
-            fails.append(("" if number else name, reason, f"{count:,}", f"{count / total:.1%}"))
-    print_figures(console, title, ("measure", "value"), [*comparing.measures(summary), (label, share)])
-    numbers = ("rows", "share", "mean", "spread in a row", "rows without", "completions")
-    console.print("", table("pass rate of a row", *numbers[:2], numbers=numbers, rows=rates), "", sep="\n")
-    console.print(table("reward", *numbers[2:5], numbers=numbers, rows=rewards), "")
-    if fails:
-        console.print(table("reward below 1", "reason", "completions", "share", numbers=numbers, rows=fails))
+    numbers = ("rows", "share")
+    console.print("", table("pass rate of a row", *numbers, numbers=numbers, rows=rates), sep="\n")
 
 
 def report(

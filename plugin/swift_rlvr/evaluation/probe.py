@@ -9,7 +9,7 @@ import json
 import math
 import re
 import statistics
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,6 @@ def probe(
         "no_spread": statistics.fmean(shares) if shares else None,
         "no_spread_interval": list(mean_interval(shares)) if shares else None,
         "pass_rates": {name: sum(_bin(row["pass_rate"]) == name for row in graded) for name in BINS},
-        "rewards": _spreads(records),
     }
     summary["verdict"] = verdict(summary)
     write_jsonl(out / "probe.jsonl", per_row)
@@ -143,32 +142,6 @@ def _bin(rate: float) -> str:
     if rate in (0, 1):
         return BINS[0] if rate == 0 else BINS[-1]
     return BINS[1 + min(3, math.ceil(rate * 4) - 1)]
-
-
-def _spreads(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
-    """By reward: its mean, the mean standard deviation within a row, the share of rows without any, and why it fails.
-
-    The standard deviation is the one of ms-swift's advantages, with n - 1.
-    """
-    figures = {}
-    for name in dict.fromkeys(name for record in records for name in record.rewards):
-        own = [record for record in records if name in record.rewards]
-        by_row: dict[int, list[float]] = defaultdict(list)
-        for record in own:
-            if (value := record.rewards[name]) is not None:
-                by_row[record.index].append(value)
-        reasons = Counter(record.reasons[name] for record in own if record.rewards[name] != 1.0)
-        values = [value for group in by_row.values() for value in group]
-        spreads = [statistics.stdev(group) for group in by_row.values() if len(group) > 1]
-        figures[name] = {
-            "mean": statistics.fmean(values) if values else None,
-            "spread": statistics.fmean(spreads) if spreads else None,
-            "rows_without_spread": statistics.fmean(spread == 0 for spread in spreads) if spreads else None,
-            "graded": len(values),
-            "ungraded": len(own) - len(values),
-            "fails": dict(reasons.most_common()),
-        }
-    return figures
 
 
 def _write_kept(

@@ -18,7 +18,7 @@ class GradeLog:
     """Collects what rewards are asked and say, until it is taken. Each reward whose `log` it is adds its own."""
 
     def __init__(self) -> None:
-        self._calls: list[tuple[Any, Sequence, Mapping[str, Any], Sequence[tuple[float | None, str]]]] = []
+        self._by_reward: defaultdict[str, list[Record]] = defaultdict(list)
 
     def add(
         self,
@@ -28,21 +28,18 @@ class GradeLog:
         grades: Sequence[tuple[float | None, str]],
     ) -> None:
         """Take note of a call of a reward: the completions and all columns as it got them, and its grades."""
-        self._calls.append((reward, completions, columns, grades))
+        self._by_reward[key_of(reward)] += _records_of(reward, completions, columns, grades)
 
     def take(self) -> list[Record]:
         """The records since the last call, in order, each with the grades of all rewards."""
-        by_reward: defaultdict[str, list[Record]] = defaultdict(list)
-        for call in self._calls:
-            by_reward[key_of(call[0])] += _records_of(*call)
-        self._calls.clear()
         records: list[Record] = []
-        for own in by_reward.values():
+        for own in self._by_reward.values():
             for known, record in zip(records, own, strict=False):
                 known.rewards |= record.rewards
                 known.reasons |= record.reasons
                 known.row |= record.row
             records += own[len(records) :]
+        self._by_reward.clear()
         return records
 
 

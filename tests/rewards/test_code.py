@@ -220,6 +220,18 @@ def test_what_fails(code, tests, reason, share):
     assert grade(code, tests, "add", partial=True).reward == pytest.approx(share)
 
 
+def test_packages_for_code_and_tests():
+    code, tests = (
+        "import numpy as np\ndef f(x): return np.eye(x)",
+        "import numpy as np\nassert (f(2) == np.eye(2)).all()",
+    )
+    assert grade(code, tests).reward is None  # the tests cannot be run
+    assert grade(code, tests, packages="numpy").reward == 1.0
+    assert grade(code.replace("eye", "ones"), tests, packages="numpy").reward == 0.0
+    assert grade(code, "assert f(1) == [[1]]") == (0.0, "error")
+    assert grade(code, "assert f(1) == [[1]]", packages=("numpy",)).reward == 1.0
+
+
 def test_text_without_code_and_rows_without_tests():
     reward = CodeReward(timeout=60)
     message = {"role": "assistant", "content": block(ADD)}

@@ -90,9 +90,20 @@ thread.join()
 """
 
 
+DEEP_IN_A_LARGE_STACK = DEEP_IN_A_THREAD.replace("100 << 20", "512 * 1024 * 1024")
+
+
 @pytest.mark.parametrize(
     ("code", "printed"),
     [
+        (DEEP_IN_A_LARGE_STACK, "50000"),  # more than all of its memory
+        (
+            "import functools"
+            + DEEP_IN_A_LARGE_STACK.replace("thread =", "depth = functools.cache(depth)\nthread =").replace(
+                "50_000", "15_000"
+            ),
+            "15000",
+        ),
         ("print(sum(map(int, input().split())))", "7"),
         ("import sys\nprint(len(sys.stdin.read()))", "4"),
         ("print(open(0).read().strip())", "3 4"),
@@ -262,6 +273,44 @@ def test_recursion_may_be_deep():
     raised = f"import sys\nsys.setrecursionlimit(300_000)\n{code}"
     assert result_of(raised, ["assert f(1) == 1", "assert f(100_000) == 100_000"], all_tests=True) == ["passed"] * 2
     assert output_of(f"{code}\nprint(f(20_000))") == "20000\n"
+
+
+# --- packages ---
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("import numpy as np\ndef f(x): return np.array([x, 2])", "[1, 2]"),
+        ("from numpy import float32\ndef f(x): return float32(x), x > float32(0)", "(1, True)"),
+        (
+            "import numpy as np\ndef f(x): return np.linalg.inv(np.eye(3)).tolist()[0], np.fft.fft([x])[0]",
+            "([1, 0, 0], 1)",
+        ),
+        ("import numpy as np\ndef f(x): return np.sum(np.eye(x))", "1"),
+    ],
+)
+def test_code_may_import_packages_that_are_named(code, expected):
+    limits = Limits(seconds=60, packages=("numpy",))
+    for tests in (f"assert f(1) == {expected}", f"import numpy as np\nassert np.allclose(f(1), {expected})"):
+        assert [each.result for each in check(code, read_tests(tests), limits)] == ["passed"] or "True" in expected
+    assert result_of(code, f"assert f(1) == {expected}") == ["error"]  # where none is named
+    wrong = check(code, read_tests("assert f(1) == [7]"), limits)
+    assert wrong[0].result == "wrong"
+
+
+def test_packages_bring_nothing_else():
+    limits = Limits(seconds=60, packages=("numpy",))
+    folder = "import numpy, os\nfolder = os.path.dirname(os.path.dirname(numpy.__file__))\n"
+    for code in (
+        "import yaml",
+        f"{folder}os.listdir(folder)",
+        f"{folder}open(folder + '/numpy/x', 'w')",
+        "import os\nos.fork()",
+    ):
+        assert result_of(code, "assert 1 == 1", limits) == ["error"]
+    with pytest.raises(SandboxError, match="there is none of that name"):
+        result_of("x = 1", limits=Limits(packages=("no_such_package",)))
 
 
 # --- what code may not do ---

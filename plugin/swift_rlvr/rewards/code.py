@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
 
 from swift_rlvr import sandbox
 from swift_rlvr.answers import find_code
@@ -15,6 +14,7 @@ from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, 
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.sandbox import FAILURES, PASSED, WRONG, BadTests, Limits, Outcome, read_tests
 from swift_rlvr.sandbox.asserts import UnitTest
+from swift_rlvr.sandbox.cases import ProgramTest
 from swift_rlvr.settings import setting
 from swift_rlvr.success import VERIFIER
 
@@ -65,6 +65,9 @@ class CodeReward(Reward):
         partial: bool = setting(False, "give the share of tests that pass, not only 1 for all of them")
         timeout: float = setting(6.0, "wall-clock seconds for all tests of one completion", more_than=0, at_most=3600)
         memory_mb: int = setting(512, "memory of the code, in MiB of address space", at_least=64)
+        packages: tuple[str, ...] = setting(
+            (), "modules that code and tests may import besides the standard library, such as numpy; installed here"
+        )
         max_workers: int = setting(
             0,
             "completions to run at a time; 0: one for each CPU core, shared among the ranks of this machine",
@@ -81,6 +84,9 @@ class CodeReward(Reward):
             return [f"tests cannot be used: {error}"]
         return [f"a test that code can lie to: {each}" for each in sorted(filter(None, told))]
 
+    def _read_tests(self, row: Row) -> list[ProgramTest] | list[UnitTest]:
+        return read_tests(row["tests"], row.get("entry_point"), self.parameters.packages)
+
     def grade(self, text: str | None, row: Row) -> Grade:
         return Grade(*self.explain_text(text, row)[:2])
 
@@ -89,9 +95,9 @@ class CodeReward(Reward):
         rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         keys = [(text is None, text and find_code(text), repr(row)) for text, row in zip(texts, rows, strict=True)]
         runs = {key: (text, row) for key, text, row in zip(keys, texts, rows, strict=True)}
-        for _, row in runs.values():  # not each by its own thread
+        for row in {key[2]: row for key, (_, row) in runs.items()}.values():  # not each by its own thread
             with suppress(BadTests):
-                read_tests(row["tests"], row.get("entry_point"))
+                self._read_tests(row)
         workers = self.parameters.max_workers or usable_cores()
         with ThreadPoolExecutor(max(1, min(workers, len(runs)))) as pool:
             grades = dict(zip(runs, pool.map(lambda run: self.grade(*run), runs.values()), strict=True))
@@ -99,7 +105,7 @@ class CodeReward(Reward):
 
     def explain_text(self, text: str | None, row: Row) -> Explanation:
         code: str | None = None
-        tests: Sequence[Any] = ()
+        tests: list[ProgramTest] | list[UnitTest] = []
         outcomes: Sequence[Outcome] = ()  # of the first tests; those after them were not run
 
         def explanation(reward: float | None, reason: str, detail: str = "") -> Explanation:
@@ -111,7 +117,7 @@ class CodeReward(Reward):
             return Explanation(reward, reason, code, rules)
 
         try:
-            tests = read_tests(row["tests"], row.get("entry_point"))
+            tests = self._read_tests(row)
         except BadTests as error:
             return explanation(None, _BAD_TESTS, str(error))
         if text is None:
@@ -121,7 +127,7 @@ class CodeReward(Reward):
             return explanation(0.0, _NO_CODE)
         if len(code) > _LONGEST_CODE:
             return explanation(0.0, _TOO_LONG, f"it has {len(code)}")
-        limits = Limits(self.parameters.timeout, self.parameters.memory_mb)
+        limits = Limits(self.parameters.timeout, self.parameters.memory_mb, self.parameters.packages)
         results = sandbox.check(code, tests, limits, row.get("entry_point"), self.parameters.partial)
         if results[0].result == _SYNTAX_ERROR:
             return explanation(0.0, _SYNTAX_ERROR, results[0].detail)

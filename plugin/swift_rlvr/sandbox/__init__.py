@@ -20,6 +20,7 @@ Known limits:
   in our protocol. It does not know whether the answer to ``assert not f(x)`` has to be true or false.
 - The code sees the arguments of the tests, one after the other, and can guess.
 - Where the kernel has no Landlock it can read what the user can read. It cannot send it anywhere.
+- Packages that are named in `Limits.packages` are imported before the lockdown, and their C code can be called.
 - It can use a whole CPU and its memory for all of its time, and fill the disk for that long with files that it has
   removed but holds on to. All children of a machine together can use as much as their number times the limits; each
   process of a trainer has its own.

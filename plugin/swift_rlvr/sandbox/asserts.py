@@ -92,7 +92,7 @@ def _is_near(value: Any, expected: Any, tolerance: dict[str, Any]) -> bool:
 
 
 @lru_cache(maxsize=64)  # all completions for a row have its tests, and a long source takes seconds
-def read_source(source: str, candidate: str | None) -> list[UnitTest]:
+def read_source(source: str, candidate: str | None, packages: tuple[str, ...] = ()) -> list[UnitTest]:
     """Read a source; a function ``check`` in it that it does not call itself is called with the `candidate`.
 
     Raises BadTests, saying what is wrong with the source. What it returns must not be changed.
@@ -117,7 +117,7 @@ def read_source(source: str, candidate: str | None) -> list[UnitTest]:
         raise BadTests(f"tests are not valid Python: {type(error).__name__}: {error}") from None
     if not units:
         raise BadTests("tests contain no assert and no statement that does anything")
-    foreign = {name.partition(".")[0] for name in imported_modules(units)} - sys.stdlib_module_names
+    foreign = {name.partition(".")[0] for name in imported_modules(units)} - sys.stdlib_module_names - {*packages}
     if foreign:
         raise BadTests(f"tests import {', '.join(sorted(foreign))}, which is not in the standard library")
     return units

@@ -66,8 +66,12 @@ class ProgramTest(NamedTuple):
         return f"input {self.input!r}"
 
 
-def read_tests(tests: Any, entry_point: Any = None) -> list[ProgramTest] | list[UnitTest]:
+def read_tests(
+    tests: Any, entry_point: Any = None, packages: tuple[str, ...] = ()
+) -> list[ProgramTest] | list[UnitTest]:
     """Read the columns `tests` and `entry_point`. Raises BadTests, saying what is wrong with them.
+
+    Tests can import the standard library and the `packages`.
 
     >>> read_tests(["assert add(1, 2) == 3"])
     [UnitTest(prepare='', source='add(1, 2)', kind='equal', expected=3, tolerance=None, arguments=None)]
@@ -85,16 +89,17 @@ def read_tests(tests: Any, entry_point: Any = None) -> list[ProgramTest] | list[
             raise BadTests(f"only Python can be run, and the language is {language!r:.80}")
         content = next((tests[key] for key in _ENVELOPES if key in tests), None)
         if content is None:
-            return _read_cases(_rows(tests), name, entry_point)
+            return _read_cases(_rows(tests), name, entry_point, packages)
         tests = _decoded(content)
     tests = [tests] if isinstance(tests, str) else tests
     if not isinstance(tests, (list, tuple)) or not tests:
         raise BadTests(_FORMS)
     if all(isinstance(test, dict) for test in tests):
-        return _read_cases(list(tests), name, entry_point)
+        return _read_cases(list(tests), name, entry_point, packages)
     if not all(isinstance(test, str) for test in tests):
         raise BadTests("tests must be all sources or all cases of input and output")
-    return read_source("\n".join(tests), _expression("entry_point", entry_point) or _expression("fn_name", name))
+    function = _expression("entry_point", entry_point) or _expression("fn_name", name)
+    return read_source("\n".join(tests), function, packages)
 
 
 def _decoded(tests: Any) -> Any:
@@ -134,7 +139,9 @@ def _rows(tests: dict[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(columns, values, strict=True)) | kind for values in zip(*columns.values(), strict=True)]
 
 
-def _read_cases(rows: list[dict[str, Any]], name: Any, entry_point: Any) -> list[ProgramTest] | list[UnitTest]:
+def _read_cases(
+    rows: list[dict[str, Any]], name: Any, entry_point: Any, packages: tuple[str, ...]
+) -> list[ProgramTest] | list[UnitTest]:
     _expression("entry_point", entry_point)
     cases: list[ProgramTest] = []
     calls: list[Call] = []
@@ -147,7 +154,7 @@ def _read_cases(rows: list[dict[str, Any]], name: Any, entry_point: Any) -> list
         if source := row.get("assert_case"):
             if given or expected or not isinstance(source, str):
                 raise BadTests("a case has either an assert_case, which is a source, or an input and an output")
-            units += read_source(source, _expression("fn_name", named or entry_point))
+            units += read_source(source, _expression("fn_name", named or entry_point), packages)
         elif not ({"input", "inputs"} & row.keys()) or expected is None:
             raise BadTests(f"cases must have input and output, and one has {', '.join(map(str, row)) or 'nothing'}")
         elif kind in _PROGRAM:

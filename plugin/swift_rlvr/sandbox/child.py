@@ -5,6 +5,7 @@ standard input and output, or to load the code as a module and to evaluate tests
 It does not import `typing`, which would take a tenth of its start.
 """
 
+import _thread
 import builtins
 import importlib
 import json
@@ -48,6 +49,8 @@ def encode(value: object) -> object:
         return ["fraction", hex(value.numerator), hex(value.denominator)]
     if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < 1000:
         return encode(Fraction(value))
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):  # an array, or a number of numpy's
+        return encode(value.tolist())
     raise Opaque(f"of type {type(value).__name__}")
 
 
@@ -142,6 +145,16 @@ def _run_tests(compiled: CodeType, module: ModuleType, job: dict, report: Callab
         report(answer | {"nonce": unit["nonce"]})
 
 
+def _limit_stacks(most: int) -> None:
+    """Give threads no more stack than this: 512 MB, which many ask for, would not fit into the address space.
+
+    Python calls itself without a stack of C's; only functions such as `sorted` and `lru_cache` need one to call it.
+    """
+    stack_size = _thread.stack_size
+    for name in {"_thread", "threading"} & sys.modules.keys():  # the second takes it from the first
+        vars(sys.modules[name]).update(stack_size=lambda size=0: stack_size(min(size, most)))
+
+
 def connect() -> tuple[Callable[[], dict], Callable[[dict], None]]:
     """Functions that receive a message, empty at the end, and report one, by the pipes that `process.Child` named."""
     source, sink = map(int, sys.argv[1:])
@@ -164,11 +177,17 @@ def main(lock_down: Callable, provide: Callable) -> None:
     """Lock the process down as the first message says, and do the job of the second; `provide` is `prelude`'s."""
     receive, report = connect()
     try:
-        lock_down(**receive())
+        request = receive()
+        for name, folder in request.pop("packages").items():
+            sys.path.append(folder)  # for as long as it is trusted code that imports
+            importlib.import_module(name)
+            sys.path.remove(folder)
+        lock_down(**request)
     except Exception as error:  # whatever it is: the code must not be run
         report(_failure(error) | {"kind": "refused"})
         return
     report({"kind": "locked down"})
+    _limit_stacks(request["memory"] // 2)
     job = receive()
     vars(builtins).update(exit=sys.exit, quit=sys.exit)  # as the module `site` does, which is not loaded
     for name in ("child", "lockdown", "prelude"):

@@ -32,6 +32,7 @@ import resource
 import signal
 import struct
 import sys
+from collections.abc import Sequence
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _AUDIT_ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -99,11 +100,20 @@ class LockdownError(Exception):
     """The kernel lacks something that the sandbox cannot do without."""
 
 
-def lock_down(parent: int, folder: str, memory: int, cpu_seconds: int, file_size: int, landlock: bool = True) -> None:
+def lock_down(
+    parent: int,
+    folder: str,
+    memory: int,
+    cpu_seconds: int,
+    file_size: int,
+    landlock: bool = True,
+    readable: Sequence[str] = (),
+) -> None:
     """Give up for good all that the calling process does not need in order to compute.
 
     It is killed when the process `parent` dies, and can write to `folder` only. `memory` (of address space) and
-    `file_size` (of one file) are in bytes. Without `landlock` it is as on a kernel that has none, for tests of that.
+    `file_size` (of one file) are in bytes. The folders `readable` can be read besides the standard library. Without
+    `landlock` it is as on a kernel that has none, for tests of that.
 
     Raises:
         LockdownError: where that is not possible. Untrusted code must not be run then.
@@ -120,7 +130,7 @@ def lock_down(parent: int, folder: str, memory: int, cpu_seconds: int, file_size
         resource.setrlimit(limit, (value, value))
     _call("prctl", _PR_SET_DUMPABLE, 0)  # RLIMIT_CORE does not keep a crash from a core dump handler
     _call("prctl", _PR_SET_NO_NEW_PRIVS, 1)
-    confined = landlock and _confine_files(folder)
+    confined = landlock and _confine_files(folder, readable)
     _call("capset", struct.pack("Ii", 0x20080522, 0), bytes(24))  # no capability
     install_filter(build_filter(os.uname().machine, os.getpid(), read_only=not confined))
     if _LIBC.socket(2, 1, 0) != -1 or ctypes.get_errno() != errno.EPERM:
@@ -137,7 +147,7 @@ def _call(function: str, *arguments: int | bytes) -> int:
     return result
 
 
-def _confine_files(folder: str) -> bool:
+def _confine_files(folder: str, readable: Sequence[str]) -> bool:
     """Restrict by Landlock which files can be opened. False where the kernel does not have it."""
     create, add, restrict = 444, 445, 446
     try:
@@ -148,7 +158,9 @@ def _confine_files(folder: str) -> bool:
     ruleset = _call("syscall", create, struct.pack("Q", rights), 8, 0)
     # the child's search path holds its standard library; in a conda environment C libraries lie beside it
     library = os.path.dirname(os.__file__)
-    allowed = dict.fromkeys((*_READABLE, *sys.path, library, os.path.dirname(library)), _READ_FILE | _READ_DIR)
+    allowed = dict.fromkeys(
+        (*_READABLE, *readable, *sys.path, library, os.path.dirname(library)), _READ_FILE | _READ_DIR
+    )
     allowed["/dev/null"] |= _WRITE_FILE
     allowed[folder] = _READ_FILE | _READ_DIR | _WRITE_FILE | _REMOVE_FILE | _MAKE_FILE | _TRUNCATE
     for path, granted in allowed.items():

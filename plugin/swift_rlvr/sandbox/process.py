@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from io import FileIO
 from pathlib import Path
 
@@ -46,6 +47,7 @@ class Limits:
 
     seconds: float = 6.0  # of wall-clock time for all of a run, however many processes it takes one after the other
     memory_mb: int = 512  # MiB of address space, of which the interpreter itself takes some 20
+    packages: tuple[str, ...] = ()  # modules besides the standard library that code may import, such as numpy
     landlock: bool = True  # use it where the kernel has it; without it no file can be written, but all can be read
 
 
@@ -206,7 +208,11 @@ def sandboxed(limits: Limits, deadline: float, is_program: bool = False) -> Iter
     with tempfile.TemporaryDirectory(prefix="swift-rlvr-", ignore_cleanup_errors=True) as folder:
         request = {"parent": os.getpid(), "folder": folder, "memory": limits.memory_mb << 20, "file_size": _FILE_SIZE}
         request |= {"cpu_seconds": math.ceil(limits.seconds) + 1, "landlock": limits.landlock}
+        places = {name: _place(name) for name in limits.packages}
+        request["packages"] = {name: str(place.parent) for name, place in places.items()}
+        request["readable"] = [f"{place}{more}" for place in places.values() for more in ("", ".libs")]
         environment = _ENVIRONMENT | {"HOME": folder, "TMPDIR": folder}
+        environment |= {"OPENBLAS_NUM_THREADS": "1"} if places else {}  # each thread takes address space
         child = Child(
             *("-S", "-c", _START, _HERE),
             environment=environment,
@@ -224,6 +230,14 @@ def sandboxed(limits: Limits, deadline: float, is_program: bool = False) -> Iter
             if report.get("kind") != "locked down":
                 raise SandboxError(f"code cannot be run safely here, so it is not run at all: {report.get('detail')}")
             yield child
+
+
+def _place(package: str) -> Path:
+    """The folder of an installed package."""
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise SandboxError(f"code is to use the package {package}, and there is none of that name here")
+    return Path(spec.submodule_search_locations[0])
 
 
 def _pipe(reader: ExitStack, writer: ExitStack) -> tuple[FileIO, FileIO]:

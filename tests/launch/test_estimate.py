@@ -7,6 +7,7 @@ import shutil
 import pytest
 from helpers import planned
 from paths import DATASETS, PLUGIN, ROOT
+from rich.filesize import decimal
 from safetensors import safe_open
 from swift_rlvr.launch import estimate, sizes
 from swift_rlvr.launch.estimate import GIB
@@ -86,11 +87,11 @@ def test_a_config_that_cannot_be_read_is_a_model_of_unknown_size(tmp_path, confi
     ("recipe", "words", "gpus", "line", "text"),
     [
         ("countdown", [], 3, "steps", "3,093 = 1 epoch x 49,500 rows x 8 completions / 128 a step"),
-        ("countdown", [], 3, "disk", "20 checkpoints of 43 GB: 0.86 TB; "),
+        ("countdown", [], 3, "disk", "20 checkpoints of 43.2 GB: 864.1 GB; "),
         ("countdown", [], 3, "memory", "training about 44 of 80 GiB a GPU; vLLM 72: weights 5.7 and 1,920,487 tokens "),
         ("countdown", [], 3, "tokens", "prompt up to 2,048 + completion 1,024, of 3,072 (vllm_max_model_len)"),
         ("countdown_cpu", [], 0, "steps", "60 (max_steps)"),
-        ("countdown_cpu", [], 0, "disk", "2 checkpoints of 14 MB: 27 MB; "),
+        ("countdown_cpu", [], 0, "disk", "2 checkpoints of 13.7 MB: 27.4 MB; "),
         ("countdown_cpu", [], 0, "tokens", "prompt up to 512 + completion 320, of 512 (vllm_max_model_len)"),
         ("countdown_cpu", [], 0, "memory", "models and activations about 1.6 of 23 GiB"),
         ("countdown", ["--dataset", "gsm8k"], 3, "steps", "not known before gsm8k is loaded"),
@@ -177,8 +178,8 @@ def test_checkpoints():
     ):
         size = sizes.checkpoint_size(tiny, {**FULL, "torch_dtype": "float32", **settings})
         assert size == pytest.approx(measured, rel=0.1)
-    assert sizes.gigabytes(sizes.checkpoint_size(qwen, FULL)) == "43 GB"
-    assert sizes.gigabytes(sizes.checkpoint_size(qwen, {**FULL, "save_only_model": True})) == "6.2 GB"
+    assert decimal(sizes.checkpoint_size(qwen, FULL)) == "43.2 GB"
+    assert decimal(sizes.checkpoint_size(qwen, {**FULL, "save_only_model": True})) == "6.2 GB"
     assert sizes.checkpoint_size(qwen, {**FULL, "deepspeed": None}) == 6 * qwen.parameters
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.filesize import decimal
+
 from swift_rlvr.data.sources import SUFFIXES
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import LONGEST_ROW, read_jsonl
@@ -92,11 +94,11 @@ def local_file(name: str) -> tuple[Path | None, int | None]:
 def tokens(plan: "Plan") -> Estimate:
     """Prompt, of which max_length is the limit, and completion against what the model reads."""
     settings, model = plan.settings, _model(plan)
-    completion, turns = sizes.longest_completion(settings), sizes.turns(settings)
+    completion = sizes.longest_completion(settings)
     limits = [(model.context, "the model's context")] if model and model.context else []
     if settings.get("use_vllm") and (limit := number(plan.server_settings, "vllm_max_model_len", 0)):
         limits.append((limit, "vllm_max_model_len"))
-    text = f"{'completion' if turns == 1 else f'{turns} turns'} {completion:,}"
+    text = f"completion {completion:,}"
     if prompt := number(settings, "max_length", 0):
         text = f"prompt up to {prompt:,} + {text}"
     if not limits:
@@ -150,15 +152,15 @@ def disk(plan: "Plan") -> Estimate:
     model, kept = _model(plan), checkpoints_kept(plan)
     folder = next(each for each in (plan.output.absolute(), *plan.output.absolute().parents) if each.is_dir())
     free = shutil.disk_usage(folder).free
-    left = f"; {sizes.gigabytes(free)} free"
+    left = f"; {decimal(free)} free"
     if kept == 0:
         return Estimate(f"no checkpoints{left}", 0)
     if model is None:
         return Estimate(f"checkpoints of a size that is not known before {plan.settings.get('model')} is here{left}")
     size = sizes.checkpoint_size(model, plan.settings)
     if kept is None:
-        return Estimate(f"checkpoints of {sizes.gigabytes(size)}, their number is not known{left}", size, size <= free)
-    text = f"{kept} checkpoints of {sizes.gigabytes(size)}: {sizes.gigabytes(kept * size)}{left}"
+        return Estimate(f"checkpoints of {decimal(size)}, their number is not known{left}", size, size <= free)
+    text = f"{kept} checkpoints of {decimal(size)}: {decimal(kept * size)}{left}"
     missing = max(0, kept - len(checkpoints(plan.output)))  # a run that goes on has written some
     # Tight: the oldest one is deleted when the next is written.
     return Estimate(text, kept * size, missing * size <= free, (missing + 1) * size > free)

@@ -39,7 +39,6 @@ class Parsed:
     problem: why it refuses them. failure: why it could not be asked. Both are empty where it takes them.
     unknown: flags that it does not know. settings: all that it knows.
     rewards: by name in `--reward_funcs`, the columns that each reward needs and its role; all that the plugins left.
-    scale_rewards: with ms-swift's default.
     """
 
     problem: str = ""
@@ -47,7 +46,6 @@ class Parsed:
     unknown: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
     rewards: dict[str, tuple[list[str], str | None]] = field(default_factory=dict)
-    scale_rewards: str = ""
 
 
 @contextmanager
@@ -99,7 +97,7 @@ def parse(words: Sequence[str], processes: int) -> Parsed:
     with tempfile.TemporaryDirectory() as folder:
         words += ["--output_dir", folder, "--report_to", "none", "--bf16", "false", "--fp16", "false"]  # no GPU is seen
         try:
-            arguments, others = parser.parse_args_into_dataclasses(
+            _, others = parser.parse_args_into_dataclasses(
                 words, return_remaining_strings=True, look_for_args_file=False
             )
         except (ValueError, AssertionError, NotImplementedError, OSError) as error:
@@ -108,7 +106,7 @@ def parse(words: Sequence[str], processes: int) -> Parsed:
             return Parsed(failure=_described(error), settings=known)
     unknown = [word.lstrip("-").partition("=")[0].replace("-", "_") for word in others if word.startswith("--")]
     rewards = {name: (_columns(reward), role_of(reward)) for name, reward in orms.items()}
-    return Parsed("", "", unknown, known, rewards, arguments.scale_rewards)
+    return Parsed("", "", unknown, known, rewards)
 
 
 def _refuse(message: str) -> None:

@@ -110,14 +110,9 @@ def model_size(model: str, environ: Mapping[str, str] | None = None) -> ModelSiz
         return None
 
 
-def turns(settings: Mapping[str, Any]) -> int:
-    """How often the policy answers at most."""
-    return max(1, number(settings, "max_turns", 1)) if settings.get("multi_turn_scheduler") else 1
-
-
 def longest_completion(settings: Mapping[str, Any]) -> int:
     """Tokens after the first prompt: those of all answers, and the feedback between them."""
-    count = turns(settings)
+    count = number(settings, "max_turns", 1, at_least=1) if settings.get("multi_turn_scheduler") else 1
     return count * number(settings, "max_completion_length", 512) + (count - 1) * FEEDBACK_TOKENS
 
 
@@ -206,16 +201,3 @@ def checkpoint_size(model: ModelSize, settings: Mapping[str, Any]) -> int:
     if settings.get("save_only_model") is True:
         return size * saved
     return saved * (3 * size if stage is None else 12 + size * (1 if stage == 3 else 2))
-
-
-def gigabytes(count: float) -> str:
-    """A number of bytes for people, in powers of ten, as disks are sold.
-
-    >>> gigabytes(43.2e9), gigabytes(0.87e12), gigabytes(13.9e6)
-    ('43 GB', '0.87 TB', '14 MB')
-    """
-    if count >= 5e11:
-        return f"{count / 1e12:.2f} TB"
-    if count >= 1e10:
-        return f"{count / 1e9:.0f} GB"
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

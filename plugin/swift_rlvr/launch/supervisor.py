@@ -264,13 +264,7 @@ def members(mark: str) -> list[int]:
 
 
 def in_words(status: int) -> str:
-    """What a process's exit status says, a negative one being a signal.
-
-    >>> in_words(1)
-    'ended with exit status 1'
-    >>> in_words(-9)
-    'was killed by SIGKILL, which the system also sends when memory runs out'
-    """
+    """What a process's exit status says, a negative one being a signal."""
     if status >= 0:
         return f"ended with exit status {status}"
     hint = ", which the system also sends when memory runs out" if status == -signal.SIGKILL else ""
@@ -330,11 +324,7 @@ def _from_last_checkpoint(plan: Plan, console: Console) -> Plan:
 
 
 def _without_proxy(environ: Mapping[str, str], hosts: Sequence[str]) -> dict[str, str]:
-    """no_proxy for requests between the programs: through a proxy they would not arrive.
-
-    >>> _without_proxy({"NO_PROXY": "intranet"}, ["127.0.0.1"])["no_proxy"]
-    'intranet,127.0.0.1,localhost'
-    """
+    """no_proxy for requests between the programs: through a proxy they would not arrive."""
     before = [name for key in ("no_proxy", "NO_PROXY") for name in environ.get(key, "").split(",") if name]
     value = ",".join(dict.fromkeys([*before, "127.0.0.1", "localhost", *hosts]))
     return {"no_proxy": value, "NO_PROXY": value}

@@ -8,6 +8,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rich.filesize import decimal
+
 from swift_rlvr.data import check as checking
 from swift_rlvr.data.sources import Source, file_rows, parse_source
 from swift_rlvr.errors import InputError
@@ -56,7 +58,7 @@ def files(launch: Launch) -> Iterator[CheckResult]:
         message = f"HF_ENDPOINT is set, and ms-swift loads {name} from ModelScope"
         yield warning("model", message, "USE_HF=1 loads from Hugging Face")
     else:
-        size = f", {sizes.gigabytes(2 * model.parameters)}" if model else ""
+        size = f", {decimal(2 * model.parameters)}" if model else ""
         yield passed("model", f"{name} comes from {launch.hub}{size}")
 
 

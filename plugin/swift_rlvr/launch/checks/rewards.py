@@ -146,11 +146,10 @@ def _grades_task(reward: Reward, task: str) -> bool:
 
 
 def verifiers(launch: Launch) -> list[CheckResult]:
-    """Each task has a reward that verifies its answers, and tasks weigh the same.
+    """Each task has a reward that verifies its answers.
 
     A reward gives None for tasks that are not its own. ms-swift sums with nansum for every estimator
-    (swift/rl_core/advantage.py): None counts as 0. So a row that nothing grades teaches nothing, and where the sum is
-    not scaled by group (batch, none) tasks that more rewards grade weigh more.
+    (swift/rl_core/advantage.py): None counts as 0. So a row that nothing grades teaches nothing.
     """
     known, named = launch.parsed.rewards, [n for n in launch.listed("reward_funcs") if n in launch.parsed.rewards]
     if not known or _other_rewards(launch):  # what those judge is not known here
@@ -169,12 +168,6 @@ def verifiers(launch: Launch) -> list[CheckResult]:
             message = f"no reward verifies answers of {task}, there are {', '.join(rewards)}: success is not known"
             remedy = f"a reward that does, or for one of your own {ROLES_VARIABLE}=CLASS=verifier"
             results.append(warning("verifiers", message, remedy))
-    scaling = launch.parsed.scale_rewards
-    if len({len(rewards) for rewards in grading.values()}) > 1 and scaling in ("batch", "none"):
-        counts = ", ".join(f"{task} by {len(rewards)}" for task, rewards in grading.items())
-        message = f"{counts} rewards: with scale_rewards {scaling} the tasks weigh differently"
-        remedy = "scale_rewards group or gdpo (advantage_estimator grpo)"
-        results.append(warning("verifiers", message, remedy))
     names = ", ".join(name for name in named if known[name][1] == VERIFIER)
     return results or [passed("verifiers", f"of {', '.join(grading)}: {names}")]
 

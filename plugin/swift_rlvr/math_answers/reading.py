@@ -41,9 +41,16 @@ _LEAD_IN = re.compile(
     r"|(?:the\s+|my\s+)?(?:final\s+|correct\s+|right\s+)?(?:answer|result|solution|value|option|choice|total)"
     r"(?:\s+to\s+(?:the|this|question|problem)(?:\s+(?:question|problem))?(?:\s+\d{1,3})?)?\s*(?:is|:|=|was)\s*:?\s*"
     r"|(?:option|choice)\s+(?=\(?[A-Z]\)?$)|(?:the\s+)?(?:final\s+)?answer\s+(?=[-\d\\(])"
-    r"|(?!possib|wrong|incorrect|not\b|maybe|perhaps|candidate|guess|about|approx)"
-    r"(?-i:[A-Z][a-z]{2,}(?: [a-z]+){0,3}):\s+"
+    r"|(?-i:[A-Z][a-z]{2,}(?: [a-z]+){0,3}):\s+"
     r"|(?:答案|结果|选项?|故选)\s*(?:是|为|:|=)?\s*",
+    re.IGNORECASE,
+)
+# words that take back, or leave open, what stands beside them
+DENIAL = re.compile(
+    r"\b(?:not?|never|\w+n['’]t|wrong|incorrect|false|neither|nor|either|unless|except|instead|maybe|perhaps|possibly"
+    r"|possible answers?|candidates?|probably|might|could|cannot|unsure|guess|but|however|rather|although|at least"
+    r"|at most|than|whether|suppose|assum(?:e|ing)|let|example|hardly|used to|given|hint|fails?|reject(?:ed)?"
+    r"|excluded?)\b|\?|不是|不对|错|不知道|可能|也许",
     re.IGNORECASE,
 )
 CORRECT = re.compile(
@@ -138,7 +145,7 @@ def read(text: str) -> Value | None:
         cleaned = clean(whole[1])
     for _ in range(3):  # So, the answer is: = 5
         lead_in = _LEAD_IN.match(cleaned)
-        if lead_in is None or lead_in.end() == len(cleaned):
+        if lead_in is None or lead_in.end() == len(cleaned) or DENIAL.search(lead_in[0]):
             break
         cleaned = clean(cleaned[lead_in.end() :])
     if correct := CORRECT.fullmatch(cleaned):
@@ -321,10 +328,11 @@ def _relation(text: str, depth: int) -> Value | None:
 
 def _side(text: str, depth: int) -> Value:
     r"""A value, or a name in words: `\text{Balcony seat price}`, `Domain of f`. Raises _NoValue."""
-    if value := _read(text, depth + 1):
+    value = _read(text, depth + 1)
+    if value is None and re.fullmatch(r"\\text\{[A-Za-z ]+\}|[A-Za-z]+(?: [A-Za-z]+)+", text.strip()):
+        value = Words(plain(text).lower(), True)
+    if value is not None and not (isinstance(value, Words) and DENIAL.search(text)):
         return value
-    if re.fullmatch(r"\\text\{[A-Za-z ]+\}|[A-Za-z]+(?: [A-Za-z]+)+", text.strip()):
-        return Words(plain(text).lower(), True)
     raise _NoValue
 
 

@@ -6,14 +6,13 @@ The file has ms-swift's form, see `swift_rlvr.recipes`. transformers' HfArgument
 """
 
 import os
-from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from swift_rlvr.errors import InputError
-from swift_rlvr.recipes import as_flag, read_recipe
+from swift_rlvr.recipes import as_flag, read_flags, read_recipe
 from swift_rlvr.rewards import Reward
 from swift_rlvr.runs.held_out import AlarmSettings
 from swift_rlvr.settings import Text, no_setting, setting
@@ -47,15 +46,12 @@ class Command:
     config: Path | None
     keys: tuple[str, ...]
     argv: tuple[str, ...]
-    help: bool
 
     def parse(self, classes: Iterable[type], **defaults: Any) -> list[Any]:
         """An instance of each dataclass; `--help` prints their settings and exits. defaults: in place of theirs."""
         parser = _parser(classes, f"swift-rlvr train --trainer {self.trainer}")
+        parser.add_argument("--trainer", choices=TRAINERS)
         parser.set_defaults(**defaults)
-        if self.help:
-            parser.print_help()
-            raise SystemExit(0)
         known = [action.dest for action in parser._actions]
         for key in self.keys:
             if key not in known:
@@ -63,7 +59,7 @@ class Command:
         for word in parser.parse_known_args(self.argv)[1]:
             raise InputError(self._no_setting(word.partition("=")[0].lstrip("-").replace("-", "_"), known))
         try:
-            return list(parser.parse_args_into_dataclasses(self.argv, look_for_args_file=False))
+            return list(parser.parse_args_into_dataclasses(self.argv, look_for_args_file=False))[:-1]  # not the trainer
         except InputError:
             raise
         except (ValueError, TypeError) as error:
@@ -83,18 +79,12 @@ def read_command(words: Sequence[str]) -> Command:
         options = recipe.settings
         for name, value in recipe.env.items():
             os.environ.setdefault(name, value)
-    parser = ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.error = _fail  # type: ignore[method-assign]
-    parser.add_argument("--trainer", choices=TRAINERS)
-    parser.add_argument("--help", "-h", action="store_true")
-    own, flags = parser.parse_known_args(words if config is None else words[1:])
-    default = options.pop("trainer", "scratch")
-    trainer = str(own.trainer or default)
+    flags = words if config is None else words[1:]
+    trainer = read_flags(flags).get("trainer") or options.get("trainer", "scratch")
     if trainer not in TRAINERS:
-        raise InputError(f"{config}: trainer must be one of {', '.join(TRAINERS)}, got {trainer!r}")
-    flagged = {word[2:].partition("=")[0].replace("-", "_") for word in flags if word.startswith("--")}
-    argv = [word for name, value in options.items() if name not in flagged for word in as_flag(name, value)]
-    return Command(trainer, config, tuple(options), (*argv, *flags), own.help)
+        raise InputError(f"{config or '--trainer'}: trainer must be one of {', '.join(TRAINERS)}, got {trainer!r}")
+    argv = [word for name, value in options.items() for word in as_flag(name, value)]  # of a flag the last counts
+    return Command(trainer, config, tuple(options), (*argv, *flags))
 
 
 def _fail(message: str) -> NoReturn:

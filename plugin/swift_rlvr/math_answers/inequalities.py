@@ -1,17 +1,12 @@
-r"""Solution sets of inequalities in one variable: linear and quadratic ones, with at most one absolute value.
+"""Solution sets of inequalities in one variable: linear and quadratic ones, with at most one absolute value."""
 
-`2x < 6` is x < 3, `1 - x \ge 0` is x <= 1 and `|x| < 2` is (-2, 2). Coefficients may be irrational.
-"""
-
-from __future__ import annotations
-
-from collections.abc import Iterator
 from fractions import Fraction
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 
 from swift_rlvr.math_answers.functions import (
     Undefined,
     Value,
+    agree,
     divide,
     is_real,
     is_zero,
@@ -22,16 +17,13 @@ from swift_rlvr.math_answers.functions import (
     power,
     times,
 )
-from swift_rlvr.math_answers.numeric import constant_value, contains, symbols
+from swift_rlvr.math_answers.numeric import contains, evaluate, parts, symbols
 from swift_rlvr.math_answers.parser import Tree, replaced
 from swift_rlvr.math_answers.sets import EMPTY, INFINITY, MINUS_INFINITY, REALS, RealSet
 
-_ZERO, _DEGREE = Fraction(0), 2
+_ZERO, _HALF = Fraction(0), Fraction(1, 2)
 _SIGNS = {"<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (0, 1), "!=": (-1, 1)}  # of the left side minus the right one
-
-
-class _Other(Exception):
-    """It is no inequality of the kinds that are solved here."""
+_PROBES = (Fraction(31, 7), Fraction(-50, 11), Fraction(7))
 
 
 def solution_set(operators: tuple[str, ...], sides: list[Tree]) -> tuple[str, RealSet] | None:
@@ -44,91 +36,65 @@ def solution_set(operators: tuple[str, ...], sides: list[Tree]) -> tuple[str, Re
     (None, None)
     """
     names = frozenset().union(*map(symbols, sides))
-    pairs = [(("-", left, right), operator) for (left, right), operator in zip(pairwise(sides), operators, strict=True)]
-    if len(names) != 1 or not all(operator in _SIGNS and symbols(tree) for tree, operator in pairs):
+    trees = [("-", left, right) for left, right in pairwise(sides)]
+    if len(names) != 1 or not all(map(symbols, trees)) or not _SIGNS.keys() >= {*operators}:
         return None
     (name,) = names
     result = REALS
     try:
         with one_thread():
-            for tree, operator in pairs:
+            for tree, operator in zip(trees, operators, strict=True):
                 result = result.intersection(_solved(tree, name, _SIGNS[operator]))
-    except (_Other, Undefined):
+    except Undefined:
         return None
     return name, result
 
 
 def _solved(tree: Tree, name: str, signs: tuple[int, ...]) -> RealSet:
-    """The numbers for which the tree has one of these signs."""
-    absolutes = {part for part in _parts(tree) if part[0] == "abs" and symbols(part)}
+    """The numbers for which the tree has one of these signs. Raises Undefined for what is not solved here."""
+    absolutes = {part for part in parts(tree) if part[0] == "abs" and symbols(part)}
     if not absolutes:
-        return _with_sign(_polynomial(tree, name), signs)
+        return _with_sign(_coefficients(tree, name), signs)
     if len(absolutes) > 1:
-        raise _Other
+        raise Undefined
     (absolute,) = absolutes
-    inside, negative = absolute[1], ("-", ("number", _ZERO), absolute[1])
-    return (
-        _solved(inside, name, (0, 1))
-        .intersection(_solved(replaced(tree, absolute, inside), name, signs))
-        .union(_solved(inside, name, (-1,)).intersection(_solved(replaced(tree, absolute, negative), name, signs)))
-    )
+    result = EMPTY
+    for inside, where in ((absolute[1], (0, 1)), (("-", ("number", _ZERO), absolute[1]), (-1,))):
+        there = _solved(absolute[1], name, where)
+        result = result.union(there.intersection(_solved(replaced(tree, absolute, inside), name, signs)))
+    return result
 
 
-def _parts(tree: Tree) -> Iterator[Tree]:
-    yield tree
-    for part in tree[1:]:
-        if isinstance(part, tuple):
-            yield from _parts(part)
+def _coefficients(tree: Tree, name: str) -> list[Value]:
+    """Those of a polynomial of a degree of at most two, that of 1 first and no zero last. Raises Undefined."""
+    if not _is_polynomial(tree):
+        raise Undefined
+    below, c, above, *probes = (evaluate(tree, {name: x}) for x in (Fraction(-1), _ZERO, Fraction(1), *_PROBES))
+    a, b = minus(times(plus(above, below), _HALF), c), times(minus(above, below), _HALF)
+    for x, value in zip(_PROBES, probes, strict=True):
+        if not is_real(value) or not agree(value, plus(c, times(x, plus(b, times(a, x))))):
+            raise Undefined
+    return [c, b, a] if not is_zero(a) else [c, b] if not is_zero(b) else [c]
 
 
-def _polynomial(tree: Tree, name: str) -> list[Value]:
-    """The coefficients, that of 1 first. Raises _Other where it is no polynomial of a degree of at most two."""
+def _is_polynomial(tree: Tree) -> bool:
     if not symbols(tree):
-        if contains(tree, "degrees") or (value := constant_value(tree)) is None or not is_real(value):
-            raise _Other
-        return [value]
+        return not contains(tree, "degrees")
     match tree:
-        case ("symbol", _):
-            return [_ZERO, Fraction(1)]
-        case ("+" | "-" as sign, left, right):
-            pairs = zip_longest(_polynomial(left, name), _polynomial(right, name), fillvalue=_ZERO)
-            return _trimmed([plus(*pair) if sign == "+" else minus(*pair) for pair in pairs])
-        case ("*", left, right):
-            return _product(_polynomial(left, name), _polynomial(right, name))
-        case ("/", left, right) if not symbols(right):
-            (divisor,) = _polynomial(right, name)
-            return [divide(number, divisor) for number in _polynomial(left, name)]
-        case ("^", base, ("number", 2)):
-            return _product(_polynomial(base, name), _polynomial(base, name))
-    raise _Other
-
-
-def _product(first: list[Value], second: list[Value]) -> list[Value]:
-    result = [_ZERO] * (len(first) + len(second) - 1)
-    for low, left in enumerate(first):
-        for high, right in enumerate(second):
-            result[low + high] = plus(result[low + high], times(left, right))
-    return _trimmed(result)
-
-
-def _trimmed(coefficients: list[Value]) -> list[Value]:
-    """Without zeros for the highest powers. Raises _Other for a degree of more than two."""
-    while len(coefficients) > 1 and is_zero(coefficients[-1]):
-        coefficients = coefficients[:-1]
-    if len(coefficients) > _DEGREE + 1:
-        raise _Other
-    return coefficients
+        case ("+" | "-" | "*", left, right):
+            return _is_polynomial(left) and _is_polynomial(right)
+        case ("/", left, right):
+            return _is_polynomial(left) and not symbols(right)
+        case ("^", base, ("number", exponent)):
+            return exponent.denominator == 1 and exponent > 0 and _is_polynomial(base)
+    return tree[0] == "symbol"
 
 
 def _with_sign(coefficients: list[Value], signs: tuple[int, ...]) -> RealSet:
     """The numbers for which a polynomial has one of these signs."""
-
-    def sign(value: Value) -> int:
-        return 0 if is_zero(value) else -1 if less(value, _ZERO) else 1
-
     zeros = _zeros(coefficients)
+    above = 0 if is_zero(coefficients[-1]) else -1 if less(coefficients[-1], _ZERO) else 1
     step = -1 if len(zeros) == len(coefficients) - 1 else 1  # no change of sign at a double zero
-    above = sign(coefficients[-1])
     result = RealSet.of(*zeros) if 0 in signs else EMPTY
     for number, (low, high) in enumerate(pairwise([MINUS_INFINITY, *zeros, INFINITY])):
         if above * step ** (len(zeros) - number) in signs:
@@ -137,17 +103,17 @@ def _with_sign(coefficients: list[Value], signs: tuple[int, ...]) -> RealSet:
 
 
 def _zeros(coefficients: list[Value]) -> list[Value]:
-    """The real zeros of a polynomial in rising order; none of a constant."""
+    """The real zeros in rising order; none of a constant."""
     if len(coefficients) == 1:
         return []
-    if len(coefficients) == 2:
-        return [divide(times(coefficients[0], Fraction(-1)), coefficients[1])]
-    c, b, a = coefficients
-    middle = divide(b, times(a, Fraction(-2)))
-    discriminant = minus(times(middle, middle), divide(c, a))
+    c, b, *a = coefficients
+    if not a:
+        return [divide(times(c, Fraction(-1)), b)]
+    middle = times(divide(b, a[0]), -_HALF)
+    discriminant = minus(times(middle, middle), divide(c, a[0]))
     if is_zero(discriminant):
         return [middle]
     if less(discriminant, _ZERO):
         return []
-    distance = power(discriminant, Fraction(1, 2))
+    distance = power(discriminant, _HALF)
     return [minus(middle, distance), plus(middle, distance)]

@@ -167,9 +167,15 @@ def symbols(tree: Tree) -> frozenset[str]:
 
 def contains(tree: Tree, *kinds: str) -> bool:
     """Whether a node of these kinds, or a constant of this name, occurs in a tree."""
-    if tree[0] in kinds or (tree[0] == "constant" and tree[1] in kinds):
-        return True
-    return any(contains(part, *kinds) for part in tree[1:] if isinstance(part, tuple))
+    return any(part[0] in kinds or (part[0] == "constant" and part[1] in kinds) for part in parts(tree))
+
+
+def parts(tree: Tree) -> Iterator[Tree]:
+    """The tree and all trees in it."""
+    left = [tree]
+    while left:
+        yield (part := left.pop())
+        left.extend(each for each in part[1:] if isinstance(each, tuple))
 
 
 def points(names: frozenset[str], further: bool = False) -> Iterator[dict[str, Fraction]]:

@@ -330,7 +330,7 @@ class _Parser:
                 raise Unreadable  # f^{(n)}, a derivative
             else:
                 break
-        if name == "C" and self.peek() == ("sign", "(") and self.has_comma():
+        if name == "C" and self.peek() == ("sign", "(") and ("sign", ",") in self.tokens[self.index :]:
             match self.arguments():
                 case ("number", above), ("number", below) if above < below:
                     raise Unreadable  # a point
@@ -340,15 +340,6 @@ class _Parser:
         if self.peek() == ("sign", "(") and (name[0] in _CALLED or name[-1] == "'" or "_" in name or len(name) > 3):
             return self.node("call", name, *self.arguments())
         return ("symbol", name)
-
-    def has_comma(self) -> bool:
-        """Whether a comma stands within the next pair of parentheses, outside of all others."""
-        depth = 0
-        for kind, value in self.tokens[self.index :]:
-            depth += (value in _CLOSING) - (value in _CLOSING.values()) if kind == "sign" else 0
-            if depth < 2 and value in (",", ")"):
-                return value == ","
-        return False
 
     def raw_argument(self) -> str:
         """The text of a group in braces or of one token: a subscript, or what stands under a bar."""
@@ -377,7 +368,7 @@ class _Parser:
             tree = self.node("/" if name == "frac" else "binomial", self.argument(), self.argument())
             match tree:
                 case ("/", ("symbol", "d"), ("*", ("symbol", "d"), ("symbol", _) as variable)) if self.starts_factor():
-                    return self.node("derivative", variable, self.derived())
+                    return self.node("derivative", variable, self.product())
             return tree
         if name == "sqrt":
             if self.take("["):
@@ -416,39 +407,27 @@ class _Parser:
             return self.with_bounds(name)
         raise Unreadable(name)
 
-    def derived(self) -> Tree:
-        """What stands behind d/dx: one bracket, or a product without any."""
-        self.depth += 1
-        bracket = self.peek()[1] in ("(", "[", "{")
-        tree = self.factor() if bracket else self.product()
-        if self.depth > MAX_DEPTH or (bracket and self.starts_factor()):
-            raise Unreadable
-        self.depth -= 1
-        return tree
-
-    def differential(self) -> tuple[int, str] | None:
-        """Where the next `dx` stands, outside of all brackets and before any other integral, and the name of x."""
+    def integrand(self) -> tuple[str, Tree] | None:
+        """What stands before the next `dx` outside of brackets, with x; None where another integral comes first."""
         depth = 0
         for index in range(self.index, len(self.tokens) - 1):
             (kind, value), (following, name) = self.tokens[index : index + 2]
             depth += (value in _CLOSING) - (value in _CLOSING.values()) if kind == "sign" else 0
             if depth < 0 or (kind, value) == ("command", "int"):
                 return None
-            if not depth and (kind, value) == ("letter", "d"):
-                if following == "letter" and name != "d":
-                    return index, name
-                if following == "command" and name in _GREEK:
-                    return index, "\\" + name
+            if (
+                not depth
+                and (kind, value) == ("letter", "d")
+                and name != "d"
+                and (following == "letter" or name in _GREEK)
+            ):
+                tokens, self.tokens = self.tokens, self.tokens[:index]
+                tree = self.sum() if self.index < index else _ONE
+                if self.index < index:
+                    raise Unreadable
+                self.tokens, self.index = tokens, index + 2
+                return ("\\" if following == "command" else "") + name, tree
         return None
-
-    def until(self, place: int) -> Tree:
-        """The sum that ends before a token; 1 where nothing stands before it."""
-        tokens, self.tokens = self.tokens, self.tokens[:place]
-        tree = self.sum() if self.index < place else _ONE
-        if self.index < place:
-            raise Unreadable
-        self.tokens = tokens
-        return tree
 
     def with_bounds(self, name: str) -> Tree:
         r"""`\sum_{k=1}^{n} a_k` -> ("sum", "k", 1, n, a); `\int_a^b f dx` and `\lim` keep their bounds as text."""
@@ -458,12 +437,9 @@ class _Parser:
                 below = self.raw_argument()
             elif self.take("^"):
                 above = self.raw_argument()
-        if name == "int" and (found := self.differential()) and "inf" not in below + above:
-            first, last = (read_expression(text) for text in (below, above))
-            if first and last:
-                place, integrated = found
-                body, self.index = self.until(place), place + 2
-                return self.node(name, ("symbol", integrated), first, last, body)
+        first, last = (read_expression(text) for text in (below, above))
+        if name == "int" and first and last and "inf" not in below + above and (found := self.integrand()):
+            return self.node(name, ("symbol", found[0]), first, last, found[1])
         body = self.product() if name in ("sum", "prod") else self.sum()
         variable, equals, start = below.partition("=")
         first, last = (read_expression(text) for text in (start, above))

@@ -415,12 +415,8 @@ class _Parser:
             depth += (value in _CLOSING) - (value in _CLOSING.values()) if kind == "sign" else 0
             if depth < 0 or (kind, value) == ("command", "int"):
                 return None
-            if (
-                not depth
-                and (kind, value) == ("letter", "d")
-                and name != "d"
-                and (following == "letter" or name in _GREEK)
-            ):
+            is_name = name in _GREEK or (following == "letter" and name != "d")
+            if not depth and (kind, value) == ("letter", "d") and is_name:
                 tokens, self.tokens = self.tokens, self.tokens[:index]
                 tree = self.sum() if self.index < index else _ONE
                 if self.index < index:

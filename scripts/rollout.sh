@@ -28,4 +28,6 @@ fi
 case ${1-} in *.yaml | *.yml) RECIPE=$1; shift ;; esac
 [ -r "$RECIPE" ] || die "cannot read $RECIPE"
 COMMAND=("${VARIABLES[@]}" python -m swift_rlvr.patches rollout "$RECIPE" "${FLAGS[@]}" "$@")
-if [ "${DRY_RUN:-0}" = 1 ]; then echo "${COMMAND[*]@Q}"; else exec env "${COMMAND[@]}"; fi
+if [ "${DRY_RUN:-0}" != 1 ]; then exec env "${COMMAND[@]}"; fi
+printf '%q ' "${COMMAND[@]}"
+echo

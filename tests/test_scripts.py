@@ -101,7 +101,7 @@ def test_the_server_alone(tmp_path):
     assert shlex.split(command)[:2] == ["CUDA_DEVICE_ORDER=PCI_BUS_ID", "CUDA_VISIBLE_DEVICES=2"]
     assert flags(command) | {"model": "mine", "port": "8123", "vllm_max_num_seqs": "8"} == flags(command)
     (command,) = commands(run("rollout.sh", gpus=3, folder=tmp_path, DRY_RUN="1", ROLLOUT_GPUS="0,1"))
-    assert "CUDA_VISIBLE_DEVICES=0,1" in command and flags(command)["vllm_data_parallel_size"] == "2"
+    assert "CUDA_VISIBLE_DEVICES=0,1" in shlex.split(command) and flags(command)["vllm_data_parallel_size"] == "2"
 
 
 def test_quickstart_keeps_earlier_results(tmp_path):

@@ -181,6 +181,7 @@ TASKS = {
         {"verifier": None},
         {"verifier": "external_unknown"},
         {"reward_columns": ("answer",)},
+        {"preprocess": lambda row: preprocess(row)},
     ],
     "has examples": [
         {"examples": ()},
@@ -213,7 +214,6 @@ TASKS = {
         {"preprocess": lambda row: ANYTHING},
         {"preprocess": blames_another_column},
     ],
-    "pickled": [{"preprocess": lambda row: preprocess(row)}],
 }
 TASKS = {rule: [replace(TASK, **change) for change in changes] for rule, changes in TASKS.items()}
 REWARDS = {

@@ -25,17 +25,10 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
 
 
 def figures_table(*sides: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """Rows (measure, its value in each summary); reasons that make up at least 1% in one of them come last."""
-    most: Counter[str] = Counter()
-    for side in sides:
-        most |= Counter(side["reasons"])
-    shown = [reason for reason, share in most.most_common() if share >= 0.01]
-    shares = [(f"reason: {each}", *(f"{side['reasons'].get(each, 0):.1%}" for side in sides)) for each in shown]
-    return measures(*sides) + shares
+    """Rows (measure, its value in each summary), "-" where a summary lacks it.
 
-
-def measures(*sides: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """Rows (measure, its value in each summary); "-" where a summary lacks it."""
+    Reasons that make up at least 1% in one of them come last.
+    """
     labels = {"pass_at_k": "pass@{}", "pass_at_k_interval": "pass@{}_interval", "seeds": "success with seed {}"}
     flat = [dict(side) for side in sides]
     for side in flat:
@@ -54,7 +47,12 @@ def measures(*sides: Mapping[str, Any]) -> list[tuple[str, ...]]:
         "cut off at the longest length": ("cut_off", ".3f"),
     }
     texts = [(label, *(_text(side, name, form) for side in flat)) for label, (name, form) in rows.items()]
-    return [each for each in texts if each[0] == "success" or set(each[1:]) != {"-"}]  # "-": nothing was graded
+    texts = [each for each in texts if each[0] == "success" or set(each[1:]) != {"-"}]  # "-": nothing was graded
+    most: Counter[str] = Counter()
+    for each in sides:
+        most |= Counter(each["reasons"])
+    shown = [reason for reason, share in most.most_common() if share >= 0.01]
+    return texts + [(f"reason: {each}", *(f"{side['reasons'].get(each, 0):.1%}" for side in sides)) for each in shown]
 
 
 def _text(side: Mapping[str, Any], name: str, form: str) -> str:

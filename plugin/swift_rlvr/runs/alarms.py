@@ -12,7 +12,7 @@ runs of the quickstart, in which success doubles and the length nearly triples, 
 import math
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
 from statistics import fmean
@@ -46,10 +46,6 @@ class Alarm:
     kind: str
     message: str
     completions: tuple[str, ...] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        """The line of ALARMS."""
-        return {**asdict(self), "completions": list(self.completions)}
 
 
 class Window(NamedTuple):

@@ -9,7 +9,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace  # noqa: F401 - in a doctest
+from dataclasses import asdict, replace  # noqa: F401 - in a doctest
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
@@ -98,7 +98,7 @@ class RunLog:
         """The alarms that a logged line raises; they are written, and said."""
         raised = self.alarms.row(step, metrics)
         for alarm in raised:
-            self._append(ALARMS, alarm.as_json())
+            self._append(ALARMS, asdict(alarm))
             self.console.print(f"Warning: {alarm.message}", style="yellow", markup=False, soft_wrap=True)
         if raised and self.stop_on_alarm and self.stop is None:
             self.stop = f"stopping at step {step} because of an alarm: {raised[0].kind} (stop_on_alarm)"

@@ -7,7 +7,7 @@ so.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -237,7 +237,7 @@ def _read_alarms(run: Run) -> None:
         return
     alarms = Alarms()
     rows = sorted([*run.held_out, *run.steps], key=lambda row: row["step"])
-    run.alarms = [alarm.as_json() for row in rows for alarm in alarms.row(row["step"], row)]
+    run.alarms = [asdict(alarm) for row in rows for alarm in alarms.row(row["step"], row)]
     if run.alarms:
         run.notes.append(f"there is no {ALARMS}: the alarms are those that the log raises now")
 

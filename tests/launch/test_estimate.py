@@ -223,12 +223,12 @@ def test_zero_stage_of_a_file(tmp_path):
 
 def test_vllms_share():
     size = sizes.model_size(QWEN, LOADED)
-    server = sizes.server_memory(size, {}, 80 * GIB)
-    assert (server.share, server.weights) == (72 * GIB, 2 * size.parameters)
+    share, weights, tokens = sizes.server_memory(size, {}, 80 * GIB)
+    assert (share, weights) == (72 * GIB, 2 * size.parameters)
     # Keys and values of 36 layers, 2 heads of 128, in 16 bits: 36,864 bytes a token.
-    assert server.tokens == (72 * GIB - 2 * size.parameters) // 36_864
-    assert sizes.server_memory(size, {"vllm_tensor_parallel_size": 2}, 80 * GIB).weights == size.parameters
-    assert sizes.server_memory(size, {}, 4 * GIB).tokens < 0
+    assert tokens == (72 * GIB - 2 * size.parameters) // 36_864
+    assert sizes.server_memory(size, {"vllm_tensor_parallel_size": 2}, 80 * GIB)[1] == size.parameters
+    assert sizes.server_memory(size, {}, 4 * GIB)[2] < 0
 
 
 def test_one_gpu_for_both():

@@ -119,7 +119,7 @@ def memory(plan: "Plan") -> Estimate:
     needed, least = sum(training), sum(certain)
     gpu, server_gpu = _smallest(plan, plan.train_gpus), _smallest(plan, plan.server_gpus)
     if gpu and plan.settings.get("use_vllm") and not plan.hosts:  # in the trainer's process
-        server_gpu, share = gpu, sizes.server_memory(model, server, gpu).share
+        server_gpu, share = gpu, sizes.server_memory(model, server, gpu)[0]
         needed, least = (sizes.colocated_memory(each, share, plan.settings) for each in (training, certain))
     texts, fits = list[str](), not gpu or least <= gpu
     if gpu:

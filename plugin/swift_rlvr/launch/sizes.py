@@ -166,21 +166,16 @@ def training_memory(model: ModelSize, settings: Mapping[str, Any], processes: in
     )
 
 
-class ServerMemory(NamedTuple):
-    """Bytes on each GPU of vLLM: its share of the GPU, the weights in it, and how many `tokens` the rest caches."""
+def server_memory(model: ModelSize, settings: Mapping[str, Any], gpu: int) -> tuple[int, int, int]:
+    """Bytes of vLLM's share of a GPU of `gpu` bytes, of the weights in it, and how many tokens the rest caches.
 
-    share: int
-    weights: int
-    tokens: int
-
-
-def server_memory(model: ModelSize, settings: Mapping[str, Any], gpu: int) -> ServerMemory:
-    """What vLLM makes of a GPU of `gpu` bytes. tokens: below 0 where not even the weights fit."""
+    The last is below 0 where not even the weights fit.
+    """
     size, parallel = _bytes(model, settings), number(settings, "vllm_tensor_parallel_size", 1)
     share = int(gpu * number(settings, "vllm_gpu_memory_utilization", 0.9))
     weights = size * model.parameters // parallel
     token = 2 * size * model.layers * max(1, model.key_value_heads // parallel) * model.head_size
-    return ServerMemory(share, weights, (share - weights) // token)
+    return share, weights, (share - weights) // token
 
 
 def colocated_memory(training: TrainingMemory, share: int, settings: Mapping[str, Any]) -> int:

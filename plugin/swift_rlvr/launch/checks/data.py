@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +31,6 @@ FIRST = 200  # rows that are looked at; `swift-rlvr dataset check` looks at all
 # Columns that ms-swift's own preprocessor makes a prompt of.
 _PROMPTS = {"messages", "query", "prompt", "input", "instruction", "question", "problem", "conversations"}
 _EXPLAINS = "`swift-rlvr dataset check` explains"
-_RELATIVE = "relative paths count from the folder you are in"
 
 lengths = judged("lengths", estimate.tokens, "a smaller max_completion_length, or a larger vllm_max_model_len")
 steps = judged("steps", estimate.steps, "more rows, a smaller batch, or max_steps")
@@ -42,51 +40,31 @@ def files(launch: Launch) -> Iterator[CheckResult]:
     """A model's folder has all it needs, or its name can be one on a hub that can be reached."""
     name = str(launch.settings.get("model") or "")
     folder, model = sizes.model_folder(name), sizes.model_size(name)
-    environ = launch.environ
-    offline = next((name for name in OFFLINE if environ.get(name, "").lower() in ("1", "true", "yes", "on")), None)
+    offline = [each for each in OFFLINE if launch.environ.get(each, "").lower() in ("1", "true", "yes", "on")]
     if not name:
         yield failed("model", "no model is named", "set MODEL or --model to a folder or a hub's id")
+    elif folder is not None and (missing := _missing(folder)):
+        remedy = "download the model again, or name another folder"
+        if (folder / "adapter_config.json").is_file():
+            remedy = f"it is a LoRA adapter: --model BASE --adapters {name}, or swift export --merge_lora true"
+        yield failed("model", f"{name} lacks {', '.join(missing)}", remedy)
     elif folder is not None:
-        problem, remedy = _incomplete(folder, name)
-        text = f"{name}, {model.parameters:,} parameters" if model else name
-        yield failed("model", problem, remedy) if problem else passed("model", text)
+        yield passed("model", f"{name}, {model.parameters:,} parameters" if model else name)
     elif not re.fullmatch(r"[\w.-]+/[\w.-]+", name) or Path(name.partition("/")[0]).is_dir():
-        yield failed("model", f"there is no folder {name}", _nearest(Path(name).expanduser()))
+        yield failed("model", f"there is no folder {name}", f"relative paths count from {Path.cwd()}")
     elif offline and launch.use_hf:
-        yield failed("model", f"{offline} is set, and {name} is not here", f"unset {offline}, or set MODEL to a folder")
-    elif environ.get("HF_ENDPOINT") and not launch.use_hf:
-        message = f"HF_ENDPOINT is set, and ms-swift loads {name} from ModelScope"
-        yield warning("model", message, "USE_HF=1 loads from Hugging Face")
+        message = f"{offline[0]} is set, and {name} is not here"
+        yield failed("model", message, f"unset {offline[0]}, or set MODEL to a folder")
     else:
         size = f", {decimal(2 * model.parameters)}" if model else ""
         yield passed("model", f"{name} comes from {launch.hub}{size}")
 
 
-def _incomplete(path: Path, name: str) -> tuple[str, str]:
-    """What is wrong with a model's folder, and the remedy; two empty texts where nothing is."""
-    if (path / "adapter_config.json").is_file() and not (path / "config.json").is_file():
-        remedy = f"--model BASE --adapters {name}, or merge it: swift export --merge_lora true"
-        return f"{name} is a LoRA adapter, not a model", remedy
+def _missing(path: Path) -> list[str]:
     index = path / "model.safetensors.index.json"
-    try:
-        shards = sorted(set(read_json(index).get("weight_map", {}).values())) if index.is_file() else []
-    except InputError as error:
-        return str(error), "download the model again"
-    missing = [shard for shard in shards if not (path / shard).is_file()]
-    for what, patterns in FILES.items():
-        if not any(file for pattern in patterns for file in path.glob(pattern)):
-            missing.append(what)
-    if not missing:
-        return "", ""
-    return f"{name} lacks {', '.join(missing)}", "download the model again, or name another folder"
-
-
-def _nearest(path: Path) -> str:
-    """A remedy that names the folder that was meant, as far as one can tell."""
-    parent = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.is_dir())
-    wanted = path.absolute().relative_to(parent).parts
-    close = get_close_matches(wanted[0], [each.name for each in parent.iterdir() if each.is_dir()], 1) if wanted else []
-    return f"the nearest folder is {parent.joinpath(*close)}; relative paths count from {Path.cwd()}"
+    shards = sorted(set(read_json(index).get("weight_map", {}).values())) if index.is_file() else []
+    others = [what for what, names in FILES.items() if not any(any(path.glob(name)) for name in names)]
+    return [shard for shard in shards if not (path / shard).is_file()] + others
 
 
 class ExampleRow(NamedTuple):
@@ -146,7 +124,7 @@ def datasets(launch: Launch) -> Iterator[CheckResult]:
 def _dataset(name: str, launch: Launch, setting: str) -> CheckResult:
     file, _ = local_file(name)
     if file is not None and not file.is_file():
-        return failed(setting, f"there is no file {file}", _RELATIVE)
+        return failed(setting, f"there is no file {file}", f"relative paths count from {Path.cwd()}")
     total = check_jsonl(file) if file is not None and file.suffix == ".jsonl" else None  # all lines
     if file is not None and not _names_task(name):
         return _without_task(name, file, launch, setting)

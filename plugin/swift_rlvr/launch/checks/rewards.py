@@ -1,5 +1,6 @@
 """Checks by what ms-swift makes of the arguments, and of the rewards: names, parameters, columns, what they pay."""
 
+import itertools
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
@@ -39,23 +40,23 @@ def _meant(name: str, known: Iterable[str]) -> str:
     return f"did you mean {close[0]}?" if close else ""
 
 
-def names(launch: Launch) -> list[CheckResult]:
+def names(launch: Launch) -> Iterator[CheckResult]:
     """ms-swift with its plugins knows every reward, and there are as many weights."""
     known, named, others = launch.parsed.rewards, launch.listed("reward_funcs"), _other_rewards(launch)
     if not known:  # it has refused the arguments
-        return []
-    results, count, weights = list[CheckResult](), len(named) + len(others), launch.listed("reward_weights")
+        return
+    unknown = [name for name in named if name not in known]
+    count, weights = len(named) + len(others), launch.listed("reward_weights")
+    for name in unknown:
+        full = REWARDS[name].name if name in REWARDS else name  # ms-swift wants external_countdown for countdown
+        remedy = PLUGIN if name in REWARDS.data else _meant(full, known) or f"one of {', '.join(known)}"
+        yield failed("rewards", f"ms-swift knows no reward {name}", remedy)
     if not count:
-        results.append(failed("rewards", "reward_funcs names no reward", f"some of {', '.join(known)}"))
-    for name in named:
-        if name not in known:
-            full = REWARDS[name].name if name in REWARDS else name  # ms-swift wants external_countdown for countdown
-            remedy = PLUGIN if name in REWARDS.data else _meant(full, known) or f"one of {', '.join(known)}"
-            results.append(failed("rewards", f"ms-swift knows no reward {name}", remedy))
-    if weights and len(weights) != count:
-        message = f"{len(weights)} reward_weights for {count} rewards"
-        results.append(failed("rewards", message, f"{count} reward_weights"))
-    return results or [passed("rewards", ", ".join([*named, *others]))]
+        yield failed("rewards", "reward_funcs names no reward", f"some of {', '.join(known)}")
+    elif weights and len(weights) != count:
+        yield failed("rewards", f"{len(weights)} reward_weights for {count} rewards", f"{count} reward_weights")
+    elif not unknown:
+        yield passed("rewards", ", ".join([*named, *others]))
 
 
 def _other_rewards(launch: Launch) -> list[str]:
@@ -93,30 +94,22 @@ def parameters(launch: Launch) -> list[CheckResult]:
     return results
 
 
-def grades(launch: Launch) -> list[CheckResult]:
+def grades(launch: Launch) -> Iterator[CheckResult]:
     """Each reward of ours finds its columns, and those of a task pay its gold in full and nothing for nothing."""
-    rewards, _ = build(launch)
-    results, checked, tasks = list[CheckResult](), list[str](), {**PARTS, **TASKS.data}
-    for task, example in _example_rows(launch).items():
-        for reward in rewards:
-            if (column := missing_column(reward, example.row)) is not None:
-                present = ", ".join(name for name in example.row if name != "messages")
-                message = f"{reward.name} needs the column {column!r}; rows of {task} have {present}"
-                remedy = "another reward, or set its parameter tasks to those that have the column"
-                results.append(failed("grades", message, remedy))
-            elif task in tasks and reward.name in tasks[task].rewards and _grades_task(reward, task):
-                checked.append(reward.name)
-                for completion, expected in ((example.gold, reward.full_reward), ("", 0.0)):
-                    if completion is None:
-                        continue
-                    value, reason, *_ = reward.explain(completion, example.row)
+    tasks = {**PARTS, **TASKS.data}
+    pairs = itertools.product(_example_rows(launch).items(), build(launch)[0])
+    for (task, example), reward in pairs:
+        if (column := missing_column(reward, example.row)) is not None:
+            present = ", ".join(name for name in example.row if name != "messages")
+            message = f"{reward.name} needs the column {column!r}; rows of {task} have {present}"
+            yield failed("grades", message, "another reward, or set its parameter tasks to those that have the column")
+        elif task in tasks and reward.name in tasks[task].rewards and _grades_task(reward, task):
+            for completion, expected in ((example.gold, reward.full_reward), ("", 0.0)):
+                value, reason, *_ = reward.explain(completion or "", example.row)
+                if completion is not None and (value or 0.0) != expected:
                     what = f"the gold of line {example.line} ({task})" if completion else "an empty completion"
-                    if (value or 0.0) != expected:
-                        remedy = "check its parameters, and the row with `swift-rlvr dataset check`"
-                        results.append(failed("grades", f"{reward.name} gives {what} {value}: {reason}", remedy))
-    if checked and not results:
-        results.append(passed("grades", f"full for a gold, 0 for nothing: {', '.join(dict.fromkeys(checked))}"))
-    return results
+                    remedy = "check its parameters, and the row with `swift-rlvr dataset check`"
+                    yield failed("grades", f"{reward.name} gives {what} {value}: {reason}", remedy)
 
 
 def columns(launch: Launch) -> Iterator[CheckResult]:

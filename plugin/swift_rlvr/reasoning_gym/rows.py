@@ -13,7 +13,6 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache
-from itertools import count
 from typing import Any
 
 from swift_rlvr.errors import InputError
@@ -76,17 +75,23 @@ def item(part: Part, split: str, number: int) -> dict[str, Any]:
 def rows(parts: Sequence[Part], split: str) -> Iterator[dict[str, str]]:
     """Raw rows without end; row i is of task i modulo the number of tasks. InputError as of `item`.
 
-    They are drawn in a process whose sets have the same order everywhere.
+    They are drawn in a process whose sets have the same order everywhere, ever more at a time.
     """
-    for number in count():
+    start, size = 0, 1
+    while True:
+        drawn = []
         for part in parts:
-            job = {"part": asdict(part), "split": split, "number": number}
-            report = processes.pool(1).submit(processes.ask, job, _SECONDS).result()
-            if "refused" in report:
-                raise InputError(report["refused"])
-            if "entry" not in report:
-                raise RuntimeError(f"reasoning_gym:{part.name}: item {number} could not be drawn: {report}")
-            yield {"entry": report["entry"]}
+            job = {"part": asdict(part), "split": split, "start": start, "size": size}
+            report = processes.pool(1).submit(processes.ask, job, _SECONDS * size).result()
+            drawn.append(report.get("items", [report] * size))
+        for items in zip(*drawn, strict=True):
+            for part, each in zip(parts, items, strict=True):
+                if "refused" in each:
+                    raise InputError(each["refused"])
+                if "entry" not in each:
+                    raise RuntimeError(f"reasoning_gym:{part.name}: an item could not be drawn: {each}")
+                yield each
+        start, size = start + size, min(2 * size, 64)
 
 
 def to_entry(part: Part, drawn: Mapping[str, Any]) -> str:

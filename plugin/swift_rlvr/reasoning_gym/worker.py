@@ -47,13 +47,14 @@ def score(job: Mapping[str, Any]) -> dict[str, Any]:
     return report
 
 
-def draw(job: Mapping[str, Any]) -> dict[str, Any]:
-    """The column `entry` of an item, or why there is none."""
-    part = Part(**job["part"])
+def draw(part: Part, split: str, number: int) -> dict[str, str]:
+    """The row of an item, or why there is none."""
     try:
-        return {"entry": to_entry(part, item(part, job["split"], job["number"]))}
+        return {"entry": to_entry(part, item(part, split, number))}
     except InputError as error:
         return {"refused": str(error)}
+    except Exception as error:  # of a task that cannot make this item
+        return {"error": f"{type(error).__name__}: {error}"[:300]}
 
 
 def _theirs(answer: str, entry: Any, dataset: Any) -> float:
@@ -85,4 +86,8 @@ def main() -> None:
     _limit_memory(limits["memory"])
     report({})
     while job := receive():
-        report(draw(job) if "part" in job else score(job))
+        if "part" in job:
+            part, numbers = Part(**job["part"]), range(job["start"], job["start"] + job["size"])
+            report({"items": [draw(part, job["split"], number) for number in numbers]})
+        else:
+            report(score(job))

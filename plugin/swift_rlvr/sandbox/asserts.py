@@ -85,9 +85,10 @@ def _is_near(value: Any, expected: Any, tolerance: dict[str, Any]) -> bool:
     match tolerance:
         case {"below": most}:
             return abs(value - expected) < most
+        case {"at most": most, "of it": share}:
+            return bool(value == expected or abs(value - expected) <= max(most, share * abs(expected)))
         case {"at most": most}:
-            most = max(most, tolerance.get("of it", 0) * abs(expected))
-            return bool(value == expected or abs(value - expected) <= most)
+            return abs(value - expected) <= most
     return math.isclose(value, expected, **tolerance)  # type: ignore[arg-type]  # a complex number raises
 
 
@@ -113,7 +114,7 @@ def read_source(source: str, candidate: str | None, packages: tuple[str, ...] = 
                 units.append(UnitTest(before, ast.unparse(statement), "run"))
     except BadTests:
         raise
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except (*NO_LITERAL, AttributeError) as error:
         raise BadTests(f"tests are not valid Python: {type(error).__name__}: {error}") from None
     if not units:
         raise BadTests("tests contain no assert and no statement that does anything")

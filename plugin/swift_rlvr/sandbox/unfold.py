@@ -27,6 +27,8 @@ COLLECTIONS = {"set": set, "frozenset": frozenset, "list": list, "tuple": tuple,
 NEAR = "@near"  # called with an expression, a literal and two limits (`asserts.py`); no source can contain that name
 _MOST_STEPS, _DEEPEST = 10_000, 30
 _LARGEST = 1 << 20  # elements of a value that is computed
+_OPERATORS: dict[type, Callable] = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
+_OPERATORS |= {ast.Div: operator.truediv, ast.Pow: operator.pow}
 _OPPOSITES: dict[type, type] = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.NotIn: ast.In, ast.IsNot: ast.Is}
 _ASSERT = "self_assert"
 _METHODS = {f"{name}Equal": "a == b" for name in ("", "List", "Tuple", "Set", "Dict", "MultiLine")}
@@ -34,6 +36,7 @@ _METHODS |= {"NotEqual": "a != b", "True": "a", "False": "not a", "Is": "a is b"
 _METHODS |= {"IsNotNone": "a is not None", "In": "a in b", "NotIn": "a not in b", "IsInstance": "isinstance(a, b)"}
 _METHODS |= {"Greater": "a > b", "GreaterEqual": "a >= b", "Less": "a < b", "LessEqual": "a <= b"}
 _METHODS |= {"AlmostEqual": "abs(a - b) <= c"}  # all of unittest.TestCase
+_ACTIONS = (ast.Call, ast.Subscript, ast.Attribute, ast.NamedExpr)
 _RAISES = ("pytest.raises", "raises", "self_assertRaises")
 _PARAMETRIZE = ("pytest.mark.parametrize", "mark.parametrize")
 _NEAR = dict.fromkeys(("approx", "pytest.approx"), {"rel": 1e-6, "abs": 1e-12}) | dict.fromkeys(
@@ -218,7 +221,8 @@ class _Unfolding:
                 columns = [self._items(each) or [] for each in values]
                 return [ast.Tuple([*each], ast.Load()) for each in zip(*columns, strict=False)]
             case ast.Call(ast.Attribute(ast.Dict(keys, values) as mapping, "items"), [], []) if _is_literal(mapping):
-                return [ast.Tuple([key, value], ast.Load()) for key, value in zip(keys, values, strict=True) if key]
+                if len(keys) == len(literal(mapping)):
+                    return [ast.Tuple([key, value], ast.Load()) for key, value in zip(keys, values, strict=True) if key]
         return None
 
     def _conditions(self, test: ast.expr) -> list[ast.expr] | None:
@@ -267,18 +271,17 @@ def literal(node: ast.expr | None) -> Any:
     match node:
         case ast.Constant(value):
             return value
-        case ast.List(items):
-            return [*map(literal, items)]
-        case ast.Tuple(items):
-            return (*map(literal, items),)
-        case ast.Set(items):
-            return {*map(literal, items)}
+        case ast.List(items) | ast.Tuple(items) | ast.Set(items):
+            return COLLECTIONS[type(node).__name__.lower()](map(literal, items))
         case ast.Dict(keys, values):
             return dict(zip(map(literal, keys), map(literal, values), strict=True))
-        case ast.UnaryOp(sign, operand) if type(sign) in _OPERATORS:
-            return _OPERATORS[type(sign)](literal(operand))
+        case ast.UnaryOp(ast.USub(), operand):
+            return -literal(operand)
         case ast.BinOp(left, sign, right) if type(sign) in _OPERATORS:
-            return _OPERATORS[type(sign)](literal(left), literal(right))
+            numbers = literal(left), literal(right)
+            limit = 1000 if isinstance(sign, ast.Pow) else math.inf
+            if all(isinstance(each, (int, float, complex)) and abs(each) <= limit for each in numbers):
+                return _OPERATORS[type(sign)](*numbers)
         case ast.Subscript(value, index):
             return literal(value)[literal(index)]
         case ast.Call(ast.Name("float"), [ast.Constant("inf" | "-inf" | "nan" as text)], []):
@@ -296,23 +299,6 @@ def literal(node: ast.expr | None) -> Any:
             if all(len(each) <= _LARGEST for each in sources):  # a range can be longer than all that is written
                 return COLLECTIONS[name](*sources)
     raise ValueError("no literal")
-
-
-def _times(left: Any, right: Any) -> Any:
-    for sequence, count in ((left, right), (right, left)):
-        if isinstance(sequence, (str, bytes, list, tuple)) and len(sequence) * count > _LARGEST:
-            raise ValueError("too large")
-    return left * right
-
-
-def _power(left: Any, right: Any) -> Any:
-    if abs(left) > 1 << 64 or abs(right) > 4096:
-        raise ValueError("too large")
-    return left**right
-
-
-_OPERATORS: dict[type, Callable] = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: _times, ast.Pow: _power}
-_OPERATORS |= {ast.Div: operator.truediv, ast.USub: operator.neg, ast.UAdd: operator.pos}
 
 
 def _is_literal(node: ast.expr) -> bool:
@@ -434,14 +420,17 @@ def _unpacked(target: ast.expr, value: ast.expr) -> dict[str, ast.expr] | None:
 
 
 def _names(nodes: Iterable[ast.AST], context: type[ast.expr_context] = ast.Load) -> set[str]:
-    """Names that are loaded in them, or with `ast.Store` those that are assigned, also as arguments."""
+    """Names that have to be there for them, or with `ast.Store` those that are assigned, also as arguments."""
     names = set()
     for each in nodes:
         for node in ast.walk(each):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) == (context is ast.Load):
-                names.add(node.id)
-            elif context is ast.Store and isinstance(node, ast.arg):
-                names.add(node.arg)
+            match node:
+                case ast.Name(name, ast.Del()) | ast.AugAssign(ast.Name(name)):
+                    names.add(name)
+                case ast.Name(name, form) if isinstance(form, context):
+                    names.add(name)
+                case ast.arg(name) if context is ast.Store:
+                    names.add(name)
     return names
 
 
@@ -487,13 +476,13 @@ def _needed(steps: list[ast.stmt]) -> list[ast.stmt]:
                 return _unpacked(target, value) is not None and _is_literal(value)
         return isinstance(step, (ast.Import, ast.ImportFrom)) and "*" not in _bound(step)
 
-    free = [can_go(step) for step in steps]
-    names = _names(step for step, is_free in zip(steps, free, strict=True) if not is_free)
+    free = {id(step) for step in steps if can_go(step)}
+    names: set[str] = set()
     while True:
-        needed = [not is_free or bool(_bound(step) & names) for step, is_free in zip(steps, free, strict=True)]
-        more = names | _names(step for step, is_needed in zip(steps, needed, strict=True) if is_needed)
+        kept = [step for step in steps if id(step) not in free or _bound(step) & names]
+        more = _names(kept)
         if more == names:
-            return [step for step, is_needed in zip(steps, needed, strict=True) if is_needed]
+            return kept
         names = more
 
 
@@ -508,7 +497,7 @@ def _does_nothing(statement: ast.stmt) -> bool:
         case ast.Expr(ast.Call(ast.Name("print"))) | ast.Pass():
             return True
         case ast.Expr(value):
-            return not any(isinstance(node, (ast.Call, ast.Subscript, ast.Attribute)) for node in ast.walk(value))
+            return not any(isinstance(node, _ACTIONS) for node in ast.walk(value))
         case ast.If(test):
             return "__name__" in _names([test])
     return False
@@ -576,10 +565,9 @@ def _test(function: ast.FunctionDef, around: tuple[list[ast.stmt], list[ast.stmt
     body = [*around[0], _call(function.name, *map(_load, names)), *around[1]]
     while function.decorator_list:
         match function.decorator_list[-1]:
-            case ast.Call(decorator, [which, values], keywords) if ast.unparse(decorator) in (
-                "pytest.mark.parametrize",
-                "mark.parametrize",
-            ) and {each.arg for each in keywords} <= {"ids"}:
+            case ast.Call(decorator, [which, values], keywords) if ast.unparse(decorator) in _PARAMETRIZE and {
+                each.arg for each in keywords
+            } <= {"ids"}:
                 chosen = literal(which)
                 chosen = [each.strip() for each in chosen.split(",")] if isinstance(chosen, str) else chosen
                 stored: list[ast.expr] = [ast.Name(each, ast.Store()) for each in chosen]
@@ -616,13 +604,10 @@ def _class_parts(statement: ast.stmt) -> list[ast.stmt]:
     parts: list[ast.stmt] = []
     for each in statement.body:
         if isinstance(each, ast.FunctionDef):
-            static = [ast.unparse(decorator) for decorator in each.decorator_list] == ["staticmethod"]
-            each.decorator_list = (
-                []
-                if static
-                else [decorator for decorator in each.decorator_list if ast.unparse(decorator) != "classmethod"]
-            )
-            each.args.args = each.args.args[not static :]
+            if ast.unparse(each).startswith("@staticmethod"):
+                raise BadTests(f"{each.name} of {statement.name} is a static method, which is not understood")
+            each.decorator_list = [other for other in each.decorator_list if ast.unparse(other) != "classmethod"]
+            each.args.args = each.args.args[1:]
             each.body = [part for part in each.body if not ast.unparse(part).startswith("super()")] or [ast.Pass()]
             each.name = f"self_{each.name}"
         elif isinstance(each, ast.Assign):

@@ -64,7 +64,7 @@ _ONE_IN_BRACES = re.compile(r"(?<=[\^_])\{\s*([A-Za-z0-9])\s*\}")
 _MARKDOWN = re.compile(r"\*\*(?=\S)((?:[^*]|\*(?!\*))*?\S)\*\*(?![\w(])")
 _ARGUMENT = re.compile(r"\s*(?:\\[,!;: ]\s*)*[\w({\\^]")  # behind a function; a unit has none
 _CONTROL = {0: None, 1: None, 2: None}  # which stand for marks below
-_MONEY = re.compile(r"[^$]*\$\s*[\d.].*|[+-]?[\d.,]+\s*\$")
+_MONEY = re.compile(r"[^$]*\$\s*[\d.].*|[+-]?[\d.,]+\s*(?:US)?\$")
 _DIGITS_AND_SIGN = re.compile(r"[+-]?\d+")
 
 

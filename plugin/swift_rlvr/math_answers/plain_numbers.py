@@ -73,7 +73,7 @@ def read_number(text: str) -> Number | None:
     if currency := _CURRENCY.match(text):
         text, unit = currency[1] + text[currency.end() :], _CURRENCIES[currency[2]]
     elif text[-1] in _CURRENCIES:
-        text, unit = text[:-1].rstrip(), _CURRENCIES[text[-1]]
+        text, unit = text[:-1].removesuffix("US").rstrip(), _CURRENCIES[text[-1]]
     if not text:
         return None
     if text[0] in "+-" and text[1:2] == " ":

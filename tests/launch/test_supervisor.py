@@ -162,20 +162,17 @@ time.sleep(0.5)
     assert f"the best checkpoint by held-out success is {made.output / 'checkpoint-1'}" in shown
 
 
-def test_a_good_run_shows_a_line_a_step_and_the_chatter_goes_to_the_logs(plan):
-    made = plan("print('ms-swift chatter', flush=True)\n" + TRAIN)
+@pytest.mark.parametrize("verbose", [False, True])
+def test_a_good_run_shows_a_line_a_step_and_the_chatter_goes_to_the_logs(plan, verbose):
+    made = plan("print('ms-swift chatter', flush=True)\n" + TRAIN, verbose=verbose)
     status, shown = run(made)
     assert status == 0
     lines = [line for line in shown.splitlines() if line.startswith("step ")]
     assert lines[1] == "step 2/4 success 0.20 format 0.90 length  40 KL 0.001     2 s left 0:04"
-    assert len(lines) == 4 and "chatter" not in shown
-    assert made.trainer.log.read_text() == "ms-swift chatter\n"
-    assert "vLLM chatter" in made.server.log.read_text()
-
-
-def test_verbose_shows_the_chatter_too(plan):
-    status, shown = run(plan("print('ms-swift chatter')\n" + TRAIN, verbose=True))
-    assert status == 0 and "[trainer] ms-swift chatter\n" in shown and "[server] vLLM chatter\n" in shown
+    assert len(lines) == 4
+    for name, text in (("trainer", "ms-swift chatter"), ("server", "vLLM chatter")):
+        assert (f"[{name}] {text}\n" in shown) == verbose
+        assert text in (made.output / f"{name}.log").read_text()
 
 
 def test_requests_between_the_programs_do_not_go_to_a_proxy(plan, monkeypatch):

@@ -93,7 +93,7 @@ def prepare(
     """
     from swift_rlvr.data.prompts import select
 
-    flags.check_jsonl(out)
+    flags.check_out(out)
     source = parse_source(dataset, use_hf)
     with Console(stderr=True).status(f"Reading {source}"):
         kept, left_out = select(source, model, max_prompt_tokens, max_answer_tokens, rows, system)

@@ -47,7 +47,7 @@ OutFile = Annotated[Path, typer.Option(help="The file to write, ending in .jsonl
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
 
 
-def check_jsonl(out: Path | None) -> None:
+def check_out(out: Path | None) -> None:
     """InputError for an --out that does not end in .jsonl."""
     if out is not None and out.suffix != ".jsonl":
         raise InputError(f"must end in .jsonl, got {out}", field="out")

@@ -43,7 +43,7 @@ def make_countdown(
     """Write Countdown tasks (columns nums and target): solvable, no two alike."""
     from swift_rlvr.countdown.generator import holds_few, make_levels, make_tasks
 
-    flags.check_jsonl(out)
+    flags.check_out(out)
     changes = flags.settings_in(CountdownSettings, context)
     if levels and changes:
         raise InputError("gives the rows their settings, and goes with --rows and --seed only", field="levels")
@@ -94,6 +94,6 @@ def make_reasoning_gym(
     """Write rows of reasoning-gym's tasks to a file, for --dataset reasoning_gym:FILE."""
     from swift_rlvr.tasks.reasoning_gym import make
 
-    flags.check_jsonl(out)
+    flags.check_out(out)
     write_jsonl(out, islice(make(tasks), rows))
     Console().print(f"{rows} rows written to {out}", soft_wrap=True)

@@ -115,7 +115,7 @@ def score(
     verdicts = None if against is None else stored_verdicts(files[0] if against == "stored" else against)
     if verdicts and reward_funcs is None:
         reward_funcs = [name for name in REWARDS if any(name in each.rewards for each in verdicts.values())]
-    flags.check_jsonl(out)
+    flags.check_out(out)
     rewards = build_rewards(reward_funcs) if reward_funcs else default_rewards(files)
     errors = Console(stderr=True)
     columns = (TextColumn("grading"), BarColumn(), TimeRemainingColumn())

@@ -714,6 +714,23 @@ def test_a_forged_value_is_read_or_refused(value):
         assert isinstance(decode(value), list)
 
 
+@pytest.mark.parametrize("collection", ["set", "dict"])
+@pytest.mark.parametrize("kind", ["fractions", "whole numbers"])
+def test_values_of_one_hash_take_no_time(collection, kind):
+    """As sets they would take the trainer seconds, and with the expected value that grows quadratically."""
+    prime = sys.hash_info.modulus
+    keys = [
+        ["int", hex(prime * n)] if kind == "whole numbers" else ["fraction", hex(prime * n + 1), hex(1)]
+        for n in range(1, 30_000)
+    ]
+    with done_within(10), pytest.raises(ValueError, match="keys of one hash"):
+        decode([collection, *([key, 1] if collection == "dict" else key for key in keys)])
+    honest = {*range(-1000, 1000), *(1 / n for n in range(1, 1000)), *map(str, range(1000)), (-1, -2), (-2, -1)}
+    assert decode(json.loads(json.dumps(encode(honest)))) == honest
+    with pytest.raises(ValueError):
+        decode(["fraction", hex(3**9999), hex(2**9999)])
+
+
 NUMBERS = st.booleans() | st.integers() | st.floats(allow_nan=False) | st.complex_numbers(allow_nan=False)
 PLAIN = st.recursive(
     st.none() | NUMBERS | st.text() | st.binary() | st.frozensets(st.integers()),

@@ -18,7 +18,8 @@ Known limits:
   each test, and module-level names that hide a builtin are not taken over. But objects that lie about themselves
   (``__eq__``, ``__contains__``) pass, and so does code that finds the pipe through the interpreter's frames and answers
   in our protocol. It does not know whether the answer to ``assert not f(x)`` has to be true or false.
-- The code sees the arguments of the tests, one after the other, and can guess.
+- The code sees the arguments of the tests, one after the other, and can guess. It sees how long an answer may be, which
+  tells the order of magnitude of the longest expected value of the row, above 64 KiB.
 - Where the kernel has no Landlock it can read what the user can read. It cannot send it anywhere.
 - Packages that are named in `Limits.packages` are imported before the lockdown, and their C code can be called.
 - It can use a whole CPU and its memory for all of its time, and fill the disk for that long with files that it has

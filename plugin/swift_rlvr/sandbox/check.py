@@ -2,6 +2,7 @@
 
 import secrets
 import time
+from collections import Counter
 from collections.abc import Generator
 from contextlib import closing
 from fractions import Fraction
@@ -17,6 +18,8 @@ PASSED, WRONG = "passed", "wrong"
 _REPORTED = ("syntax error", "error", "out of memory", "ended early")
 FAILURES = (WRONG, *_REPORTED, "timeout", "too much output", "too many files", "killed")
 _SPARE_OUTPUT = 1 << 16
+_MOST_COLLISIONS = 16  # of keys in a set; -1 and -2 have the same hash, and hardly anything else that is honest
+_LONGEST_FRACTION = 2000  # hexadecimal digits; reducing it takes quadratic time
 
 
 class Outcome(NamedTuple):
@@ -89,8 +92,11 @@ def _run_units(job: dict, units: list[UnitTest], limits: Limits, deadline: float
             if "Solution" in job["code"]:
                 source = "\n".join(f"{unit.prepare}\n{unit.source}" for unit in units if unit.arguments is None)
                 units = [units[0]._replace(prepare=find_methods(source) + units[0].prepare), *units[1:]]
+            # A right value is written in not much more than the expected one; more is not even looked at. The code can
+            # see this limit, so it is one for all tests of the row, and says no more than their order of magnitude.
+            longest = 16 * max(len(_shown(unit.expected, None)) for unit in units) + _SPARE_OUTPUT
             for unit in units:
-                yield _check_unit(child, unit)
+                yield _check_unit(child, unit, 1 << longest.bit_length())
     except Ended as ended:
         yield _stopped(ended, limits)
 
@@ -101,10 +107,8 @@ def _stopped(ended: Ended, limits: Limits) -> Outcome:
     )
 
 
-def _check_unit(child: Child, unit: UnitTest) -> Outcome:
+def _check_unit(child: Child, unit: UnitTest, longest: int) -> Outcome:
     nonce = secrets.token_hex(16)
-    # a right value is written in not much more than the expected one; more is not even looked at
-    longest = 16 * len(_shown(unit.expected, None)) + _SPARE_OUTPUT
     message = {"prepare": unit.prepare, "source": unit.source, "longest": longest, "nonce": nonce}
     message |= {"is_value": unit.kind != "run", "is_hidden": unit.kind not in ("run", "true")}
     message["arguments"] = unit.arguments
@@ -134,17 +138,27 @@ def decode(value: Any) -> object:
             return int(digits, 16)
         case ["bytes", digits]:
             return bytes.fromhex(digits)
-        case ["fraction", numerator, denominator]:
+        case ["fraction", str(numerator), str(denominator)] if len(numerator) + len(denominator) < _LONGEST_FRACTION:
             return Fraction(int(numerator, 16), int(denominator, 16))
         case ["complex", real, imaginary]:
             return complex(real, imaginary)
         case ["dict", *items]:
-            return {decode(key): decode(each) for key, each in items}
-        case ["list" | "tuple" | "set" as name, *items]:
+            keys = _without_collisions([decode(key) for key, _ in items])
+            return dict(zip(keys, (decode(each) for _, each in items), strict=True))
+        case ["set", *items]:
+            return set(_without_collisions([*map(decode, items)]))
+        case ["list" | "tuple" as name, *items]:
             return COLLECTIONS[name](map(decode, items))
         case list() | dict():
             raise ValueError("unknown type")
     return value
+
+
+def _without_collisions(keys: list) -> list:
+    """Refuse keys that are chosen so that a set of them takes quadratic time."""
+    if max(Counter(map(hash, keys)).values(), default=0) > _MOST_COLLISIONS:
+        raise ValueError("keys of one hash")
+    return keys
 
 
 def _reported(report: dict) -> Outcome:

@@ -45,12 +45,16 @@ _LEAD_IN = re.compile(
     r"|(?:答案|结果|选项?|故选)\s*(?:是|为|:|=)?\s*",
     re.IGNORECASE,
 )
-# words that take back, or leave open, what stands beside them
+# words that take back, or leave open, what stands beside them; those that do so within a sentence that states a value
 DENIAL = re.compile(
-    r"\b(?:not?|never|\w+n['’]t|wrong|incorrect|false|neither|nor|either|unless|except|instead|maybe|perhaps|possibly"
+    r"\b(?:not|never|\w+n['’]t|wrong|incorrect|false|neither|nor|either|unless|except|instead|maybe|perhaps|possibly"
     r"|possible answers?|candidates?|probably|might|could|cannot|unsure|guess|but|however|rather|although|at least"
-    r"|at most|than|whether|suppose|assum(?:e|ing)|let|example|hardly|used to|given|hint|fails?|reject(?:ed)?"
-    r"|excluded?)\b|\?|不是|不对|错|不知道|可能|也许",
+    r"|at most|than|hardly)\b|不是|不对|错|不知道|可能|也许",
+    re.IGNORECASE,
+)
+NO_STATEMENT = re.compile(
+    rf"{DENIAL.pattern}|\?|\b(?:no|whether|suppose|assum(?:e|ing)|let|example|used to|given|hint|fails?|reject(?:ed)?"
+    r"|excluded?)\b",
     re.IGNORECASE,
 )
 CORRECT = re.compile(
@@ -145,7 +149,7 @@ def read(text: str) -> Value | None:
         cleaned = clean(whole[1])
     for _ in range(3):  # So, the answer is: = 5
         lead_in = _LEAD_IN.match(cleaned)
-        if lead_in is None or lead_in.end() == len(cleaned) or DENIAL.search(lead_in[0]):
+        if lead_in is None or lead_in.end() == len(cleaned) or NO_STATEMENT.search(lead_in[0]):
             break
         cleaned = clean(cleaned[lead_in.end() :])
     if correct := CORRECT.fullmatch(cleaned):
@@ -331,7 +335,7 @@ def _side(text: str, depth: int) -> Value:
     value = _read(text, depth + 1)
     if value is None and re.fullmatch(r"\\text\{[A-Za-z ]+\}|[A-Za-z]+(?: [A-Za-z]+)+", text.strip()):
         value = Words(plain(text).lower(), True)
-    if value is not None and not (isinstance(value, Words) and DENIAL.search(text)):
+    if value is not None and not (isinstance(value, Words) and NO_STATEMENT.search(text)):
         return value
     raise _NoValue
 

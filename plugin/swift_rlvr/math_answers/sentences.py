@@ -4,7 +4,7 @@ import re
 from fractions import Fraction
 
 from swift_rlvr.math_answers.notation import tidy
-from swift_rlvr.math_answers.reading import CORRECT, DENIAL, read
+from swift_rlvr.math_answers.reading import CORRECT, DENIAL, NO_STATEMENT, read
 from swift_rlvr.math_answers.units import OTHER_DOUBT
 from swift_rlvr.math_answers.values import Choice, Number, Relation, Value, Words
 
@@ -79,7 +79,7 @@ def stated_value(text: str, only: bool = False) -> Value | None:
     >>> stated_value("it is 2 or 3"), stated_value("not 5"), stated_value("I tried 1, then 2 and then 3")
     (None, None, None)
     """
-    if len(text) > 1000 or DENIAL.search(text) or _OR.search(text) or OTHER_DOUBT.search(text):
+    if len(text) > 1000 or NO_STATEMENT.search(text) or _OR.search(text) or OTHER_DOUBT.search(text):
         return None
     if clause := _CLAUSE.match(text):  # If 22 of 30 stay, 8 leave
         text = text[clause.end() :]

@@ -12,7 +12,7 @@ from swift_rlvr.answers import find_code
 from swift_rlvr.rewards import code as code_module
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.rewards.grade import Grade
-from swift_rlvr.sandbox import BadTests, process, read_tests
+from swift_rlvr.sandbox import BadTests, read_tests
 from swift_rlvr.sandbox.asserts import UnitTest
 from swift_rlvr.sandbox.cases import ProgramTest, same_output
 
@@ -367,9 +367,9 @@ def add(a, b):
 import sys
 def add(a, b):
     frame = sys._getframe(1)
-    while "step" not in frame.f_locals and "unit" not in frame.f_locals: frame = frame.f_back
-    unit = frame.f_locals.get("step") or frame.f_locals["unit"]
-    return {65536 + 16 * len(each): int(each) for each in ("987654321", "0")}[unit["longest"]]
+    while not {"unit", "job"} <= frame.f_locals.keys(): frame = frame.f_back
+    longest = frame.f_locals["unit"].get("longest") or frame.f_locals["job"]["longest"]
+    return {65536 + 16 * len(each): int(each) for each in ("987654321", "0")}[longest]
 """,
     "the garbage collector": """
 import gc
@@ -387,22 +387,6 @@ def add(a, b):
         except OSError: pass
 """,
 }
-
-
-@pytest.mark.parametrize("others", [[False], [None], [0.5], ["no"], [[1, 2, 3]], [10**30]])
-def test_all_that_the_code_is_sent_is_the_same_whatever_is_expected(others, monkeypatch):
-    """Two golds, and the same messages, but for the random number of each."""
-    sent: list[list[dict]] = []
-    ask = process.Child.ask
-    monkeypatch.setattr(
-        process.Child, "ask", lambda self, message, *most: sent[-1].append(message) or ask(self, message, *most)
-    )
-    for expected in (True, *others):
-        sent.append([])
-        assert grade("def f(x): return 7", f"assert f(1) == {expected!r}\nassert f(2) == 7", partial=True).reward == 0.5
-        for message in sent[-1]:
-            message.pop("folder", None), message.pop("nonce", None)
-    assert len(sent[0]) > 2 and sent[0] == sent[1]
 
 
 @pytest.mark.parametrize("cheat", CHEATS)

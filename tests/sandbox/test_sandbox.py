@@ -16,6 +16,7 @@ import tempfile
 import textwrap
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ from paths import PLUGIN
 from swift_rlvr.sandbox import Limits, SandboxError, check, lockdown, prelude, process, read_tests
 from swift_rlvr.sandbox.check import decode
 from swift_rlvr.sandbox.child import encode
-from swift_rlvr.sandbox.process import sandboxed
+from swift_rlvr.sandbox.process import Zygote, sandboxed
 
 GENEROUS = Limits(seconds=60, memory_mb=256)
 
@@ -34,7 +35,7 @@ GENEROUS = Limits(seconds=60, memory_mb=256)
 def output_of(code: str, stdin: bytes = b"", limits: Limits = GENEROUS) -> str:
     """What a program prints that runs to its end."""
     job = {"code": textwrap.dedent(code), "imports": None}
-    with sandboxed(limits, time.monotonic() + limits.seconds, is_program=True) as child:
+    with closing(Zygote()) as zygote, sandboxed(zygote, limits, is_program=True) as child:
         output, report = child.run(job, stdin, 1 << 20)
     assert report is None
     return output.decode()
@@ -188,7 +189,7 @@ def test_the_outcome_says_what_happened(code, results):
     assert result_of(code) == results
 
 
-def test_time_is_measured_on_the_wall():
+def test_what_has_no_end_is_ended():
     endless = [
         "while True: pass",
         "import time\ntime.sleep(1000)",
@@ -204,20 +205,78 @@ def test_time_is_measured_on_the_wall():
     assert results == [["timeout"]] * len(runs)
 
 
+def test_time_is_that_of_the_code_however_busy_the_machine_is():
+    """It computes for a second; four others want each core, so that it takes several on the wall."""
+    code = "import time\nwhile time.process_time() < 1: pass\nprint('done')"
+    others = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4 * len(os.sched_getaffinity(0)))
+    ]
+    try:
+        assert result_of(code, [{"input": "", "output": "done"}], Limits(seconds=2.5)) == ["passed"]
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def test_a_row_may_have_many_cases():
+    cases = {"inputs": [str(x) for x in range(200)], "outputs": [str(2 * x) for x in range(200)]}
+    assert result_of("print(2 * int(input()))", cases, Limits(), all_tests=True) == ["passed"] * 200
+    assert result_of("print(2 * int(input()))", cases, Limits()) == ["passed"] * 200
+
+
+@pytest.mark.parametrize(
+    ("code", "tests"),
+    [
+        ("import time\nx = int(input())\nif x == 3: time.sleep(1000)\nprint(x)", None),
+        ("import time\ndef f(x):\n    if x == 3: time.sleep(1000)\n    return x", "assert f({x}) == {x}"),
+        ("def f(x):\n    while x == 3: pass\n    return x", "assert f(g({x})) == {x}"),
+    ],
+)
+def test_a_case_without_end_costs_itself_alone(code, tests):
+    """The others are run in another child, for which what the tests define is defined again."""
+    case = {"input": "{x}", "output": "{x}"}
+    tests = [tests.format(x=x) if tests else {key: each.format(x=x) for key, each in case.items()} for x in range(6)]
+    if "g(" in str(tests):
+        tests[0] = f"def g(x): return x\n{tests[0]}"
+    results = result_of(code, tests, Limits(seconds=3), all_tests=True)
+    assert results == ["timeout" if x == 3 else "passed" for x in range(6)]
+
+
+@pytest.mark.parametrize("code", ["while True: pass", "import time\ntime.sleep(1000)"])
+def test_all_cases_together_have_an_end(code):
+    results = result_of(code, [{"input": "", "output": ""}] * 30, Limits(seconds=0.6), all_tests=True)
+    assert set(results) == {"timeout"} and len(results) <= 3 * process.ALL_TESTS + 1
+
+
+def test_it_may_sleep_for_a_while():
+    code = (
+        "import threading, time\nthreading.Thread(target=time.sleep, args=[1]).start()\ntime.sleep(0.2)\nprint('awake')"
+    )
+    assert result_of(code, [{"input": "", "output": "awake"}], GENEROUS) == ["passed"]
+    waits = "import threading\ndone = []\nthread = threading.Thread(target=lambda: done.append(sum(range(10**7))))\n"
+    assert result_of(f"{waits}thread.start()\nthread.join()\nprint(len(done))", [{"input": "", "output": "1"}]) == [
+        "passed"
+    ]
+
+
 def test_output_without_end_is_cut_off():
     case = {"input": "", "output": "x"}
     assert result_of("while True: print('x' * 1000)", [case]) == ["too much output"]
 
 
-def test_all_tests_go_on_after_a_failure_and_the_time_is_for_all_of_them():
+def test_all_tests_go_on_after_a_failure():
     code = "def f(x):\n    if x == 1: raise ValueError\n    if x == 4: __import__('os')._exit(0)\n    return x"
     tests = [f"assert f({x}) == {x}" for x in range(7)]
     assert result_of(code, tests) == ["passed", "error"]
-    assert result_of(code, tests, all_tests=True) == ["passed", "error", "passed", "passed", "ended early"]
+    assert result_of(code, tests, all_tests=True) == [
+        *["passed", "error", "passed", "passed", "ended early"],
+        *["passed"] * 2,
+    ]
     cases = [{"input": str(x), "output": "1"} for x in range(3)]
     assert result_of("print(input())", cases, all_tests=True) == ["wrong", "passed", "wrong"]
     slow = "import time\nif input() == '1': time.sleep(1000)\nprint(1)"
-    assert result_of(slow, cases, Limits(seconds=2), all_tests=True) == ["passed", "timeout"]
+    assert result_of(slow, cases, Limits(seconds=2), all_tests=True) == ["passed", "timeout", "passed"]
 
 
 def test_it_works_in_many_threads_at_once():
@@ -669,6 +728,79 @@ def test_numbers_are_those_of_linux_headers(machine, header):
 
 # --- lies ---
 
+GOLDS = [
+    ("assert f(1) == True", "assert f(1) == False"),
+    ("assert f(1) == 'Yes'", "assert f(1) == 'No'"),
+    ("assert f(1) is None", "assert f(1) is True"),
+    ("assert f(1) == [2]\nassert f(2) == 3", f"assert f(1) == {list(range(9999))}\nassert f(2) == {'x' * 999!r}"),
+    ("assert f(1) in (1, 2)", "assert f(1) in [3]"),
+    ("assert f(1)", "assert not f(1)"),
+    (
+        "from math import isclose\nassert isclose(f(1), 1.5)",
+        "from math import isclose\nassert isclose(f(1), 2, abs_tol=1)",
+    ),
+    ("expected = 7\nassert f(1) == expected", "expected = 'other'\nassert f(1) == expected"),
+    ("for x, y in [(1, 2)]: assert f(x) == y", "for x, y in [(1, 'no')]: assert f(x) == y"),
+    ({"fn_name": "f", "inputs": [[1]], "outputs": [2]}, {"fn_name": "f", "inputs": [[1]], "outputs": [[None]]}),
+    ({"inputs": ["1"], "outputs": ["2"]}, {"inputs": ["1"], "outputs": ["3\n" * 9999]}),
+]
+
+
+@pytest.mark.parametrize("pair", GOLDS, ids=str)
+def test_nothing_that_a_child_gets_depends_on_what_is_expected(pair, monkeypatch):
+    """All that it is started with and all that is sent to it, but for the random number of a test and its folder."""
+
+    def got(tests) -> list[str]:
+        given, send, start = [], process.Child._send, process.python
+
+        def sent(child, pipe, content):
+            folder = child.folder.encode()
+            given.append(re.sub(rb'"nonce": "[0-9a-f]{32}"', b"", content.replace(folder, b"")).decode())
+            send(child, pipe, content)
+
+        def started(*arguments, environment):
+            given.append(f"{arguments} {environment}")
+            return start(*arguments, environment=environment)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(process.Child, "_send", sent)
+            patch.setattr(process, "python", started)
+            result_of("print(1)\ndef f(x): return x", tests, all_tests=True)
+        return [re.sub(r'"parent": \d+', "", each) for each in given]
+
+    first, second = map(got, pair)
+    assert len(first) >= 4 and first == second
+
+
+MODULUS = sys.hash_info.modulus
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [["int", hex(n * MODULUS)] for n in range(3000)],
+        [["fraction", hex(n * MODULUS + 1), "0x1"] for n in range(3000)],
+        [["tuple", 1, ["int", hex(n * MODULUS)]] for n in range(3000)],
+    ],
+    ids=["ints", "fractions", "tuples"],
+)
+def test_values_that_are_hashed_alike_are_refused(items):
+    """A set of them takes quadratic time, in the trainer: 7.8 s where 3,000 numbers were expected."""
+    for value in (["set", *items], ["dict", *([each, 1] for each in items)], ["list", ["set", *items]]):
+        with pytest.raises(ValueError, match="hashed alike"):
+            decode(value)
+    assert len(decode(["list", *items])) == len(items)
+
+
+def test_values_of_long_numbers_are_read_in_time():
+    with pytest.raises(ValueError, match="many digits"):  # whose common divisor takes seconds
+        decode(["fraction", "f" * 500_000, "e" * 499_999])
+    corners = {
+        (a, b, c, d, e) for a in (-1, -2) for b in (-1, -2) for c in (-1, -2) for d in (-1, -2) for e in (-1, -2)
+    }
+    assert decode(json.loads(json.dumps(encode(corners)))) == corners  # -1 and -2 are hashed alike, in Python
+
+
 PIPES = """
 import os
 def each_pipe(action):
@@ -712,23 +844,6 @@ def test_a_forged_value_is_read_or_refused(value):
     """The errors are those that `_check_unit` expects."""
     with contextlib.suppress(ValueError, TypeError, ZeroDivisionError):
         assert isinstance(decode(value), list)
-
-
-@pytest.mark.parametrize("collection", ["set", "dict"])
-@pytest.mark.parametrize("kind", ["fractions", "whole numbers"])
-def test_values_of_one_hash_take_no_time(collection, kind):
-    """As sets they would take the trainer seconds, and with the expected value that grows quadratically."""
-    prime = sys.hash_info.modulus
-    keys = [
-        ["int", hex(prime * n)] if kind == "whole numbers" else ["fraction", hex(prime * n + 1), hex(1)]
-        for n in range(1, 30_000)
-    ]
-    with done_within(10), pytest.raises(ValueError, match="keys of one hash"):
-        decode([collection, *([key, 1] if collection == "dict" else key for key in keys)])
-    honest = {*range(-1000, 1000), *(1 / n for n in range(1, 1000)), *map(str, range(1000)), (-1, -2), (-2, -1)}
-    assert decode(json.loads(json.dumps(encode(honest)))) == honest
-    with pytest.raises(ValueError):
-        decode(["fraction", hex(3**9999), hex(2**9999)])
 
 
 NUMBERS = st.booleans() | st.integers() | st.floats(allow_nan=False) | st.complex_numbers(allow_nan=False)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from swift_rlvr.errors import NotInstalledError
-from swift_rlvr.sandbox.process import Child, Ended
+from swift_rlvr.sandbox.process import Child, Ended, python
 
 MEMORY_MB = 1024
 _START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from swift_rlvr.reasoning_gym.worker import main; main()"
@@ -71,7 +71,7 @@ def ask(job: dict[str, Any], seconds: float, memory_mb: int = MEMORY_MB) -> dict
 
 def _start(memory_mb: int) -> Child:
     deadline = time.monotonic() + _START_SECONDS
-    child = Child("-c", _START, _PLUGIN, environment={**os.environ, **_VARIABLES}, deadline=deadline)
+    child = Child(python("-c", _START, _PLUGIN, environment={**os.environ, **_VARIABLES}), deadline)
     try:
         report = child.ask({"memory": memory_mb << 20})
     except Ended as ended:

@@ -63,7 +63,12 @@ class CodeReward(Reward):
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
         partial: bool = setting(False, "give the share of tests that pass, not only 1 for all of them")
-        timeout: float = setting(6.0, "wall-clock seconds for all tests of one completion", more_than=0, at_most=3600)
+        timeout: float = setting(
+            6.0,
+            "seconds of CPU time for each test, a third of that asleep; five times as much for all of them",
+            more_than=0,
+            at_most=3600,
+        )
         memory_mb: int = setting(512, "memory of the code, in MiB of address space", at_least=64)
         packages: tuple[str, ...] = setting(
             (), "modules that code and tests may import besides the standard library, such as numpy; installed here"

@@ -1,25 +1,24 @@
 """Run tests one after the other against the code of one completion."""
 
 import secrets
-import time
 from collections import Counter
-from collections.abc import Generator
-from contextlib import closing
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from swift_rlvr.sandbox.asserts import UnitTest, imported_modules
 from swift_rlvr.sandbox.cases import ProgramTest, same_output
 from swift_rlvr.sandbox.child import LONGEST_DETAIL
-from swift_rlvr.sandbox.process import Child, Ended, Limits, sandboxed
+from swift_rlvr.sandbox.process import ALL_TESTS, Child, Ended, Limits, Zygote, sandboxed
 from swift_rlvr.sandbox.unfold import COLLECTIONS, find_methods
 
 PASSED, WRONG = "passed", "wrong"
 _REPORTED = ("syntax error", "error", "out of memory", "ended early")
 FAILURES = (WRONG, *_REPORTED, "timeout", "too much output", "too many files", "killed")
-_SPARE_OUTPUT = 1 << 16
-_MOST_COLLISIONS = 16  # of keys in a set; -1 and -2 have the same hash, and hardly anything else that is honest
-_LONGEST_FRACTION = 2000  # hexadecimal digits; reducing it takes quadratic time
+_SPARE_OUTPUT, _LONGEST_VALUE = 1 << 16, 1 << 20
+_ALIKE, _LONGEST_FRACTION = 64, 1 << 14
 
 
 class Outcome(NamedTuple):
@@ -47,71 +46,114 @@ def check(
     >>> check("print(int(input()) * 2)", [ProgramTest("2", "5")], Limits())
     [Outcome(result='wrong', detail="expected '5', got '4\\\\n'")]
     """
-    deadline = time.monotonic() + limits.seconds
     programs = [test for test in tests if isinstance(test, ProgramTest)]
     units = [test for test in tests if isinstance(test, UnitTest)]
-    job = {"code": code, "imports": imported_modules(units) if units else None, "entry_point": entry_point}
+    job: dict[str, Any] = {"code": code, "imports": imported_modules(units) if units else None}
+    job |= {"entry_point": entry_point, "longest": _longest(units)}
     outcomes = []
-    runs = _run_units(job, units, limits, deadline) if units else _run_programs(job, programs, limits, deadline)
-    with closing(runs):  # which ends the child, also where not all tests are run
-        for outcome in runs:
-            outcomes.append(outcome)
-            if outcome.result != PASSED and not all_tests:
-                break
+    with closing(Zygote(limits.packages)) as zygote:
+        run = _Run(zygote, limits, ALL_TESTS * limits.seconds)
+        runs = run.units(job, units) if units else run.programs(job, programs)
+        with closing(runs):  # which ends the child, also where not all tests are run
+            for outcome in runs:
+                outcomes.append(outcome)
+                if outcome.result != PASSED and not all_tests:
+                    break
     return outcomes
 
 
-def _run_programs(
-    job: dict, programs: list[ProgramTest], limits: Limits, deadline: float
-) -> Generator[Outcome, None, None]:
-    for program in programs:
-        expected = program.output.encode(errors="replace")
-        try:
-            with sandboxed(limits, deadline, is_program=True) as child:
-                stdin = program.input.encode(errors="replace")
-                output, report = child.run(job, stdin, max_output=2 * len(expected) + _SPARE_OUTPUT)
-        except Ended as ended:
-            outcome = _stopped(ended, limits)
-        else:
-            got = output.decode(errors="replace")
-            outcome = Outcome(PASSED) if same_output(got, program.output) else _wrong(program.output, _shown(got))
-            if report is not None:
-                outcome = _reported(report)
-        yield outcome
-        if outcome.result == "syntax error" or time.monotonic() >= deadline:
-            return
+def _longest(units: list[UnitTest]) -> int:
+    """How long a value may be written, in characters.
+
+    A right one is written in not much more than the expected one; more is not even looked at. The code can find out
+    this number: it is the same for all tests, and for all rows but those that expect something very long.
+    """
+    most = max((len(_shown(unit.expected, None)) for unit in units), default=0)
+    return max(_LONGEST_VALUE, 1 << (16 * most).bit_length())
 
 
-def _run_units(job: dict, units: list[UnitTest], limits: Limits, deadline: float) -> Generator[Outcome, None, None]:
-    try:
-        with sandboxed(limits, deadline) as child:
-            report = child.ask(job)
-            if report.get("kind") != "loaded":
-                yield _reported(report)
+@dataclass
+class _Run:
+    """Runs tests while there is time left; what a test uses up is its child's, so that the other tests lose nothing."""
+
+    zygote: Zygote
+    limits: Limits
+    left: float  # seconds, as `Child.used` counts them
+
+    @contextmanager
+    def child(self, is_program: bool = False) -> Iterator[Child]:
+        """A child for one test or several."""
+        with sandboxed(self.zygote, self.limits, is_program) as child:
+            self.allow(child)
+            try:
+                yield child
+            finally:
+                self.left -= child.used
+
+    def allow(self, child: Child) -> None:
+        """The time for one test."""
+        child.allow(min(self.limits.seconds, self.left - child.used))
+
+    def programs(self, job: dict, programs: list[ProgramTest]) -> Generator[Outcome, None, None]:
+        for program in programs:
+            expected = program.output.encode(errors="replace")
+            try:
+                with self.child(is_program=True) as child:
+                    stdin = program.input.encode(errors="replace")
+                    output, report = child.run(job, stdin, max_output=2 * len(expected) + _SPARE_OUTPUT)
+            except Ended as ended:
+                outcome = _stopped(ended, self.limits)
+            else:
+                got = output.decode(errors="replace")
+                outcome = Outcome(PASSED) if same_output(got, program.output) else _wrong(program.output, _shown(got))
+                if report is not None:
+                    outcome = _reported(report)
+            yield outcome
+            if outcome.result == "syntax error" or self.left <= 0:
                 return
-            if "Solution" in job["code"]:
-                source = "\n".join(f"{unit.prepare}\n{unit.source}" for unit in units if unit.arguments is None)
-                units = [units[0]._replace(prepare=find_methods(source) + units[0].prepare), *units[1:]]
-            # A right value is written in not much more than the expected one; more is not even looked at. The code can
-            # see this limit, so it is one for all tests of the row, and says no more than their order of magnitude.
-            longest = 16 * max(len(_shown(unit.expected, None)) for unit in units) + _SPARE_OUTPUT
-            for unit in units:
-                yield _check_unit(child, unit, 1 << longest.bit_length())
-    except Ended as ended:
-        yield _stopped(ended, limits)
+
+    def units(self, job: dict, units: list[UnitTest]) -> Generator[Outcome, None, None]:
+        if "Solution" in job["code"]:
+            source = "\n".join(f"{unit.prepare}\n{unit.source}" for unit in units if unit.arguments is None)
+            units = [units[0]._replace(prepare=find_methods(source) + units[0].prepare), *units[1:]]
+        done = 0
+        while done < len(units) and self.left > 0:
+            is_loaded = False
+            try:
+                with self.child() as child:
+                    report = child.ask(job)
+                    if report.get("kind") != "loaded":
+                        yield _reported(report)
+                        return
+                    is_loaded = True
+                    for unit in units[:done]:  # another child has run them
+                        if unit.prepare:
+                            _check_unit(child, UnitTest(unit.prepare, "pass", "run"), job["longest"])
+                    while done < len(units):
+                        self.allow(child)
+                        done += 1
+                        yield _check_unit(child, units[done - 1], job["longest"])
+            except Ended as ended:
+                yield _stopped(ended, self.limits)
+                if not is_loaded:
+                    return
 
 
 def _stopped(ended: Ended, limits: Limits) -> Outcome:
-    return (
-        Outcome("timeout", f"stopped after {limits.seconds:g} s") if "timeout" in ended.args else Outcome(*ended.args)
-    )
+    if "timeout" not in ended.args:
+        return Outcome(*ended.args)
+    return Outcome("timeout", f"stopped after {limits.seconds:g} s of CPU time, or a third of that asleep")
 
 
 def _check_unit(child: Child, unit: UnitTest, longest: int) -> Outcome:
     nonce = secrets.token_hex(16)
-    message = {"prepare": unit.prepare, "source": unit.source, "longest": longest, "nonce": nonce}
+    message: dict[str, Any] = {
+        "prepare": unit.prepare,
+        "source": unit.source,
+        "arguments": unit.arguments,
+        "nonce": nonce,
+    }
     message |= {"is_value": unit.kind != "run", "is_hidden": unit.kind not in ("run", "true")}
-    message["arguments"] = unit.arguments
     report = child.ask(message, 2 * longest)
     if report.get("nonce") != nonce:
         raise Ended("ended early")
@@ -132,21 +174,26 @@ def _check_unit(child: Child, unit: UnitTest, longest: int) -> Outcome:
 
 
 def decode(value: Any) -> object:
-    """Read what `child.encode` wrote; for anything else it raises one of the errors that `_check_unit` catches."""
+    """Read what `child.encode` wrote; for anything else it raises one of the errors that `_check_unit` catches.
+
+    The work grows with the length alone: numbers that code has chosen to be hashed alike, whose sets take quadratic
+    time, are refused, and so are fractions of very many digits.
+    """
     match value:
         case ["int", digits]:
             return int(digits, 16)
         case ["bytes", digits]:
             return bytes.fromhex(digits)
-        case ["fraction", str(numerator), str(denominator)] if len(numerator) + len(denominator) < _LONGEST_FRACTION:
+        case ["fraction", numerator, denominator]:
+            if max(len(numerator), len(denominator)) > _LONGEST_FRACTION:
+                raise ValueError("a fraction of very many digits")
             return Fraction(int(numerator, 16), int(denominator, 16))
         case ["complex", real, imaginary]:
             return complex(real, imaginary)
         case ["dict", *items]:
-            keys = _without_collisions([decode(key) for key, _ in items])
-            return dict(zip(keys, (decode(each) for _, each in items), strict=True))
+            return dict(zip(_hashable(key for key, _ in items), [decode(each) for _, each in items], strict=True))
         case ["set", *items]:
-            return set(_without_collisions([*map(decode, items)]))
+            return set(_hashable(items))
         case ["list" | "tuple" as name, *items]:
             return COLLECTIONS[name](map(decode, items))
         case list() | dict():
@@ -154,11 +201,12 @@ def decode(value: Any) -> object:
     return value
 
 
-def _without_collisions(keys: list) -> list:
-    """Refuse keys that are chosen so that a set of them takes quadratic time."""
-    if max(Counter(map(hash, keys)).values(), default=0) > _MOST_COLLISIONS:
-        raise ValueError("keys of one hash")
-    return keys
+def _hashable(items: Iterable[Any]) -> list[object]:
+    """Decode elements of a set or keys of a dict. Raises ValueError where too many have the same hash."""
+    values = [decode(item) for item in items]
+    if values and max(Counter(map(hash, values)).values()) > _ALIKE:
+        raise ValueError("too many values that are hashed alike")
+    return values
 
 
 def _reported(report: dict) -> Outcome:

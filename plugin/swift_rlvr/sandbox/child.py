@@ -1,11 +1,14 @@
 """The sandboxed child: reads its job from a pipe, locks itself down, and only then runs the completion's code.
 
-`process.py` starts it by `main`, outside the package. Its job is either to run a program once, with the inherited
-standard input and output, or to load the code as a module and to evaluate tests that arrive one by one.
+`process.py` starts, by `serve` and outside the package, a process that forks a child whenever it is asked to, and runs
+no code of a completion itself. A child's job is either to run a program once, with standard input and output of its
+own, or to load the code as a module and to evaluate tests that arrive one by one.
 It does not import `typing`, which would take a tenth of its start.
 """
 
+import _socket
 import _thread
+import array
 import builtins
 import importlib
 import json
@@ -133,7 +136,7 @@ def _run_tests(compiled: CodeType, module: ModuleType, job: dict, report: Callab
                     answer = {"kind": "value", "value": encode(value)}
                 except RecursionError:
                     raise Opaque("that contains itself or is nested too deep") from None
-                if len(dumps(answer)) > unit["longest"]:
+                if len(dumps(answer)) > job["longest"]:
                     raise Opaque("too long to be right")
             else:
                 execute(compile_(unit["source"], "<tests>", "exec", dont_inherit=True), space)
@@ -173,15 +176,46 @@ def connect() -> tuple[Callable[[], dict], Callable[[dict], None]]:
     return receive, report
 
 
+def serve(lock_down: Callable, provide: Callable, end_with: Callable) -> None:
+    """Fork a child for every message with pipes, and say its number; for a child's number say how that ended.
+
+    The pipes are those of `connect`, and for a program its standard input and output. The arguments are functions of
+    `lockdown` and `prelude`, which `main` needs. The program's are the parent, the folders of packages, and a socket.
+    """
+    end_with(int(sys.argv[1]))
+    for name, folder in json.loads(sys.argv[2]).items():
+        sys.path.append(folder)  # for as long as it is trusted code that imports
+        importlib.import_module(name)
+        sys.path.remove(folder)
+    control = _socket.socket(fileno=int(sys.argv[3]))
+    while True:
+        request, sent, _, _ = control.recvmsg(64, _socket.CMSG_SPACE(4 * array.array("i").itemsize))
+        if not request:
+            return
+        if not sent:
+            control.sendall(b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(int(request), 0)[1]))
+            continue
+        pipes = array.array("i", sent[0][2])
+        child = os.fork()
+        if child == 0:
+            control.close()
+            for number, pipe in enumerate(pipes[2:]):
+                os.dup2(pipe, number)
+                os.close(pipe)
+            sys.argv = ["-c", *map(str, pipes[:2])]
+            return main(lock_down, provide)
+        for pipe in pipes:
+            os.close(pipe)
+        control.sendall(b"%d\n" % child)
+
+
 def main(lock_down: Callable, provide: Callable) -> None:
     """Lock the process down as the first message says, and do the job of the second; `provide` is `prelude`'s."""
     receive, report = connect()
     try:
         request = receive()
-        for name, folder in request.pop("packages").items():
-            sys.path.append(folder)  # for as long as it is trusted code that imports
-            importlib.import_module(name)
-            sys.path.remove(folder)
+        os.chdir(request["folder"])
+        os.environ.update(HOME=request["folder"], TMPDIR=request["folder"])
         lock_down(**request)
     except Exception as error:  # whatever it is: the code must not be run
         report(_failure(error) | {"kind": "refused"})

@@ -120,9 +120,7 @@ def lock_down(
     """
     if not sys.platform.startswith("linux") or os.uname().machine not in _AUDIT_ARCHITECTURE or sys.maxsize < 2**32:
         raise LockdownError(f"it needs 64-bit Linux on x86_64 or aarch64, and this is {sys.platform}")
-    _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before the line above
-        os._exit(1)
+    end_with(parent)
     for name, value in {"CPU": cpu_seconds, "AS": memory, "FSIZE": file_size, "NOFILE": 64, "CORE": 0}.items():
         limit = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(limit)[1]
@@ -135,6 +133,13 @@ def lock_down(
     install_filter(build_filter(os.uname().machine, os.getpid(), read_only=not confined))
     if _LIBC.socket(2, 1, 0) != -1 or ctypes.get_errno() != errno.EPERM:
         raise LockdownError("the kernel accepts the seccomp filter and does not apply it")
+
+
+def end_with(parent: int) -> None:
+    """Have the kernel kill the calling process when the process `parent` dies, which started it."""
+    _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before the line above
+        os._exit(1)
 
 
 def _call(function: str, *arguments: int | bytes) -> int:

@@ -130,8 +130,7 @@ class _Run:
                 return end
             if not self.step:
                 starting = plan.server is not None and not self.ready
-                what = "starting the rollout server" if starting else "waiting for the first step"
-                self.display.waiting(f"{what}; {', '.join(str(tail.path) for tail in self.tails.values())}")
+                self.display.waiting("starting the rollout server" if starting else "waiting for the first step")
             time.sleep(0.1)
 
     def _await_server(self, server: Process) -> End | None:

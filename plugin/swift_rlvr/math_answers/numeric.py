@@ -37,6 +37,7 @@ from swift_rlvr.math_answers.functions import (
 from swift_rlvr.math_answers.parser import Tree
 
 MAX_TERMS, MAX_STEPS = 200, 2_000
+_TERMS = 24  # of an infinite series: two with the same ones are the same, and no other expression is
 Point = Mapping[str, Fraction]
 # For each point: the range in which every symbol gets a value of its own.
 _RANGES = ((1, 3), (0, 1), (3, 9), (-1, 0), (-4, -1), (9, 40), (1, 2), (-40, -9))
@@ -106,6 +107,9 @@ class _Evaluation:
             return result
         if symbols(first) | symbols(last):  # n terms are there for whole numbers n alone
             raise Undefined
+        if kind == "sum" and high is None and isinstance(low, Fraction):
+            terms = [self._at(name, low + number, body) for number in range(_TERMS)]
+            return times(opaque("series", []), reduce(plus, terms))  # twice a series is that of twice its terms
         # Whatever it is, the same series has the same terms.
         terms = [self._at(name, Fraction(number, 7), body) for number in (3, 8, 20)]
         return opaque(kind, [low, Fraction(0) if high is None else high, *terms])

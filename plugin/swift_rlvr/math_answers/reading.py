@@ -408,6 +408,9 @@ def _bracketed(text: str, depth: int) -> Value | None:
                 variable = builder[0].partition(r"\in")[0].strip()
                 return region if region is not None and region.variable in ("", variable) else None
         parts, _ = split(inside, _SEPARATOR)
+        if len(parts) == 1 and left == "(" and _RELATION.search(inside):  # (1 < x \land x < 2) \lor ...
+            value = _read(inside, depth + 1)
+            return value if isinstance(value, Region) else None
         if not parts or len(parts) > _MAX_PARTS or (len(parts) < 2 and left != r"\{"):
             return None  # (x + 1) is an expression
         if len(parts) == 1:

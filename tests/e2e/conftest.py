@@ -309,20 +309,6 @@ def rollout_server(_servers) -> RolloutServer:
     return _servers()
 
 
-@pytest.fixture
-def trainers(rollout_server, tmp_path):
-    """Starts trainers, of which none outlives its test."""
-    started: list[Run] = []
-
-    def start(*flags: str) -> Run:
-        started.append(rollout_server.trainer(tmp_path, *flags))
-        return started[-1]
-
-    yield start
-    for run in started:
-        run.kill_if_alive()
-
-
 @pytest.fixture(scope="session")
 def _launches():
     started: list[Launches] = []

@@ -178,6 +178,9 @@ def sort(x): x.sort()
 x = 100
 """
 MEANING = [
+    "def test_a():\n    assert f(1) == 7\ndef test_b():\n    assert f(2) == 9 and test_b",
+    "k = 1\ndef test_a():\n    k = 2\n    assert f(k) == 8\ndef test_b():\n    assert f(k) == test_b",
+    "def test_a():\n    assert f(1) == 7\ndef test_b():\n    test_a()\n    assert f(2) == 9",
     "k = 0\nfor i in [1, 2]:\n    k += f(i)\nassert f(1) == 7",
     "k = 0\ndel k\nassert f(1) == 7",
     "k = 1\ndef up():\n    global k\n    k += 1\nup()\nassert f(1) == 7",

@@ -56,12 +56,14 @@ def unfold(body: list[ast.stmt], candidate: ast.expr | None) -> list[ast.stmt]:
     """
     body = [part for each in body for part in _class_parts(each) if not _does_nothing(part)]
     unfolding = _Unfolding(body)
-    called = _names(body)
-    if "check" in unfolding.functions and candidate and "check" not in called:
-        body.append(_call("check", candidate))
+    own = {each.name: {each.name} & _names([each]) for each in body if isinstance(each, ast.FunctionDef)}
+    uses = Counter(name for each in body for name in _names([each]))
     for name, function in unfolding.functions.items():
-        if name.startswith("test") and name not in called:
-            body += _test(function)
+        if uses[name] == len(own[name]):  # by nothing but itself
+            if name == "check" and candidate:
+                body.append(_call("check", candidate))
+            elif name.startswith("test"):
+                body += _test(function)
     for each in body:
         unfolding.add(each)
     steps = _needed(unfolding.steps)
@@ -129,9 +131,11 @@ class _Unfolding:
         left: list[ast.AST] = [] if isinstance(statement, ast.FunctionDef) else [statement]
         while left:
             node = left.pop()
-            bound |= {name for each in ast.walk(node) if isinstance(each, ast.Global) for name in each.names}
-            left += [self.functions[name] for name in _names([node]) - seen if name in self.functions]
-            seen |= _names([node])
+            named = _names([node]) - seen
+            seen |= named
+            left += [self.functions[name] for name in named if name in self.functions]
+            if not isinstance(node, (ast.Assert, ast.Assign, ast.Expr)):
+                bound |= {name for each in ast.walk(node) if isinstance(each, ast.Global) for name in each.names}
         for name in [*self.constants]:
             if name in bound or (name in seen and _is_mutable(self.constants[name])):
                 del self.constants[name]
@@ -200,11 +204,14 @@ class _Unfolding:
         if any(isinstance(node, (ast.Break, ast.Continue, ast.Return)) for node in inner) or self.left < 0:
             return None
         parts: list[ast.stmt] = []
+        module: ast.Module | None = None
         is_late = any(isinstance(node, (ast.Lambda, ast.FunctionDef)) for node in inner)
         for item in items:
             module = None if is_late else _substituted(ast.Module(body, []), _unpacked(target, item))
-            parts += [_assign(target, item), *body] if module is None else [*module.body, _assign(target, item)]
-        return parts or None
+            parts += [_assign(target, item), *body] if module is None else module.body
+        return (
+            [*parts, *([_assign(target, items[-1])] if module else [])] if items else None
+        )  # it is there after the loop
 
     def _items(self, iterable: ast.expr) -> list[ast.expr] | None:
         """The literals that a loop goes over."""

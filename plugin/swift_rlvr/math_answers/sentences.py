@@ -18,7 +18,9 @@ _CLAUSE = re.compile(r"\W*(?:if|to|since|because|when|given|with|using|convertin
 _NUMERAL = re.compile(r"(?<![A-Za-z0-9_{^.!])\d+(?:[.,]\d+)*(?:/\d+)?")
 _NO_PROSE = re.compile(r"[^\w\s.,:;!*\"'’“”，。、：；！]|\d|(?<![A-Za-z'])(?![aAI](?![A-Za-z]))[A-Za-z](?![A-Za-z'])")
 _STATEMENT = re.compile(
-    r"=|\b(?:is|are|was|were|equals?|gives?|makes?|total|has|have|needs?|costs?|sold|earns?|gets?)\b:?", re.IGNORECASE
+    r"=|\b(?:is|are|was|were|equals?|gives?|makes?|total|has|have|needs?|costs?|sold|earns?|gets?|earned|spent|paid|made"
+    r"|bought|saved)\b:?",
+    re.IGNORECASE,
 )
 _OR = re.compile(r"\bor\b")
 _IN_ALL = re.compile(
@@ -51,8 +53,10 @@ _ENDS_QUANTITY = re.compile(
     r"|so|if|and|left|remaining|now|more|every|each|over|altogether|total)\b",
     re.IGNORECASE,
 )
-_STATED = re.compile(rf"(?:{_STATEMENT.pattern})\s*(?:a total of\s+)?[$€£]?({_NUMERAL.pattern})", re.IGNORECASE)
-_FIRST = re.compile(rf"\s*[$€£]?({_NUMERAL.pattern})")
+_STATED = re.compile(
+    rf"(?:{_STATEMENT.pattern})\s*(?:a total of\s+)?(?P<number>[$€£]?{_NUMERAL.pattern})", re.IGNORECASE
+)
+_FIRST = re.compile(rf"\s*(?P<number>[$€£]?{_NUMERAL.pattern})")
 _OPERATOR = re.compile(r"\s*(?:[A-Za-z]+\s+){0,3}(?:[-+*/=×÷^]|\\|x\s*\d)")
 _CONCLUSION = re.compile(r"\b(?:so|then|thus|therefore|hence|in all|in total|altogether|total)\b", re.IGNORECASE)
 _ENUMERATED = re.compile(r"\s*\d+[.):]\s")
@@ -118,12 +122,16 @@ def _quantity(text: str, numeral: re.Match[str]) -> Value | None:
     before, after = text[: numeral.start()].rstrip("$€£¥"), text[numeral.end() :]
     if _NO_PROSE.search(before) or _is_no_statement(before) or not re.fullmatch(r"[^\\+*/=<>^()\[\]{}|-]*", after):
         return None
+    return _with_unit(text[len(before) : numeral.end()], after)
+
+
+def _with_unit(number: str, after: str) -> Value | None:
+    """A number with as much as is its unit of the words behind it."""
     if any(not word["known"] for word in _NUMBER_WORD.finditer(after)):
         return None
-    start = text[len(before) : numeral.end()]
     after = re.sub(r"^\s+(?:more|extra|additional|different|other)\b", "", after)
     ends = [len(after), *(match.start() for match in _ENDS_QUANTITY.finditer(after))][:8]
-    values = (_value(start + after[:end]) for end in sorted(ends))
+    values = (_value(number + after[:end]) for end in sorted(ends))
     return next((value for value in values if value is not None), None)
 
 
@@ -140,11 +148,14 @@ def _last_stated(text: str) -> Value | None:
         before_last = stated[-2].end() if len(stated) > 1 else 0
         if leads or _CONCLUSION.search(text, 0, before_last) or not _CONCLUSION.search(text, before_last):
             return None
-    return _value(text[statements[-1].end() :])
+    value = _value(text[statements[-1].end() :])
+    if value is None and stated and not _NUMERAL.search(text, stated[-1].end()):
+        return _with_unit(stated[-1]["number"], text[stated[-1].end() :])
+    return value
 
 
 def _number(match: re.Match[str]) -> Fraction | str:
-    text = match[1].replace(",", "")
+    text = match["number"].strip("$€£").replace(",", "")
     return text if "/" in text or text.count(".") > 1 else Fraction(text)
 
 

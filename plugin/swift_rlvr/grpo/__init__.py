@@ -1,9 +1,6 @@
 """GRPO from scratch: small enough to read in an evening, with the numbers of TRL and ms-swift, on one GPU or a CPU.
 
 README.md says in which order to read it; `walkthrough.ipynb` goes through the mathematics with numbers and pictures.
-
-    swift-rlvr train --model Qwen/Qwen2.5-0.5B-Instruct --dataset gsm8k --reward_funcs external_accuracy \
-        --output_dir output/gsm8k
 """
 
 from swift_rlvr.grpo.settings import GRPOSettings

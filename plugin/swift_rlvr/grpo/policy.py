@@ -1,8 +1,7 @@
 """A causal language model as a policy: the log-probabilities of completions, and a batch's gradient in micro-batches.
 
-The completions of a prompt share its computation, forwards and backwards: the prompt goes through the model once, and
-they attend to the keys and values that it left. Micro-batches are cut to their longest prompt and completion, and put
-together so that the model computes the fewest tokens.
+The completions of a prompt share its computation, forwards and backwards. Micro-batches are cut to their longest prompt
+and completion, and put together so that the model computes the fewest tokens.
 """
 
 from __future__ import annotations

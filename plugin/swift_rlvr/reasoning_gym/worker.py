@@ -1,8 +1,7 @@
 """What runs in the processes of `processes.py`: a job is a message, its item or score the report.
 
-An answer has so many seconds of CPU time, measured by a timer whose signal ends the process: neither the load of the
-machine nor C code that holds the interpreter changes that. Once reasoning-gym is imported, the process gives up all
-that it does not need (`sandbox.lockdown`): it can start no other one, open no socket and write no file.
+An answer has so many seconds of CPU time, measured by a timer whose signal ends the process, whatever C code does. Once
+reasoning-gym is imported, the process can start no other one, open no socket and write no file (`sandbox.lockdown`).
 """
 
 import copy

@@ -35,9 +35,7 @@ _ENTRY = {
 class ReasoningGymReward(Reward):
     """Reward 1.0 for a right answer to a task of reasoning-gym, 0.0 for any other; `partial` gives partial credit.
 
-    None where the column `entry` cannot be read or the task is refused. What is right and which tasks are refused:
-    README.md in `swift_rlvr.reasoning_gym`. The task's scorer runs in a process that is killed after `timeout` seconds
-    of CPU time.
+    None where the column `entry` cannot be read or the task is refused, see README.md in `swift_rlvr.reasoning_gym`.
 
     >>> from itertools import islice
     >>> from swift_rlvr.reasoning_gym import naming, rows

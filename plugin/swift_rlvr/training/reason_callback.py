@@ -3,10 +3,8 @@
     swift rlhf --external_plugins plugin/rlvr_plugin.py --callbacks reward_reasons ...
 
 logs `success`, `strict` and `format`, the shares of completions that `swift_rlvr.success` defines, and
-`reasons/<reward class>/<reason>`; writes each graded completion to `records.jsonl` and the roles of the rewards to
-`rewards.json`. It also ends a run that has diverged with `DivergedError`, before another checkpoint is written; the
-exit status of `swift rlhf` is then 1. The alarms of `swift_rlvr.runs.alarms` are warnings, also in alarms.jsonl;
-SWIFT_RLVR_STOP_ON_ALARM=1 ends the run.
+`reasons/<reward class>/<reason>`; writes records.jsonl, rewards.json and alarms.jsonl, whose alarms are warnings or with
+SWIFT_RLVR_STOP_ON_ALARM=1 the end of the run. One that has diverged ends before another checkpoint is written.
 """
 
 import logging

@@ -61,13 +61,10 @@ def reward_columns(source: Source, rewards: Sequence[Reward], rows: Sequence[dic
     """
     for number, row in enumerate(rows, start=1):
         for reward in rewards:
-            column = missing_column(reward, row)
-            if column is not None:
-                raise InputError(
-                    f"{source}: {reward.name} needs the column {column!r}, and row {number} of those that can be used "
-                    f"has {', '.join(key for key in row if key != 'messages')}",
-                    "dataset",
-                )
+            if column := missing_column(reward, row):
+                present = ", ".join(key for key in row if key != "messages")
+                problem = f"{reward.name} needs the column {column!r}, and row {number} of those that can be used has"
+                raise InputError(f"{source}: {problem} {present}", "dataset")
     verifying = [reward for reward in rewards if reward.role == VERIFIER]
     tasks = {row.get("task") for row in rows}
     own = [set(reward.own_tasks) for reward in verifying]

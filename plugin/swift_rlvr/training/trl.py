@@ -4,7 +4,6 @@ The settings are those of TRL's GRPOConfig under their own names. The output fol
 tokenizer, the last checkpoints, and the files of `swift_rlvr.runs.folder`.
 """
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from swift_rlvr.errors import InputError
 from swift_rlvr.grpo.settings import GRPOSettings, check_enough_rows
 from swift_rlvr.jsonl import write_json
 from swift_rlvr.models import fitting_prompts, load_pretrained, load_tokenizer
-from swift_rlvr.rewards import Reward
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.curriculum import CurriculumSettings, check_has_verifier, curriculum_of
 from swift_rlvr.runs.folder import ARGS, as_json, check_same_settings, checkpoint_to_resume, diverged
@@ -27,7 +25,7 @@ from swift_rlvr.runs.log import RunLog
 from swift_rlvr.settings import check_ranges, setting
 from swift_rlvr.training.arguments import Command, RunArguments
 from swift_rlvr.training.curriculum import CurriculumCallback
-from swift_rlvr.training.held_out import HeldOut, HeldOutCallback, held_out_rows, sample_trl
+from swift_rlvr.training.held_out import HeldOutCallback, held_out_rows, sample_trl
 from swift_rlvr.training.reason_callback import ReasonCallback
 from swift_rlvr.training.rows import read_data
 
@@ -77,8 +75,23 @@ def run(command: Command, console: Console) -> str:
     if checkpoint is not None:
         check_same_settings(checkpoint, info)
     console.print(f"Loading {arguments.model}", style="dim", markup=False, soft_wrap=True)
+    tokenizer = load_tokenizer(arguments.model)
+    tokenizer.padding_side = tokenizer.truncation_side = "left"
+    asked = [*(row["prompt"] for row in rows), *(held_out.conversations if held_out else [])]
+    fitting_prompts(tokenizer, asked, config.max_completion_length, load_pretrained(AutoConfig, arguments.model))
+    try:
+        trainer = trainer_class_of(config.use_vllm)(
+            arguments.model, list(rewards), config, train_dataset=rows, processing_class=tokenizer
+        )
+    except (OSError, ValueError) as error:
+        raise InputError(f"{arguments.model} and these settings cannot be trained by TRL: {error}") from error
+    for callback in list(trainer.callback_handler.callbacks):  # TRL's progress bar, and ms-swift's where it is imported
+        if isinstance(callback, (ProgressCallback, PrinterCallback)):
+            trainer.remove_callback(callback)
     with RunLog(folder, console, stop_on_alarm=arguments.stop_on_alarm) as log:
-        trainer = build_trainer(arguments.model, config, rewards, rows, log, held_out)
+        trainer.add_callback(ReasonCallback(config, trainer, log))
+        if held_out is not None:
+            trainer.add_callback(HeldOutCallback(config, trainer, held_out, sample_trl, log))
         if drawing.curriculum:
             trainer.add_callback(CurriculumCallback(config, trainer, drawing))
         if trainer.is_world_process_zero():
@@ -96,34 +109,6 @@ def run(command: Command, console: Console) -> str:
             raise diverged(folder, trainer.state.global_step + 1, "the logits are no longer finite") from error
     trainer.save_model(str(folder))
     return str(folder)
-
-
-def build_trainer(
-    model: str,
-    config: GRPOConfig,
-    rewards: Sequence[Reward],
-    rows: list[dict],
-    log: RunLog,
-    held_out: HeldOut | None = None,
-) -> Any:
-    """TRL's GRPOTrainer with our rewards and logs; InputError where it refuses the settings."""
-    tokenizer = load_tokenizer(model)
-    tokenizer.padding_side = tokenizer.truncation_side = "left"
-    conversations = [*(row["prompt"] for row in rows), *(held_out.conversations if held_out else [])]
-    fitting_prompts(tokenizer, conversations, config.max_completion_length, load_pretrained(AutoConfig, model))
-    try:
-        trainer = trainer_class_of(config.use_vllm)(
-            model, list(rewards), config, train_dataset=rows, processing_class=tokenizer
-        )
-    except (OSError, ValueError) as error:
-        raise InputError(f"{model} and these settings cannot be trained by TRL: {error}") from error
-    for callback in list(trainer.callback_handler.callbacks):  # TRL's progress bar, and ms-swift's where it is imported
-        if isinstance(callback, (ProgressCallback, PrinterCallback)):
-            trainer.remove_callback(callback)
-    trainer.add_callback(ReasonCallback(config, trainer, log))
-    if held_out is not None:
-        trainer.add_callback(HeldOutCallback(config, trainer, held_out, sample_trl, log))
-    return trainer
 
 
 def trainer_class_of(use_vllm: bool) -> Any:

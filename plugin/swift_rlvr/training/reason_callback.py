@@ -3,8 +3,8 @@
     swift rlhf --external_plugins plugin/rlvr_plugin.py --callbacks reward_reasons ...
 
 logs `success`, `strict` and `format`, the shares of completions that `swift_rlvr.success` defines, and
-`reasons/<reward class>/<reason>`; writes records.jsonl, rewards.json and alarms.jsonl, whose alarms are warnings or with
-SWIFT_RLVR_STOP_ON_ALARM=1 the end of the run. One that has diverged ends before another checkpoint is written.
+`reasons/<reward class>/<reason>`; writes records.jsonl, rewards.json and alarms.jsonl, whose alarms are warnings, with
+SWIFT_RLVR_STOP_ON_ALARM=1 the end of a run. One that has diverged ends before another checkpoint is written.
 """
 
 import logging

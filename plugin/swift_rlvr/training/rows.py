@@ -69,10 +69,8 @@ def reward_columns(source: Source, rewards: Sequence[Reward], rows: Sequence[dic
     tasks = {row.get("task") for row in rows}
     own = [set(reward.own_tasks) for reward in verifying]
     if verifying and not any(not names or None in tasks or names & tasks for names in own):
-        raise InputError(
-            f"must hold a reward that grades rows of {source}, whose task is {', '.join(sorted(map(str, tasks)))}; "
-            f"{', '.join(reward.name for reward in verifying)} do not: choose others, or set their parameter tasks",
-            "reward_funcs",
-        )
+        problem = f"must hold a reward that grades rows of {source}, whose task is {', '.join(sorted(map(str, tasks)))}"
+        names = ", ".join(reward.name for reward in verifying)
+        raise InputError(f"{problem}; {names} do not: choose others, or set their parameter tasks", "reward_funcs")
     used = {column for reward in rewards for column in (*reward.columns, *reward.optional_columns, "task", LEVEL)}
     return sorted(column for column in used if column not in FROM_TRAINER and any(column in row for row in rows))

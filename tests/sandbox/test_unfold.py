@@ -178,6 +178,8 @@ def sort(x): x.sort()
 x = 100
 """
 MEANING = [
+    "k = 1\nassert (k := 2) == k\nassert f(k) == 8",
+    "n = 1\ndef up():\n    global n\n    n += 1\n    return n\nassert up() == n\nassert f(n) == 8",
     "def test_a():\n    assert f(1) == 7\ndef test_b():\n    assert f(2) == 9 and test_b",
     "k = 1\ndef test_a():\n    k = 2\n    assert f(k) == 8\ndef test_b():\n    assert f(k) == test_b",
     "def test_a():\n    assert f(1) == 7\ndef test_b():\n    test_a()\n    assert f(2) == 9",

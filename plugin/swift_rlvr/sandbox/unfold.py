@@ -79,6 +79,8 @@ class _Unfolding:
     def __init__(self, body: list[ast.stmt]):
         self.functions = {each.name: each for each in body if isinstance(each, ast.FunctionDef)}
         self.bound = {name for each in body for name in _bound(each)}
+        nodes = [node for each in body for node in ast.walk(each)]
+        self.shared = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
         self.steps: list[ast.stmt] = []
         self.constants: dict[str, ast.expr] = {}
         self.left = _MOST_STEPS
@@ -111,7 +113,7 @@ class _Unfolding:
     def _folded_operands(self, test: ast.Compare) -> ast.Compare:
         """With literals also for lists and the like, in those operands that are nothing else."""
         operands = [test.left, *test.comparators]
-        usable = dict(self.constants)
+        usable = {name: self.constants[name] for name in self.constants.keys() - _names([test], ast.Store)}
         while True:
             folded = [_substitute(each, usable) for each in operands]
             known = [_is_literal(each.args[0] if _is_near(each) else each) for each in folded]
@@ -134,13 +136,11 @@ class _Unfolding:
             named = _names([node]) - seen
             seen |= named
             left += [self.functions[name] for name in named if name in self.functions]
-            if not isinstance(node, (ast.Assert, ast.Assign, ast.Expr)):
-                bound |= {name for each in ast.walk(node) if isinstance(each, ast.Global) for name in each.names}
         for name in [*self.constants]:
             if name in bound or (name in seen and _is_mutable(self.constants[name])):
                 del self.constants[name]
         match statement:
-            case ast.Assign([ast.Name(name)], value) if _is_literal(value):
+            case ast.Assign([ast.Name(name)], value) if name not in self.shared and _is_literal(value):
                 self.constants[name] = value
 
     def _parts(self, statement: ast.stmt) -> list[ast.stmt] | None:

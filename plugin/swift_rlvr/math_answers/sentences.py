@@ -8,7 +8,7 @@ from swift_rlvr.math_answers.reading import CORRECT, DENIAL, NO_STATEMENT, read
 from swift_rlvr.math_answers.units import OTHER_DOUBT
 from swift_rlvr.math_answers.values import Choice, Number, Relation, Value, Words
 
-_SEGMENT = re.compile(r"\$\$(.+?)\$\$|\$([^$]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
+_SEGMENT = re.compile(r"\$\$(.+?)\$\$|\$(?![\d.,]+\s+[a-z]+\s)([^$]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL)
 _BLOCK = re.compile(
     rf"```\w*\n(.+?)\n\s*```|\"\"\"(.+?)\"\"\"|'''(.+?)'''|{_SEGMENT.pattern}"
     r"|\\begin\{(?:equation|align|gather)\*?\}(.+?)\\end\{\w+\*?\}",

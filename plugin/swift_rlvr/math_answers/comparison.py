@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Items
 from fractions import Fraction
+from itertools import product
 from math import gcd
 
 from swift_rlvr.math_answers.families import same_family
@@ -525,6 +526,8 @@ def _same_inequality(gold: Relation, answer: Relation) -> bool:
     if gold.operators == turned and "in" not in turned and _same_sides(gold.sides, answer.sides[::-1]):
         return True
     if len(gold.operators) != 1 or len(answer.operators) != 1:
+        return False
+    if any(different_units(unit_of(one), unit_of(other)) for one, other in product(gold.sides, answer.sides)):
         return False
     first, second = _difference(gold), _difference(answer)
     if first is None or second is None or not (symbols(first) and symbols(second)):

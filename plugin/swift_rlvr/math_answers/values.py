@@ -172,7 +172,7 @@ def as_region(value: Value) -> Region | None:
     if isinstance(value, Region):
         return value
     if isinstance(value, Relation) and value.operators[0] in ("<", "<=", ">", ">=", "!="):
-        sides = [tree_of(side) for side in value.sides]
+        sides = [None if unit_of(side) else tree_of(side) for side in value.sides]
         solved = None if None in sides else solution_set(value.operators, sides)  # type: ignore[arg-type]
         return solved and Region(*solved)
     if isinstance(value, Relation) and value.operators == ("in",) and (name := name_of(value.sides[0])):

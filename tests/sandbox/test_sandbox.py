@@ -249,6 +249,16 @@ def test_all_cases_together_have_an_end(code):
     assert set(results) == {"timeout"} and len(results) <= 3 * process.ALL_TESTS + 1
 
 
+def test_who_does_not_read_its_input_sleeps_no_longer():
+    """More input than a pipe holds is left over; the clock on the wall would end it after three minutes."""
+    case = {"input": "1" * 300_000, "output": "1"}
+    limits = Limits(seconds=3.6)
+    start = time.monotonic()
+    assert result_of("import time\ntime.sleep(1000)", [case], limits) == ["timeout"]
+    assert time.monotonic() - start < process._LOAD * process.ALL_TESTS * limits.seconds / 2
+    assert result_of("print(len(input()))", [case | {"output": "300000"}], limits) == ["passed"]
+
+
 def test_it_may_sleep_for_a_while():
     code = (
         "import threading, time\nthreading.Thread(target=time.sleep, args=[1]).start()\ntime.sleep(0.2)\nprint('awake')"

@@ -276,12 +276,19 @@ class Child:
             raise Ended("timeout")
         if self.folder is not None and _is_full(self.folder):
             raise Ended("too many files")
-        sleeps = self._most_asleep < math.inf and not self._unsent and _is_asleep(self._process.pid)
+        sleeps = self._most_asleep < math.inf and not self._is_due() and _is_asleep(self._process.pid)
         start = time.monotonic()
         try:
             return wait(min(left, _TICK))
         finally:  # while this process itself had to wait for a core, the child may have computed
             self._asleep += min(time.monotonic() - start, _TICK) if sleeps else 0
+
+    def _is_due(self) -> bool:
+        """Whether something can be sent to it now; a pipe that is full has to wait for the child."""
+        poll = select.poll()
+        for pipe in self._unsent:
+            poll.register(pipe, select.POLLOUT)
+        return bool(poll.poll(0))
 
     def _exchange(self, is_done: Callable[[], bool]) -> None:
         """Write what is unsent and read what arrives, until `is_done()` or until the child has to be stopped."""

@@ -18,4 +18,5 @@ set -euo pipefail
 source "$(dirname "$0")/common.sh"
 help_and_exit "$@"
 ensure_environment
+export SWIFT_RLVR_SCRIPT="bash scripts/train_countdown.sh"  # for the command that resumes
 exec swift-rlvr train countdown "$@"

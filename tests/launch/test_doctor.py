@@ -197,6 +197,7 @@ TABLE = [
     (data.lengths, "", "passed", "of 512 (vllm_max_model_len)"),  # of the server's own recipe
     (data.lengths, "--max_completion_length 1024", "failed", "of 1,024 (the model's context)"),
     (data.lengths, "--max_completion_length 512 --vllm_max_model_len 512", "failed", "max_completion_length"),
+    (data.lengths, "--vllm_max_model_len 2304", "failed", "a vllm_max_model_len of 2,304: the model reads 1,024"),
     (machine.folder, "", "passed", f"{OUTPUT} is free"),
     (machine.folder, "--output_dir /proc/run", "failed", "/proc/run cannot be written"),
     (data.steps, "", "passed", "60 (max_steps)"),
@@ -420,7 +421,7 @@ def test_ports(monkeypatch):
         with socket.create_server(("127.0.0.1", int(port))):
             status, message = outcome(machine.ports)
         assert status == "failed" and f"port {port} ({purpose}): Address already in use" in message
-        assert f"set {name} to a free port" in message
+        assert f"(pid {os.getpid()})" in message and f"set {name} to a free port" in message
     monkeypatch.setenv("SYNC_PORT", os.environ["PORT"])
     status, message = outcome(machine.ports)
     assert status == "failed" and "is meant for rollout server and for weight sync" in message

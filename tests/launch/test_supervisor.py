@@ -193,7 +193,7 @@ def test_a_trainer_that_fails_is_shown_with_its_error_and_how_to_go_on(plan):
     assert status == 1
     assert "Error: the trainer ended with exit status 1, after step 3\n" in shown
     assert "FileNotFoundError: [Errno 2] No such file or directory: '/no/such/file'\nThe end of" in shown
-    assert re.search(r"Go on from \S+/checkpoint-2 with RESUME=1", shown)
+    assert re.search(r"Go on from \S+/checkpoint-2 with:\s+.*RESUME=1 ", shown)
 
 
 def test_a_diverged_training_ends_with_3_and_is_not_to_be_resumed(plan):

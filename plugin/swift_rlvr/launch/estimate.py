@@ -97,6 +97,9 @@ def tokens(plan: "Plan") -> Estimate:
     completion = sizes.longest_completion(settings)
     limits = [(model.context, "the model's context")] if model and model.context else []
     if settings.get("use_vllm") and (limit := number(plan.server_settings, "vllm_max_model_len", 0)):
+        if any(completion < context < limit for context, _ in limits):
+            text = f"vLLM refuses a vllm_max_model_len of {limit:,}: the model reads {limits[0][0]:,}"
+            return Estimate(text, completion, False)
         limits.append((limit, "vllm_max_model_len"))
     text = f"completion {completion:,}"
     if prompt := number(settings, "max_length", 0):

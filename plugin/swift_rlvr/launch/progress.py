@@ -19,6 +19,7 @@ class Tail:
         self.path = path
         self.start = self._offset = path.stat().st_size if path.is_file() else 0
         self._rest = b""
+        self.last = ""  # of the lines that were not empty
 
     def lines(self) -> list[str]:
         """Those that were added since the last call."""
@@ -30,7 +31,9 @@ class Tail:
             return []
         self._offset += len(added)
         *lines, self._rest = (self._rest + added).split(b"\n")
-        return [line.decode("utf-8", "replace").rstrip("\r").rpartition("\r")[2] for line in lines]
+        texts = [line.decode("utf-8", "replace").rstrip("\r").rpartition("\r")[2] for line in lines]
+        self.last = next((text for text in reversed(texts) if text.strip()), self.last)
+        return texts
 
 
 def last_lines(path: Path, start: int = 0, count: int = 20, first_error: bool = False) -> list[str]:

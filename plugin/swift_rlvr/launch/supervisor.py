@@ -10,13 +10,15 @@ torchrun's ranks leave the process group, so that a signal to the group would no
 import fcntl
 import os
 import re
+import shlex
 import signal
 import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +26,17 @@ from rich.console import Console
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import LineError, parse_object
-from swift_rlvr.launch.plan import Plan, Process
+from swift_rlvr.launch.plan import Plan, Process, Variables
 from swift_rlvr.launch.progress import Display, Tail, exception, last_lines, say
 from swift_rlvr.network import refusal_of_server, why_not_free
 from swift_rlvr.patches import SUPERVISOR
+from swift_rlvr.recipes import VARIABLES
 from swift_rlvr.runs.folder import ALARMS, BEST, LOG, checkpoints, missing, whole_checkpoints
 from swift_rlvr.runs.log import cut_logs, line
+from swift_rlvr.settings import PREFIX
 
 MARK = "SWIFT_RLVR_RUN"
+SCRIPT = "SWIFT_RLVR_SCRIPT"  # the script that started this process, for the command that resumes
 
 # rollout_correction/k3_kl is the mean over tokens of r - log(r) - 1, r the ratio of the trainer's probability of a
 # sampled token to the server's. With equal weights it shows rounding: below 1e-8 in float32 on a CPU (measured), and
@@ -298,10 +303,25 @@ def _report(end: End, plan: Plan, console: Console) -> int:
     if status == 3:
         say(console, f"the last checkpoint is {whole[-1]}" if whole else "there is no checkpoint to go on from")
     elif whole:
-        say(console, f"Go on from {whole[-1]} with RESUME=1 and the same command.")
+        say(console, f"Go on from {whole[-1]} with:\n  {command_to_resume(sys.argv, os.environ)}")
     else:
         say(console, "There is no checkpoint to go on from; start again in another folder, or move this one away.")
     return status
+
+
+def command_to_resume(argv: Sequence[str], environ: Mapping[str, str]) -> str:
+    """The command of this process with its variables, as it goes on from the last checkpoint.
+
+    >>> command_to_resume(["/bin/swift-rlvr", "train", "countdown", "--beta", "0.04"], {"OUTPUT": "my run"})
+    "OUTPUT='my run' RESUME=1 swift-rlvr train countdown --beta 0.04"
+    >>> command_to_resume(["/bin/swift-rlvr", "train", "countdown"], {"SWIFT_RLVR_SCRIPT": "bash scripts/x.sh"})
+    'RESUME=1 bash scripts/x.sh'
+    """
+    own = {*VARIABLES, "CUDA_VISIBLE_DEVICES", *(each.name.upper() for each in fields(Variables))} - {"RESUME"}
+    names = [name for name in environ if name in own or name.startswith(("EXTERNAL_", PREFIX))]
+    variables = [f"{name}={shlex.quote(environ[name])}" for name in names if name not in (SCRIPT, SUPERVISOR)]
+    command, words = (environ[SCRIPT], argv[3:]) if SCRIPT in environ else (Path(argv[0]).name, argv[1:])
+    return " ".join([*variables, "RESUME=1", command, *map(shlex.quote, words)])
 
 
 def _go_back(folder: Path, checkpoint: Path | None, console: Console) -> None:

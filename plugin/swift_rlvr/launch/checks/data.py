@@ -32,7 +32,7 @@ FIRST = 200  # rows that are looked at; `swift-rlvr dataset check` looks at all
 _PROMPTS = {"messages", "query", "prompt", "input", "instruction", "question", "problem", "conversations"}
 _EXPLAINS = "`swift-rlvr dataset check` explains"
 
-lengths = judged("lengths", estimate.tokens, "a smaller max_completion_length, or a larger vllm_max_model_len")
+lengths = judged("lengths", estimate.tokens, "a smaller max_completion_length, or another vllm_max_model_len")
 steps = judged("steps", estimate.steps, "more rows, a smaller batch, or max_steps")
 
 

@@ -166,9 +166,21 @@ def ports(launch: Launch) -> Iterator[CheckResult]:
         elif (error := why_not_free(port)) is None:
             yield passed("ports", f"{port} ({purpose}) is free")
         else:
-            message = f"port {port} ({purpose}): {error.strerror}"
-            yield failed("ports", message, f"end what listens there (`ss -ltnp`), or set {variable} to a free port")
+            message = f"port {port} ({purpose}): {error.strerror}{_holder(port)}"
+            yield failed("ports", message, f"end it (`ss -ltnp` lists all), or set {variable} to a free port")
         others[port] = purpose
+
+
+def _holder(port: int) -> str:
+    """The program that listens on a port of this machine, where this user may know it."""
+    import psutil  # type: ignore[import-untyped]
+
+    with suppress(OSError, RuntimeError, psutil.Error):
+        for connection in psutil.net_connections("tcp"):
+            if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port and connection.pid:
+                process = psutil.Process(connection.pid)
+                return f", by {' '.join(process.cmdline())[:80] or process.name()} (pid {connection.pid})"
+    return ""
 
 
 def running_servers(launch: Launch) -> Iterator[CheckResult]:

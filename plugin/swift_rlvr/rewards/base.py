@@ -6,6 +6,7 @@ import pickle
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 from swift_rlvr.answers import completion_text
 from swift_rlvr.registry import Registry
@@ -160,16 +161,16 @@ class Reward:
 
 
 _LOCK = threading.Lock()
-_LAST: dict[tuple, tuple[Any, list[Grade], set[int]] | None] = {}  # by class and parameters, see `share_grades`
+_LAST: WeakKeyDictionary[Reward, tuple[Any, list[Grade], set[int]] | None] = WeakKeyDictionary()  # see `share_grades`
 
 
 def share_grades(reward: Reward) -> None:
-    """Have this reward and others of its class and parameters grade each batch once from now on.
+    """Have this reward and equal ones grade each batch once, for as long as this one exists.
 
     `external_cosine` and gated rewards ask another reward whether answers are right, which usually runs beside them:
     the trainer calls one after the other with the same completions and columns.
     """
-    _LAST.setdefault((type(reward), reward.parameters))
+    _LAST.setdefault(reward, None)
 
 
 def shared_grades(reward: Reward, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
@@ -177,8 +178,9 @@ def shared_grades(reward: Reward, texts: Sequence[str | None], columns: Columns)
 
     Each object takes them once: a verdict that depends on the machine's load (a timeout) outlives no batch.
     """
-    key = type(reward), reward.parameters
-    if key not in _LAST:
+    alike = (each for each in list(_LAST) if type(each) is type(reward) and each.parameters == reward.parameters)
+    keeper = next(alike, None)
+    if keeper is None:
         return reward.grade_batch(texts, columns)
     try:
         # A copy of the columns, since rows can be changed in place; and bytes, where 1, 1.0 and True differ.
@@ -186,13 +188,13 @@ def shared_grades(reward: Reward, texts: Sequence[str | None], columns: Columns)
     except (pickle.PicklingError, TypeError, AttributeError, RecursionError):
         return reward.grade_batch(texts, columns)
     with _LOCK:
-        last = _LAST[key]
+        last = _LAST[keeper]
         if last is not None and last[0] == batch and id(reward) not in last[2]:
             last[2].add(id(reward))
             return list(last[1])
     grades = reward.grade_batch(texts, columns)
     with _LOCK:
-        _LAST[key] = batch, list(grades), {id(reward)}
+        _LAST[keeper] = batch, list(grades), {id(reward)}
     return grades
 
 

@@ -58,6 +58,7 @@ class Outcome:
 
     def rewards(self, texts: Sequence[str | None], columns: Columns) -> list[float | None]:
         """The verifier's reward for each completion, None where it cannot grade the row."""
+        share_grades(self.reward)  # also where this is a copy
         return [grade.reward for grade in shared_grades(self.reward, texts, self._own(columns))]
 
     def explain(self, text: str | None, row: Row) -> Explanation:

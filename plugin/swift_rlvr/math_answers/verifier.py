@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from swift_rlvr.answers import after_think, has_unclosed_answer, marked_answer, without_end_tokens
 from swift_rlvr.math_answers.comparison import rounds_to, same, same_converted
@@ -199,7 +199,21 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
     return Reason.TOO_LONG if len(answer) > MAX_ANSWER_CHARS else Reason.UNREADABLE
 
 
+def _is_unevaluated(value: Value) -> bool:
+    """Whether it contains an integral or a derivative: of a gold without one it is the question said again."""
+    left: list[Any] = [value]
+    while left:
+        part = left.pop()
+        if isinstance(part, tuple):
+            if part and part[0] in ("int", "derivative"):
+                return True
+            left += part
+    return False
+
+
 def _is_right(gold: Value, value: Value, answer: str, leniency: Leniency) -> bool:
+    if _is_unevaluated(value) and not _is_unevaluated(gold):
+        return False
     if same(gold, value):
         return True
     if leniency.rounded_gold and not _DECIMAL.search(answer) and rounds_to(gold, value):

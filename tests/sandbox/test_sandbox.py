@@ -782,6 +782,60 @@ def test_nothing_that_a_child_gets_depends_on_what_is_expected(pair, monkeypatch
     assert len(first) >= 4 and first == second
 
 
+ALL_THAT_CODE_SEES = r"""
+import gc, os, resource, sys
+def f(x):
+    found, seen, kept = set(), set(), []
+    left = [dict(os.environ), sys.argv, gc.get_objects(), [resource.getrlimit(n) for n in range(10)]]
+    left += [[(fd, os.fstat(fd).st_mode) for fd in map(int, os.listdir("/proc/self/fd")) if is_open(fd)]]
+    frame = sys._getframe()
+    while frame:
+        left.append(dict(frame.f_locals))
+        frame = frame.f_back
+    while left:
+        each = left.pop()
+        if isinstance(each, (str, bytes, int, float)):
+            found.add(ascii(each)[:2000])
+        elif id(each) not in seen:
+            seen.add(id(each))
+            kept.append(each)
+            left += gc.get_referents(each)
+    own = str(os.getpid()), str(os.getppid())
+    numbers = {each for each in found if each.strip("-'").isdecimal()}
+    return sorted(each for each in found if each not in numbers or len(each) < 12 and each.strip("'") not in own)
+def is_open(fd):
+    try:
+        return bool(os.fstat(fd))
+    except OSError:
+        return False
+"""
+
+
+def test_nothing_that_code_can_reach_depends_on_what_is_expected(monkeypatch):
+    """Numbers and text in all objects and frames of the child, its environment, arguments, files and limits.
+
+    Left out are addresses, numbers of processes, the random number of a test and the name of the folder.
+    """
+
+    def state(test: str) -> set[str]:
+        values, take = [], process.Child._take_report
+
+        def taken(child):
+            report = take(child)
+            values.append((report or {}).get("value"))
+            return report
+
+        with monkeypatch.context() as patch:
+            patch.setattr(process.Child, "_take_report", taken)
+            check(ALL_THAT_CODE_SEES, read_tests(test), Limits(seconds=60, landlock=False))
+        _, *found = next(filter(None, values))
+        return {re.sub("[0-9a-f]{32}|swift-rlvr-[a-z0-9_]{8}", "", each) for each in found}
+
+    first, *others = map(state, ("assert f(1) == True", "assert f(1) == False", "assert f(1) == ['an', 'answer']"))
+    assert "'f(1)'" in first and str(1 << 20) in first  # it sees the test, and how long an answer may be
+    assert [sorted(first ^ each) for each in others] == [[], []]
+
+
 MODULUS = sys.hash_info.modulus
 
 

@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import importlib
 import json
+import math
 import os
 import re
 import subprocess
@@ -35,7 +36,7 @@ GENEROUS = Limits(seconds=60, memory_mb=256)
 def output_of(code: str, stdin: bytes = b"", limits: Limits = GENEROUS) -> str:
     """What a program prints that runs to its end."""
     job = {"code": textwrap.dedent(code), "imports": None}
-    with closing(Zygote()) as zygote, sandboxed(zygote, limits, is_program=True) as child:
+    with closing(Zygote()) as zygote, sandboxed(zygote, limits, math.inf, is_program=True) as child:
         output, report = child.run(job, stdin, 1 << 20)
     assert report is None
     return output.decode()
@@ -255,8 +256,20 @@ def test_who_does_not_read_its_input_sleeps_no_longer():
     limits = Limits(seconds=3.6)
     start = time.monotonic()
     assert result_of("import time\ntime.sleep(1000)", [case], limits) == ["timeout"]
-    assert time.monotonic() - start < process._LOAD * process.ALL_TESTS * limits.seconds / 2
+    assert time.monotonic() - start < process.LOAD * process.ALL_TESTS * limits.seconds / 2
     assert result_of("print(len(input()))", [case | {"output": "300000"}], limits) == ["passed"]
+
+
+def test_a_case_does_not_see_what_another_has_done():
+    """Each has a process and a folder of its own; the process that they are forked from has run none of it."""
+    code = """
+    import builtins, math, os, sys
+    print(os.listdir("."), hasattr(builtins, "seen"), hasattr(math, "seen"), "seen" in {**os.environ, **sys.modules})
+    builtins.seen = math.seen = os.environ["seen"] = "x"
+    sys.modules["seen"] = math
+    open("seen", "w").close()
+    """
+    assert result_of(code, [{"input": "", "output": "[] False False False"}] * 3) == ["passed"] * 3
 
 
 def test_it_may_sleep_for_a_while():

@@ -1,6 +1,7 @@
 """Run tests one after the other against the code of one completion."""
 
 import secrets
+import time
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 from swift_rlvr.sandbox.asserts import UnitTest, imported_modules
 from swift_rlvr.sandbox.cases import ProgramTest, same_output
 from swift_rlvr.sandbox.child import LONGEST_DETAIL
-from swift_rlvr.sandbox.process import ALL_TESTS, Child, Ended, Limits, Zygote, sandboxed
+from swift_rlvr.sandbox.process import ALL_TESTS, LOAD, Child, Ended, Limits, Zygote, sandboxed
 from swift_rlvr.sandbox.unfold import COLLECTIONS, find_methods
 
 PASSED, WRONG = "passed", "wrong"
@@ -52,7 +53,8 @@ def check(
     job |= {"entry_point": entry_point, "longest": _longest(units)}
     outcomes = []
     with closing(Zygote(limits.packages)) as zygote:
-        run = _Run(zygote, limits, ALL_TESTS * limits.seconds)
+        left = ALL_TESTS * limits.seconds
+        run = _Run(zygote, limits, left, time.monotonic() + LOAD * left)
         runs = run.units(job, units) if units else run.programs(job, programs)
         with closing(runs):  # which ends the child, also where not all tests are run
             for outcome in runs:
@@ -79,11 +81,17 @@ class _Run:
     zygote: Zygote
     limits: Limits
     left: float  # seconds, as `Child.used` counts them
+    deadline: float  # by `time.monotonic`
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no time is left for further tests."""
+        return self.left <= 0 or time.monotonic() >= self.deadline
 
     @contextmanager
     def child(self, is_program: bool = False) -> Iterator[Child]:
         """A child for one test or several."""
-        with sandboxed(self.zygote, self.limits, is_program) as child:
+        with sandboxed(self.zygote, self.limits, self.deadline, is_program) as child:
             self.allow(child)
             try:
                 yield child
@@ -109,7 +117,7 @@ class _Run:
                 if report is not None:
                     outcome = _reported(report)
             yield outcome
-            if outcome.result == "syntax error" or self.left <= 0:
+            if outcome.result == "syntax error" or self.is_over:
                 return
 
     def units(self, job: dict, units: list[UnitTest]) -> Generator[Outcome, None, None]:
@@ -117,7 +125,7 @@ class _Run:
             source = "\n".join(f"{unit.prepare}\n{unit.source}" for unit in units if unit.arguments is None)
             units = [units[0]._replace(prepare=find_methods(source) + units[0].prepare), *units[1:]]
         done = 0
-        while done < len(units) and self.left > 0:
+        while done < len(units) and not self.is_over:
             is_loaded = False
             try:
                 with self.child() as child:

@@ -37,7 +37,7 @@ _CHUNK = _LONGEST_REPORT = 1 << 16
 _REFUSED = "code cannot be run safely here, so it is not run at all"
 _TICK = 0.1  # seconds between looks at the folder and the clocks
 ALL_TESTS = 5  # times `Limits.seconds`, for all tests of a completion
-_LOAD = 10  # how much longer than its CPU time a child may take, where the machine is busy
+LOAD = 10  # times that again on the wall, where the machine is busy
 _FILE_SIZE, _FOLDER_SIZE, _FOLDER_FILES = 16 << 20, 64 << 20, 256
 
 
@@ -330,22 +330,21 @@ class Child:
 
 
 @contextmanager
-def sandboxed(zygote: Zygote, limits: Limits, is_program: bool = False) -> Iterator[Child]:
+def sandboxed(zygote: Zygote, limits: Limits, deadline: float, is_program: bool = False) -> Iterator[Child]:
     """A child that has locked itself down, with a folder of its own that is removed in the end.
 
-    It sees nothing of the parent's environment. There is standard input and output only with `is_program`, for
-    `Child.run`.
+    It sees nothing of the parent's environment. The deadline is by `time.monotonic`. There is standard input and output
+    only with `is_program`, for `Child.run`.
 
     Raises:
         SandboxError: where the child could not lock itself down.
         Ended: where it was stopped or killed before that.
     """
-    most = ALL_TESTS * limits.seconds
     with tempfile.TemporaryDirectory(prefix="swift-rlvr-", ignore_cleanup_errors=True) as folder:
         request = {"parent": zygote.pid, "folder": folder, "memory": limits.memory_mb << 20, "file_size": _FILE_SIZE}
-        request |= {"cpu_seconds": math.ceil(most) + 1, "landlock": limits.landlock}
+        request |= {"cpu_seconds": math.ceil(ALL_TESTS * limits.seconds) + 1, "landlock": limits.landlock}
         request["readable"] = [f"{place}{more}" for place in zygote.places.values() for more in ("", ".libs")]
-        with closing(Child(zygote.fork, time.monotonic() + _LOAD * most, folder, is_program)) as child:
+        with closing(Child(zygote.fork, deadline, folder, is_program)) as child:
             try:
                 report = child.ask(request)  # no code was sent to it yet, so its answer can be believed
             except Ended as ended:

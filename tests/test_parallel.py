@@ -11,6 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 from hangs import done_within
 from paths import PLUGIN
@@ -22,10 +23,11 @@ def slow_when_even(number: int) -> tuple[int, int]:
     return number, os.getpid()
 
 
-def killed_while_sending(number: int) -> bytes:
+def killed_while_sending(path: Path | None) -> bytes:
     """A result too large for a pipe's buffer, whose sender is killed before it has been received as a whole."""
-    if number:
+    if path:
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGKILL)).start()
+        path.write_text(str(os.getpid()))
         return bytes(1 << 26)
     return b""
 
@@ -97,11 +99,18 @@ def test_a_worker_that_ends_early_is_an_error():
         list(map_in_order(os._exit, [7] * 9, workers=2))
 
 
-def test_a_worker_that_is_killed_while_it_sends_a_large_result_is_an_error():
+def test_a_worker_that_is_killed_while_it_sends_a_large_result_is_an_error(tmp_path):
     """ProcessPoolExecutor waits forever for the rest of it: why there is code of our own."""
-    with done_within(60), pytest.raises(BrokenProcessPool, match="exit code -9"):
-        for _ in map_in_order(killed_while_sending, [0, 1], workers=2):
-            time.sleep(1)  # the result is not read in the meantime
+    sender = tmp_path / "sender"
+    with done_within(100), pytest.raises(BrokenProcessPool, match="exit code -9"):
+        for _ in map_in_order(killed_while_sending, [None, sender], workers=2):
+            # Its result is not read before it is dead.
+            while not (sender.is_file() and sender.read_text() and is_dead(int(sender.read_text()))):
+                time.sleep(0.05)
+
+
+def is_dead(process: int) -> bool:
+    return psutil.Process(process).status() == psutil.STATUS_ZOMBIE
 
 
 def test_a_result_that_cannot_be_pickled_is_an_error(capfd):

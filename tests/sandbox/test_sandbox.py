@@ -815,7 +815,7 @@ def f(x):
             left += gc.get_referents(each)
     own = str(os.getpid()), str(os.getppid())
     numbers = {each for each in found if each.strip("-'").isdecimal()}
-    return sorted(each for each in found if each not in numbers or len(each) < 12 and each.strip("'") not in own)
+    return sorted(each for each in found if each not in numbers or len(each) < 9 and each.strip("'") not in own)
 def is_open(fd):
     try:
         return bool(os.fstat(fd))

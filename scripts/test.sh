@@ -15,8 +15,8 @@ ensure_environment
 cd "$ROOT"
 
 say "lint, types, imports"
-ruff check plugin tests
-ruff format --check plugin tests
+ruff check plugin tests scripts
+ruff format --check plugin tests scripts
 mypy
 lint-imports
 for script in scripts/*.sh .ci/run; do bash -n "$script"; done

@@ -19,6 +19,7 @@ from pathlib import Path
 import psutil
 import pytest
 import requests
+from paths import words
 from swift_rlvr.network import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,12 +125,12 @@ class Launches:
         self.started: list[Run] = []
 
     def start(self, *flags: str, **variables: object) -> Run:
-        arguments = f"""
+        arguments = words(f"""
             scripts/configs/countdown_cpu.yaml --output_dir {self.output}
             --vllm_server_port {self.port} --vllm_server_group_port {self.sync_port}
             --external_plugins plugin/rlvr_plugin.py {self.reward} {self.plugin}
             --save_steps 2 --save_total_limit 3 --log_rollout_offpolicy_metrics true --max_steps 500
-        """.split()
+        """)
         variables = {"MASTER_PORT": free_port(), **variables}
         env = {"SWIFT_RLVR_SYNC_TIMEOUT": "60", **{name: str(value) for name, value in variables.items()}}
         log = self.folder / f"launch-{len(self.started)}.log"
@@ -178,8 +179,10 @@ class RolloutServer:
         self.reward = folder / "share_of_digits.py"
         self.reward.write_text(REWARD_PLUGIN)
         self.run = Run(
-            f"rollout scripts/configs/rollout_cpu.yaml --model {model} --port {self.port} --log_level warning "
-            f"--external_plugins {plugin}".split(),
+            words(
+                f"rollout scripts/configs/rollout_cpu.yaml --model {model} --port {self.port} --log_level warning "
+                f"--external_plugins {plugin}"
+            ),
             folder / "server.log",
         )
         try:
@@ -200,12 +203,12 @@ class RolloutServer:
 
     def trainer(self, folder: Path, *flags: str, env: dict[str, str] | None = None) -> Run:
         """`swift rlhf` with two ZeRO-3 ranks on this server: the recipe, smaller; ``flags`` come last and win."""
-        arguments = f"""
+        arguments = words(f"""
             rlhf scripts/configs/countdown_cpu.yaml --model {self.model}
             --vllm_server_port {self.port} --vllm_server_group_port {self.group_port}
             --external_plugins plugin/rlvr_plugin.py {self.reward}
             --save_strategy no --output_dir {folder}/output --add_version false
-        """.split()
+        """)
         env = {"NPROC_PER_NODE": "2", "SWIFT_RLVR_SYNC_TIMEOUT": "20", **(env or {})}
         return Run([*arguments, *SMALLER.split(), *flags], folder / "train.log", env)
 

@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from paths import words
 from swift_rlvr.network import free_port
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.records import read_records
@@ -56,7 +57,7 @@ def folder(trained, tmp_path_factory) -> Path:
         "import os\n\nif 'RANK' in os.environ:\n"
         + "\n".join(f"    {line}" if line else "" for line in RECORDER.format(folder=str(folder)).splitlines())
     )
-    flags = f"""
+    flags = words(f"""
         scripts/configs/countdown_cpu.yaml --output_dir {folder}/output --max_steps {STEPS}
         --multi_turn_scheduler rlvr_feedback --max_turns 2 --vllm_max_model_len 1024
         --vllm_server_port {free_port()} --vllm_server_group_port {free_port()}
@@ -64,7 +65,7 @@ def folder(trained, tmp_path_factory) -> Path:
         --max_completion_length 160 --num_generations 4 --per_device_train_batch_size 4
         --gradient_accumulation_steps 2 --learning_rate 1e-3 --lr_scheduler_type constant --save_strategy no
         --report_to none --log_rollout_offpolicy_metrics true
-    """.split()
+    """)
     trained(flags, folder / "launch.log", {"SWIFT_RLVR_HELD_OUT_ROWS": "4"})
     return folder
 

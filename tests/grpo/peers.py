@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from paths import words
 from swift_rlvr.answers import completion_text
 from swift_rlvr.jsonl import write_jsonl
 from swift_rlvr.rewards import REWARDS
@@ -233,4 +234,4 @@ def run_swift(cases: list[Case], sampled: Sampled, folder: Path) -> None:
             --gradient_accumulation_steps {case.micro_batches} --num_generations {sampled.generations}
             --max_completion_length {MAX_LENGTH} --max_steps {STEPS} --max_grad_norm 0 --gradient_checkpointing false
             --logging_steps 1 --save_strategy no --report_to none --output_dir {folder}/output"""
-        save(Run([*flags.split(), "--system", SYSTEM_PROMPT]).main(), folder, case)
+        save(Run([*words(flags), "--system", SYSTEM_PROMPT]).main(), folder, case)

@@ -21,6 +21,7 @@ from types import SimpleNamespace
 import pytest
 from helpers import planned
 from paths import DATASETS, PLUGIN, ROOT
+from paths import words as split
 from swift_rlvr.cli import app
 from swift_rlvr.cli.doctor import results_of
 from swift_rlvr.launch import doctor
@@ -260,7 +261,7 @@ def test_words_and_variables(monkeypatch, case):
     check, words, status, message, *variables = case
     for name, value in dict(*variables).items():
         monkeypatch.setenv(name, value)
-    found, said = outcome(check, *words.split())
+    found, said = outcome(check, *split(words))
     assert found == status and message in said, said
 
 
@@ -277,7 +278,7 @@ def test_words_and_variables(monkeypatch, case):
     ],
 )
 def test_prompts_that_max_length_cuts(words, status, message):
-    found, said = outcome(data.prompts, *words.split())
+    found, said = outcome(data.prompts, *split(words))
     assert found == status and message in said, said
 
 
@@ -301,7 +302,7 @@ def test_prompts_that_max_length_cuts(words, status, message):
     ],
 )
 def test_what_ms_swift_makes_of_the_arguments(check, words, parsed, status, message):
-    found, said = outcome(check, *words.split(), **parsed)
+    found, said = outcome(check, *split(words), **parsed)
     assert found == status and message in said, said
 
 

@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("swift", reason="needs the extra [train]")
 from ms_swift_names import MAP_COLUMNS
+from paths import words
 from swift.arguments import RLHFArguments
 from swift.dataset.dataset_syntax import DatasetSyntax
 from swift.rewards import orms
@@ -37,7 +38,7 @@ def args(tmp_path_factory):
     flags = f"""--rlhf_type grpo --model {model} --model_type qwen2 --template qwen2_5 --check_model false
         --external_plugins {PLUGIN} --reward_funcs external_countdown format --dataset countdown:{SAMPLE}#20
         --torch_dtype float32 --num_generations 2 --per_device_train_batch_size 2 --output_dir {model}/output"""
-    return parse_args(RLHFArguments, flags.split())[0]
+    return parse_args(RLHFArguments, words(flags))[0]
 
 
 def test_rewards_are_in_orms_and_none_of_ms_swifts_is_replaced(args):
@@ -75,4 +76,4 @@ def test_plugin_needs_no_installation(tmp_path):
         "print(swift_rlvr.__file__, orms['external_countdown'].__name__)"
     )
     done = subprocess.run([sys.executable, "-I", "-S", "-c", program], cwd=tmp_path, capture_output=True, text=True)
-    assert done.stdout.split() == [str(ROOT / "plugin" / "swift_rlvr" / "__init__.py"), "CountdownReward"], done.stderr
+    assert done.stdout == f"{ROOT / 'plugin' / 'swift_rlvr' / '__init__.py'} CountdownReward\n", done.stderr

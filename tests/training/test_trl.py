@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("trl", reason="needs the extra [trl]")
 from curriculum_replay import assert_drawn_by_level
-from paths import DATASETS
+from paths import DATASETS, words
 from report_pages import Document
 from rich.console import Console
 from swift_rlvr.countdown import verify
@@ -65,12 +65,12 @@ MISTAKES = {  # flags beside those of CONFIG -> part of the message
     "--curriculum true": "--dataset curriculum needs the column 'level' with a whole number in every row, got None",
     "--output_dir=": "--output_dir is required: a folder for the model",
 }
-HELD_OUT = f"""--held_out_dataset countdown:{COUNTDOWN / "tiny_validation.jsonl"} --held_out_rows 5
-    --held_out_samples 3 --held_out_every 1 --save_steps 100""".split()
+HELD_OUT = words(f"""--held_out_dataset countdown:{COUNTDOWN / "tiny_validation.jsonl"} --held_out_rows 5
+    --held_out_samples 3 --held_out_every 1 --save_steps 100""")
 
 DIVERGING = ["--lr_scheduler_type", "constant_with_warmup", "--learning_rate", "1e39", "--warmup_ratio", "0.5"]
 LEVELS = COUNTDOWN / "tiny_levels_train.jsonl"
-CURRICULUM = f"--curriculum true --dataset countdown:{LEVELS}".split()
+CURRICULUM = words(f"--curriculum true --dataset countdown:{LEVELS}")
 
 
 def run_commands(folder: Path) -> dict:
@@ -105,7 +105,7 @@ def run_commands(folder: Path) -> dict:
     nan = command(folder / "diverged", *DIVERGING)
     os.chdir(folder)
     Path("empty.jsonl").touch()
-    mistakes = {flags: command("new", *flags.split()) for flags in MISTAKES}
+    mistakes = {flags: command("new", *words(flags)) for flags in MISTAKES}
     return {
         "output": first.output,
         "exit_codes": [each.exit_code for each in (first, again, held_out, drawn, drawn_again)],

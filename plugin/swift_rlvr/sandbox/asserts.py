@@ -2,14 +2,8 @@
 
 `unfold.py` makes plain asserts of a source. Every assert is a test of its own, and so is every other statement that
 does something (a loop that cannot be unfolded, a call). Imports, assignments and definitions prepare the test that
-follows. Where an assert compares with a literal, the code is not told the result that it ought to give::
-
-    assert add(1, 2) == 3               evaluates add(1, 2), compares with 3
-    assert f(2) is None                 evaluates f(2)
-    assert f(2) in (1, 2)               evaluates f(2)
-    assert abs(f(2) - 1.5) < 1e-6       evaluates f(2); math.isclose(f(2), 1.5), approx and numpy.allclose likewise
-    assert not is_prime(4)              evaluates is_prime(4), whether it is true
-    assert sorted(f(x)) == g(x)         no literal: evaluates all of it, whether it is true
+follows. Where an assert compares with a literal, the code is not told the result that it ought to give: of
+``f(2) in (1, 2)`` or ``abs(f(2) - 1.5) < 1e-6`` it evaluates ``f(2)``. Else it evaluates all of it, whether it is true.
 
 Not accepted: what only a test runner can do, such as pytest's fixtures, and imports of what is not in the sandbox.
 """
@@ -24,7 +18,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from swift_rlvr.sandbox.unfold import NEAR, NO_LITERAL, BadTests, literal, unfold
+from swift_rlvr.sandbox.unfold import NEAR, NO_LITERAL, BadTests, is_literal, literal, unfold
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
 _PREPARATION = (*_DEFINITIONS, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Delete, ast.Pass)
@@ -136,35 +130,36 @@ def imported_modules(units: Iterable[UnitTest]) -> list[str]:
     return sorted(names - {"solution"})
 
 
-def _unit_test(prepare: str, test: ast.expr) -> UnitTest:
+def _compared_outside(prepare: str, test: ast.expr) -> UnitTest | None:
+    """The test of a comparison with a literal. Raises one of NO_LITERAL, or returns None, for what is none."""
     match test:
         case ast.Compare(left, [ast.Eq()], [right]):
-            for expression, other in ((left, right), (right, left)):
-                with suppress(*NO_LITERAL):
-                    expected = literal(other)
-                    if not isinstance(expected, range):  # which is no plain type
-                        return UnitTest(prepare, ast.unparse(expression), "equal", expected)
+            expression, other = (left, right) if is_literal(right) else (right, left)
+            expected = literal(other)
+            if not isinstance(expected, range):  # which is no plain type
+                return UnitTest(prepare, ast.unparse(expression), "equal", expected)
         case ast.Compare(left, [ast.In()], [right]):
-            with suppress(*NO_LITERAL):
-                return UnitTest(prepare, ast.unparse(left), "in", literal(right))
+            return UnitTest(prepare, ast.unparse(left), "in", literal(right))
         case ast.Compare(left, [ast.Is()], [ast.Constant(None | True | False as expected)]):
             return UnitTest(prepare, ast.unparse(left), "is", expected)
-        case ast.Compare(
-            ast.Call(ast.Name("abs"), [ast.BinOp(expression, ast.Sub(), other)], []),
-            [ast.Lt() | ast.LtE() as sign],
-            [most],
-        ):
-            with suppress(*NO_LITERAL):
+        case ast.Compare(ast.Call(ast.Name("abs"), [ast.BinOp(expression, ast.Sub(), other)], []), [sign], [most]):
+            if isinstance(sign, (ast.Lt, ast.LtE)):
                 tolerance = {"below" if isinstance(sign, ast.Lt) else "at most": _number(most)}
                 return UnitTest(prepare, ast.unparse(expression), "near", _number(other), tolerance)
         case ast.Call(ast.Name("isclose") | ast.Attribute(ast.Name("math"), "isclose"), [expression, other], keywords):
-            with suppress(*NO_LITERAL):
-                tolerance = {str(keyword.arg): _number(keyword.value) for keyword in keywords}
-                if tolerance.keys() <= {"rel_tol", "abs_tol"}:
-                    return UnitTest(prepare, ast.unparse(expression), "near", _number(other), tolerance)
+            tolerance = {str(keyword.arg): _number(keyword.value) for keyword in keywords}
+            if tolerance.keys() <= {"rel_tol", "abs_tol"}:
+                return UnitTest(prepare, ast.unparse(expression), "near", _number(other), tolerance)
         case ast.Call(ast.Name(name), [expression, other, most, share]) if name == NEAR:
             tolerance = {"at most": literal(most), "of it": literal(share)}
             return UnitTest(prepare, ast.unparse(expression), "near", literal(other), tolerance)
+    return None
+
+
+def _unit_test(prepare: str, test: ast.expr) -> UnitTest:
+    with suppress(*NO_LITERAL):
+        if unit := _compared_outside(prepare, test):
+            return unit
     wanted = True
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test, wanted = test.operand, not wanted

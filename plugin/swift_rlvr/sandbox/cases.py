@@ -1,38 +1,16 @@
 """Column `tests` -> what to run, and what must come out.
 
-These forms are accepted, each also as a JSON string or as Python writes it:
+The table in `rewards/README.md` shows the forms that are accepted, each also as a JSON string or as Python writes it.
+Beside them
 
-1. Python source with asserts, or a list of such sources: MBPP's ``test_list``, AceCode, KodCode's ``test_*`` functions,
-   which import the code as the module ``solution``. code-r1 puts one under ``functional`` or ``pytest``::
+- inputs and outputs of a program may be lists of lines, and input None is no input;
+- calls are of a function, or of the method of that name of a class ``Solution``; where no test names the function,
+  column `entry_point` does, also as ``Solution().name``. `calls.py` says how arguments and values are written;
+- ``assert_case`` is a list of sources, whose inputs and outputs are empty; other entries may be calls;
+- all of these may stand under ``test_cases``, ``ground_truth``, ``functional`` or ``pytest``, the first beside
+  ``"language": "python"``; code-r1 puts sources under the last two.
 
-       ["assert add(1, 2) == 3", "assert add(0, 0) == 0"]
-       "from math import isclose\\nassert isclose(half(3), 1.5)"
-
-2. HumanEval's, with the function's name, or ``Solution().name``, in column `entry_point`::
-
-       "def check(candidate):\\n    assert candidate(1, 2) == 3\\n    assert candidate(0, 0) == 0"
-
-3. Cases of a program that reads standard input and writes standard output, as in APPS, TACO, PRIME, LiveCodeBench,
-   DeepCoder and open-r1. Inputs and outputs are strings, or lists of lines; input None is no input::
-
-       [{"input": "1 2\\n", "output": "3\\n"}, {"input": "0 0\\n", "output": "0\\n", "type": "stdin_stdout"}]
-       {"inputs": ["1 2\\n", "0 0\\n"], "outputs": ["3\\n", "0\\n"]}
-
-4. Calls of a function, or of the method of that name of a class ``Solution``, from the same sources; `calls.py` says
-   how arguments and values are written. Where no test names the function, column `entry_point` does::
-
-       {"fn_name": "add", "inputs": [[1, 2], [0, 0]], "outputs": [3, 0]}
-       [{"input": "1\\n2", "output": "3", "testtype": "functional", "metadata": {"func_name": "add"}}]
-
-5. verl's ``assert_case``, a list of sources, whose inputs and outputs are empty; other entries may be calls::
-
-       {"inputs": ["", ""], "outputs": [None, None], "assert_case": ["assert add(1, 2) == 3", "assert add(0, 0) == 0"]}
-
-6. All of these under ``test_cases``, beside ``"language": "python"`` (open-r1's column `verification_info`), or under
-   ``ground_truth`` (verl's column `reward_model`).
-
-A key whose value is None counts as absent. `asserts.py` says how sources are split into tests. LiveCodeBench's private
-cases have to be decompressed first.
+A key whose value is None counts as absent. LiveCodeBench's private cases have to be decompressed first.
 """
 
 import ast

@@ -1,16 +1,8 @@
 """Tests as Python source -> the asserts that they stand for, one after the other, as far as they can be told apart.
 
 Comparisons with a literal are made outside the code that is tested (`asserts.py`): the more of them are found, the less
-there is to lie about. Unfolded are
-
-- ``check(candidate)``, functions ``test_*``, methods ``test*`` of a class, and functions of the tests that are called
-  with arguments, such as ``verify(2, 4)``; pytest's ``parametrize`` calls a test with each of its values;
-- loops over literals, and over ``zip``, ``enumerate``, ``range`` and ``items()`` of them, also in ``all(... for ...)``;
-- ``a and b``, ``f(1) == f(2) == 3``, ``(f(1) == 7) is True``, ``if f(1) != 7: raise ...``;
-- names that stand for a literal: ``expected = 7; assert f(1) == expected``;
-- unittest's ``assertEqual`` and the like, ``raises``, and EvalPlus's ``assertion(out, exp, atol)``.
-
-What is not needed any longer is left out: it would tell the code what is expected.
+there is to lie about. The table in `rewards/README.md` says what is unfolded. What is not needed any longer
+is left out: it would tell the code what is expected.
 """
 
 import ast
@@ -27,6 +19,7 @@ COLLECTIONS = {"set": set, "frozenset": frozenset, "list": list, "tuple": tuple,
 NEAR = "@near"  # called with an expression, a literal and two limits (`asserts.py`); no source can contain that name
 _MOST_STEPS, _DEEPEST = 10_000, 30
 _LARGEST = 1 << 20  # elements of a value that is computed
+_CALLS: dict[str, Callable] = COLLECTIONS | {"len": len, "range": range}
 _OPERATORS: dict[type, Callable] = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
 _OPERATORS |= {ast.Div: operator.truediv, ast.Pow: operator.pow}
 _OPPOSITES: dict[type, type] = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.NotIn: ast.In, ast.IsNot: ast.Is}
@@ -116,7 +109,7 @@ class _Unfolding:
         usable = {name: self.constants[name] for name in self.constants.keys() - _names([test], ast.Store)}
         while True:
             folded = [_substitute(each, usable) for each in operands]
-            known = [_is_literal(each.args[0] if _is_near(each) else each) for each in folded]
+            known = [is_literal(each.args[0] if _is_near(each) else each) for each in folded]
             evaluated = _names(each for each, is_known in zip(operands, known, strict=True) if not is_known)
             changed = {name for name in evaluated & usable.keys() if _is_mutable(usable[name])}
             usable = {name: value for name, value in usable.items() if name not in changed}
@@ -140,7 +133,7 @@ class _Unfolding:
             if name in bound or (name in seen and _is_mutable(self.constants[name])):
                 del self.constants[name]
         match statement:
-            case ast.Assign([ast.Name(name)], value) if name not in self.shared and _is_literal(value):
+            case ast.Assign([ast.Name(name)], value) if name not in self.shared and is_literal(value):
                 self.constants[name] = value
 
     def _parts(self, statement: ast.stmt) -> list[ast.stmt] | None:
@@ -158,7 +151,7 @@ class _Unfolding:
             case ast.AnnAssign(ast.Name() as target, _, ast.expr() as value):
                 return [ast.Assign([target], value)]
             case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)) if len(targets) == len(values):
-                return [*map(_assign, targets, values)] if all(map(_is_literal, values)) else None
+                return [*map(_assign, targets, values)] if all(map(is_literal, values)) else None
             case ast.With([ast.withitem(ast.Call(ast.Name("self_subTest")))], body):
                 return body
             case ast.With([ast.withitem(ast.Call(function, [error], keywords), None)], body):
@@ -182,7 +175,7 @@ class _Unfolding:
             return [close]
         given = dict(zip(names, values, strict=True))
         inner = ast.Module(function.body, [])
-        known = {name: value for name, value in given.items() if _is_literal(value)}
+        known = {name: value for name, value in given.items() if is_literal(value)}
         if substituted := _substituted(inner, known):
             inner, given = substituted, {name: value for name, value in given.items() if name not in known}
         given = {name: value for name, value in given.items() if ast.unparse(value) != name}
@@ -209,17 +202,15 @@ class _Unfolding:
         for item in items:
             module = None if is_late else _substituted(ast.Module(body, []), _unpacked(target, item))
             parts += [_assign(target, item), *body] if module is None else module.body
-        return (
-            [*parts, *([_assign(target, items[-1])] if module else [])] if items else None
-        )  # it is there after the loop
+        return [*parts, _assign(target, items[-1])] if module else parts or None  # it is there after the loop
 
     def _items(self, iterable: ast.expr) -> list[ast.expr] | None:
         """The literals that a loop goes over."""
         iterable = _substitute(iterable, self.constants)
         match iterable:
-            case ast.List(items) | ast.Tuple(items) if _is_literal(iterable):
+            case ast.List(items) | ast.Tuple(items) if is_literal(iterable):
                 return items
-            case ast.Call(ast.Name("range")) if _is_literal(iterable) and len(literal(iterable)) < _MOST_STEPS:
+            case ast.Call(ast.Name("range")) if is_literal(iterable) and len(literal(iterable)) < _MOST_STEPS:
                 return [ast.Constant(each) for each in literal(iterable)]
             case ast.Call(ast.Name("enumerate"), [values], []):
                 items = self._items(values) or []
@@ -227,7 +218,7 @@ class _Unfolding:
             case ast.Call(ast.Name("zip"), values):
                 columns = [self._items(each) or [] for each in values]
                 return [ast.Tuple([*each], ast.Load()) for each in zip(*columns, strict=False)]
-            case ast.Call(ast.Attribute(ast.Dict(keys, values) as mapping, "items"), [], []) if _is_literal(mapping):
+            case ast.Call(ast.Attribute(ast.Dict(keys, values) as mapping, "items"), [], []) if is_literal(mapping):
                 if len(keys) == len(literal(mapping)):
                     return [ast.Tuple([key, value], ast.Load()) for key, value in zip(keys, values, strict=True) if key]
         return None
@@ -246,17 +237,13 @@ class _Unfolding:
                 return [inner]
             case ast.Call(ast.Name("all"), [ast.List(values) | ast.Tuple(values)], []) if values:
                 return values
-            case ast.Call(
-                ast.Name("all"),
-                [ast.GeneratorExp(element, [comprehension]) | ast.ListComp(element, [comprehension])],
-                [],
-            ) if not comprehension.ifs:
-                items = self._items(comprehension.iter) or []
-                conditions = [_substituted(element, _unpacked(comprehension.target, item)) for item in items]
+            case ast.Call(ast.Name("all"), [ast.GeneratorExp(element, [loop]) | ast.ListComp(element, [loop])], []):
+                items = [] if loop.ifs else self._items(loop.iter) or []
+                conditions = [_substituted(element, _unpacked(loop.target, item)) for item in items]
                 return [each for each in conditions if each] if all(conditions) and items else None
             case ast.Compare(left, operators, others) if len(others) > 1:
                 operands = [left, *others]
-                known = [each for each in operands if _is_literal(each)]
+                known = [each for each in operands if is_literal(each)]
                 if known and len(known) < len(operands) and all(isinstance(each, ast.Eq) for each in operators):
                     pairs = [ast.Compare(each, [ast.Eq()], known[:1]) for each in operands if each not in known]
                     return [*pairs, *(ast.Compare(known[0], [ast.Eq()], [each]) for each in known[1:])]
@@ -293,22 +280,16 @@ def literal(node: ast.expr | None) -> Any:
             return literal(value)[literal(index)]
         case ast.Call(ast.Name("float"), [ast.Constant("inf" | "-inf" | "nan" as text)], []):
             return float(text)
-        case ast.Attribute(ast.Name("math"), "inf" | "pi" | "e" as name):
+        case ast.Name("inf" as name) | ast.Attribute(ast.Name("math"), "inf" | "pi" | "e" as name):
             return getattr(math, name)
-        case ast.Name("inf"):
-            return math.inf
-        case ast.Call(ast.Name("len"), [value], []):
-            return len(literal(value))
-        case ast.Call(ast.Name("range"), arguments, []) if arguments:
-            return range(*map(literal, arguments))
-        case ast.Call(ast.Name(name), arguments, []) if name in COLLECTIONS:
-            sources = [*map(literal, arguments)]
-            if all(len(each) <= _LARGEST for each in sources):  # a range can be longer than all that is written
-                return COLLECTIONS[name](*sources)
+        case ast.Call(ast.Name(name), arguments, []) if name in _CALLS:
+            values = [*map(literal, arguments)]
+            if not any(isinstance(each, range) and len(each) > _LARGEST for each in values):  # longer than the source
+                return _CALLS[name](*values)
     raise ValueError("no literal")
 
 
-def _is_literal(node: ast.expr) -> bool:
+def is_literal(node: ast.expr) -> bool:
     with suppress(*NO_LITERAL):
         literal(node)
         return True
@@ -341,7 +322,7 @@ def _near(test: ast.expr) -> ast.expr:
         given |= {str(each.arg): literal(each.value) for each in call.keywords}
         if given.keys() == {"abs"}:  # then pytest asks for nothing else
             given["rel"] = 0.0
-        if given.keys() <= options.keys() and _is_literal(expected):
+        if given.keys() <= options.keys() and is_literal(expected):
             share, most = (options | given).values()
             return ast.Call(_load(NEAR), [expression, expected, ast.Constant(most), ast.Constant(share)], [])
     return test
@@ -352,7 +333,7 @@ def _evalplus(function: ast.FunctionDef, values: list[ast.expr]) -> ast.stmt | N
     called = {ast.unparse(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)}
     is_close = called in ({"is_floats", "np.allclose"}, {"is_floats", "np.testing.assert_allclose"})
     names = [each.arg for each in function.args.args]
-    if not is_close or names != ["out", "exp", "atol"] or not all(map(_is_literal, values[1:])):
+    if not is_close or names != ["out", "exp", "atol"] or not all(map(is_literal, values[1:])):
         return None
     expected, most = map(literal, values[1:])
     numbers = expected if isinstance(expected, (list, tuple)) else [expected]
@@ -480,7 +461,7 @@ def _needed(steps: list[ast.stmt]) -> list[ast.stmt]:
             case ast.FunctionDef() | ast.ClassDef():
                 return not step.decorator_list
             case ast.Assign([target], value):
-                return _unpacked(target, value) is not None and _is_literal(value)
+                return _unpacked(target, value) is not None and is_literal(value)
         return isinstance(step, (ast.Import, ast.ImportFrom)) and "*" not in _bound(step)
 
     free = {id(step) for step in steps if can_go(step)}
@@ -572,9 +553,9 @@ def _test(function: ast.FunctionDef, around: tuple[list[ast.stmt], list[ast.stmt
     body = [*around[0], _call(function.name, *map(_load, names)), *around[1]]
     while function.decorator_list:
         match function.decorator_list[-1]:
-            case ast.Call(decorator, [which, values], keywords) if ast.unparse(decorator) in _PARAMETRIZE and {
-                each.arg for each in keywords
-            } <= {"ids"}:
+            case ast.Call(decorator, [which, values], [] | [ast.keyword("ids")]) if (
+                ast.unparse(decorator) in _PARAMETRIZE
+            ):
                 chosen = literal(which)
                 chosen = [each.strip() for each in chosen.split(",")] if isinstance(chosen, str) else chosen
                 stored: list[ast.expr] = [ast.Name(each, ast.Store()) for each in chosen]
@@ -605,14 +586,13 @@ def _class_parts(statement: ast.stmt) -> list[ast.stmt]:
     methods = {each.name: each for each in statement.body if isinstance(each, ast.FunctionDef)}
     if not any(getattr(each, "name", "").startswith("test") for each in statement.body):
         return [statement]
-    known = all(ast.unparse(each) in ("unittest.TestCase", "TestCase", "object") for each in statement.bases)
-    if not known or statement.decorator_list or any(isinstance(each, ast.AsyncFunctionDef) for each in statement.body):
+    strange = {*map(ast.unparse, statement.bases)} - {"unittest.TestCase", "TestCase", "object"}
+    strange |= {"async" for each in statement.body if ast.unparse(each).startswith(("async ", "@static"))}
+    if strange or statement.decorator_list:
         raise BadTests(f"the methods of {statement.name} are tests that only a test runner finds")
     parts: list[ast.stmt] = []
     for each in statement.body:
         if isinstance(each, ast.FunctionDef):
-            if ast.unparse(each).startswith("@staticmethod"):
-                raise BadTests(f"{each.name} of {statement.name} is a static method, which is not understood")
             each.decorator_list = [other for other in each.decorator_list if ast.unparse(other) != "classmethod"]
             each.args.args = each.args.args[1:]
             each.body = [part for part in each.body if not ast.unparse(part).startswith("super()")] or [ast.Pass()]
@@ -626,8 +606,6 @@ def _class_parts(statement: ast.stmt) -> list[ast.stmt]:
     def calls(*names: str) -> list[ast.stmt]:
         return [_call(f"self_{name}") for name in names if name in methods]
 
-    parts += calls("setUpClass", "setup_class")
-    for name, method in methods.items():
-        if name.startswith("test"):
-            parts += _test(method, (calls("setUp", "setup_method"), calls("tearDown", "teardown_method")))
-    return parts
+    around = calls("setUp", "setup_method"), calls("tearDown", "teardown_method")
+    tests = [part for name in methods if name.startswith("test") for part in _test(methods[name], around)]
+    return [*parts, *calls("setUpClass", "setup_class"), *tests]

@@ -815,7 +815,8 @@ def f(x):
             left += gc.get_referents(each)
     own = str(os.getpid()), str(os.getppid())
     numbers = {each for each in found if each.strip("-'").isdecimal()}
-    return sorted(each for each in found if each not in numbers or len(each) < 9 and each.strip("'") not in own)
+    small = {each for each in numbers if abs(int(each.strip("'"))) < 4_000_000}  # and so no address
+    return sorted(each for each in found if each not in numbers or each in small and each.strip("'") not in own)
 def is_open(fd):
     try:
         return bool(os.fstat(fd))

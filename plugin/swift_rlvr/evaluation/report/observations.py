@@ -1,4 +1,4 @@
-"""What there is to observe of a run, as in the Countdown experiment, in figures; first and last logged values.
+"""What there is to observe of a run, as in the Countdown experiment, in figures.
 
 The experiment: Qwen2.5-3B-Instruct, 2,000 steps of 128 completions (scripts/configs/countdown.yaml).
 """
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from swift_rlvr.evaluation.report.curves import Rows, panels, smoothed, smoothing_window
+from swift_rlvr.evaluation.report.curves import Rows, smoothed, smoothing_window
 from swift_rlvr.evaluation.report.reading import Run
 from swift_rlvr.runs.statistics import is_number
 
@@ -57,20 +57,6 @@ def observations(run: Run, failures: Mapping[int, Mapping[str, int]]) -> dict[st
         "Kinds of failure": f"of the last failures: {shares}" if shares else "the reasons are not logged",
         "Length": length,
     }
-
-
-def first_and_last(run: Run) -> dict[str, tuple[str, str]]:
-    """The logged values of the first and of the last step, by panel and key."""
-    return {
-        f"{panel.title}: {label}": (figure(run.steps[0].get(key)), figure(run.steps[-1].get(key)))
-        for panel in panels(run.steps)
-        for key, label in panel.keys.items()
-    }
-
-
-def figure(value: Any) -> str:
-    """A logged value, "-" where there is none."""
-    return f"{value:.4g}" if isinstance(value, (int, float)) else "-"
 
 
 def _values(rows: Rows, key: str) -> list[tuple[int, float]]:

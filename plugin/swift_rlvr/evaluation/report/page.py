@@ -19,7 +19,7 @@ from swift_rlvr.errors import InputError, require
 from swift_rlvr.evaluation.compare import figures_table, in_words
 from swift_rlvr.evaluation.report.completions import COMPLETIONS, Collector, packed
 from swift_rlvr.evaluation.report.curves import Rows, curves, draw, panels_of
-from swift_rlvr.evaluation.report.observations import EXPERIMENT, first_and_last, observations
+from swift_rlvr.evaluation.report.observations import EXPERIMENT, observations
 from swift_rlvr.evaluation.report.reading import Run, read_runs
 
 PAGE, CURVES = "report.html", "curves.png"
@@ -98,7 +98,7 @@ def page(
         "styles": "\n".join(f"<style>{text}</style>" for text in styles),
         "notes": _notes(runs),
         "observations": _observations(runs, collected),
-        "tables": "\n".join([*_comparisons(comparisons), _first_and_last(runs), _settings(runs)]),
+        "tables": "\n".join([*_comparisons(comparisons), _settings(runs)]),
         "license": escape(_asset("uPlot.LICENSE").replace("--", "- -")),
         "scripts": "\n".join(f"<script>{text}</script>" for text in scripts),
     }
@@ -183,19 +183,6 @@ def _observations(runs: Sequence[Run], collected: Collector) -> str:
         [name, *(figure[name] for figure in figures), *([text] if beside else [])] for name, text in EXPERIMENT.items()
     ]
     return _table("Observations", headings, rows, "text")
-
-
-def _first_and_last(runs: Sequence[Run]) -> str:
-    figures = [first_and_last(run) if run.steps else {} for run in runs]
-    names = list(dict.fromkeys(name for figure in figures for name in figure))
-    if not names:
-        return ""
-    headings = ["logged in training"]
-    for run in runs:
-        label = f"{run.label}: " if len(runs) > 1 else ""
-        headings += [f"{label}step {run.steps[0]['step']:,}", f"step {run.steps[-1]['step']:,}"] if run.steps else []
-    rows = [[name, *(v for figure in figures if figure for v in figure.get(name, ("-", "-")))] for name in names]
-    return _table("First and last step", headings, rows)
 
 
 def _comparisons(comparisons: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -33,8 +33,6 @@ class Reward:
     ...         return Grade(1.0, "short") if text is not None and len(text) < row["limit"] else Grade(0.0, "too long")
     >>> Shorter()(["abc", [{"role": "assistant", "content": "abcdef"}]], limit=[5, 5])
     [1.0, 0.0]
-    >>> Shorter().explain("abcdef", {"limit": 5}).reason
-    'too long'
     """
 
     name: ClassVar[str]

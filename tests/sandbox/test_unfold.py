@@ -367,6 +367,7 @@ def test_frameworks_and_helpers_mean_what_they_mean(tests, right, wrong):
         ("class T(TestCase):\n  def test_a(self): self.assertEqual(f(1))", "not understood"),
         ("class T(Other):\n  def test_a(self): assert f(1)", "only a test runner"),
         ("class T(TestCase):\n  async def test_a(self): assert f(1)", "only a test runner"),
+        ("class T(TestCase):\n  @slow\n  async def test_a(self): assert f(1)", "only a test runner"),
         ("class T(TestCase):\n  def test_a(self): helper(self)", "pass self on"),
         ("import numpy as np\nassert (f(1) == np.array([1])).all()", "import numpy"),
         (EVALPLUS + "def ref(x): return x\nassertion(f(1), ref(1), 0)", "import numpy"),

@@ -587,7 +587,8 @@ def _class_parts(statement: ast.stmt) -> list[ast.stmt]:
     if not any(getattr(each, "name", "").startswith("test") for each in statement.body):
         return [statement]
     strange = {*map(ast.unparse, statement.bases)} - {"unittest.TestCase", "TestCase", "object"}
-    strange |= {"async" for each in statement.body if ast.unparse(each).startswith(("async ", "@static"))}
+    strange |= {"async" for each in statement.body if isinstance(each, ast.AsyncFunctionDef)}
+    strange |= {"static" for each in statement.body if ast.unparse(each).startswith("@static")}
     if strange or statement.decorator_list:
         raise BadTests(f"the methods of {statement.name} are tests that only a test runner finds")
     parts: list[ast.stmt] = []

@@ -3,10 +3,12 @@
 import gc
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from weakref import WeakKeyDictionary
 
 import pytest
 from swift_rlvr.math_answers import Reason, verifier
 from swift_rlvr.rewards import accuracy as module
+from swift_rlvr.rewards import base
 from swift_rlvr.rewards.accuracy import RULES, AccuracyReward
 from swift_rlvr.rewards.base import OTHER_TASK
 from swift_rlvr.rewards.cosine import CosineLengthReward
@@ -125,7 +127,8 @@ def test_both_completion_shapes_and_other_tasks(reward):
 
 @pytest.fixture
 def judged(monkeypatch):
-    """The batches that the verifier is asked about, in order."""
+    """The batches that the verifier is asked about, in order; what rewards of other tests were asked is forgotten."""
+    monkeypatch.setattr(base, "_LAST", WeakKeyDictionary())
     batches = []
     grade_all = module.grade_all
 

@@ -6,7 +6,7 @@ import pickle
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from swift_rlvr.answers import completion_text
 from swift_rlvr.registry import Registry
@@ -159,7 +159,7 @@ class Reward:
 
 
 _LOCK = threading.Lock()
-_LAST: WeakKeyDictionary[Reward, tuple[Any, list[Grade], set[int]] | None] = WeakKeyDictionary()  # see `share_grades`
+_LAST: WeakKeyDictionary[Reward, tuple[Any, list[Grade], WeakSet] | None] = WeakKeyDictionary()  # see `share_grades`
 
 
 def share_grades(reward: Reward) -> None:
@@ -187,12 +187,12 @@ def shared_grades(reward: Reward, texts: Sequence[str | None], columns: Columns)
         return reward.grade_batch(texts, columns)
     with _LOCK:
         last = _LAST[keeper]
-        if last is not None and last[0] == batch and id(reward) not in last[2]:
-            last[2].add(id(reward))
+        if last is not None and last[0] == batch and reward not in last[2]:
+            last[2].add(reward)
             return list(last[1])
     grades = reward.grade_batch(texts, columns)
     with _LOCK:
-        _LAST[keeper] = batch, list(grades), {id(reward)}
+        _LAST[keeper] = batch, list(grades), WeakSet([reward])
     return grades
 
 

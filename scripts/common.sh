@@ -106,7 +106,7 @@ install_once() {
 
 # What would make the installation useless, each with its remedy. `swift-rlvr doctor` looks at what may change later.
 check_prerequisites() {
-  local driver free need=5 shared oldest=580 folder libraries cache
+  local driver free need=5 oldest=580 cache
   if [ "$KIND" = cpu ] && [ -z "${CUDA_VISIBLE_DEVICES+set}" ] && other_accelerator >/dev/null; then
     die "$(other_accelerator) lists accelerators, and these scripts know NVIDIA's only: use the rewards and datasets in an" \
       "ms-swift that runs here (pip install $ROOT, then swift rlhf --external_plugins \"\$(swift-rlvr plugin)\" ...)," \
@@ -121,12 +121,6 @@ check_prerequisites() {
         "install for CUDA 12 (bash scripts/install.sh gpu_cuda12, driver 525), or run without GPUs (CUDA_VISIBLE_DEVICES=)"
     command -v "${CC:-gcc}" >/dev/null || command -v clang >/dev/null ||
       die "Triton needs a C compiler: on Debian and Ubuntu, apt install build-essential; or set CC to one"
-    # LD_LIBRARY_PATH counts more than the path that torch's wheel has for its own.
-    libraries=${LD_LIBRARY_PATH-}
-    for folder in ${libraries//:/ }; do
-      [ ! -e "$folder/libnccl.so.2" ] ||
-        echo "warning: $folder/libnccl.so.2 replaces torch's NCCL: take the folder out of LD_LIBRARY_PATH" >&2
-    done
   fi
   free=$(df -Pk "$VENV" | awk 'END { print int($4 / 1048576) }')
   [ -e "$VENV/bin/python" ] || [ "$free" -ge "$need" ] ||
@@ -137,9 +131,6 @@ check_prerequisites() {
   free=$(df -Pk "$cache" | awk 'END { print int($4 / 1048576) }')
   [ -e "$VENV/bin/python" ] || [ "$free" -ge "$need" ] ||
     echo "warning: $free GiB are free at $cache for uv's cache, and new packages need up to $need: set UV_CACHE_DIR" >&2
-  shared=$(df -Pk /dev/shm 2>/dev/null | awk 'END { print int($2 / 1024) }')
-  [ "${shared:-0}" -ge 1000 ] ||
-    echo "warning: /dev/shm has ${shared:-0} MB, and processes exchange data there: in Docker, --shm-size=8g" >&2
 }
 
 # install_packages LOCK: with uv, the user's own or one that pip gets. Everything is pinned, so nothing is resolved.

@@ -400,18 +400,6 @@ class TestPrerequisites:
         status, output = checkout.run()
         assert status == 0 and "has no locks" in output and checkout.stamps()
 
-    def test_an_nccl_before_torchs_own(self, checkout, tmp_path):
-        self.gpu(checkout, "580.65.06")
-        (tmp_path / "libnccl.so.2").touch()
-        _, output = checkout.run(CUDA_VISIBLE_DEVICES=None, CC="true", LD_LIBRARY_PATH=f"/none:{tmp_path}")
-        assert f"warning: {tmp_path}/libnccl.so.2 replaces torch's NCCL" in output
-
-    def test_little_shared_memory(self, checkout):
-        checkout.program("df", "echo 'disk 65536 0 99999999 1% /'")
-        status, output = checkout.run()
-        assert status == 0
-        assert "warning: /dev/shm has 64 MB" in output and "--shm-size" in output
-
 
 class TestChoice:
     def test_each_kind_of_machine_has_its_environment(self, checkout):

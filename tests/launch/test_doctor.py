@@ -4,9 +4,11 @@ GPUs are announced by a stand-in for nvidia-smi, packages for them by names and 
 ports, servers, rewards, and ms-swift where it parses arguments.
 """
 
+import errno
 import json
 import os
 import re
+import resource
 import shutil
 import socket
 import subprocess
@@ -79,11 +81,15 @@ def outcome(check, *words: object, recipe: str = CPU, **parsed: object) -> tuple
     return worst, "\n".join(f"{each.message} -> {each.remedy}" for each in results)
 
 
-def announce_gpus(monkeypatch, folder: Path, *, count=3, memory=81559, driver="580.65.06", used=0) -> None:
+def announce_gpus(
+    monkeypatch, folder: Path, *, count=3, memory=81559, driver="580.65.06", used=0, capability="9.0", instance=""
+) -> None:
     script = folder / "bin" / "nvidia-smi"
     script.parent.mkdir()
-    rows = [f"{i}, GPU-{i}, NVIDIA H100 80GB HBM3, {memory}, {used}, {driver}" for i in range(count)]
-    script.write_text(f"#!/bin/sh\nprintf '%s\\n' {' '.join(map(repr, rows))}\n")
+    rows = [f"{i}, GPU-{i}, NVIDIA H100 80GB HBM3, {memory}, {used}, {driver}, {capability}" for i in range(count)]
+    script.write_text(
+        f"#!/bin/sh\n[ $1 != -L ] || exec echo {instance!r}\nprintf '%s\\n' {' '.join(map(repr, rows))}\n"
+    )
     script.chmod(0o755)
     monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
@@ -358,10 +364,68 @@ def test_packages_for_gpus(monkeypatch, tmp_path, check, driver, cuda, installed
     assert found == status and message in said, said
 
 
+@pytest.mark.parametrize(
+    ("words", "needed"),
+    [
+        ("--report_to tensorboard --attn_impl sdpa --use_liger_kernel false --optim adamw_torch_fused", []),
+        ("--attn_impl flash_attn", ["flash-attn"]),
+        ("--attn_impl flash_attention_2", ["flash-attn"]),
+        ("--use_liger_kernel true", ["liger-kernel"]),
+        ("--report_to swanlab wandb", ["swanlab", "wandb"]),
+        ("--quant_method bnb --quant_bits 4", ["bitsandbytes"]),
+        ("--optim paged_adamw_8bit", ["bitsandbytes"]),
+        ("--model {awq}", ["gptqmodel"]),
+        ("--tuner_backend unsloth", ["unsloth"]),
+    ],
+)
+def test_packages_that_settings_need(monkeypatch, tmp_path, words, needed):
+    (tmp_path / "config.json").write_text('{"quantization_config": {"quant_method": "awq"}}')
+    monkeypatch.setattr(machine, "find_spec", lambda name: "here" if name == "tensorboard" else None)
+    status, said = outcome(machine.packages, *words.format(awq=tmp_path).split())
+    assert status == ("failed" if needed else "none")
+    assert re.findall(r"needs ([\w-]+), which is not installed", said) == needed
+
+
 def test_a_package_that_is_not_installed(monkeypatch, tmp_path):
     announce_gpus(monkeypatch, tmp_path)
     status, message = outcome(machine.versions, recipe=GPUS)
     assert status == "failed" and "vllm is not installed" in message and "gpu.lock" in message
+
+
+MIG = "  MIG 3g.40gb     Device  {}: (UUID: MIG-c7384736)"
+
+
+@pytest.mark.parametrize(
+    ("cuda", "smi", "words", "status", "message"),
+    [
+        ("13.0", {}, "", "none", ""),
+        ("13.0", {"capability": "[N/A]"}, "", "none", ""),
+        ("13.0", {"capability": "7.0"}, "", "failed", "capability 7.0: torch and vLLM for CUDA 13 have no code below"),
+        ("12.8", {"capability": "6.1"}, "", "failed", "below 7.0 -> CUDA_VISIBLE_DEVICES= for the CPU"),
+        ("12.8", {"capability": "7.0"}, "", "failed", "torch_dtype bfloat16 needs 8.0 -> --torch_dtype float16"),
+        ("13.0", {"capability": "7.5"}, "", "failed", "torch_dtype bfloat16 needs 8.0 -> --torch_dtype float16"),
+        ("13.0", {"capability": "7.5"}, "--torch_dtype float16", "none", ""),
+        ("13.0", {"capability": "12.0"}, "", "none", ""),
+        ("13.0", {"instance": MIG.format(0)}, "", "none", ""),
+        ("13.0", {"instance": MIG.format(2)}, "", "warning", "MIG-c7384736 is Device 2 of its GPU: vLLM fails"),
+        ("12.8", {"instance": MIG.format(0)}, "", "failed", "vLLM 0.19.1 takes no name such as MIG-c7384736"),
+    ],
+)
+def test_what_gpus_can_compute(monkeypatch, tmp_path, cuda, smi, words, status, message):
+    announce_gpus(monkeypatch, tmp_path, **smi)
+    monkeypatch.setattr(machine, "torch_build", lambda: cuda)
+    found, said = outcome(machine.capabilities, *words.split(), recipe="scripts/configs/countdown_1gpu_80gb.yaml")
+    assert found == status and message in said, said
+
+
+def test_blackwell_asks_for_nvcc(monkeypatch, tmp_path):
+    announce_gpus(monkeypatch, tmp_path, capability="10.0")
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    status, message = outcome(machine.capabilities, recipe=GPUS)
+    assert status == "warning" and "with nvcc, which is not here -> set CUDA_HOME" in message
+    (tmp_path / "bin" / "nvcc").touch(0o755)
+    assert outcome(machine.capabilities, recipe=GPUS) == ("none", "")
 
 
 @pytest.mark.parametrize(
@@ -402,7 +466,51 @@ def test_shared_memory(monkeypatch, tmp_path, free, status):
     assert (result.status, "--shm-size" in result.remedy) == (status, status != "passed")
 
 
+def test_libraries_before_torchs_own(monkeypatch, tmp_path):
+    announce_gpus(monkeypatch, tmp_path)
+    monkeypatch.setenv("LD_LIBRARY_PATH", f":/none:{tmp_path}")
+    assert outcome(machine.libraries, recipe=GPUS) == ("none", "")
+    (tmp_path / "libnccl.so.2").touch()
+    status, message = outcome(machine.libraries, recipe=GPUS)
+    assert status == "warning" and f"{tmp_path}/libnccl.so.2 replaces torch's NCCL" in message
+
+
+@pytest.mark.parametrize("program", ["npu-smi", "amd-smi", "rocm-smi"])
+def test_accelerators_of_others_are_not_a_cpu(monkeypatch, tmp_path, program):
+    (tmp_path / program).write_text("#!/bin/sh\nexit $SMI\n")
+    (tmp_path / program).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    for visible, status, expected in ((None, 0, "failed"), (None, 1, "none"), ("", 0, "none")):
+        monkeypatch.setenv("SMI", str(status))
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+        if visible is None:
+            monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+        found, message = outcome(machine.other_accelerators)
+        assert found == expected and (f"{program} lists accelerators" in message) == (found == "failed")
+
+
 # Folders, ports, servers.
+
+
+def test_a_home_that_is_full(monkeypatch, tmp_path):
+    announce_gpus(monkeypatch, tmp_path)
+    assert outcome(machine.home, recipe=GPUS) == ("none", "")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, before[1]))
+    try:
+        status, message = outcome(machine.home, recipe=GPUS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert status == "failed" and f"64 MiB cannot be written into {tmp_path}: File too large" in message
+
+
+def test_a_file_system_without_locks(monkeypatch, tmp_path):
+    def refuse(file, operation):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(machine.fcntl, "flock", refuse)
+    status, message = outcome(machine.folder, "--output_dir", tmp_path / "run")
+    assert status == "warning" and f"no locks in {tmp_path} (Function not implemented)" in message
 
 
 def test_a_folder_that_is_used(tmp_path):

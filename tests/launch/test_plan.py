@@ -1,6 +1,7 @@
 """The plan of a launch: who gets which GPU, completions a step, ports, commands, and errors that name the cause."""
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import helpers
@@ -249,20 +250,28 @@ def test_a_recipe_after_an_experiments_name_takes_its_place(recipe):
     assert planned("countdown", recipe(), machine=machine(3), environ={}).recipe == Path("recipe.yaml")
 
 
-def smi(folder: Path, *rows: str) -> dict[str, str]:
-    """An environment whose nvidia-smi prints these rows."""
+def smi(folder: Path, *rows: str, listed: str = "") -> dict[str, str]:
+    """An environment whose nvidia-smi prints these rows, and `listed` with -L. An old one refuses compute_cap."""
+    for name, text in (("rows", "\n".join(rows)), ("listed", listed)):
+        (folder / name).write_text(text)
+    new = "cat" if rows[0].count(", ") == 6 else "false"
+    choice = f"-L) cat {folder}/listed ;; *compute_cap*) {new} {folder}/rows ;; *) cat {folder}/rows ;;"
     script = folder / "nvidia-smi"
-    script.write_text("#!/bin/sh\ncat <<'EOF'\n" + "\n".join(rows) + "\nEOF\n")
+    script.write_text(f'#!/bin/sh\ncase "$*" in {choice} esac\n')
     script.chmod(0o755)
     return {"PATH": f"{folder}:/usr/bin:/bin"}
 
 
+ROWS = [f"{n}, GPU-{n}abc, NVIDIA A100-SXM4-80GB, 81920, 5, 580.65.06, 8.0" for n in range(3)]
+
+
 def test_gpus_are_those_that_nvidia_smi_lists_and_cuda_may_see(tmp_path):
-    rows = [f"{n}, GPU-{n}abc, NVIDIA A100-SXM4-80GB, 81920, 5, 580.65.06" for n in range(3)]
-    environ = smi(tmp_path, *rows)
+    old = this_machine(smi(tmp_path, *(row.rpartition(",")[0] for row in ROWS)))
+    environ = smi(tmp_path, *ROWS)
     seen = this_machine(environ)
-    assert [gpu.index for gpu in seen.gpus] == ["0", "1", "2"] and seen.driver == "580.65.06"
-    assert seen.gpus[0] == Gpu("0", "NVIDIA A100-SXM4-80GB", 81920, 5)
+    assert [gpu.index for gpu in seen.gpus] == ["0", "1", "2"] and seen.driver == old.driver == "580.65.06"
+    assert seen.gpus[0] == Gpu("0", "NVIDIA A100-SXM4-80GB", 81920, 5, 8.0)
+    assert old.gpus == tuple(replace(gpu, capability=None) for gpu in seen.gpus)
     assert [gpu.index for gpu in this_machine(environ | {"CUDA_VISIBLE_DEVICES": "2,GPU-0a"}).gpus] == ["2", "0"]
     assert this_machine(environ | {"CUDA_VISIBLE_DEVICES": ""}).gpus == ()
     assert this_machine(environ | {"CUDA_VISIBLE_DEVICES": "-1"}).gpus == ()
@@ -270,6 +279,44 @@ def test_gpus_are_those_that_nvidia_smi_lists_and_cuda_may_see(tmp_path):
         this_machine(environ | {"CUDA_VISIBLE_DEVICES": "5"})
     assert this_machine(smi(tmp_path, "No devices were found")).gpus == ()
     assert this_machine({"PATH": str(tmp_path / "nowhere")}).gpus == ()
+
+
+# As `nvidia-smi -L` prints them (NVIDIA's MIG user guide).
+INSTANCES = """GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-0abc)
+  MIG 3g.40gb     Device  0: (UUID: MIG-c7384736-a75d-5afc-978f-d2f1294409fd)
+  MIG 1g.10gb+me  Device  3: (UUID: MIG-a28ad590-3fda-56dd-84fc-0a0b96edc58d)
+GPU 1: NVIDIA A100-SXM4-80GB (UUID: GPU-1abc)"""
+
+
+@pytest.mark.parametrize(
+    ("visible", "seen"),
+    [
+        (None, ("MIG-c7384736-a75d-5afc-978f-d2f1294409fd", "MIG 3g.40gb", 38912, 0)),
+        ("0", ("MIG-c7384736-a75d-5afc-978f-d2f1294409fd", "MIG 3g.40gb", 38912, 0)),
+        ("MIG-a28ad590", ("MIG-a28ad590-3fda-56dd-84fc-0a0b96edc58d", "MIG 1g.10gb+me", 9728, 3)),
+        ("1,MIG-a28ad590", ("MIG-a28ad590-3fda-56dd-84fc-0a0b96edc58d", "MIG 1g.10gb+me", 9728, 3)),
+        ("1", ("1", "NVIDIA A100-SXM4-80GB", 81920, None)),
+    ],
+)
+def test_of_mig_instances_cuda_sees_one(recipe, tmp_path, visible, seen):
+    environ = smi(tmp_path, *ROWS[:2], listed=INSTANCES)
+    machine = this_machine(environ | ({"CUDA_VISIBLE_DEVICES": visible} if visible else {}))
+    assert [(gpu.index, gpu.name, gpu.memory, gpu.instance) for gpu in machine.gpus] == [seen]
+    recipe()
+    plan = planned("scripts/configs/countdown_1gpu_24gb.yaml", machine=machine, environ={})
+    assert plan.trainer.env["CUDA_VISIBLE_DEVICES"] == seen[0] and not plan.server
+
+
+def test_other_nodes_wait_as_long_as_the_first_ones_server_may_take(recipe, monkeypatch):
+    from torch.distributed.run import config_from_args, parse_args
+
+    environ = {"NNODES": "2", "MASTER_ADDR": "10.0.0.1", "SERVER_TIMEOUT": "7200"}
+    for rank in ("0", "1"):
+        plan = planned(recipe(), machine=machine(3), environ=environ | {"NODE_RANK": rank})
+        monkeypatch.setenv("PET_RDZV_CONF", plan.trainer.env["PET_RDZV_CONF"])
+        config, _, _ = config_from_args(parse_args(["--nnodes=2", f"--node_rank={rank}", "--master_addr=::1", "x.py"]))
+        assert config.rdzv_configs == {"timeout": "7500", "rank": int(rank)} and plan.settings["ddp_timeout"] == 7200
+    assert planned(recipe(), machine=machine(3), environ={}).settings["ddp_timeout"] == 1800
 
 
 def test_the_ranks_meet_on_a_port_that_is_chosen_when_they_start_unless_one_is_set(recipe):

@@ -1,5 +1,6 @@
 """The supervisor with small programs in place of ms-swift's; tests/e2e/test_faults.py has the real ones."""
 
+import errno
 import io
 import json
 import os
@@ -265,12 +266,34 @@ def test_a_failed_update_of_the_weights_ends_the_run(plan):
     assert status == 1 and "Error: the rollout server failed in `infer`, before the first step" in shown
 
 
-@pytest.mark.parametrize(("values", "status"), [([0.2] * 4, 1), ([0.2, 0.2, 0.001, 0.2, 0.2], 0), ([None] * 5, 0)])
-def test_a_server_with_other_weights_shows_in_its_log_probabilities(plan, values, status):
-    body = "".join(f"log({i}, 6, **{{'rollout_correction/k3_kl': {value}}})\n" for i, value in enumerate(values, 1))
-    ended, shown = run(plan(body + ("time.sleep(60)" if status else "")))
-    assert ended == status
-    assert ("samples with other weights than the trainer's" in shown) == bool(status)
+LOW, WARNED, ENDED = (0, 0), (0, 1), (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1e-8, 1e-8, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6], ENDED),
+        ([0.001, 0.001, 0.001, *[0.2] * 5], WARNED),
+        ([0.001, 0.2, 0.2, 0.001, 0.2, 0.2, 0.001, 0.2], LOW),
+        ([0.03, 0.04, 0.05, *[0.3] * 8], LOW),  # of FP8, or experts
+        ([0.2] * 9, WARNED),  # at the start, before an update can have been lost
+        ([0.03, 0.04, 0.05, *[0.5] * 8], ENDED),
+        ([None] * 9, LOW),
+    ],
+)
+def test_a_server_with_other_weights_shows_in_its_log_probabilities(plan, values, expected):
+    body = "".join(f"log({i}, 20, **{{'rollout_correction/k3_kl': {value}}})\n" for i, value in enumerate(values, 1))
+    ended, shown = run(plan(body + ("time.sleep(60)" if expected == ENDED else "")))
+    assert (ended, shown.count("get every update of the weights?")) == expected
+    assert ("samples with other weights than the trainer's" in shown) == ended
+
+
+def test_a_run_that_goes_on_compares_with_its_first_steps(plan):
+    made = plan("".join(f"log({i}, 20, **{{'rollout_correction/k3_kl': 0.1}})\n" for i in range(4, 20)) + RUN_ON)
+    made.output.mkdir()
+    rows = [{"rollout_correction/k3_kl": 0.001, "global_step/max_steps": f"{step}/20"} for step in (1, 2, 3)]
+    (made.output / LOG).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert run(made)[0] == 1
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
@@ -330,6 +353,14 @@ def test_two_runs_do_not_write_into_one_folder(plan):
     assert run(made)[0] == 130
     thread.join()
     assert "BlockingIOError" in refused[0] and len(refused) == 2
+
+
+def test_a_file_system_without_locks_is_no_reason_to_stop(plan, monkeypatch):
+    def refuse(file, operation):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(supervisor.fcntl, "flock", refuse)
+    assert run(plan(TRAIN))[0] == 0
 
 
 FAILED_RANK = """

@@ -1,24 +1,33 @@
 """What the machine has: its GPUs, as far as CUDA_VISIBLE_DEVICES lets this process see them, cores and memory."""
 
 import os
+import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.parallel import usable_cores
 
-_QUERY = ("index", "uuid", "name", "memory.total", "memory.used", "driver_version")
+# A driver that does not know compute_cap (before 510) refuses the whole question, and is asked again without it.
+_QUERY = ("index", "uuid", "name", "memory.total", "memory.used", "driver_version", "compute_cap")
+_INSTANCE = re.compile(r"^ +(MIG \S*?(\d+)gb\S*) +Device +(\d+): \(UUID: (MIG-[\w/-]+)\)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """index: as nvidia-smi counts. memory, used: MiB, None where nvidia-smi does not know (unified memory)."""
+    """A GPU, or a MIG instance of one.
+
+    index: as nvidia-smi counts; an instance's UUID. memory, used: MiB, None where nvidia-smi does not know (unified
+    memory). capability: the compute capability, such as 9.0. instance: the number of an instance in its GPU.
+    """
 
     index: str
     name: str
     memory: int | None
     used: int | None
+    capability: float | None = None
+    instance: int | None = None
 
 
 @dataclass(frozen=True)
@@ -38,21 +47,28 @@ class Machine:
 def this_machine(environ: Mapping[str, str] | None = None) -> Machine:
     """This machine. InputError where CUDA_VISIBLE_DEVICES names a GPU that is not there."""
     environ = os.environ if environ is None else environ
-    rows = _nvidia_smi(environ)
-    gpus = {row[1]: Gpu(row[0], row[2], _mib(row[3]), _mib(row[4])) for row in rows}
-    seen = tuple(
-        _visible(gpus, environ["CUDA_VISIBLE_DEVICES"]) if "CUDA_VISIBLE_DEVICES" in environ else gpus.values()
-    )
+    rows = _rows(environ, _QUERY) or _rows(environ, _QUERY[:-1])
+    gpus = {row[1]: Gpu(row[0], row[2], _mib(row[3]), _mib(row[4]), _capability(row[6:])) for row in rows}
+    instances = [  # NVIDIA's names say the memory, 5% more than there is in the smallest
+        Gpu(uuid, name, int(gigabytes) * 1024 * 19 // 20, None, _capability(rows[0][6:]), int(number))
+        for name, gigabytes, number, uuid in _INSTANCE.findall(_nvidia_smi(environ, "-L") if rows else "")
+    ]
+    names = environ.get("CUDA_VISIBLE_DEVICES")
+    if names is None or (instances and names == "0"):
+        seen = tuple(instances or gpus.values())
+    else:
+        seen = tuple(_visible(gpus | {gpu.index: gpu for gpu in instances}, names))
+    seen = tuple(gpu for gpu in seen if gpu.instance is not None)[:1] or seen  # CUDA sees one instance and nothing else
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     return Machine(seen, rows[0][5] if rows else None, usable_cores(), memory)
 
 
 def _visible(gpus: Mapping[str, Gpu], names: str) -> Iterator[Gpu]:
-    """The GPUs that CUDA_VISIBLE_DEVICES names, by index or the beginning of a UUID, up to an empty name or -1."""
+    """What CUDA_VISIBLE_DEVICES names, by index or the beginning of a UUID, up to an empty name or -1."""
     for name in map(str.strip, names.split(",") if gpus else []):
         if name in ("", "-1"):
             return
-        by_uuid = [gpu for uuid, gpu in gpus.items() if name.startswith("GPU-") and uuid.startswith(name)]
+        by_uuid = [gpu for uuid, gpu in gpus.items() if name[:4] in ("GPU-", "MIG-") and uuid.startswith(name)]
         matching = [gpu for gpu in gpus.values() if gpu.index == name] or by_uuid
         if not matching:
             listed = ", ".join(gpu.index for gpu in gpus.values())
@@ -60,16 +76,24 @@ def _visible(gpus: Mapping[str, Gpu], names: str) -> Iterator[Gpu]:
         yield matching[0]
 
 
-def _nvidia_smi(environ: Mapping[str, str]) -> list[list[str]]:
-    command = ["nvidia-smi", f"--query-gpu={','.join(_QUERY)}", "--format=csv,noheader,nounits"]
+def _rows(environ: Mapping[str, str], query: Sequence[str]) -> list[list[str]]:
+    text = _nvidia_smi(environ, f"--query-gpu={','.join(query)}", "--format=csv,noheader,nounits")
+    return [row for line in text.splitlines() if len(row := line.split(", ")) == len(query)]
+
+
+def _nvidia_smi(environ: Mapping[str, str], *arguments: str) -> str:
+    command = ["nvidia-smi", *arguments]
     try:
         # The PATH counts that the command will run with.
         run = subprocess.run(command, capture_output=True, text=True, timeout=30, env=dict(environ), check=True)
     except (OSError, subprocess.SubprocessError):
-        return []
-    rows = (line.split(", ") for line in run.stdout.splitlines())
-    return [row for row in rows if len(row) == len(_QUERY)]
+        return ""
+    return run.stdout
 
 
 def _mib(text: str) -> int | None:
     return int(text) if text.isdigit() else None
+
+
+def _capability(texts: Sequence[str]) -> float | None:
+    return next((float(text) for text in texts if re.fullmatch(r"\d+\.\d+", text)), None)

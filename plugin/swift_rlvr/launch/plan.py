@@ -293,7 +293,8 @@ def _added_settings(inputs: _Inputs, servers: _Servers, processes: int) -> dict[
             raise InputError(f"there is no whole checkpoint in {output} to go on from", "RESUME")
         added["resume_from_checkpoint"] = existing[-1]
     if "ddp_timeout" not in settings:
-        added["ddp_timeout"] = 1800  # seconds; ms-swift's own limit is 200 days, and a hung rank would hang all
+        # Seconds; ms-swift's own limit is 200 days, and a hung rank would hang all. They wait while the server starts.
+        added["ddp_timeout"] = max(1800, inputs.variables.server_timeout)
     if settings.get("add_version") is not False:
         added["add_version"] = False
     if servers.hosts and "vllm_server_timeout" not in settings:
@@ -318,6 +319,8 @@ def _rendezvous(processes: int, variables: Variables) -> dict[str, str]:
     if variables.nnodes > 1:
         env |= {"NNODES": str(variables.nnodes), "NODE_RANK": str(variables.node_rank)}
         env |= {"MASTER_ADDR": str(variables.master_addr), "MASTER_PORT": "29500"}
+        # torchrun's --rdzv_conf: node 0 may be there when its server is ready, and its launch be 300 s behind another's.
+        env |= {"PET_RDZV_CONF": f"timeout={variables.server_timeout + 300}"}
     return env | ({"MASTER_PORT": str(variables.master_port)} if variables.master_port else {})
 
 

@@ -19,13 +19,15 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
+from itertools import islice
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from rich.console import Console
 
 from swift_rlvr.errors import InputError
-from swift_rlvr.jsonl import LineError, parse_object
+from swift_rlvr.jsonl import LineError, parse_object, read_jsonl
 from swift_rlvr.launch.plan import Plan, Process, Variables
 from swift_rlvr.launch.progress import Display, Tail, exception, last_lines, say
 from swift_rlvr.network import refusal_of_server, why_not_free
@@ -40,8 +42,10 @@ SCRIPT = "SWIFT_RLVR_SCRIPT"  # the script that started this process, for the co
 
 # rollout_correction/k3_kl is the mean over tokens of r - log(r) - 1, r the ratio of the trainer's probability of a
 # sampled token to the server's. With equal weights it shows rounding: below 1e-8 in float32 on a CPU (measured), and
-# 0.001 to 0.015 is usual for bfloat16 in other frameworks. Weights that are not updated any more drift away.
-K3_KL, K3_LIMIT, K3_STEPS = "rollout_correction/k3_kl", 0.05, 3  # logged steps in a row
+# 0.001 to 0.015 is usual for bfloat16 in other frameworks; with FP8, experts or asynchronous sampling it is larger from
+# the start. Weights that are not updated any more drift away from there.
+K3_KL, K3_LIMIT, K3_GROWTH = "rollout_correction/k3_kl", 0.05, 10  # the limit, or so many times the median of the first
+K3_FIRST, K3_WARNING, K3_STEPS = 3, 3, 6  # logged steps: the first, and in a row above the limit
 
 GRACE = 6  # seconds that a program has to end before it is killed
 
@@ -77,6 +81,8 @@ def supervise(plan: Plan, console: Console) -> int:
                 fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(f"{plan.output}: another run is writing there", "output_dir") from None
+        except OSError:
+            pass  # the file system has no locks, of which the doctor warns
         if plan.resume and plan.variables.node_rank == 0:
             _go_back(plan.output, plan.resume, console)
         with _signals() as received:
@@ -102,6 +108,9 @@ class _Run:
         self.steps, self.step = Tail(plan.output / LOG), 0
         self.alarms = Tail(plan.output / ALARMS)
         self.ready, self.high_kl = False, 0
+        # Those of the whole run, where this one goes on from a checkpoint. On another node a line may be half written.
+        rows = read_jsonl(plan.output / LOG, unfinished=str) if (plan.output / LOG).is_file() else iter(())
+        self.first_kl = list(islice((row[K3_KL] for _, row in rows if row.get(K3_KL) is not None), K3_FIRST))
         self.failure: End | None = None
         self.failed_rank = ""  # which one torchrun says has failed, and how
         self.workers: set[int] = set()  # the server's processes when it was ready
@@ -192,14 +201,20 @@ class _Run:
         self.step, last = map(int, row["global_step/max_steps"].split("/"))
         self.display.print(line(row), highlight=True)
         self.display.show(f"step {min(self.step + 1, last)} of {last}")
-        if K3_KL in row:
-            self.high_kl = self.high_kl + 1 if (row[K3_KL] or 0) > K3_LIMIT else 0
-            if self.high_kl == K3_STEPS:
-                cause = (
-                    f"the rollout server samples with other weights than the trainer's: in {K3_STEPS} logged steps "
-                    f"in a row {K3_KL} was above {K3_LIMIT}, last {row[K3_KL]:.2g}; an update must have been lost"
-                )
-                self.failure = self.failure or End(1, cause + self._when())
+        if (kl := row.get(K3_KL)) is None:
+            return
+        limit = K3_LIMIT
+        if len(self.first_kl) < K3_FIRST:
+            self.first_kl.append(kl)
+        else:
+            limit = max(limit, K3_GROWTH * median(self.first_kl))
+        self.high_kl, start = self.high_kl + 1 if kl > limit else 0, median(self.first_kl)
+        text = f"{K3_KL} is {kl:.2g}, after {start:.2g} in the first steps"
+        if self.high_kl == K3_WARNING:
+            self.display.print(f"Warning: {text}: does the rollout server get every update of the weights?", "yellow")
+        elif self.high_kl == K3_STEPS:
+            cause = "the rollout server samples with other weights than the trainer's, an update must have been lost"
+            self.failure = self.failure or End(1, f"{cause}: {text}{self._when()}")
 
     def _ended(self) -> End | None:
         server, trainer = self.children.get("server"), self.children.get("trainer")

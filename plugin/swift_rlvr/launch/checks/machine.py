@@ -1,15 +1,20 @@
 """Checks of the machine and of the run's folder: packages, driver, GPUs, memory, disk, ports."""
 
+import fcntl
+import os
 import re
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 
 from swift_rlvr.errors import InputError
+from swift_rlvr.jsonl import read_json
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
 from swift_rlvr.launch.estimate import GIB, MIB
@@ -20,6 +25,19 @@ from swift_rlvr.runs.folder import checkpoint_to_resume
 
 # The oldest driver for a CUDA major version (CUDA's release notes, table "CUDA Toolkit and Corresponding Driver").
 DRIVERS = {12: 525, 13: 580}
+# The lowest compute capability for which torch and vLLM in the lock of a CUDA major version have code, read from them.
+CAPABILITIES = {12: 7.0, 13: 7.5}
+BFLOAT16, FLASHINFER = 8.0, 10  # the lowest capability, and the major version where vLLM's attention is FlashInfer's
+# What ms-swift and transformers import for a value of a setting, and no lock has: setting, pattern of values, module.
+PACKAGES = {
+    "attn_impl": {"flash_attn|flash_attention_2": "flash_attn"},
+    "use_liger_kernel": {"True": "liger_kernel"},
+    "quant_method": {"bnb|bitsandbytes": "bitsandbytes", "awq|gptq": "gptqmodel", "hqq": "hqq", "eetq": "kernels"},
+    "optim": {"(adamw|ademamix|lion)_8bit|.*(paged|bnb).*": "bitsandbytes", "adamw_torch_[48]bit": "torchao"},
+    "report_to": {name: name for name in ("swanlab", "wandb", "tensorboard", "mlflow", "trackio", "clearml")},
+    "tuner_backend": {"unsloth": "unsloth"},
+}
+ACCELERATORS = (("npu-smi", "info"), ("amd-smi", "list"), ("rocm-smi",))  # as in scripts/common.sh
 BUSY = 1024  # MiB on a GPU that others use: above this it is not only a desktop or the driver
 
 
@@ -47,6 +65,19 @@ def versions(launch: Launch) -> Iterator[CheckResult]:
         yield warning("versions", f"not what this release was checked with: {', '.join(others)}", lock)
     else:
         yield passed("versions", ", ".join(same))
+
+
+def packages(launch: Launch) -> Iterator[CheckResult]:
+    """What settings need, and the model's own quantization; the trainer would miss it after the server's start."""
+    config = Path(str(launch.settings.get("model")), "config.json")
+    quantization = read_json(config).get("quantization_config", {}) if config.is_file() else {}
+    for setting, modules in PACKAGES.items():
+        values = [*launch.listed(setting), str(quantization.get(setting))]
+        for value, (pattern, module) in product(values, modules.items()):
+            if re.fullmatch(pattern, value) and find_spec(module) is None:
+                name = module.replace("_", "-")
+                remedy = f"pip install {name} into this environment, or do without {setting}"
+                yield failed("packages", f"{setting} {value} needs {name}, which is not installed", remedy)
 
 
 def torch_build() -> str | None:
@@ -83,6 +114,70 @@ def driver(launch: Launch) -> Iterator[CheckResult]:
         yield failed("driver", f"{text}: too old, torch would see no GPU", remedy)
     else:
         yield passed("driver", text)
+
+
+def capabilities(launch: Launch) -> Iterator[CheckResult]:
+    """What the GPUs of the plan can compute with the installed packages, and whether vLLM finds them."""
+    plan, cuda, samples = launch.plan, torch_build(), launch.settings.get("use_vllm")
+    major = int(cuda.split(".")[0]) if cuda else 13
+    least = CAPABILITIES.get(major, BFLOAT16)
+    toolkit = launch.environ.get("CUDA_HOME") or launch.environ.get("CUDA_PATH") or "/usr/local/cuda"
+    for gpu in (plan.machine.gpu(index) for index in (*plan.train_gpus, *plan.server_gpus)):
+        capability = gpu.capability or BFLOAT16  # an older nvidia-smi does not know it
+        text = f"GPU {gpu.index} ({gpu.name}) has compute capability {capability}"
+        if capability < least:
+            older = "`bash scripts/install.sh gpu_cuda12`, that environment with INSTALL=0, or "
+            remedy = f"{older * (capability >= CAPABILITIES[12])}CUDA_VISIBLE_DEVICES= for the CPU"
+            yield failed("GPUs", f"{text}: torch and vLLM for CUDA {major} have no code below {least}", remedy)
+        elif capability < BFLOAT16 and launch.settings.get("torch_dtype", "bfloat16") == "bfloat16":
+            remedy = "--torch_dtype float16, with which nothing was run here"
+            yield failed("GPUs", f"{text}: torch_dtype bfloat16 needs {BFLOAT16}", remedy)
+        elif (
+            int(capability) == FLASHINFER
+            and samples
+            and not shutil.which("nvcc", path=f"{toolkit}/bin:{os.environ['PATH']}")
+        ):
+            message = f"{text}: vLLM compiles FlashInfer's attention for it with nvcc, which is not here"
+            yield warning("GPUs", message, "set CUDA_HOME to a CUDA toolkit of 12.8 or later")
+        if gpu.instance is not None and samples and major < 13:
+            message = f"vLLM {CHECKED_WITH_CUDA_12['vllm']} takes no name such as {gpu.index} for a GPU"
+            yield failed("GPUs", message, "a driver of 580 or later, with which a newer vLLM is installed")
+        elif gpu.instance and samples:  # it takes the instance's number, which NVML gives it, for a GPU's
+            message = f"{gpu.index} is Device {gpu.instance} of its GPU: vLLM fails without a GPU {gpu.instance}"
+            yield warning("GPUs", message, "an instance that `nvidia-smi -L` lists as Device 0")
+
+
+def libraries(launch: Launch) -> Iterator[CheckResult]:
+    """LD_LIBRARY_PATH counts more than the path that torch's wheel has for its own NCCL."""
+    for folder in launch.environ.get("LD_LIBRARY_PATH", "").split(":") if launch.plan.machine.gpus else ():
+        if folder and Path(folder, "libnccl.so.2").exists():
+            message = f"{folder}/libnccl.so.2 replaces torch's NCCL"
+            yield warning("libraries", message, f"take {folder} out of LD_LIBRARY_PATH")
+
+
+def home(launch: Launch) -> Iterator[CheckResult]:
+    """vLLM, Triton and the hubs write into HOME, and a quota shows in nothing but a write that fails."""
+    if not launch.plan.machine.gpus:
+        return
+    try:
+        with tempfile.TemporaryFile(dir=Path.home()) as file:
+            for _ in range(64):
+                file.write(os.urandom(MIB))
+            os.fsync(file.fileno())
+    except OSError as error:
+        message = f"64 MiB cannot be written into {Path.home()}: {error.strerror}"
+        yield failed("home", message, "make room there, or set HOME for this command to a folder elsewhere")
+
+
+def other_accelerators(launch: Launch) -> Iterator[CheckResult]:
+    """AMD's and Huawei's, beside which the plan would train on the CPU."""
+    if launch.plan.machine.gpus or "CUDA_VISIBLE_DEVICES" in os.environ:
+        return
+    for command in ACCELERATORS:
+        if shutil.which(command[0]) and not subprocess.run(command, capture_output=True, timeout=60).returncode:
+            message = f"{command[0]} lists accelerators; the launcher knows NVIDIA's only and would train on the CPU"
+            remedy = 'CUDA_VISIBLE_DEVICES= for that, or swift rlhf --external_plugins "$(swift-rlvr plugin)" ...'
+            yield failed("accelerators", message, remedy)
 
 
 def busy_gpus(launch: Launch) -> Iterator[CheckResult]:
@@ -136,6 +231,11 @@ def folder(launch: Launch) -> Iterator[CheckResult]:
             checkpoint_to_resume(plan.output, None)
         with tempfile.TemporaryFile(dir=existing) as file:
             file.write(b"0" * 4096)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:  # Lustre without -o flock, some NFS
+                message = f"no locks in {existing} ({error.strerror}): a second run in the folder is not noticed"
+                yield warning("folder", message, "one run at a time, or OUTPUT on another file system")
     except InputError as error:
         remedy = "set OUTPUT to another folder, or RESUME=1 to go on in one that holds a run"
         yield failed("folder", error.problem.partition(";")[0], remedy)
@@ -199,4 +299,5 @@ def running_servers(launch: Launch) -> Iterator[CheckResult]:
             yield failed("server", message, remedy)
 
 
-CHECKS = (versions, driver, busy_gpus, memory, shared_memory, disk, folder, ports, running_servers)
+_GPUS = (other_accelerators, driver, capabilities, libraries, busy_gpus, memory, shared_memory)
+CHECKS = (versions, packages, *_GPUS, home, disk, folder, ports, running_servers)

@@ -66,6 +66,8 @@ def test_compare(tmp_path):
     shown = ran("compare", tmp_path / "before", tmp_path / "after" / "summary.json", "--out", out)
     assert "0.000 (0.000 to 0.793)" in shown and "1.000 (0.207 to 1.000)" in shown
     assert "seed differs: 0 before, 1 after" in shown
+    narrow = ran("compare", tmp_path / "before", tmp_path / "after", columns=40)
+    assert "success with format\n  before 0.000 (0.000 to 0.793)\n  after 1.000 (0.207 to 1.000)\n" in narrow
     assert json.loads(out.read_text())["after"]["success"] == 1.0
     (tmp_path / "before" / "summary.json").write_text("{}")
     message = refused("compare", tmp_path / "before", tmp_path / "after")
@@ -97,7 +99,6 @@ def test_the_plugin_is_found_without_ms_swift(monkeypatch):
 @pytest.mark.parametrize(
     ("package", "extra", "arguments"),
     [
-        ("matplotlib", "report", ["report", "run", "--out", "out"]),
         ("transformers", "train", ["chat", "model", "1 + 1?"]),
         ("transformers", "train", ["dataset", "show", "countdown.jsonl", "--model", "model"]),
         ("torch", "train", ["evaluate", "model", "--dataset", "countdown.jsonl", "--out", "out"]),
@@ -109,8 +110,6 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatc
     monkeypatch.chdir(tmp_path)
     (tmp_path / "countdown.jsonl").write_text('{"nums": [1, 2], "target": 3}\n')
     (tmp_path / "rows.parquet").write_bytes(b"")
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "logging.jsonl").write_text('{"reward": 1, "global_step/max_steps": "1/1"}\n')
     with monkeypatch.context() as blocked:  # only for the command: pytest-randomly's hooks use torch after the test
         blocked.setitem(sys.modules, package, None)
         message = refused(*arguments)

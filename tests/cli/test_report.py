@@ -1,6 +1,7 @@
 """The command `swift-rlvr report`: what it leaves and says, and what it refuses."""
 
 import json
+import sys
 
 import pytest
 from commands import ran, refused
@@ -27,6 +28,15 @@ def test_a_page_of_two_runs(runs):
     assert sorted(path.name for path in out.iterdir()) == ["curves.png", "report.html"]
     document = Document((out / "report.html").read_text())
     assert document.data("page")["runs"] == ["stable", "unstable"] and len(document.completions()) == 2
+
+
+def test_without_matplotlib_there_is_the_page_alone_and_the_picture_is_said_to_be_missing(runs, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    shown = " ".join(ran("report", runs / "stable", "--out", runs / "report", columns=400).split())
+    assert "note: there is no picture, only the page: matplotlib is not installed" in shown
+    assert [path.name for path in (runs / "report").iterdir()] == ["report.html"]
+    (panel,) = Document((runs / "report" / "report.html").read_text()).data("page")["panels"]
+    assert panel["curves"][0]["values"] == [0.5]
 
 
 def test_mistakes(runs):

@@ -112,6 +112,18 @@ def test_strict_has_an_interval_of_its_own():
     assert table["success with format"] == "0.300 (0.219 to 0.396)"
 
 
+def test_a_mixture_has_its_success_by_task_and_of_reasoning_gym_by_its_tasks():
+    entries = [{"task": "reasoning_gym", "entry": json.dumps({"task": name})} for name in ("gcd", "lcm")]
+    rows = [{"task": "countdown"}, {"task": "countdown"}, *entries]
+    summary = summarize([graded(index, index in (1, 2), row=row) for index, row in enumerate(rows)])
+    names = ["success of countdown", "success of reasoning_gym:gcd", "success of reasoning_gym:lcm"]
+    table = {name: values for name, *values in figures_table(summary, summarize([record()]))}
+    assert [name for name in table if name.startswith("success of")] == names
+    assert [table[name][0][:5] for name in names] == ["0.500", "1.000", "0.000"] and table[names[0]][1] == "-"
+    assert summary["success_by_task_interval"]["countdown"] == list(wilson(0.5, 2))
+    assert summarize([graded(0, row=rows[0])])["success_by_task"] == {}
+
+
 def test_success_with_each_seed_and_its_spread():
     seeds = {3: (1, 1, 0, 0), 11: (1, 0, 0, 0), 5: (1, 1, 1, 0)}
     records = [record(i, float(right), seed=seed) for seed, rights in seeds.items() for i, right in enumerate(rights)]

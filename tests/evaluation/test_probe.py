@@ -3,6 +3,7 @@
 Completions come from a stand-in for the model here, but for one test at the end with each real sampler.
 """
 
+import io
 import json
 import re
 import statistics
@@ -240,10 +241,22 @@ def test_ranges():
     assert parse_keep(".25..1") == (0.25, 1.0)
 
 
-def test_a_range_without_a_row_says_where_the_rows_are(stand_in, tmp_path):
-    with pytest.raises(ValueError, match=r"keep 0.6..0.7: no row has .* of 8 rows .*'up to 0.25': \d"):
-        probed(tmp_path, keep=(0.6, 0.7))
-    assert (tmp_path / "out" / "summary.json").exists() and not (tmp_path / "out" / "keep.jsonl").exists()
+def test_of_a_range_without_a_row_nothing_is_written_but_the_figures(stand_in, tmp_path):
+    summary = probed(tmp_path, keep=(0.6, 0.7))
+    assert summary["keep"]["rows"] == 0 and summary == read_json(tmp_path / "out" / "summary.json")
+    assert not (tmp_path / "out" / "keep.jsonl").exists()
+
+
+def test_the_time_left_is_a_bound_until_the_first_completions_have_ended(stand_in, tmp_path, monkeypatch):
+    monkeypatch.setattr(sampled, "_SAID_EVERY", -1)
+    console = Console(file=io.StringIO(), width=80)
+    probed(tmp_path, console=console)  # 8 rows, 2 in a chunk
+    lines = [line for line in console.file.getvalue().splitlines() if line.endswith(" left")]
+    words = [re.sub("[0-9]+:[0-9]+", "T", line) for line in lines]
+    bounds = [f"{done} of 8 rows, {'at most' if number == 0 else 'about'} T left"
+              for number, done in enumerate((1, 2, 3, 4, 5, 6, 7, 8))]  # fmt: skip
+    assert words == bounds
+    assert re.search(r"\nsampled 32 completions in 0 s, [\d,]+ a second\n", console.file.getvalue())
 
 
 @pytest.mark.parametrize(
@@ -331,3 +344,5 @@ def test_the_tiny_model_end_to_end(tmp_path):
     assert f"train on it with --dataset countdown:{out}" in shown and summary["verdict"] in shown
     again = ran(*arguments, columns=200)
     assert "sampled" not in again and summary["verdict"] in again
+    none = ran(*["0.51..0.52" if word == "0.1..0.9" else word for word in arguments], columns=200, code=2)
+    assert "pass@8" in none and summary["verdict"] in none  # the figures, though no eighth is in that range

@@ -177,9 +177,8 @@ def test_the_page_holds_every_completion_with_its_verdict_rewards_reasons_and_ru
     document = page_of(run.parent, tmp_path / "report")
     right, wrong = document.completions()
     assert right["question"] == "Using the numbers [1, 2], create an equation that equals 3."
-    assert document.data("columns")["success"] == [1, 0] and document.data("page")["verifiers"] == [
-        "external_countdown"
-    ]
+    assert document.data("columns")["success"] == [1, 0]
+    assert document.data("page")["verifiers"] == {"external_countdown": 1.0}
     assert right["rewards"] == {"external_countdown": 1.0, "external_tag_count": 0.5}
     assert wrong["reasons"] == {"external_countdown": "wrong value", "external_tag_count": "missing tag"}
     assert [document.data("page")["names"][why] for why in document.data("columns")["why"]] == [
@@ -229,6 +228,29 @@ def test_rows_of_other_tasks_are_no_failures_and_the_experiment_stands_beside_co
     panels_shown = page_of(run, tmp_path / "report").data("page")["panels"]
     labels = [curve["label"] for panel in panels_shown for curve in panel["curves"]]
     assert "other task" not in labels
+
+
+def test_of_a_mixture_the_figures_are_there_by_task(run, tmp_path):
+    """A right and two wrong answers to Countdown, a wrong and an ungraded one to GSM8K; held out, one of each."""
+    own, others = records_of(["1 + 2", "2 - 1", "1 - 2"]), records_of(["x", "y"])
+    for record in others:
+        record.row, record.success, record.index = {"task": "gsm8k", "solution": "7"}, False, record.index + 3
+        record.reasons = {"external_countdown": "other task", "external_accuracy": "no answer"}
+    others[1].success = None
+    write_records(run / "records.jsonl", own + others)
+    write_records(run / "held_out.jsonl", [replace(each, index=i) for i, each in enumerate((own[1], others[0]))])
+    with (run / "logging.jsonl").open("a") as log:
+        log.write(json.dumps({"eval/success": 0.0, "global_step/max_steps": "1/120"}) + "\n")
+    document = page_of(run, tmp_path / "report")
+    page, columns = document.data("page"), document.data("columns")
+    drawn = {panel["title"]: panel["curves"] for panel in page["panels"]}
+    of_tasks = {curve["label"]: (curve["steps"], curve["values"]) for curve in drawn["Success by task"]}
+    assert of_tasks == {"countdown": ([1], [round(1 / 3, 8)]), "gsm8k": ([1], [0.0])}
+    assert [curve["label"] for curve in drawn["Held-out success by task"]] == ["countdown", "gsm8k"]
+    assert [page["names"][task] for task in columns["task"][:5]] == ["countdown"] * 3 + ["gsm8k"] * 2
+    assert document.completions()[3]["reasons"] == {"external_accuracy": "no answer"}
+    write_records(run / "records.jsonl", own)
+    assert "Success by task" not in {each["title"] for each in page_of(run, tmp_path / "one").data("page")["panels"]}
 
 
 def test_the_observations_have_their_figures(run, tmp_path):

@@ -87,7 +87,7 @@ def test_hostile_texts_are_shown_and_do_nothing(browser, pages):
     for text in HOSTILE:
         browser.press("ArrowDown")
         browser.wait(f"columns.length[current] === {len(text)}")
-        browser.wait("document.querySelector('#detail pre') && document.querySelector('#detail .rules')")
+        browser.wait("document.querySelector('#detail h4')")
         seen = browser.run("document.querySelector('#detail pre').textContent")
         assert seen == shown_as(text)[: 15_000 if len(text) > 20_000 else None]
         browser.run("document.querySelectorAll('#detail button').forEach((each) => each.click())")
@@ -161,6 +161,24 @@ def test_the_keyboard_is_enough(opened):
     text = opened.run("document.querySelector('#detail').textContent")
     assert "external_countdown" in text and "the value is the target" in text
     assert "The same prompt: 64 completions of 8 steps" in text
+
+
+def test_a_link_opens_the_same_filter_and_completion(opened, pages):
+    change = "f.run.value = '1'; f.first.value = 7; f.text.value = 'high'; f.reason.selectedIndex = 1"
+    number, said = filtered(opened, change)
+    opened.run("choose(2)")
+    opened.wait("document.querySelector('#detail .rules') && location.hash.includes('completion=1.0.')")
+    link, shown = opened.run("[location.href, document.querySelector('#detail').textContent]")
+    for url in ("about:blank", link):
+        opened.send("Page.navigate", url=url)
+    opened.wait("document.body?.dataset.state === 'read' && document.querySelector('#detail .rules')")
+    opened.wait(f"matches.length === {number}")
+    assert opened.run("document.querySelector('#detail').textContent") == shown
+    assert opened.run("[matches[chosen] === current, document.querySelector('#count').textContent]") == [True, said]
+    opened.run("document.querySelector('#filter').reset()")
+    opened.wait("matches.length === 640 && location.hash === '#completion=' + placeOf(current)")
+    opened.run("location.hash = '#curves'")  # of the navigation: no filter
+    assert opened.run("matches.length") == 640 and opened.messages == []
 
 
 def test_it_fits_a_phone_and_a_dark_room(opened):

@@ -86,6 +86,13 @@ def test_progress_grows_to_the_end(model):
     with open_engine(settings, CONVERSATIONS) as engine:
         engine.sample(CONVERSATIONS, num_generations=2, on_progress=shares.append)
         assert shares == sorted(shares) and shares[-1] == 1 and len(shares) == 12
+    with open_engine(SamplingSettings(model, max_completion_length=200), CONVERSATIONS) as engine:
+        reached = []
+        for _ in range(2):
+            completions = engine.sample(CONVERSATIONS[2:4], on_progress=(shares := []).append)
+            reached.append(shares[-1])
+        longest = max(completion.tokens for group in completions for completion in group)
+        assert longest < 200 and reached == [longest / 200, 1.0]  # how long they get is known from the ones before
 
 
 def test_unusable_models_and_conversations_that_are_too_long(model, tmp_path):

@@ -143,8 +143,8 @@ def probe(
         raise typer.Exit(130) from None
     _show_probe(console, f"{model} on {dataset}", summary)
     console.print(f"\n{folder}: records.jsonl, probe.jsonl, summary.json", markup=False, soft_wrap=True)
-    if "keep" in summary:
-        found, task = summary["keep"], summary["settings"]["task"]
+    found, task = summary.get("keep"), summary["settings"]["task"]
+    if found and found["rows"]:
         console.print(
             f"{found['file']}: {found['rows']:,} of {found['of']:,} rows, pass rate {found['range']}; "
             f"train on it with --dataset {task}:{found['file']}",
@@ -152,6 +152,8 @@ def probe(
             soft_wrap=True,
         )
     console.print(Text(f"\n{summary['verdict']}", "bold"), soft_wrap=True)
+    if found and not found["rows"]:
+        raise InputError(f"{found['range']}: no row has such a pass rate; another range takes no sampling", "keep")
 
 
 def _show_probe(console: Console, title: str, summary: Mapping[str, Any]) -> None:

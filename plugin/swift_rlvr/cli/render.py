@@ -11,6 +11,8 @@ from rich.text import Text
 
 from swift_rlvr.evaluation.scoring import SHOWN_PROBLEMS
 from swift_rlvr.rewards import Explanation
+from swift_rlvr.runs.log import pace
+from swift_rlvr.success import FULL
 
 OUTCOMES = {True: Text("passed", "green"), False: Text("failed", "bold red"), None: Text("not looked at", "dim")}
 LONGEST_EXTRACT, LONGEST_DETAIL = 600, 200
@@ -63,16 +65,25 @@ def visible(text: str, longest: int, encoding: str = "utf-8") -> Text:
 
 
 def print_figures(console: Console, title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table of figures under a title."""
-    console.print(Text(title, "bold"), table(*headings, numbers=headings[1:], rows=rows), sep="\n")
+    """A table of figures under a title; where the terminal is too narrow, a heading stands before each figure."""
+    rows, (first, *others) = list(rows), headings
+    shown: Table | Text = table(first, *others, numbers=others, rows=rows)
+    if console.measure(shown, options=console.options.update(width=10_000)).maximum > console.width:
+        parts = [
+            (label, *(f"{name} {cell}" for name, cell in zip(others, cells, strict=True))) for label, *cells in rows
+        ]
+        shown = Text("\n".join("\n  ".join(part) for part in parts))
+    console.print(Text(title, "bold"), shown, sep="\n")
 
 
 def print_explanation(console: Console, name: str, explanation: Explanation) -> None:
     """A reward with its reason, what was judged, and every rule with its outcome."""
     reward = explanation.reward
     value = "none, cannot be graded" if reward is None else str(round(reward, 4))
-    style = "yellow" if reward is None else "green" if reward > 0 else "red"
-    console.print(Text.assemble((name, "bold"), ": reward ", (value, f"bold {style}"), f" ({explanation.reason})"))
+    style = "yellow" if reward is None else "green" if reward >= FULL else "red" if reward <= 0 else ""
+    console.print(
+        Text.assemble((name, "bold"), ": reward ", (value, f"bold {style}".strip()), f" ({explanation.reason})")
+    )
     if explanation.extracted is None:
         console.print("Nothing was found that could be judged.")
     else:
@@ -99,7 +110,7 @@ def print_summary(console: Console, summary: dict[str, Any]) -> None:
     processes = "1 process" if summary["workers"] == 1 else f"{summary['workers']} processes"
     console.print(
         f"{summary['completions']:,} completions graded by {processes} in {summary['seconds']:.2f} s, "
-        f"{summary['completions_per_second']:,} a second"
+        f"{pace(summary['completions'], summary['seconds'])}"
     )
     if summary["from_prompt"]:
         console.print(f"nums and target of {summary['from_prompt']:,} completions were read from their prompts")

@@ -30,17 +30,23 @@ def figures_table(*sides: Mapping[str, Any]) -> list[tuple[str, ...]]:
     Reasons that make up at least 1% in one of them come last.
     """
     labels = {"pass_at_k": "pass@{}", "pass_at_k_interval": "pass@{}_interval", "seeds": "success with seed {}"}
+    labels |= {"success_by_task": "success of {}", "success_by_task_interval": "success of {}_interval"}
     flat = [dict(side) for side in sides]
     for side in flat:
         for name, label in labels.items():
             side |= {label.format(key): value for key, value in side.get(name, {}).items()}
     ks = sorted({k for side in sides for k in side.get("pass_at_k", ())} - {"1"}, key=int)  # pass@1 is success
+    kinds = sorted({name for side in sides for name in side.get("success_by_task", ())})
     seeds = sorted({seed for side in sides for seed in side.get("seeds", ())}, key=int)
     rows = {
         "tasks": ("tasks", ","),
         "success": ("success", ".3f"),
         "success with format": ("strict", ".3f"),
-        **{label: (label, ".3f") for label in (*map("pass@{}".format, ks), *map("success with seed {}".format, seeds))},
+        **{
+            label.format(key): (label.format(key), ".3f")
+            for label, keys in (("success of {}", kinds), ("pass@{}", ks), ("success with seed {}", seeds))
+            for key in keys
+        },
         "standard deviation over seeds": ("seed_spread", ".3f"),
         "format": ("format", ".3f"),
         "mean length in tokens": ("mean_tokens", ".0f"),

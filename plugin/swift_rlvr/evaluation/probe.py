@@ -50,7 +50,8 @@ def probe(
     """Probe, or go on with an interrupted probe; writes the files into the folder `out` and returns the summary.
 
     dataset, system: as in `Rows.read`. group_size: the completions per prompt of the training, at most
-    `sampling.num_generations`. keep: the pass rates of the rows to write to `keep_file`, by default out/keep.jsonl.
+    `sampling.num_generations`. keep: the pass rates of the rows to write to `keep_file`, by default out/keep.jsonl;
+    where no row has one, `rows` in the summary's `keep` is 0, and no file is written.
     """
     if group_size < 2:
         raise InputError(f"must be at least 2, got {group_size}", "group_size")
@@ -149,13 +150,7 @@ def _write_kept(
 ) -> dict[str, Any]:
     low, high = keep
     kept = [row for row in graded if low <= row["pass_rate"] <= high]
-    if not kept:
-        rates = Counter(_bin(row["pass_rate"]) for row in graded)
-        raise InputError(
-            f"{low:g}..{high:g}: no row has such a pass rate; of {len(graded)} rows those with each are {dict(rates)}; "
-            "the samples are kept, so another range takes no time",
-            "keep",
-        )
     chosen = [{**rows.raw[row["index"]], "pass_rate": row["pass_rate"]} for row in kept]
-    write_jsonl(file, [json.loads(json.dumps(row, default=str)) for row in chosen])  # dates and the like as text
+    if chosen:
+        write_jsonl(file, [json.loads(json.dumps(row, default=str)) for row in chosen])  # dates and the like as text
     return {"range": f"{low:g}..{high:g}", "file": str(file), "rows": len(kept), "of": len(graded)}

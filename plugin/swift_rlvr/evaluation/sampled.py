@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TimeElapsedColumn
 
 from swift_rlvr.data.grading import grade_samples
 from swift_rlvr.data.prompts import system_prompt
@@ -23,6 +23,7 @@ from swift_rlvr.data.sources import Source, parse_source
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import LineError, parse_object, read_json, write_json
 from swift_rlvr.runs.folder import RECORDS
+from swift_rlvr.runs.log import clock, pace
 from swift_rlvr.runs.records import Messages, Record, append_records, record_from_json
 from swift_rlvr.sampling import Engine, SamplingSettings, choose_engine, mixed_seed, open_engine
 from swift_rlvr.tasks.task import with_system
@@ -115,7 +116,7 @@ class Sampler:
             self._engine = self._opened.enter_context(open_engine(seeded, self.rows.conversations))
         write_json(folder / SETTINGS, settings)
         step = max(1, self._engine.batch_size // per_row)
-        with _locked(file), _progress(self.console, first, count, per_row) as advance:
+        with _locked(file), _progress(self.console, first, count, per_row, first + step) as advance:
             for start in range(first, count, step):
                 chunk = self._samples(self._engine, slice(start, min(start + step, count)), draws, advance)
                 append_records(file, chunk)
@@ -215,22 +216,27 @@ def _locked(file: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _progress(console: Console, first: int, rows: int, samples: int) -> Iterator[Callable[[float], None]]:
-    """A bar with the time left, or on what is no terminal a line now and then; gets the number of rows done."""
+def _progress(console: Console, first: int, rows: int, samples: int, known: int) -> Iterator[Callable[[float], None]]:
+    """A bar with the time left, or on what is no terminal a line now and then; gets the number of rows done.
+
+    known: the row from which on the time left is an estimate. Nobody knows how long completions get before the first
+    ones have ended, so that until then it is the time if all are as long as they may be.
+    """
     begin = said = time.monotonic()
-    columns = ("{task.description}", BarColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    columns = ("{task.description}", BarColumn(), TimeElapsedColumn(), "{task.fields[left]}")
     with Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task(f"{rows:,} rows x {samples}", total=rows, completed=first)
+        bar = progress.add_task(f"{rows:,} rows x {samples}", total=rows, completed=first, left="")
 
         def advance(done: float) -> None:
             nonlocal said
-            progress.update(bar, completed=done)
             now = time.monotonic()
+            left = (now - begin) / max(done - first, 1e-9) * (rows - done)
+            text = f"{'about' if done >= known else 'at most'} {clock(left)} left"
+            progress.update(bar, completed=done, left=text)
             if not console.is_terminal and now - said > _SAID_EVERY and done > first:
                 said = now
-                left = (now - begin) / (done - first) * (rows - done)
-                console.print(f"{int(done):,} of {rows:,} rows, about {left / 60:.1f} min left", soft_wrap=True)
+                console.print(f"{int(done):,} of {rows:,} rows, {text}", soft_wrap=True)
 
         yield advance
     seconds, made = time.monotonic() - begin, (rows - first) * samples
-    console.print(f"sampled {made:,} completions in {seconds:.0f} s, {made / max(seconds, 0.001):.0f} a second")
+    console.print(f"sampled {made:,} completions in {seconds:.0f} s, {pace(made, seconds)}")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
 from swift_rlvr.jsonl import read_jsonl, write_json
 from swift_rlvr.runs.alarms import Alarm, Alarms, replay
@@ -40,7 +40,7 @@ class RunLog:
         self._seen: defaultdict[str, set[str]] = defaultdict(set)  # the reasons so far, by reward
         self.board: Any = None
         self._tensorboard = tensorboard and find_spec("tensorboard") is not None
-        columns = ("GRPO", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), "left", TimeRemainingColumn())
+        columns = ("GRPO", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())  # `line` has the time left
         self.progress = Progress(*columns, console=self.console)
 
     def __enter__(self) -> Self:
@@ -202,6 +202,16 @@ def clock(seconds: float) -> str:
     ('4:14', '1.25 h')
     """
     return f"{seconds / 3600:.3g} h" if seconds >= 3600 else f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+
+
+def pace(count: int, seconds: float) -> str:
+    """How fast completions were made or graded, also where one takes several seconds.
+
+    >>> pace(3840, 4.41), pace(96, 40), pace(96, 399)
+    ('871 a second', '2.4 a second', '4.2 s each')
+    """
+    rate = count / max(seconds, 1e-3)
+    return f"{rate:,.{0 if rate >= 10 else 1}f} a second" if rate >= 1 else f"{seconds / count:.1f} s each"
 
 
 def cut_logs(folder: str | Path, step: int) -> int | None:

@@ -10,6 +10,7 @@ of them again, and the report shows them. What is unknown is left out of a line.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -60,6 +61,12 @@ class Record:
         messages = self.messages or []
         asked = messages[: len(messages) - 2 * ((self.turn or 1) - 1)]
         return json.dumps(asked or self.row, ensure_ascii=False, default=str)
+
+    @property
+    def task(self) -> str | None:
+        """The name of its row's task; of reasoning_gym with the task of the entry, such as reasoning_gym:gcd."""
+        name, entry = self.row.get("task"), re.match(r'{"task": "(\w+)"', str(self.row.get("entry")))
+        return f"{name}:{entry[1]}" if name and entry else name
 
     def as_json(self) -> dict[str, Any]:
         """The object of its line, without what is unknown."""

@@ -72,7 +72,8 @@ def summarize(records: Sequence[Record]) -> dict[str, Any]:
     `success`, which is pass@1, is the share of successes over the graded tasks, each counting once however many samples
     it has; its interval counts tasks, since samples of one are not independent. `strict` demands the format too. Of
     several seeds, `seeds` has the success of each, and `seed_spread` its standard deviation. pass@k is of the powers of
-    two up to the number of samples; a task with fewer graded ones than k has no part in it.
+    two up to the number of samples; a task with fewer graded ones than k has no part in it. Of a mixture,
+    `success_by_task` has the success of each kind of task.
 
     >>> summarize([Record(index=0, completion="", rewards={}, success=True, tokens=7, finish="stop")])["success"]
     1.0
@@ -85,6 +86,10 @@ def summarize(records: Sequence[Record]) -> dict[str, Any]:
         str(k): _estimate([pass_at_k(len(each), sum(each), k) for each in right.values() if len(each) >= k])
         for k in (2**power for power in range(max(map(len, right.values()), default=0).bit_length()))
     }
+    kinds: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        kinds[record.task or "unknown task"].append(record)
+    by_kind = {name: _estimate(_shares(own)) for name, own in sorted(kinds.items())} if len(kinds) > 1 else {}
     success, success_interval = _estimate(_shares(records))
     strict, strict_interval = _estimate(_shares(records, strict=True))
     formats = [record.format for record in records if record.format is not None]
@@ -99,6 +104,8 @@ def summarize(records: Sequence[Record]) -> dict[str, Any]:
         "strict_interval": strict_interval,
         "pass_at_k": {k: share for k, (share, _) in passes.items()},
         "pass_at_k_interval": {k: interval for k, (_, interval) in passes.items()},
+        "success_by_task": {name: share for name, (share, _) in by_kind.items()},
+        "success_by_task_interval": {name: interval for name, (_, interval) in by_kind.items()},
         **({"seeds": of_seeds, "seed_spread": stdev(of_seeds.values())} if len(of_seeds) > 1 else {}),
         "format": fmean(formats) if formats else None,
         "mean_tokens": fmean([record.tokens or 0 for record in records]),

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from io import StringIO
 from itertools import count
+from statistics import fmean
 from typing import Any
 
 from swift_rlvr.errors import InputError
@@ -86,6 +87,7 @@ class TransformersEngine(Engine):
         super().__init__(settings)
         self.model, self.tokenizer, self.bf16 = model, tokenizer, bf16
         self.stop_token_ids = stop_token_ids(tokenizer, model.generation_config)
+        self._longest: list[int] = []  # the longest completion of each batch so far
 
     def sample(
         self, conversations: Sequence[Messages], on_progress: OnProgress | None = None, **changes: Any
@@ -109,15 +111,18 @@ class TransformersEngine(Engine):
         completions: list[list[Completion]] = [[] for _ in prompts]
         self.model.eval()
         for number, (batch, copies) in enumerate(batches):
-            steps = count(number * longest + 1)
+            steps, expected = count(1), fmean(self._longest or [longest])
 
-            def on_tokens(tokens: Any, steps: Iterator[int] = steps) -> None:
+            def on_tokens(
+                tokens: Any, number: int = number, steps: Iterator[int] = steps, expected: float = expected
+            ) -> None:
                 if on_progress is not None:
-                    on_progress(next(steps) / (len(batches) * longest))
+                    on_progress((number + min(1.0, next(steps) / expected)) / len(batches))
 
             chosen = [prompts[index] for index in batch]
             with torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.bf16):
                 generated = generate(self.model, chosen, copies, settings, self.stop_token_ids, generator, on_tokens)
+            self._longest.append(max(map(len, generated)))
             texts = self.tokenizer.batch_decode(generated, skip_special_tokens=True)
             for position, (text, ids) in enumerate(zip(texts, generated, strict=True)):
                 finish = "stop" if ids[-1] in self.stop_token_ids else "length"

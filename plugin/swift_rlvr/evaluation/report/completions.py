@@ -148,6 +148,8 @@ class Collector:
         for name, value in record.rewards.items():
             _padded(self.rewards[name], position, None).append(_number(value))
         for name, reason in reasons.items():
+            if reason == OTHER_TASK:
+                continue
             _padded(self.reasons[name], position, -1).append(self.names[reason])
         why = reason_of(record) or next(iter(reasons.values()), "")
         if record.success is False and not held_out:
@@ -158,6 +160,7 @@ class Collector:
             "step": step,
             "success": None if record.success is None else int(record.success),
             "why": self.names.get(why, -1),
+            "task": self.names[record.task] if record.task else -1,
             "length": len(record.completion),
             "prompt": self._prompts[prompt_text(record), question(record)],
             "advantage": _number(record.advantage),

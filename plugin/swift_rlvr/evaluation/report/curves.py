@@ -11,6 +11,7 @@ from swift_rlvr.rewards.base import OTHER_TASK
 from swift_rlvr.runs.statistics import is_number
 
 SUCCESS = "curriculum/success_"  # and the level, of a training that draws its rows by it
+BY_TASK = ("success/", "eval/success/")  # and the task, of a mixture
 LINES = 2  # of a run in a panel of several, where colours tell the runs apart: solid and dashed
 
 Rows = Sequence[Mapping[str, Any]]
@@ -52,10 +53,15 @@ def panels(steps: Rows) -> list[Panel]:
     held_out |= {largest: largest.removeprefix("eval/")} if largest else {}
     by_level = sorted(int(key[len(SUCCESS) :]) for key in logged if key.startswith(SUCCESS))
     levels = {f"{SUCCESS}{level}": f"level {level}" for level in by_level}
+    of_tasks, held_out_tasks = (
+        {key: key[len(start) :] for key in sorted(logged) if key.startswith(start)} for start in BY_TASK
+    )
     wanted = [
         Panel("Success", "share of completions", {"success": "success", "strict": "in the format too"}, 1.05),
+        Panel("Success by task", "share of completions", of_tasks, 1.05),
         Panel("Rewards", "mean", rewards or {"reward": "reward"}),
         Panel("Held-out tasks", "share", held_out, 1.05),
+        Panel("Held-out success by task", "share", held_out_tasks, 1.05),
         Panel("Held-out reward", "mean", own),
         Panel("Format", "share in the format", {"format": "training", "eval/format": "held-out tasks"}, 1.05),
         Panel("Completion length", "tokens", {"completions/mean_length": "mean", "completions/max_length": "longest"}),
@@ -89,7 +95,8 @@ def reason_panels(steps: Rows, rewards: int = 4, reasons: int = 6) -> list[Panel
         frequent = sorted(totals[name], key=lambda key: -totals[name][key])[:reasons]
         frequent = [key for key in frequent if totals[name][key] >= 0.01 * len(steps)] or frequent[:1]
         legend = {key: key.rpartition("/")[2].replace("_", " ") for key in frequent}
-        shown.append(Panel(f"Why: {name}", "share of completions", legend, 1.05))
+        only = f", {legend[frequent[0]]}" if len(frequent) == 1 else ""
+        shown.append(Panel(f"Why: {name}{only}", "share of completions", legend, 1.05))
     return shown
 
 
@@ -131,7 +138,7 @@ def curves(panel: Panel, runs: Mapping[str, Rows]) -> list[dict[str, Any]]:
 
 def draw(runs: Mapping[str, Rows], path: str | Path, title: str = "") -> None:
     """Write one PNG with all panels: raw values faint, their moving average as a line."""
-    require("matplotlib", extra="report", purpose="`swift-rlvr report`")
+    require("matplotlib", extra="report", purpose="curves.png")
     import matplotlib
 
     matplotlib.use("Agg")
@@ -151,12 +158,12 @@ def draw(runs: Mapping[str, Rows], path: str | Path, title: str = "") -> None:
             axis.plot(x, curve["smooth"], linewidth=2, label=_plain(curve["label"]), **style)
             axis.plot(x, curve["values"], linewidth=1, alpha=0.3, marker="o" if len(x) < 3 else "", **style)
         axis.set(title=_plain(panel.title), xlabel="training step", ylabel=_plain(panel.unit))
-        axis.set_ylim(bottom=min(0, axis.get_ylim()[0]) if axis.dataLim.y0 < 0 else 0, top=panel.top)
+        top = panel.top or (axis.dataLim.y1 * 1.05 if axis.dataLim.y1 > 0 else None)
+        axis.set_ylim(bottom=min(0, axis.get_ylim()[0]) if axis.dataLim.y0 < 0 else 0, top=top)
         axis.grid(alpha=0.3)
-        if len(drawn) > 1 or panel.title.startswith("Why"):
-            columns = 2 if max(len(curve["label"]) for curve in drawn) > 14 else 3
-            many = {"ncols": columns, "fontsize": "small", "loc": "upper center"} if len(drawn) > 2 else {}
-            axis.legend(frameon=False, **many)
+        if len(drawn) > 1:
+            columns = max(1, 76 // (max(len(curve["label"]) for curve in drawn) + 8))
+            axis.legend(frameon=False, fontsize="small", ncols=columns, loc="upper center", bbox_to_anchor=(0.5, -0.2))
     for axis in axes.flat[len(shown) :]:
         axis.set_visible(False)
     figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1)

@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from swift_rlvr.errors import InputError, require
+from swift_rlvr.errors import InputError, NotInstalledError
 from swift_rlvr.evaluation.compare import figures_table, in_words
 from swift_rlvr.evaluation.report.completions import COMPLETIONS, Collector, packed
 from swift_rlvr.evaluation.report.curves import Rows, curves, draw, panels_of
@@ -41,12 +41,11 @@ def write_report(
     limit: int | None = None,
     tell: Callable[[str], object] = lambda note: None,
 ) -> tuple[Path | None, Path]:
-    """Write `curves.png` and `report.html` into the folder `out`; returns their paths, None where there are no curves.
+    """Write `curves.png` and `report.html` into the folder `out`; returns their paths, None for a picture not drawn.
 
     runs: their folders, or ms-swift's output folders above them. comparisons: from `swift_rlvr.evaluation.compare`.
     limit: the most completions on the page. tell: called with each thing that is missing or left out.
     """
-    require("matplotlib", extra="report", purpose="`swift-rlvr report`")
     found, out = read_runs([runs] if isinstance(runs, (str, Path)) else runs), Path(out)
     collected, rows = Collector(found, limit or COMPLETIONS), {run.label: _merged(run) for run in found}
     for run in found:
@@ -57,7 +56,11 @@ def write_report(
         out.mkdir(parents=True, exist_ok=True)
         if picture is not None:
             steps = " and ".join(f"{len(run.steps):,} steps" for run in found)
-            draw(rows, picture, title=f"GRPO, {steps}")
+            try:
+                draw(rows, picture, title=f"GRPO, {steps}")
+            except NotInstalledError as error:
+                picture = None
+                tell(f"there is no picture, only the page: {error}")
         part = out / f"{PAGE}.part"
         try:
             with part.open("w", encoding="utf-8") as file:
@@ -159,7 +162,7 @@ def _summary(runs: Sequence[Run], rows: Mapping[str, Rows], collected: Collector
         "total": collected.total,
         "names": list(collected.names),
         "rules": [{"reward": name, "outcome": each, "rules": rules} for name, each, rules in collected.rules],
-        "verifiers": sorted({key for run in runs for key in run.verifiers}),
+        "verifiers": {key: run.judges.judges[key].full for run in runs for key in run.verifiers},
         "starts": collected.starts,
         "promptStarts": collected.prompt_starts,
     }

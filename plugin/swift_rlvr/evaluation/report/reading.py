@@ -37,6 +37,7 @@ class Entry(NamedTuple):
     question: int
     characters: int
     success: bool | None
+    task: str | None = None
 
 
 @dataclass
@@ -87,6 +88,7 @@ def read_run(path: str | Path, label: str = "") -> Run:
     run.judges = _judges(run)
     _index_completions(run)
     _fill_in_success(run)
+    _fill_in_success_by_task(run)
     _read_alarms(run)
     if (folder / ARGS).is_file():
         try:
@@ -153,7 +155,7 @@ def _index_completions(run: Run) -> None:
         before, asked = place, record.question
         characters = len(record.completion) + (0 if asked in questions else len(asked))
         question = questions.setdefault(asked, len(questions))
-        run.entries[position] = Entry(place[0], question, characters, record.success)
+        run.entries[position] = Entry(place[0], question, characters, record.success, record.task)
     if not run.entries:
         run.notes.append(
             f"neither {RECORDS} nor {COMPLETIONS} has completions (ms-swift: --callbacks reward_reasons, or "
@@ -229,6 +231,20 @@ def _fill_in_success(run: Run) -> None:
     for row in run.steps:
         if (mean := means.get(row["step"])) is not None:
             row["success"] = mean
+
+
+def _fill_in_success_by_task(run: Run) -> None:
+    """Of a mixture, `success/TASK` of each step and `eval/success/TASK` of each held-out evaluation."""
+    graded = ((run.steps, "success", run.entries.values()), (run.held_out, "eval/success", run.held_out_records()))
+    for rows, name, completions in graded:
+        known: dict[tuple[int | None, str | None], list[bool]] = {}
+        for each in completions:
+            if each.success is not None:
+                known.setdefault((each.step, each.task), []).append(each.success)
+        tasks = {task for _, task in known}
+        for row in rows if len(tasks) > 1 else ():
+            means = {task: values for task in tasks if (values := known.get((row["step"], task)))}
+            row |= {f"{name}/{task}": sum(values) / len(values) for task, values in means.items()}
 
 
 def _read_alarms(run: Run) -> None:

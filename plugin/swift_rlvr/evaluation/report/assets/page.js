@@ -82,7 +82,7 @@ function drawPanel(panel, steps, spread) {
   });
   const figure = make("figure", { tabindex: 0, "aria-label": `${panel.title}, ${panel.unit}. ${lastValues(panel)}` },
     make("figcaption", {}, make("b", {}, panel.title), ` ${panel.unit}`));
-  const box = figure.appendChild(make("div", { class: "plot" }));
+  const box = figure.appendChild(make("div", { class: panel.curves.length > 1 ? "plot" : "plot only" })); // one line: the title says what it is
   const low = Math.min(0, ...panel.curves.flatMap((curve) => curve.values));
   const range = (_, min, max) => panel.top && max <= panel.top ? [low, panel.top] : [low, max > low ? max + (max - low) * 0.05 : low + 1];
   const last = (plot) => { if (plot.cursor.idx == null) plot.setLegend({ idx: plot.data[0].length - 1 }, false); };
@@ -205,15 +205,16 @@ function wanted(form) {
   const low = limit(form.low, null), high = limit(form.high, null);
   const values = form.reward.value === "advantage" ? columns.advantage : columns.rewards[form.reward.value];
   const [reasonName, reason] = form.reason.value.split("\n");
-  const reasons = columns.reasons[reasonName];
+  const reasons = columns.reasons[reasonName], reasonNumber = page.names.indexOf(reason);
   const heldOut = form.held_out.value === "" ? null : Number(form.held_out.value);
+  const ofTask = form.task.value === "" ? null : page.names.indexOf(form.task.value);
   const ofRun = form.run.value === "" ? null : Number(form.run.value);
   const repeated = form.repeated.checked ? repeatedPrompts() : null;
   const none = form.low.value === "" && form.high.value === "" || !values;
   return (i) => step[i] >= first && step[i] <= last && (ofRun == null || run[i] === ofRun)
     && (heldOut == null || columns.held_out[i] === heldOut)
     && (none || (values[i] != null && (low == null || values[i] >= low) && (high == null || values[i] <= high)))
-    && (!reasons || reasons[i] === Number(reason)) && (!repeated || repeated[prompt[i]]);
+    && (!reasons || reasons[i] === reasonNumber) && (ofTask == null || columns.task[i] === ofTask) && (!repeated || repeated[prompt[i]]);
 }
 
 let manySteps = null;
@@ -298,12 +299,65 @@ async function filter() {
     : `None of ${whole(count)} completions is like that.`);
   if (page.total > count) $("#count").append(` (${whole(page.total)} in the run${page.runs.length > 1 ? "s" : ""})`);
   steady = { size, unread };
+  remember();
+}
+
+/** The filter and the chosen completion as the page's address has them after #, so that a link opens the same. */
+function address() {
+  const words = new URLSearchParams();
+  for (const [name, value] of new FormData($("#filter"))) if (value !== "") words.set(name, value);
+  if (!words.has("low") && !words.has("high")) words.delete("reward");
+  if (current >= 0) words.set("completion", placeOf(current));
+  return words.size ? `#${words}` : "";
+}
+
+/** RUN.HELD_OUT.STEP.NUMBER of a completion, its number among those of the step: the same while a run grows. */
+function placeOf(i) {
+  const group = [columns.run[i], columns.held_out[i], columns.step[i]];
+  let before = 0;
+  for (let other = 0; other < i; other++) before += isOf(other, group);
+  return [...group, before].join(".");
+}
+
+function completionAt(place) {
+  const [run, heldOut, step, number] = place.split(".").map(Number);
+  for (let i = 0, left = number; i < count; i++) if (isOf(i, [run, heldOut, step]) && left-- === 0) return i;
+  return -1;
+}
+
+const isOf = (i, [run, heldOut, step]) => columns.step[i] === step && columns.run[i] === run && columns.held_out[i] === heldOut;
+
+let remembering;
+function remember() {
+  clearTimeout(remembering); // browsers refuse many changes of the address in a row
+  remembering = setTimeout(() => {
+    const words = address();
+    if (words || location.hash.includes("=")) history.replaceState(null, "", words || location.pathname + location.search);
+  }, 300);
+}
+
+/** Filters, and shows the completion, as the page's address says. */
+async function follow() {
+  const words = new URLSearchParams(location.hash.slice(1));
+  if (!location.hash.includes("=")) return; // another place of the page, such as #curves
+  for (const field of $("#filter").elements) {
+    if (field.type === "checkbox") field.checked = words.has(field.name);
+    else if (field.name) field.value = words.get(field.name) ?? field.options?.[0].value ?? "";
+  }
+  $("#completions").scrollIntoView();
+  await filter();
+  const i = completionAt(words.get("completion") ?? "");
+  if (matches.includes(i)) choose(matches.indexOf(i));
+  else if (i >= 0) await showDetail(i);
 }
 
 function fillForm() {
   const form = $("#filter");
   form.run.append(make("option", { value: "" }, "all"), ...page.runs.map((run, i) => make("option", { value: i }, run)));
   $(".several-runs").hidden = page.runs.length < 2;
+  const tasks = [...new Set(columns.task)].filter((task) => task >= 0).map((task) => page.names[task]).sort();
+  form.task.append(make("option", { value: "" }, "all"), ...tasks.map((task) => make("option", { value: task }, task)));
+  $(".tasks").hidden = tasks.length < 2;
   $(".held-out").hidden = !columns.held_out.includes(1);
   for (const name of [...rewardNames, "advantage"]) form.reward.append(make("option", { value: name }, name));
   form.reason.append(make("option", { value: "" }, "any"));
@@ -312,7 +366,7 @@ function fillForm() {
     for (const each of numbers) counts.set(each, (counts.get(each) ?? 0) + 1);
     const group = form.reason.appendChild(make("optgroup", { label: name }));
     for (const [reason, times] of [...counts].sort((a, b) => b[1] - a[1])) {
-      if (reason >= 0) group.append(make("option", { value: `${name}\n${reason}` }, `${page.names[reason]} (${whole(times)})`));
+      if (reason >= 0) group.append(make("option", { value: `${name}\n${page.names[reason]}` }, `${page.names[reason]} (${whole(times)})`));
     }
   }
   form.addEventListener("input", filter);
@@ -369,7 +423,7 @@ function drawRow(place) {
 
 
 /** Of a reward: a verifier's is good where it is full, others have no colour. */
-const paid = (name, value) => page.verifiers.includes(name) ? make("span", { class: `badge ${value == null ? "none" : value >= 1 ? "good" : "bad"}` }, number(value))
+const paid = (name, value) => name in page.verifiers ? make("span", { class: `badge ${value == null ? "none" : value >= page.verifiers[name] ? "good" : "bad"}` }, number(value))
   : make("span", { class: "badge" }, number(value));
 
 /** Whether a completion is right, for the verifier of its task. */
@@ -461,6 +515,7 @@ async function explanation(i) {
 
 async function showDetail(i) {
   current = i;
+  remember();
   const rules = await explanation(i);
   while (texts[i] === undefined || prompts[columns.prompt[i]] === undefined) {
     $("#detail").replaceChildren(make("p", { class: "hint" }, "being read …"));
@@ -561,14 +616,15 @@ async function start() {
   count = columns.step?.length ?? 0;
   $("#filter").hidden = $("#browser").hidden = !count;
   if (!count) { $("#count").textContent = "There are no completions in the folder."; document.body.dataset.state = "read"; return; }
-  const judges = (name) => page.verifiers.includes(name);
+  const judges = (name) => name in page.verifiers;
   rewardNames = Object.keys(columns.rewards).sort((a, b) => judges(b) - judges(a) || (a < b ? -1 : 1));
   fillForm();
   $("#list").addEventListener("scroll", () => requestAnimationFrame(drawRows));
   $("#list").addEventListener("keydown", listKey);
   addEventListener("resize", drawRows);
+  addEventListener("hashchange", follow);
   await filter();
-  await readTexts();
+  await Promise.all([readTexts(), follow()]);
 }
 
 start().catch((error) => {

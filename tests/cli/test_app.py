@@ -1,5 +1,6 @@
 """The command line: what its commands leave behind; a user's mistakes end with code 2, a flag and no traceback."""
 
+import io
 import json
 import sys
 from dataclasses import replace
@@ -8,10 +9,13 @@ from pathlib import Path
 import pytest
 from commands import ran, refused
 from helpers import graded
+from rich.console import Console
 from swift_rlvr.cli import main
+from swift_rlvr.cli.doctor import print_results
 from swift_rlvr.countdown.generator import make_tasks
 from swift_rlvr.countdown.settings import TUTORIAL
 from swift_rlvr.countdown.solver import difficulty
+from swift_rlvr.launch.checks import failed, passed
 from swift_rlvr.runs.statistics import summarize
 
 MAKE = ["dataset", "make", "countdown", "--preset"]
@@ -115,3 +119,18 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatc
         message = refused(*arguments)
     assert f"Error: {package.replace('_', '-')} is not installed, and " in message
     assert message.endswith(f"needs it: pip install 'swift-rlvr[{extra}]'")
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_the_doctor_breaks_lines_between_words_and_never_in_a_path(width):
+    console, path = Console(file=io.StringIO(), width=width), "/a-folder/" * 12 + "train.jsonl"
+    results = [
+        passed("steps", "60 (max_steps)"),
+        failed("dataset", f"there is no file {path}\nof a name", "correct it"),
+    ]
+    print_results([*results, failed("dataset", "another")], console)
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    assert lines == [
+        "passed   steps    60 (max_steps)", "failed   dataset  there is no file", f"{'':18}{path}", f"{'':18}of a name",
+        f"{'':18}-> correct it", f"failed   {'':9}another",
+    ]  # fmt: skip

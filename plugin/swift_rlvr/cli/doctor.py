@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Sequence
 from inspect import cleandoc
+from itertools import chain
+from textwrap import wrap
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from swift_rlvr.cli.render import plain, table
+from swift_rlvr.cli.render import plain
 from swift_rlvr.errors import InputError
 from swift_rlvr.launch.checks import CheckResult, failed
 from swift_rlvr.launch.machine import this_machine
@@ -62,18 +64,16 @@ def results_of(words: Sequence[str]) -> list[CheckResult]:
 
 
 def print_results(results: Sequence[CheckResult], console: Console) -> None:
-    """A table of results, with the remedy under the message; nothing where there are none."""
-    if not results:
-        return
-    rows = table("outcome", "check", "")
-    for column in rows.columns[:2]:
-        column.no_wrap = True
-    rows.columns[2].overflow = "fold"  # a long path is not to lose its end
-    last = None
+    """Results in lines that break between words alone, so that paths stay whole; the remedy under the message."""
+    names = 2 + max((len(result.name) for result in results), default=0)
+    width, last = max(console.width - 9 - names, 40), None
     for result in results:
-        text = Text(plain(result.message))  # no markup: it may quote a file
-        if result.remedy:
-            text = Text.assemble(text, "\n", ("-> ", "dim"), (plain(result.remedy), "cyan"))
-        rows.add_row(Text(result.status, STYLES[result.status]), "" if result.name == last else result.name, text)
+        lines = []
+        for text, style in ((plain(result.message), ""), (f"-> {plain(result.remedy)}" * bool(result.remedy), "cyan")):
+            parts = (wrap(line, width, break_long_words=False, break_on_hyphens=False) for line in text.splitlines())
+            lines += [Text(part, style) for part in chain.from_iterable(parts)]  # no markup: it may quote a file
+        name = "" if result.name == last else result.name
+        outcome = (f"{result.status:9}", STYLES[result.status])
+        body = Text("\n" + " " * (9 + names)).join(lines)
+        console.print(Text.assemble(outcome, f"{name:{names}}", body), soft_wrap=True)
         last = result.name
-    console.print(rows)

@@ -233,7 +233,7 @@ def prompt_text(record: Record) -> str:
 
 
 def question(record: Record) -> str:
-    """The first line of what the user asked before any answer; at most 100 characters.
+    """The first line of what the user asked before any answer; at most 300 characters.
 
     >>> question(Record(index=0, completion="2", rewards={}, messages=[{"role": "user", "content": "1 + 1?\\nThink."}]))
     '1 + 1?'
@@ -242,7 +242,7 @@ def question(record: Record) -> str:
     asked = [turn for turn in messages[: len(messages) - 2 * ((record.turn or 1) - 1)] if turn.get("role") == "user"]
     text = (completion_text(asked[-1:]) or "") if asked else prompt_text(record)
     text = (text.rpartition(_OPENING)[2] or text).strip()  # of a prompt with its chat template
-    return text.splitlines()[0][:100] if text else ""
+    return text.splitlines()[0][:300] if text else ""
 
 
 def _number(value: Any) -> float | None:

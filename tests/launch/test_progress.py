@@ -7,7 +7,8 @@ import pytest
 from rich.console import Console
 from swift_rlvr.launch import progress
 from swift_rlvr.launch.progress import Display, Tail, exception, last_lines
-from swift_rlvr.runs.log import cut_logs, line
+from swift_rlvr.runs import log
+from swift_rlvr.runs.log import RunLog, cut_logs, line
 
 
 def test_a_tail_gives_each_whole_line_once(tmp_path):
@@ -132,6 +133,19 @@ def test_the_line_of_a_step_fits_and_leaves_out_what_was_not_logged():
     assert line({"eval_success": 1.0, "eval_kl": 0.5, "global_step/max_steps": "2/2", "step_time": 1}) == (
         "evaluation at step 2/2 success 1.00 KL 0.5"
     )
+
+
+def test_the_time_left_is_of_training_steps_whatever_the_evaluations_take(monkeypatch, tmp_path):
+    now = [100.0]
+    monkeypatch.setattr(log.time, "monotonic", lambda: now[0])
+    run = RunLog(tmp_path)
+    run.start(2, 10)  # goes on after step 2
+    for step, seconds, row in ((2, 400, {"eval/success": 0.5}), (3, 50, {"reward": 1.0}), (5, 130, {"reward": 1.0})):
+        now[0] += seconds
+        run.update(step, row)
+    rows = [json.loads(text) for text in (tmp_path / "logging.jsonl").read_text().splitlines()]
+    assert [row["train_speed(s/it)"] for row in rows] == [0.0, 50.0, 60.0]
+    assert [row["remaining_time"] for row in rows] == ["0s", "350s", "300s"] and rows[-1]["elapsed_time"] == "580s"
 
 
 def test_a_run_that_goes_on_has_no_step_twice_in_its_logs(tmp_path):

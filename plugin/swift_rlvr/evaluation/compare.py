@@ -29,24 +29,19 @@ def figures_table(*sides: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
     Reasons that make up at least 1% in one of them come last.
     """
-    labels = {"pass_at_k": "pass@{}", "pass_at_k_interval": "pass@{}_interval", "seeds": "success with seed {}"}
-    labels |= {"success_by_task": "success of {}", "success_by_task_interval": "success of {}_interval"}
+    labels = {"success_by_task": "success of {}", "pass_at_k": "pass@{}", "seeds": "success with seed {}"}
     flat = [dict(side) for side in sides]
-    for side in flat:
-        for name, label in labels.items():
-            side |= {label.format(key): value for key, value in side.get(name, {}).items()}
-    ks = sorted({k for side in sides for k in side.get("pass_at_k", ())} - {"1"}, key=int)  # pass@1 is success
-    kinds = sorted({name for side in sides for name in side.get("success_by_task", ())})
-    seeds = sorted({seed for side in sides for seed in side.get("seeds", ())}, key=int)
+    for name, label in labels.items():
+        for part in ("", "_interval"):
+            for side in flat:
+                side |= {label.format(key) + part: value for key, value in side.get(name + part, {}).items()}
+    labelled = (label.format(key) for name, label in labels.items() for side in sides for key in side.get(name, ()))
+    names = [name for name in dict.fromkeys(labelled) if name != "pass@1"]  # which is success
     rows = {
         "tasks": ("tasks", ","),
         "success": ("success", ".3f"),
         "success with format": ("strict", ".3f"),
-        **{
-            label.format(key): (label.format(key), ".3f")
-            for label, keys in (("success of {}", kinds), ("pass@{}", ks), ("success with seed {}", seeds))
-            for key in keys
-        },
+        **{name: (name, ".3f") for name in names},
         "standard deviation over seeds": ("seed_spread", ".3f"),
         "format": ("format", ".3f"),
         "mean length in tokens": ("mean_tokens", ".0f"),

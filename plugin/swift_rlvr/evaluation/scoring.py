@@ -172,7 +172,6 @@ def score(
         "problems": problems,
         "workers": workers,
         "seconds": round(seconds, 3),
-        "completions_per_second": round(counts["completions"] / max(seconds, 1e-9)),
         "rewards": {
             reward.name: {
                 "mean": totals[reward.name] / graded[reward.name] if graded[reward.name] else None,

@@ -58,6 +58,7 @@ class RunLog:
     def start(self, first: int, last: int) -> None:
         """Begin to count time and steps. first: steps that were made before; last: the number of the last one."""
         self.first, self.last, self.started = first, last, time.monotonic()
+        self._in_steps, self._since = 0.0, self.started  # seconds of the training steps alone; of the last line
         self.bar = self.progress.add_task("", total=last, completed=first)
         self.resume_alarms(first)
 
@@ -77,10 +78,12 @@ class RunLog:
         """Log a step or an evaluation. None and NaN are left out: the mean of a reward that graded nothing."""
         known = {name: value for name, value in metrics.items() if not _is_missing(value)}
         known = {name: round(value, 8) if isinstance(value, float) else value for name, value in known.items()}
-        elapsed = time.monotonic() - self.started
-        speed = elapsed / max(1, step - self.first)
+        now = time.monotonic()
+        if not any(name.startswith("eval") for name in known):  # an evaluation says nothing of the steps to come
+            self._in_steps += now - self._since
+        self._since, speed = now, self._in_steps / max(1, step - self.first)
         times = {
-            "elapsed_time": f"{elapsed:.0f}s",
+            "elapsed_time": f"{now - self.started:.0f}s",
             "remaining_time": f"{speed * (self.last - step):.0f}s",
             "train_speed(s/it)": round(speed, 6),
         }

@@ -6,7 +6,7 @@ so.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -215,19 +215,13 @@ def _fill_in_success(run: Run) -> None:
     """Success of each step from its completions, or from the mean of the only verifier, where the log has none."""
     if any("success" in row for row in run.steps) or not run.verifiers:
         return
-    known: dict[int, list[bool]] = {}
-    for entry in run.entries.values():
-        if entry.success is not None:
-            known.setdefault(entry.step, []).append(entry.success)
     verifiers = list(run.verifiers.values())
-    if known:
+    means: dict[Any, float | None] = {**_shares(run.entries.values(), lambda each: each.step)}
+    if means:
         run.notes.append(f"{LOG} has no success: it was counted from the completions")
-        means: dict[int, float | None] = {step: sum(values) / len(values) for step, values in known.items()}
     elif len(verifiers) == 1:
         run.notes.append(f"{LOG} has no success: the mean of {verifiers[0]} is taken for it")
         means = {row["step"]: row.get(f"rewards/{verifiers[0]}/mean") for row in run.steps}
-    else:
-        return
     for row in run.steps:
         if (mean := means.get(row["step"])) is not None:
             row["success"] = mean
@@ -237,14 +231,19 @@ def _fill_in_success_by_task(run: Run) -> None:
     """Of a mixture, `success/TASK` of each step and `eval/success/TASK` of each held-out evaluation."""
     graded = ((run.steps, "success", run.entries.values()), (run.held_out, "eval/success", run.held_out_records()))
     for rows, name, completions in graded:
-        known: dict[tuple[int | None, str | None], list[bool]] = {}
-        for each in completions:
-            if each.success is not None:
-                known.setdefault((each.step, each.task), []).append(each.success)
-        tasks = {task for _, task in known}
-        for row in rows if len(tasks) > 1 else ():
-            means = {task: values for task in tasks if (values := known.get((row["step"], task)))}
-            row |= {f"{name}/{task}": sum(values) / len(values) for task, values in means.items()}
+        shares, by_step = _shares(completions, lambda each: (each.step, each.task)), {row["step"]: row for row in rows}
+        if len({task for _, task in shares}) > 1:
+            for (step, task), share in shares.items():
+                by_step.get(step, {})[f"{name}/{task}"] = share
+
+
+def _shares(completions: Iterable[Entry | Record], key: Callable[[Any], Any]) -> dict[Any, float]:
+    """The share of successes among the graded completions with the same key."""
+    known: dict[Any, list[bool]] = {}
+    for each in completions:
+        if each.success is not None:
+            known.setdefault(key(each), []).append(each.success)
+    return {place: sum(values) / len(values) for place, values in known.items()}
 
 
 def _read_alarms(run: Run) -> None:

@@ -66,13 +66,11 @@ def visible(text: str, longest: int, encoding: str = "utf-8") -> Text:
 
 def print_figures(console: Console, title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """A table of figures under a title; where the terminal is too narrow, a heading stands before each figure."""
-    rows, (first, *others) = list(rows), headings
-    shown: Table | Text = table(first, *others, numbers=others, rows=rows)
+    rows, names = list(rows), headings[1:]
+    shown: Table | Text = table(*headings, numbers=names, rows=rows)
     if console.measure(shown, options=console.options.update(width=10_000)).maximum > console.width:
-        parts = [
-            (label, *(f"{name} {cell}" for name, cell in zip(others, cells, strict=True))) for label, *cells in rows
-        ]
-        shown = Text("\n".join("\n  ".join(part) for part in parts))
+        texts = ("\n  ".join((label, *map(" ".join, zip(names, cells, strict=True)))) for label, *cells in rows)
+        shown = Text("\n".join(texts))
     console.print(Text(title, "bold"), shown, sep="\n")
 
 
@@ -81,9 +79,7 @@ def print_explanation(console: Console, name: str, explanation: Explanation) -> 
     reward = explanation.reward
     value = "none, cannot be graded" if reward is None else str(round(reward, 4))
     style = "yellow" if reward is None else "green" if reward >= FULL else "red" if reward <= 0 else ""
-    console.print(
-        Text.assemble((name, "bold"), ": reward ", (value, f"bold {style}".strip()), f" ({explanation.reason})")
-    )
+    console.print(Text.assemble((name, "bold"), ": reward ", (value, f"bold {style}"), f" ({explanation.reason})"))
     if explanation.extracted is None:
         console.print("Nothing was found that could be judged.")
     else:

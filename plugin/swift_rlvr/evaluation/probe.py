@@ -81,10 +81,9 @@ def probe(
     }
     summary["verdict"] = verdict(summary)
     write_jsonl(out / "probe.jsonl", per_row)
-    write_json(out / "summary.json", summary)
     if keep is not None:
         summary["keep"] = _write_kept(keep, keep_file or out / "keep.jsonl", rows, graded)
-        write_json(out / "summary.json", summary)
+    write_json(out / "summary.json", summary)
     return summary
 
 

@@ -219,8 +219,7 @@ def _locked(file: Path) -> Iterator[BinaryIO]:
 def _progress(console: Console, first: int, rows: int, samples: int, known: int) -> Iterator[Callable[[float], None]]:
     """A bar with the time left, or on what is no terminal a line now and then; gets the number of rows done.
 
-    known: the row from which on the time left is an estimate. Nobody knows how long completions get before the first
-    ones have ended, so that until then it is the time if all are as long as they may be.
+    Up to the row `known` it is the time if all completions get as long as they may: how long they do get is not known.
     """
     begin = said = time.monotonic()
     columns = ("{task.description}", BarColumn(), TimeElapsedColumn(), "{task.fields[left]}")

@@ -148,9 +148,8 @@ class RunLog:
         for name, reasons in counts.items():
             self._seen[name].update(reasons)
             for reason in sorted(self._seen[name]):
-                figures[f"reasons/{self.judges.logged_as(name)}/{reason.replace(' ', '_')}"] = [
-                    reasons[reason] / reasons.total()
-                ]
+                key = f"reasons/{self.judges.logged_as(name)}/{reason.replace(' ', '_')}"
+                figures[key] = [reasons[reason] / reasons.total()]
         return figures
 
     def _append(self, name: str, *rows: Mapping[str, Any]) -> None:

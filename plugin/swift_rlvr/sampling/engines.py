@@ -109,13 +109,12 @@ class TransformersEngine(Engine):
         ]
         generator = torch.Generator(self.model.device).manual_seed(settings.seed)
         completions: list[list[Completion]] = [[] for _ in prompts]
+        expected = fmean(self._longest or [longest])
         self.model.eval()
         for number, (batch, copies) in enumerate(batches):
-            steps, expected = count(1), fmean(self._longest or [longest])
+            steps = count(1)
 
-            def on_tokens(
-                tokens: Any, number: int = number, steps: Iterator[int] = steps, expected: float = expected
-            ) -> None:
+            def on_tokens(tokens: Any, number: int = number, steps: Iterator[int] = steps) -> None:
                 if on_progress is not None:
                     on_progress((number + min(1.0, next(steps) / expected)) / len(batches))
 

@@ -53,15 +53,15 @@ def panels(steps: Rows) -> list[Panel]:
     held_out |= {largest: largest.removeprefix("eval/")} if largest else {}
     by_level = sorted(int(key[len(SUCCESS) :]) for key in logged if key.startswith(SUCCESS))
     levels = {f"{SUCCESS}{level}": f"level {level}" for level in by_level}
-    of_tasks, held_out_tasks = (
+    tasks, own_tasks = (
         {key: key[len(start) :] for key in sorted(logged) if key.startswith(start)} for start in BY_TASK
     )
     wanted = [
         Panel("Success", "share of completions", {"success": "success", "strict": "in the format too"}, 1.05),
-        Panel("Success by task", "share of completions", of_tasks, 1.05),
+        Panel("Success by task", "share of completions", tasks, 1.05),
         Panel("Rewards", "mean", rewards or {"reward": "reward"}),
         Panel("Held-out tasks", "share", held_out, 1.05),
-        Panel("Held-out success by task", "share", held_out_tasks, 1.05),
+        Panel("Held-out success by task", "share", own_tasks, 1.05),
         Panel("Held-out reward", "mean", own),
         Panel("Format", "share in the format", {"format": "training", "eval/format": "held-out tasks"}, 1.05),
         Panel("Completion length", "tokens", {"completions/mean_length": "mean", "completions/max_length": "longest"}),

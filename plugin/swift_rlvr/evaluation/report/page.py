@@ -88,15 +88,8 @@ def page(
     """The parts of the HTML, in order; only the blocks of data are large."""
     styles, scripts = ([_asset(name) for name in names] for names in (STYLES, SCRIPTS))
     parts = {
-        "policy": "; ".join(
-            (
-                "default-src 'none'",
-                f"script-src {_hashes(scripts)}",
-                f"style-src {_hashes(styles)}",
-                "base-uri 'none'",
-                "form-action 'none'",
-            )
-        ),
+        "policy": f"default-src 'none'; script-src {_hashes(scripts)}; style-src {_hashes(styles)}; base-uri 'none'; "
+        "form-action 'none'",
         "title": escape(f"GRPO: {', '.join(run.label for run in runs)}"),
         "styles": "\n".join(f"<style>{text}</style>" for text in styles),
         "notes": _notes(runs),

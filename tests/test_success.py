@@ -287,6 +287,21 @@ def test_of_a_conversation_of_several_turns_the_last_answer_counts(tmp_path):
     assert json.loads(first)["messages"] == earlier and json.loads(second)["turn"] == 2
 
 
+@pytest.mark.parametrize(
+    ("formats", "judged"),
+    [
+        ({"external_format": 1.0}, (True, True, True)),  # of a mixture: another task has the other one
+        ({"external_format": None, "external_format_strict": 1.0}, (True, True, True)),
+        ({"external_format": float("nan"), "external_format_strict": 0.0}, (True, False, False)),
+        ({"external_format": 1.0, "external_format_strict": 0.0}, (True, False, False)),
+        ({"external_format": None}, (True, None, None)),
+    ],
+)
+def test_a_format_reward_that_has_not_graded_a_completion_has_no_part_in_its_format(formats, judged):
+    judges = Judges.from_rewards(REWARDS[name]() for name in ("countdown", "format", "format_strict"))
+    assert judges.of({"external_countdown": 1.0, **formats}) == judged
+
+
 def test_no_decision_is_made_by_the_order_of_the_rewards():
     several = (Format(), REWARDS["boxed"](), REWARDS["code"]())
     judges = [Judges.from_rewards(each) for each in itertools.permutations(several)]

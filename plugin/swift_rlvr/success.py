@@ -148,7 +148,8 @@ class Judges:
         """The judgement on one completion, whatever the order of its rewards.
 
         rewards: by key; None or NaN where one did not grade it. verifier: that of the row's task, which decides. Where
-        it is unknown or not in the run, all verifiers decide that have graded the completion.
+        it is unknown or not in the run, all verifiers decide that have graded the completion. So do the format rewards
+        that have graded it: tasks may have different ones.
         """
         paid = {}  # by verifier that has graded the completion, whether in full
         for key in self._verifiers:
@@ -158,6 +159,6 @@ class Judges:
         success = all(paid.values()) if paid else None
         if verifier in self._verifiers:
             success = paid.get(verifier)
-        values = [(rewards.get(key), self.judges[key].full) for key in self._formats]
-        format = all(value is not None and value >= full for value, full in values) if values else None
+        values = {key: value for key in self._formats if (value := rewards.get(key)) is not None and value == value}
+        format = all(value >= self.judges[key].full for key, value in values.items()) if values else None
         return Judgement(success, None if success is None or format is None else success and format, format)

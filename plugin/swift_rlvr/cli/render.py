@@ -19,11 +19,14 @@ LONGEST_EXTRACT, LONGEST_DETAIL = 600, 200
 
 
 def table(*headings: str, numbers: Collection[str] = (), rows: Iterable[Sequence[str | Text]] = ()) -> Table:
-    """A table of these rows, whose texts are no markup; columns `numbers` are aligned to the right and never broken."""
+    """A table of these rows, whose texts are no markup; columns `numbers` are aligned to the right and never broken.
+
+    Other texts are broken anywhere rather than cut: a label is not to lose its end.
+    """
     made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for heading in headings:
         number = heading in numbers
-        made.add_column(heading, justify="right" if number else "left", no_wrap=number)
+        made.add_column(heading, justify="right" if number else "left", no_wrap=number, overflow="fold")
     for row in rows:
         made.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     return made

@@ -231,7 +231,8 @@ def _fill_in_success_by_task(run: Run) -> None:
     """Of a mixture, `success/TASK` of each step and `eval/success/TASK` of each held-out evaluation."""
     graded = ((run.steps, "success", run.entries.values()), (run.held_out, "eval/success", run.held_out_records()))
     for rows, name, completions in graded:
-        shares, by_step = _shares(completions, lambda each: (each.step, each.task)), {row["step"]: row for row in rows}
+        by_step = {row["step"]: row for row in rows}
+        shares = _shares(completions, lambda each: (each.step, each.task or "unknown task"))
         if len({task for _, task in shares}) > 1:
             for (step, task), share in shares.items():
                 by_step.get(step, {})[f"{name}/{task}"] = share

@@ -121,13 +121,10 @@ def curves(panel: Panel, runs: Mapping[str, Rows]) -> list[dict[str, Any]]:
         if panel.run not in (None, label):
             continue
         for place, (key, name) in enumerate(panel.keys.items()):
-            steps, values = [], []
-            for row in rows:
-                if is_number(row.get(key)):
-                    steps.append(row["step"])
-                    values.append(row[key])
-            if not steps:
+            points = [(row["step"], row[key]) for row in rows if is_number(row.get(key))]
+            if not points:
                 continue
+            steps, values = map(list, zip(*points, strict=True))
             smooth = smoothed(values, 1 if key.startswith("eval") else smoothing_window(len(steps)))
             if several:
                 name = f"{label} · {name}" if len(panel.keys) > 1 else label

@@ -19,7 +19,7 @@ LONGEST_EXTRACT, LONGEST_DETAIL = 600, 200
 
 
 def table(*headings: str, numbers: Collection[str] = (), rows: Iterable[Sequence[str | Text]] = ()) -> Table:
-    """A table of rows, whose texts are no markup and are not cut; columns `numbers` stand right and are never broken."""
+    """A table of rows; texts are no markup and not cut; columns `numbers` stand right and are never broken."""
     made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for heading in headings:
         number = heading in numbers

@@ -319,7 +319,7 @@ def _rendezvous(processes: int, variables: Variables) -> dict[str, str]:
     if variables.nnodes > 1:
         env |= {"NNODES": str(variables.nnodes), "NODE_RANK": str(variables.node_rank)}
         env |= {"MASTER_ADDR": str(variables.master_addr), "MASTER_PORT": "29500"}
-        # torchrun's --rdzv_conf: node 0 is there when its server is ready, and its launch may be 300 s behind another's.
+        # torchrun's --rdzv_conf: node 0 is there when its server is ready, and a launch may be 300 s behind another.
         env |= {"PET_RDZV_CONF": f"timeout={variables.server_timeout + 300}"}
     return env | ({"MASTER_PORT": str(variables.master_port)} if variables.master_port else {})
 

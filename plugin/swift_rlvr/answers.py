@@ -6,6 +6,8 @@ search uses ``str.find`` and ``str.rfind``, so a text of 100,000 unclosed tags c
 """
 
 import re
+import string
+import unicodedata
 from collections import deque
 from collections.abc import Iterator
 
@@ -23,6 +25,9 @@ _SPECIAL_TOKEN = re.compile(r"<\|[\w.-]{1,32}\|>|<｜[\w▁]{1,32}｜>|</s>|<eos
 _LONGEST_SPECIAL_TOKEN = 36
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
 _LANGUAGE = re.compile(r"\s*\{?\s*\.?([^\s:,;{}]*)")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_IN_NUMBERS = re.compile(r"(?<=\d)[-.,:/](?=\d)|(?<!\d)\.(?=\d)|(?<![\w)])-(?=\W?\d)")
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PYTHON = ("python", "python3", "py", "py3")
 
 
@@ -191,6 +196,25 @@ def marked_answer(text: str) -> tuple[str, str] | None:
     if hashes < 0:
         return None
     return "####", text[hashes + 4 :].strip().partition("\n")[0].strip()
+
+
+def normalised_answer(text: str) -> str:
+    """A text answer for comparison: without case, punctuation, articles and further white space, as SQuAD does it.
+
+    Unlike there the marks within a number and its sign stay, commas of thousands do not, and of what would be nothing
+    without articles or punctuation more is kept: neither ``15`` is 1.5, nor is nothing the answer "A".
+
+    >>> normalised_answer("The  Rhine."), normalised_answer("-1,234.5 km"), normalised_answer("A.")
+    ('rhine', '-1234.5 km', 'a')
+    """
+    text = _THOUSANDS.sub("", unicodedata.normalize("NFKC", text).replace("−", "-").lower())
+    kept = {match.start() for match in _IN_NUMBERS.finditer(text)}
+    bare = "".join(c for i, c in enumerate(text) if i in kept or not _is_punctuation(c))
+    return " ".join(_ARTICLES.sub(" ", bare).split() or bare.split() or text.split())
+
+
+def _is_punctuation(character: str) -> bool:
+    return character in string.punctuation or unicodedata.category(character).startswith("P")
 
 
 def after_think(text: str) -> str:

@@ -89,10 +89,14 @@ def test_a_gold_that_breaks_the_format_earns_less_than_the_maximum_and_is_report
     assert "external_format_strict gives the gold 0: repeated tag" in dict(found.problems)[1]
 
 
-def test_a_solution_without_a_box_has_no_known_answer(tmp_path):
+def test_a_solution_without_a_box_is_counted_and_rows_with_tests_need_no_known_answer(tmp_path):
     rows = [{"problem": "Prove it.", "solution": "Left to the reader."}, {"problem": "1?", "solution": r"\boxed{1}"}]
     found = check(parse_source(str(write(tmp_path / "rows.jsonl", rows))))
-    assert (found.no_gold, found.bad, found.too_many) == ({"no right answer is known": 1}, 1, False)
+    assert (found.unusable, found.bad, found.too_many) == ({"no box": 1}, 1, False)
+    asked = [{"role": "user", "content": "Write f."}]
+    rows = [{"task": "code", "messages": asked, "tests": tests} for tests in ("assert f(1) == 1", "no tests (")]
+    found = check(parse_source(str(write(tmp_path / "code.jsonl", rows))))
+    assert (found.no_gold, found.bad, found.rows) == ({}, 1, 2)
 
 
 def test_tests_that_code_can_lie_to_are_counted_and_named(tmp_path):
@@ -115,7 +119,7 @@ def test_tests_that_code_can_lie_to_are_counted_and_named(tmp_path):
     }
     assert (2, f"{lies}while statement") in found.problems and (3, f"{lies}while statement") in found.problems
     assert not [problem for line, problem in found.problems if line in (1, 5) and "lie" in problem]
-    assert f"{lies}while statement" in ran("check", f"mixed:{path}", code=1, columns=400)
+    assert f"{lies}while statement" in ran("check", f"mixed:{path}", columns=400)
 
 
 def test_the_limit(tmp_path, monkeypatch):
@@ -154,7 +158,7 @@ def test_a_mixed_file(tmp_path):
     rows += [{"task": "chess"}, {"task": "math", "messages": [{"role": "user", "content": "?"}], "solution": "2"}]
     found = check(parse_source(str(write(tmp_path / "rows.jsonl", rows))))
     assert found.tasks == {"countdown": 1, "gsm8k": 1, "math": 1} and found.unusable == {"task": 1}
-    assert found.rewards["external_accuracy"]["full"] == found.rewards["external_countdown"]["full"] == 1
+    assert (found.rewards["external_accuracy"]["full"], found.rewards["external_countdown"]["full"]) == (2, 1)
     assert "countdown: 1, gsm8k: 1, math: 1" in ran("check", f"mixed:{tmp_path / 'rows.jsonl'}")
 
 
@@ -162,7 +166,7 @@ def test_a_mixed_file(tmp_path):
     ("content", "message"),
     [
         (['{"nums": [1, 2], "target": 3}', "7"], "rows.jsonl, line 2: expected an object"),
-        (['{"goal": 3}'], "rows.jsonl, line 1: no task has the columns goal; say which, as in gsm8k:"),
+        (['{"goal": 3}'], "rows.jsonl, line 1: no task has the columns goal; say which, as in math:"),
         ([], "rows.jsonl: no rows"),
     ],
 )

@@ -84,8 +84,9 @@ def test_an_error_of_ours_is_no_verdict_on_the_answer(reward, monkeypatch, caplo
 
 
 def test_a_list_of_golds_means_any_of_them_only_if_the_settings_say_so(reward):
-    with pytest.raises(ValueError, match=r"external_accuracy: the column solution: .*gold_is_list=True"):
-        reward([r"\boxed{5}"], solution=[["5", "6"]])
+    assert reward([r"\boxed{5}"] * 2, solution=[["5", "6"], "5"]) == [None, 1.0]  # one bad row ends no training
+    rules = reward.explain(r"\boxed{5}", {"solution": ["5", "6"]}).rules
+    assert "with gold_is_list=True any of its elements is right" in rules[0].detail
     any_of = AccuracyReward(gold_is_list=True)
     assert any_of([r"\boxed{6}", r"\boxed{7}", r"\boxed{7}"], solution=[["5", "6"], ["5", "6"], "7"]) == [1.0, 0.0, 1.0]
     assert any_of([r"\boxed{6}"] * 2, solution=[[], [None, "6"]]) == [None, 1.0]

@@ -25,6 +25,9 @@ SAMPLES = {
     "numina_math_tir": "numina_math_tir",
     "bespoke_stratos": "bespoke_stratos",
     "reasoning_gym": "reasoning_gym",
+    "math": "math",
+    "choice": "choice",
+    "qa": "qa",
 }
 NOT_MIXED = ("gsm8k_one_shot", "reasoning_gym")  # the latter has a reward of its own, which starts processes
 
@@ -107,7 +110,7 @@ def test_any_row_is_read_or_refused(name, data):
         try:
             read(row)
         except RowError as error:
-            assert error.column in columns
+            assert error.column in [*columns, "messages", "choices"]
 
 
 def test_mixed_rows_are_what_their_own_tasks_make_of_them():
@@ -123,13 +126,12 @@ def test_mixed_rows_are_what_their_own_tasks_make_of_them():
 def test_mixed_rows_are_graded_by_the_rewards_of_their_own_tasks_only():
     rows = [TASKS["mixed"].preprocess(row) for row in mixed_rows()]
     golds = [TASKS[row["task"]].gold_completion(row) for row in mixed_rows()]
-    columns = {name: [row.get(name) for row in rows] for name in ("task", "nums", "target", "solution")}
-    countdown = [1.0 if row["task"] == "countdown" else None for row in rows]
-    assert REWARDS["external_countdown"]()(golds, **columns) == countdown
-    mathematics = [None if value else 1.0 for value in countdown]
-    assert REWARDS["external_accuracy"]()(golds, **columns) == mathematics
-    verifiers = ["external_countdown" if row["task"] == "countdown" else "external_accuracy" for row in rows]
-    assert [TASKS["mixed"].of(row).verifier for row in rows] == verifiers
+    columns = {name: [row.get(name) for row in rows] for name in {name for row in rows for name in row}}
+    verifiers = [TASKS["mixed"].of(row).verifier for row in rows]
+    assert {"external_countdown", "external_accuracy", "external_exact_match"} == {*verifiers}
+    for verifier in {*verifiers}:
+        expected = [1.0 if each == verifier else None for each in verifiers]
+        assert REWARDS[verifier]()(golds, **columns) == expected
 
 
 @pytest.mark.parametrize(
@@ -139,8 +141,8 @@ def test_mixed_rows_are_graded_by_the_rewards_of_their_own_tasks_only():
         ({"nums": [1, 2], "target": 3}, "column 'task': .* got None"),
         ({"task": ["gsm8k"]}, "column 'task'"),
         ({"task": "gsm8k", "nums": [1, 2], "target": 3}, "column 'question'"),
-        ({"task": "math", "solution": "2"}, "column 'messages'"),
-        ({"task": "math", "messages": [{"role": "user", "content": "?"}]}, "column 'solution': missing"),
+        ({"task": "math", "solution": "2"}, "column 'problem': nothing in the columns"),
+        ({"task": "math", "messages": [{"role": "user", "content": "?"}]}, "column 'answer': nothing in the columns"),
         ({"task": "code", "messages": [{"role": "user", "content": "?"}], "tests": None}, "column 'tests': missing"),
     ],
 )
@@ -156,7 +158,8 @@ def test_mixed_rows_of_tasks_without_a_dataset_bring_their_messages():
     math = {"task": "math", "messages": messages, "solution": "2"}
     assert TASKS["mixed"].preprocess(math) == math
     assert [TASKS["mixed"].of(each).verifier for each in (row, math)] == ["external_code", "external_accuracy"]
-    assert all(TASKS["mixed"].part(each).gold_completion(each) is None for each in (row, math))
+    assert TASKS["mixed"].part(row).gold_completion(row) is None
+    assert "<answer>2</answer>" in TASKS["mixed"].part(math).gold_completion(math)
     with pytest.raises(RowError, match="column 'task'"):
         TASKS["mixed"].of({"task": "chess"})
 

@@ -1,8 +1,7 @@
-"""NuminaMath-TIR rows: the box of the solution as gold, messages dropped, what is kept for the reward to judge."""
+"""NuminaMath-TIR rows: the box of the solution as gold, messages dropped, rows without one."""
 
 import pytest
-from swift_rlvr.rewards import REWARDS
-from swift_rlvr.tasks import TASKS
+from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM
 
 TASK = TASKS["numina_math_tir"]
@@ -17,9 +16,6 @@ PROBLEM = "What is $1 + 1$?"
         (r"\boxed{ \text{(B) } 7 }", r"\boxed{\text{(B) } 7}"),
         ("```output\n20\n```\nThe answer is \\boxed{20}", r"\boxed{20}"),
         (r"\fbox{5}", r"\boxed{5}"),
-        (r"A proof: \boxed{} as claimed.", ""),  # an empty box is none
-        ("It is 5.", ""),  # no box
-        (r"It is \boxed{5", ""),  # never closed
     ],
 )
 def test_gold(solution, gold):
@@ -37,9 +33,11 @@ def test_messages_of_the_dataset_are_dropped():
     }
 
 
-def test_a_solution_without_an_answer_is_kept_and_the_reward_says_that_it_cannot_grade_it():
-    row = TASK.preprocess({"problem": PROBLEM, "solution": "Left to the reader."})
-    assert TASK.gold({"problem": PROBLEM, "solution": "Left to the reader."}) is None
-    accuracy = REWARDS["external_accuracy"]
-    assert accuracy()(["<answer>2</answer>"], solution=[row["solution"]]) == [None]
-    assert accuracy(neutral_gold=True)(["<answer>2</answer>"], solution=[row["solution"]]) == [0.5]  # as in the recipe
+@pytest.mark.parametrize(
+    "solution", [r"A proof: \boxed{} as claimed.", "It is 5.", r"It is \boxed{5", "Left to the reader."]
+)
+def test_a_solution_without_a_box_is_refused(solution):
+    for read in (TASK.preprocess, TASK.gold):
+        with pytest.raises(RowError, match="expected .*boxed") as error:
+            read({"problem": PROBLEM, "solution": solution})
+        assert error.value.label == "no box"

@@ -16,6 +16,7 @@ from swift_rlvr.data.sources import Source
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import columns_for
+from swift_rlvr.rewards.code import UNUSABLE
 from swift_rlvr.tasks import RowError
 from swift_rlvr.tasks.row_check import FORGIVEN, allowed_share
 
@@ -90,9 +91,14 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
             for name in (name for name, keys in others.items() if key in keys):
                 findings.shared[name] += 1
                 findings.problems.append((line, f"is in {name} as well"))
-            for remark in REWARDS[part.verifier].remarks(prepared) if part.verifier else ():
+            verifier = REWARDS[part.verifier or ""]
+            remarks = verifier.remarks(prepared)
+            for remark in remarks:
                 findings.remarks[remark] += 1
                 findings.problems.append((line, remark))
+            if gold is None and verifier.runs_code:  # the tests say what is right
+                bad += [(line, remark) for remark in remarks if UNUSABLE in remark]
+                continue
             if gold is None:
                 label = "unsolvable" if "nums" in prepared else "no right answer is known"
                 findings.no_gold[label] += 1

@@ -109,10 +109,11 @@ def guess_task(path: Path) -> Task:
         raise InputError(f"{path}: no rows")
     if "task" in row:
         return TASKS["mixed"]
-    fitting = [task for task in TASKS.values() if not task.part and set(task.columns) <= row.keys()]
+    known = [task for task in TASKS.values() if not (task.part or task.find_columns)]
+    fitting = [task for task in known if set(task.columns) <= row.keys()]
     if not fitting:
         columns = ", ".join(row)
-        raise InputError(f"{path}, line {line}: no task has the columns {columns}; say which, as in gsm8k:{path}")
+        raise InputError(f"{path}, line {line}: no task has the columns {columns}; say which, as in math:{path}")
     # Variants of a task have the same columns; the shortest name is the plain task's. Ours come before other packages'.
     return min(fitting, key=lambda task: (task.name in TASKS.owners, len(task.name)))
 

@@ -90,10 +90,7 @@ def grade_all(
 ) -> list[MathVerdict]:
     """Grade each completion by the gold of the same index.
 
-    With `gold_is_list` a gold may be a list, of which any element will do.
-
-    Raises:
-        ValueError: a gold is a list, and `gold_is_list` does not say that this means any of them.
+    With `gold_is_list` a gold may be a list, of which any element will do; else a list is a bad gold.
 
     >>> [verdict.reward for verdict in grade_all(["<answer>0.5</answer>", "so it is 2"], [r"\\frac{1}{2}", "2"])]
     [1.0, 0.0]
@@ -105,10 +102,7 @@ def _grade_any(text: str | None, gold: object, gold_is_list: bool, leniency: Len
     if not isinstance(gold, (list, tuple)):
         return grade(text, gold, leniency)
     if not gold_is_list:
-        raise ValueError(
-            f"the gold is a list, {gold!r:.200}: with gold_is_list=True any of its elements is a right answer; "
-            r"an answer of several parts is one text, such as '1, 2' or '\{1, 2\}'"
-        )
+        return MathVerdict(None, Reason.BAD_GOLD)
     verdicts = [grade(text, element, leniency) for element in gold] or [grade(text, None)]
     return max(verdicts, key=lambda verdict: -1.0 if verdict.reward is None else verdict.reward)
 
@@ -148,6 +142,16 @@ def read_gold(gold: object) -> _Gold | None:
         return None
     text = repr(gold) if isinstance(gold, (int, float)) else gold
     return _read_gold(text) if isinstance(text, str) else None
+
+
+def readable_gold(gold: object) -> tuple[str, bool] | None:
+    """The gold answer of a row, out of its marks, where it can be read, and whether it is words rather than a value.
+
+    >>> readable_gold(r"Hence $x = \\boxed{\\frac12}$."), readable_gold("on Monday"), readable_gold(r"\\frac{1}{")
+    (('\\\\frac12', False), ('on Monday', True), None)
+    """
+    known = read_gold(gold)
+    return None if known is None or known.value is None else (known.text, in_words(known.value))
 
 
 @lru_cache(maxsize=4096)

@@ -9,6 +9,7 @@ from swift_rlvr.rewards.boxed import BoxedReward
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.rewards.cosine import CosineLengthReward
 from swift_rlvr.rewards.countdown import CountdownReward
+from swift_rlvr.rewards.exact_match import ExactMatchReward
 from swift_rlvr.rewards.format import FormatReward, FormatStrictReward
 from swift_rlvr.rewards.grade import Example, Explanation, Grade, Rule, rules_in_order
 from swift_rlvr.rewards.gym import ReasoningGymReward
@@ -25,6 +26,7 @@ for reward in (
     CountdownReward,
     AccuracyReward,
     CodeReward,
+    ExactMatchReward,
     ReasoningGymReward,
     CosineLengthReward,
     FormatReward,

@@ -74,15 +74,14 @@ class AccuracyReward(Reward):
         return Explanation(verdict.reward, str(verdict.reason), verdict.answer, rules)
 
     def _verdicts(self, texts: list[str | None], golds: list[object]) -> list[MathVerdict]:
-        try:
-            chosen = self.parameters
-            leniency = Leniency(chosen.rounded_gold, chosen.convert_units)
-            return grade_all(texts, golds, chosen.gold_is_list, leniency)
-        except ValueError as error:
-            raise ValueError(f"{self.name}: the column solution: {error}") from None
+        chosen = self.parameters
+        return grade_all(texts, golds, chosen.gold_is_list, Leniency(chosen.rounded_gold, chosen.convert_units))
 
 
 def _about_gold(verdict: MathVerdict, gold: object) -> str:
+    if isinstance(gold, (list, tuple)):
+        several = r"an answer of several parts is one text, such as '1, 2' or '\{1, 2\}'"
+        return f"a list, {gold!r:.200}: with gold_is_list=True any of its elements is right; {several}"
     if verdict.gold is None:
         return f"no answer in {gold!r:.200}"
     return f"read from it: {verdict.gold:.200}; {why_unreadable(verdict.gold)}"

@@ -27,6 +27,7 @@ _RULES = {
     _TOO_LONG: f"it has at most {_LONGEST_CODE} characters",
     _SYNTAX_ERROR: "it compiles",
 }
+UNUSABLE = "tests cannot be used"
 
 
 class CodeReward(Reward):
@@ -86,7 +87,7 @@ class CodeReward(Reward):
                 test.told for test in read_tests(row["tests"], row.get("entry_point")) if isinstance(test, UnitTest)
             }
         except BadTests as error:
-            return [f"tests cannot be used: {error}"]
+            return [f"{UNUSABLE}: {error}"]
         return [f"a test that code can lie to: {each}" for each in sorted(filter(None, told))]
 
     def _read_tests(self, row: Row) -> list[ProgramTest] | list[UnitTest]:

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from swift_rlvr.registry import Registry
-from swift_rlvr.tasks import bespoke_stratos, countdown, gsm8k, mixed, numina_math_tir, reasoning_gym
+from swift_rlvr.tasks import bespoke_stratos, countdown, gsm8k, mixed, numina_math_tir, own, reasoning_gym
 from swift_rlvr.tasks.task import Gold, RowError, Task, shown
 
 __all__ = ["TASKS", "Gold", "RowError", "Task", "add_task", "shown", "tasks_of", "verifier_of"]
@@ -44,6 +44,9 @@ for task in (
     numina_math_tir.TASK,
     bespoke_stratos.TASK,
     reasoning_gym.TASK,
+    own.MATH,
+    own.CHOICE,
+    own.QA,
     mixed.TASK,
 ):
     add_task(task)

@@ -1,52 +1,38 @@
 r"""Rows of several tasks in one file: the column `task` names the task of a row, the other columns are that task's.
 
-Each row gets the messages and columns of its own task. There is no dataset for `math` and `code` here: their rows bring
-`messages` and the column of their reward, `solution` or `tests`, themselves. Several names in one `--dataset`, such as
+Each row gets the messages and columns of its own task. There is no dataset for `code` here: its rows bring `messages`
+and the column of their reward, `tests`, themselves. Several names in one `--dataset`, such as
 `countdown:a.jsonl gsm8k:b.jsonl`, have the same effect.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
-from swift_rlvr.tasks import bespoke_stratos, countdown, gsm8k, numina_math_tir, reasoning_gym
+from swift_rlvr.tasks import bespoke_stratos, countdown, gsm8k, numina_math_tir, own, reasoning_gym
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT
+from swift_rlvr.tasks.own import conversation
 from swift_rlvr.tasks.task import Gold, Row, RowError, Task, normalised, shown
 
 
-def _ready(name: str, column: str, verifier: str) -> Task:
-    """A task whose rows bring their messages and the column of their reward."""
-
-    def preprocess(row: Row) -> dict[str, Any]:
-        _question(row)
-        if column not in row:
-            raise RowError(column, f"missing, and a row of the task {name!r} needs it")
-        return dict(row)
-
-    return Task(
-        name=name,
-        columns=("messages", column),
-        preprocess=preprocess,
-        identity=lambda row: normalised(_question(row)),
-        gold=lambda row: None,
-        system=SYSTEM_PROMPT,
-        reward_columns=(column,),
-        verifier=verifier,
-        further_rewards=(),
-    )
+def _prepare_code(row: Row) -> dict[str, Any]:
+    conversation(row.get("messages"))
+    if "tests" not in row:
+        raise RowError("tests", "missing, and a row of the task 'code' needs it")
+    return dict(row)
 
 
-def _question(row: Row) -> str:
-    messages = row.get("messages")
-    last = messages[-1] if isinstance(messages, (list, tuple)) and messages else None
-    content = last.get("content") if isinstance(last, Mapping) and last.get("role") == "user" else None
-    if not isinstance(content, str) or not content.strip():
-        raise RowError("messages", f'expected [..., {{"role": "user", "content": a text}}], got {shown(messages)}')
-    return content
-
-
-_READY = _ready("math", "solution", "external_accuracy"), _ready("code", "tests", "external_code")
+CODE = Task(
+    name="code",
+    columns=("messages", "tests"),
+    preprocess=_prepare_code,
+    identity=lambda row: normalised(conversation(row.get("messages"))[-1]["content"]),
+    gold=lambda row: None,
+    system=SYSTEM_PROMPT,
+    reward_columns=("tests",),
+    verifier="external_code",
+    further_rewards=(),
+)
 _DATASETS = countdown.TASK, gsm8k.TASK, numina_math_tir.TASK, bespoke_stratos.TASK, reasoning_gym.TASK
-PARTS = {task.name: task for task in (*_DATASETS, *_READY)}
+PARTS = {task.name: task for task in (*_DATASETS, own.MATH, own.CHOICE, own.QA, CODE)}
 
 
 def part_of(row: Row) -> Task:

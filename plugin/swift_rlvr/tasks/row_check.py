@@ -14,7 +14,8 @@ FORGIVEN = 10  # this many unusable rows never stop a run: in a small file they 
 def check_columns(task: Task, present: Iterable[str]) -> None:
     """Raise ValueError, naming the columns missing and present, unless all columns of the task are present."""
     present = list(present)
-    missing = [column for column in task.columns if column not in present]
+    found = task.find_columns(present) if task.find_columns else {name: [name] for name in present}
+    missing = [column for column in task.columns if not found.get(column)]
     if missing:
         raise ValueError(f"{task.name}: column {', '.join(missing)} missing; the dataset has {', '.join(present)}")
 

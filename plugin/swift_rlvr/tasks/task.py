@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,6 +58,8 @@ class Task:
     make: Callable[[str], Iterator[Row]] | None = None
     # A raw row or two, for `swift-rlvr check`.
     examples: tuple[Row, ...] = field(default=(), hash=False)
+    # Where columns have other names in files of others: by column, what may be it among the names present.
+    find_columns: Callable[[Iterable[str]], Mapping[str, list[str]]] | None = None
     part: Callable[[Row], Task] | None = None  # for a task made of others: the task of a row, raw or preprocessed
 
     def of(self, row: Row) -> Task:

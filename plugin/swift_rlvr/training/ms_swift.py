@@ -37,9 +37,11 @@ class TaskPreprocessor(RowPreprocessor):
 
     def prepare_dataset(self, dataset):
         check_columns(self.task, dataset.features)
+        if self.task.find_columns:  # ms-swift caches rows under a hash of this object as well
+            self.columns_found = self.task.find_columns(dataset.features)
         if not hasattr(dataset, "select"):  # streaming: rows are seen one at a time, later
             return dataset
-        needed = None if self.task.part else list(self.task.columns)
+        needed = None if self.task.part or self.task.find_columns else list(self.task.columns)
         result = check_rows(self.task, dataset.select_columns(needed) if needed else dataset)
         if not result.errors and result.usable:
             return dataset

@@ -12,6 +12,7 @@ from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import columns_for
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks import RowError, Task
+from swift_rlvr.tasks.row_check import check_columns
 from swift_rlvr.tasks.task import Row, shown
 
 JUNK: tuple[Any, ...] = (None, "", "no such value", -1, float("nan"), True, [], {}, [None], {"a": 1}, "x" * 1_000_000)
@@ -47,9 +48,10 @@ def _examples(task: Task) -> Problems:
     if not task.examples:
         yield "`examples` must have a raw row or two"
     for number, row in enumerate(task.examples, start=1):
-        missing = [name for name in task.columns if name not in row]
-        if missing:
-            yield f"example {number} lacks the column {', '.join(missing)}"
+        try:
+            check_columns(task, row)
+        except ValueError as error:
+            yield f"example {number}: {error}"
     if task.examples and all(task.of(row).gold_completion(row) is None for row in task.examples):
         yield "no example has a right answer: `gold` gives None for all of them"
 

@@ -1,0 +1,80 @@
+"""The exact-match reward: 1.0 for an answer that is one of several texts, after normalisation."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from swift_rlvr.answers import has_unclosed_answer, last_answer, normalised_answer
+from swift_rlvr.rewards.base import Reward
+from swift_rlvr.rewards.grade import Example, Explanation, Row, rules_in_order
+from swift_rlvr.rewards.parameters import BaseParameters
+from swift_rlvr.settings import setting
+from swift_rlvr.success import VERIFIER
+
+MAX_ANSWER_CHARS = 1000
+_MOST_PARTIAL = 0.99  # the same words in another order have an F1 of 1
+_ACCEPTED = {"accepted_answers": ["the Rhine", "Rhein"]}
+RULES = {  # reason -> what has to hold, in the order in which it is checked
+    "bad gold": "the column accepted_answers is a text or a list of texts",
+    "no answer": "there is an <answer> block after the thinking",
+    "unclosed answer": "the block is closed by </answer>",
+    "empty answer": "the block is not empty",
+    "too long": f"it has at most {MAX_ANSWER_CHARS:,} characters",
+    "wrong answer": "it has a word of a right answer",
+    "partly right": "it is a right answer",
+}
+
+
+def f1(answer: str, gold: str) -> float:
+    """The harmonic mean of precision and recall of the words of two normalised texts, as SQuAD computes it.
+
+    >>> f1("rhine river", "rhine"), f1("danube", "rhine")
+    (0.6666666666666666, 0.0)
+    """
+    words, wanted = answer.split(), gold.split()
+    common = (Counter(words) & Counter(wanted)).total()
+    return 2 * common / (len(words) + len(wanted)) if common else 0.0
+
+
+class ExactMatchReward(Reward):
+    """Reward 1.0 for an answer in tags that equals one of the texts in the column `accepted_answers`, 0.0 for others.
+
+    `swift_rlvr.answers.normalised_answer` says what is equal. With ``partial=True`` another answer earns the best F1 of
+    its words, at most 0.99. Source: Rajpurkar et al. 2016, SQuAD (arXiv 1606.05250), whose evaluation this follows.
+
+    >>> texts = ["<answer>Rhine.</answer>", "<answer>the river Rhine</answer>", "Rhine"]
+    >>> ExactMatchReward()(texts, accepted_answers=[["The Rhine"]] * 3)
+    [1.0, 0.0, 0.0]
+    """
+
+    name = "external_exact_match"
+    role = VERIFIER
+    columns = ("accepted_answers",)
+    reasons = (*RULES, "correct")
+    examples = (
+        Example("<think>Cologne.</think><answer>Rhine</answer>", _ACCEPTED, 1.0),
+        Example("<think>Cologne.</think><answer>Danube</answer>", _ACCEPTED, 0.0),
+        Example("<think>Cologne.</think><answer>Rhine</answer>", {"accepted_answers": []}, None),
+    )
+
+    @dataclass(frozen=True)
+    class Parameters(BaseParameters):
+        partial: bool = setting(False, "give an answer that is not right the F1 of its words, at most 0.99")
+
+    def explain_text(self, text: str | None, row: Row) -> Explanation:
+        golds, answer = row["accepted_answers"], last_answer(text or "")
+        golds = [golds] if isinstance(golds, str) else golds
+        if not isinstance(golds, (list, tuple)) or not golds or not all(isinstance(each, str) for each in golds):
+            return Explanation(None, "bad gold", answer, rules_in_order(RULES, "bad gold"))
+        share, reason = 0.0, "no answer"
+        if answer is None:
+            reason = "unclosed answer" if has_unclosed_answer(text or "") else reason
+        elif not (answer := answer.strip()):
+            reason = "empty answer"
+        elif len(answer) > MAX_ANSWER_CHARS:
+            reason = "too long"
+        else:
+            given, accepted = normalised_answer(answer), [normalised_answer(gold) for gold in golds]
+            share = 1.0 if given in accepted else min(max(f1(given, gold) for gold in accepted), _MOST_PARTIAL)
+            reason = "correct" if share == 1 else "partly right" if share else "wrong answer"
+        reward = share if share == 1 or self.parameters.partial else 0.0
+        return Explanation(reward, reason, answer, rules_in_order(RULES, reason, f"the F1 is {share:.2f}"))

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from paths import ROOT
 from swift_rlvr.launch.machine import Machine, this_machine
-from swift_rlvr.launch.plan import Plan, make_plan
-from swift_rlvr.recipes import read_words
+from swift_rlvr.launch.plan import Plan, make_plan, read_words
 from swift_rlvr.runs.records import Record, append_records
 
 
@@ -63,7 +62,7 @@ def flags(command: str) -> dict[str, str]:
 def planned(*words: object, machine: Machine | None = None, environ: dict[str, str] | None = None) -> Plan:
     """The plan of `swift-rlvr train WORDS`, by default on this machine and with its variables."""
     machine = machine or this_machine()
-    recipe, flags = read_words(list(map(str, words)), [gpu.memory for gpu in machine.gpus])
+    recipe, flags = read_words(list(map(str, words)), machine, environ)
     return make_plan(recipe, flags, machine, environ)
 
 

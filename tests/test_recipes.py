@@ -17,7 +17,9 @@ import pytest
 import yaml
 from helpers import planned
 from paths import ROOT
+from swift_rlvr.launch import estimate
 from swift_rlvr.launch.machine import Gpu, Machine
+from swift_rlvr.launch.plan import ACCUMULATION, BATCH
 from swift_rlvr.launch.sizes import longest_completion
 from swift_rlvr.network import free_port
 from swift_rlvr.rewards import REWARDS
@@ -47,7 +49,8 @@ def recipes_of(trainer: str | None) -> list[str]:
 
 TRAININGS = [name for name in recipes_of(None) if not name.startswith("rollout")]
 
-# The Countdown experiment, value by value; top_p, top_k and split_dataset_ratio were ms-swift's defaults then.
+# The Countdown experiment, value by value; top_p, top_k and split_dataset_ratio were ms-swift's defaults then. Its
+# dataset was named by its id on ModelScope, and it kept 20 checkpoints.
 EXPERIMENT = {
     "rlhf_type": "grpo",
     "model": "Qwen/Qwen2.5-3B-Instruct",
@@ -58,7 +61,7 @@ EXPERIMENT = {
     "vllm_server_port": 8000,
     "tuner_type": "full",
     "torch_dtype": "bfloat16",
-    "dataset": "zouxuhong/Countdown-Tasks-3to4#50000",
+    "dataset": "countdown#50000",
     "split_dataset_ratio": 0.01,
     "max_length": 2048,
     "max_completion_length": 1024,
@@ -69,7 +72,6 @@ EXPERIMENT = {
     "gradient_accumulation_steps": 8,
     "eval_steps": 500,
     "save_steps": 100,
-    "save_total_limit": 20,
     "logging_steps": 1,
     "output_dir": "output/GRPO_COUNTDOWN",
     "warmup_ratio": 0.01,
@@ -104,13 +106,12 @@ COLOCATED = NO_SERVER | {"vllm_mode": "colocate", "vllm_max_model_len": 3072, "s
 # What the recipes change in it, besides the folder of the run; None: it is not there.
 CHANGES = {
     "countdown": {"ENV": {"NPROC_PER_NODE": 4}, "gradient_accumulation_steps": 4},
-    "countdown_2gpu": ONE_TRAINER,
     "countdown_1gpu_80gb": ONE_TRAINER | COLOCATED | {"vllm_gpu_memory_utilization": 0.25, "offload_optimizer": True},
     "countdown_1gpu_24gb": ONE_TRAINER
     | COLOCATED
     | {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 64, "vllm_gpu_memory_utilization": 0.45}
     | {"tuner_type": "lora", "lora_rank": 16, "lora_alpha": 32, "target_modules": "all-linear"}
-    | {"deepspeed": None, "learning_rate": 5e-6},
+    | {"deepspeed": None, "learning_rate": 5e-6, "per_device_eval_batch_size": 4},
 }
 
 
@@ -223,6 +224,43 @@ def test_on_one_gpu_the_plan_of_a_recipe_for_it_is_the_recipe(name, monkeypatch)
     plan = on(1, f"scripts/configs/{name}.yaml", gigabytes=24)
     assert (plan.train_gpus, plan.server_gpus, plan.notes) == (("0",), (), ())
     assert plan.completions == completions(recipe(f"{name}.yaml"))
+
+
+def test_the_table_of_what_fits_is_what_is_planned(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    memory = {"16": 16376, "24": 24564, "40": 40960, "48": 46068, "80": 81559}  # as nvidia-smi has them
+    table = (CONFIGS / "README.md").read_text().partition("GiB for each trainer |\n")[2].partition("\n\n")[0]
+    rows = re.findall(r"\| (\d) x (\d+) GB \| (.+?) \| (\d) x (\d) x (\d+) = (\d+) \| (\d+) \|", table)
+    assert len(rows) == len(table.splitlines()) - 1 > 9
+    for gpus, gigabytes, roles, *numbers, needed in rows:
+        there = tuple(Gpu(str(index), "GPU", memory[gigabytes], 0) for index in range(int(gpus)))
+        plan = planned("countdown", machine=Machine(there, "580.82", cores=16, memory=131072), environ={})
+        step = [plan.processes, *(plan.settings[each] for each in (BATCH, ACCUMULATION)), plan.completions]
+        assert [*map(str, step)] == numbers, (gpus, gigabytes)
+        text = estimate.memory(plan).text
+        assert text.startswith(f"training about {needed} of ") and estimate.memory(plan).fits, (gpus, gigabytes, text)
+        assert not plan.server_gpus or roles.startswith(f"{plan.processes} + {len(plan.server_gpus)}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RECIPES)
+def test_model_and_datasets_of_a_recipe_are_found_on_both_hubs(name):
+    """By ms-swift's own tables, with our tasks registered."""
+    from swift.dataset.dataset_syntax import DatasetSyntax
+    from swift.dataset.register import DATASET_MAPPING
+    from swift.model.register import MODEL_MAPPING
+    from swift.utils import import_external_file
+
+    import_external_file(str(ROOT / "plugin" / "rlvr_plugin.py"))
+    values = recipe(name)
+    for key in ("dataset", "val_dataset"):
+        dataset = DatasetSyntax.parse(values.get(key, "countdown"))
+        if not any(Path(each).suffix for each in dataset.subsets):
+            meta = DATASET_MAPPING[dataset.dataset]
+            assert meta.ms_dataset_id and meta.hf_dataset_id, dataset
+    if "model" in values and not (ROOT / values["model"]).exists():
+        models = [each for meta in MODEL_MAPPING.values() for group in meta.model_groups for each in group.models]
+        assert any(values["model"] == each.ms_model_id == each.hf_model_id for each in models)
 
 
 @pytest.mark.slow

@@ -213,6 +213,9 @@ TABLE = [
     (data.datasets, "--dataset gsm8k:validation", "failed", "one of the splits"),
     (data.datasets, "--dataset gsm8k:test", "passed", "comes from ModelScope"),
     (data.datasets, "--dataset owner/other", "passed", "not one of this package's tasks"),
+    (data.datasets, "--dataset openai/gsm8k:test#5", "failed", "--dataset gsm8k:test#5 is right for both hubs"),
+    (data.datasets, "--dataset modelscope/gsm8k", "passed", "not one of this package's tasks"),
+    (data.datasets, "--dataset AI-MO/NuminaMath-TIR", "passed", "not one of this package's tasks"),
     (data.datasets, "--val_dataset countdown:none.jsonl", "failed", "there is no file none.jsonl"),
     (data.datasets, HELD_OUT, "passed", "tiny_validation.jsonl"),
     (rewards.names, "", "passed", "external_countdown, format"),
@@ -253,6 +256,8 @@ TABLE = [
     # With variables.
     (data.files, "--model a/b", "failed", "HF_HUB_OFFLINE is set", {"HF_HUB_OFFLINE": "1", "USE_HF": "1"}),
     (data.files, "--model a/b", "passed", "Hugging Face", {"HF_ENDPOINT": "http://127.0.0.1:1", "USE_HF": "1"}),
+    (data.datasets, "--dataset modelscope/gsm8k", "failed", "on Hugging Face it is openai/gsm8k", {"USE_HF": "1"}),
+    (data.datasets, "--dataset countdown#50000", "passed", "comes from Hugging Face", {"USE_HF": "1"}),
     (rewards.parameters, "", "passed", "1 set by variables", {"EXTERNAL_COUNTDOWN_NOTATION": "strict"}),
     (rewards.parameters, "", "failed", "got 'loose'", {"EXTERNAL_COUNTDOWN_NOTATION": "loose"}),
     (rewards.parameters, "", "warning", "mean EXTERNAL_COUNTDOWN_NOTA", {"EXTERNAL_COUNTDWN_NOTATION": "strict"}),
@@ -455,6 +460,39 @@ def test_busy_gpus(monkeypatch, tmp_path, used, words, status):
 def test_memory(monkeypatch, tmp_path, name, memory, status):
     announce_gpus(monkeypatch, tmp_path, memory=memory)
     assert outcome(machine.memory, "--model", name, recipe=GPUS)[0] == status
+
+
+@pytest.mark.parametrize(
+    ("recipe", "count", "memory", "words", "first"),
+    [
+        ("countdown", 3, 46068, "", "--per_device_train_batch_size 4 "),
+        ("countdown", 3, 24564, "", "--tuner_type lora --learning_rate 5e-06"),  # zero3_offload does not fit either
+        ("countdown", 8, 81559, "--model Qwen/Qwen2.5-32B-Instruct", "--tuner_type lora --learning_rate 5e-06"),
+        ("countdown", 8, 40960, "--model Qwen/Qwen2.5-32B-Instruct", "--vllm_tensor_parallel_size 2 --tuner_type lora"),
+        ("countdown_1gpu_80gb", 1, 24564, "", "--offload_model true --vllm_gpu_memory_utilization 0.5 --tuner_"),
+        ("countdown_1gpu_24gb", 1, 16376, "", "--offload_model true --vllm_gpu_memory_utilization"),
+        ("gsm8k", 1, 16376, "", "--per_device_train_batch_size 4"),
+        ("countdown_1gpu_24gb", 1, 2000, "", "more GPUs or memory, or a smaller model"),
+    ],
+)
+def test_every_remedy_that_is_named_fits(monkeypatch, tmp_path, recipe, count, memory, words, first):
+    announce_gpus(monkeypatch, tmp_path, count=count, memory=memory)
+    path, words = f"scripts/configs/{recipe}.yaml", [*words.split(), "--output_dir", OUTPUT]
+    (result,) = machine.memory(Launch(planned(path, *words)))
+    assert result.status != "passed" and result.remedy.startswith(first)
+    for remedy in result.remedy.split(", or ") if first.startswith("--") else ():
+        (changed,) = machine.memory(Launch(planned(path, *words, *remedy.split())))
+        assert changed.status == "passed", remedy
+
+
+@pytest.mark.parametrize(("gigabytes", "limit"), [(50, "--save_total_limit 2 --save_only_model true"), (1, "")])
+def test_a_disk_that_is_too_small(monkeypatch, tmp_path, gigabytes, limit):
+    announce_gpus(monkeypatch, tmp_path)
+    monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: SimpleNamespace(free=gigabytes * 10**9))
+    status, message = outcome(machine.disk, recipe=GPUS)
+    assert status == "failed" and "2 checkpoints of 43.2 GB: 86.4 GB" in message
+    assert "OUTPUT on a disk with more than 86.4 GB" in message and limit in message
+    assert limit or "--save" not in message
 
 
 @pytest.mark.parametrize(("free", "status"), [(64, "failed"), (500, "warning"), (16384, "passed")])

@@ -3,20 +3,22 @@
 import shlex
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import helpers
 import pytest
 import yaml
 from helpers import planned
 from swift_rlvr.errors import InputError
+from swift_rlvr.launch import estimate
 from swift_rlvr.launch.machine import Gpu, Machine, this_machine
 
 SERVER = {"use_vllm": True, "vllm_mode": "server", "vllm_server_host": "127.0.0.1", "vllm_server_port": 8000}
 BATCH = {"num_generations": 8, "per_device_train_batch_size": 8, "gradient_accumulation_steps": 8}
 
 
-def machine(gpus: int, gigabytes: int = 80) -> Machine:
-    names = (Gpu(str(index), f"GPU of {gigabytes} GB", gigabytes * 1024, 0) for index in range(gpus))
+def machine(gpus: int, mib: int | None = 80 * 1024) -> Machine:
+    names = (Gpu(str(index), "GPU", mib, 0) for index in range(gpus))
     return Machine(tuple(names), "580.65" if gpus else None, cores=16, memory=1 << 18)
 
 
@@ -28,6 +30,7 @@ def recipe(tmp_path, monkeypatch):
 
     def write(processes: int = 2, **settings) -> str:
         values = {"ENV": {"NPROC_PER_NODE": processes}, "rlhf_type": "grpo", "model": "weights", "output_dir": "out"}
+        values["save_total_limit"] = 2
         Path("recipe.yaml").write_text(yaml.safe_dump({**values, **SERVER, **BATCH, **settings}))
         return "recipe.yaml"
 
@@ -112,12 +115,19 @@ def test_tensor_and_data_parallel_flags_reach_the_server(recipe):
             2,
             {"TRAIN_GPUS": "0,1"},
             [],
-            "recipe.yaml needs more GPUs than 0, 1: the rollout server 1 and the training at least one",
+            "recipe.yaml needs more than 2 GPUs: the rollout server takes 1 (vllm_tensor_parallel_size), and "
+            "TRAIN_GPUS is 0,1: leave TRAIN_GPUS out",
         ),
         (2, {"ROLLOUT_GPUS": "0,1"}, [], "ROLLOUT_GPUS leaves no GPU for training"),
         (0, {"ROLLOUT_GPUS": "0"}, [], "ROLLOUT_GPUS names GPU 0, and visible are none"),
-        (1, {}, [], "recipe.yaml needs more GPUs than 0: "),
-        (3, {}, ["--vllm_data_parallel_size", "3"], "needs more GPUs than 0, 1, 2: the rollout server 3"),
+        (1, {}, [], "recipe.yaml needs more than 1 GPUs: the rollout server takes 1 "),
+        (
+            3,
+            {},
+            ["--vllm_data_parallel_size", "3"],
+            "takes 1 (vllm_tensor_parallel_size) x 3 (vllm_data_parallel_size), and the training needs at least one: "
+            "--vllm_data_parallel_size 2",
+        ),
         (4, {"ROLLOUT_GPUS": "2,3"}, ["--vllm_data_parallel_size", "3"], "vllm_data_parallel_size 3 x 1"),
         (3, {"START_SERVER": "maybe"}, [], "START_SERVER must be true or false, got 'maybe'"),
         (3, {"RESTARTS": "many"}, [], "RESTARTS must be a whole number, got 'many'"),
@@ -228,22 +238,98 @@ def test_a_recipe_of_megatron_is_for_its_own_command(recipe):
         planned("scripts/configs/countdown_ray.yaml", machine=machine(8), environ={})
 
 
+MIB = {16: 16376, 24: 24564, 40: 40960, 48: 46068, 80: 81559}  # as nvidia-smi has them
+ONE = ["countdown_1gpu_24gb"] * 3
+BATCH_4 = "countdown --per_device_train_batch_size 4 --num_generations_eval 1"
+BATCH_2 = "countdown --per_device_train_batch_size 2 --per_device_eval_batch_size 4 --num_generations_eval 1"
+LORA = BATCH_2.replace(" ", " --tuner_type lora --lora_rank 16 --lora_alpha 32 --learning_rate 5e-6 ", 1)
+MATRIX = {  # GPUs: the recipe and its flags on those of 16, 24, 40, 48 and 80 GB
+    1: (f"{ONE[0]} --offload_model true --vllm_gpu_memory_utilization 0.7", *ONE, "countdown_1gpu_80gb"),
+    2: (*[LORA] * 4, BATCH_4),
+    **dict.fromkeys((3, 4), (LORA, LORA, BATCH_2, BATCH_4, "countdown")),
+    **dict.fromkeys((5, 6, 7, 8), (LORA, BATCH_2, *["countdown"] * 3)),
+}
+
+
+@pytest.mark.parametrize("gigabytes", MIB)
+@pytest.mark.parametrize("gpus", MATRIX)
+def test_an_experiments_name_stands_for_the_recipe_that_fits_the_machine(recipe, monkeypatch, gpus, gigabytes):
+    recipe()
+    monkeypatch.setattr(estimate.shutil, "disk_usage", lambda path: SimpleNamespace(free=10**13))
+    name, *changes = MATRIX[gpus][list(MIB).index(gigabytes)].split()
+    plan = planned("countdown", "--top_p", "1", machine=machine(gpus, mib=MIB[gigabytes]), environ={})
+    assert plan.recipe == Path(f"scripts/configs/{name}.yaml") and plan.settings["top_p"] == 1
+    assert list(plan.inputs.flags) == [*changes, "--top_p", "1"]
+    assert plan.completions == 128 and len(plan.train_gpus) + len(plan.server_gpus) == gpus  # none is left over
+    assert estimate.memory(plan).fits and not estimate.memory(plan).tight
+    if name != "countdown_1gpu_80gb" and [name, *changes] != ["countdown"]:
+        first = "countdown_1gpu_80gb" if gpus == 1 else "countdown"
+        assert plan.notes[0].startswith(f"chosen by memory: scripts/configs/{first}.yaml as it is would take")
+    assert len(plan.notes) <= 1
+
+
 @pytest.mark.parametrize(
-    ("gpus", "gigabytes", "name", "trainers"),
+    ("size", "flags", "candidate", "tensor"),
     [
-        (0, 0, "countdown_cpu", 2),
-        (1, 24, "countdown_1gpu_24gb", 1),
-        (1, 80, "countdown_1gpu_80gb", 1),
-        (2, 80, "countdown_2gpu", 1),
-        *((count, 80, "countdown", 2 if count < 5 else 4) for count in range(3, 9)),
+        ("7B", [], "countdown", 1),
+        ("14B", [], LORA, 1),
+        ("32B", [], LORA, 1),
+        ("32B", ["--vllm_tensor_parallel_size", "4"], LORA, 4),
     ],
 )
-def test_an_experiments_name_stands_for_the_recipe_of_the_machine(recipe, gpus, gigabytes, name, trainers):
+def test_larger_models_on_eight_gpus_of_80_gb(recipe, size, flags, candidate, tensor):
     recipe()
-    plan = planned("countdown", "--beta", "0", machine=machine(gpus, gigabytes), environ={})
-    assert plan.recipe == Path(f"scripts/configs/{name}.yaml") and plan.settings["beta"] == 0
-    assert (plan.completions, plan.processes) == (128 if gpus else 64, trainers)
-    assert len(plan.train_gpus) + len(plan.server_gpus) == gpus and not plan.notes  # none is left over
+    words = ["--model", f"Qwen/Qwen2.5-{size}-Instruct", *flags]
+    plan = planned("countdown", *words, machine=machine(8, mib=MIB[80]), environ={})
+    assert [plan.recipe.stem, *plan.inputs.flags] == [*candidate.split(), *words]
+    assert (len(plan.train_gpus), len(plan.server_gpus)) == (4, 4)
+    assert estimate.memory(plan).fits and not estimate.memory(plan).tight
+    assert int(plan.server_settings.get("vllm_tensor_parallel_size", 1)) == tensor
+
+
+@pytest.mark.parametrize(("size", "lora"), [("7B", ""), ("32B", " --tuner_type lora --learning_rate 5e-06")])
+def test_a_server_that_leaves_no_gpu_is_told_the_flags_with_which_the_model_fits(recipe, size, lora):
+    recipe()
+    words = ["--model", f"Qwen/Qwen2.5-{size}-Instruct", "--vllm_tensor_parallel_size", "8"]
+    with pytest.raises(InputError) as error:
+        planned("countdown", *words, machine=machine(8, mib=MIB[80]), environ={})
+    asked = "the rollout server takes 8 (vllm_tensor_parallel_size), and the training needs at least one"
+    assert f"countdown.yaml needs more than 8 GPUs: {asked}: --vllm_tensor_parallel_size 4{lora}" in str(error.value)
+    assert str(error.value).endswith(lora or "size 4")
+
+
+def test_a_model_that_is_not_here_yet_and_gpus_of_unknown_memory_get_a_recipe_too(recipe):
+    recipe()
+    plan = planned("countdown", "--model", "who/knows", machine=machine(1, mib=MIB[24]), environ={"RESUME": "0"})
+    assert plan.recipe.stem == "countdown_1gpu_24gb"
+    assert planned("countdown", machine=machine(1, mib=None), environ={}).recipe.stem == "countdown_1gpu_24gb"
+    assert planned("countdown", machine=machine(0), environ={}).recipe.stem == "countdown_cpu"
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "words", "kept", "why"),
+    [
+        (2000, [], None, ""),
+        (1300, [], 29, "the last 29 checkpoints are kept, for the disk does not hold 31"),
+        (200, [], 3, "the last 3 checkpoints are kept"),
+        (50, [], 2, "the last 2 checkpoints are kept"),
+        (200, ["--save_total_limit", "20"], 20, ""),
+        (200, ["--save_strategy", "no"], None, ""),
+        (2000, ["--model", "who/knows"], 2, "for their size is not known yet; --save_total_limit N overrides"),
+    ],
+)
+def test_as_many_checkpoints_are_kept_as_the_disk_holds_unless_somebody_says(
+    recipe, monkeypatch, gigabytes, words, kept, why
+):
+    recipe()
+    monkeypatch.setattr(estimate.shutil, "disk_usage", lambda path: SimpleNamespace(free=gigabytes * 10**9))
+    plan = planned("countdown", *words, machine=machine(3), environ={})
+    assert plan.settings.get("save_total_limit") == kept
+    assert flags(plan.trainer.argv).get("save_total_limit") == (None if kept is None else str(kept))
+    assert [note for note in plan.notes if "checkpoints" in note] == [
+        note for note in plan.notes if why and why in note
+    ]
+    assert bool(why) == any("checkpoints" in note for note in plan.notes)
 
 
 def test_a_recipe_after_an_experiments_name_takes_its_place(recipe):

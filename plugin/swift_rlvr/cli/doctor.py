@@ -14,8 +14,7 @@ from swift_rlvr.cli.render import plain
 from swift_rlvr.errors import InputError
 from swift_rlvr.launch.checks import CheckResult, failed
 from swift_rlvr.launch.machine import this_machine
-from swift_rlvr.launch.plan import make_plan
-from swift_rlvr.recipes import read_words
+from swift_rlvr.launch.plan import make_plan, read_words
 
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 USAGE = "Usage: swift-rlvr doctor [RECIPE.yaml] [the launch's flags]"
@@ -55,7 +54,7 @@ def results_of(words: Sequence[str]) -> list[CheckResult]:
         words = ["countdown", *words]
     try:
         machine = this_machine()
-        recipe, flags = read_words(words, [gpu.memory for gpu in machine.gpus])
+        recipe, flags = read_words(words, machine)
         if recipe is None or "rlhf_type" not in recipe.settings:
             raise InputError(f"{words[0]} is for another trainer, and only launches of `swift rlhf` are checked")
         return check(make_plan(recipe, flags, machine))

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from swift_rlvr.errors import DivergedError, InputError, require
 from swift_rlvr.launch.machine import Machine, this_machine
-from swift_rlvr.launch.plan import Plan, Variables, make_plan
-from swift_rlvr.recipes import Recipe, flags_of_variables, read_flags, read_words
+from swift_rlvr.launch.plan import Plan, Variables, make_plan, read_words
+from swift_rlvr.recipes import Recipe, flags_of_variables, read_flags
 
 # The settings are the trainers', and their names are too many for typer: see `swift_rlvr.training.arguments`.
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
@@ -47,7 +47,7 @@ def train(context: typer.Context) -> None:
         typer.echo(cleandoc(train.__doc__ or ""))
         return
     machine = this_machine()
-    recipe, flags = read_words(context.args, [gpu.memory for gpu in machine.gpus])
+    recipe, flags = read_words(context.args, machine)
     if recipe is not None and "rlhf_type" in recipe.settings:
         raise typer.Exit(_launch(make_plan(recipe, flags, machine), Console(highlight=False)))
     _train_here(recipe, flags, machine)

@@ -115,18 +115,22 @@ def memory(plan: "Plan") -> Estimate:
     model, server = _model(plan), plan.server_settings
     if model is None:
         return Estimate(f"not known before {plan.settings.get('model')} is here")
-    training = sizes.training_memory(model, plan.settings, plan.processes * plan.variables.nnodes)
+    settings = plan.settings | {"vllm_max_model_len": server.get("vllm_max_model_len")}
+    training = sizes.training_memory(model, settings, plan.processes * plan.variables.nnodes)
     certain = training._replace(batch=0)  # completions may be shorter
     if not plan.machine.gpus:
         return _host_memory(plan, model, sum(training), sum(certain))
     needed, least = sum(training), sum(certain)
     gpu, server_gpu = _smallest(plan, plan.train_gpus), _smallest(plan, plan.server_gpus)
     if gpu and plan.settings.get("use_vllm") and not plan.hosts:  # in the trainer's process
-        server_gpu, share = gpu, sizes.server_memory(model, server, gpu)[0]
-        needed, least = (sizes.colocated_memory(each, share, plan.settings) for each in (training, certain))
+        server_gpu, parts = gpu, sizes.server_memory(model, server, gpu)[:2]
+        needed, least = (sizes.colocated_memory(each, *parts, plan.settings) for each in (training, certain))
     texts, fits = list[str](), not gpu or least <= gpu
     if gpu:
         texts.append(f"training about {needed / GIB:.0f} of {gpu / GIB:.0f} GiB a GPU")
+    if offloaded := sizes.offloaded_memory(model, plan.settings) // plan.variables.nnodes:
+        fits = fits and offloaded <= plan.machine.memory * MIB
+        texts.append(f"about {offloaded / GIB:.0f} of the host's {plan.machine.memory * MIB / GIB:.0f} GiB")
     if server_gpu:
         share, weights, cached = sizes.server_memory(model, server, server_gpu)
         fits = fits and cached >= number(server, "vllm_max_model_len", model.context or 0)
@@ -153,8 +157,7 @@ def _host_memory(plan: "Plan", model: ModelSize, training: int, least: int) -> E
 def disk(plan: "Plan") -> Estimate:
     """The checkpoints against what is free where the run's folder is. count: bytes, None where they are not known."""
     model, kept = _model(plan), checkpoints_kept(plan)
-    folder = next(each for each in (plan.output.absolute(), *plan.output.absolute().parents) if each.is_dir())
-    free = shutil.disk_usage(folder).free
+    free = _free(plan)
     left = f"; {decimal(free)} free"
     if kept == 0:
         return Estimate(f"no checkpoints{left}", 0)
@@ -167,6 +170,25 @@ def disk(plan: "Plan") -> Estimate:
     missing = max(0, kept - len(checkpoints(plan.output)))  # a run that goes on has written some
     # Tight: the oldest one is deleted when the next is written.
     return Estimate(text, kept * size, missing * size <= free, (missing + 1) * size > free)
+
+
+def _free(plan: "Plan") -> int:
+    """Bytes that are free where the run's folder is or will be."""
+    output = plan.output.absolute()
+    return shutil.disk_usage(next(each for each in (output, *output.parents) if each.is_dir())).free
+
+
+def checkpoints_that_fit(plan: "Plan") -> tuple[int, str] | None:
+    """How many checkpoints to keep, at least 2, and why, where nobody has said and the disk does not hold all."""
+    model, kept = _model(plan), checkpoints_kept(plan)
+    if plan.settings.get("save_total_limit") or kept == 0:
+        return None
+    if model is None:
+        return 2, "for their size is not known yet"
+    fitting = _free(plan) // sizes.checkpoint_size(model, plan.settings) + len(checkpoints(plan.output))
+    # One less: the oldest one is deleted when the next is written.
+    all_fit = kept is not None and kept <= fitting
+    return None if all_fit else (max(2, fitting - 1), f"for the disk does not hold {kept or 'all'}")
 
 
 def checkpoints_kept(plan: "Plan") -> int | None:

@@ -6,18 +6,23 @@ scripts/README.md has the rules (The plan).
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from swift_rlvr.errors import InputError
+from swift_rlvr.launch import estimate
+from swift_rlvr.launch.estimate import Estimate
 from swift_rlvr.launch.machine import Machine
 from swift_rlvr.launch.sizes import longest_completion
 from swift_rlvr.network import is_loopback
 from swift_rlvr.patches import RENDEZVOUS
 from swift_rlvr.recipes import (
     CONFIGS,
+    EXPERIMENTS,
+    SUFFIXES,
     Recipe,
     as_flag,
     as_list,
@@ -96,7 +101,7 @@ class Plan:
     sync_ports: where each server's first worker listens for weights.
     processes: trainer processes on each node. completions: in a step, of all nodes. server_settings: what vLLM gets.
     output: the folder of the run. server: None where none is started here. resume: the checkpoint to go on from.
-    notes: what could not be kept.
+    notes: what could not be kept. inputs: what it was made from.
     """
 
     recipe: Path
@@ -116,6 +121,7 @@ class Plan:
     trainer: Process
     resume: Path | None = None
     notes: tuple[str, ...] = ()
+    inputs: "_Inputs | None" = None
 
     @property
     def master_port(self) -> int | None:
@@ -135,19 +141,87 @@ def make_plan(recipe: Recipe, flags: Sequence[str], machine: Machine, environ: M
     """
     environ = os.environ if environ is None else environ
     variables = Variables.from_environment({**recipe.env, **environ})
-    flags = [*flags_of_variables(environ, {**recipe.settings, **read_flags(flags)}), *flags]
-    inputs = _Inputs(recipe, read_flags(flags), variables, machine)
+    inputs = _Inputs(recipe, tuple(flags), environ, variables, machine)
     _check(inputs)
+    plan = _plan(inputs)
+    limit = estimate.checkpoints_that_fit(plan)
+    return plan if limit is None else _plan(inputs, *limit)
+
+
+def as_lora(settings: Mapping[str, Any]) -> str:
+    """Flags that train LoRA in place of all parameters; for its learning rate see EXPERIMENTS."""
+    return f"--tuner_type lora --learning_rate {10 * number(settings, 'learning_rate', 1e-6):g}"
+
+
+def that_fit(
+    inputs: "_Inputs | None", options: Iterable[str], estimated: Callable[[Plan], Estimate] = estimate.memory
+) -> Iterator[str]:
+    """Those of the options, each of further flags, with which a launch fits by an estimate."""
+    assert inputs is not None
+    for option in options:
+        with suppress(InputError):
+            result = estimated(_plan(inputs._replace(flags=(*inputs.flags, *option.split()))))
+            if result.fits and not result.tight:
+                yield option
+
+
+def read_words(
+    words: Sequence[str], machine: Machine, environ: Mapping[str, str] | None = None
+) -> tuple[Recipe | None, list[str]]:
+    """The recipe that a command's words name, None where they begin with a flag, and the flags.
+
+    In place of the file an experiment's name stands for the recipe that fits the machine. `countdown my.yaml` is
+    `my.yaml`, so that a script can say what it is for and its user another recipe.
+
+    Raises:
+        InputError: there is no such file, or it cannot be read.
+    """
+    first, *flags = words or [""]
+    if first in EXPERIMENTS and not (flags and flags[0].endswith(SUFFIXES)):
+        return _fitting(EXPERIMENTS[first][min(len(machine.gpus), 2)], flags, machine, environ)
+    if first in EXPERIMENTS:
+        first, *flags = flags
+    return (None, list(words)) if first.startswith("-") or not first else (read_recipe(first), flags)
+
+
+def _fitting(
+    candidates: Sequence[str], flags: list[str], machine: Machine, environ: Mapping[str, str] | None
+) -> tuple[Recipe, list[str]]:
+    """The first of the candidates, recipes with flags, whose memory the GPUs have; where none fits, the last."""
+    environ = {**(os.environ if environ is None else environ), "RESUME": "0"}  # each has a folder of its own
+    found: list[tuple[Recipe, list[str]]] = []
+    refused = ""
+    for name, *changes in map(str.split, candidates):
+        recipe, words = read_recipe(CONFIGS / f"{name}.yaml"), [*changes, *flags]
+        if refused:
+            recipe = recipe._replace(note=f"chosen by memory: {found[0][0].path} as it is would take {refused}")
+        with suppress(InputError):  # the launch itself will raise it
+            memory = estimate.memory(make_plan(recipe, words, machine, environ))
+            if memory.count is None:  # of a model that is not here yet
+                like = ["--model", str(recipe.settings["model"])]
+                memory = estimate.memory(make_plan(recipe, [*words, *like], machine, environ))
+            found.append((recipe, words))
+            if memory.fits and not memory.tight and None not in (gpu.memory for gpu in machine.gpus):
+                break
+            refused = refused or memory.text
+        if not found:  # not a recipe of ms-swift, or flags that none can have
+            return recipe, words
+    return found[-1]
+
+
+def _plan(inputs: "_Inputs", limit: int | None = None, why: str = "") -> Plan:
+    """limit: how many checkpoints are kept, where that follows the disk, and why."""
+    recipe, machine, variables = inputs.recipe, inputs.machine, inputs.variables
     servers = _servers(inputs)
     train, served = _share_gpus(inputs, servers.needs_gpus)
     processes = len(train) or variables.processes or inputs.most_processes
-    added = _added_settings(inputs, servers, processes)
+    added = _added_settings(inputs, servers, processes) | ({"save_total_limit": limit} if limit else {})
     settings = inputs.settings | added
     completions = inputs.at_once(processes) * _count(settings, ACCUMULATION)
 
-    env = {name: value for name, value in recipe.env.items() if name not in (*environ, *RENDEZVOUS)}
+    env = {name: value for name, value in recipe.env.items() if name not in (*inputs.environ, *RENDEZVOUS)}
     output, rank = Path(str(settings["output_dir"])), variables.node_rank
-    argv = (*_PATCHED, "rlhf", str(recipe.path), *flags, *_as_flags(added))
+    argv = (*_PATCHED, "rlhf", str(recipe.path), *inputs.words, *_as_flags(added))
     log = output / (f"trainer-node{rank}.log" if rank else "trainer.log")  # nodes may share the folder
     trainer = Process("trainer", argv, env | _devices(train, machine) | _rendezvous(processes, variables), log)
     server, sampling = None, settings
@@ -174,17 +248,33 @@ def make_plan(recipe: Recipe, flags: Sequence[str], machine: Machine, environ: M
         server=server,
         trainer=trainer,
         resume=added.get("resume_from_checkpoint"),
-        notes=tuple(_notes(inputs, {*train, *served}, completions)),
+        notes=(
+            *_notes(inputs, {*train, *served}, completions),
+            *([f"the last {limit} checkpoints are kept, {why}; --save_total_limit N overrides"] if limit else []),
+        ),
+        inputs=inputs,
     )
 
 
 class _Inputs(NamedTuple):
-    """What a plan is made from. flagged: the settings that flags and machine variables give."""
+    """What a plan is made from. variables: the launcher's own, as read from environ."""
 
     recipe: Recipe
-    flagged: dict[str, Any]
+    flags: tuple[str, ...]
+    environ: Mapping[str, str]
     variables: Variables
     machine: Machine
+
+    @property
+    def words(self) -> list[str]:
+        """The machine variables as flags, and the flags."""
+        variables = flags_of_variables(self.environ, {**self.recipe.settings, **read_flags(self.flags)})
+        return [*variables, *self.flags]
+
+    @property
+    def flagged(self) -> dict[str, Any]:
+        """The settings that flags and machine variables give."""
+        return read_flags(self.words)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -269,11 +359,25 @@ def _share_gpus(inputs: _Inputs, needs_server: bool) -> tuple[list[str], list[st
     if not train and served:
         raise InputError("leaves no GPU for training", "ROLLOUT_GPUS")
     if not train or len(free) < needed:
-        needs = f"the rollout server {needed} and the training at least one"
-        raise InputError(f"{inputs.recipe.path} needs more GPUs than {', '.join(gpus)}: {needs}")
+        raise InputError(_too_few(inputs, needed, train))
     if needed and "vllm_data_parallel_size" not in settings:
         needed = max(tensor, min(len(free), len(train)) // tensor * tensor)
     return train, free[-needed:] if needed else served
+
+
+def _too_few(inputs: _Inputs, needed: int, train: Sequence[str]) -> str:
+    """Who asks for how many GPUs, and flags or a variable with which they are enough, if there are any."""
+    gpus, settings = inputs.machine.gpus, inputs.settings
+    tensor, data = (_count(settings, f"vllm_{each}_parallel_size") for each in ("tensor", "data"))
+    trainers = f"TRAIN_GPUS is {','.join(train)}" if inputs.variables.train_gpus else "the training needs at least one"
+    asked = f"{tensor} (vllm_tensor_parallel_size)" + (f" x {data} (vllm_data_parallel_size)" if data > 1 else "")
+    left = len(gpus) - max(1, len(train))
+    ways = [f"--vllm_tensor_parallel_size {each}" for each in (8, 4, 2, 1) if each < tensor and each * data <= left]
+    ways += [f"--vllm_data_parallel_size {left // tensor}"] if data > 1 and tensor <= left else []
+    ways += [f"{way} {as_lora(settings)}" for way in ways]
+    way = "leave TRAIN_GPUS out" if len(train) > 1 and needed < len(gpus) else next(that_fit(inputs, ways), None)
+    text = f"{inputs.recipe.path} needs more than {len(gpus)} GPUs: the rollout server takes {asked}, and {trainers}"
+    return f"{text}: {way or 'more GPUs, or a recipe without a server (vllm_mode: colocate)'}"
 
 
 def _added_settings(inputs: _Inputs, servers: _Servers, processes: int) -> dict[str, Any]:
@@ -306,6 +410,8 @@ def _added_settings(inputs: _Inputs, servers: _Servers, processes: int) -> dict[
 
 
 def _notes(inputs: _Inputs, used: set[str], completions: int) -> Iterator[str]:
+    if inputs.recipe.note:
+        yield inputs.recipe.note
     if unused := [gpu.index for gpu in inputs.machine.gpus if gpu.index not in used]:
         yield f"GPU {', '.join(unused)} not used: {inputs.recipe.path} is for {inputs.most_processes} trainer processes"
     if completions != inputs.wanted:

@@ -5,11 +5,13 @@ Bytes on a GPU, for P parameters in 16 bits and N processes:
 - weights: 2 P, and as much for the reference policy (full training with beta > 0); divided by N under ZeRO-3.
 - gradients and optimizer: 16 P / N under DeepSpeed, 6 P without: AdamW's weights, momentum and variance in 32 bits,
   gradients in 16 and a buffer (Rajbhandari et al. 2020, arXiv 1910.02054, section 3.1); AdamW alone has them in 16.
-  LoRA's are left out.
+  Of LoRA's adapters, taken to be on all linear layers, 16 bytes for each parameter.
 - for a batch of B completions, the longest, with T tokens of prompt and completion: 8 B x completion x vocabulary for
   the logits, their log-softmax and the gradients of both; and 2 B x T x (8 x hidden + 4 x intermediate) inside a layer
   (Korthikanti et al. 2022, arXiv 2205.05198, equation 2, for a gated MLP), for one layer with gradient checkpointing,
-  and 2 B x T x hidden for each of the others, else for all.
+  and 2 B x T x hidden for each of the others, else for all. An evaluation keeps no gradients: its rows count half.
+- vLLM: its share holds the weights, GRAPHS, the larger of a forward pass over BATCHED_TOKENS and the logits of all
+  sequences, as it measures them at its start, and keys and values of as many tokens as fit in the rest.
 
 Left out are CUDA's context, NCCL's buffers and fragmentation: some GB together. A checkpoint holds the weights, and
 under DeepSpeed 12 P, and with ZeRO-1 or 2 the weights once more.
@@ -27,6 +29,8 @@ from swift_rlvr.jsonl import read_json
 from swift_rlvr.recipes import number
 
 BYTES = {"float32": 4, "float": 4}  # of a parameter; all other types have 2
+GRAPHS = 2**30  # of vLLM's CUDA graphs, which it keeps while it sleeps; assumed
+BATCHED_TOKENS, SEQUENCES = 2048, 256  # at once: vLLM 0.32 and ms-swift 4.6, unless vllm_max_num_seqs is set
 # For models that are not on this machine yet, from their config.json.
 _KEYS = (
     *("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads"),
@@ -116,6 +120,12 @@ def longest_completion(settings: Mapping[str, Any]) -> int:
     return count * number(settings, "max_completion_length", 512) + (count - 1) * FEEDBACK_TOKENS
 
 
+def evaluates(settings: Mapping[str, Any]) -> bool:
+    """Whether ms-swift samples and scores held-out rows during a training."""
+    held_out = settings.get("val_dataset") or number(settings, "split_dataset_ratio", 0.0)
+    return bool(held_out) and settings.get("eval_strategy") not in ("no", False)
+
+
 def zero_stage(settings: Mapping[str, Any]) -> tuple[int | None, bool]:
     """DeepSpeed's ZeRO stage, None without DeepSpeed, and whether the optimizer is kept in the host's memory.
 
@@ -137,6 +147,11 @@ def _bytes(model: ModelSize, settings: Mapping[str, Any]) -> int:
     return BYTES.get(str(settings["torch_dtype"]), 2) if settings.get("torch_dtype") else model.bytes
 
 
+def adapter_parameters(model: ModelSize, settings: Mapping[str, Any]) -> int:
+    """Parameters of LoRA's adapters on all linear layers."""
+    return number(settings, "lora_rank", 8) * model.layers * (9 * model.hidden + 3 * model.intermediate)
+
+
 class TrainingMemory(NamedTuple):
     """Bytes on a training GPU at the worst moment. optimizer: with gradients. batch: what its longest row decides."""
 
@@ -148,14 +163,18 @@ class TrainingMemory(NamedTuple):
 def training_memory(model: ModelSize, settings: Mapping[str, Any], processes: int) -> TrainingMemory:
     """As the formulas above have it. processes: of all nodes."""
     (stage, offload), size = zero_stage(settings), _bytes(model, settings)
-    weights, optimizer = size * model.parameters, 0
+    weights, optimizer = size * model.parameters, 16 * adapter_parameters(model, settings)
     if settings.get("tuner_type") == "full":
         weights *= 2 if number(settings, "beta", 0.04) else 1
         optimizer = (3 * size if stage is None else 2 if offload else 16) * model.parameters
     batch, completion = number(settings, "per_device_train_batch_size", 1), longest_completion(settings)
+    if evaluates(settings):
+        batch = max(batch, number(settings, "per_device_eval_batch_size", 1) // 2)
     # Without DeepSpeed accelerate converts what a model returns to 32 bits.
     logits = 4 * (4 if stage is None else size) * batch * completion * model.vocabulary
-    tokens = batch * (number(settings, "max_length", 1024) + completion) * size
+    limits = (number(settings, "vllm_max_model_len", 0), model.context)
+    row = min(number(settings, "max_length", 1024) + completion, *filter(None, limits))
+    tokens = batch * row * size
     layers = tokens * (8 * model.hidden + 4 * model.intermediate)
     if settings.get("gradient_checkpointing", True) is False:
         layers *= model.layers
@@ -169,30 +188,43 @@ def training_memory(model: ModelSize, settings: Mapping[str, Any], processes: in
 def server_memory(model: ModelSize, settings: Mapping[str, Any], gpu: int) -> tuple[int, int, int]:
     """Bytes of vLLM's share of a GPU of `gpu` bytes, of the weights in it, and how many tokens the rest caches.
 
-    The last is below 0 where not even the weights fit.
+    The last is below 0 where not even the weights and what vLLM reserves fit.
     """
     size, parallel = _bytes(model, settings), number(settings, "vllm_tensor_parallel_size", 1)
     share = int(gpu * number(settings, "vllm_gpu_memory_utilization", 0.9))
     weights = size * model.parameters // parallel
+    forward = size * BATCHED_TOKENS * (4 * model.hidden + 3 * model.intermediate // parallel)
+    # In the model's type, then in 32 bits, and as much for their softmax.
+    logits = (size + 8) * number(settings, "vllm_max_num_seqs", SEQUENCES) * model.vocabulary
+    reserve = max(forward, logits) + (0 if settings.get("vllm_enforce_eager") is True else GRAPHS)
     token = 2 * size * model.layers * max(1, model.key_value_heads // parallel) * model.head_size
-    return share, weights, (share - weights) // token
+    return share, weights, (share - weights - reserve) // token
 
 
-def colocated_memory(training: TrainingMemory, share: int, settings: Mapping[str, Any]) -> int:
-    """Bytes on a GPU that trains and samples in turn: with `sleep_level` vLLM gives its share back while training."""
+def colocated_memory(training: TrainingMemory, share: int, sampler: int, settings: Mapping[str, Any]) -> int:
+    """Bytes on a GPU that trains and samples in turn: with `sleep_level` vLLM gives its share back while training.
+
+    sampler: bytes of vLLM's weights, which lie beside all that is trained while they are renewed.
+    """
     if not number(settings, "sleep_level", 0):
         return sum(training) + share
     kept = training._replace(batch=0)
+    renewed = sum(kept) + sampler
     for name, part in (("offload_model", "weights"), ("offload_optimizer", "optimizer")):
         kept = kept._replace(**{part: 0}) if settings.get(name) is True else kept
-    return max(sum(training), share + sum(kept))
+    return max(sum(training) + GRAPHS, renewed + GRAPHS, share + sum(kept))
+
+
+def offloaded_memory(model: ModelSize, settings: Mapping[str, Any]) -> int:
+    """Bytes of the host's memory that DeepSpeed keeps AdamW and gradients in, in 32 bits, of all processes."""
+    return 16 * model.parameters if zero_stage(settings)[1] and settings.get("tuner_type") == "full" else 0
 
 
 def checkpoint_size(model: ModelSize, settings: Mapping[str, Any]) -> int:
-    """Bytes of one checkpoint, without the tokenizer; LoRA's adapters are taken to be on all linear layers."""
+    """Bytes of one checkpoint, without the tokenizer."""
     (stage, _), size, saved = zero_stage(settings), _bytes(model, settings), model.parameters
     if settings.get("tuner_type") != "full":
-        saved = number(settings, "lora_rank", 8) * model.layers * (9 * model.hidden + 3 * model.intermediate)
+        saved = adapter_parameters(model, settings)
     if settings.get("save_only_model") is True:
         return size * saved
     return saved * (3 * size if stage is None else 12 + size * (1 if stage == 3 else 2))

@@ -62,14 +62,15 @@ class Launch:
 Check = Callable[[Launch], Iterable[CheckResult]]
 
 
-def judged(name: str, estimate: Callable[[Plan], Estimate], remedy: str) -> Check:
+def judged(name: str, estimate: Callable[[Plan], Estimate], remedy: str | Callable[[Plan], str]) -> Check:
     """A check by an estimate: failed where the run does not fit, a warning where it is tight."""
 
     def check(launch: Launch) -> list[CheckResult]:
         result = estimate(launch.plan)
         if result.fits and not result.tight:
             return [passed(name, result.text)]
-        return [(warning if result.fits else failed)(name, result.text, remedy)]
+        text = remedy if isinstance(remedy, str) else remedy(launch.plan)
+        return [(warning if result.fits else failed)(name, result.text, text)]
 
     check.__name__ = name
     return check

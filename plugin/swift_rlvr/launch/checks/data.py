@@ -123,6 +123,11 @@ def datasets(launch: Launch) -> Iterator[CheckResult]:
 
 def _dataset(name: str, launch: Launch, setting: str) -> CheckResult:
     file, _ = local_file(name)
+    for task in sorted(TASKS.values(), key=lambda task: len(task.name)):  # variants, which have the same ids, last
+        here, there = (task.hf_dataset_id, task.ms_dataset_id)[:: 1 if launch.use_hf else -1]
+        if name.partition("#")[0].partition(":")[0] == there != here:
+            message = f"{there} is the id of {task.name} on the other hub; on {launch.hub} it is {here}"
+            return failed(setting, message, f"--{setting} {name.replace(there, task.name)} is right for both hubs")
     if file is not None and not file.is_file():
         return failed(setting, f"there is no file {file}", f"relative paths count from {Path.cwd()}")
     total = check_jsonl(file) if file is not None and file.suffix == ".jsonl" else None  # all lines

@@ -13,11 +13,14 @@ from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 
+from rich.filesize import decimal
+
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import read_json
-from swift_rlvr.launch import estimate
+from swift_rlvr.launch import estimate, sizes
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
 from swift_rlvr.launch.estimate import GIB, MIB
+from swift_rlvr.launch.plan import Plan, as_lora, that_fit
 from swift_rlvr.network import refusal_of_server, why_not_free
 from swift_rlvr.patches.patching import CHECKED, CHECKED_WITH_CUDA_12
 from swift_rlvr.recipes import number
@@ -210,16 +213,43 @@ def shared_memory(launch: Launch) -> Iterator[CheckResult]:
         yield passed("shared memory", text)
 
 
-memory = judged(
-    "memory",
-    estimate.memory,
-    "more GPUs, a smaller model or per_device_train_batch_size, deepspeed: zero3_offload, or tuner_type: lora",
-)
-disk = judged(
-    "disk",
-    estimate.disk,
-    "a smaller save_total_limit, larger save_steps, save_only_model: true, or OUTPUT on a larger disk",
-)
+def _less_memory(plan: Plan) -> str:
+    """Up to three changes with which the estimate fits, the smallest first."""
+    settings, machine, batches = plan.settings, plan.machine, list[str]()
+    batch = number(settings, "per_device_train_batch_size", 1)
+    while batch := batch // 2:
+        evaluated = f" --per_device_eval_batch_size {2 * batch} --num_generations_eval 1"
+        batches.append(f"--per_device_train_batch_size {batch}" + evaluated * sizes.evaluates(settings))
+    tuners = ["--deepspeed zero3"] if machine.gpus else []  # without one DeepSpeed needs a file
+    if settings.get("tuner_type") == "full":
+        tuners += [f"{zero}_offload" for zero in tuners] + [as_lora(settings)]
+    if settings.get("gradient_checkpointing") is False:
+        tuners.insert(0, "--gradient_checkpointing true")
+    vllm = [f"--vllm_tensor_parallel_size {each}" for each in (2, 4, 8)]
+    if not plan.hosts:
+        vllm = [f"--offload_model true --vllm_gpu_memory_utilization {share}" for share in (0.5, 0.7)]
+    models = [f"--model Qwen/Qwen2.5-{size}-Instruct" for size in ("3B", "1.5B", "0.5B")]
+    parts = (["", *models], ["", *(vllm if machine.gpus else [])], ["", *tuners], ["", *batches])
+    options = [[each for each in option if each] for option in product(*parts)]
+    found: dict[frozenset[str], str] = {}  # by the flags' names
+    for option in sorted(options, key=lambda option: (bool(set(option) & set(models)), len(option))):
+        words = " ".join(option)
+        names = frozenset(word for word in words.split() if word.startswith("--"))
+        if not any(each <= names for each in found) and any(that_fit(plan.inputs, [words])):
+            found[names] = words
+            if len(found) == 3:
+                break
+    return ", or ".join(found.values()) or "more GPUs or memory, or a smaller model: no change of flags is enough"
+
+
+def _less_disk(plan: Plan) -> str:
+    """Flags with which the estimate fits, and the disk that would do."""
+    options = [f"--save_total_limit {count}{only}" for only in ("", " --save_only_model true") for count in (2, 1)]
+    needed = decimal(estimate.disk(plan).count or 0)
+    return ", or ".join([f"OUTPUT on a disk with more than {needed}", *that_fit(plan.inputs, options, estimate.disk)])
+
+
+memory, disk = judged("memory", estimate.memory, _less_memory), judged("disk", estimate.disk, _less_disk)
 
 
 def folder(launch: Launch) -> Iterator[CheckResult]:

@@ -507,15 +507,15 @@ def test_shared_memory(monkeypatch, tmp_path, free, status):
 def test_libraries_before_torchs_own(monkeypatch, tmp_path):
     announce_gpus(monkeypatch, tmp_path)
     monkeypatch.setenv("LD_LIBRARY_PATH", f":/none:{tmp_path}")
-    assert outcome(machine.libraries, recipe=GPUS) == ("none", "")
+    assert outcome(machine.surroundings, recipe=GPUS) == ("none", "")
     (tmp_path / "libnccl.so.2").touch()
-    status, message = outcome(machine.libraries, recipe=GPUS)
+    status, message = outcome(machine.surroundings, recipe=GPUS)
     assert status == "warning" and f"{tmp_path}/libnccl.so.2 replaces torch's NCCL" in message
 
 
 @pytest.mark.parametrize("program", ["npu-smi", "amd-smi", "rocm-smi"])
 def test_accelerators_of_others_are_not_a_cpu(monkeypatch, tmp_path, program):
-    (tmp_path / program).write_text("#!/bin/sh\nexit $SMI\n")
+    (tmp_path / program).write_text("#!/bin/sh\necho one\nexit $SMI\n")
     (tmp_path / program).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     for visible, status, expected in ((None, 0, "failed"), (None, 1, "none"), ("", 0, "none")):
@@ -523,7 +523,7 @@ def test_accelerators_of_others_are_not_a_cpu(monkeypatch, tmp_path, program):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
         if visible is None:
             monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-        found, message = outcome(machine.other_accelerators)
+        found, message = outcome(machine.driver)
         assert found == expected and (f"{program} lists accelerators" in message) == (found == "failed")
 
 
@@ -532,11 +532,11 @@ def test_accelerators_of_others_are_not_a_cpu(monkeypatch, tmp_path, program):
 
 def test_a_home_that_is_full(monkeypatch, tmp_path):
     announce_gpus(monkeypatch, tmp_path)
-    assert outcome(machine.home, recipe=GPUS) == ("none", "")
+    assert outcome(machine.surroundings, recipe=GPUS) == ("none", "")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, before[1]))
     try:
-        status, message = outcome(machine.home, recipe=GPUS)
+        status, message = outcome(machine.surroundings, recipe=GPUS)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert status == "failed" and f"64 MiB cannot be written into {tmp_path}: File too large" in message

@@ -4,7 +4,9 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.parallel import usable_cores
@@ -47,11 +49,11 @@ class Machine:
 def this_machine(environ: Mapping[str, str] | None = None) -> Machine:
     """This machine. InputError where CUDA_VISIBLE_DEVICES names a GPU that is not there."""
     environ = os.environ if environ is None else environ
-    rows = _rows(environ, _QUERY) or _rows(environ, _QUERY[:-1])
-    gpus = {row[1]: Gpu(row[0], row[2], _mib(row[3]), _mib(row[4]), _capability(row[6:])) for row in rows}
+    rows = _rows(environ, _QUERY) or [[*row, ""] for row in _rows(environ, _QUERY[:-1])]
+    gpus = {row[1]: Gpu(row[0], row[2], _number(row[3]), _number(row[4]), _number(row[6], float)) for row in rows}
     instances = [  # NVIDIA's names say the memory, 5% more than there is in the smallest
-        Gpu(uuid, name, int(gigabytes) * 1024 * 19 // 20, None, _capability(rows[0][6:]), int(number))
-        for name, gigabytes, number, uuid in _INSTANCE.findall(_nvidia_smi(environ, "-L") if rows else "")
+        Gpu(uuid, name, int(gigabytes) * 1024 * 19 // 20, None, _number(rows[0][6], float), int(number))
+        for name, gigabytes, number, uuid in _INSTANCE.findall(output_of(environ, "nvidia-smi", "-L") if rows else "")
     ]
     names = environ.get("CUDA_VISIBLE_DEVICES")
     if names is None or (instances and names == "0"):
@@ -77,12 +79,12 @@ def _visible(gpus: Mapping[str, Gpu], names: str) -> Iterator[Gpu]:
 
 
 def _rows(environ: Mapping[str, str], query: Sequence[str]) -> list[list[str]]:
-    text = _nvidia_smi(environ, f"--query-gpu={','.join(query)}", "--format=csv,noheader,nounits")
+    text = output_of(environ, "nvidia-smi", f"--query-gpu={','.join(query)}", "--format=csv,noheader,nounits")
     return [row for line in text.splitlines() if len(row := line.split(", ")) == len(query)]
 
 
-def _nvidia_smi(environ: Mapping[str, str], *arguments: str) -> str:
-    command = ["nvidia-smi", *arguments]
+def output_of(environ: Mapping[str, str], *command: str) -> str:
+    """What a command prints; "" where there is none, and where it fails or takes half a minute."""
     try:
         # The PATH counts that the command will run with.
         run = subprocess.run(command, capture_output=True, text=True, timeout=30, env=dict(environ), check=True)
@@ -91,9 +93,8 @@ def _nvidia_smi(environ: Mapping[str, str], *arguments: str) -> str:
     return run.stdout
 
 
-def _mib(text: str) -> int | None:
-    return int(text) if text.isdigit() else None
-
-
-def _capability(texts: Sequence[str]) -> float | None:
-    return next((float(text) for text in texts if re.fullmatch(r"\d+\.\d+", text)), None)
+def _number(text: str, kind: type[int] | type[float] = int) -> Any:
+    """None where nvidia-smi does not know it."""
+    with suppress(ValueError):
+        return kind(text)
+    return None

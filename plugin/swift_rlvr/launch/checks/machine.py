@@ -4,7 +4,6 @@ import fcntl
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,6 +19,7 @@ from swift_rlvr.jsonl import read_json
 from swift_rlvr.launch import estimate, sizes
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
 from swift_rlvr.launch.estimate import GIB, MIB
+from swift_rlvr.launch.machine import output_of
 from swift_rlvr.launch.plan import Plan, as_lora, that_fit
 from swift_rlvr.network import refusal_of_server, why_not_free
 from swift_rlvr.patches.patching import CHECKED, CHECKED_WITH_CUDA_12
@@ -100,9 +100,14 @@ def driver_major(driver: str | None) -> int | None:
 
 
 def driver(launch: Launch) -> Iterator[CheckResult]:
-    """GPUs that nvidia-smi lists and torch cannot use: an old driver, or a torch without CUDA."""
+    """GPUs that torch cannot use: with an old driver, or without a torch for CUDA, or of somebody else than NVIDIA."""
     machine, cuda = launch.plan.machine, torch_build()
     if not machine.gpus:
+        for command in ACCELERATORS if "CUDA_VISIBLE_DEVICES" not in os.environ else ():
+            if output_of(os.environ, *command):
+                message = f"{command[0]} lists accelerators; the launcher knows NVIDIA's only, and would take the CPU"
+                remedy = 'CUDA_VISIBLE_DEVICES= for that, or swift rlhf --external_plugins "$(swift-rlvr plugin)" ...'
+                yield failed("driver", message, remedy)
         return
     if cuda is None:
         remedy = "activate the environment for GPUs (.venv-gpu), or CUDA_VISIBLE_DEVICES= to train on the CPU"
@@ -150,37 +155,21 @@ def capabilities(launch: Launch) -> Iterator[CheckResult]:
             yield warning("GPUs", message, "an instance that `nvidia-smi -L` lists as Device 0")
 
 
-def libraries(launch: Launch) -> Iterator[CheckResult]:
-    """LD_LIBRARY_PATH counts more than the path that torch's wheel has for its own NCCL."""
-    for folder in launch.environ.get("LD_LIBRARY_PATH", "").split(":") if launch.plan.machine.gpus else ():
-        if folder and Path(folder, "libnccl.so.2").exists():
-            message = f"{folder}/libnccl.so.2 replaces torch's NCCL"
-            yield warning("libraries", message, f"take {folder} out of LD_LIBRARY_PATH")
-
-
-def home(launch: Launch) -> Iterator[CheckResult]:
-    """vLLM, Triton and the hubs write into HOME, and a quota shows in nothing but a write that fails."""
+def surroundings(launch: Launch) -> Iterator[CheckResult]:
+    """An NCCL that comes before torch's own, and a HOME that is full: only a write shows a quota."""
     if not launch.plan.machine.gpus:
         return
+    for folder in filter(None, launch.environ.get("LD_LIBRARY_PATH", "").split(":")):
+        if Path(folder, "libnccl.so.2").exists():
+            message = f"{folder}/libnccl.so.2 replaces torch's NCCL"
+            yield warning("libraries", message, f"take {folder} out of LD_LIBRARY_PATH")
     try:
-        with tempfile.TemporaryFile(dir=Path.home()) as file:
-            for _ in range(64):
-                file.write(os.urandom(MIB))
+        with tempfile.TemporaryFile(dir=Path.home()) as file:  # where vLLM, Triton and the hubs write
+            file.write(os.urandom(64 * MIB))
             os.fsync(file.fileno())
     except OSError as error:
         message = f"64 MiB cannot be written into {Path.home()}: {error.strerror}"
         yield failed("home", message, "make room there, or set HOME for this command to a folder elsewhere")
-
-
-def other_accelerators(launch: Launch) -> Iterator[CheckResult]:
-    """AMD's and Huawei's, beside which the plan would train on the CPU."""
-    if launch.plan.machine.gpus or "CUDA_VISIBLE_DEVICES" in os.environ:
-        return
-    for command in ACCELERATORS:
-        if shutil.which(command[0]) and not subprocess.run(command, capture_output=True, timeout=60).returncode:
-            message = f"{command[0]} lists accelerators; the launcher knows NVIDIA's only and would train on the CPU"
-            remedy = 'CUDA_VISIBLE_DEVICES= for that, or swift rlhf --external_plugins "$(swift-rlvr plugin)" ...'
-            yield failed("accelerators", message, remedy)
 
 
 def busy_gpus(launch: Launch) -> Iterator[CheckResult]:
@@ -329,5 +318,5 @@ def running_servers(launch: Launch) -> Iterator[CheckResult]:
             yield failed("server", message, remedy)
 
 
-_GPUS = (other_accelerators, driver, capabilities, libraries, busy_gpus, memory, shared_memory)
-CHECKS = (versions, packages, *_GPUS, home, disk, folder, ports, running_servers)
+_GPUS = (driver, capabilities, surroundings, busy_gpus, memory, shared_memory)
+CHECKS = (versions, packages, *_GPUS, disk, folder, ports, running_servers)

@@ -41,10 +41,9 @@ kind_of_machine() {
 }
 # The program that lists AMD's or Huawei's accelerators on this machine; fails where there are none.
 other_accelerator() {
-  local program
-  for program in npu-smi amd-smi rocm-smi; do
-    case $program in npu-smi) "$program" info ;; amd-smi) "$program" list ;; *) "$program" ;; esac >/dev/null 2>&1 &&
-      echo "$program" && return
+  local command
+  for command in "npu-smi info" "amd-smi list" rocm-smi; do
+    if $command >/dev/null 2>&1; then echo "${command% *}"; return; fi
   done
   return 1
 }

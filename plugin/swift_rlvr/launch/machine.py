@@ -18,10 +18,9 @@ _INSTANCE = re.compile(r"^ +(MIG \S*?(\d+)gb\S*) +Device +(\d+): \(UUID: (MIG-[\
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU, or a MIG instance of one.
+    """A GPU or a MIG instance. index: as nvidia-smi counts; an instance's UUID. instance: its number in its GPU.
 
-    index: as nvidia-smi counts; an instance's UUID. memory, used: MiB, None where nvidia-smi does not know (unified
-    memory). capability: the compute capability, such as 9.0. instance: the number of an instance in its GPU.
+    memory, used: MiB. capability: such as 9.0. They are None where nvidia-smi does not know (unified memory).
     """
 
     index: str
@@ -55,14 +54,12 @@ def this_machine(environ: Mapping[str, str] | None = None) -> Machine:
         Gpu(uuid, name, int(gigabytes) * 1024 * 19 // 20, None, _number(rows[0][6], float), int(number))
         for name, gigabytes, number, uuid in _INSTANCE.findall(output_of(environ, "nvidia-smi", "-L") if rows else "")
     ]
-    names = environ.get("CUDA_VISIBLE_DEVICES")
-    if names is None or (instances and names == "0"):
-        seen = tuple(instances or gpus.values())
-    else:
-        seen = tuple(_visible(gpus | {gpu.index: gpu for gpu in instances}, names))
-    seen = tuple(gpu for gpu in seen if gpu.instance is not None)[:1] or seen  # CUDA sees one instance and nothing else
+    names = environ.get("CUDA_VISIBLE_DEVICES", "0" if instances else ",".join(gpu.index for gpu in gpus.values()))
+    by_uuid = gpus | {gpu.index: gpu for gpu in instances}
+    seen = instances if instances and names == "0" else list(_visible(by_uuid, names))
+    seen = [gpu for gpu in seen if gpu.instance is not None][:1] or seen  # CUDA sees one instance and nothing else
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
-    return Machine(seen, rows[0][5] if rows else None, usable_cores(), memory)
+    return Machine(tuple(seen), rows[0][5] if rows else None, usable_cores(), memory)
 
 
 def _visible(gpus: Mapping[str, Gpu], names: str) -> Iterator[Gpu]:

@@ -41,9 +41,8 @@ MARK = "SWIFT_RLVR_RUN"
 SCRIPT = "SWIFT_RLVR_SCRIPT"  # the script that started this process, for the command that resumes
 
 # rollout_correction/k3_kl is the mean over tokens of r - log(r) - 1, r the ratio of the trainer's probability of a
-# sampled token to the server's. With equal weights it shows rounding: below 1e-8 in float32 on a CPU (measured), and
-# 0.001 to 0.015 is usual for bfloat16 in other frameworks; with FP8, experts or asynchronous sampling it is larger from
-# the start. Weights that are not updated any more drift away from there.
+# sampled token to the server's. With equal weights it shows rounding: below 1e-8 in float32 on a CPU (measured), 0.001
+# to 0.015 in bfloat16 elsewhere, and more with FP8, experts or asynchronous sampling. Without updates it drifts away.
 K3_KL, K3_LIMIT, K3_GROWTH = "rollout_correction/k3_kl", 0.05, 10  # the limit, or so many times the median of the first
 K3_FIRST, K3_WARNING, K3_STEPS = 3, 3, 6  # logged steps: the first, and in a row above the limit
 
@@ -108,7 +107,7 @@ class _Run:
         self.steps, self.step = Tail(plan.output / LOG), 0
         self.alarms = Tail(plan.output / ALARMS)
         self.ready, self.high_kl = False, 0
-        # Those of the whole run, where this one goes on from a checkpoint. On another node a line may be half written.
+        # Of the whole run, where this one goes on from a checkpoint; another node may be writing the last line.
         rows = read_jsonl(plan.output / LOG, unfinished=str) if (plan.output / LOG).is_file() else iter(())
         self.first_kl = list(islice((row[K3_KL] for _, row in rows if row.get(K3_KL) is not None), K3_FIRST))
         self.failure: End | None = None
@@ -209,12 +208,12 @@ class _Run:
         else:
             limit = max(limit, K3_GROWTH * median(self.first_kl))
         self.high_kl, start = self.high_kl + 1 if kl > limit else 0, median(self.first_kl)
-        text = f"{K3_KL} is {kl:.2g}, after {start:.2g} in the first steps"
+        text = f"{K3_KL} is {kl:.2g}, after {start:.2g} in the first steps{self._when()}"
         if self.high_kl == K3_WARNING:
             self.display.print(f"Warning: {text}: does the rollout server get every update of the weights?", "yellow")
         elif self.high_kl == K3_STEPS:
             cause = "the rollout server samples with other weights than the trainer's, an update must have been lost"
-            self.failure = self.failure or End(1, f"{cause}: {text}{self._when()}")
+            self.failure = self.failure or End(1, f"{cause}: {text}")
 
     def _ended(self) -> End | None:
         server, trainer = self.children.get("server"), self.children.get("trainer")

@@ -134,8 +134,7 @@ def capabilities(launch: Launch) -> Iterator[CheckResult]:
         capability = gpu.capability or BFLOAT16  # an older nvidia-smi does not know it
         text = f"GPU {gpu.index} ({gpu.name}) has compute capability {capability}"
         if capability < least:
-            older = "`bash scripts/install.sh gpu_cuda12`, that environment with INSTALL=0, or "
-            remedy = f"{older * (capability >= CAPABILITIES[12])}CUDA_VISIBLE_DEVICES= for the CPU"
+            remedy = f"CUDA_VISIBLE_DEVICES= for the CPU; gpu_cuda12.lock has code from {CAPABILITIES[12]} on"
             yield failed("GPUs", f"{text}: torch and vLLM for CUDA {major} have no code below {least}", remedy)
         elif capability < BFLOAT16 and launch.settings.get("torch_dtype", "bfloat16") == "bfloat16":
             remedy = "--torch_dtype float16, with which nothing was run here"
@@ -161,8 +160,8 @@ def surroundings(launch: Launch) -> Iterator[CheckResult]:
         return
     for folder in filter(None, launch.environ.get("LD_LIBRARY_PATH", "").split(":")):
         if Path(folder, "libnccl.so.2").exists():
-            message = f"{folder}/libnccl.so.2 replaces torch's NCCL"
-            yield warning("libraries", message, f"take {folder} out of LD_LIBRARY_PATH")
+            remedy = f"take {folder} out of LD_LIBRARY_PATH"
+            yield warning("libraries", f"{folder}/libnccl.so.2 replaces torch's NCCL", remedy)
     try:
         with tempfile.TemporaryFile(dir=Path.home()) as file:  # where vLLM, Triton and the hubs write
             file.write(os.urandom(64 * MIB))

@@ -303,6 +303,8 @@ def test_a_model_that_is_not_here_yet_and_gpus_of_unknown_memory_get_a_recipe_to
     plan = planned("countdown", "--model", "who/knows", machine=machine(1, mib=MIB[24]), environ={"RESUME": "0"})
     assert plan.recipe.stem == "countdown_1gpu_24gb"
     assert planned("countdown", machine=machine(1, mib=None), environ={}).recipe.stem == "countdown_1gpu_24gb"
+    nodes = {"NNODES": "2", "MASTER_ADDR": "10.0.0.1"}  # their GPUs may differ, their settings must not
+    assert planned("countdown", machine=machine(8, mib=MIB[24]), environ=nodes).inputs.flags == ()
     assert planned("countdown", machine=machine(0), environ={}).recipe.stem == "countdown_cpu"
 
 

@@ -128,7 +128,8 @@ def memory(plan: "Plan") -> Estimate:
     texts, fits = list[str](), not gpu or least <= gpu
     if gpu:
         texts.append(f"training about {needed / GIB:.0f} of {gpu / GIB:.0f} GiB a GPU")
-    if offloaded := sizes.offloaded_memory(model, plan.settings) // plan.variables.nnodes:
+    if sizes.zero_stage(settings)[1] and settings.get("tuner_type") == "full":  # AdamW and gradients, in 32 bits
+        offloaded = 16 * model.parameters // plan.variables.nnodes
         fits = fits and offloaded <= plan.machine.memory * MIB
         texts.append(f"about {offloaded / GIB:.0f} of the host's {plan.machine.memory * MIB / GIB:.0f} GiB")
     if server_gpu:

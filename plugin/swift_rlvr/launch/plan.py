@@ -189,8 +189,9 @@ def _fitting(
 ) -> tuple[Recipe, list[str]]:
     """The first of the candidates, recipes with flags, whose memory the GPUs have; where none fits, the last."""
     environ = {**(os.environ if environ is None else environ), "RESUME": "0"}  # each has a folder of its own
-    found: list[tuple[Recipe, list[str]]] = []
-    refused = ""
+    if (environ.get("NNODES") or "1") != "1":
+        candidates = candidates[:1]  # all nodes need the same settings, whatever their GPUs
+    found, refused = list[tuple[Recipe, list[str]]](), ""
     for name, *changes in map(str.split, candidates):
         recipe, words = read_recipe(CONFIGS / f"{name}.yaml"), [*changes, *flags]
         if refused:

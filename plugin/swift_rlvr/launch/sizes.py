@@ -215,11 +215,6 @@ def colocated_memory(training: TrainingMemory, share: int, sampler: int, setting
     return max(sum(training) + GRAPHS, renewed + GRAPHS, share + sum(kept))
 
 
-def offloaded_memory(model: ModelSize, settings: Mapping[str, Any]) -> int:
-    """Bytes of the host's memory that DeepSpeed keeps AdamW and gradients in, in 32 bits, of all processes."""
-    return 16 * model.parameters if zero_stage(settings)[1] and settings.get("tuner_type") == "full" else 0
-
-
 def checkpoint_size(model: ModelSize, settings: Mapping[str, Any]) -> int:
     """Bytes of one checkpoint, without the tokenizer."""
     (stage, _), size, saved = zero_stage(settings), _bytes(model, settings), model.parameters

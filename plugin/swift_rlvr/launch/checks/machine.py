@@ -210,7 +210,8 @@ def _less_memory(plan: Plan) -> str:
         batches.append(f"--per_device_train_batch_size {batch}" + evaluated * sizes.evaluates(settings))
     tuners = ["--deepspeed zero3"] if machine.gpus else []  # without one DeepSpeed needs a file
     if settings.get("tuner_type") == "full":
-        tuners += [f"{zero}_offload" for zero in tuners] + [as_lora(settings)]
+        # DeepSpeed compiles AdamW for the CPU with CUDA's toolkit.
+        tuners += [f"{zero}_offload" for zero in tuners if shutil.which("nvcc")] + [as_lora(settings)]
     if settings.get("gradient_checkpointing") is False:
         tuners.insert(0, "--gradient_checkpointing true")
     vllm = [f"--vllm_tensor_parallel_size {each}" for each in (2, 4, 8)]

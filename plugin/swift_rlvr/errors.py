@@ -1,5 +1,7 @@
 """The error for anything the user supplied that cannot be used."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from importlib.util import find_spec
 
 
@@ -20,6 +22,12 @@ class InputError(ValueError):
 
 class NotInstalledError(InputError):
     """A package that comes with an extra of swift-rlvr is not installed."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A remedy that names the nearest of the known names; empty where none is near."""
+    close = get_close_matches(name, list(known), 1)
+    return f"did you mean {close[0]}?" if close else ""
 
 
 def require(package: str, extra: str, purpose: str) -> None:

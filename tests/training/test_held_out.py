@@ -30,7 +30,7 @@ def held_out(name, said=None, **settings):
 def test_rows_of_the_training_are_left_out_and_counted_whatever_their_system_prompt(rows):
     said = []
     own = held_out(rows, said)
-    own.leave_out([[{"role": "system", "content": "Another."}, *to_messages(*TASKS[1])[-1:]]])
+    own.leave_out([([{"role": "system", "content": "Another."}, *to_messages(*TASKS[1])[-1:]], "countdown")])
     assert said == ["1 of 3 held-out prompts are in the training too: left out of the evaluation"]
     assert [row["nums"] for row in own.rows] == [TASKS[0][0], TASKS[2][0]]
     assert len(own.conversations) == 2
@@ -38,8 +38,17 @@ def test_rows_of_the_training_are_left_out_and_counted_whatever_their_system_pro
 
 def test_a_training_with_all_of_the_rows_is_an_error(rows):
     with pytest.raises(InputError, match="all 3 prompts of .* are in the training too") as error:
-        held_out(rows).leave_out(to_messages(*task) for task in TASKS)
+        held_out(rows).leave_out((to_messages(*task), "countdown") for task in TASKS)
     assert error.value.field == "held_out_dataset"
+
+
+@pytest.mark.parametrize(("task", "name"), [("gsm8k", "gsm8k"), (None, "no known task")])
+def test_a_training_of_another_task_is_said(rows, task, name):
+    said = []
+    held_out(rows, said).leave_out([([{"role": "user", "content": "How many?"}], task)])
+    assert said == [
+        f"{rows}: its rows are of countdown, those of the training of {name}: its success says little of the training"
+    ]
 
 
 def test_completions_are_graded_by_their_own_row(rows):

@@ -55,7 +55,7 @@ MISTAKES = {  # flags beside those of CONFIG -> part of the message
     "--lr_scheduler_type zigzag": "--lr_scheduler_type/--lr-scheduler-type: invalid choice: 'zigzag' (choose from",
     "--batch_size 8": "the trainer trl has no setting 'batch_size'; the nearest is",
     "--dataset countdown:empty.jsonl": "--dataset empty.jsonl: no rows",
-    "--reward_funcs accuracy": "--reward_funcs must hold a reward that grades rows of",
+    "--reward_funcs accuracy": "--reward_funcs external_accuracy grades no row of",
     "--reward_funcs boxed": "external_boxed needs the column 'solution', and row 1",
     "--per_device_train_batch_size 400": "40 rows, too few for one step: 400 completions / num_generations 8",
     "--model /no/model": "--model /no/model: cannot be loaded",

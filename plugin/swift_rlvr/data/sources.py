@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from swift_rlvr.errors import InputError, require
+from swift_rlvr.errors import InputError, did_you_mean, require
 from swift_rlvr.jsonl import LONGEST_ROW, opened, read_jsonl
 from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.row_check import check_columns
@@ -97,6 +97,9 @@ def parse_source(name: str, use_hf: bool = False) -> Source:
             raise InputError(f"{name}: expected {first}:FILE, {_FILE}, or one of the splits {', '.join(task.splits)}")
         return Source(task, None, rest or task.splits[0], limit, use_hf)
     path = Path(text).expanduser()
+    if colon and path.suffix in SUFFIXES and not path.exists():
+        known = did_you_mean(first, TASKS) or f"expected one of {', '.join(TASKS)}"
+        raise InputError(f"{name}: there is no dataset {first!r}; {known}")
     if path.suffix not in SUFFIXES:
         raise InputError(f"{name}: expected {_FILE}, NAME:FILE or NAME; NAME is one of {', '.join(TASKS)}")
     return Source(guess_task(path), path, None, limit, use_hf)
@@ -150,5 +153,7 @@ def _hub_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         loaded = hub.load_dataset(name, task.subset, source.split)
     except Exception as error:  # the hubs' libraries raise all kinds of errors
         where = "Hugging Face" if source.use_hf else "ModelScope"
-        raise InputError(f"{name} cannot be loaded from {where}: {error}") from error
+        said = str(error) if str(error).isascii() else type(error).__name__  # ModelScope's are in Chinese
+        problem = f"{name} cannot be loaded from {where} ({said:.300}): is there a network?"
+        raise InputError(f"{problem} A file is read as {task.name}:FILE") from error
     yield from enumerate(loaded, start=1)

@@ -1,10 +1,12 @@
 """Rewards from the names of a command line, and the columns that a reward takes from a row."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS, Reward
+from swift_rlvr.success import VERIFIER
+from swift_rlvr.tasks import TASKS
 
 
 def build_rewards(names: Iterable[str]) -> list[Reward]:
@@ -27,6 +29,19 @@ def missing_column(reward: Reward, row: Mapping[str, Any]) -> str | None:
     if own and task is not None and task not in own:
         return None
     return next((name for name in reward.columns if name not in row), None)
+
+
+def rewards_without_rows(rewards: Sequence[Reward], tasks: Collection[object]) -> Iterator[tuple[Reward, str]]:
+    """The rewards that grade no row of these tasks (None: unknown), of verifiers only if none grades any; a remedy."""
+    idle = [reward for reward in rewards if (own := reward.own_tasks) and None not in tasks and not {*own} & {*tasks}]
+    if any(reward.role == VERIFIER and reward not in idle for reward in rewards):
+        idle = [reward for reward in idle if reward.role != VERIFIER]
+    for reward in idle:
+        remedy = "choose others, or set their parameter tasks"
+        verifiers = [TASKS[task].verifier for task in sorted(map(str, tasks)) if task in TASKS]
+        if reward.outcome and verifiers:
+            remedy = f"{reward.name.upper()}_ACCURACY={verifiers[0]}"
+        yield reward, remedy
 
 
 def columns_for(reward: Reward, rows: Sequence[Mapping[str, Any]]) -> dict[str, list]:

@@ -4,7 +4,7 @@ The settings are read from the variables SWIFT_RLVR_HELD_OUT_... under ms-swift,
 are settings like others in TRL and in our own trainer. The evaluation itself is in swift_rlvr/training/held_out.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -38,6 +38,15 @@ class HeldOutSettings(Settings):
     held_out_patience: int = setting(
         0, "Stop after so many evaluations in a row that are no new best; 0: never.", at_least=0
     )
+
+
+def another_task(held_out: Iterable[object], trained: Iterable[object]) -> str:
+    """What to say where no held-out row is of a task that is trained, else nothing; None is no task of ours."""
+    names = [{"no known task" if name is None else str(name) for name in names} for names in (held_out, trained)]
+    if names[0] & names[1] or "mixed" in names[0] | names[1]:
+        return ""
+    asked, learnt = (", ".join(sorted(each)) for each in names)
+    return f"its rows are of {asked}, those of the training of {learnt}: its success says little of the training"
 
 
 class Decision(NamedTuple):

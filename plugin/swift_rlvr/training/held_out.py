@@ -25,7 +25,7 @@ from swift_rlvr.data.grading import grade_samples
 from swift_rlvr.data.sources import parse_source
 from swift_rlvr.errors import InputError
 from swift_rlvr.runs.folder import link_best
-from swift_rlvr.runs.held_out import Decision, HeldOutSettings, Schedule, figures
+from swift_rlvr.runs.held_out import Decision, HeldOutSettings, Schedule, another_task, figures
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.records import Record
 from swift_rlvr.sampling import Completion
@@ -81,9 +81,17 @@ class HeldOut:
             with_system(row["messages"], prompt) if add_system else row["messages"] for row in self.rows
         ]
 
-    def leave_out(self, trained: Iterable[Messages]) -> None:
-        """Take out the rows whose prompt is one of the training's too, and say how many; InputError if that is all."""
-        asked = {_asked(messages) for messages in trained}
+    def leave_out(self, trained: Iterable[tuple[Messages, object]]) -> None:
+        """Take out the rows whose prompt is one of the training's too, and say how many; InputError if that is all.
+
+        trained: messages and task of each row, None for a row without one. That they have no task in common is said.
+        """
+        asked, tasks = set(), set[object]()
+        for messages, task in trained:
+            asked.add(_asked(messages))
+            tasks.add(task)
+        if problem := another_task({row.get("task") for row in self.rows}, tasks):
+            self.say(f"{self.settings.held_out_dataset}: {problem}")
         kept = [place for place, messages in enumerate(self.conversations) if _asked(messages) not in asked]
         count = len(self.rows)
         if not kept:
@@ -125,7 +133,7 @@ def held_out_rows(
         console.print(text, style="yellow", markup=False, soft_wrap=True)
 
     held_out = HeldOut(settings, use_hf=arguments.use_hf, system=arguments.system, say=say)
-    held_out.leave_out(row["prompt"] for row in rows)
+    held_out.leave_out((row["prompt"], row.get("task")) for row in rows)
     return held_out
 
 
@@ -171,7 +179,7 @@ class HeldOutCallback(TrainerCallback):
         if not self.checked:
             dataset = self.trainer.train_dataset
             if hasattr(dataset, "__len__"):
-                self.held_out.leave_out(row["messages"] for row in dataset)
+                self.held_out.leave_out((row["messages"], row.get("task")) for row in dataset)
             else:
                 self.held_out.say("the training's rows are streamed: whether held-out rows are among them is unknown")
             self.checked = True

@@ -8,10 +8,9 @@ from rich.console import Console
 from swift_rlvr.data.sources import Source, parse_source
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS, Reward
-from swift_rlvr.rewards.build import missing_column
+from swift_rlvr.rewards.build import missing_column, rewards_without_rows
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.runs.curriculum import COLUMN as LEVEL
-from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks.row_check import allowed_share, check_rows
 from swift_rlvr.tasks.task import with_system
 from swift_rlvr.training.arguments import RunArguments
@@ -55,7 +54,7 @@ def read_data(
 
 
 def reward_columns(source: Source, rewards: Sequence[Reward], rows: Sequence[dict]) -> list[str]:
-    """The columns that the rewards take; InputError where a row lacks one, or no verifying reward grades any row.
+    """The columns that the rewards take; InputError where a row lacks one, or a reward grades no row.
 
     The others, but the level, are dropped: TRL gives some names, such as `images`, a meaning of its own.
     """
@@ -65,12 +64,9 @@ def reward_columns(source: Source, rewards: Sequence[Reward], rows: Sequence[dic
                 present = ", ".join(key for key in row if key != "messages")
                 problem = f"{reward.name} needs the column {column!r}, and row {number} of those that can be used has"
                 raise InputError(f"{source}: {problem} {present}", "dataset")
-    verifying = [reward for reward in rewards if reward.role == VERIFIER]
     tasks = {row.get("task") for row in rows}
-    own = [set(reward.own_tasks) for reward in verifying]
-    if verifying and not any(not names or None in tasks or names & tasks for names in own):
-        problem = f"must hold a reward that grades rows of {source}, whose task is {', '.join(sorted(map(str, tasks)))}"
-        names = ", ".join(reward.name for reward in verifying)
-        raise InputError(f"{problem}; {names} do not: choose others, or set their parameter tasks", "reward_funcs")
+    for reward, remedy in rewards_without_rows(rewards, tasks):
+        problem = f"{reward.name} grades no row of {source}, whose task is {', '.join(sorted(map(str, tasks)))}"
+        raise InputError(f"{problem}: {remedy}", "reward_funcs")
     used = {column for reward in rewards for column in (*reward.columns, *reward.optional_columns, "task", LEVEL)}
     return sorted(column for column in used if column not in FROM_TRAINER and any(column in row for row in rows))

@@ -17,7 +17,7 @@ from swift_rlvr.launch import estimate, sizes
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
 from swift_rlvr.launch.estimate import local_file
 from swift_rlvr.recipes import number
-from swift_rlvr.runs.held_out import HeldOutSettings
+from swift_rlvr.runs.held_out import HeldOutSettings, another_task
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.task import with_system
 
@@ -112,6 +112,7 @@ def datasets(launch: Launch) -> Iterator[CheckResult]:
         if held_out is None:
             yield failed("held_out", "the callback held_out has no rows", "SWIFT_RLVR_HELD_OUT_DATASET=NAME:FILE")
         else:
+            yield from _of_another_task(held_out, launch)
             named.append(("held_out", held_out))
     for setting, name in named:
         try:
@@ -121,6 +122,17 @@ def datasets(launch: Launch) -> Iterator[CheckResult]:
             yield failed(setting, str(error), expected)
 
 
+def _of_another_task(held_out: str, launch: Launch) -> Iterator[CheckResult]:
+    tasks = list[str]()
+    for name in [held_out, *launch.listed("dataset")]:
+        try:
+            tasks.append(parse_source(name, launch.use_hf).task.name)
+        except InputError:
+            tasks.append(f"another than {', '.join(TASKS)}")
+    if problem := another_task(tasks[:1], tasks[1:]):
+        yield warning("held_out", f"{held_out}: {problem}", "SWIFT_RLVR_HELD_OUT_DATASET=NAME:FILE of the same task")
+
+
 def _dataset(name: str, launch: Launch, setting: str) -> CheckResult:
     file, _ = local_file(name)
     for task in sorted(TASKS.values(), key=lambda task: len(task.name)):  # variants, which have the same ids, last
@@ -128,6 +140,8 @@ def _dataset(name: str, launch: Launch, setting: str) -> CheckResult:
         if name.partition("#")[0].partition(":")[0] == there != here:
             message = f"{there} is the id of {task.name} on the other hub; on {launch.hub} it is {here}"
             return failed(setting, message, f"--{setting} {name.replace(there, task.name)} is right for both hubs")
+    if file is not None and ":" in name and not _names_task(name) and not name.startswith(str(file)):
+        parse_source(name)  # refuses a task that there is not
     if file is not None and not file.is_file():
         return failed(setting, f"there is no file {file}", f"relative paths count from {Path.cwd()}")
     total = check_jsonl(file) if file is not None and file.suffix == ".jsonl" else None  # all lines
@@ -135,24 +149,36 @@ def _dataset(name: str, launch: Launch, setting: str) -> CheckResult:
         return _without_task(name, file, launch, setting)
     source = _readable(name, launch)
     if source is None:
-        whose = f"comes from {launch.hub}" if _names_task(name) else "is not one of this package's tasks"
-        return passed(setting, f"{name} {whose}; its rows were not looked at")
+        if _names_task(name):
+            return passed(setting, f"{name} comes from {launch.hub}; its rows were not looked at")
+        message = f"{name} is not one of this package's tasks; its rows were not looked at"
+        return warning(setting, message, f"download it to look at it: --{setting} math:FILE, choice:FILE or qa:FILE")
     return _looked_at(source, total, setting)
 
 
 def _without_task(name: str, file: Path, launch: Launch, setting: str) -> CheckResult:
     """A file without a task's name, which ms-swift's own preprocessor reads."""
-    _, row = next(file_rows(file))
-    task = None
+    rows = list(file_rows(file))
+    columns, task = rows[0][1].keys(), None
     with suppress(InputError):
         task = parse_source(name, launch.use_hf).task.name
     remedy = f"--{setting} {task or 'NAME'}:{name}; NAME is one of {', '.join(TASKS)}"
-    if not _PROMPTS & row.keys():
-        message = f"{file}: ms-swift makes no prompt of the columns {', '.join(row)} unless a task is named"
+    if not _PROMPTS & columns:
+        message = f"{file}: ms-swift makes no prompt of the columns {', '.join(columns)} unless a task is named"
         return failed(setting, message, remedy)
+    silent = [line for line, row in rows if "messages" in row and not _asks(row["messages"])]
+    if silent:
+        message = f"{file}, line {silent[0]}: no turn of the user in messages ({len(silent):,} of {len(rows):,} rows)"
+        return failed(setting, message, "leave them out: the training would end there")
     if task is not None:
         return warning(setting, f"{file} is read as it is, without the prompt and the columns of {task}", remedy)
-    return passed(setting, f"{file} is read by ms-swift itself; its rows were not looked at")
+    message = f"{file} is read by ms-swift itself; whether its {len(rows):,} rows can be graded was not looked at"
+    return warning(setting, message, f"--{setting} math:{name} where they have right answers, or choice or qa")
+
+
+def _asks(messages: Any) -> bool:
+    turns = messages if isinstance(messages, (list, tuple)) else []
+    return any(isinstance(turn, dict) and turn.get("role") == "user" and turn.get("content") for turn in turns)
 
 
 def _looked_at(source: Source, total: int | None, setting: str) -> CheckResult:

@@ -2,17 +2,17 @@
 
 import itertools
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields
-from difflib import get_close_matches
 from types import SimpleNamespace
 from unittest import mock
 
+from swift_rlvr.errors import did_you_mean
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, passed, warning
 from swift_rlvr.launch.checks.data import ExampleRow, examples
 from swift_rlvr.recipes import number
 from swift_rlvr.rewards import REWARDS, Reward
-from swift_rlvr.rewards.build import missing_column
+from swift_rlvr.rewards.build import missing_column, rewards_without_rows
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.success import ROLES_VARIABLE, VERIFIER
 from swift_rlvr.tasks import TASKS
@@ -29,15 +29,9 @@ def arguments(launch: Launch) -> Iterator[CheckResult]:
     if parsed.failure:
         yield warning("settings", f"ms-swift could not be asked: {parsed.failure}", "the training will say more")
     for name in parsed.unknown:
-        yield failed("settings", f"ms-swift has no setting {name}", _meant(name, parsed.settings) or listed)
+        yield failed("settings", f"ms-swift has no setting {name}", did_you_mean(name, parsed.settings) or listed)
     if not (parsed.problem or parsed.failure or parsed.unknown):
         yield passed("settings", "ms-swift takes them")
-
-
-def _meant(name: str, known: Iterable[str]) -> str:
-    """A remedy that names the nearest of the known names; empty where none is near."""
-    close = get_close_matches(name, list(known), 1)
-    return f"did you mean {close[0]}?" if close else ""
 
 
 def names(launch: Launch) -> Iterator[CheckResult]:
@@ -49,7 +43,7 @@ def names(launch: Launch) -> Iterator[CheckResult]:
     count, weights = len(named) + len(others), launch.listed("reward_weights")
     for name in unknown:
         full = REWARDS[name].name if name in REWARDS else name  # ms-swift wants external_countdown for countdown
-        remedy = PLUGIN if name in REWARDS.data else _meant(full, known) or f"one of {', '.join(known)}"
+        remedy = PLUGIN if name in REWARDS.data else did_you_mean(full, known) or f"one of {', '.join(known)}"
         yield failed("rewards", f"ms-swift knows no reward {name}", remedy)
     if not count:
         yield failed("rewards", "reward_funcs names no reward", f"some of {', '.join(known)}")
@@ -80,7 +74,7 @@ def build(launch: Launch) -> tuple[list[Reward], list[CheckResult]]:
                 results.append(failed("parameters", str(error), "see plugin/swift_rlvr/rewards/README.md"))
         for variable in stray_variables(REWARDS):
             known = [f"{name}_{each.name}".upper() for name in REWARDS for each in fields(REWARDS[name].Parameters)]
-            remedy = _meant(variable, known) or f"unset {variable}"
+            remedy = did_you_mean(variable, known) or f"unset {variable}"
             results.append(warning("parameters", f"{variable} is set and belongs to no reward", remedy))
     return rewards, results
 
@@ -96,8 +90,13 @@ def parameters(launch: Launch) -> list[CheckResult]:
 
 def grades(launch: Launch) -> Iterator[CheckResult]:
     """Each reward of ours finds its columns, and those of a task pay its gold in full and nothing for nothing."""
-    tasks = {**PARTS, **TASKS.data}
-    pairs = itertools.product(_example_rows(launch).items(), build(launch)[0])
+    tasks, rewards, rows = {**PARTS, **TASKS.data}, build(launch)[0], _example_rows(launch)
+    for reward, remedy in rewards_without_rows(rewards, list(rows)) if rows else ():
+        if reward.role != VERIFIER:  # `verifiers` says those
+            looked_at_all = {name.partition(":")[0] for name in launch.listed("dataset")} == rows.keys()
+            report = failed if looked_at_all else warning
+            yield report("grades", f"{reward.name} grades no row of {', '.join(rows)}", remedy)
+    pairs = itertools.product(rows.items(), rewards)
     for (task, example), reward in pairs:
         if (column := missing_column(reward, example.row)) is not None:
             present = ", ".join(name for name in example.row if name != "messages")

@@ -48,7 +48,9 @@ def config(tmp_path):
 
 
 def test_a_run_without_settings_has_the_defaults():
-    arguments, settings = read("--model", "tiny", "--dataset", "gsm8k", "--reward_funcs", "a", "--output_dir", "out")
+    arguments, settings = read(
+        "--model", "tiny", "--dataset", "gsm8k", "--reward_funcs", "format", "--output_dir", "out"
+    )
     assert settings == GRPOSettings()
     assert (arguments.system, arguments.use_hf) == (None, False)
 
@@ -144,7 +146,7 @@ def test_a_run_and_its_continuation(tmp_path):
     words = (*words, "--max_steps", 2)
     assert "holds another run (args.json, logging.jsonl, checkpoint-2); choose another folder" in refused(*words)
     resume = ("--resume_from_checkpoint", "true")
-    ran(*words, *resume)  # nothing is left to do
+    assert f"finished: {out}/checkpoint-2 is that of the last step" in ran(*words, *resume, columns=400)
     assert [step["step"] for step in read_run(out).steps] == [1, 2]
     for changed, problem in (
         (("--beta", 0.5), "beta was 0.01 and is 0.5"),
@@ -175,7 +177,7 @@ def test_gsm8k_with_the_recipes_rewards(tmp_path):
     ("error", "code", "message"),
     [
         (diverged("run", 4, "the loss is nan"), 3, "training has diverged at step 4: the loss is nan"),
-        (KeyboardInterrupt(), 130, "interrupted; --resume_from_checkpoint true goes on from the last checkpoint"),
+        (KeyboardInterrupt(), 130, "interrupted; there is no checkpoint yet"),
     ],
 )
 def test_how_a_run_that_breaks_off_ends(tmp_path, monkeypatch, error, code, message):

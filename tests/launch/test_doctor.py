@@ -574,8 +574,10 @@ def test_a_file_system_without_locks(monkeypatch, tmp_path):
 def test_a_folder_that_is_used(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "args.json").write_text("{}")
+    assert outcome(machine.folder, "--output_dir", tmp_path / "run")[0] == "passed"  # no step was made
+    (tmp_path / "run" / "checkpoint-1").mkdir()
     status, message = outcome(machine.folder, "--output_dir", tmp_path / "run")
-    assert status == "failed" and "holds another run (args.json)" in message and "RESUME=1" in message
+    assert status == "failed" and "holds another run (args.json, checkpoint-1)" in message and "RESUME=1" in message
     (tmp_path / "file").touch()
     status, message = outcome(machine.folder, "--output_dir", tmp_path / "file" / "run")
     assert status == "failed" and "is a file, expected a folder" in message
@@ -696,6 +698,9 @@ PARSES = {  # flags after the tiny recipe's, and what comes of them
     "--generation_batch_size 72": {"problem": "must be divisible by the global batch size (16)"},
     "--external_plugins none.py": {"problem": "No such file or directory"},
     "--torch_dtype bfloat16 --model_type no_such": {"problem": "no_such"},
+    "--external_plugins plugin/rlvr_plugin.py {silent} --reward_funcs external_countdown silent": {
+        "problem": "the reward silent is not implemented: it has no __call__"
+    },
     "--async_generate true --multi_turn_scheduler gym_scheduler": {"problem": "async_generate is not supported"},
 }
 
@@ -711,7 +716,10 @@ def test_ms_swift_parses_the_arguments_and_leaves_nothing_behind(tmp_path):
         "print(json.dumps([parsed, len(listens)]))"
     )
     output = tmp_path / "run"
-    words = [CPU, "", *(f"--output_dir {output} {flags}" for flags in PARSES)]
+    (silent := tmp_path / "silent.py").write_text(
+        "from swift.rewards import ORM, orms\n\nclass Silent(ORM):\n    pass\n\norms['silent'] = Silent\n"
+    )
+    words = [CPU, "", *(f"--output_dir {output} {flags.format(silent=silent)}" for flags in PARSES)]
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=600)
     parsed, listens = json.loads(done.stdout.splitlines()[-1])
     assert not listens and not output.exists()

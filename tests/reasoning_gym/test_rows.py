@@ -195,7 +195,7 @@ def test_commands(tmp_path):
     assert [row for _, row in read_jsonl(out)] == list(islice(rows.rows(*naming.parse("gcd+lcm:test")), 6))
     assert parse_source(str(out)).task is TASK
     checked = ran("dataset", "check", f"reasoning_gym:{out}", "--against", "reasoning_gym:gcd+lcm#20")
-    assert "Every gold earns the maximum." in checked
+    assert "Every gold earns the maximum of external_reasoning_gym" in checked
     listed = ran("reasoning-gym", "list", "chain_sum")
     assert "min_terms" in listed and "num_digits" in listed and "0 to 10" in listed
     games = ran("reasoning-gym", "list", "games", columns=400)

@@ -15,6 +15,7 @@ from swift_rlvr.runs.folder import (
     checkpoint_to_resume,
     checkpoints,
     diverged,
+    is_finished,
     missing,
     training_args,
     whole_checkpoints,
@@ -41,11 +42,36 @@ def test_a_new_run_needs_a_folder_without_another(run, tmp_path_factory):
     assert checkpoint_to_resume(empty / "deeper", "false") is None
     with pytest.raises(InputError, match=r"output_dir .*holds another run \(args.json, checkpoint-2, checkpoint-4\)"):
         checkpoint_to_resume(run, None)
-    (empty / LOG).touch()
-    with pytest.raises(InputError, match=r"holds another run \(logging.jsonl\).*--resume_from_checkpoint true"):
+    (empty / ARGS).write_text("{}")
+    (empty / LOG).write_text('{"eval/success": 0.1, "global_step/max_steps": "0/4"}\n')
+    assert checkpoint_to_resume(empty, None) is None  # an attempt that made no step
+    with (empty / LOG).open("a") as log:
+        log.write('{"reward": 0.1, "global_step/max_steps": "1/4"}\n')
+    with pytest.raises(
+        InputError, match=r"holds another run \(args.json, logging.jsonl\).*--resume_from_checkpoint true"
+    ):
         checkpoint_to_resume(empty, None)
     with pytest.raises(InputError, match="output_dir .*is a file, expected a folder"):
         checkpoint_to_resume(empty / LOG, None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "finished"),
+    [
+        ({"max_steps": 60}, True),
+        ({"max_steps": "61"}, False),
+        ({"max_steps": 50}, True),
+        ({"num_train_epochs": 2}, True),
+        ({"num_train_epochs": 3}, False),
+        ({"max_steps": -1, "num_train_epochs": 2.0}, True),
+    ],
+)
+def test_whether_a_run_is_finished(tmp_path, settings, finished):
+    state = {"global_step": 60, "max_steps": 60, "num_train_epochs": 2}
+    (tmp_path / "trainer_state.json").write_text(json.dumps(state))
+    assert is_finished(tmp_path, settings) is finished
+    (tmp_path / "trainer_state.json").write_text(json.dumps({**state, "global_step": 40}))
+    assert is_finished(tmp_path, {**settings, "max_steps": 60}) is False
 
 
 def test_a_run_goes_on_from_its_last_checkpoint_or_a_named_one(run, tmp_path_factory):

@@ -50,7 +50,7 @@ def test_own_mathematics(row, solution):
         with pytest.raises(RowError):
             task.preprocess(row)
         return
-    prepared = task.preprocess(row)
+    prepared = task.preprocess_for_training(row)
     assert (prepared["solution"], prepared["task"], prepared.get("level")) == (solution, "math", row.get("level"))
     assert prepared["messages"][-1] == {"role": "user", "content": "1 + 1?"}
     given = [each for each in ("messages", "prompt") if row.get(each) == ASKED]

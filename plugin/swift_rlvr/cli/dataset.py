@@ -111,8 +111,14 @@ def prepare(
 def print_findings(console: Console, source: Source, findings: checking.Findings) -> None:
     parts = ", ".join(f"{name}: {count:,}" for name, count in findings.tasks.items()) if source.task.part else ""
     console.print(Text.assemble((str(source), "bold"), f": {findings.rows:,} rows of ", (source.task.name, "bold")))
-    console.print(f"  {parts}\n" if parts else "")
-    if findings.rewards:
+    if parts:
+        console.print(f"  {parts}")
+    rows = [(f"cannot be used: {label}", count_text(count)) for label, count in findings.unusable.items()]
+    rows += [(label, count_text(count)) for label, count in (findings.no_gold + findings.remarks).items()]
+    rows += [("ask the same as an earlier row", count_text(findings.duplicates))] * bool(findings.duplicates)
+    rows += [(f"are in {name} as well", count_text(count, bad="bold red")) for name, count in findings.shared.items()]
+    if findings.bad and findings.rewards:
+        console.print()
         rewards = []
         for name, counts in findings.rewards.items():
             why = ", ".join(f"{reason}: {count:,}" for reason, count in counts["reasons"].most_common())
@@ -120,11 +126,8 @@ def print_findings(console: Console, source: Source, findings: checking.Findings
             rewards.append((name, count_text(counts["full"], "green"), less, none, why))
         numbers = ("maximum", "less", "none")
         console.print(table("reward on the gold", *numbers, "why", numbers=numbers, rows=rewards), "")
-    rows = [(f"cannot be used: {label}", count_text(count)) for label, count in findings.unusable.items()]
-    rows += [(label, count_text(count)) for label, count in (findings.no_gold + findings.remarks).items()]
-    rows.append(("ask the same as an earlier row", count_text(findings.duplicates)))
-    rows += [(f"are in {name} as well", count_text(count, bad="bold red")) for name, count in findings.shared.items()]
-    console.print(table("rows", "count", numbers=("count",), rows=rows), "")
+    if rows:
+        console.print(table("rows", "count", numbers=("count",), rows=rows), "")
     for line, problem in findings.problems:
         console.print(f"  line {line}: ", visible(problem, LONGEST_PROBLEM, console.encoding), sep="", soft_wrap=True)
     if len(findings.problems) == checking.SHOWN:
@@ -137,6 +140,7 @@ def print_findings(console: Console, source: Source, findings: checking.Findings
     elif findings.bad:
         console.print(f"Within the limit: {share}.", style="yellow")
     else:
-        console.print("Every gold earns the maximum.", style="green")
+        of = f" of {', '.join(findings.rewards)}" if findings.rewards else ""
+        console.print(f"Every gold earns the maximum{of}.", style="green")
     if any(findings.shared.values()):
         console.print("Rows are shared: the evaluation would measure what was trained on.", style="bold red")

@@ -14,6 +14,7 @@ from swift_rlvr.errors import DivergedError, InputError, require
 from swift_rlvr.launch.machine import Machine, this_machine
 from swift_rlvr.launch.plan import Plan, Variables, make_plan, read_words
 from swift_rlvr.recipes import Recipe, flags_of_variables, read_flags
+from swift_rlvr.runs.folder import checkpoints, is_finished
 
 # The settings are the trainers', and their names are too many for typer: see `swift_rlvr.training.arguments`.
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
@@ -57,6 +58,9 @@ def _launch(plan: Plan, console: Console) -> int:
     """Show a plan, check it, and train with ms-swift as it says. The exit status."""
     _show_plan(plan, console)
     if plan.variables.dry_run:
+        return 0
+    if plan.resume and is_finished(plan.resume, plan.settings):
+        console.print(f"finished: {plan.resume} is that of the last step; a larger max_steps goes on", soft_wrap=True)
         return 0
     require("swift", "train", "training with ms-swift")
     from swift_rlvr.cli.doctor import print_results
@@ -140,10 +144,6 @@ def _train_here(recipe: Recipe | None, flags: list[str], machine: Machine) -> No
     gpus = machine.gpus
     if len(gpus) > 1 and "RANK" not in os.environ:
         os.environ |= {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": gpus[0].index}
-    if Variables.from_environment().dry_run:
-        device = f"CUDA_VISIBLE_DEVICES={gpus[0].index} " if gpus else ""
-        typer.echo(f"{device}swift-rlvr train {shlex.join(words)}")
-        return
     require("transformers", "train", "swift-rlvr train")
     from swift_rlvr.training.arguments import TRAINERS, read_command
 
@@ -153,13 +153,21 @@ def _train_here(recipe: Recipe | None, flags: list[str], machine: Machine) -> No
         command = read_command(words)
         if command.trainer == "trl":
             require("trl", "trl", "--trainer trl")
-        model = import_module(TRAINERS[command.trainer]).run(command, console)
+        trainer = import_module(TRAINERS[command.trainer])
+        if Variables.from_environment().dry_run:
+            trainer.read(command)
+            device = f"CUDA_VISIBLE_DEVICES={gpus[0].index} " if gpus else ""
+            typer.echo(f"{device}swift-rlvr train {shlex.join(words)}")
+            return
+        model = trainer.run(command, console)
     except InputError as error:
         raise InputError(error.problem, error.field and f"--{error.field}") from error
     except DivergedError as error:
         Console(stderr=True).print(Text.assemble(("Error:", "red"), f" {error}"), highlight=False, soft_wrap=True)
         raise typer.Exit(3) from None
     except KeyboardInterrupt:
-        console.print("\ninterrupted; --resume_from_checkpoint true goes on from the last checkpoint", markup=False)
+        kept = checkpoints(settings.get("output_dir") or "none")
+        text = f"--resume_from_checkpoint true goes on from {kept[-1]}" if kept else "there is no checkpoint yet"
+        console.print(f"\ninterrupted; {text}", markup=False, soft_wrap=True)
         raise typer.Exit(130) from None
     console.print(f"saved: {model}", markup=False, soft_wrap=True)

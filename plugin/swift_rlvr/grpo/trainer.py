@@ -115,6 +115,9 @@ class GRPOTrainer:
         """
         if resume_from is not None:
             self._load(resume_from)
+        if self.step >= self.max_steps:
+            self.console.print(f"finished: {resume_from} is that of the last step", markup=False, soft_wrap=True)
+            return checkpoints(self.folder)[-1]
         saved = self.step
         write_json(self.folder / ARGS, self.info)
         log = RunLog(self.folder, self.console, tensorboard=True, stop_on_alarm=self.stop_on_alarm)

@@ -78,7 +78,7 @@ def parse(words: Sequence[str], processes: int) -> Parsed:
     from swift.arguments import RLHFArguments, rlhf_args
     from swift.cli.main import parse_yaml_args
     from swift.hub import HFHub, MSHub
-    from swift.rewards import orms
+    from swift.rewards import ORM, AsyncORM, orms
     from swift.rlhf_trainers import GRPOConfig
     from swift.utils.utils import _patch_get_type_hints
     from transformers import HfArgumentParser
@@ -97,7 +97,7 @@ def parse(words: Sequence[str], processes: int) -> Parsed:
     with tempfile.TemporaryDirectory() as folder:
         words += ["--output_dir", folder, "--report_to", "none", "--bf16", "false", "--fp16", "false"]  # no GPU is seen
         try:
-            _, others = parser.parse_args_into_dataclasses(
+            arguments, others = parser.parse_args_into_dataclasses(
                 words, return_remaining_strings=True, look_for_args_file=False
             )
         except (ValueError, AssertionError, NotImplementedError, OSError) as error:
@@ -105,6 +105,9 @@ def parse(words: Sequence[str], processes: int) -> Parsed:
         except Exception as error:  # of a plugin, or of this process, which has no GPU
             return Parsed(failure=_described(error), settings=known)
     unknown = [word.lstrip("-").partition("=")[0].replace("-", "_") for word in others if word.startswith("--")]
+    for name in arguments.reward_funcs:
+        if getattr(orms.get(name), "__call__", None) in (ORM.__call__, AsyncORM.__call__):  # noqa: B004
+            return Parsed(problem=f"the reward {name} is not implemented: it has no __call__", settings=known)
     rewards = {name: (_columns(reward), role_of(reward)) for name, reward in orms.items()}
     return Parsed("", "", unknown, known, rewards)
 

@@ -298,6 +298,9 @@ class _Inputs(NamedTuple):
         return processes * self.variables.nnodes * _count(self.settings, BATCH)
 
 
+_NUMBERS = {"learning_rate", "beta", "temperature", "top_p", "warmup_ratio", "epsilon", "weight_decay"}
+
+
 def _check(inputs: _Inputs) -> None:
     """InputError for what no launch can have."""
     recipe = inputs.recipe
@@ -307,6 +310,8 @@ def _check(inputs: _Inputs) -> None:
         raise InputError(f"needs a recipe without vllm_server_host, unlike {recipe.path}", "vllm_mode")
     if not inputs.settings.get("output_dir"):
         raise InputError("is needed: the folder of the run", "output_dir")
+    for name in _NUMBERS & inputs.settings.keys():
+        number(inputs.settings, name, 0.0)  # ms-swift itself would need half a minute to say so
 
 
 class _Servers(NamedTuple):

@@ -21,6 +21,7 @@ _NAMES = """
     |knot knots|rpm|rev revolution revolutions|unit units|person people persons|percent|slug slugs|psi|kip kips|AU
     |pc parsec parsecs|Wb weber webers|H henry|cd candela|dB|bit bits|byte bytes|kg kilo kilos
     |m 米 метр метра метров|cm cms 厘米 公分 см|mm mms 毫米 мм|km kms 千米 公里 км|g 克 г|kg kgs 千克 公斤 кг
+    |dm 分米|mg 毫克|hectare 公顷|h 时
     |l 升 л|ml mls 毫升 мл|ton 吨|s 秒 秒钟 секунда секунды секунд|min 分钟 分鐘 минута минуты минут
     |h 小时 小時 個小時 个小时 時間 час часа часов|day 天 日 день дня дней|week 周 星期 неделя недели недель
     |month 月 个月 месяц месяца месяцев|year 年 岁 год года лет

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from swift_rlvr.errors import InputError
+from swift_rlvr.errors import InputError, did_you_mean
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks import TASKS
@@ -18,7 +18,8 @@ def build_rewards(names: Iterable[str]) -> list[Reward]:
     classes = {}
     for name in names:
         if name not in REWARDS:
-            raise InputError(f"--reward_funcs: there is no reward {name!r}; there are {', '.join(REWARDS)}")
+            known = did_you_mean(name, REWARDS) or f"there are {', '.join(REWARDS)}"
+            raise InputError(f"--reward_funcs: there is no reward {name!r}; {known}")
         classes[REWARDS[name].name] = REWARDS[name]
     return [cls() for cls in classes.values()]
 

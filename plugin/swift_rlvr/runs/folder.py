@@ -7,6 +7,7 @@ ms-swift's are in a folder `v<N>-<time>` of its output folder, and it writes tab
 """
 
 import json
+import math
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,7 @@ from typing import Any
 
 from swift_rlvr.errors import DivergedError, InputError
 from swift_rlvr.jsonl import read_json
+from swift_rlvr.recipes import number
 
 ARGS, REWARDS, LOG, RECORDS = "args.json", "rewards.json", "logging.jsonl", "records.jsonl"
 COMPLETIONS = "completions.jsonl"
@@ -27,6 +29,7 @@ MAY_CHANGE = {
     *("run_name", "log_level", "disable_tqdm", "dataloader_num_workers", "dataloader_pin_memory", "stop_on_alarm"),
     *(f"held_out_{name}" for name in ("dataset", "every", "rows", "samples", "patience")),
 }
+_LOGGED_STEP = re.compile(rb'"global_step/max_steps": "[1-9]')
 
 
 def checkpoints(folder: str | Path) -> list[Path]:
@@ -104,15 +107,17 @@ def find_run(path: str | Path) -> Path:
 def checkpoint_to_resume(output_dir: str | Path, resume_from_checkpoint: str | None) -> Path | None:
     """The checkpoint that a run begins from; None for a new run, whose folder must not hold another one.
 
-    resume_from_checkpoint: one in `output_dir`, or "true" for the last.
+    What an attempt left that ended before its first step is no run. resume_from_checkpoint: one in `output_dir`, or
+    "true" for the last.
     """
     folder = Path(output_dir)
     for path in (folder, *folder.parents):
         if path.exists() and not path.is_dir():
             raise InputError(f"{folder}: {path} is a file, expected a folder", "output_dir")
     if resume_from_checkpoint is None or resume_from_checkpoint.lower() == "false":
-        existing = [path.name for path in (folder / ARGS, folder / LOG, *checkpoints(folder)) if path.exists()]
-        if existing:
+        has_steps = (folder / LOG).is_file() and _LOGGED_STEP.search((folder / LOG).read_bytes())
+        if has_steps or checkpoints(folder):
+            existing = [path.name for path in (folder / ARGS, folder / LOG, *checkpoints(folder)) if path.exists()]
             raise InputError(
                 f"{folder}: holds another run ({', '.join(existing[:3])}); choose another folder, or resume that run "
                 "with --resume_from_checkpoint true",
@@ -130,6 +135,16 @@ def checkpoint_to_resume(output_dir: str | Path, resume_from_checkpoint: str | N
         f"{resume_from_checkpoint}: expected true or a checkpoint in {folder}; there is {names}",
         "resume_from_checkpoint",
     )
+
+
+def is_finished(checkpoint: Path, settings: Mapping[str, Any]) -> bool:
+    """Whether a checkpoint of transformers' trainer is that of the last step that the settings ask for."""
+    state = read_json(checkpoint / "trainer_state.json")
+    last: float = number(settings, "max_steps", -1)
+    if last <= 0:
+        more = number(settings, "num_train_epochs", 3.0) > state.get("num_train_epochs", 0)
+        last = math.inf if more else state.get("max_steps", math.inf)
+    return state.get("global_step", 0) >= last
 
 
 def check_same_settings(checkpoint: str | Path, settings: Mapping[str, Any]) -> None:

@@ -56,7 +56,11 @@ class RunLog:
         self._open.close()
 
     def start(self, first: int, last: int) -> None:
-        """Begin to count time and steps. first: steps that were made before; last: the number of the last one."""
+        """Begin to count time and steps. first: steps that were made before; last: the number of the last one.
+
+        What the logs hold of later steps, or of an attempt that made none, is taken out.
+        """
+        cut_logs(self.folder, first or -1)
         self.first, self.last, self.started = first, last, time.monotonic()
         self._in_steps, self._since = 0.0, self.started  # seconds of the training steps alone; of the last line
         self.bar = self.progress.add_task("", total=last, completed=first)

@@ -84,7 +84,7 @@ def identity(row: Row) -> str:
 
 
 def _row(row: Row, task: str, **columns: Any) -> dict[str, Any]:
-    return columns | {"task": task} | ({"level": row["level"]} if "level" in row else {})
+    return columns | {"task": task}
 
 
 def math_answer(row: Row) -> str | list[str]:

@@ -71,6 +71,10 @@ class Task:
         """The verifier and the further rewards; `gold_completion` must earn all of them in full."""
         return (*filter(None, (self.verifier,)), *self.further_rewards)
 
+    def preprocess_for_training(self, row: Row) -> dict[str, Any]:
+        """What `preprocess` makes of a raw row, with the row's level, which a curriculum needs."""
+        return {**({"level": row["level"]} if "level" in row else {}), **self.preprocess(row)}
+
     def gold_completion(self, row: Row) -> str | None:
         """A completion for a raw row that earns all of `rewards` in full; None where no right answer is known."""
         gold = self.gold(row)

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from swift_rlvr.errors import InputError
-from swift_rlvr.recipes import as_flag, read_flags, read_recipe
+from swift_rlvr.recipes import as_flag, as_list, read_flags, read_recipe
 from swift_rlvr.rewards import Reward
+from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.held_out import AlarmSettings
 from swift_rlvr.settings import Text, no_setting, setting
 
@@ -83,6 +84,7 @@ def read_command(words: Sequence[str]) -> Command:
     trainer = read_flags(flags).get("trainer") or options.get("trainer", "scratch")
     if trainer not in TRAINERS:
         raise InputError(f"{config or '--trainer'}: trainer must be one of {', '.join(TRAINERS)}, got {trainer!r}")
+    build_rewards(as_list({**options, **read_flags(flags)}.get("reward_funcs")))  # before TRL is imported
     argv = [word for name, value in options.items() for word in as_flag(name, value)]  # of a flag the last counts
     return Command(trainer, config, tuple(options), (*argv, *flags))
 

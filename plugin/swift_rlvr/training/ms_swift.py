@@ -53,7 +53,7 @@ class TaskPreprocessor(RowPreprocessor):
 
     def preprocess(self, row):
         try:
-            return self.task.preprocess(row)
+            return self.task.preprocess_for_training(row)
         except RowError as error:
             self.left_out += 1
             if self.left_out in (1, 10, 100) or self.left_out % 1000 == 0:

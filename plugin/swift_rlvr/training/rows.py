@@ -39,7 +39,7 @@ def read_data(
         raise InputError(str(error), "dataset") from error
     if result.errors:
         console.print(result.describe(str(source)), style="yellow", markup=False)
-    rows = [source.task.preprocess(raw[index]) for index in result.usable]
+    rows = [source.task.preprocess_for_training(raw[index]) for index in result.usable]
     system = source.task.system if arguments.system is None else arguments.system
     messages = [with_system(row["messages"], system) for row in rows]
     first = messages[0][0]

@@ -1,12 +1,11 @@
 """A run of this package's own trainer, `swift_rlvr.grpo`: what `swift-rlvr train --trainer scratch` does."""
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
-import torch
 from rich.console import Console
-from transformers import AutoModelForCausalLM
 
-from swift_rlvr.grpo import GRPOSettings, GRPOTrainer
+from swift_rlvr.grpo.settings import GRPOSettings
 from swift_rlvr.models import load_pretrained, load_tokenizer
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.curriculum import CurriculumSettings, curriculum_of
@@ -14,7 +13,6 @@ from swift_rlvr.runs.folder import checkpoint_to_resume
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.settings import setting
 from swift_rlvr.training.arguments import Command, RunArguments
-from swift_rlvr.training.held_out import held_out_rows
 from swift_rlvr.training.rows import read_data
 
 
@@ -26,14 +24,24 @@ class ScratchArguments(RunArguments):
     resume_from_checkpoint: str | None = setting(None, "true for the last checkpoint in output_dir, or one of them.")
 
 
+def read(command: Command) -> Any:
+    """The settings of a command line, an instance of each class."""
+    return command.parse((ScratchArguments, GRPOSettings, HeldOutSettings, CurriculumSettings))
+
+
 def run(command: Command, console: Console) -> str:
     """Train; the result is the folder of the last checkpoint. InputError before the training, DivergedError in it."""
-    arguments, settings, evaluation, drawing = command.parse(
-        (ScratchArguments, GRPOSettings, HeldOutSettings, CurriculumSettings)
-    )
+    arguments, settings, evaluation, drawing = read(command)
     checkpoint = checkpoint_to_resume(arguments.output_dir, arguments.resume_from_checkpoint)
     rewards = build_rewards(arguments.reward_funcs)
     prompts, system = read_data(arguments, rewards, console)
+    # What is wrong until here is said before torch is imported, which takes seconds.
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    from swift_rlvr.grpo import GRPOTrainer
+    from swift_rlvr.training.held_out import held_out_rows
+
     held_out = held_out_rows(arguments, evaluation, prompts, console)
     info = {**arguments.as_json(system, rewards), **asdict(evaluation), **drawing.as_json()}
     curriculum = curriculum_of(prompts, drawing, settings.seed)

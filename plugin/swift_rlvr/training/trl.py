@@ -19,7 +19,7 @@ from swift_rlvr.jsonl import write_json
 from swift_rlvr.models import fitting_prompts, load_pretrained, load_tokenizer
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.curriculum import CurriculumSettings, check_has_verifier, curriculum_of
-from swift_rlvr.runs.folder import ARGS, as_json, check_same_settings, checkpoint_to_resume, diverged
+from swift_rlvr.runs.folder import ARGS, as_json, check_same_settings, checkpoint_to_resume, diverged, is_finished
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.settings import check_ranges, setting
@@ -74,6 +74,9 @@ def run(command: Command, console: Console) -> str:
         check_has_verifier(rewards)
     if checkpoint is not None:
         check_same_settings(checkpoint, info)
+        if is_finished(checkpoint, config.to_dict()):
+            console.print(f"finished: {checkpoint} is that of the last step", markup=False, soft_wrap=True)
+            return str(folder)
     console.print(f"Loading {arguments.model}", style="dim", markup=False, soft_wrap=True)
     tokenizer = load_tokenizer(arguments.model)
     tokenizer.padding_side = tokenizer.truncation_side = "left"

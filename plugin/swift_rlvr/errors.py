@@ -1,8 +1,15 @@
 """The error for anything the user supplied that cannot be used."""
 
+import json
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import unquote
+
+PACKAGE = Path(__file__).parent
+CHECKOUT = PACKAGE.parents[1]  # where this is one, and not an installed wheel
 
 
 class InputError(ValueError):
@@ -34,7 +41,21 @@ def require(package: str, extra: str, purpose: str) -> None:
     """NotInstalledError where a package that comes with an extra of swift-rlvr is missing; nothing is imported."""
     if find_spec(package) is None:
         name = package.replace("_", "-")
-        raise NotInstalledError(f"{name} is not installed, and {purpose} needs it: pip install 'swift-rlvr[{extra}]'")
+        raise NotInstalledError(f"{name} is not installed, and {purpose} needs it: {how_to_install(extra)}")
+
+
+def how_to_install(extra: str) -> str:
+    """The command that installs what an extra needs, from where this copy was installed: it may be on no index."""
+    try:
+        source = json.loads(distribution("swift-rlvr").read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:
+        return f"bash {CHECKOUT}/scripts/install.sh"
+    url, vcs = source.get("url", ""), source.get("vcs_info", {})
+    if source.get("dir_info", {}).get("editable"):
+        return f"pip install -e '{unquote(url).removeprefix('file://')}[{extra}]'"
+    if vcs:
+        url = f"{vcs['vcs']}+{url}@{vcs['commit_id']}"
+    return f"pip install 'swift-rlvr[{extra}]{' @ ' if url else ''}{url}'"
 
 
 class DivergedError(RuntimeError):

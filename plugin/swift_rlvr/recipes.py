@@ -16,10 +16,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import yaml  # type: ignore[import-untyped]
 
-from swift_rlvr.errors import InputError
+from swift_rlvr.errors import CHECKOUT, PACKAGE, InputError
 
 SUFFIXES = (".yaml", ".yml")
 CONFIGS = Path("scripts/configs")
+# Paths of this repository, which a wheel holds as well, in a dataset's name too: countdown:datasets/...
+_OURS = re.compile(r"(\w+:)?((?:datasets|plugin|scripts)/[^#]+)(#\d+)?")
 # What GPUs with less memory change in countdown.yaml. LoRA's learning rate is ten times the experiment's: Schulman et
 # al. 2025, "LoRA Without Regret", for LoRA on all layers.
 _BATCH_4 = "--per_device_train_batch_size 4 --num_generations_eval 1"
@@ -57,18 +59,36 @@ VARIABLES = {
 class Recipe(NamedTuple):
     """A file, taken apart. settings: with the values that YAML gives them; env: the variables under ENV.
 
+    found: the settings whose paths are not below this folder, but in the repository or the package, as found there.
     note: why it was chosen, where another one comes first.
     """
 
     path: Path
     settings: dict[str, Any]
     env: dict[str, str]
+    found: dict[str, Any] = {}
     note: str = ""
+
+
+def find_file(value: Any) -> Any:
+    """A path of this repository, a dataset's name with one or a list of them, from any folder; else the value.
+
+    It is a path below the current folder, below the checkout's, or one in the package that a wheel installed.
+    """
+    if isinstance(value, list):
+        return [find_file(each) for each in value]
+    match = _OURS.fullmatch(value) if isinstance(value, str) else None
+    if match is None or Path(match[2]).exists():
+        return value
+    places = [CHECKOUT / match[2], PACKAGE / "share" / match[2]]
+    places.append(PACKAGE.parent / match[2].removeprefix("plugin/"))
+    path = next((place for place in places if place.exists()), match[2])
+    return f"{match[1] or ''}{path}{match[3] or ''}"
 
 
 def read_recipe(path: str | Path) -> Recipe:
     """InputError, naming the file, where it cannot be read or does not hold settings."""
-    path = Path(path)
+    path = Path(find_file(str(path)))
     try:
         settings = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -80,7 +100,8 @@ def read_recipe(path: str | Path) -> Recipe:
     env = settings.pop("ENV", None) or {}
     if not isinstance(env, dict):
         raise InputError(f"{path}: ENV: expected variables, such as `OMP_NUM_THREADS: 1`")
-    return Recipe(path, settings, {str(name): str(value) for name, value in env.items()})
+    found = {name: there for name, value in settings.items() if (there := find_file(value)) != value}
+    return Recipe(path, settings | found, {str(name): find_file(str(value)) for name, value in env.items()}, found)
 
 
 def uses_servers(settings: Mapping[str, Any]) -> bool:

@@ -2,19 +2,26 @@
 
 import io
 import json
+import os
+import subprocess
 import sys
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import swift_rlvr
 from commands import ran, refused
 from helpers import graded
 from rich.console import Console
+from swift_rlvr import errors
 from swift_rlvr.cli import main
 from swift_rlvr.cli.doctor import print_results
 from swift_rlvr.countdown.generator import make_tasks
 from swift_rlvr.countdown.settings import TUTORIAL
 from swift_rlvr.countdown.solver import difficulty
+from swift_rlvr.errors import how_to_install
 from swift_rlvr.launch.checks import failed, passed
 from swift_rlvr.runs.statistics import summarize
 
@@ -118,7 +125,58 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatc
         blocked.setitem(sys.modules, package, None)
         message = refused(*arguments)
     assert f"Error: {package.replace('_', '-')} is not installed, and " in message
-    assert message.endswith(f"needs it: pip install 'swift-rlvr[{extra}]'")
+    assert message.endswith(f"needs it: {how_to_install(extra)}")
+
+
+@pytest.mark.parametrize(
+    ("origin", "command"),
+    [
+        (None, "pip install 'swift-rlvr[train]'"),
+        ({"url": "file:///a/b.whl"}, "pip install 'swift-rlvr[train] @ file:///a/b.whl'"),
+        ({"url": "file:///a%20b", "dir_info": {"editable": True}}, "pip install -e '/a b[train]'"),
+        (
+            {"url": "https://x/y.git", "vcs_info": {"vcs": "git", "commit_id": "c0"}},
+            "pip install 'swift-rlvr[train] @ git+https://x/y.git@c0'",
+        ),
+    ],
+)
+def test_what_is_missing_is_installed_from_where_this_copy_is_from(monkeypatch, origin, command):
+    known = SimpleNamespace(read_text=lambda name: origin and json.dumps(origin))
+    monkeypatch.setattr(errors, "distribution", lambda name: known)
+    assert how_to_install("train") == command
+
+
+def test_a_checkout_that_is_not_installed_names_its_script(monkeypatch):
+    def missing(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(errors, "distribution", missing)
+    assert Path(how_to_install("train").removeprefix("bash ")).is_file()
+
+
+def test_the_version():
+    assert ran("--version") == f"swift-rlvr {swift_rlvr.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("train cou", ["countdown"]),
+        ("doctor tin", ["tiny"]),
+        ("dataset check gsm8k_", ["gsm8k_one_shot:"]),
+        ("score --reward_funcs external_co", ["external_countdown", "external_code", "external_cosine"]),
+    ],
+)
+def test_names_are_completed(words, expected):
+    variables = {"_SWIFT_RLVR_COMPLETE": "complete_bash", "COMP_WORDS": f"swift-rlvr {words}"}
+    variables |= {"COMP_CWORD": str(len(words.split()))}
+    done = subprocess.run(
+        [sys.executable, "-c", "from swift_rlvr.cli import app; app(prog_name='swift-rlvr')"],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == expected, done.stderr
 
 
 @pytest.mark.parametrize("width", [40, 80])

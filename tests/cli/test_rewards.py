@@ -261,7 +261,7 @@ def test_lines_that_cannot_be_used_are_named(tmp_path):
             "line 1: external_test_gold needs the column 'solution', and there is",
         ),
         (["c.jsonl", "--out", "out.txt"], "--out must end in .jsonl, got out.txt"),
-        (["c.jsonl", "--out", "c.jsonl"], "--out c.jsonl: this is a file to be graded"),
+        (["c.jsonl", "--out", "c.jsonl"], "--out c.jsonl is there already, and nothing is overwritten"),
         (["c.jsonl", "--workers", "0"], "Invalid value for --workers"),
     ],
 )

@@ -121,10 +121,14 @@ def test_prepare_keeps_the_first_rows_that_are_short_enough(tmp_path):
     assert [row for _, row in read_jsonl(out)] == fitting
     assert f"{len(fitting)} of {len(rows)} rows that were read are kept (" in shown
     assert f"prompt too long: {long}" in shown and f"answer too long: {len(rows) - len(fitting) - long}" in shown
-    shown = ran("prepare", f"gsm8k:{FILES['gsm8k']}", "--model", MODEL, *limits, "--rows", 5, "--out", out)
-    assert [row for _, row in read_jsonl(out)] == fitting[:5]
-    assert f"train on it with --dataset gsm8k:{out}" in shown
-    assert "fewer than the 99 asked for" in ran("prepare", out, "--model", MODEL, "--rows", 99, "--out", out)
+    shown = ran(
+        "prepare", f"gsm8k:{FILES['gsm8k']}", "--model", MODEL, *limits, "--rows", 5, "--out", tmp_path / "5.jsonl"
+    )
+    assert [row for _, row in read_jsonl(tmp_path / "5.jsonl")] == fitting[:5]
+    assert f"train on it with --dataset gsm8k:{tmp_path / '5.jsonl'}" in shown
+    words = ("prepare", out, "--model", MODEL, "--rows", 99, "--out")
+    assert "fewer than the 99 asked for" in ran(*words, tmp_path / "99.jsonl")
+    assert f"--out {out} is there already, and nothing is overwritten" in refused(*words, out)
 
 
 def test_prepare_counts_rows_that_cannot_be_used(tmp_path):

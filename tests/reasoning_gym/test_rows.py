@@ -1,6 +1,7 @@
 """Dataset strings and rows of reasoning-gym: what is accepted, what is drawn, and that the splits share nothing."""
 
 import json
+import re
 from importlib.util import find_spec
 from itertools import islice
 
@@ -8,7 +9,7 @@ import pytest
 from commands import ran, refused
 from distributions import python
 from swift_rlvr.data.sources import parse_source
-from swift_rlvr.errors import InputError
+from swift_rlvr.errors import InputError, how_to_install
 from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.reasoning_gym import library, naming, rows
 from swift_rlvr.reasoning_gym.library import REFUSED
@@ -99,7 +100,7 @@ def test_a_task_without_its_dependency_names_it(monkeypatch):
 def test_without_reasoning_gym_the_extra_is_named(monkeypatch):
     monkeypatch.setattr("swift_rlvr.errors.find_spec", lambda name: None)
     library.load.cache_clear()
-    with pytest.raises(InputError, match=r"pip install 'swift-rlvr\[reasoning-gym\]'"):
+    with pytest.raises(InputError, match=re.escape(how_to_install("reasoning-gym"))):
         naming.parse("gcd")
     library.load.cache_clear()
 

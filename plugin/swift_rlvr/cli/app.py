@@ -6,19 +6,21 @@ error is a bug and shows its traceback.
 
 import os
 from importlib.util import find_spec
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 from typer.core import TyperCommand, TyperOption
 
+from swift_rlvr import __version__
 from swift_rlvr.cli import (
     chat,
     check,
     dataset,
     doctor,
     evaluate,
+    flags,
     make,
     new,
     reward_tables,
@@ -52,6 +54,21 @@ class Command(TyperCommand):
             raise typer.Exit(2) from None
 
 
+def show_version(wanted: bool) -> None:
+    """Print the version and end, where that is wanted."""
+    if wanted:
+        typer.echo(f"swift-rlvr {__version__}")
+        raise typer.Exit
+
+
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=show_version)
+    ] = False,
+) -> None:
+    """Verifiable rewards and task datasets for GRPO with ms-swift."""
+
+
 def plugin() -> None:
     """Print the path of the plugin for ms-swift.
 
@@ -64,10 +81,10 @@ def plugin() -> None:
 
 
 app = typer.Typer(
-    help="Verifiable rewards and task datasets for GRPO with ms-swift.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.callback()(options)
 dataset_app = typer.Typer(help="Make, check, show and prepare datasets.", no_args_is_help=True)
 make_app = typer.Typer(help="Write a generated dataset to a file.", no_args_is_help=True)
 app.add_typer(dataset_app, name="dataset")
@@ -94,8 +111,8 @@ for group, name, command in (
     (app, "check", check.check),
 ):
     group.command(name, cls=Command)(command)
-app.command("train", cls=Command, context_settings=train.CONTEXT)(train.train)
-app.command("doctor", cls=Command, context_settings=doctor.CONTEXT)(doctor.doctor)
+app.command("train", cls=Command, context_settings=flags.LAUNCH)(train.train)
+app.command("doctor", cls=Command, context_settings=flags.LAUNCH)(doctor.doctor)
 
 
 def main() -> None:

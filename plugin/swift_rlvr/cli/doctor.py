@@ -10,18 +10,18 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import plain
 from swift_rlvr.errors import InputError
 from swift_rlvr.launch.checks import CheckResult, failed
 from swift_rlvr.launch.machine import this_machine
 from swift_rlvr.launch.plan import make_plan, read_words
 
-CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 USAGE = "Usage: swift-rlvr doctor [RECIPE.yaml] [the launch's flags]"
 STYLES = {"passed": "green", "warning": "yellow", "failed": "bold red"}
 
 
-def doctor(context: typer.Context) -> None:
+def doctor(words: flags.Launch = None) -> None:
     """Check a launch before it is started: doctor [RECIPE.yaml] [the launch's flags]
 
     Takes what `swift-rlvr train` takes, variables too; without a recipe it checks
@@ -34,11 +34,12 @@ def doctor(context: typer.Context) -> None:
 
     swift-rlvr doctor scripts/configs/countdown.yaml --learning_rate 1e-6
     """
-    if "--help" in context.args or "-h" in context.args:
+    words = words or []
+    if "--help" in words or "-h" in words:
         typer.echo(f"{USAGE}\n\n{cleandoc(doctor.__doc__ or '')}")
         return
     with Console(stderr=True).status("Checking"):
-        results = results_of(context.args)
+        results = results_of(words)
     counts, console = Counter(str(result.status) for result in results), Console(highlight=False)
     print_results(results, console)
     console.print("\n" + ", ".join(f"{counts[status]} {status}" for status in STYLES if counts[status]))

@@ -7,8 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from swift_rlvr.errors import InputError
+from swift_rlvr.recipes import CONFIGS, EXPERIMENTS, find_file
+from swift_rlvr.rewards import REWARDS
 from swift_rlvr.sampling import SamplingSettings
 from swift_rlvr.settings import Settings
+from swift_rlvr.tasks import TASKS
 
 DATASET = "NAME:FILE, FILE, NAME or NAME:SPLIT, each with #N for the first N rows; NAME is a task such as countdown."
 
@@ -29,6 +32,13 @@ def settings_in(cls: type[Settings], context: typer.Context) -> dict[str, Any]:
     return {name: value for name, value in context.params.items() if name in names and value is not None}
 
 
+def _recipes() -> list[str]:
+    return [*EXPERIMENTS, *sorted(str(path) for path in Path(find_file(str(CONFIGS))).glob("*.yaml"))]
+
+
+# A recipe and the settings of a training, whose names are too many for typer: see `swift_rlvr.training.arguments`.
+Launch = Annotated[list[str] | None, typer.Argument(autocompletion=_recipes)]
+LAUNCH: dict[str, Any] = {"ignore_unknown_options": True, "help_option_names": []}
 Model = Annotated[str, typer.Argument(help=help_of(SamplingSettings, "model"))]
 NumGenerations = Annotated[int, option(SamplingSettings, "num_generations")]
 Temperature = Annotated[float, option(SamplingSettings, "temperature")]
@@ -37,17 +47,24 @@ BatchSize = Annotated[int, option(SamplingSettings, "batch_size")]
 Seed = Annotated[int, option(SamplingSettings, "seed")]
 Engine = Annotated[str, option(SamplingSettings, "engine")]
 Server = Annotated[str | None, option(SamplingSettings, "server", metavar="URL")]
-Dataset = Annotated[str, typer.Argument(help=DATASET)]
+Dataset = Annotated[str, typer.Argument(help=DATASET, autocompletion=lambda: [f"{name}:" for name in TASKS])]
 UseHf = Annotated[bool, typer.Option("--use_hf", help="Hub ids and a NAME are of Hugging Face, not of ModelScope.")]
 System = Annotated[str | None, typer.Option(help="By default the one of the training, else the task's.")]
 RewardNames = Annotated[
-    list[str] | None, typer.Option("--reward_funcs", help="A reward, with or without external_; may be repeated.")
+    list[str] | None,
+    typer.Option(
+        "--reward_funcs",
+        help="A reward, with or without external_; may be repeated.",
+        autocompletion=lambda: list(REWARDS),
+    ),
 ]
 OutFile = Annotated[Path, typer.Option(help="The file to write, ending in .jsonl.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
 
 
 def check_out(out: Path | None) -> None:
-    """InputError for an --out that does not end in .jsonl."""
+    """InputError for an --out that does not end in .jsonl, or is there already."""
     if out is not None and out.suffix != ".jsonl":
         raise InputError(f"must end in .jsonl, got {out}", field="out")
+    if out is not None and out.exists():
+        raise InputError(f"{out} is there already, and nothing is overwritten: name another file or delete it", "out")

@@ -10,20 +10,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from swift_rlvr.cli import flags
 from swift_rlvr.errors import DivergedError, InputError, require
 from swift_rlvr.launch.machine import Machine, this_machine
 from swift_rlvr.launch.plan import Plan, Variables, make_plan, read_words
 from swift_rlvr.recipes import Recipe, flags_of_variables, read_flags
 from swift_rlvr.runs.folder import checkpoints, is_finished
 
-# The settings are the trainers', and their names are too many for typer: see `swift_rlvr.training.arguments`.
-CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-
-
 USAGE = "Usage: swift-rlvr train [RECIPE.yaml | countdown | scratch | trl] [--name value ...]"
 
 
-def train(context: typer.Context) -> None:
+def train(words: flags.Launch = None) -> None:
     """Train with GRPO: train [RECIPE.yaml | countdown | scratch | trl] [--name value ...]
 
     A recipe of ms-swift (rlhf_type: grpo) is launched with its rollout server and
@@ -43,15 +40,15 @@ def train(context: typer.Context) -> None:
 
     swift-rlvr train scripts/configs/countdown_scratch_cpu.yaml --max_steps 10
     """
-    if not context.args or context.args in (["--help"], ["-h"]):
+    if not words or words in (["--help"], ["-h"]):
         typer.echo(f"{USAGE}\n")
         typer.echo(cleandoc(train.__doc__ or ""))
         return
     machine = this_machine()
-    recipe, flags = read_words(context.args, machine)
+    recipe, given = read_words(words, machine)
     if recipe is not None and "rlhf_type" in recipe.settings:
-        raise typer.Exit(_launch(make_plan(recipe, flags, machine), Console(highlight=False)))
-    _train_here(recipe, flags, machine)
+        raise typer.Exit(_launch(make_plan(recipe, given, machine), Console(highlight=False)))
+    _train_here(recipe, given, machine)
 
 
 def _launch(plan: Plan, console: Console) -> int:
@@ -135,12 +132,12 @@ def _devices(plan: Plan) -> str:
     return f"{text}; vLLM on the same" if plan.settings.get("use_vllm") else text
 
 
-def _train_here(recipe: Recipe | None, flags: list[str], machine: Machine) -> None:
+def _train_here(recipe: Recipe | None, given: list[str], machine: Machine) -> None:
     """Our own trainer or TRL's, in this process, on the first visible GPU."""
-    settings = {**(recipe.settings if recipe else {}), **read_flags(flags)}
-    flags = [*flags_of_variables(os.environ, settings), *flags]
-    settings |= read_flags(flags)
-    words = [*([str(recipe.path)] if recipe else []), *flags]
+    settings = {**(recipe.settings if recipe else {}), **read_flags(given)}
+    given = [*flags_of_variables(os.environ, settings), *given]
+    settings |= read_flags(given)
+    words = [*([str(recipe.path)] if recipe else []), *given]
     gpus = machine.gpus
     if len(gpus) > 1 and "RANK" not in os.environ:
         os.environ |= {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": gpus[0].index}

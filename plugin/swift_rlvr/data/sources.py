@@ -15,6 +15,7 @@ from typing import Any
 
 from swift_rlvr.errors import InputError, did_you_mean, require
 from swift_rlvr.jsonl import LONGEST_ROW, opened, read_jsonl
+from swift_rlvr.recipes import find_file
 from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.row_check import check_columns
 
@@ -85,7 +86,7 @@ def parse_source(name: str, use_hf: bool = False) -> Source:
     if first in TASKS and not (colon and not rest):
         task = TASKS[first]
         if Path(rest).suffix in SUFFIXES:
-            return Source(task, Path(rest).expanduser(), None, limit, use_hf)
+            return Source(task, Path(find_file(rest)).expanduser(), None, limit, use_hf)
         if task.make is not None:
             if limit is None or not rest:
                 raise InputError(f"{name}: expected {first}:FILE, or {first}:TASK#N for N rows, which are made")

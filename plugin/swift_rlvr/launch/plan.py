@@ -222,7 +222,7 @@ def _plan(inputs: "_Inputs", limit: int | None = None, why: str = "") -> Plan:
 
     env = {name: value for name, value in recipe.env.items() if name not in (*inputs.environ, *RENDEZVOUS)}
     output, rank = Path(str(settings["output_dir"])), variables.node_rank
-    argv = (*_PATCHED, "rlhf", str(recipe.path), *inputs.words, *_as_flags(added))
+    argv = (*_PATCHED, "rlhf", str(recipe.path), *_as_flags(recipe.found), *inputs.words, *_as_flags(added))
     log = output / (f"trainer-node{rank}.log" if rank else "trainer.log")  # nodes may share the folder
     trainer = Process("trainer", argv, env | _devices(train, machine) | _rendezvous(processes, variables), log)
     server, sampling = None, settings
@@ -230,7 +230,7 @@ def _plan(inputs: "_Inputs", limit: int | None = None, why: str = "") -> Plan:
         flagged = _server_flags(settings, servers, served)
         server_recipe = read_recipe(CONFIGS / ("rollout.yaml" if machine.gpus else "rollout_cpu.yaml"))
         sampling = settings | server_recipe.settings | flagged
-        argv = (*_PATCHED, "rollout", str(server_recipe.path), *_as_flags(flagged))
+        argv = (*_PATCHED, "rollout", str(server_recipe.path), *_as_flags(server_recipe.found | flagged))
         server = Process("server", argv, env | _devices(served, machine), output / "server.log")
     return Plan(
         recipe=recipe.path,

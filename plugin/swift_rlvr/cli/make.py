@@ -1,8 +1,10 @@
-"""The commands `swift-rlvr dataset make countdown`, `dataset make reasoning_gym` and `reasoning-gym list`."""
+"""The commands `swift-rlvr dataset make countdown`, `reasoning_gym` and `sft`, and `reasoning-gym list`."""
 
+from collections import Counter
 from dataclasses import replace
 from enum import Enum
 from itertools import islice
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,11 +15,14 @@ from swift_rlvr.cli import flags
 from swift_rlvr.cli.flags import option
 from swift_rlvr.cli.render import table
 from swift_rlvr.countdown.settings import LEVELS, PRESET_HELP, PRESETS, SPLITS, CountdownSettings
+from swift_rlvr.data.conversations import CHOICES
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import write_jsonl
 
 Preset = Enum("Preset", [(name, name) for name in PRESETS], type=str)  # type: ignore[misc]
 Split = Enum("Split", [(name, name) for name in SPLITS], type=str)  # type: ignore[misc]
+
+Choice = Enum("Choice", [(name, name) for name in CHOICES], type=str)  # type: ignore[misc]
 
 
 def make_countdown(
@@ -63,6 +68,48 @@ def make_countdown(
     except IndexError as error:
         raise InputError(f"is too large: {error}", field="rows") from error
     console.print(f"written: {out}", soft_wrap=True)
+
+
+def make_sft(
+    out: flags.OutFile,
+    dataset: Annotated[str | None, typer.Argument(help=flags.DATASET)] = None,
+    records: Annotated[
+        list[Path] | None, typer.Option(help="Take right completions from a records.jsonl instead; may be repeated.")
+    ] = None,
+    against: Annotated[list[str] | None, typer.Option(help="Held-out rows, none of which is taken.")] = None,
+    rows: Annotated[int | None, typer.Option(min=1, help="At most so many; by default all.")] = None,
+    most: Annotated[int, typer.Option(min=1, help="With --records: at most so many of a question.")] = 1,
+    choose: Annotated[Choice, typer.Option(help="With --records: which of a question's.")] = Choice("random"),
+    seed: Annotated[int, typer.Option(help="With --records: same seed, same rows.")] = 0,
+    system: flags.System = None,
+    use_hf: flags.UseHf = False,
+) -> None:
+    """Write conversations that end in a right answer, for swift sft: a dataset's, or those of --records.
+
+    Each answer is judged by the verifier of its row's task and by its format rewards.
+
+    swift-rlvr dataset make sft reasoning_gym:chain_sum:train#2000 --out sft.jsonl
+    """
+    from swift_rlvr.data import conversations
+    from swift_rlvr.data.sources import parse_source
+
+    flags.check_out(out)
+    if (dataset is None) == (not records):
+        raise InputError("is needed, or a dataset, and not both", field="records")
+    held_out, left_out = [parse_source(each, use_hf) for each in against or []], Counter[str]()
+    if dataset is not None:
+        made = conversations.from_answers(parse_source(dataset, use_hf), held_out, system)
+    else:
+        made = conversations.from_records(records or [], held_out, most, choose.value, seed)
+    with Console(stderr=True).status("Making conversations"):
+        kept = list(islice(conversations.count_and_keep(made, left_out), rows))
+    why = ", ".join(f"{reason}: {count:,}" for reason, count in left_out.most_common()) or "none"
+    if not kept:
+        raise InputError(f"there is no right answer to write (left out: {why})")
+    write_jsonl(out, kept)
+    Console(highlight=False, markup=False).print(
+        f"{len(kept):,} rows written to {out}; left out: {why}", soft_wrap=True
+    )
 
 
 def show_tasks(

@@ -17,6 +17,7 @@ from swift_rlvr.launch import estimate
 from swift_rlvr.launch.estimate import Estimate
 from swift_rlvr.launch.machine import Machine
 from swift_rlvr.launch.sizes import longest_completion
+from swift_rlvr.models import SWIFT_SETTINGS, folder_of
 from swift_rlvr.network import is_loopback
 from swift_rlvr.patches import RENDEZVOUS
 from swift_rlvr.recipes import (
@@ -141,7 +142,7 @@ def make_plan(recipe: Recipe, flags: Sequence[str], machine: Machine, environ: M
     """
     environ = os.environ if environ is None else environ
     variables = Variables.from_environment({**recipe.env, **environ})
-    inputs = _Inputs(recipe, tuple(flags), environ, variables, machine)
+    inputs = _Inputs(recipe, _with_folder(flags, recipe.settings), environ, variables, machine)
     _check(inputs)
     plan = _plan(inputs)
     limit = estimate.checkpoints_that_fit(plan)
@@ -255,6 +256,17 @@ def _plan(inputs: "_Inputs", limit: int | None = None, why: str = "") -> Plan:
         ),
         inputs=inputs,
     )
+
+
+def _with_folder(flags: Sequence[str], settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """The flags, with the folder in place of a model's name; it gets its weights now where it has none."""
+    given = read_flags(flags)
+    name = str(given.get("model", settings.get("model")))
+    folder = folder_of(name)
+    if folder == name:
+        return tuple(flags)
+    known = {each: value for each, value in SWIFT_SETTINGS.items() if each not in given}
+    return (*flags, "--model", folder, *_as_flags(known))
 
 
 class _Inputs(NamedTuple):

@@ -15,6 +15,7 @@ from swift_rlvr.rewards.grade import Example, Explanation, Grade, Rule, rules_in
 from swift_rlvr.rewards.gym import ReasoningGymReward
 from swift_rlvr.rewards.language_consistency import LanguageConsistencyReward
 from swift_rlvr.rewards.length import LengthReward
+from swift_rlvr.rewards.random import RandomReward
 from swift_rlvr.rewards.reasoning_steps import ReasoningStepsReward
 from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward
 from swift_rlvr.rewards.soft_overlong import SoftOverlongReward
@@ -38,5 +39,6 @@ for reward in (
     RepetitionPenaltyReward,
     LengthReward,
     SoftOverlongReward,
+    RandomReward,
 ):
     add_reward(reward)

@@ -10,7 +10,7 @@ from typing import Any
 
 from swift_rlvr.errors import InputError, require
 from swift_rlvr.jsonl import read_json
-from swift_rlvr.models import load_pretrained, load_tokenizer, stop_token_ids
+from swift_rlvr.models import folder_of, load_pretrained, load_tokenizer, stop_token_ids
 from swift_rlvr.runs.folder import training_args
 
 ADAPTER = "adapter_config.json"
@@ -95,7 +95,7 @@ def download(model: str, use_hf: bool = False) -> str:
     That is from ModelScope unless `use_hf` or the variable USE_HF says otherwise, and into the same cache. Without
     ms-swift it stays a hub id, which transformers loads from Hugging Face. InputError where there is no such model.
     """
-    folder = Path(model).expanduser()
+    folder = Path(folder_of(model)).expanduser()
     if folder.is_dir():
         return str(folder)
     expected = "cannot be loaded, expected a folder or a hub id"

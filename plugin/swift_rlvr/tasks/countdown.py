@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from swift_rlvr.countdown import read_gold
+from swift_rlvr.tasks.calculation import calculation, tried
 from swift_rlvr.tasks.task import Gold, Row, RowError, Task, shown
 
 SYSTEM_PROMPT = (
@@ -100,12 +101,23 @@ def gold(row: Row) -> Gold | None:
     return Gold(equation, f"{expression} makes {target}.", equation)
 
 
+def worked(row: Row) -> Gold | None:
+    """The same after a search in words: up to four trials that miss, the same ones for the same row."""
+    right, (nums, target) = gold(row), parse_row(row)
+    if right is None:
+        return None
+    lines = [f"Try {', '.join(steps)}. That is not {target}." for steps in tried(nums, target)]
+    steps = calculation(right.answer.partition(" = ")[0]) or [f"{target}"]
+    return Gold(right.answer, "\n".join([*lines, f"Try {', '.join(steps)}. That is {target}."]), right.text)
+
+
 TASK = Task(
     name="countdown",
     columns=("nums", "target"),
     preprocess=preprocess,
     identity=identity,
     gold=gold,
+    worked=worked,
     system=SYSTEM_PROMPT,
     system_in_rows=False,
     prompt=PROMPT,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from swift_rlvr.reasoning_gym import naming, rows
+from swift_rlvr.tasks.calculation import calculation
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, to_messages
 from swift_rlvr.tasks.task import Gold, Row, RowError, Task
 
@@ -38,6 +39,16 @@ def gold(row: Row) -> Gold | None:
     return Gold(answer, "", answer) if answer else None
 
 
+def worked(row: Row) -> Gold | None:
+    """The right answer after its derivation, where the metadata has one: a text, or an expression to calculate."""
+    right, metadata = gold(row), _entry(row)["metadata"]
+    if right is None:
+        return None
+    text, steps = metadata.get("answer_cot"), calculation(metadata.get("expression"))
+    reasoning = text.partition("\n####")[0] if isinstance(text, str) else "\n".join(steps)
+    return Gold(right.answer, reasoning, right.text)
+
+
 def _entry(row: Row) -> dict[str, Any]:
     try:
         entry = rows.read_entry(row.get("entry"))
@@ -54,6 +65,7 @@ TASK = Task(
     preprocess=preprocess,
     identity=identity,
     gold=gold,
+    worked=worked,
     make=make,
     system=SYSTEM_PROMPT,
     reward_columns=("entry",),

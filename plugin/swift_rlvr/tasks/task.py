@@ -60,6 +60,8 @@ class Task:
     examples: tuple[Row, ...] = field(default=(), hash=False)
     # Where columns have other names in files of others: by column, what may be it among the names present.
     find_columns: Callable[[Iterable[str]], Mapping[str, list[str]]] | None = None
+    # The right answer with the reasoning that a model should learn, for rows of supervised training; None: `gold`.
+    worked: Callable[[Row], Gold | None] | None = None
     part: Callable[[Row], Task] | None = None  # for a task made of others: the task of a row, raw or preprocessed
 
     def of(self, row: Row) -> Task:
@@ -75,9 +77,12 @@ class Task:
         """What `preprocess` makes of a raw row, with the row's level, which a curriculum needs."""
         return {**({"level": row["level"]} if "level" in row else {}), **self.preprocess(row)}
 
-    def gold_completion(self, row: Row) -> str | None:
-        """A completion for a raw row that earns all of `rewards` in full; None where no right answer is known."""
-        gold = self.gold(row)
+    def gold_completion(self, row: Row, worked: bool = False) -> str | None:
+        """A completion for a raw row that earns all of `rewards` in full; None where no right answer is known.
+
+        worked: with the reasoning of the function of that name.
+        """
+        gold = self.worked(row) if worked and self.worked else self.gold(row)
         if gold is None:
             return None
         reasoning = gold.reasoning or f"The answer is {gold.answer}."  # no format accepts an empty think part

@@ -25,7 +25,7 @@ TRAINERS = {"scratch": "swift_rlvr.training.scratch", "trl": "swift_rlvr.trainin
 class RunArguments(AlarmSettings):
     """What to train on what; the same for both trainers."""
 
-    model: str = setting(help="A folder with a model, or a hub id.")
+    model: str = setting(help="A folder with a model, a hub id, or smollm2.")
     dataset: str = setting(
         help="NAME:FILE, FILE, NAME or NAME:SPLIT, each with #N for the first N rows; NAME is a task."
     )

@@ -1,0 +1,51 @@
+"""The random reward: 1 or 0 by lot, the control that shows whether a gain is the reward's.
+
+Source: Spurious Rewards (arXiv 2506.10947, ruixin31/Spurious_Rewards). Qwen2.5-Math-7B gained 21 points on MATH-500
+from such a reward, since GRPO's clipping favours what the model does most anyway; models of other families gained
+little or lost. So a gain is the verifier's only as far as it exceeds that of the same run with this reward instead.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from swift_rlvr.rewards.base import Reward
+from swift_rlvr.rewards.grade import Example, Explanation, Grade, Row, Rule
+from swift_rlvr.rewards.parameters import BaseParameters
+from swift_rlvr.settings import setting
+from swift_rlvr.success import SHAPING
+
+
+class RandomReward(Reward):
+    """Reward 1 with probability `p`, else 0: a hash of seed, step and text is the lot, which says nothing of the text.
+
+    The step is that of the trainer, where it hands it over: so no text is lucky for long, which could be learnt.
+
+    >>> RandomReward()(["0", "1", "2", "3", "0"])
+    [0.0, 1.0, 0.0, 1.0, 0.0]
+    """
+
+    name = "external_random"
+    role = SHAPING
+    optional_columns = ("trainer_state",)
+    reasons = ("drawn", "not drawn")
+    examples = (Example("1", {}, 1.0), Example("2", {}, 0.0))
+
+    @dataclass(frozen=True)
+    class Parameters(BaseParameters):
+        p: float = setting(0.5, "the probability of 1", at_least=0.0, at_most=1.0)
+        seed: int = setting(0, "same seed, same lots")
+
+    def grades(self, completions: Sequence, **columns: Any) -> list[Grade]:
+        """As of every reward; trainers hand over one state, not one a completion."""
+        self._check_column("completions", completions)
+        step = getattr(columns.get("trainer_state"), "global_step", None)
+        return super().grades(completions, **{**columns, "trainer_state": [step] * len(completions)})
+
+    def explain_text(self, text: str | None, row: Row) -> Explanation:
+        parts = f"{self.parameters.seed} {row.get('trainer_state')} {text}".encode("utf-8", "surrogatepass")
+        lot = int.from_bytes(hashlib.sha256(parts).digest()[:8], "big") / 2**64
+        drawn = lot < self.parameters.p
+        rules = [Rule("the lot is below p", None, f"{lot:.3f}, p {self.parameters.p:g}")]
+        return Explanation(float(drawn), self.reasons[not drawn], text, rules)

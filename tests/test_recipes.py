@@ -47,7 +47,7 @@ def recipes_of(trainer: str | None) -> list[str]:
     return [name for name in RECIPES if recipe(name).get("trainer") == trainer and name != "countdown_ray.yaml"]
 
 
-TRAININGS = [name for name in recipes_of(None) if not name.startswith("rollout")]
+TRAININGS = [name for name in recipes_of(None) if "rlhf_type" in recipe(name)]
 
 # The Countdown experiment, value by value; top_p, top_k and split_dataset_ratio were ms-swift's defaults then. Its
 # dataset was named by its id on ModelScope, and it kept 20 checkpoints.

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -53,7 +54,8 @@ def folder_of(model: str) -> str:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not folder.is_dir():
                 _download_weights(Path(unfinished))
-                _convert(unfinished, Path(unfinished) / "model")
+                with redirect_stdout(sys.stderr):  # DeepSpeed, where it is imported, writes a warning to stdout
+                    _convert(unfinished, Path(unfinished) / "model")
                 (Path(unfinished) / "model").rename(folder)
     return str(folder)
 

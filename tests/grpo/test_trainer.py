@@ -258,6 +258,17 @@ def test_a_reward_with_the_wrong_number_of_values_is_named(tokenizer, rows, tmp_
         trainer_of(tokenizer, rows, tmp_path, rewards=(early, broken)).train()
 
 
+def test_rewards_are_told_the_step_as_in_ms_swift_and_trl(tokenizer, rows, tmp_path):
+    steps = []
+
+    def recorded(completions, trainer_state, **columns):
+        steps.append(trainer_state.global_step)
+        return early(completions)
+
+    trainer_of(tokenizer, rows, tmp_path, rewards=(recorded, REWARDS["random"]())).train()
+    assert steps == [0, 1, 2, 3]
+
+
 def test_a_loss_that_is_not_finite_ends_the_run_and_keeps_the_last_checkpoint(tokenizer, rows, tmp_path, finished):
     def infinite(completions, **columns):
         infinite.calls += 1

@@ -9,10 +9,7 @@ from swift_rlvr.data.contract.rewards import HOSTILE
 from swift_rlvr.errors import NotInstalledError
 from swift_rlvr.rewards import REWARDS, Reward, add_reward
 
-PAYS_FOR_NO_FORM = {
-    *("external_length", "external_repetition_penalty", "external_soft_overlong"),
-    "external_random",
-}
+PAYS_FOR_NO_FORM = {"external_length", "external_random", "external_repetition_penalty", "external_soft_overlong"}
 
 
 def listed(row: dict, count: int = 1) -> dict:

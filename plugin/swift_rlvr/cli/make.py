@@ -15,14 +15,11 @@ from swift_rlvr.cli import flags
 from swift_rlvr.cli.flags import option
 from swift_rlvr.cli.render import table
 from swift_rlvr.countdown.settings import LEVELS, PRESET_HELP, PRESETS, SPLITS, CountdownSettings
-from swift_rlvr.data.conversations import CHOICES
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import write_jsonl
 
 Preset = Enum("Preset", [(name, name) for name in PRESETS], type=str)  # type: ignore[misc]
 Split = Enum("Split", [(name, name) for name in SPLITS], type=str)  # type: ignore[misc]
-
-Choice = Enum("Choice", [(name, name) for name in CHOICES], type=str)  # type: ignore[misc]
 
 
 def make_countdown(
@@ -77,16 +74,15 @@ def make_sft(
         list[Path] | None, typer.Option(help="Take right completions from a records.jsonl instead; may be repeated.")
     ] = None,
     against: Annotated[list[str] | None, typer.Option(help="Held-out rows, none of which is taken.")] = None,
-    rows: Annotated[int | None, typer.Option(min=1, help="At most so many; by default all.")] = None,
     most: Annotated[int, typer.Option(min=1, help="With --records: at most so many of a question.")] = 1,
-    choose: Annotated[Choice, typer.Option(help="With --records: which of a question's.")] = Choice("random"),
-    seed: Annotated[int, typer.Option(help="With --records: same seed, same rows.")] = 0,
+    shortest: Annotated[bool, typer.Option("--shortest", help="Its shortest, in place of random ones.")] = False,
     system: flags.System = None,
     use_hf: flags.UseHf = False,
 ) -> None:
     """Write conversations that end in a right answer, for swift sft: a dataset's, or those of --records.
 
-    Each answer is judged by the verifier of its row's task and by its format rewards.
+    A dataset's are judged by the verifier and the format rewards of their task; of records the right ones in the right
+    form are taken, one of each question by lot.
 
     swift-rlvr dataset make sft reasoning_gym:chain_sum:train#2000 --out sft.jsonl
     """
@@ -97,12 +93,11 @@ def make_sft(
     if (dataset is None) == (not records):
         raise InputError("is needed, or a dataset, and not both", field="records")
     held_out, left_out = [parse_source(each, use_hf) for each in against or []], Counter[str]()
-    if dataset is not None:
-        made = conversations.from_answers(parse_source(dataset, use_hf), held_out, system)
-    else:
-        made = conversations.from_records(records or [], held_out, most, choose.value, seed)
     with Console(stderr=True).status("Making conversations"):
-        kept = list(islice(conversations.count_and_keep(made, left_out), rows))
+        if dataset is not None:
+            kept = list(conversations.from_answers(parse_source(dataset, use_hf), held_out, left_out, system))
+        else:
+            kept = list(conversations.from_records(records or [], held_out, left_out, most, shortest))
     why = ", ".join(f"{reason}: {count:,}" for reason, count in left_out.most_common()) or "none"
     if not kept:
         raise InputError(f"there is no right answer to write (left out: {why})")

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import fmean
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -223,8 +224,11 @@ class GRPOTrainer:
     def _grade(self, completions: Sequence[Completion], numbers: Sequence[int]) -> tuple[torch.Tensor, list[Record]]:
         """The rewards (B, F) of all functions, NaN where one returned None, and the completions' records."""
         rows, texts = [self.rows[number] for number in numbers], [completion.text for completion in completions]
-        columns = {name: [row.get(name) for row in rows] for name in {name for row in rows for name in row}}
+        columns: dict[str, Any] = {
+            name: [row.get(name) for row in rows] for name in {name for row in rows for name in row}
+        }
         columns["completion_ids"] = [completion.token_ids for completion in completions]
+        columns["trainer_state"] = SimpleNamespace(global_step=self.step)  # not a list, as in ms-swift and TRL
         ours = [reward for reward in self.rewards if isinstance(reward, Reward)]
         names = {"task", "level"}.union(*((*reward.columns, *reward.optional_columns) for reward in ours))
         records = [

@@ -1,8 +1,8 @@
 """The random reward: 1 or 0 by lot, the control that shows whether a gain is the reward's.
 
-Source: Spurious Rewards (arXiv 2506.10947, ruixin31/Spurious_Rewards). Qwen2.5-Math-7B gained 21 points on MATH-500
-from such a reward, since GRPO's clipping favours what the model does most anyway; models of other families gained
-little or lost. So a gain is the verifier's only as far as it exceeds that of the same run with this reward instead.
+Source: Spurious Rewards (arXiv 2506.10947): MATH-500 rose by 21.4 points for Qwen2.5-Math-7B with such a reward, and by
+29.1 with the right one; Llama3 and OLMo2 often gained nothing. The authors explain it by GRPO's clipping, which favours
+what a model does most anyway. So a gain is the verifier's as far as it exceeds that of the same run with this reward.
 """
 
 import hashlib

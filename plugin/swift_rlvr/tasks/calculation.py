@@ -1,13 +1,10 @@
 """Calculations in words, one operation after another: what a model can imitate that writes from left to right."""
 
 import ast
-import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from fractions import Fraction
-from functools import reduce
 
 _LONGEST = 500  # characters of an expression
-_MISSES = 4
 _OPERATIONS: dict[type[ast.operator], tuple[str, Callable[[Fraction, Fraction], Fraction]]] = {
     ast.Add: ("+", Fraction.__add__),
     ast.Sub: ("-", Fraction.__sub__),
@@ -43,26 +40,3 @@ def calculation(expression: object) -> list[str]:
     except (ValueError, SyntaxError, ZeroDivisionError, RecursionError):
         return []
     return steps
-
-
-def tried(nums: Sequence[int], target: int) -> Iterator[list[str]]:
-    """The steps of up to four trials with the numbers that miss the target; results are whole and not negative.
-
-    >>> list(tried([3, 5, 7], 22)) == list(tried([3, 5, 7], 22))
-    True
-    """
-    draw = random.Random(f"{sorted(nums)} {target}")
-    for _ in range(draw.randint(0, _MISSES)):
-        steps: list[str] = []
-
-        def joined(left: int, right: int, steps: list[str] = steps) -> int:
-            left, right = max(left, right), min(left, right)
-            results = {"+": left + right, "-": left - right, "*": left * right}
-            if right and left % right == 0:
-                results["/"] = left // right
-            sign, result = draw.choice(list(results.items()))
-            steps.append(f"{left} {sign} {right} = {result}")
-            return result
-
-        if reduce(joined, draw.sample(list(nums), len(nums))) != target:
-            yield steps

@@ -6,12 +6,13 @@ ModelScope id, so a run does not depend on which of the two is used. The system 
 takes it from `--system` and would ignore that flag for rows with a system turn of their own.
 """
 
+import random
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from swift_rlvr.countdown import read_gold
-from swift_rlvr.tasks.calculation import calculation, tried
+from swift_rlvr.tasks.calculation import calculation
 from swift_rlvr.tasks.task import Gold, Row, RowError, Task, shown
 
 SYSTEM_PROMPT = (
@@ -102,11 +103,16 @@ def gold(row: Row) -> Gold | None:
 
 
 def worked(row: Row) -> Gold | None:
-    """The same after a search in words: up to four trials that miss, the same ones for the same row."""
+    """The same after a search in words: up to four trials of which most miss, the same ones for the same row."""
     right, (nums, target) = gold(row), parse_row(row)
     if right is None:
         return None
-    lines = [f"Try {', '.join(steps)}. That is not {target}." for steps in tried(nums, target)]
+    draw, lines = random.Random(identity(row)), []
+    for _ in range(draw.randint(0, 4)):
+        expression = "".join(f"{number} {draw.choice('+-*')} " for number in draw.sample(list(nums), len(nums)))
+        steps = calculation(expression[:-3])
+        if steps and not steps[-1].endswith(f" = {target}"):
+            lines.append(f"Try {', '.join(steps)}. That is not {target}.")
     steps = calculation(right.answer.partition(" = ")[0]) or [f"{target}"]
     return Gold(right.answer, "\n".join([*lines, f"Try {', '.join(steps)}. That is {target}."]), right.text)
 

@@ -16,7 +16,7 @@ from trl import GRPOConfig
 from swift_rlvr.errors import InputError
 from swift_rlvr.grpo.settings import GRPOSettings, check_enough_rows
 from swift_rlvr.jsonl import write_json
-from swift_rlvr.models import fitting_prompts, load_pretrained, load_tokenizer
+from swift_rlvr.models import fitting_prompts, folder_of, load_pretrained, load_tokenizer
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.curriculum import CurriculumSettings, check_has_verifier, curriculum_of
 from swift_rlvr.runs.folder import ARGS, as_json, check_same_settings, checkpoint_to_resume, diverged, is_finished
@@ -84,7 +84,7 @@ def run(command: Command, console: Console) -> str:
     fitting_prompts(tokenizer, asked, config.max_completion_length, load_pretrained(AutoConfig, arguments.model))
     try:
         trainer = trainer_class_of(config.use_vllm)(
-            arguments.model, list(rewards), config, train_dataset=rows, processing_class=tokenizer
+            folder_of(arguments.model), list(rewards), config, train_dataset=rows, processing_class=tokenizer
         )
     except (OSError, ValueError) as error:
         raise InputError(f"{arguments.model} and these settings cannot be trained by TRL: {error}") from error

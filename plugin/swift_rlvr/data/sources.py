@@ -15,6 +15,7 @@ from typing import Any
 
 from swift_rlvr.errors import InputError, did_you_mean, require
 from swift_rlvr.jsonl import LONGEST_ROW, opened, read_jsonl
+from swift_rlvr.network import why_no_hub
 from swift_rlvr.recipes import find_file
 from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.row_check import check_columns
@@ -154,7 +155,7 @@ def _hub_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         loaded = hub.load_dataset(name, task.subset, source.split)
     except Exception as error:  # the hubs' libraries raise all kinds of errors
         where = "Hugging Face" if source.use_hf else "ModelScope"
-        said = str(error) if str(error).isascii() else type(error).__name__  # ModelScope's are in Chinese
-        problem = f"{name} cannot be loaded from {where} ({said:.300}): is there a network?"
-        raise InputError(f"{problem} A file is read as {task.name}:FILE") from error
+        # What the libraries say without a network is long, and Chinese from ModelScope's.
+        problem = f"{name} cannot be loaded from {where} ({why_no_hub(source.use_hf) or error})"
+        raise InputError(f"{problem}; a file is read as {task.name}:FILE") from error
     yield from enumerate(loaded, start=1)

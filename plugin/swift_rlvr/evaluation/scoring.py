@@ -119,6 +119,8 @@ def score(
         against: earlier verdicts, see `stored_verdicts`; `changed` of the result lists those that are others now.
     """
     names = list(dict.fromkeys(map(str, files)))  # one that is named twice counts once
+    if out is not None and Path(out).resolve() in [Path(path).resolve() for path in names]:
+        raise InputError(f"{out}: this is a file to be graded, and would be replaced", field="out")
     size, done, start = sum(map(_file_size, names)), 0, time.perf_counter()
     workers = workers or max(1, min(usable_cores(), size // _WORTH_A_WORKER))
     counts: Counter[str] = Counter()

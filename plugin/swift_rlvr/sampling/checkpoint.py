@@ -11,6 +11,7 @@ from typing import Any
 from swift_rlvr.errors import InputError, require
 from swift_rlvr.jsonl import read_json
 from swift_rlvr.models import folder_of, load_pretrained, load_tokenizer, stop_token_ids
+from swift_rlvr.network import why_no_hub
 from swift_rlvr.runs.folder import training_args
 
 ADAPTER = "adapter_config.json"
@@ -89,11 +90,13 @@ def find_checkpoint(model: str, use_hf: bool = False) -> Checkpoint:
     return Checkpoint(download(base, use_hf), folder)
 
 
-def download(model: str, use_hf: bool = False) -> str:
+def download(model: str, use_hf: bool = False, weights: bool = True) -> str:
     """The folder of a model, which is a folder or a hub id; a hub id is downloaded as in a training.
 
-    That is from ModelScope unless `use_hf` or the variable USE_HF says otherwise, and into the same cache. Without
-    ms-swift it stays a hub id, which transformers loads from Hugging Face. InputError where there is no such model.
+    That is from ModelScope unless `use_hf` or the variable USE_HF says otherwise, and into the same cache, which will
+    do without a network. Without ms-swift it stays a hub id, which transformers loads from Hugging Face.
+
+    weights: False for the configuration and the tokenizer alone. InputError where there is no such model.
     """
     folder = Path(folder_of(model)).expanduser()
     if folder.is_dir():
@@ -105,8 +108,11 @@ def download(model: str, use_hf: bool = False) -> str:
         return model
     from swift.utils import safe_snapshot_download, use_hf_hub
 
-    hub = "Hugging Face" if use_hf or use_hf_hub() else "ModelScope"
+    use_hf = use_hf or use_hf_hub()
+    hub = "Hugging Face" if use_hf else "ModelScope"
+    problem = why_no_hub(use_hf)
+    cached = {"local_files_only": True} if problem else {}
     try:
-        return safe_snapshot_download(model, use_hf=use_hf or None)
+        return str(safe_snapshot_download(model, download_model=weights, use_hf=use_hf, **cached))
     except Exception as error:  # the hubs' libraries raise all kinds of errors
-        raise InputError(f"{model}: {expected} on {hub} ({error})", "model") from error
+        raise InputError(f"{model}: {expected} on {hub} ({problem or error})", "model") from error

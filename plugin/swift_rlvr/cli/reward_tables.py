@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from swift_rlvr.cli.flags import reward_names
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.parameters import variable
@@ -17,7 +18,10 @@ from swift_rlvr.settings import Accepts
 
 
 def rewards(
-    name: Annotated[str | None, typer.Argument(help="A reward, with or without external_.", show_default="all")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A reward, with or without external_.", show_default="all", autocompletion=reward_names),
+    ] = None,
 ) -> None:
     """List the rewards, or show what one pays for, its columns, reasons, examples and parameters.
 

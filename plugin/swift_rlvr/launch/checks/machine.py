@@ -51,7 +51,7 @@ def versions(launch: Launch) -> Iterator[CheckResult]:
     kind = "cpu" if not gpus else "gpu" if major is None or major >= DRIVERS[13] else "gpu_cuda12"
     lock = Path(CHECKOUT, "scripts", "requirements", f"{kind}.lock")
     scripts = f"let the scripts install it (unset INSTALL): {lock}" if lock.exists() else ""
-    same, others = list[str](), dict[str, str]()
+    same, others, missing = list[str](), dict[str, str](), list[str]()
     for package, checked in (CHECKED_WITH_CUDA_12 if kind == "gpu_cuda12" else CHECKED).items():
         if not launch.settings.get({"vllm": "use_vllm"}.get(package, package), package not in ("vllm", "deepspeed")):
             continue
@@ -59,16 +59,19 @@ def versions(launch: Launch) -> Iterator[CheckResult]:
         try:
             installed = version(name)
         except PackageNotFoundError:
-            yield failed("versions", f"{name} is not installed", scripts or f"pip install {name}=={checked}")
+            missing.append(f"{name}=={checked}")
             continue
         if installed.split("+")[0] == checked:
             same.append(f"{name} {installed}")
         else:
             others[f"{name}=={checked}"] = f"{name} {installed} (checked: {checked})"
+    if missing:
+        names = ", ".join(each.partition("==")[0] for each in missing)
+        yield failed("versions", f"not installed: {names}", scripts or f"pip install {' '.join(missing)}")
     if others:
         message = f"not what this release was checked with: {', '.join(others.values())}"
         yield warning("versions", message, scripts or f"pip install {' '.join(others)}")
-    else:
+    elif not missing:
         yield passed("versions", ", ".join(same))
 
 

@@ -10,6 +10,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from importlib.metadata import packages_distributions, version
+from subprocess import run
 from types import SimpleNamespace
 from unittest import mock
 
@@ -258,3 +259,36 @@ def test_the_ranks_meet_on_the_loopback_interface_only():
     assert listening_addresses(port) == ["127.0.0.1"]
     store.set("key", "value")
     assert TCPStore("127.0.0.1", port, None, False).get("key") == b"value"
+
+
+BUSY_THREAD = """
+import atexit, threading, time
+import torch
+
+ROUTE_MAPPING = {}
+get_torchrun_args = parse_yaml_args = None
+
+def forever():
+    layer = torch.nn.Linear(64, 64)
+    while True:
+        layer(torch.randn(32, 64)).sum().backward()
+
+def cli_main():
+    for _ in range(3):
+        threading.Thread(target=forever, daemon=True).start()
+    time.sleep(0.5)
+    atexit.register(print, "what was registered is done")
+    open("file", "w").write("what was written is there")
+"""
+
+
+def test_a_thread_that_still_computes_does_not_make_a_finished_run_fail(tmp_path):
+    """A module stands in for `swift.cli.main`; the process is the launcher's."""
+    (tmp_path / "swift/cli").mkdir(parents=True)
+    for name, text in (("__init__.py", ""), ("cli/__init__.py", ""), ("cli/main.py", BUSY_THREAD)):
+        (tmp_path / "swift" / name).write_text(text)
+    found = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    command = [sys.executable, "-m", "swift_rlvr.patches", "anything"]
+    ended = run(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": found}, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (0, "what was registered is done\n"), ended.stderr
+    assert (tmp_path / "file").read_text() == "what was written is there"

@@ -4,6 +4,7 @@
 """
 
 import argparse
+import atexit
 import os
 import runpy
 import sys
@@ -136,5 +137,19 @@ def run(module: str, argv: list[str], patches: tuple[Patch, ...]) -> None:
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
+def _skip_teardown(ended: Sequence[bool]) -> None:
+    """Leave at once after a run to the end: a thread that is still in torch's C++ code would abort the process.
+
+    "terminate called without an active exception", pytorch/pytorch issue 38228: a finished training would have failed.
+    """
+    if ended:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+
 if __name__ == "__main__":
+    ended: list[bool] = []
+    atexit.register(_skip_teardown, ended)  # before all others, so that it comes last
     main()
+    ended.append(True)

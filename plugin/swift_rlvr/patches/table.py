@@ -71,6 +71,7 @@ GPU = Table(
 _GEMM = "vllm.model_executor.layers.utils:dispatch_cpu_unquantized_gemm"
 _DEVICES = "swift.arguments.deploy_args:get_device_count"
 _PREPARE, _BUILD = "accelerate.state:PartialState._prepare_backend", "deepspeed.comm.torch:build_shm_op"
+_BF16 = "transformers.training_args:is_torch_bf16_gpu_available"
 _BROADCAST = "_broadcast_tensors_for_vllm_weight_sync"
 _LOG_PROBS = "_get_per_token_logps_and_entropies"
 _NO_CUDA = "enters torch.cpu.device and torch.cuda.synchronize, which a CPU build does not have"
@@ -86,6 +87,7 @@ CPU = Table(
     ),
     (
         Patch("accelerate", _PREPARE, to.gloo_backend, "finds no backend on a CPU and falls back to one process"),
+        Patch("transformers", _BF16, always(lambda: True), "refuses bfloat16 with DeepSpeed where there is no GPU"),
         Patch("deepspeed", _BUILD, always(to.do_nothing), _LOCK),
         *_carrier(_client, always(Reports), always(SyncCommunicator)),
         _client(_BROADCAST, always(to.broadcast), _NO_CUDA),

@@ -17,7 +17,6 @@ help_and_exit "$@"
 ensure_environment
 
 OUT=${OUTPUT:-output/cold_start}
-SUMS="reasoning_gym:chain_sum?min_terms=2&max_terms=3&min_digits=1&max_digits=1"
 [ -n "${DATASET-}" ] || HELD_OUT=${HELD_OUT-$SUMS:test#400}
 MAKE=(swift-rlvr dataset make sft "${DATASET:-$SUMS:train#2000}" ${HELD_OUT:+--against "$HELD_OUT"} --out "$OUT.jsonl")
 TRAIN=(python -m swift_rlvr.patches sft scripts/configs/cold_start_cpu.yaml --dataset "$OUT.jsonl" --output_dir "$OUT")
@@ -38,3 +37,6 @@ say "1/2 rows for supervised training"
 run_group "${MAKE[@]}"
 say "2/2 swift sft"
 run_group "${TRAIN[@]}"
+CHECKPOINT=$(ls -d "$OUT"/checkpoint-* | sort -V | tail -n 1)
+say "GRPO from there: MODEL=$CHECKPOINT swift-rlvr train scripts/configs/smollm2_cpu.yaml"
+[ -z "${DATASET-}" ] || echo "with --dataset and --reward_funcs of your task, and for another model than smollm2 --model_type and --template"

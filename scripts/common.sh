@@ -7,6 +7,8 @@
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd "$ROOT"
 REQUIREMENTS=$ROOT/scripts/requirements
+# Sums and differences of two or three one-digit numbers, which a small language model can learn in minutes.
+SUMS="reasoning_gym:chain_sum?min_terms=2&max_terms=3&min_digits=1&max_digits=1"
 
 say() { printf '\033[1m== %s\033[0m\n' "$*"; }
 die() { printf 'error: %s\n' "$*" >&2; exit 2; }

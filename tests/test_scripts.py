@@ -60,6 +60,21 @@ def test_the_quickstart_runs_the_tiny_model_through_the_topology_of_the_machine(
     assert not (tmp_path / "out").exists()
 
 
+def test_the_quickstart_trains_smollm2_on_right_answers_first(tmp_path):
+    out = tmp_path / "out"
+    shown = run("quickstart.sh", "smollm2", "--max_steps", "3", folder=tmp_path, DRY_RUN="1", OUTPUT=str(out))
+    rows, *programs = [line for line in shown.stdout.splitlines() if "dataset make sft" in line or "patches" in line]
+    assert "--against" in rows and "chain_sum" in rows
+    supervised, server, trainer = programs
+    assert "patches sft" in supervised and flags(supervised)["max_steps"] == "50"
+    checkpoint = str(out / "cold_start" / "checkpoint-50")
+    assert flags(server)["model"] == flags(trainer)["model"] == checkpoint
+    assert flags(trainer) | {"max_steps": "3", "output_dir": str(out / "run")} == flags(trainer)
+    assert "= 32 completions, 4 prompts x 8" in plan_of(shown) and not out.exists()
+    shown = run("quickstart.sh", "smollm2", gpus=1, folder=tmp_path, DRY_RUN="1")
+    assert shown.returncode == 2 and "CUDA_VISIBLE_DEVICES= bash scripts/quickstart.sh smollm2" in shown.stderr
+
+
 def test_another_recipe_comes_first_and_flags_follow(tmp_path):
     mine = tmp_path / "mine.yaml"
     mine.write_text("rlhf_type: grpo\nmodel: mine\noutput_dir: out\n")

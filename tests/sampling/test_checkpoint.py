@@ -13,7 +13,9 @@ from rich.console import Console
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.models import stop_token_ids
+from swift_rlvr.models import visible_device
 from swift_rlvr.sampling import SamplingSettings, checkpoint, choose_engine, open_engine
+from swift_rlvr.sampling import settings as sampling_settings
 from swift_rlvr.sampling.checkpoint import Checkpoint, find_checkpoint
 from swift_rlvr.tiny_model import WEIGHTS
 
@@ -163,3 +165,12 @@ def test_vllms_engine_is_started_by_spawn_and_nothing_has_asked_cuda_before(monk
     assert choose_engine(SamplingSettings(str(WEIGHTS))) == "vllm"
     with pytest.raises(Built, match="spawn"):
         open_engine(SamplingSettings(str(WEIGHTS), max_completion_length=8), ASKED).__enter__()
+
+
+def test_on_a_cpu_vllm_samples_from_large_models(monkeypatch):
+    pytest.importorskip("vllm")
+    assert visible_device() == "cpu"
+    assert choose_engine(SamplingSettings(str(WEIGHTS))) == "transformers"
+    monkeypatch.setattr(sampling_settings, "WORTH_VLLM", (WEIGHTS / "model.safetensors").stat().st_size - 1)
+    assert choose_engine(SamplingSettings(str(WEIGHTS))) == "vllm"
+    assert choose_engine(SamplingSettings(str(WEIGHTS), engine="transformers")) == "transformers"

@@ -12,8 +12,7 @@ from paths import DATASETS
 from rich.console import Console
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import read_jsonl
-from swift_rlvr.models import stop_token_ids
-from swift_rlvr.models import visible_device
+from swift_rlvr.models import stop_token_ids, visible_device
 from swift_rlvr.sampling import SamplingSettings, checkpoint, choose_engine, open_engine
 from swift_rlvr.sampling import settings as sampling_settings
 from swift_rlvr.sampling.checkpoint import Checkpoint, find_checkpoint

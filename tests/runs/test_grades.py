@@ -1,6 +1,9 @@
 """What the log of grades collects. The callback is tested in real runs, in tests/e2e and test_trl.py."""
 
-from swift_rlvr.rewards import Grade
+from types import SimpleNamespace
+
+import pytest
+from swift_rlvr.rewards import REWARDS, Grade
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward
 from swift_rlvr.runs.grades import GradeLog
@@ -32,3 +35,15 @@ def test_batches_of_a_step_follow_one_another_in_the_log():
     records = log.take()
     assert [record.rewards["external_countdown"] for record in records] == [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]
     assert all(record.rewards["external_repetition_penalty"] is None for record in records)
+
+
+@pytest.mark.parametrize("name", sorted(REWARDS))
+def test_every_reward_is_logged_with_what_trainers_hand_over(name):
+    """One state for all completions, which is no column; the completions' tokens and the prompts."""
+    reward, log = REWARDS[name](), GradeLog()
+    reward.log = log
+    example = max(reward.examples, key=lambda example: example.reward or 0)
+    columns = {"response_token_ids": [1, 2], "prompts": "?", "solution": "1"} | example.row
+    columns = {column: [value] * 2 for column, value in columns.items()}
+    paid = reward([example.completion] * 2, **columns, trainer_state=SimpleNamespace(global_step=3, max_steps=9))
+    assert [record.rewards[name] for record in log.take()] == paid

@@ -10,7 +10,7 @@ from swift_rlvr.success import Judges, key_of
 from swift_rlvr.tasks import verifier_of
 
 TOKENS = ("response_token_ids", "completion_ids")  # ms-swift's and TRL's column of a completion's token ids
-NOT_OF_THE_ROW = {*TOKENS, "prompts"}
+NOT_OF_THE_ROW = {*TOKENS, "prompts", "trainer_state"}
 LONGEST_COLUMN = 65_536  # characters of a text that a record keeps; longer ones stay in the dataset
 
 

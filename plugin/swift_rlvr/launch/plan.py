@@ -142,7 +142,7 @@ def make_plan(recipe: Recipe, flags: Sequence[str], machine: Machine, environ: M
     """
     environ = os.environ if environ is None else environ
     variables = Variables.from_environment({**recipe.env, **environ})
-    inputs = _Inputs(recipe, _with_folder(flags, recipe.settings), environ, variables, machine)
+    inputs = _with_folder(_Inputs(recipe, tuple(flags), environ, variables, machine))
     _check(inputs)
     plan = _plan(inputs)
     limit = estimate.checkpoints_that_fit(plan)
@@ -258,15 +258,14 @@ def _plan(inputs: "_Inputs", limit: int | None = None, why: str = "") -> Plan:
     )
 
 
-def _with_folder(flags: Sequence[str], settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """The flags, with the folder in place of a model's name; it gets its weights now where it has none."""
-    given = read_flags(flags)
-    name = str(given.get("model", settings.get("model")))
+def _with_folder(inputs: "_Inputs") -> "_Inputs":
+    """With the folder in place of a model's name; it gets its weights now where it has none."""
+    name = str(inputs.settings.get("model"))
     folder = folder_of(name)
     if folder == name:
-        return tuple(flags)
-    known = {each: value for each, value in SWIFT_SETTINGS.items() if each not in given}
-    return (*flags, "--model", folder, *_as_flags(known))
+        return inputs
+    known = {each: value for each, value in SWIFT_SETTINGS.items() if each not in inputs.flagged}
+    return inputs._replace(flags=(*inputs.flags, "--model", folder, *_as_flags(known)))
 
 
 class _Inputs(NamedTuple):

@@ -217,7 +217,8 @@ def test_same_advantages_loss_and_gradients(peer, case, ours, theirs, table):
                 assert found["logged"][name] == pytest.approx(expected["logged"][name], rel=1e-4, abs=1e-9), name
 
 
-@pytest.mark.slow
+@pytest.mark.e2e  # one at a time, for its memory
+@pytest.mark.timeout(900)
 def test_the_same_with_a_language_model(request, table):
     """SmolLM2-135M: logits of a vocabulary of 49,152, half of a gigabyte of gradients."""
     pytest.importorskip("gguf")

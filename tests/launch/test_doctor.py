@@ -606,6 +606,10 @@ def test_a_server_that_should_run_already(monkeypatch):
     for health, expected in ((200, "passed"), (404, "failed")):
         with answering(lambda path, status=health: status if path == "/health/" else 404) as port:
             assert outcome(machine.running_servers, "--vllm_server_port", port)[0] == expected
+    for name, value in {"NNODES": "2", "NODE_RANK": "1", "MASTER_ADDR": "127.0.0.1"}.items():
+        monkeypatch.setenv(name, value)
+    status, message = outcome(machine.running_servers)
+    assert status == "warning" and "node 0 starts it" in message and "rollout.sh" not in message
 
 
 # The model, the data, the rewards.

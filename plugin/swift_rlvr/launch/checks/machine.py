@@ -316,6 +316,8 @@ def running_servers(launch: Launch) -> Iterator[CheckResult]:
             continue
         message = f"no rollout server answers at {host}:{port} ({reason})"
         remedy = "start it with scripts/rollout.sh, or unset START_SERVER, or set HOST and PORT to where it runs"
+        if plan.variables.node_rank:
+            remedy = "node 0 starts it; otherwise set HOST and PORT to where it runs"
         # On other nodes it may still be starting.
         if plan.variables.nnodes > 1 or plan.variables.start_server:
             yield warning("server", f"{message}; the launch waits for it", remedy)

@@ -15,6 +15,7 @@ from typer.core import TyperCommand, TyperOption
 
 from swift_rlvr import __version__
 from swift_rlvr.cli import (
+    chat,
     check,
     dataset,
     doctor,
@@ -117,6 +118,7 @@ for group, name, command in (
     (app, "evaluate", evaluate.evaluate),
     (app, "compare", evaluate.compare),
     (app, "report", evaluate.report),
+    (app, "chat", chat.chat),
     (app, "model", model),
     (app, "plugin", plugin),
     (app, "new", new.new),

@@ -239,4 +239,4 @@ def test_the_same_with_a_language_model(request, table):
             for number, values in enumerate(apart):
                 table.append((name, f"SmolLM2, {case}", number, "", *(f"{value:.1e}" for value in values)))
                 for (measure, tolerance), value in zip(TOLERANCES.items(), values, strict=True):
-                    assert value <= tolerance, (name, number, measure)
+                    assert value <= 5 * tolerance, (name, number, measure)  # sums of 150 times as many terms

@@ -64,8 +64,12 @@ GSM8K = answers_to({"task": "gsm8k", "solution": "42", "level": 1}, "42", "41")[
 CODE_ROW = {"task": "code", "tests": ["assert f(1) == 2"], "entry_point": "f", "level": 0}
 CODE = answers_to(CODE_ROW, "```python\ndef f(x):\n    return x + 1\n```", "```python\ndef f(x):\n    return 1\n```")
 UNREADABLE = [Answer({"task": "gsm8k", "solution": "", "level": 1}, GOOD.format("42"), None, True)]
+GYM = answers_to(
+    {"task": "reasoning_gym", "entry": REWARDS["reasoning_gym"].examples[0].row["entry"], "level": 0}, "3", "4"
+)
 MIXED = [*COUNTDOWN, *GSM8K, *UNREADABLE, *CODE]
 OF_TASK = {"countdown": COUNTDOWN, "gsm8k": [*GSM8K, *UNREADABLE], "numina_math_tir": [*GSM8K, *UNREADABLE]}
+OF_TASK["reasoning_gym"] = GYM[:3]
 
 
 class Format:

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from swift_rlvr.errors import require
-from swift_rlvr.models import visible_device
+from swift_rlvr.models import folder_of, visible_device
 from swift_rlvr.settings import Settings, setting
 
 ENGINES = ("auto", "transformers", "vllm")
@@ -38,7 +38,9 @@ class SamplingSettings(Settings):
     max_completion_length: int = setting(1024, "The longest completion, in tokens.", at_least=1)
     batch_size: int = setting(64, "Completions at a time; vLLM decides for itself.", at_least=1)
     seed: int = setting(0, "Same seed, same completions.", at_least=0)
-    engine: str = setting("auto", "auto: vllm with a GPU or 100 MB of weights, else transformers.", choices=ENGINES)
+    engine: str = setting(
+        "auto", "auto: vllm with a GPU or 100 MB of weights here, else transformers.", choices=ENGINES
+    )
     use_hf: bool = setting(False, "A hub id is one of Hugging Face, not of ModelScope.")
     server: str | None = setting(None, "The URL of a rollout server that has the model and samples from it.")
     top_k: int = setting(0, "The likeliest tokens to sample from; 0 for all, whatever the model's own.", at_least=0)
@@ -61,6 +63,8 @@ def choose_engine(settings: SamplingSettings) -> str:
         return "transformers"
     if visible_device() == "cuda":
         return "vllm"
+    if not Path(folder_of(settings.model)).expanduser().is_dir():  # stored results need no model
+        return "transformers"
     from swift_rlvr.sampling.checkpoint import find_checkpoint
 
     weights = Path(find_checkpoint(settings.model, settings.use_hf).base).glob("*.safetensors")

@@ -89,18 +89,19 @@ def read_json(path: str | Path) -> dict[str, Any]:
 
 def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Write one object a line; the folder is made if need be, and no half-written file is left after an error."""
-    with _replacing(Path(path)) as file:
+    with replacing(Path(path)) as file:
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def write_json(path: str | Path, value: Mapping[str, Any]) -> None:
     """Write one object, indented; the folder is made if need be."""
-    with _replacing(Path(path)) as file:
+    with replacing(Path(path)) as file:
         file.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[TextIO]:
+def replacing(path: Path) -> Iterator[TextIO]:
+    """A file to write, which takes its place, with its folder, when it is whole; InputError where it cannot be."""
     part = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -197,8 +197,6 @@ def test_commands(tmp_path):
     assert parse_source(str(out)).task is TASK
     checked = ran("dataset", "check", f"reasoning_gym:{out}", "--against", "reasoning_gym:gcd+lcm#20")
     assert "Every gold earns the maximum of external_reasoning_gym" in checked
-    listed = ran("reasoning-gym", "list", "chain_sum")
-    assert "min_terms" in listed and "num_digits" in listed and "0 to 10" in listed
-    games = ran("reasoning-gym", "list", "games", columns=400)
-    assert f"refused: {REFUSED['rush_hour']}" in games and "sudoku" in games
-    assert "there is no task 'chess'" in refused("reasoning-gym", "list", "chess")
+    unknown = refused("dataset", "make", "reasoning_gym", "chess", "--rows", "6", "--out", str(tmp_path / "none.jsonl"))
+    assert "there is no task 'chess'" in unknown
+    assert all(f" {name}" in unknown for name in (*library.datasets(), "games"))

@@ -14,19 +14,7 @@ from rich.text import Text
 from typer.core import TyperCommand, TyperOption
 
 from swift_rlvr import __version__
-from swift_rlvr.cli import (
-    chat,
-    check,
-    dataset,
-    doctor,
-    evaluate,
-    flags,
-    make,
-    new,
-    reward_tables,
-    rewards,
-    train,
-)
+from swift_rlvr.cli import chat, check, dataset, doctor, evaluate, flags, make, new, reward_tables, rewards, train
 from swift_rlvr.errors import InputError
 from swift_rlvr.models import SMOLLM2, folder_of
 
@@ -92,22 +80,16 @@ def plugin() -> None:
     typer.echo(os.path.abspath(spec.origin))
 
 
-app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 app.callback()(options)
 dataset_app = typer.Typer(help="Make, check, show and prepare datasets.", no_args_is_help=True)
 make_app = typer.Typer(help="Write a generated dataset to a file.", no_args_is_help=True)
 app.add_typer(dataset_app, name="dataset")
 dataset_app.add_typer(make_app, name="make")
-gym_app = typer.Typer(help="The tasks of reasoning-gym.", no_args_is_help=True)
-app.add_typer(gym_app, name="reasoning-gym")
 for group, name, command in (
     (make_app, "countdown", make.make_countdown),
     (make_app, "reasoning_gym", make.make_reasoning_gym),
     (make_app, "sft", make.make_sft),
-    (gym_app, "list", make.show_tasks),
     (dataset_app, "check", dataset.check),
     (dataset_app, "show", dataset.show),
     (dataset_app, "prepare", dataset.prepare),

@@ -20,9 +20,7 @@ def chat(
     question: Annotated[str | None, typer.Argument(help="- reads standard input.")] = None,
     nums: Annotated[str | None, typer.Option(help='Ask a Countdown task: the numbers, such as "3 5 7".')] = None,
     target: Annotated[str | None, typer.Option(help="Countdown: the number to reach.")] = None,
-    dataset: Annotated[
-        str | None, typer.Option(metavar="DATASET", help=f"Ask a row of a dataset: {flags.DATASET}")
-    ] = None,
+    dataset: Annotated[str | None, flags.dataset_option("Ask a row of a dataset")] = None,
     row: Annotated[int, typer.Option(min=1, help="Which row.")] = 1,
     use_hf: flags.UseHf = False,
     system: Annotated[str | None, typer.Option(help='Instead of the one of the training; "" for none.')] = None,
@@ -57,7 +55,8 @@ def chat(
         notes.print(Text(f"Loading {model}", "dim"))
         with open_engine(settings, [messages]) as engine:
             if not as_json:
-                notes.print(_about(prompt, source))
+                own = f"No system prompt other than the chat template's own (from: {source})."
+                notes.print(Text(own if prompt is None else f"System prompt (from: {source}): {prompt}", "dim"))
                 notes.print(Text(f"\n{plain(messages[-1]['content'])}\n", "dim"))
             ((answer,),) = engine.sample([messages])
     except KeyboardInterrupt:
@@ -95,8 +94,3 @@ def _asked(
     if not text.strip():
         raise InputError("QUESTION is empty")
     return None, {"messages": [{"role": "user", "content": text}]}
-
-
-def _about(system: str | None, source: str) -> Text:
-    own = f"No system prompt other than the chat template's own (from: {source})."
-    return Text(own if system is None else f"System prompt (from: {source}): {system}", "dim")

@@ -22,14 +22,7 @@ from swift_rlvr.sampling import SamplingSettings
 def evaluate(
     context: typer.Context,
     model: flags.Model,
-    dataset: Annotated[
-        str,
-        typer.Option(
-            metavar="DATASET",
-            help=f"Held-out tasks, 500 of a NAME without #N: {flags.DATASET}",
-            autocompletion=flags.dataset_names,
-        ),
-    ],
+    dataset: Annotated[str, flags.dataset_option("Held-out tasks, 500 of a NAME without #N")],
     out: Annotated[Path, typer.Option(help="Folder for records.jsonl and summary.json.")],
     num_generations: flags.NumGenerations = 1,
     temperature: flags.Temperature = 1.0,
@@ -100,14 +93,7 @@ def _read_summary(path: Path) -> dict:
 def probe(
     context: typer.Context,
     model: flags.Model,
-    dataset: Annotated[
-        str,
-        typer.Option(
-            metavar="DATASET",
-            help=f"The rows to train on, 500 of a NAME without #N: {flags.DATASET}",
-            autocompletion=flags.dataset_names,
-        ),
-    ],
+    dataset: Annotated[str, flags.dataset_option("The rows to train on, 500 of a NAME without #N")],
     out: Annotated[
         Path,
         typer.Option(

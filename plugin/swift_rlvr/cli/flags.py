@@ -26,6 +26,11 @@ def option(cls: type[Settings], name: str, **options: Any) -> Any:
     return typer.Option(help=help_of(cls, name), **options)
 
 
+def dataset_option(what: str) -> Any:
+    """typer's option --dataset. what: which rows."""
+    return typer.Option(metavar="DATASET", help=f"{what}: {DATASET}", autocompletion=dataset_names)
+
+
 def settings_in(cls: type[Settings], context: typer.Context) -> dict[str, Any]:
     """The settings of `cls` that a command has as options of the same name and that were given or have a default."""
     names = {each.name for each in fields(cls)}
@@ -64,9 +69,7 @@ System = Annotated[str | None, typer.Option(help="By default the one of the trai
 RewardNames = Annotated[
     list[str] | None,
     typer.Option(
-        "--reward_funcs",
-        help="A reward, with or without external_; may be repeated.",
-        autocompletion=reward_names,
+        "--reward_funcs", help="A reward, with or without external_; may be repeated.", autocompletion=reward_names
     ),
 ]
 OutFile = Annotated[Path, typer.Option(help="The file to write, ending in .jsonl.")]

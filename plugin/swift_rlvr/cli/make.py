@@ -1,4 +1,4 @@
-"""The commands `swift-rlvr dataset make countdown`, `reasoning_gym` and `sft`, and `reasoning-gym list`."""
+"""The commands `swift-rlvr dataset make countdown`, `reasoning_gym` and `sft`."""
 
 from collections import Counter
 from dataclasses import replace
@@ -13,7 +13,6 @@ from rich.progress import track
 
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.flags import option
-from swift_rlvr.cli.render import table
 from swift_rlvr.countdown.settings import LEVELS, PRESET_HELP, PRESETS, SPLITS, CountdownSettings
 from swift_rlvr.errors import InputError
 from swift_rlvr.jsonl import write_jsonl
@@ -102,30 +101,8 @@ def make_sft(
     if not kept:
         raise InputError(f"there is no right answer to write (left out: {why})")
     write_jsonl(out, kept)
-    Console(highlight=False, markup=False).print(
-        f"{len(kept):,} rows written to {out}; left out: {why}", soft_wrap=True
-    )
-
-
-def show_tasks(
-    names: Annotated[list[str] | None, typer.Argument(help="Tasks or categories; none: all.")] = None,
-) -> None:
-    """List the tasks with their category and whether they are refused; a task alone with its settings and levels."""
-    from swift_rlvr.reasoning_gym import library, naming
-
-    tasks = sorted({task for name in names or ["all"] for task in naming.tasks_of(name)})
-    refused = {name: library.why_refused(name) for name in tasks}
-    console = Console(highlight=False)
-    rows = [(name, library.category(name), f"refused: {refused[name]}" if refused[name] else "") for name in tasks]
-    console.print(table("task", "category", "", rows=rows))
-    if len(tasks) == 1:
-        settings = [(name, str(value)) for name, value in naming.defaults(tasks[0]).items()]
-        levels = [
-            (name, f"0 to {len(values) - 1}", ", ".join(map(str, values)))
-            for name, values in naming.levels(tasks[0]).items()
-        ]
-        console.print("", table("setting", "default", rows=settings), "")
-        console.print(table("attribute", "level", "values", rows=levels))
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console.print(f"{len(kept):,} rows written to {out}; left out: {why}")
 
 
 def make_reasoning_gym(

@@ -121,11 +121,9 @@ def score(
     columns = (TextColumn("grading"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=True, disable=as_json or not errors.is_terminal) as progress:
         bar = progress.add_task("", total=1.0)
-
-        def advance(share: float) -> None:
-            progress.update(bar, completed=share)
-
-        summary = score_files(files, rewards, out, workers=workers, advance=advance, against=verdicts)
+        summary = score_files(
+            files, rewards, out, workers=workers, against=verdicts, advance=lambda x: progress.update(bar, completed=x)
+        )
     if as_json:
         typer.echo(json.dumps({**summary, "out": None if out is None else str(out)}))
     else:

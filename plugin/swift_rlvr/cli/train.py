@@ -41,8 +41,7 @@ def train(words: flags.Launch = None) -> None:
     swift-rlvr train scripts/configs/countdown_scratch_cpu.yaml --max_steps 10
     """
     if not words or words in (["--help"], ["-h"]):
-        typer.echo(f"{USAGE}\n")
-        typer.echo(cleandoc(train.__doc__ or ""))
+        typer.echo(f"{USAGE}\n\n{cleandoc(train.__doc__ or '')}")
         return
     machine = this_machine()
     recipe, given = read_words(words, machine)

@@ -6,9 +6,9 @@ and summary.json. With --keep LOW..HIGH it also writes the rows whose pass rate 
 """
 
 import json
-import math
 import re
 import statistics
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -56,9 +56,8 @@ def probe(
     if group_size < 2:
         raise InputError(f"must be at least 2, got {group_size}", "group_size")
     if sampling.num_generations < group_size:
-        raise InputError(
-            f"must be at least --group_size, {group_size}, got {sampling.num_generations}", "num_generations"
-        )
+        problem = f"must be at least --group_size, {group_size}, got {sampling.num_generations}"
+        raise InputError(problem, "num_generations")
     rows = Rows.read(dataset, sampling.model, system, sampling.use_hf)
     source = rows.source
     if source.path is not None and keep_file is not None and source.path.resolve() == keep_file.resolve():
@@ -71,13 +70,14 @@ def probe(
     if not graded:
         raise InputError(f"no completion for {source} could be graded: {reason_of(records[0])}")
     shares = [row["no_spread"] for row in graded if row["no_spread"] is not None]
+    rates = Counter(bisect_left((0, 0.25, 0.5, 0.75), row["pass_rate"]) + (row["pass_rate"] == 1) for row in graded)
     summary = {
         "settings": read_json(out / SETTINGS),
         **summarize(records),
         "group_size": group_size,
         "no_spread": statistics.fmean(shares) if shares else None,
         "no_spread_interval": list(mean_interval(shares)) if shares else None,
-        "pass_rates": {name: sum(_bin(row["pass_rate"]) == name for row in graded) for name in BINS},
+        "pass_rates": {name: rates[number] for number, name in enumerate(BINS)},
     }
     summary["verdict"] = verdict(summary)
     write_jsonl(out / "probe.jsonl", per_row)
@@ -136,12 +136,6 @@ def _figures(rows: Rows, records: Sequence[Record], group_size: int) -> dict[str
         "mean_tokens": statistics.fmean(record.tokens or 0 for record in records),
         "reasons": dict(Counter(reason_of(record) for record in records).most_common()),
     }
-
-
-def _bin(rate: float) -> str:
-    if rate in (0, 1):
-        return BINS[0] if rate == 0 else BINS[-1]
-    return BINS[1 + min(3, math.ceil(rate * 4) - 1)]
 
 
 def _write_kept(

@@ -79,19 +79,13 @@ class Rows:
         }
 
 
-class Sampler:
+class Sampler(ExitStack):
     """Samples rows with an engine that is opened when the first one is needed, and not where all are there already."""
 
     def __init__(self, sampling: SamplingSettings, rows: Rows, console: Console):
+        super().__init__()
         self.sampling, self.rows, self.console = sampling, rows, console
-        self._opened = ExitStack()
         self._engine: Engine | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._opened.__exit__(*error)
 
     def fill(
         self, folder: Path, settings: Mapping[str, Any], draws: Sequence[Mapping[str, Any]] = ({},)
@@ -113,7 +107,7 @@ class Sampler:
             self.console.print(text, markup=False, soft_wrap=True)
         if self._engine is None:  # vLLM's random numbers depend on the first row that is sampled
             seeded = replace(self.sampling, seed=mixed_seed(self.sampling.seed, first))
-            self._engine = self._opened.enter_context(open_engine(seeded, self.rows.conversations))
+            self._engine = self.enter_context(open_engine(seeded, self.rows.conversations))
         write_json(folder / SETTINGS, settings)
         step = max(1, self._engine.batch_size // per_row)
         with _locked(file), _progress(self.console, first, count, per_row, first + step) as advance:

@@ -7,7 +7,7 @@ and reported, and has no effect on others.
 import math
 import os
 import time
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -160,8 +160,7 @@ def score(
             raise InputError(f"no line can be used: {shown}" if shown else "no completions: there are only empty lines")
 
     if out is None:
-        for _ in verdicts():
-            pass
+        deque(verdicts(), maxlen=0)
     else:
         write_jsonl(out, verdicts())
     seconds = time.perf_counter() - start

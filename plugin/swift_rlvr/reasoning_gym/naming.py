@@ -8,12 +8,11 @@ README.md; several values have commas between them, and %2B and the like stand f
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from difflib import get_close_matches
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 from urllib.parse import unquote
 
-from swift_rlvr.errors import InputError
+from swift_rlvr.errors import InputError, did_you_mean
 from swift_rlvr.reasoning_gym import library
 from swift_rlvr.settings import Text, as_type, no_setting
 
@@ -53,11 +52,10 @@ def tasks_of(name: str) -> list[str]:
         return [name]
     categories = sorted({library.category(each) for each in known})
     if name not in (*categories, "all"):
-        nearest = get_close_matches(name, [*known, *categories, "all"], n=1)
-        hint = f"; did you mean {nearest[0]}?" if nearest else ""
+        nearest = did_you_mean(name, [*known, *categories, "all"]) or "none is near."
         raise InputError(
-            f"reasoning_gym: there is no task {name!r}{hint} `swift-rlvr reasoning-gym list` shows the tasks; "
-            f"categories are {', '.join(categories)}, and all"
+            f"reasoning_gym: there is no task {name!r}; {nearest} There are {', '.join(known)}; categories are "
+            f"{', '.join(categories)}, and all"
         )
     return [each for each in known if name in (library.category(each), "all")]
 

@@ -58,17 +58,6 @@ def curriculum_of(rows: Sequence[Mapping[str, Any]], settings: CurriculumSetting
     return Curriculum([row.get(COLUMN) for row in rows], settings, seed) if settings.curriculum else None
 
 
-def check_levels(levels: Sequence[Any]) -> None:
-    """InputError where a row's level is no whole number."""
-    for number, level in enumerate(levels, start=1):
-        if isinstance(level, bool) or not isinstance(level, int):
-            raise InputError(
-                f"curriculum needs the column {COLUMN!r} with a whole number in every row, got {level!r} in row "
-                f"{number}; `swift-rlvr dataset make countdown --levels` writes one",
-                "dataset",
-            )
-
-
 class Curriculum:
     """Draws the rows of each batch, and takes note of their rewards. `state` goes into checkpoints.
 
@@ -76,7 +65,13 @@ class Curriculum:
     """
 
     def __init__(self, levels: Sequence[Any], settings: CurriculumSettings, seed: int):
-        check_levels(levels)
+        for number, level in enumerate(levels, start=1):
+            if isinstance(level, bool) or not isinstance(level, int):
+                raise InputError(
+                    f"curriculum needs the column {COLUMN!r} with a whole number in every row, got {level!r} in row "
+                    f"{number}; `swift-rlvr dataset make countdown --levels` writes one",
+                    "dataset",
+                )
         self.levels, self.settings, self.seed = levels, settings, seed
         self.rows = {level: [row for row, each in enumerate(levels) if each == level] for level in sorted(set(levels))}
         if len(self.rows) < 2:

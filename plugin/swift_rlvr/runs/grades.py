@@ -21,11 +21,7 @@ class GradeLog:
         self._by_reward: defaultdict[str, list[Record]] = defaultdict(list)
 
     def add(
-        self,
-        reward: Any,
-        completions: Sequence,
-        columns: Mapping[str, Any],
-        grades: Sequence[tuple[float | None, str]],
+        self, reward: Any, completions: Sequence, columns: Mapping[str, Any], grades: Sequence[tuple[float | None, str]]
     ) -> None:
         """Take note of a call of a reward: the completions and all columns as it got them, and its grades."""
         self._by_reward[key_of(reward)] += _records_of(reward, completions, columns, grades)
@@ -46,14 +42,12 @@ class GradeLog:
 def _records_of(
     reward: Any, completions: Sequence, columns: Mapping[str, Any], grades: Sequence[tuple[float | None, str]]
 ) -> Iterator[Record]:
-    own = dict.fromkeys((*reward.columns, *reward.optional_columns, "task", "level"))
+    key, own = key_of(reward), dict.fromkeys((*reward.columns, *reward.optional_columns, "task", "level"))
     present = {name: columns[name] for name in own if name not in NOT_OF_THE_ROW and columns.get(name) is not None}
     for index, (completion, (value, reason)) in enumerate(zip(completions, grades, strict=True)):
         row = {name: values[index] for name, values in present.items() if not is_long(values[index])}
         text = completion_text(completion) or ""
-        record = Record(
-            index=0, completion=text, rewards={key_of(reward): value}, reasons={key_of(reward): reason}, row=row
-        )
+        record = Record(index=0, completion=text, rewards={key: value}, reasons={key: reason}, row=row)
         _add_trainers_columns(record, columns, index)
         yield record
 

@@ -24,7 +24,7 @@ from swift_rlvr.runs.records import Record, append_records
 from swift_rlvr.success import Judgement, Judges
 
 
-class RunLog:
+class RunLog(ExitStack):
     """The log of the run in `folder`: REWARDS, LOG, RECORDS, HELD_OUT and ALARMS.
 
     The progress bar, and TensorBoard files in `runs/` where tensorboard is installed, need a `with` statement. `stop`
@@ -34,6 +34,7 @@ class RunLog:
     def __init__(
         self, folder: str | Path, console: Console | None = None, tensorboard: bool = False, stop_on_alarm: bool = False
     ):
+        super().__init__()
         self.folder, self.console = Path(folder), console or Console(quiet=True)
         self.alarms, self.stop_on_alarm, self.judges = Alarms(), stop_on_alarm, Judges({})
         self.stop: str | None = None
@@ -44,16 +45,12 @@ class RunLog:
         self.progress = Progress(*columns, console=self.console)
 
     def __enter__(self) -> Self:
-        self._open = ExitStack()
-        self._open.enter_context(self.progress)
+        self.enter_context(self.progress)
         if self._tensorboard:
             from torch.utils.tensorboard import SummaryWriter
 
-            self.board = self._open.enter_context(SummaryWriter(str(self.folder / "runs")))
+            self.board = self.enter_context(SummaryWriter(str(self.folder / "runs")))
         return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._open.close()
 
     def start(self, first: int, last: int) -> None:
         """Begin to count time and steps. first: steps that were made before; last: the number of the last one.

@@ -11,6 +11,7 @@ import zlib
 from base64 import b64encode
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from swift_rlvr.answers import completion_text
@@ -34,12 +35,9 @@ LENGTHS = {"response_token_ids", "completion_ids"}  # rewards for length have no
 _OPENING = "<|im_start|>user\n"
 
 
-class Numbers(dict[Any, int]):
+def numbers() -> defaultdict[Any, int]:
     """The number of each key, in the order in which they were first asked for."""
-
-    def __missing__(self, key: Any) -> int:
-        self[key] = len(self)
-        return self[key]
+    return defaultdict(count().__next__)
 
 
 class Explainers:
@@ -96,7 +94,7 @@ class Collector:
         self.columns: dict[str, list[Any]] = defaultdict(list)
         self.rewards: dict[str, list[float | None]] = defaultdict(list)
         self.reasons: dict[str, list[int]] = defaultdict(list)
-        self.names, self.rules, self._prompts = Numbers(), Numbers(), Numbers()
+        self.names, self.rules, self._prompts = numbers(), numbers(), numbers()
         self.starts: list[int] = []  # the first completion of each block of texts
         self.blocks: dict[str, str] = {}
         self.failures: list[dict[int, Counter[str]]] = [defaultdict(Counter) for _ in runs]
@@ -117,9 +115,9 @@ class Collector:
 
     def data(self) -> dict[str, Any]:
         """The columns, those of rewards and reasons among them; None and -1 where a completion has none."""
-        count = len(self.columns["step"])
-        rewards = {name: _padded(known, count, None) for name, known in self.rewards.items()}
-        reasons = {name: _padded(known, count, -1) for name, known in self.reasons.items()}
+        length = len(self.columns["step"])
+        rewards = {name: _padded(known, length, None) for name, known in self.rewards.items()}
+        reasons = {name: _padded(known, length, -1) for name, known in self.reasons.items()}
         return {**self.columns, "rewards": rewards, "reasons": reasons}
 
     def _collect(self, number: int, run: Run, explainers: Explainers) -> None:
@@ -148,9 +146,8 @@ class Collector:
         for name, value in record.rewards.items():
             _padded(self.rewards[name], position, None).append(_number(value))
         for name, reason in reasons.items():
-            if reason == OTHER_TASK:
-                continue
-            _padded(self.reasons[name], position, -1).append(self.names[reason])
+            if reason != OTHER_TASK:
+                _padded(self.reasons[name], position, -1).append(self.names[reason])
         why = reason_of(record) or next(iter(reasons.values()), "")
         if record.success is False and not held_out:
             self.failures[run][step][why] += 1

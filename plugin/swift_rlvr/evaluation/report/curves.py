@@ -28,6 +28,11 @@ class Panel:
     run: str | None = None  # the only run whose values it shows
 
 
+def points(rows: Rows, key: str) -> list[tuple[int, float]]:
+    """The steps in which a value was logged, with it."""
+    return [(row["step"], row[key]) for row in rows if is_number(row.get(key))]
+
+
 def smoothed(values: Sequence[float], window: int) -> list[float]:
     """Centred moving average; at the ends over as many values as there are.
 
@@ -47,7 +52,8 @@ def smoothing_window(steps: int) -> int:
 def panels(steps: Rows) -> list[Panel]:
     """The panels that the logged values allow: success, rewards, held-out tasks, format, and the rest."""
     logged = {key for step in steps for key, value in step.items() if is_number(value)}
-    rewards, own = ({f"{prefix}{key}": name for key, name in rewards_of(logged, prefix)} for prefix in ("", "eval_"))
+    means = [match for key in sorted(logged) if (match := re.fullmatch("(eval_)?rewards/(.*)/mean", key))]
+    rewards, own = ({match[0]: match[2] for match in means if match[1] == prefix} for prefix in (None, "eval_"))
     held_out = {"eval/success": "success", "eval/strict": "strict"}
     largest = max((key for key in logged if key.startswith("eval/pass@")), key=lambda key: int(key[10:]), default=None)
     held_out |= {largest: largest.removeprefix("eval/")} if largest else {}
@@ -76,12 +82,6 @@ def panels(steps: Rows) -> list[Panel]:
     return [panel for panel in shown if panel.keys] + reason_panels(steps)
 
 
-def rewards_of(logged: set[str], prefix: str = "") -> list[tuple[str, str]]:
-    """The keys of the rewards' means, without the prefix, each with the reward's name."""
-    found = (re.fullmatch(f"{prefix}(rewards/(.*)/mean)", key) for key in sorted(logged))
-    return [(match[1], match[2]) for match in found if match]
-
-
 def reason_panels(steps: Rows, rewards: int = 4, reasons: int = 6) -> list[Panel]:
     """The most frequent reasons of the rewards; ms-swift logs them with `--callbacks reward_reasons`."""
     totals: dict[str, dict[str, float]] = {}
@@ -108,7 +108,7 @@ def panels_of(runs: Mapping[str, Rows]) -> list[Panel]:
             shown.append(panel)
             continue
         for label, rows in runs.items():
-            if any(is_number(row.get(key)) for row in rows for key in panel.keys):
+            if any(points(rows, key) for key in panel.keys):
                 shown.append(replace(panel, title=f"{panel.title} · {label}", run=label))
     return shown
 
@@ -121,10 +121,9 @@ def curves(panel: Panel, runs: Mapping[str, Rows]) -> list[dict[str, Any]]:
         if panel.run not in (None, label):
             continue
         for place, (key, name) in enumerate(panel.keys.items()):
-            points = [(row["step"], row[key]) for row in rows if is_number(row.get(key))]
-            if not points:
+            if not (logged := points(rows, key)):
                 continue
-            steps, values = map(list, zip(*points, strict=True))
+            steps, values = map(list, zip(*logged, strict=True))
             smooth = smoothed(values, 1 if key.startswith("eval") else smoothing_window(len(steps)))
             if several:
                 name = f"{label} · {name}" if len(panel.keys) > 1 else label
@@ -167,7 +166,6 @@ def draw(runs: Mapping[str, Rows], path: str | Path, title: str = "") -> None:
     window = smoothing_window(max(map(len, runs.values())))
     averaged = f"lines: mean over {window} steps" if window > 1 else ""
     figure.suptitle(_plain(" · ".join(part for part in (title, averaged) if part)))
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
     pyplot.close(figure)
 

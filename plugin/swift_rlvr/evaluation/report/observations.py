@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from swift_rlvr.evaluation.report.curves import Rows, smoothed, smoothing_window
+from swift_rlvr.evaluation.report.curves import Rows, points, smoothed, smoothing_window
 from swift_rlvr.evaluation.report.reading import Run
-from swift_rlvr.runs.statistics import is_number
 
 EXPERIMENT = {
     "Success": "rises to about 0.5",
@@ -27,18 +26,11 @@ def observations(run: Run, failures: Mapping[int, Mapping[str, int]]) -> dict[st
 
     failures: by step, the reasons of wrong completions.
     """
-    success, spread, none, length = (
-        _change(run.steps, key, form)
-        for key, form in (
-            ("success", ".2f"),
-            ("reward_std", ".2f"),
-            ("frac_reward_zero_std", ".2f"),
-            ("completions/mean_length", ".0f"),
-        )
-    )
+    success, spread, none = (_change(run.steps, key) for key in ("success", "reward_std", "frac_reward_zero_std"))
+    length = _change(run.steps, "completions/mean_length", ".0f")
     if success != UNKNOWN:
         success += ", best {:.2f} around step {:,}".format(*_extreme(run.steps, "success", max))
-        if held_out := _values(run.held_out, "eval/success"):
+        if held_out := points(run.held_out, "eval/success"):
             at, top = max(held_out, key=lambda point: point[1])
             success += f"; held-out tasks {held_out[0][1]:.2f} → {held_out[-1][1]:.2f}, best {top:.2f} at step {at:,}"
     if spread != UNKNOWN:
@@ -52,15 +44,11 @@ def observations(run: Run, failures: Mapping[int, Mapping[str, int]]) -> dict[st
     shares = ", ".join(f"{reason} {count / failed.total():.0%}" for reason, count in failed.most_common(3))
     return {
         "Success": success,
-        "Format": _change(run.steps, "format", ".2f"),
+        "Format": _change(run.steps, "format"),
         "Spread within a group": spread,
         "Kinds of failure": f"of the last failures: {shares}" if shares else "the reasons are not logged",
         "Length": length,
     }
-
-
-def _values(rows: Rows, key: str) -> list[tuple[int, float]]:
-    return [(row["step"], row[key]) for row in rows if is_number(row.get(key))]
 
 
 def _tenths(values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
@@ -68,14 +56,12 @@ def _tenths(values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
     return values[:part], values[-part:]
 
 
-def _change(rows: Rows, key: str, form: str) -> str:
-    points = _values(rows, key)
-    if not points:
-        return UNKNOWN
-    return " → ".join(f"{fmean(value for _, value in part):{form}}" for part in _tenths(points))
+def _change(rows: Rows, key: str, form: str = ".2f") -> str:
+    logged = points(rows, key)
+    return " → ".join(f"{fmean(value for _, value in part):{form}}" for part in _tenths(logged)) if logged else UNKNOWN
 
 
 def _extreme(rows: Rows, key: str, choose: Callable) -> tuple[float, int]:
     """The highest or lowest smoothed value and its step. choose: max or min."""
-    steps, values = zip(*_values(rows, key), strict=True)
+    steps, values = zip(*points(rows, key), strict=True)
     return choose(zip(smoothed(values, smoothing_window(len(values))), steps, strict=True), key=lambda pair: pair[0])

@@ -8,7 +8,6 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -21,6 +20,7 @@ from swift_rlvr.evaluation.report.completions import COMPLETIONS, Collector, pac
 from swift_rlvr.evaluation.report.curves import Rows, curves, draw, panels_of
 from swift_rlvr.evaluation.report.observations import EXPERIMENT, observations
 from swift_rlvr.evaluation.report.reading import Run, read_runs
+from swift_rlvr.jsonl import replacing
 
 PAGE, CURVES = "report.html", "curves.png"
 
@@ -52,25 +52,17 @@ def write_report(
         for note in run.notes:
             tell(f"{run.label}: {note}")
     picture = out / CURVES if any(rows.values()) else None
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        if picture is not None:
-            steps = " and ".join(f"{len(run.steps):,} steps" for run in found)
-            try:
-                draw(rows, picture, title=f"GRPO, {steps}")
-            except NotInstalledError as error:
-                picture = None
-                tell(f"there is no picture, only the page: {error}")
-        part = out / f"{PAGE}.part"
+    with replacing(out / PAGE) as file:
+        file.writelines(page(found, rows, collected, comparisons))
+    if picture is not None:
+        steps = " and ".join(f"{len(run.steps):,} steps" for run in found)
         try:
-            with part.open("w", encoding="utf-8") as file:
-                file.writelines(page(found, rows, collected, comparisons))
-            part.replace(out / PAGE)
-        finally:
-            with suppress(OSError):
-                part.unlink()
-    except OSError as error:
-        raise InputError(f"cannot write {error.filename or out}: {error.strerror}", field="out") from error
+            draw(rows, picture, title=f"GRPO, {steps}")
+        except NotInstalledError as error:
+            picture = None
+            tell(f"there is no picture, only the page: {error}")
+        except OSError as error:
+            raise InputError(f"cannot write {error.filename or out}: {error.strerror}", field="out") from error
     return picture, out / PAGE
 
 

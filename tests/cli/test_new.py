@@ -11,7 +11,7 @@ import tomllib
 from commands import ran, refused
 from distributions import distribution, python
 from paths import PLUGIN, ROOT
-from swift_rlvr.cli.new import TEMPLATES, render
+from swift_rlvr.cli.new import PATHS, render
 
 CLI = ("-m", "swift_rlvr.cli")
 
@@ -164,4 +164,4 @@ def test_a_wheel_has_the_templates():
     (listed,) = [line for line in (ROOT / "setup.cfg").read_text().splitlines() if line.startswith("swift_rlvr.cli =")]
     assert listed == "swift_rlvr.cli = templates/*"
     templates = {path.name for path in (PLUGIN / "swift_rlvr" / "cli" / "templates").iterdir()}
-    assert templates == set(TEMPLATES.values())
+    assert templates == {f"{Path(path).name}.txt" for path in PATHS}

@@ -109,13 +109,10 @@ def prepare(
 
 
 def print_findings(console: Console, source: Source, findings: checking.Findings) -> None:
-    parts = ", ".join(f"{name}: {count:,}" for name, count in findings.tasks.items()) if source.task.part else ""
-    console.print(
-        Text.assemble((str(source), "bold"), f": {findings.rows:,} rows of ", (source.task.name, "bold")),
-        soft_wrap=True,
-    )
-    if parts:
-        console.print(f"  {parts}")
+    title = Text.assemble((str(source), "bold"), f": {findings.rows:,} rows of ", (source.task.name, "bold"))
+    console.print(title, soft_wrap=True)
+    if source.task.part and findings.tasks:
+        console.print("  " + ", ".join(f"{name}: {count:,}" for name, count in findings.tasks.items()))
     rows = [(f"cannot be used: {label}", count_text(count)) for label, count in findings.unusable.items()]
     rows += [(label, count_text(count)) for label, count in (findings.no_gold + findings.remarks).items()]
     rows += [("ask the same as an earlier row", count_text(findings.duplicates))] * bool(findings.duplicates)

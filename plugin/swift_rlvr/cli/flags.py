@@ -1,5 +1,6 @@
 """Options that several commands have. Those of settings have their declarations' help; the class checks the values."""
 
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,14 +17,9 @@ from swift_rlvr.tasks import TASKS
 DATASET = "NAME:FILE, FILE, NAME or NAME:SPLIT, each with #N for the first N rows; NAME is a task such as countdown."
 
 
-def help_of(cls: type[Settings], name: str) -> str:
-    """What a setting means, as its declaration says."""
-    return str(cls.__dataclass_fields__[name].metadata["help"])
-
-
-def option(cls: type[Settings], name: str, **options: Any) -> Any:
-    """typer's option for a setting. options: typer's own, such as `metavar`."""
-    return typer.Option(help=help_of(cls, name), **options)
+def option(cls: type[Settings], name: str, make: Callable = typer.Option, **options: Any) -> Any:
+    """typer's option or argument for a setting. options: typer's own, such as `metavar`."""
+    return make(help=cls.__dataclass_fields__[name].metadata["help"], **options)
 
 
 def dataset_option(what: str) -> Any:
@@ -55,7 +51,7 @@ def recipe_names() -> list[str]:
 # A recipe and the settings of a training, whose names are too many for typer: see `swift_rlvr.training.arguments`.
 Launch = Annotated[list[str] | None, typer.Argument(autocompletion=recipe_names)]
 LAUNCH: dict[str, Any] = {"ignore_unknown_options": True, "help_option_names": []}
-Model = Annotated[str, typer.Argument(help=help_of(SamplingSettings, "model"))]
+Model = Annotated[str, option(SamplingSettings, "model", typer.Argument)]
 NumGenerations = Annotated[int, option(SamplingSettings, "num_generations")]
 Temperature = Annotated[float, option(SamplingSettings, "temperature")]
 MaxCompletionLength = Annotated[int, option(SamplingSettings, "max_completion_length")]

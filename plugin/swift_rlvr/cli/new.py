@@ -16,15 +16,9 @@ from swift_rlvr.tasks import TASKS
 
 LONGEST_NAME = 30
 EXAMPLE = "letter_sort"  # the name in the templates
-TEMPLATES = {  # by the file that each becomes
-    "pyproject.toml": "pyproject.toml.txt",
-    "README.md": "README.md.txt",
-    "sample.jsonl": "sample.jsonl.txt",
-    f"src/{EXAMPLE}/__init__.py": "init.py.txt",
-    f"src/{EXAMPLE}/reward.py": "reward.py.txt",
-    f"src/{EXAMPLE}/task.py": "task.py.txt",
-    f"tests/test_{EXAMPLE}.py": "test.py.txt",
-}
+MODULES = [f"src/{EXAMPLE}/{module}.py" for module in ("__init__", "reward", "task")]
+# Each has a template of its name.
+PATHS = ("pyproject.toml", "README.md", "sample.jsonl", *MODULES, f"tests/test_{EXAMPLE}.py")
 
 
 def new(
@@ -79,8 +73,8 @@ def render(name: str) -> dict[str, str]:
     """The files of the package by their paths in its folder."""
     templates = files("swift_rlvr.cli") / "templates"
     made = {}
-    for path, template in TEMPLATES.items():
-        text = (templates / template).read_text(encoding="utf-8")
+    for path in PATHS:
+        text = (templates / f"{Path(path).name}.txt").read_text(encoding="utf-8")
         text = text.replace(class_name(EXAMPLE), class_name(name)).replace(EXAMPLE, name)
         made[path.replace(EXAMPLE, name)] = text.replace(EXAMPLE.replace("_", "-"), name.replace("_", "-"))
     return made

@@ -1,7 +1,6 @@
 """What the commands show on the terminal. Text from a model or a file is escaped: see `visible` and `plain`."""
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -9,9 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from swift_rlvr.evaluation.scoring import SHOWN_PROBLEMS
 from swift_rlvr.rewards import Explanation
-from swift_rlvr.runs.log import pace
 from swift_rlvr.success import FULL
 
 OUTCOMES = {True: Text("passed", "green"), False: Text("failed", "bold red"), None: Text("not looked at", "dim")}
@@ -99,30 +96,3 @@ def print_explanation(console: Console, name: str, explanation: Explanation) -> 
         # None with a detail: a measurement, or the detail says why the rule was not looked at.
         rules.add_row(Text("-") if rule.passed is None and rule.detail else OUTCOMES[rule.passed], text)
     console.print("", rules, sep="\n")
-
-
-def print_summary(console: Console, summary: dict[str, Any]) -> None:
-    """What `swift-rlvr score` has counted: rewards, reasons, completions that cannot be used."""
-    processes = "1 process" if summary["workers"] == 1 else f"{summary['workers']} processes"
-    console.print(
-        f"{summary['completions']:,} completions graded by {processes} in {summary['seconds']:.2f} s, "
-        f"{pace(summary['completions'], summary['seconds'])}"
-    )
-    if summary["from_prompt"]:
-        console.print(f"nums and target of {summary['from_prompt']:,} completions were read from their prompts")
-    rewards, reasons = [], []
-    for name, figures in summary["rewards"].items():
-        mean = "-" if figures["mean"] is None else f"{figures['mean']:.3f}"
-        rewards.append((name, mean, f"{figures['ungraded']:,}"))
-        for number, (reason, count) in enumerate(figures["reasons"].items()):
-            share = f"{count / summary['completions']:.1%}"
-            reasons.append(("" if number else name, reason, f"{count:,}", share))
-    numbers = ("mean", "not graded", "completions", "share")
-    console.print("", table("reward", *numbers[:2], numbers=numbers, rows=rewards), "", sep="\n")
-    console.print(table("reward", "reason", *numbers[2:], numbers=numbers, rows=reasons))
-    if summary["unusable"]:
-        console.print(f"\n{summary['unusable']:,} could not be used:", style="yellow")
-        for problem in summary["problems"]:
-            console.print("  ", visible(problem, LONGEST_DETAIL, console.encoding), sep="", soft_wrap=True)
-        if summary["unusable"] > SHOWN_PROBLEMS:
-            console.print(f"  ... and {summary['unusable'] - SHOWN_PROBLEMS:,} more")

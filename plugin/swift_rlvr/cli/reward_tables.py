@@ -3,7 +3,7 @@
 import inspect
 import json
 from dataclasses import fields
-from typing import Annotated, Any, get_origin, get_type_hints
+from typing import Annotated, get_origin, get_type_hints
 
 import typer
 from rich.console import Console
@@ -14,7 +14,6 @@ from swift_rlvr.cli.flags import reward_names
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.parameters import variable
-from swift_rlvr.settings import Accepts
 
 
 def rewards(
@@ -28,19 +27,14 @@ def rewards(
     swift-rlvr rewards cosine
     """
     console = Console(highlight=False, markup=False)
-    if name is None:
-        show_all(console)
-    elif name in REWARDS:
+    if name is not None:
+        if name not in REWARDS:
+            raise InputError(f"must be one of {', '.join(REWARDS)}, got {name!r}", field="name")
         show_one(console, REWARDS[name]())
-    else:
-        raise InputError(f"must be one of {', '.join(REWARDS)}, got {name!r}", field="name")
-
-
-def show_all(console: Console) -> None:
-    """Print all rewards, with those of other packages: name, role, what they pay for, columns."""
-    for name, cls in REWARDS.items():
+        return
+    for each, cls in REWARDS.items():  # with those of other packages
         summary = " ".join((inspect.getdoc(cls) or "").partition("\n\n")[0].split())
-        console.print(Text.assemble((name, "bold"), f" ({cls.role})"))
+        console.print(Text.assemble((each, "bold"), f" ({cls.role})"))
         console.print(Padding(Text(f"{summary}\nColumns: {columns_text(cls())}"), (0, 0, 0, 4)))
     console.print("\nA column in parentheses is used where it is present.\nAll about one: swift-rlvr rewards NAME")
 
@@ -60,17 +54,13 @@ def show_one(console: Console, reward: Reward) -> None:
         default = ",".join(each.default) if isinstance(each.default, tuple) else str(each.default)
         flag = each.metadata.get("flag")
         names = variable(cls.name, each.name) + (f", in ms-swift --{flag}" if flag else "")
-        accepted_text = accepted(hints[each.name], each.metadata["accepts"])
-        console.print(f"\n{each.name}: {accepted_text}; default {default or 'none'}", style="bold")
+        hint, accepts = hints[each.name], each.metadata["accepts"]
+        accepted = "names, with commas" if get_origin(hint) is tuple else hint.__name__
+        accepted += f", {accepts}" if any(accepts) else ""
+        console.print(f"\n{each.name}: {accepted}; default {default or 'none'}", style="bold")
         console.print(Padding(Text(f"{each.metadata['help']}\n{names}"), (0, 0, 0, 4)))
 
 
 def columns_text(reward: Reward) -> str:
     """The columns that a reward needs, and in parentheses those that it can use."""
     return ", ".join([*reward.columns, *(f"({name})" for name in reward.optional_columns)]) or "none"
-
-
-def accepted(hint: Any, accepts: Accepts) -> str:
-    """What a parameter may be: its type with its bounds, or one of some texts."""
-    cls = "names, with commas" if get_origin(hint) is tuple else hint.__name__
-    return f"{cls}, {accepts}" if any(accepts) else cls

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from swift_rlvr.cli import flags
-from swift_rlvr.cli.render import print_explanation, print_summary
+from swift_rlvr.cli.render import LONGEST_DETAIL, print_explanation, table, visible
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.completion_files import (
     COMPLETION_KEYS,
@@ -22,11 +22,12 @@ from swift_rlvr.evaluation.completion_files import (
     read_object,
     with_columns_from_prompt,
 )
-from swift_rlvr.evaluation.scoring import default_rewards, stored_verdicts
+from swift_rlvr.evaluation.scoring import SHOWN_PROBLEMS, default_rewards, stored_verdicts
 from swift_rlvr.evaluation.scoring import score as score_files
 from swift_rlvr.jsonl import LineError, opened
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import build_rewards, missing_column
+from swift_rlvr.runs.log import pace
 from swift_rlvr.tasks import RowError
 from swift_rlvr.tasks.countdown import parse_row
 
@@ -133,10 +134,33 @@ def score(
 
 
 def _show_scores(summary: dict[str, Any], reward_funcs: list[str] | None, out: Path | None) -> None:
+    """What was counted: rewards, reasons, completions that cannot be used, verdicts that have changed."""
     console = Console(highlight=False)
     if reward_funcs is None:
         console.print(f"Rewards that fit the first line: {', '.join(summary['rewards'])}", style="dim")
-    print_summary(console, summary)
+    processes = "1 process" if summary["workers"] == 1 else f"{summary['workers']} processes"
+    console.print(
+        f"{summary['completions']:,} completions graded by {processes} in {summary['seconds']:.2f} s, "
+        f"{pace(summary['completions'], summary['seconds'])}"
+    )
+    if summary["from_prompt"]:
+        console.print(f"nums and target of {summary['from_prompt']:,} completions were read from their prompts")
+    rewards, reasons = [], []
+    for name, figures in summary["rewards"].items():
+        mean = "-" if figures["mean"] is None else f"{figures['mean']:.3f}"
+        rewards.append((name, mean, f"{figures['ungraded']:,}"))
+        for number, (reason, count) in enumerate(figures["reasons"].items()):
+            share = f"{count / summary['completions']:.1%}"
+            reasons.append(("" if number else name, reason, f"{count:,}", share))
+    numbers = ("mean", "not graded", "completions", "share")
+    console.print("", table("reward", *numbers[:2], numbers=numbers, rows=rewards), "", sep="\n")
+    console.print(table("reward", "reason", *numbers[2:], numbers=numbers, rows=reasons))
+    if summary["unusable"]:
+        console.print(f"\n{summary['unusable']:,} could not be used:", style="yellow")
+        for problem in summary["problems"]:
+            console.print("  ", visible(problem, LONGEST_DETAIL, console.encoding), sep="", soft_wrap=True)
+        if summary["unusable"] > SHOWN_PROBLEMS:
+            console.print(f"  ... and {summary['unusable'] - SHOWN_PROBLEMS:,} more")
     for each in summary.get("changed", ()):
         (was, why), (now, why_now) = each["before"], each["now"]
         position = f", completion {each['position']}" if "position" in each else ""

@@ -17,8 +17,6 @@ from swift_rlvr.launch.plan import Plan, Variables, make_plan, read_words
 from swift_rlvr.recipes import Recipe, flags_of_variables, read_flags
 from swift_rlvr.runs.folder import checkpoints, is_finished
 
-USAGE = "Usage: swift-rlvr train [RECIPE.yaml | countdown | scratch | trl] [--name value ...]"
-
 
 def train(words: flags.Launch = None) -> None:
     """Train with GRPO: train [RECIPE.yaml | countdown | scratch | trl] [--name value ...]
@@ -41,7 +39,8 @@ def train(words: flags.Launch = None) -> None:
     swift-rlvr train scripts/configs/countdown_scratch_cpu.yaml --max_steps 10
     """
     if not words or words in (["--help"], ["-h"]):
-        typer.echo(f"{USAGE}\n\n{cleandoc(train.__doc__ or '')}")
+        usage = "Usage: swift-rlvr train [RECIPE.yaml | countdown | scratch | trl] [--name value ...]"
+        typer.echo(f"{usage}\n\n{cleandoc(train.__doc__ or '')}")
         return
     machine = this_machine()
     recipe, given = read_words(words, machine)

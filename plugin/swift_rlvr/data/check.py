@@ -110,9 +110,8 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
             bad += _grade(findings, reward, golds)
         findings.bad += len({line for line, _ in bad})
         # What only repeats another row comes last.
-        findings.problems = sorted(findings.problems + bad, key=lambda each: (each[1].startswith(REPEATS), each))[
-            :SHOWN
-        ]
+        order = sorted(findings.problems + bad, key=lambda each: (each[1].startswith(REPEATS), each))
+        findings.problems = order[:SHOWN]
     return findings
 
 

@@ -1,6 +1,5 @@
 """What a model sees of a row and how long it is: the system prompt, and rows rendered with a chat template."""
 
-import json
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from typing import Any
 
 from swift_rlvr.data.sources import Source
 from swift_rlvr.models import load_tokenizer
-from swift_rlvr.runs.folder import training_args
+from swift_rlvr.runs.folder import as_json, training_args
 from swift_rlvr.sampling.checkpoint import download
 from swift_rlvr.tasks import TASKS, RowError, Task
 from swift_rlvr.tasks.task import with_system
@@ -84,7 +83,7 @@ def select(
         elif max_answer_tokens is not None and answer > max_answer_tokens:
             left_out["answer too long"] += 1
         else:
-            kept.append(json.loads(json.dumps(row, default=str)))  # dates and the like as text
+            kept.append(as_json(row))  # dates and the like as text
     return kept, left_out
 
 

@@ -2,8 +2,7 @@
 
 - a record, as everything here writes it: see `swift_rlvr.runs.records`.
 - ``{"completion": ..., "nums": [3, 5, 7], "target": 22}``: one completion, a text or a list of messages, with its
-  columns. `response`, as `swift infer` writes it, is read where there is no
-  `completion`.
+  columns. `response`, as `swift infer` writes it, is read where there is no `completion`.
 - ``{"step": [...], "prompt": [...], "completion": [...], ...}``: many completions, in lists of equal length, one value
   for each. ms-swift's completions.jsonl has one such table per logging step. Of the dataset's columns it holds at most
   `solution`; nums and target are read from the prompt if that is the one of the Countdown task.

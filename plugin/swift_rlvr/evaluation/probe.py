@@ -5,7 +5,6 @@ the samples come in; settings.json, by which an interrupted probe goes on; probe
 and summary.json. With --keep LOW..HIGH it also writes the rows whose pass rate is in that range.
 """
 
-import json
 import re
 import statistics
 from bisect import bisect_left
@@ -19,6 +18,7 @@ from rich.console import Console
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.sampled import SETTINGS, Rows, Sampler
 from swift_rlvr.jsonl import read_json, write_json, write_jsonl
+from swift_rlvr.runs.folder import as_json
 from swift_rlvr.runs.grades import reason_of
 from swift_rlvr.runs.records import Record
 from swift_rlvr.runs.statistics import mean_interval, no_spread, summarize, wilson
@@ -145,5 +145,5 @@ def _write_kept(
     kept = [row for row in graded if low <= row["pass_rate"] <= high]
     chosen = [{**rows.raw[row["index"]], "pass_rate": row["pass_rate"]} for row in kept]
     if chosen:
-        write_jsonl(file, [json.loads(json.dumps(row, default=str)) for row in chosen])  # dates and the like as text
+        write_jsonl(file, map(as_json, chosen))  # dates and the like as text
     return {"range": f"{low:g}..{high:g}", "file": str(file), "rows": len(kept), "of": len(graded)}

@@ -228,8 +228,7 @@ def default_rewards(files: Iterable[str | Path]) -> list[Reward]:
     where, row = _first_row(files)
     plain = [name for name, reward in REWARDS.items() if not reward.runs_code]
     # Built before their columns are read: those of a reward may depend on its parameters.
-    built = [reward for reward in build_rewards(plain) if not reward.runs_code]
-    fitting = [reward for reward in built if set(reward.columns) <= row.keys()]
+    fitting = [each for each in build_rewards(plain) if not each.runs_code and set(each.columns) <= row.keys()]
     if not fitting:
         raise InputError(
             f"{where}: no reward fits {column_names(row)}; choose one with --reward_funcs: {', '.join(REWARDS)}"

@@ -52,11 +52,6 @@ def datasets() -> Mapping[str, tuple[type, type]]:
     return {name: classes for name, classes in sorted(load().DATASETS.items()) if name != "composite"}
 
 
-def category(name: str) -> str:
-    """The folder that a task lies in: algebra, algorithmic, arc, arithmetic, code, cognition, games, ..."""
-    return datasets()[name][0].__module__.split(".")[1]
-
-
 def create(name: str, settings: Mapping[str, Any], **more: Any) -> Any:
     """A dataset of reasoning-gym; InputError where its config refuses the settings."""
     dataset, config = datasets()[name]

@@ -50,14 +50,15 @@ def tasks_of(name: str) -> list[str]:
     known = library.datasets()
     if name in known:
         return [name]
-    categories = sorted({library.category(each) for each in known})
+    category_of = {each: dataset.__module__.split(".")[1] for each, (dataset, _) in known.items()}  # its folder
+    categories = sorted({*category_of.values()})
     if name not in (*categories, "all"):
         nearest = did_you_mean(name, [*known, *categories, "all"]) or "none is near."
         raise InputError(
             f"reasoning_gym: there is no task {name!r}; {nearest} There are {', '.join(known)}; categories are "
             f"{', '.join(categories)}, and all"
         )
-    return [each for each in known if name in (library.category(each), "all")]
+    return [each for each, category in category_of.items() if name in (category, "all")]
 
 
 def _parts(text: str) -> list[Part]:
@@ -90,7 +91,13 @@ def _parts(text: str) -> list[Part]:
 
 def _settings(name: str, texts: Mapping[str, Text], several: bool) -> dict[str, Any]:
     """Config fields from texts, checked by the task's config."""
-    known, hints = defaults(name), get_type_hints(library.datasets()[name][1])
+    config = library.datasets()[name][1]
+    known = {  # with their defaults; seed and size are ours to set
+        each.name: each.default if each.default_factory is MISSING else each.default_factory()
+        for each in fields(config)
+        if each.name not in ("seed", "size")
+    }
+    hints = get_type_hints(config)
     values = _level(name, texts["level"], several) if "level" in texts else {}
     for key, text in texts.items():
         if key in known:
@@ -114,36 +121,21 @@ def _value(where: str, text: Text, hint: Any, default: Any) -> Any:
     return str(text) if hint is str else as_type(text, hint, where)
 
 
-def defaults(name: str) -> dict[str, Any]:
-    """The settings of a task, each with its default; its seed and size are ours to set."""
-    return {
-        each.name: each.default if each.default_factory is MISSING else each.default_factory()
-        for each in fields(library.datasets()[name][1])
-        if each.name not in ("seed", "size")
-    }
-
-
-def levels(name: str) -> dict[str, list[Any]]:
-    """The attributes of a task's curriculum, each with the values of its levels; empty where there is no curriculum."""
-    curricula = library.load().CURRICULA
-    attributes = curricula[name]().attributes if name in curricula else {}
-    return {each: list(attribute.levels) for each, attribute in attributes.items()}
-
-
 def _level(name: str, text: Text, several: bool) -> dict[str, Any]:
     """The config fields that a level of the curriculum stands for; the other fields keep the config's defaults."""
-    known, level = levels(name), as_type(text, int, f"reasoning_gym:{name}: level")
-    highest = max(map(len, known.values()), default=0) - 1
-    if not known and not several:
+    curricula, level = library.load().CURRICULA, as_type(text, int, f"reasoning_gym:{name}: level")
+    curriculum = curricula[name]() if name in curricula else None
+    attributes = curriculum.attributes if curriculum else {}
+    highest = max((len(each.levels) for each in attributes.values()), default=0) - 1
+    if not attributes and not several:
         raise InputError(f"reasoning_gym:{name} has no curriculum, and so no levels")
     if level < 0 or (level > highest and not several):
         raise InputError(f"reasoning_gym:{name}: level must be from 0 to {highest}, got {level}")
-    if not known:
+    if curriculum is None:
         return {}
-    curriculum = library.load().CURRICULA[name]()
-    for each, values in known.items():
-        curriculum.set_attr_level(each, min(level, len(values) - 1))
+    for each, attribute in attributes.items():
+        curriculum.set_attr_level(each, min(level, len(attribute.levels) - 1))
     config = vars(curriculum.generate_configuration())
     keys = ("field_name", "lower_field_name", "upper_field_name")
-    changed = [vars(attribute).get(key) for attribute in curriculum.attributes.values() for key in keys]
+    changed = [vars(attribute).get(key) for attribute in attributes.values() for key in keys]
     return {each: config[each] for each in changed if each}

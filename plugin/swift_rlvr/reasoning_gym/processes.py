@@ -26,7 +26,6 @@ _WAIT_FACTOR, _WAIT_LEAST = 30, 60  # wall-clock limit of a job that computes no
 _LONGEST = 1 << 26  # bytes of a report
 _VARIABLES = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
 
-
 _here = threading.local()  # of a thread: its processes, by their memory; on Linux they end with it
 
 

@@ -63,11 +63,6 @@ def integration(answer: str, entry: Entry, theirs: Any) -> float:
     return float(is_antiderivative(answer, metadata["integrand"], metadata["variable"]))
 
 
-def polynomial_multiplication(answer: str, entry: Entry, theirs: Any) -> float:
-    """Theirs runs what a policy writes, in sympy's parser."""
-    return float(same_polynomial(answer, entry["answer"]))
-
-
 def polynomial_equations(answer: str, entry: Entry, theirs: Any) -> float:
     """Theirs leaves out what is no number, so that any text is right where there is no solution."""
     gold = sorted(map(Decimal, filter(None, entry["answer"].strip('"').split(", "))))
@@ -200,7 +195,8 @@ SCORERS: dict[str, Callable[[str, Entry, Any], float]] = {
     "n_queens": _listed(0.5, _rows),
     "number_sorting": number_sorting,
     "polynomial_equations": polynomial_equations,
-    "polynomial_multiplication": polynomial_multiplication,
+    # Theirs runs what a policy writes, in sympy's parser.
+    "polynomial_multiplication": lambda answer, entry, theirs: float(same_polynomial(answer, entry["answer"])),
     "pool_matrix": pool_matrix,
     "puzzle24": _expression(lambda entry: 24),
     "rubiks_cube": _checked(_has_short_moves),

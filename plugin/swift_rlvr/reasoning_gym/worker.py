@@ -31,7 +31,7 @@ def score(job: Mapping[str, Any]) -> dict[str, Any]:
         scored = dataset(entry["task"], json.dumps(entry["settings"], sort_keys=True), seed=0, size=1)
     except (BadEntry, InputError, KeyError) as error:
         return {"bad_row": f"{type(error).__name__}: {error}"[:300]}
-    scorer = SCORERS.get(entry["task"], _theirs)
+    scorer = SCORERS.get(entry["task"], lambda answer, entry, theirs: theirs.score_answer(answer, entry))
     report: dict[str, Any] = {}
     signal.setitimer(signal.ITIMER_PROF, job["seconds"])
     for answer in (job["answer"], entry["answer"]):
@@ -54,10 +54,6 @@ def draw(part: Part, split: str, number: int) -> dict[str, str]:
         return {"refused": str(error)}
     except Exception as error:  # of a task that cannot make this item
         return {"error": f"{type(error).__name__}: {error}"[:300]}
-
-
-def _theirs(answer: str, entry: Any, dataset: Any) -> float:
-    return dataset.score_answer(answer, entry)
 
 
 def _limit_memory(memory: int) -> None:

@@ -168,7 +168,7 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = ""
 
 
 def as_json(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as ARGS holds them."""
+    """Settings as ARGS holds them, or a row: what JSON lacks, such as a date, as text."""
     return json.loads(json.dumps(settings, default=str))
 
 

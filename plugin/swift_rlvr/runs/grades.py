@@ -82,8 +82,8 @@ def _add_trainers_columns(record: Record, columns: Mapping[str, Any], index: int
 def judge(records: Sequence[Record], judges: Judges) -> None:
     """Say of each record whether it is a success, by its rewards and its row's task."""
     for record in records:
-        judgement = judges.of(record.rewards, verifier_of(record.row.get("task")))
-        record.success, record.strict, record.format = judgement
+        verifier = verifier_of(record.row.get("task"))
+        record.success, record.strict, record.format = judges.of(record.rewards, verifier)
 
 
 def reason_of(record: Record) -> str:

@@ -65,11 +65,9 @@ class RunLog(ExitStack):
 
     def resume_alarms(self, step: int) -> None:
         """Bring the alarms to where they were after a step of the log, from which the run goes on."""
-        raised = []
-        if step and (self.folder / ALARMS).is_file():
-            raised = [row["kind"] for _, row in read_jsonl(self.folder / ALARMS) if row["step"] <= step]
         if step and (self.folder / LOG).is_file():
-            self.alarms = replay(self.folder, step, raised)
+            lines = read_jsonl(self.folder / ALARMS) if (self.folder / ALARMS).is_file() else ()
+            self.alarms = replay(self.folder, step, [row["kind"] for _, row in lines if row["step"] <= step])
 
     def advance(self, step: int) -> None:
         """Show that a step was made."""

@@ -70,8 +70,7 @@ class Record:
 
     def as_json(self) -> dict[str, Any]:
         """The object of its line, without what is unknown."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {name: value for name, value in values.items() if value is not None}
+        return {name: value for name, value in vars(self).items() if value is not None}
 
 
 _KEYS = {each.name for each in fields(Record)}

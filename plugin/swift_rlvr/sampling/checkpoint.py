@@ -14,8 +14,6 @@ from swift_rlvr.models import folder_of, load_pretrained, load_tokenizer, stop_t
 from swift_rlvr.network import why_no_hub
 from swift_rlvr.runs.folder import training_args
 
-ADAPTER = "adapter_config.json"
-
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -79,7 +77,7 @@ def find_checkpoint(model: str, use_hf: bool = False) -> Checkpoint:
     """
     require("transformers", extra="train", purpose=f"loading {model}")
     folder = download(model, use_hf)
-    file = Path(folder) / ADAPTER
+    file = Path(folder) / "adapter_config.json"
     if not file.is_file():
         return Checkpoint(folder)
     base, run = read_json(file).get("base_model_name_or_path") or "", training_args(folder)

@@ -147,10 +147,7 @@ def draw(runs: Mapping[str, Rows], path: str | Path, title: str = "") -> None:
         drawn = curves(panel, runs)
         for curve in drawn:
             x = curve["steps"]
-            style: dict[str, Any] = {
-                "color": f"C{curve['color']}",
-                "linestyle": "dashed" if curve["dashed"] else "solid",
-            }
+            style: dict[str, Any] = {"color": f"C{curve['color']}", "linestyle": "--" if curve["dashed"] else "-"}
             axis.plot(x, curve["smooth"], linewidth=2, label=_plain(curve["label"]), **style)
             axis.plot(x, curve["values"], linewidth=1, alpha=0.3, marker="o" if len(x) < 3 else "", **style)
         axis.set(title=_plain(panel.title), xlabel="training step", ylabel=_plain(panel.unit))

@@ -52,17 +52,18 @@ def write_report(
         for note in run.notes:
             tell(f"{run.label}: {note}")
     picture = out / CURVES if any(rows.values()) else None
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if picture is not None:
+            steps = " and ".join(f"{len(run.steps):,} steps" for run in found)
+            draw(rows, picture, title=f"GRPO, {steps}")
+    except NotInstalledError as error:
+        picture = None
+        tell(f"there is no picture, only the page: {error}")
+    except OSError as error:
+        raise InputError(f"cannot write {error.filename or out}: {error.strerror}", field="out") from error
     with replacing(out / PAGE) as file:
         file.writelines(page(found, rows, collected, comparisons))
-    if picture is not None:
-        steps = " and ".join(f"{len(run.steps):,} steps" for run in found)
-        try:
-            draw(rows, picture, title=f"GRPO, {steps}")
-        except NotInstalledError as error:
-            picture = None
-            tell(f"there is no picture, only the page: {error}")
-        except OSError as error:
-            raise InputError(f"cannot write {error.filename or out}: {error.strerror}", field="out") from error
     return picture, out / PAGE
 
 

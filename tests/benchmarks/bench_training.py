@@ -1,15 +1,18 @@
-"""What a training of the tiny model reaches, arm by arm and seed by seed: success on held-out tasks, before and after.
+"""What a training reaches, arm by arm and seed by seed: success on held-out tasks, before and after.
 
     outcome     the quickstart's training: the real rollout server, two ZeRO-3 ranks; also writes FOLDER/curves.png
     gate        external_length at -0.01 a token, with which a trial costs more than it finds, with and without the gate
     curriculum  six levels of rows, drawn by the curriculum or, as a mixture, in a random order
+    smollm2     a language model after its cold start (--start FOLDER, from scripts/cold_start.sh), and two controls, a
+                random reward and that of the form alone; server and two ZeRO-3 ranks, 18 GiB; curves.png too
 
-The last two train with `--trainer scratch`. Models of an experiment write as many completions of the same held-out
-tasks. What pass@k gains where k is large was learnt; what only pass@1 gains was likely enough before and was sharpened
-(Yue et al. 2025, arXiv 2504.13837).
+The others are of the tiny model, `gate` and `curriculum` with `--trainer scratch`. Models of an experiment write as
+many completions of the same held-out tasks. What pass@k gains where k is large was learnt; what only pass@1 gains was
+likely enough before and was sharpened (Yue et al. 2025, arXiv 2504.13837).
 
 Usage: PYTHONPATH=plugin python tests/benchmarks/bench_training.py EXPERIMENT --folder FOLDER
-           [--seeds 0 1 2] [--rows N] [flags of the training]     (--max_steps 2 --seeds 0 --rows 12: to see it work)
+           [--seeds 0 1 2] [--rows N] [--start FOLDER] [flags of the training]     (--max_steps 2 --seeds 0 --rows 12:
+           to see it work)
 Prints a table and, last, one line of JSON. Runs and evaluations that are in the folder are not made again.
 """
 
@@ -50,6 +53,7 @@ class Experiment(NamedTuple):
     rows: str  # held-out ones
     count: int
     samples: int
+    length: int = 320  # tokens of a completion
 
 
 EXPERIMENTS = {
@@ -67,6 +71,18 @@ EXPERIMENTS = {
         f"{DATASETS}/tiny_levels_test.jsonl",
         420,
         4,
+    ),
+    "smollm2": Experiment(
+        "scripts/configs/smollm2_cpu.yaml",
+        {
+            "verifier": "",
+            "random": "--reward_funcs external_random external_format",
+            "format": "--reward_funcs external_format",
+        },
+        "reasoning_gym:chain_sum?min_terms=2&max_terms=3&min_digits=1&max_digits=1:test",
+        400,
+        1,
+        64,
     ),
 }
 LOGGED = {"in training": "success", "no spread": "frac_reward_zero_std"}
@@ -94,7 +110,7 @@ def trained(run: Path, words: list[str], seed: int) -> Path:
 def evaluated(model: Path, out: Path, experiment: Experiment, rows: int) -> tuple[dict, list[Record]]:
     """The summary and the graded completions of the held-out rows."""
     if not (out / "summary.json").is_file():
-        flags = ["--num_generations", experiment.samples, "--max_completion_length", 320, "--seed", 0]
+        flags = ["--num_generations", experiment.samples, "--max_completion_length", experiment.length]
         swift_rlvr("evaluate", model, "--dataset", f"{experiment.rows}#{rows}", *flags, "--out", out)
     return read_json(out / "summary.json"), list(read_records(out / "records.jsonl"))
 
@@ -129,9 +145,10 @@ def draw(runs: list[Path], path: Path) -> None:
     )
     for axis, (key, title, unit) in zip(axes, panels, strict=True):
         for run in runs:
-            values = [row[key] for _, row in read_jsonl(run / "logging.jsonl") if key in row]
+            values = [row[key] for _, row in read_jsonl(run / "logging.jsonl") if key in row]  # no success: a control
             means = [statistics.mean(values[max(0, end - WINDOW) : end]) for end in range(1, len(values) + 1)]
-            axis.plot(range(1, len(means) + 1), means, label=run.name.replace("_", " "))
+            if means:
+                axis.plot(range(1, len(means) + 1), means, label=run.name.replace("_", " "))
         axis.set(title=title, xlabel="training step", ylabel=unit, ylim=(0, None))
         axis.grid(alpha=0.3)
     axes[0].legend(frameon=False)
@@ -144,8 +161,9 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--rows", type=int)
+    parser.add_argument("--start", type=Path, default=WEIGHTS, help="the model before the training")
     options, flags = parser.parse_known_args()
-    experiment, folder = EXPERIMENTS[options.experiment], options.folder.resolve()
+    experiment, folder, start = EXPERIMENTS[options.experiment], options.folder.resolve(), options.start.resolve()
     runs: list[tuple[str, str, Path | None]] = [("before", "", None)]
     runs += [
         (arm, str(seed), folder / f"{arm.replace(', ', '_')}_{seed}")
@@ -155,9 +173,13 @@ def main() -> int:
     lines, pooled = [], defaultdict(list)
     for arm, seed, run in runs:
         model = (
-            trained(run, [*experiment.train.split(), *experiment.arms[arm].split(), *flags], int(seed))
+            trained(
+                run,
+                [*experiment.train.split(), "--model", str(start), *experiment.arms[arm].split(), *flags],
+                int(seed),
+            )
             if run
-            else WEIGHTS
+            else start
         )
         out = (run or folder / "before") / "evaluation"
         summary, records = evaluated(model, out, experiment, options.rows or experiment.count)
@@ -184,8 +206,9 @@ def main() -> int:
     for arm, comparison in compared.items():
         print(f"{arm} beside {first}, over all seeds: {in_words(comparison)}")
     missed = []
-    if options.experiment == "outcome":
+    if options.experiment in ("outcome", "smollm2"):
         draw([run for _, _, run in runs if run], folder / "curves.png")
+    if options.experiment == "outcome":
         mean = statistics.mean(line["success"] for line in lines if line["arm"] != "before")
         missed = [f"mean success {mean:.3f}, expected at least {GOAL}"] if mean < GOAL else []
     print(json.dumps({"benchmark": options.experiment, "lines": lines, "paired": compared, "missed": missed}))

@@ -55,10 +55,14 @@ class Case:
 
 @dataclass(frozen=True)
 class Sampled:
-    """Countdown rows, and for each the same number of completions as token ids."""
+    """Countdown rows, and for each the same number of completions as the token ids of a model, for `steps` steps."""
 
     rows: list[dict[str, Any]]
     completions: list[list[list[int]]]
+    model: str = str(WEIGHTS)
+    swift: str = "--model_type qwen2 --template qwen2_5"
+    steps: int = STEPS
+    noise: float = NOISE
 
     @property
     def generations(self) -> int:
@@ -82,15 +86,15 @@ def rewards() -> list[Callable]:
     return [REWARDS["external_countdown"](), REWARDS["external_length"](**LENGTH), thought]
 
 
-def policies(model: nn.Module) -> list[dict[str, Tensor]]:
+def policies(model: nn.Module, steps: int, noise: float) -> list[dict[str, Tensor]]:
     """The weights at each optimizer step: the model's own, then these with noise; the same in every process."""
     initial = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
     generator = torch.Generator().manual_seed(1)
 
     def noisy() -> dict[str, Tensor]:
-        return {name: x + NOISE * torch.randn(x.shape, generator=generator) for name, x in initial.items()}
+        return {name: x + noise * torch.randn(x.shape, generator=generator) for name, x in initial.items()}
 
-    return [initial, *(noisy() for _ in range(STEPS - 1))]
+    return [initial, *(noisy() for _ in range(steps - 1))]
 
 
 @torch.no_grad()
@@ -99,14 +103,14 @@ def set_weights(model: nn.Module, weights: dict[str, Tensor]) -> None:
         parameter.copy_(weights[name])
 
 
-def train(trainer: Any) -> list[dict[str, Any]]:
-    """Train for STEPS optimizer steps; for each: loss, gradients, advantage of each completion's text, logged values.
+def train(trainer: Any, sampled: Sampled) -> list[dict[str, Any]]:
+    """Train for its optimizer steps; for each: loss, gradients, advantage of each completion's text, logged values.
 
     The loss is what went into `backward`, summed over the step's micro-batches.
     """
     from transformers import TrainerCallback
 
-    weights, losses, steps = policies(trainer.model), [], []
+    weights, losses, steps = policies(trainer.model, sampled.steps, sampled.noise), [], []
     training_step, callback = trainer.training_step, TrainerCallback()
 
     def record_loss(*args: Any, **kwargs: Any) -> Tensor:
@@ -120,7 +124,7 @@ def train(trainer: Any) -> list[dict[str, Any]]:
         losses.clear()
 
     def change_weights(args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if state.global_step < STEPS:
+        if state.global_step < sampled.steps:
             set_weights(trainer.model, weights[state.global_step])
 
     trainer.training_step = record_loss
@@ -173,7 +177,7 @@ def run_trl(cases: list[Case], sampled: Sampled, folder: Path) -> None:
             max_completion_length=MAX_LENGTH,
             reward_weights=list(REWARD_WEIGHTS),
             shuffle_dataset=False,
-            max_steps=STEPS,
+            max_steps=sampled.steps,
             max_grad_norm=0.0,
             gradient_checkpointing=False,
             logging_steps=1,
@@ -182,14 +186,14 @@ def run_trl(cases: list[Case], sampled: Sampled, folder: Path) -> None:
             bf16=False,
             save_strategy="no",
         )
-        trainer = GRPOTrainer(str(WEIGHTS), reward_funcs=rewards(), train_dataset=dataset, args=config)
+        trainer = GRPOTrainer(sampled.model, reward_funcs=rewards(), train_dataset=dataset, args=config)
         prompts = trainer._tokenize_prompts(list(dataset["prompt"]))[0]
 
         def sample(prompt_ids: list, *unused: Any, prompts: list = prompts) -> tuple:
             return sampled.hand_out([prompts.index(ids) for ids in prompt_ids]), None, {}
 
         trainer._generate_single_turn = sample
-        save(train(trainer), folder, case)
+        save(train(trainer, sampled), folder, case)
 
 
 def run_swift(cases: list[Case], sampled: Sampled, folder: Path) -> None:
@@ -209,7 +213,7 @@ def run_swift(cases: list[Case], sampled: Sampled, folder: Path) -> None:
             message = ChatMessage("assistant", self.tokenizer.decode(tokens, skip_special_tokens=True))
             reason = "stop" if tokens[-1] == self.tokenizer.eos_token_id else "length"
             choice = ChatCompletionResponseChoice(0, message, reason, token_ids=tokens)
-            return ChatCompletionResponse("tiny", [choice], UsageInfo(0, 0, 0))
+            return ChatCompletionResponse("model", [choice], UsageInfo(0, 0, 0))
 
         def infer(self, requests: list, *unused: Any, **more: Any) -> list[ChatCompletionResponse]:
             rows = [questions.index(request.messages[-1]["content"]) for request in requests]
@@ -217,10 +221,10 @@ def run_swift(cases: list[Case], sampled: Sampled, folder: Path) -> None:
 
         def train(self, trainer: Any) -> list[dict[str, Any]]:
             trainer.engine.infer = self.infer
-            return train(trainer)
+            return train(trainer, sampled)
 
     for case in cases:
-        flags = f"""--rlhf_type grpo --model {WEIGHTS} --model_type qwen2 --template qwen2_5 --check_model false
+        flags = f"""--rlhf_type grpo --model {sampled.model} {sampled.swift} --check_model false
             --tuner_type full --torch_dtype float32 --bf16 false --fp16 false --use_cpu true --use_vllm false
             --external_plugins {PLUGIN} --dataset countdown:{folder}/tasks.jsonl --dataset_shuffle false
             --split_dataset_ratio 0 --dataloader_num_workers 0 --max_length 512
@@ -232,6 +236,7 @@ def run_swift(cases: list[Case], sampled: Sampled, folder: Path) -> None:
             --temperature {case.temperature} --num_iterations {case.iterations}
             --per_device_train_batch_size {sampled.micro_batch(case)}
             --gradient_accumulation_steps {case.micro_batches} --num_generations {sampled.generations}
-            --max_completion_length {MAX_LENGTH} --max_steps {STEPS} --max_grad_norm 0 --gradient_checkpointing false
-            --logging_steps 1 --save_strategy no --report_to none --output_dir {folder}/output"""
+            --max_completion_length {MAX_LENGTH} --max_steps {sampled.steps} --max_grad_norm 0
+            --gradient_checkpointing false --logging_steps 1 --save_strategy no
+            --report_to none --output_dir {folder}/output"""
         save(Run([*words(flags), "--system", SYSTEM_PROMPT]).main(), folder, case)

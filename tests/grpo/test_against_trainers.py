@@ -73,12 +73,13 @@ def sampled_at(case: Case, step: int) -> int:
 class Ours:
     """What swift_rlvr.grpo makes of the same completions."""
 
-    def __init__(self, root: Path):
+    def __init__(self, root: Path, model: str = str(WEIGHTS), **more: Any):
+        """more: of `Sampled`."""
         samples = root / "datasets" / "countdown" / "tiny_train.jsonl"
         rows = [row for _, (_, row) in zip(TEXTS, read_jsonl(samples), strict=False)]
-        tokenizer = AutoTokenizer.from_pretrained(str(WEIGHTS))
+        tokenizer = AutoTokenizer.from_pretrained(model)
         ids = [[tokenizer.encode(x) + [tokenizer.eos_token_id] * (x not in CUT) for x in group] for group in TEXTS]
-        self.sampled = Sampled(rows, ids)
+        self.sampled = Sampled(rows, ids, model, **more)
         self.rows = [row for row in rows for _ in range(self.sampled.generations)]
         self.texts = [text for group in TEXTS for text in group]
         prompts = [
@@ -87,8 +88,8 @@ class Ours:
         ]
         completions = [tokens for group in ids for tokens in group]
         self.completions = collate(prompts, completions, pad=tokenizer.pad_token_id, device="cpu")
-        self.model = AutoModelForCausalLM.from_pretrained(str(WEIGHTS), dtype=torch.float32)
-        self.weights = grpo_peers.policies(self.model)
+        self.model = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
+        self.weights = grpo_peers.policies(self.model, self.sampled.steps, self.sampled.noise)
         self.log_probs, self.train = cache(self._log_probs), lru_cache(maxsize=1)(self._train)
 
     def policy(self, step: int, temperature: float) -> Policy:
@@ -119,7 +120,7 @@ class Ours:
         """For each optimizer step its batch, the loss and what goes with it, and the gradients."""
         options = {"low": case.low, "high": case.high, "beta": case.beta, "level": case.level}
         steps = []
-        for batch in [self.batch(case, step) for step in range(STEPS)]:
+        for batch in [self.batch(case, step) for step in range(self.sampled.steps)]:
             policy = self.policy(len(steps), case.temperature)
             self.model.zero_grad()
             found = policy.accumulate_gradient(batch, MICRO_BATCH, **options)
@@ -148,7 +149,10 @@ def peers(ours) -> Iterator[dict[str, tuple[Path, Future]]]:
 
 @pytest.fixture
 def theirs(peers, peer, case) -> list[dict[str, Any]]:
-    folder, run = peers[peer]
+    return result(peer, case, *peers[peer])
+
+
+def result(peer: str, case: Case, folder: Path, run: Future) -> list[dict[str, Any]]:
     path, deadline = folder / f"{case}.pt", time.monotonic() + 500
     while not path.exists():
         if run.done():
@@ -209,3 +213,23 @@ def test_same_advantages_loss_and_gradients(peer, case, ours, theirs, table):
         for found, expected in zip(steps, theirs, strict=True):
             for name in ("kl", "clip_ratio/low_mean", "clip_ratio/high_mean", "clip_ratio/region_mean"):
                 assert found["logged"][name] == pytest.approx(expected["logged"][name], rel=1e-4, abs=1e-9), name
+
+
+@pytest.mark.e2e  # one at a time, for its memory
+@pytest.mark.timeout(900)
+def test_the_same_with_a_language_model(smollm2, request, table):
+    """SmolLM2-135M: logits of a vocabulary of 49,152, half of a gigabyte of gradients."""
+    case = Case("dapo", 0.04)
+    sampled = {"swift": "--model_type llama --template chatml", "steps": 2, "noise": 0.0005}  # more, and k3 passes 10
+    with TemporaryDirectory() as folder:
+        ours = Ours(request.config.rootpath, smollm2, **sampled)
+        steps = ours.train(case)
+        for name, run in PEERS.items():  # one after the other, for their memory
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+                place = Path(folder, name)
+                found = result(name, case, place, pool.submit(run, [case], ours.sampled, place))
+            apart = [differences(*step, ours.texts) for step in zip(steps, found, strict=True)]
+            for number, values in enumerate(apart):
+                table.append((name, f"SmolLM2, {case}", number, "", *(f"{value:.1e}" for value in values)))
+                for (measure, tolerance), value in zip(TOLERANCES.items(), values, strict=True):
+                    assert value <= 5 * tolerance, (name, number, measure)  # sums of 150 times as many terms

@@ -212,6 +212,8 @@ def test_memory_by_settings():
     assert needed(max_completion_length=1024) > needed()
     assert needed(1, tuner_type="lora", deepspeed=None) < needed(1) / 2
     assert needed(1, tuner_type="lora", deepspeed=None) > 2 * size.parameters
+    whole = {"tuner_type": "lora", "gradient_checkpointing": False}  # what PEFT copies
+    assert needed(**whole) > needed(**whole, lora_dropout=0) > needed(**whole, lora_dropout=0, lora_dtype="bfloat16")
 
 
 def test_zero_stage_of_a_file(tmp_path):

@@ -10,6 +10,8 @@ Bytes on a GPU, for P parameters in 16 bits and N processes:
   the logits, their log-softmax and the gradients of both; and 2 B x T x (8 x hidden + 4 x intermediate) inside a layer
   (Korthikanti et al. 2022, arXiv 2205.05198, equation 2, for a gated MLP), for one layer with gradient checkpointing,
   and 2 B x T x hidden for each of the others, else for all. An evaluation keeps no gradients: its rows count half.
+  LoRA keeps a copy of what enters a linear layer, in 32 bits unless lora_dtype is another, dropout its mask: 5 bytes
+  for each of B x T x (6 x hidden + intermediate); in 16 bits without dropout none (PEFT 0.20, Linear.forward).
 - vLLM: its share holds the weights, GRAPHS, the larger of a forward pass over BATCHED_TOKENS and the logits of all
   sequences, as it measures them at its start, and keys and values of as many tokens as fit in the rest.
 
@@ -176,6 +178,10 @@ def training_memory(model: ModelSize, settings: Mapping[str, Any], processes: in
     row = min(number(settings, "max_length", 1024) + completion, *filter(None, limits))
     tokens = batch * row * size
     layers = tokens * (8 * model.hidden + 4 * model.intermediate)
+    if settings.get("tuner_type") != "full":
+        copied = BYTES.get(str(settings.get("lora_dtype") or "float32"), 2)
+        kept = copied + 1 if number(settings, "lora_dropout", 0.05) else copied if copied > 2 else 0
+        layers += batch * row * kept * (6 * model.hidden + model.intermediate)
     if settings.get("gradient_checkpointing", True) is False:
         layers *= model.layers
     else:

@@ -1,9 +1,8 @@
 """The commands `swift-rlvr evaluate`, `compare`, `probe` and `report`."""
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -137,7 +136,12 @@ def probe(
     except KeyboardInterrupt:
         console.print("\ninterrupted; the same command goes on from here", markup=False)
         raise typer.Exit(130) from None
-    _show_probe(console, f"{model} on {dataset}", summary)
+    share = (f"groups of {group_size} without a gradient", comparing.figure_text(summary, "no_spread", ".3f"))
+    figures = [*comparing.figures_table(summary), share]
+    print_figures(console, f"{model} on {dataset}", ("measure", "value"), figures)
+    rates = [(name, f"{count:,}", f"{count / summary['tasks']:.1%}") for name, count in summary["pass_rates"].items()]
+    numbers = ("rows", "share")
+    console.print("", table("pass rate of a row", *numbers, numbers=numbers, rows=rates), sep="\n")
     console.print(f"\n{folder}: records.jsonl, probe.jsonl, summary.json", markup=False, soft_wrap=True)
     found, task = summary.get("keep"), summary["settings"]["task"]
     if found and found["rows"]:
@@ -150,17 +154,6 @@ def probe(
     console.print(Text(f"\n{summary['verdict']}", "bold"), soft_wrap=True)
     if found and not found["rows"]:
         raise InputError(f"{found['range']}: no row has such a pass rate; another range takes no sampling", "keep")
-
-
-def _show_probe(console: Console, title: str, summary: Mapping[str, Any]) -> None:
-    """The figures of a probe, why completions fail, and the pass rates of the rows."""
-    label = f"groups of {summary['group_size']} without a gradient"
-    interval = summary["no_spread_interval"]
-    share = "-" if interval is None else "{:.3f} ({:.3f} to {:.3f})".format(summary["no_spread"], *interval)
-    print_figures(console, title, ("measure", "value"), [*comparing.figures_table(summary), (label, share)])
-    rates = [(name, f"{count:,}", f"{count / summary['tasks']:.1%}") for name, count in summary["pass_rates"].items()]
-    numbers = ("rows", "share")
-    console.print("", table("pass rate of a row", *numbers, numbers=numbers, rows=rates), sep="\n")
 
 
 def report(

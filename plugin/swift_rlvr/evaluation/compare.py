@@ -47,7 +47,7 @@ def figures_table(*sides: Mapping[str, Any]) -> list[tuple[str, ...]]:
         "mean length in tokens": ("mean_tokens", ".0f"),
         "cut off at the longest length": ("cut_off", ".3f"),
     }
-    texts = [(label, *(_text(side, name, form) for side in flat)) for label, (name, form) in rows.items()]
+    texts = [(label, *(figure_text(side, name, form) for side in flat)) for label, (name, form) in rows.items()]
     texts = [each for each in texts if each[0] == "success" or set(each[1:]) != {"-"}]  # "-": nothing was graded
     most: Counter[str] = Counter()
     for each in sides:
@@ -56,7 +56,8 @@ def figures_table(*sides: Mapping[str, Any]) -> list[tuple[str, ...]]:
     return texts + [(f"reason: {each}", *(f"{side['reasons'].get(each, 0):.1%}" for side in sides)) for each in shown]
 
 
-def _text(side: Mapping[str, Any], name: str, form: str) -> str:
+def figure_text(side: Mapping[str, Any], name: str, form: str) -> str:
+    """A figure of a summary with its interval, if it has one; "-" where it is unknown."""
     value, interval = side.get(name), side.get(f"{name}_interval")
     if value is None:
         return "-"

@@ -10,6 +10,7 @@ import os
 import resource
 import signal
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from swift_rlvr.errors import InputError
@@ -58,10 +59,8 @@ def draw(part: Part, split: str, number: int) -> dict[str, str]:
 
 def _limit_memory(memory: int) -> None:
     """Refuse more address space than now and `memory` bytes, and everything but computing, where the kernel can."""
-    used = 0
-    if os.path.exists("/proc/self/statm"):
-        with open("/proc/self/statm") as file:
-            used = int(file.read().split()[0]) * resource.getpagesize()
+    statm = Path("/proc/self/statm")
+    used = int(statm.read_text().split()[0]) * resource.getpagesize() if statm.exists() else 0
     try:
         lock_down(os.getppid(), "/", used + memory, cpu_seconds=10**8, file_size=0, landlock=False)
     except LockdownError:  # no scorer here runs what it reads: this is the second wall

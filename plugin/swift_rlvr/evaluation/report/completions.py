@@ -20,7 +20,7 @@ from swift_rlvr.evaluation.report.reading import Entry, Run
 from swift_rlvr.rewards import REWARDS, Explanation, Reward
 from swift_rlvr.rewards.base import OTHER_TASK
 from swift_rlvr.rewards.build import missing_column
-from swift_rlvr.runs.grades import reason_of
+from swift_rlvr.runs.grades import TOKENS, reason_of
 from swift_rlvr.runs.records import Record
 from swift_rlvr.tasks import verifier_of
 
@@ -31,7 +31,6 @@ SLOW = "solution"  # rewards with this column take milliseconds a completion
 EXPLAINED_SLOWLY = 5000
 LONGEST_PART, LONGEST_DETAIL = 2000, 500
 COUNTDOWN = {"nums", "target"}
-LENGTHS = {"response_token_ids", "completion_ids"}  # rewards for length have nothing to explain on a page
 _OPENING = "<|im_start|>user\n"
 
 
@@ -56,8 +55,8 @@ class Explainers:
         if verifier is not None and verifier not in self.built:
             self.built[verifier] = _build(verifier, self.run)
         for reward in self.built.values():
-            if missing_column(reward, row) is not None or set(reward.optional_columns) & LENGTHS:
-                continue
+            if missing_column(reward, row) is not None or {*TOKENS} & {*reward.optional_columns}:
+                continue  # rewards for length have nothing to explain on a page
             self.has_code |= reward.runs_code
             self.is_slow |= SLOW in reward.columns
             if not reward.runs_code and not (SLOW in reward.columns and number % self.stride):

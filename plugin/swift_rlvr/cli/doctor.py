@@ -17,7 +17,6 @@ from swift_rlvr.launch.checks import CheckResult, failed
 from swift_rlvr.launch.machine import this_machine
 from swift_rlvr.launch.plan import make_plan, read_words
 
-USAGE = "Usage: swift-rlvr doctor [RECIPE.yaml] [the launch's flags]"
 STYLES = {"passed": "green", "warning": "yellow", "failed": "bold red"}
 
 
@@ -36,7 +35,7 @@ def doctor(words: flags.Launch = None) -> None:
     """
     words = words or []
     if "--help" in words or "-h" in words:
-        typer.echo(f"{USAGE}\n\n{cleandoc(doctor.__doc__ or '')}")
+        typer.echo(f"Usage: swift-rlvr doctor [RECIPE.yaml] [the launch's flags]\n\n{cleandoc(doctor.__doc__ or '')}")
         return
     with Console(stderr=True).status("Checking"):
         results = results_of(words)

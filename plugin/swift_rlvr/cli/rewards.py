@@ -18,7 +18,7 @@ from swift_rlvr.evaluation.completion_files import (
     COMPLETION_KEYS,
     Item,
     is_completion,
-    read_items,
+    items_of,
     read_object,
     with_columns_from_prompt,
 )
@@ -72,8 +72,7 @@ def explain(
     for each in build_rewards(reward_funcs):
         if set(each.columns) - columns.keys():
             columns = with_columns_from_prompt(columns)
-        name = missing_column(each, columns)
-        if name is not None:
+        if (name := missing_column(each, columns)) is not None:
             flag = FLAGS.get(name, f"--column {name}=VALUE")
             raise InputError(f"{each.name} needs the column {name!r}: give it with {flag}")
         explanations[each.name] = each.explain(text, columns)
@@ -190,7 +189,7 @@ def _read_row(text: str) -> Item:
         row = read_object(line)
         if not any(key in row for key in COMPLETION_KEYS):  # a row of a dataset
             return Item(None, None, row)
-        items = read_items(line)
+        items = items_of(row)
     except LineError as error:
         raise InputError(f"{where}: {error}", field="row") from error
     if place is None or place[3] is None:

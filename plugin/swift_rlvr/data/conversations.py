@@ -96,8 +96,7 @@ def _refusal(record: Record) -> str:
 
 
 def _conversation(record: Record) -> Conversation:
-    answer = {"role": "assistant", "content": record.completion}
-    return {"messages": [*(record.messages or []), answer]}
+    return {"messages": [*(record.messages or []), {"role": "assistant", "content": record.completion}]}
 
 
 def _questions(sources: Iterable[Source]) -> set[str]:

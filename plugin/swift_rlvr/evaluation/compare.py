@@ -81,8 +81,7 @@ def paired(before: Sequence[Record], after: Sequence[Record]) -> dict[str, Any] 
     if {record.index: record.row for record in before} != {record.index: record.row for record in after}:
         return None
     old, new = by_row(before), by_row(after)
-    shared = sorted(old.keys() & new.keys())
-    if not shared:
+    if not (shared := sorted(old.keys() & new.keys())):
         return None
     differences = np.array([fmean(new[index]) - fmean(old[index]) for index in shared])
     return {

@@ -95,8 +95,7 @@ def _problem(completion: object, row: Mapping[str, Any], rewards: Iterable[Rewar
     if not is_completion(completion):
         return f"expected a text or a list of messages, got {brief(completion)}"
     for reward in rewards:
-        name = missing_column(reward, row)
-        if name is not None:
+        if (name := missing_column(reward, row)) is not None:
             return f"{reward.name} needs the column {name!r}, and there is {column_names(row)}"
     return None
 

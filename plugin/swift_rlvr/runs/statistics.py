@@ -9,8 +9,6 @@ from typing import Any
 from swift_rlvr.runs.grades import reason_of
 from swift_rlvr.runs.records import Record
 
-RESAMPLES = 2_000
-
 
 def by_row(records: Sequence[Record], strict: bool = False) -> dict[int, list[bool]]:
     """Which graded completions of each row are successes; where `strict`, also in the right format."""
@@ -46,7 +44,7 @@ def no_spread(n: int, correct: int, group: int) -> float:
     return (math.comb(n - correct, group) + math.comb(correct, group)) / math.comb(n, group)
 
 
-def bootstrap(values: Sequence[float], resamples: int = RESAMPLES) -> tuple[float, float]:
+def bootstrap(values: Sequence[float], resamples: int = 2_000) -> tuple[float, float]:
     """A 95% bootstrap interval of the mean of values (percentiles; Efron and Tibshirani 1993, section 13.3)."""
     import numpy as np
 

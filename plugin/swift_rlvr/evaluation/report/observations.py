@@ -38,9 +38,7 @@ def observations(run: Run, failures: Mapping[int, Mapping[str, int]]) -> dict[st
     if length != UNKNOWN:
         shortest = _extreme(run.steps, "completions/mean_length", min)
         length += " tokens, shortest {:.0f} around step {:,}".format(*shortest)
-    failed: Counter[str] = Counter()
-    for step in _tenths(sorted(failures))[1]:
-        failed.update(failures[step])
+    failed = sum((Counter(failures[step]) for step in _tenths(sorted(failures))[1]), Counter[str]())
     shares = ", ".join(f"{reason} {count / failed.total():.0%}" for reason, count in failed.most_common(3))
     return {
         "Success": success,

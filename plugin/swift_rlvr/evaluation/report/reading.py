@@ -130,15 +130,14 @@ def _judges(run: Run) -> Judges:
     if (run.folder / REWARDS).is_file():
         return Judges.from_json(read_json(run.folder / REWARDS))
     ours: dict[str, type[Reward]] = {str(reward.__name__): reward for reward in OUR_REWARDS.values()}
-    assumed: dict[str | None, list[str]] = {VERIFIER: [], FORMAT: [], None: []}
     judges = {}
     for name in dict.fromkeys(match[1] for row in run.steps for key in row if (match := _LOGGED_MEAN.fullmatch(key))):
         reward = ours.get(name)
         key, role = (name, role_of(name)) if reward is None else (reward.name, reward.role)
         judges[key] = Judge(role, name)
-        assumed.setdefault(role, []).append(name)
     words = {"verifier": VERIFIER, "format reward": FORMAT, "reward of unknown role": None}
-    said = "; ".join(f"{text}: {', '.join(assumed[role])}" for text, role in words.items() if assumed[role])
+    assumed = {text: [each.logged for each in judges.values() if each.role == role] for text, role in words.items()}
+    said = "; ".join(f"{text}: {', '.join(names)}" for text, names in assumed.items() if names)
     if judges:
         run.notes.append(f"there is no {REWARDS}: the roles of the rewards are assumed from their names ({said})")
     return Judges(judges)

@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Iterator
 
 OPEN, CLOSE, THINK_END = "<answer>", "</answer>", "</think>"
-_OPEN_LENGTH = len(OPEN)
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _BOXED_OR_BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|\\[\\{}]|[{}]")
@@ -59,18 +58,11 @@ def last_answer(text: str) -> str | None:
     >>> last_answer("</think><answer>1+1</answer> <answer>2+"), last_answer("<answer>3</answer></think> end")
     ('1+1', None)
     """
-    start = text.rfind(OPEN)  # not rpartition, which copies everything before it
+    start = text.rfind(OPEN, 0, max(text.rfind(CLOSE), 0))  # not rpartition, which copies everything before it
     if start < 0:
         return None
-    tail = text[start + _OPEN_LENGTH :]
-    end = tail.find(CLOSE)
-    if end < 0:  # the last tag is never closed: the last one before a closing tag counts
-        start = text.rfind(OPEN, 0, max(text.rfind(CLOSE), 0))
-        if start < 0:
-            return None
-        tail = text[start + _OPEN_LENGTH :]
-        end = tail.find(CLOSE)
-    return None if THINK_END in tail else tail[:end]
+    tail = text[start + len(OPEN) :]
+    return None if THINK_END in tail else tail[: tail.find(CLOSE)]
 
 
 def has_unclosed_answer(text: str) -> bool:
@@ -131,9 +123,7 @@ def boxed_answer(text: str) -> str | None:
     >>> print(boxed_answer(r"$x=\boxed{1}$, $y=\boxed{2}$"))
     x = 1, y = 2
     """
-    if text.count("\\boxed") + text.count("\\fbox") < 2:
-        return last_boxed(text)
-    boxes = _leaf_boxes(text)
+    boxes = _leaf_boxes(text) if text.count("\\boxed") + text.count("\\fbox") > 1 else []
     if not boxes:
         return last_boxed(text)
     group = [boxes[-1]]
@@ -185,17 +175,13 @@ def marked_answer(text: str) -> tuple[str, str] | None:
     (('boxed', '2'), ('answer tag', '2 cm'))
     """
     answer = last_answer(text)
-    if answer is not None:
-        boxed = boxed_answer(answer)
-        return ("answer tag", answer.strip()) if boxed is None else ("boxed", boxed.strip())
-    text = after_think(text)
-    boxed = boxed_answer(text)
-    if boxed is not None:
+    scope = after_think(text) if answer is None else answer
+    if (boxed := boxed_answer(scope)) is not None:
         return "boxed", boxed.strip()
-    hashes = text.rfind("####")
-    if hashes < 0:
-        return None
-    return "####", text[hashes + 4 :].strip().partition("\n")[0].strip()
+    if answer is not None:
+        return "answer tag", answer.strip()
+    _, hashes, line = scope.rpartition("####")
+    return (hashes, line.strip().partition("\n")[0].strip()) if hashes else None
 
 
 def normalised_answer(text: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence as Items
 from fractions import Fraction
 from itertools import product
 from math import gcd
+from typing import Any
 
 from swift_rlvr.math_answers.families import same_family
 from swift_rlvr.math_answers.functions import Value as Computed
@@ -83,11 +84,8 @@ def _same_angle(gold: Value, answer: Value) -> bool | None:
     first, second = tree_of(without_unit(gold)), tree_of(without_unit(answer))
     if first is None or second is None:
         return None
-    if "radian" not in units and same_value(first, second):
-        return True
-    if units[0] == "degree":
-        return same_value(("*", first, _DEGREE), second)
-    return same_value(first, ("*", second, _DEGREE))
+    degrees, radians = (first, second) if units[0] == "degree" else (second, first)
+    return ("radian" not in units and same_value(first, second)) or same_value(("*", degrees, _DEGREE), radians)
 
 
 def _same_number(gold: Number, answer: Number) -> bool:
@@ -181,9 +179,8 @@ def _same_residue(gold: Value, answer: Value) -> bool:
         return False
     if not isinstance(answer, Residue):  # what the gold adds may be left out
         return (gold.name is None or is_name(gold.name)) and same(gold.value, answer)
-    if gold.name is not None and answer.name is not None and not same(gold.name, answer.name):
-        return False
-    if not same(gold.modulus, answer.modulus):
+    named_apart = gold.name is not None and answer.name is not None and not same(gold.name, answer.name)
+    if named_apart or not same(gold.modulus, answer.modulus):
         return False
     numbers = [value.value for value in (gold.value, answer.value, gold.modulus) if isinstance(value, Number)]
     if len(numbers) == 3 and numbers[2]:
@@ -287,11 +284,11 @@ def same_converted(gold: Value, answer: Value) -> bool:
 def _same_matrix(gold: Value, answer: Value) -> bool:
     match gold, answer:
         case Matrix(), Matrix():
-            return gold.bars == answer.bars and _same_rows(gold.rows, answer.rows)
+            return gold.bars == answer.bars and _same_items(gold.rows, answer.rows, _same_items)
         case (Matrix(False, rows), Sequence(opening, _, items)) | (Sequence(opening, _, items), Matrix(False, rows)):
             if opening == "[":  # [[1, 2], [3, 4]]
                 lists = [item.items for item in items if isinstance(item, Sequence) and item.opening == "["]
-                return len(lists) == len(items) and _same_rows(rows, lists)
+                return len(lists) == len(items) and _same_items(rows, lists, _same_items)
             if opening in ("(", "<"):  # a vector
                 column = all(len(row) == 1 for row in rows)
                 entries = tuple(row[0] for row in rows) if column else rows[0]
@@ -299,12 +296,8 @@ def _same_matrix(gold: Value, answer: Value) -> bool:
     return False
 
 
-def _same_rows(gold: Items[Items[Value]], answer: Items[Items[Value]]) -> bool:
-    return len(gold) == len(answer) and all(_same_items(*rows) for rows in zip(gold, answer, strict=True))
-
-
-def _same_items(gold: Items[Value], answer: Items[Value]) -> bool:
-    return len(gold) == len(answer) and all(same(*pair) for pair in zip(gold, answer, strict=True))
+def _same_items(gold: Items[Any], answer: Items[Any], equal: Callable[[Any, Any], bool] = same) -> bool:
+    return len(gold) == len(answer) and all(map(equal, gold, answer))
 
 
 def _same_sequence(gold: Value, answer: Value) -> bool:
@@ -362,8 +355,8 @@ def _same_ratio(gold: Items[Value], answer: Items[Value]) -> bool:
     trees = [[tree_of(item) for item in items] for items in (gold, answer)]
     if None in trees[0] or None in trees[1]:
         return _same_items(gold, answer)
-    quotients = ([("/", tree, parts[0]) for tree in parts] for parts in trees)
-    return len(gold) == len(answer) and all(same_value(*pair) for pair in zip(*quotients, strict=True))
+    first, second = ([("/", tree, parts[0]) for tree in parts] for parts in trees)
+    return _same_items(first, second, same_value)
 
 
 def _same_set(gold: Items[Value], answer: Items[Value]) -> bool:
@@ -441,20 +434,19 @@ def _same_equality(gold: Relation, answer: Relation) -> bool:
             return False
     if gold.operators != answer.operators:
         return False
-    if _same_sides(gold.sides, answer.sides) or _same_sides(gold.sides, answer.sides[::-1]):
+    if any(_same_items(gold.sides, sides, _same_side) for sides in (answer.sides, answer.sides[::-1])):
         return True
     if gold.operators != ("=",) or _gives_value(gold) != _gives_value(answer):
         return False  # 3x + 2 = 17 is the question, not the answer
-    first, second = _difference(gold), _difference(answer)
-    if first is None or second is None or not (symbols(first) and symbols(second)):
-        return False
-    return proportional(first, second)
+    differences = _differences(gold, answer)
+    return bool(differences) and proportional(*differences)
 
 
-def _difference(relation: Relation) -> Tree | None:
-    """The left side minus the right one."""
-    left, right = map(tree_of, relation.sides)
-    return None if left is None or right is None else ("-", left, right)
+def _differences(*relations: Relation) -> list[Tree]:
+    """The left side minus the right one of each; nothing where one is no expression with variables."""
+    sides = [[tree_of(side) for side in relation.sides] for relation in relations]
+    trees = [("-", left, right) for left, right in sides if left and right]
+    return trees if len(trees) == len(relations) and all(map(symbols, trees)) else []
 
 
 def _states(value: Value, answer: Relation) -> bool:
@@ -488,10 +480,6 @@ def _same_name(gold: Value, answer: Value) -> bool:
     return _same_side(gold, answer)
 
 
-def _same_sides(gold: Items[Value], answer: Items[Value]) -> bool:
-    return len(gold) == len(answer) and all(_same_side(*pair) for pair in zip(gold, answer, strict=True))
-
-
 def _same_side(gold: Value, answer: Value) -> bool:
     """Sides without variables have to be written alike: `\\log_3 27 = 3` is not `\\log_6 216 = 3`."""
     first, second = tree_of(gold), tree_of(answer)
@@ -520,20 +508,19 @@ def _gives_value(relation: Relation) -> bool:
 
 
 def _same_inequality(gold: Relation, answer: Relation) -> bool:
-    if gold.operators == answer.operators and _same_sides(gold.sides, answer.sides):
+    if gold.operators == answer.operators and _same_items(gold.sides, answer.sides, _same_side):
         return True
     turned = tuple(TURNED.get(operator, operator) for operator in answer.operators[::-1])
-    if gold.operators == turned and "in" not in turned and _same_sides(gold.sides, answer.sides[::-1]):
+    if gold.operators == turned and "in" not in turned and _same_items(gold.sides, answer.sides[::-1], _same_side):
         return True
     if len(gold.operators) != 1 or len(answer.operators) != 1:
         return False
     if any(different_units(unit_of(one), unit_of(other)) for one, other in product(gold.sides, answer.sides)):
         return False
-    first, second = _difference(gold), _difference(answer)
-    if first is None or second is None or not (symbols(first) and symbols(second)):
-        return False
-    if gold.operators == answer.operators == ("!=",):
-        return proportional(first, second)
+    differences = _differences(gold, answer)
+    if not differences or gold.operators == answer.operators == ("!=",):
+        return bool(differences) and proportional(*differences)
+    first, second = differences
     signs = [sign for operators, sign in ((answer.operators, 1), (turned, -1)) if operators == gold.operators]
     return gold.operators[0] in TURNED and any(positive_multiple(first, second, sign) for sign in signs)
 

@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from mpmath import MPContext
@@ -201,11 +201,11 @@ def _integers(function: Callable[..., int]) -> Callable[..., Value]:
     return applied
 
 
-def _extreme(function: Callable[..., Value]) -> Callable[..., Value]:
+def _of_reals(function: Callable[..., Value]) -> Callable[..., Value]:
     def applied(*values: Value) -> Value:
         if not all(map(is_real, values)):
             raise Undefined
-        return function(*values, key=inexact)
+        return function(*values)
 
     return applied
 
@@ -219,12 +219,6 @@ def _rounded(function: Callable[[Any], int]) -> Callable[[Value], Value]:
         return Fraction(int(_context.floor(a)) if function is math.floor else int(_context.ceil(a)))
 
     return applied
-
-
-def _sign(a: Value) -> Value:
-    if not is_real(a):
-        raise Undefined
-    return Fraction((a > 0) - (a < 0))
 
 
 def radians(degrees: Value) -> Value:
@@ -263,13 +257,13 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "lg": lambda a: logarithm(a, 10),
     "exp": _exponential,
     "abs": abs,
-    "sgn": _sign,
+    "sgn": _of_reals(lambda a: Fraction((a > 0) - (a < 0))),
     "floor": _rounded(math.floor),
     "ceil": _rounded(math.ceil),
     "gcd": _integers(math.gcd),
     "lcm": _integers(math.lcm),
-    "max": _extreme(max),
-    "min": _extreme(min),
+    "max": _of_reals(partial(max, key=inexact)),
+    "min": _of_reals(partial(min, key=inexact)),
     **{name: _small(getattr(_context, name)) for name in (*sorted(TRIGONOMETRY), "sinh", "cosh", "tanh", "coth")},
     **{f"arc{name}": _small(getattr(_context, f"a{name}")) for name in ("sin", "cos", "tan", "cot")},
     **{f"ar{name}": _small(getattr(_context, f"a{name}")) for name in ("sinh", "cosh", "tanh")},

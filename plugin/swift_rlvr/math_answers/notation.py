@@ -6,7 +6,7 @@ comparing how two answers are written.
 
 import re
 import unicodedata
-from functools import lru_cache
+from functools import lru_cache, partial
 
 _SIGN_NAMES = r"""
     µ μ − - – - ‐ - ‑ - ﹣ - × \times · \cdot ⋅ \cdot ∙ \cdot ÷ \div ≤ \leq ≥ \geq ⩽ \leq ⩾ \geq ≠ \neq ≈ \approx
@@ -18,7 +18,7 @@ _SIGN_NAMES = r"""
 _SIGN_PAIRS = _SIGN_NAMES.split()
 _SIGNS = dict(zip(_SIGN_PAIRS[::2], _SIGN_PAIRS[1::2], strict=True))
 _SIGNS = {sign: f"{name} " if re.fullmatch(r"\\\w+", name) else name for sign, name in _SIGNS.items()} | {"，": ", "}
-_SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
+_with_plain_signs = partial(re.compile("|".join(map(re.escape, _SIGNS))).sub, lambda match: _SIGNS[match[0]])
 # full-width and mathematical letters, spaces
 _WIDE = re.compile("[\uff00-\uffef\U0001d400-\U0001d7ff\u00a0\u2000-\u200a\u202f\u3000]+")
 _SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+")
@@ -84,10 +84,8 @@ def clean(text: str) -> str:
         text = _MARKDOWN.sub(r"\1", text)
     if not text.isascii():
         text = _SUPERSCRIPT.sub(lambda match: "^{" + match[0].translate(_SUPERSCRIPTS) + "}", text)
-        text = _WIDE.sub(
-            lambda match: unicodedata.normalize("NFKC", match[0]), _SIGN.sub(lambda match: _SIGNS[match[0]], text)
-        )
-        text = _SIGN.sub(lambda match: _SIGNS[match[0]], text)
+        text = _WIDE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), _with_plain_signs(text))
+        text = _with_plain_signs(text)
     if text.endswith(".") and not text.endswith(".."):
         text = text[:-1].rstrip()
     if quoted := _QUOTED.fullmatch(text):
@@ -131,13 +129,10 @@ def _without_delimiters(text: str) -> str:
     r"""Without `$...$`, `\(...\)` and `\[...\]` around parts or all of the text; a single `$` is a currency's."""
     if "$" in text:
         if text.count("$") - text.count(r"\$") > 1:
-            marked = text.replace(r"\$", "\2").replace("$$", "$")
-            parts = marked.split("$")
-            inside = parts[1::2]
-            if len(parts) % 2 and not any(re.match(r"\d[^\\]*\s(?:and|or|to|per)\s*$", part) for part in inside):
-                text = "".join(part if index % 2 else f" {part} " for index, part in enumerate(parts)).replace(
-                    "\2", r"\$"
-                )
+            parts = text.replace(r"\$", "\2").replace("$$", "$").split("$")
+            if len(parts) % 2 and not any(re.match(r"\d[^\\]*\s(?:and|or|to|per)\s*$", part) for part in parts[1::2]):
+                parts[::2] = [f" {part} " for part in parts[::2]]
+                text = "".join(parts).replace("\2", r"\$")
         text = text.replace(r"\$", "$")
         if text.count("$") == 1 and not _MONEY.fullmatch(text):
             text = text.strip("$") or "$"

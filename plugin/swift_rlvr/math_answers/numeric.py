@@ -90,9 +90,7 @@ class _Evaluation:
             return logarithm(self.value(tree[1]), self.logarithm)
         values = [self.value(part, kind in TRIGONOMETRY) for part in tree[1:]]
         function = FUNCTIONS.get(kind)
-        if function is None:
-            return opaque(kind, values)
-        return function(*values)
+        return opaque(kind, values) if function is None else function(*values)
 
     def _series(self, tree: Tree) -> Value:
         kind, (_, name), first, last, body = tree

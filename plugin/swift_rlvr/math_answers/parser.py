@@ -58,7 +58,6 @@ _CHOSEN = re.compile(  # {}_{10}C_3
     r"(?:\{\s*\}|^)\s*[_^]\s*(?:\{\s*([0-9A-Za-z]+)\s*\}|([0-9A-Za-z]))\s*(\\text\{\s*[CP]\s*\}|[CP])\s*"
     r"_\s*(?:\{\s*([0-9A-Za-z]+)\s*\}|([0-9A-Za-z]))"
 )
-_PERMUTATIONS = r"(\binom{%s}{%s}\cdot(%s)!)"
 
 
 class Unreadable(ValueError):
@@ -494,7 +493,8 @@ def replaced(tree: Tree, old: Tree, new: Tree) -> Tree:
 
 def _chosen(match: re.Match) -> str:
     above, below = match[1] or match[2], match[4] or match[5]
-    return _PERMUTATIONS % (above, below, below) if "P" in match[3] else rf"\binom{{{above}}}{{{below}}}"
+    chosen = rf"\binom{{{above}}}{{{below}}}"
+    return rf"({chosen}\cdot({below})!)" if "P" in match[3] else chosen
 
 
 def _number(text: str) -> Fraction:

@@ -20,13 +20,8 @@ _SCIENTIFIC = re.compile(
 )
 _RATE = re.compile(r"\s*/|\s+(?:per|an?)\s")
 _CURRENCY = re.compile(r"([+-]?)\s*(?:US)?([$€£¥₹])\s*")
-_CURRENCIES = {
-    "$": "dollar",
-    "€": "euro",
-    "£": "lb",
-    "¥": "yuan",
-    "₹": "rupee",
-}  # pounds of money and of weight are one
+# pounds of money and of weight are one
+_CURRENCIES = {"$": "dollar", "€": "euro", "£": "lb", "¥": "yuan", "₹": "rupee"}
 _POWER = re.compile(r"([+-]?)(\d{1,4})\s*\^\s*(?:\{\s*([+-]?\d{1,2})\s*\}|(\d+))")
 _ORDINAL = re.compile(r"(\d{1,9})\s*(?:\^\s*)?\{?\s*(?:st|nd|rd|th)\s*\}?")  # 9th, 9^{\text{th}}
 _SCALES = {" thousand": 10**3, " million": 10**6, " billion": 10**9, " trillion": 10**12, "万": 10**4, "亿": 10**8}

@@ -230,16 +230,12 @@ def _simple(text: str, depth: int, in_text: bool) -> Value | None:
         return None
     if (value := number_in_words(text)) is not None:
         return Number(Fraction(value))
-    if not _is_connected(text):
-        words = text.lower().split()
-        words = words[1:] if words[0] in ("a", "an", "the") and len(words) > 1 else words
-        words = _SYNONYMS.get(" ".join(words), " ".join(words)).split()
-        return Words(" ".join(words), in_text or len(text) > 3 or not text.isascii() or words[0] in _SHORT_WORDS)
-    return None
-
-
-def _is_connected(text: str) -> bool:
-    return text.lower().startswith(("not ", "either ", "neither ")) or bool(re.search(r"\b(?:or|and)\b", text))
+    if text.lower().startswith(("not ", "either ", "neither ")) or re.search(r"\b(?:or|and)\b", text):
+        return None
+    words = text.lower().split()
+    words = words[1:] if words[0] in ("a", "an", "the") and len(words) > 1 else words
+    words = _SYNONYMS.get(" ".join(words), " ".join(words)).split()
+    return Words(" ".join(words), in_text or len(text) > 3 or not text.isascii() or words[0] in _SHORT_WORDS)
 
 
 # --- readers: a value, or None where the text is something else

@@ -13,9 +13,7 @@ MINUS_INFINITY, INFINITY = float("-inf"), float("inf")
 
 
 def _same_bound(a: Bound, b: Bound) -> bool:
-    if isinstance(a, float) or isinstance(b, float):
-        return isinstance(a, float) and isinstance(b, float) and a == b
-    return agree(a, b)
+    return a == b if isinstance(a, float) or isinstance(b, float) else agree(a, b)
 
 
 def _less(a: Bound, b: Bound) -> bool:

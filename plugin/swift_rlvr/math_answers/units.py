@@ -170,8 +170,8 @@ def different_units(gold: str, answer: str) -> bool:
     >>> different_units("things apple", "things orange"), different_units("things man", "kg")
     (True, True)
     """
-    if not (gold and answer) or gold == answer or _is_rate(gold, answer):
-        return False
+    if not (gold and answer) or gold == answer or (gold == "dollar" and answer.startswith("dollar/")):
+        return False  # $16 per hour: what the dollars are for may be added
     if not (gold.startswith(COUNTED) or answer.startswith(COUNTED)):
         return True
     first, second = ({*re.findall(r"[^\W\d]+|\d", unit.removeprefix(COUNTED))} for unit in (gold, answer))
@@ -218,8 +218,3 @@ def ratio(answer: str, gold: str) -> Fraction | None:
         return None
     (one, these), (other, those) = map(_in_base_units, (answer, gold))
     return one / other if these == those else None
-
-
-def _is_rate(gold: str, answer: str) -> bool:
-    """Whether an answer adds to a gold in dollars what they are for: $16 per hour."""
-    return gold == "dollar" and answer.startswith("dollar/")

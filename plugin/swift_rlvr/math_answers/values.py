@@ -108,21 +108,8 @@ class Family(NamedTuple):
     value: Value
 
 
-Value = (
-    Number
-    | Infinity
-    | Choice
-    | Words
-    | Sequence
-    | Expression
-    | Quantity
-    | Approximately
-    | Relation
-    | Residue
-    | Region
-    | Matrix
-    | Family
-)
+_Single = Number | Infinity | Words | Expression | Region  # no other values in them
+Value = _Single | Choice | Sequence | Quantity | Approximately | Relation | Residue | Matrix | Family
 
 
 def tree_of(value: Value) -> Tree | None:

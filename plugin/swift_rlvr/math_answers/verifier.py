@@ -17,8 +17,7 @@ import logging
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -35,7 +34,7 @@ _TAIL_CHARS = 1000
 _DECIMAL = re.compile(r"\.\d")
 
 
-class Reason(str, Enum):
+class Reason(StrEnum):
     """Why a completion got its reward; the value is the text for logs."""
 
     BAD_GOLD = "bad gold"  # the gold is missing, or cannot be read and the answer is written in another way
@@ -47,9 +46,6 @@ class Reason(str, Enum):
     UNREADABLE = "unreadable answer"
     WRONG = "wrong answer"
     CORRECT = "correct"
-
-    def __str__(self) -> str:
-        return self.value
 
     @property
     def reward(self) -> float | None:
@@ -77,10 +73,9 @@ class Leniency(NamedTuple):
 EXACT = Leniency()
 
 
-@dataclass(frozen=True)
-class _Gold:
+class _Gold(NamedTuple):
     text: str
-    value: Value | None = field(compare=False)
+    value: Value | None
     plain: str
     in_sentence: bool  # a value within words: another sentence with it may say something else
 
@@ -161,10 +156,8 @@ def _read_gold(gold: str) -> _Gold | None:
     if not plain_text.strip("$"):
         return None
     value = read(text)
-    in_sentence = value is None
-    if value is None:
-        value = stated_value(text, only=True)
-    return _Gold(text, value, plain_text, in_sentence and value is not None)
+    stated = stated_value(text, only=True) if value is None else None
+    return _Gold(text, value or stated, plain_text, stated is not None)
 
 
 def _find_answer(text: str | None) -> Reason | tuple[str, str]:
@@ -203,16 +196,9 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
     return Reason.TOO_LONG if len(answer) > MAX_ANSWER_CHARS else Reason.UNREADABLE
 
 
-def _is_unevaluated(value: Value) -> bool:
+def _is_unevaluated(part: Any) -> bool:
     """Whether it contains an integral or a derivative: of a gold without one it is the question said again."""
-    left: list[Any] = [value]
-    while left:
-        part = left.pop()
-        if isinstance(part, tuple):
-            if part and part[0] in ("int", "derivative"):
-                return True
-            left += part
-    return False
+    return isinstance(part, tuple) and (part[:1] in (("int",), ("derivative",)) or any(map(_is_unevaluated, part)))
 
 
 def _is_right(gold: Value, value: Value, answer: str, leniency: Leniency) -> bool:

@@ -4,7 +4,7 @@
     gate        external_length at -0.01 a token, with which a trial costs more than it finds, with and without the gate
     curriculum  six levels of rows, drawn by the curriculum or, as a mixture, in a random order
     smollm2     a language model after its cold start (--start FOLDER, from scripts/cold_start.sh), and two controls, a
-                random reward and that of the form alone; server and two ZeRO-3 ranks, 18 GiB; curves.png too
+                random reward and that of the form alone; server and two ZeRO-3 ranks, 18 GiB; two pictures
 
 The others are of the tiny model, `gate` and `curriculum` with `--trainer scratch`. Models of an experiment write as
 many completions of the same held-out tasks. What pass@k gains where k is large was learnt; what only pass@1 gains was
@@ -155,6 +155,24 @@ def draw(runs: list[Path], path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
+def draw_held_out(lines: list[dict], path: Path) -> None:
+    """Success on the held-out rows with its interval, for each line of the table: `arm`, `success` and `interval`."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axis = pyplot.subplots(figsize=(10, 0.7 + 0.35 * len(lines)), layout="constrained")
+    for place, line in enumerate(reversed(lines)):
+        (low, high), success = line["interval"], line["success"]
+        axis.errorbar(success, place, xerr=[[success - low], [high - success]], fmt="o", capsize=4, color="C0")
+        axis.annotate(f"{success:.3f}", (success, place), xytext=(0, 5), textcoords="offset points", ha="center")
+    axis.set(yticks=range(len(lines)), yticklabels=[line["arm"] for line in reversed(lines)], xlim=(-0.02, 0.8))
+    axis.set(xlabel="success on 400 held-out rows, 95% interval", ylim=(-0.5, len(lines) - 0.3))
+    axis.grid(alpha=0.3)
+    figure.savefig(path, dpi=100)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("experiment", choices=EXPERIMENTS)
@@ -208,6 +226,8 @@ def main() -> int:
     missed = []
     if options.experiment in ("outcome", "smollm2"):
         draw([run for _, _, run in runs if run], folder / "curves.png")
+    if options.experiment == "smollm2":
+        draw_held_out(lines, folder / "held_out.png")
     if options.experiment == "outcome":
         mean = statistics.mean(line["success"] for line in lines if line["arm"] != "before")
         missed = [f"mean success {mean:.3f}, expected at least {GOAL}"] if mean < GOAL else []

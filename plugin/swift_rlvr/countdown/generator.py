@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from swift_rlvr.countdown.settings import SPLITS, CountdownSettings
+from swift_rlvr.countdown.settings import CountdownSettings
 from swift_rlvr.countdown.solver import difficulty, targets
 
 Row = dict[str, Any]
@@ -27,13 +27,9 @@ PATIENCE, LEAST_NEW = 32, 0.02  # drawing ends after so many chunks of whose tas
 _LISTED = 5 * 10**6  # expressions that are tried in some seconds
 _EXPRESSIONS = (1, 1, 6, 100, 2500)  # about, over so many numbers; sets of more numbers are never listed
 _LARGEST = 2**30  # numerator and denominator of a drawn value, so that int64 holds what is made of two
-# The hashes of each split. Much for test: the tiny preset has about a thousand tasks in all.
-_TEST_END, _VALIDATION_END = int(1 / 3 * 2**64), int(0.38 * 2**64)
-_HASHES = {
-    "train": (_VALIDATION_END, 2**64 - 1),
-    "validation": (_TEST_END, _VALIDATION_END - 1),
-    "test": (0, _TEST_END - 1),
-}
+# The splits in the order of their hashes, and where each ends. Much for test: the tiny preset has a thousand tasks.
+_HASHED = ("test", "validation", "train")
+_ENDS = np.array([int(1 / 3 * 2**64), int(0.38 * 2**64)], np.uint64)
 
 
 def make_tasks(settings: CountdownSettings, split: str, seed: int, rows: int | None = None) -> Iterator[Row]:
@@ -82,7 +78,7 @@ def holds_few(settings: CountdownSettings) -> bool:
 
 def split_of(nums: Sequence[int], target: int) -> str:
     """The split that a task belongs to, whatever the settings and the seed. The order of `nums` does not matter."""
-    return next(split for split in SPLITS if _in_split(mix(target, *sorted(nums)), split)[0])
+    return next(split for split in _HASHED if _in_split(mix(target, *sorted(nums)), split)[0])
 
 
 def mix(*values: int | npt.NDArray[Any]) -> Words:
@@ -144,8 +140,7 @@ def draw(settings: CountdownSettings, size: int, seed: int, chunk: int) -> tuple
 
 
 def _in_split(hashes: Words, split: str) -> npt.NDArray[np.bool_]:
-    first, last = _HASHES[split]
-    return (hashes >= np.uint64(first)) & (hashes <= np.uint64(last))
+    return np.searchsorted(_ENDS, hashes, side="right") == _HASHED.index(split)
 
 
 def _shuffled(nums: Ints, words: Ints | Words) -> Ints:

@@ -148,12 +148,10 @@ def _with_constants_of(gold: Tree, answer: Tree) -> Tree:
 
 def _is_added(tree: Tree, name: str) -> bool:
     """Whether a name is a term of a sum, and occurs nowhere else in it."""
-    if tree == ("symbol", name):
-        return True
     if tree[0] not in ("+", "-"):
-        return False
-    holding = [number for number, part in enumerate(tree[1:]) if name in symbols(part)]
-    return len(holding) == 1 and _is_added(tree[1 + holding[0]], name)
+        return tree == ("symbol", name)
+    holding = [part for part in tree[1:] if name in symbols(part)]
+    return len(holding) == 1 and _is_added(holding[0], name)
 
 
 def _same_choice(gold: Value, answer: Value) -> bool | None:

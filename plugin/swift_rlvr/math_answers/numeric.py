@@ -98,11 +98,9 @@ class _Evaluation:
         if isinstance(low, Fraction) and isinstance(high, Fraction) and low.denominator == high.denominator == 1:
             if not 0 <= high - low < MAX_TERMS:
                 raise Undefined
-            result: Value = Fraction(0 if kind == "sum" else 1)
-            for number in range(int(low), int(high) + 1):
-                term = self._at(name, Fraction(number), body)
-                result = plus(result, term) if kind == "sum" else times(result, term)
-            return result
+            operation, neutral = (plus, Fraction(0)) if kind == "sum" else (times, Fraction(1))
+            each = (self._at(name, Fraction(number), body) for number in range(int(low), int(high) + 1))
+            return reduce(operation, each, neutral)
         if symbols(first) | symbols(last):  # n terms are there for whole numbers n alone
             raise Undefined
         if kind == "sum" and high is None and isinstance(low, Fraction):
@@ -204,13 +202,7 @@ def _share(name: str, number: int) -> Fraction:
 @lru_cache(maxsize=8192)
 def constant_value(tree: Tree) -> Value | None:
     """The value of a tree without variables, or None where it has some or no value."""
-    if symbols(tree) or contains(tree, "pm"):
-        return None
-    try:
-        with one_thread():
-            return evaluate(tree, {})
-    except Undefined:
-        return None
+    return None if symbols(tree) or contains(tree, "pm") else value_at(tree, {})
 
 
 def same_value(first: Tree, second: Tree) -> bool:

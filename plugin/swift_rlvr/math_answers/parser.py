@@ -44,9 +44,9 @@ _FUNCTIONS |= {"asin": "arcsin", "acos": "arccos", "atan": "arctan"}
 _OF_SEVERAL = frozenset(("gcd", "lcm", "max", "min"))
 _INVERSES = {name: "arc" + name for name in ("sin", "cos", "tan", "cot")}
 _INVERSES |= {"sinh": "arsinh", "cosh": "arcosh", "tanh": "artanh"}
-_INFINITY = ("infty", "infinity", "inf")
+_CONSTANTS = {"pi": "pi", "infty": "infinity", "infinity": "infinity", "inf": "infinity"}
 _CALLED = frozenset("fghFGHPQ")  # before a parenthesis, functions rather than factors
-_NAMED = {*_FUNCTIONS, *_OF_SEVERAL, *_INFINITY, "sqrt", "pi", "abs"}
+_NAMED = {*_FUNCTIONS, *_OF_SEVERAL, *_CONSTANTS, "sqrt", "abs"}
 _PLAIN_NAMES = re.compile("|".join(sorted(_NAMED, key=len, reverse=True)))
 _ENGLISH = frozenset(_ENGLISH_WORDS.split())
 KNOWN = _GREEK | _NAMED | _DECORATIONS | frozenset(_OTHER_NAMES.split())
@@ -381,10 +381,8 @@ class _Parser:
             return self.node(name, *self.arguments())
         if name == "abs":
             return self.node("abs", self.group())
-        if name == "pi":
-            return ("constant", name)
-        if name in _INFINITY:
-            return ("constant", "infinity")
+        if name in _CONSTANTS:
+            return ("constant", _CONSTANTS[name])
         if name in ("lfloor", "lceil"):
             tree = self.sum()
             self.need("r" + name[1:])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from swift_rlvr.math_answers.numeric import agree, less
@@ -43,10 +44,7 @@ class RealSet:
     @staticmethod
     def of(*numbers: Bound) -> RealSet:
         """A set of single numbers."""
-        result = EMPTY
-        for number in numbers:
-            result = result.union(RealSet((number,), (False, True, False)))
-        return result
+        return reduce(RealSet.union, [RealSet((number,), (False, True, False)) for number in numbers], EMPTY)
 
     def union(self, other: RealSet) -> RealSet:
         """The numbers in either set."""

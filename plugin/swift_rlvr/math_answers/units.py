@@ -42,6 +42,7 @@ _DEFINITIONS = """
 """  # exact ones alone; of a month, a ton and a cup there are several
 _DEFINED = {name: (Fraction(count), of) for name, count, of in map(str.split, _DEFINITIONS.split("|"))}
 _POWERS_OF_TEN = {"k": 3, "M": 6, "G": 9, "c": -2, "d": -1, "m": -3, "μ": -6, "n": -9}
+_DEFINED |= {f"{prefix}{unit}": (Fraction(10) ** n, unit) for prefix, n in _POWERS_OF_TEN.items() for unit in _METRIC}
 _SHORT = frozenset(("day", "week"))  # of these no single letter is taken: d is a variable
 _POWERS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3, "squared": 2, "cubed": 3, "平方": 2, "立方": 3}
 _WORDS_THAT_ARE_NO_UNITS = """
@@ -105,9 +106,8 @@ def read_unit(text: str, spaced: bool = True) -> str | None:
     if match is None or not spaced:
         return None
     words = [word for word in re.split(r"[ /-]", match[1].lower()) if word not in _IN_BETWEEN]
-    if not words or any(word in _NO_UNITS or len(word) < 3 for word in words if word not in _UNITS):
-        return None
-    if all(len(word) < 3 for word in words):
+    unknown = [word for word in words if word not in _UNITS]
+    if all(len(word) < 3 for word in words) or any(word in _NO_UNITS or len(word) < 3 for word in unknown):
         return None
     return " ".join((COUNTED, *sorted(set(map(_singular, words)))))
 
@@ -116,15 +116,12 @@ def _measured(text: str) -> dict[str, int] | None:
     """{unit: power} of a text made of units alone; None for any other."""
     powers: dict[str, int] = {}
     position, sign = 0, 1
-    while position < len(text):
-        match = _FACTOR.match(text, position)
-        if match is None:
-            return None
-        name = match["name"]
-        unit = _UNITS.get(name) or _UNITS.get(name.lower())
-        compound = _COMPOUND.get(match["name"])
+    while match := _FACTOR.match(text, position):
+        written = match["name"]
+        unit = _UNITS.get(written) or _UNITS.get(written.lower())
+        compound = _COMPOUND.get(written)
         parts = _measured(compound) if compound else {unit: 1} if unit else None
-        if parts is None or (unit in _SHORT and len(match["name"]) == 1):
+        if parts is None or (unit in _SHORT and len(written) == 1):
             return None
         words = [match["before"], match["prefix"], match["after"]]
         power = next((_POWERS[word.rstrip(".")] for word in words if word), 1)
@@ -133,16 +130,14 @@ def _measured(text: str) -> dict[str, int] | None:
             powers[name] = powers.get(name, 0) + sign * power * count
         position = match.end()
         if not text[position:].strip():
-            break
+            return powers
         joint = _JOINT.match(text, position)
-        if joint is None or (not joint[0] and not text[position : position + 1].isspace()):
+        if not joint or not joint[0]:  # not even white space
             return None
         if joint[1]:
             sign = -1
         position = joint.end()
-        if not text[position:].strip():
-            return None
-    return powers or None
+    return None
 
 
 def _written(powers: dict[str, int]) -> str:
@@ -198,9 +193,6 @@ def _in_base_units(unit: str) -> tuple[Fraction, Counter[str]]:
             count, of = _DEFINED[name]
             more, inner = _in_base_units(of)
             count *= more
-        elif name[0] in _POWERS_OF_TEN and name[1:] in _METRIC:
-            more, inner = _in_base_units(name[1:])
-            count = more * Fraction(10) ** _POWERS_OF_TEN[name[0]]
         exponent = sign * int(power or 1)
         size *= count**exponent
         for each, number in inner.items():

@@ -25,6 +25,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -131,18 +132,17 @@ def logged(run: Path) -> dict[str, float]:
     return means | read_json(run / "minutes.json")
 
 
-def draw(runs: list[Path], path: Path) -> None:
-    """Success and length over the steps, a line for each run."""
+PANELS = (("success", "Success", "share of completions"), ("completions/mean_length", "Completion length", "tokens"))
+
+
+def draw(runs: list[Path], path: Path, panels: Sequence[tuple[str, str, str]] = PANELS) -> None:
+    """Values over the steps, a line for each run. panels: what is logged, title and unit of each."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, 2, figsize=(10, 3.4), layout="constrained")
-    panels = (
-        ("success", "Success", "share of completions"),
-        ("completions/mean_length", "Completion length", "tokens"),
-    )
+    figure, axes = pyplot.subplots(1, len(panels), figsize=(10, 3.4), layout="constrained")
     for axis, (key, title, unit) in zip(axes, panels, strict=True):
         for run in runs:
             values = [row[key] for _, row in read_jsonl(run / "logging.jsonl") if key in row]  # no success: a control

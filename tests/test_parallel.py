@@ -24,10 +24,15 @@ def slow_when_even(number: int) -> tuple[int, int]:
 
 
 def killed_while_sending(path: Path | None) -> bytes:
-    """A result too large for a pipe's buffer, whose sender is killed before it has been received as a whole."""
+    """A result too large for a pipe's buffer, whose sender is killed before it has been received as a whole.
+
+    It is sent when the file is there: a receiver that had nothing else to read would have all of it before the kill.
+    """
     if path:
-        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGKILL)).start()
-        path.write_text(str(os.getpid()))
+        while not path.exists():
+            time.sleep(0.05)
+        path.with_suffix(".pid").write_text(str(os.getpid()))
+        threading.Timer(1, os.kill, (os.getpid(), signal.SIGKILL)).start()
         return bytes(1 << 26)
     return b""
 
@@ -101,9 +106,10 @@ def test_a_worker_that_ends_early_is_an_error():
 
 def test_a_worker_that_is_killed_while_it_sends_a_large_result_is_an_error(tmp_path):
     """ProcessPoolExecutor waits forever for the rest of it: why there is code of our own."""
-    sender = tmp_path / "sender"
+    send, sender = tmp_path / "send", tmp_path / "send.pid"
     with done_within(100), pytest.raises(BrokenProcessPool, match="exit code -9"):
-        for _ in map_in_order(killed_while_sending, [None, sender], workers=2):
+        for _ in map_in_order(killed_while_sending, [None, send], workers=2):
+            send.touch()
             # Its result is not read before it is dead.
             while not (sender.is_file() and sender.read_text() and is_dead(int(sender.read_text()))):
                 time.sleep(0.05)

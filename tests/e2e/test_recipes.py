@@ -40,7 +40,9 @@ def test_a_recipe_reaches_a_checkpoint(trained, tmp_path, recipe, flags, evaluat
     assert [path.name for path in whole_checkpoints(output)] == ["checkpoint-2"]
     rows = [row for _, row in read_jsonl(output / "logging.jsonl")]
     steps = [row for row in rows if "reward" in row]
-    assert len(steps) == 2 and all(math.isfinite(row["reward"]) and row["grad_norm"] > 0 for row in steps)
+    assert len(steps) == 2 and all(math.isfinite(row["reward"]) for row in steps)
+    # the one group of a step teaches nothing where all eight have one reward: in some runs of GSM8K they do
+    assert all(row["grad_norm"] > 0 or row["frac_reward_zero_std"] == 1 for row in steps)
     assert all(row["rollout_correction/k3_kl"] < k3_kl for row in steps)
     assert len(list(read_records(output / "records.jsonl"))) == 2 * 8 + evaluated
     evaluations = [row["eval_reward"] for row in rows if "eval_reward" in row]

@@ -19,6 +19,7 @@ from swift_rlvr.sampling.settings import Completion, SamplingSettings, choose_en
 SMALL_MODEL = 5_000_000  # parameters; on a CPU, threads that wait for each other cost more than they give
 VLLM_BATCH_SIZE = 2048
 OnProgress = Callable[[float], object]
+Groups = list[list[Completion]]
 
 
 class Engine(ABC):
@@ -30,16 +31,20 @@ class Engine(ABC):
     def __init__(self, settings: SamplingSettings):
         self.settings, self.batch_size = settings, settings.batch_size
 
-    @abstractmethod
     def sample(
-        self, conversations: Sequence[Messages], on_progress: OnProgress | None = None, **changes: Any
-    ) -> list[list[Completion]]:
+        self, conversations: Sequence[Messages], on_progress: OnProgress = lambda share: None, **changes: Any
+    ) -> Groups:
         """`num_generations` completions for each conversation, in order; InputError where the context is too short.
 
         With transformers the same arguments give the same completions, whatever was sampled before. vLLM draws on from
         the seed that it was opened with, and a server from its own. on_progress: called with the share that is done.
         changes: num_generations, temperature, seed in place of those of the settings.
         """
+        return self._sample(conversations, replace(self.settings, **changes), on_progress)
+
+    @abstractmethod
+    def _sample(self, conversations: Sequence[Messages], settings: SamplingSettings, on_progress: OnProgress) -> Groups:
+        """`sample` with all its settings."""
 
 
 @contextmanager
@@ -89,14 +94,11 @@ class TransformersEngine(Engine):
         self.stop_token_ids = stop_token_ids(tokenizer, model.generation_config)
         self._longest: list[int] = []  # the longest completion of each batch so far
 
-    def sample(
-        self, conversations: Sequence[Messages], on_progress: OnProgress | None = None, **changes: Any
-    ) -> list[list[Completion]]:
+    def _sample(self, conversations: Sequence[Messages], settings: SamplingSettings, on_progress: OnProgress) -> Groups:
         import torch
 
         from swift_rlvr.sampling.generation import generate
 
-        settings = replace(self.settings, **changes)
         longest = settings.max_completion_length
         prompts = fitting_prompts(self.tokenizer, conversations, longest, self.model.config)
         order = sorted(range(len(prompts)), key=lambda index: len(prompts[index]))
@@ -115,8 +117,7 @@ class TransformersEngine(Engine):
             steps = count(1)
 
             def on_tokens(tokens: Any, number: int = number, steps: Iterator[int] = steps) -> None:
-                if on_progress is not None:
-                    on_progress((number + min(1.0, next(steps) / expected)) / len(batches))
+                on_progress((number + min(1.0, next(steps) / expected)) / len(batches))
 
             chosen = [prompts[index] for index in batch]
             with torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.bf16):
@@ -152,9 +153,7 @@ class VllmEngine(Engine):
         except ImportError as error:
             raise InputError(f"vllm cannot be loaded here ({error}), use transformers", "engine") from error
 
-    def sample(
-        self, conversations: Sequence[Messages], on_progress: OnProgress | None = None, **changes: Any
-    ) -> list[list[Completion]]:
+    def _sample(self, conversations: Sequence[Messages], settings: SamplingSettings, on_progress: OnProgress) -> Groups:
         from tqdm import tqdm
         from vllm import SamplingParams
 
@@ -166,10 +165,8 @@ class VllmEngine(Engine):
 
             def update(self, n=1):
                 super().update(n)
-                if on_progress is not None:
-                    on_progress(min(1.0, self.n / self.total))
+                on_progress(min(1.0, self.n / self.total))
 
-        settings = replace(self.settings, **changes)
         # The engine's seed, not one for each request: those are slow on a GPU, and vLLM's CPU build fails on them.
         params = SamplingParams(
             n=settings.num_generations,

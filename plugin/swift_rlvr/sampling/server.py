@@ -7,14 +7,13 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
 from swift_rlvr.errors import InputError
 from swift_rlvr.network import is_loopback
 from swift_rlvr.runs.records import Messages
-from swift_rlvr.sampling.engines import Engine, OnProgress
+from swift_rlvr.sampling.engines import Engine, Groups, OnProgress
 from swift_rlvr.sampling.settings import Completion, SamplingSettings
 
 TIMEOUT = 1800  # seconds for one request; a server that has died in the middle of one would never answer
@@ -30,18 +29,14 @@ class ServerEngine(Engine):
             raise InputError(f"must be a URL such as http://127.0.0.1:8000, got {self.url}", "server")
         _request(self.url, "health/", timeout=10)
 
-    def sample(
-        self, conversations: Sequence[Messages], on_progress: OnProgress | None = None, **changes: Any
-    ) -> list[list[Completion]]:
-        settings = replace(self.settings, **changes)
+    def _sample(self, conversations: Sequence[Messages], settings: SamplingSettings, on_progress: OnProgress) -> Groups:
         n = settings.num_generations
         wanted = [messages for messages in conversations for _ in range(n)]
         completions: list[Completion] = []
         while len(completions) < len(wanted):
             part = wanted[len(completions) : len(completions) + self.batch_size]
             completions += self._ask(part, settings)
-            if on_progress is not None:
-                on_progress(len(completions) / len(wanted))
+            on_progress(len(completions) / len(wanted))
         return [completions[start : start + n] for start in range(0, len(completions), n)]
 
     def _ask(self, conversations: Sequence[Messages], settings: SamplingSettings) -> list[Completion]:

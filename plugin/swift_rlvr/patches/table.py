@@ -27,10 +27,7 @@ def _in(place: str) -> Callable[[str, Make, str], Patch]:
 
 _server, _client = _in("swift.pipelines.infer.rollout:"), _in("swift.rlhf_trainers.vllm_client:")
 _trainer = _in("swift.rlhf_trainers.grpo_trainer:GRPOTrainer.")
-
-
-def _offload(name: str, make: Make, reason: str) -> Patch:
-    return Patch("ms-swift", f"swift.rlhf_trainers.rollout_mixin:RolloutTrainerMixin.{name}", make, reason)
+_offload = _in("swift.rlhf_trainers.rollout_mixin:RolloutTrainerMixin.")
 
 
 def _carrier(on: Callable[[str, Make, str], Patch], group: Make, communicator: Make) -> tuple[Patch, Patch]:

@@ -26,7 +26,7 @@ def identity(row: Row) -> str:
 
 def gold(row: Row) -> Gold:
     """The right answer of a raw row; RowError for one that cannot be used."""
-    solution = _solution(row)
+    solution = text_of(row, "solution", r"It is \boxed{2}.")
     answer = boxed_gold(solution)
     if answer is None:
         problem = rf"expected \boxed{{...}} in the solution, which ends {shown(solution[-55:])}"
@@ -36,10 +36,6 @@ def gold(row: Row) -> Gold:
 
 def _problem(row: Row) -> str:
     return text_of(row, "problem", "What is 1 + 1?")
-
-
-def _solution(row: Row) -> str:
-    return text_of(row, "solution", r"It is \boxed{2}.")
 
 
 TASK = Task(

@@ -83,10 +83,6 @@ def identity(row: Row) -> str:
     return normalised(_read(row)[0][-1]["content"])
 
 
-def _row(row: Row, task: str, **columns: Any) -> dict[str, Any]:
-    return columns | {"task": task}
-
-
 def math_answer(row: Row) -> str | list[str]:
     """The right answer of a row for `external_accuracy`, or several for its `gold_is_list`; RowError where none is."""
     answers = [_only(each) for each in _read(row)[1]]
@@ -111,14 +107,13 @@ def _only(answer: Any) -> Any:
 
 def prepare_math(row: Row) -> dict[str, Any]:
     """Raw row -> row for training: `messages`, `solution` and `task`."""
-    return _row(row, "math", messages=_read(row)[0], solution=math_answer(row))
+    return {"messages": _read(row)[0], "solution": math_answer(row), "task": "math"}
 
 
 def math_gold(row: Row) -> Gold:
     """The right answer of a raw row; RowError for one that cannot be used."""
     answer = math_answer(row)
-    text = answer if isinstance(answer, str) else answer[0]
-    return Gold(text, "", text)
+    return Gold(answer if isinstance(answer, str) else answer[0])
 
 
 def choices_of(row: Row) -> dict[str, str]:
@@ -156,13 +151,12 @@ def prepare_choice(row: Row) -> dict[str, Any]:
     messages, letter = _read(row)[0], right_choice(row)
     lines = [f"{letter}. {text}" for letter, text in zip(_LETTERS, choices_of(row).values(), strict=False)]
     asked = "\n".join([messages[-1]["content"], "", *lines, "", "Answer with the letter of the right choice."])
-    return _row(row, "choice", messages=[*messages[:-1], {"role": "user", "content": asked}], solution=letter)
+    return {"messages": [*messages[:-1], {"role": "user", "content": asked}], "solution": letter, "task": "choice"}
 
 
 def choice_gold(row: Row) -> Gold:
     """The right answer of a raw row; RowError for one that cannot be used."""
-    letter = right_choice(row)
-    return Gold(letter, "", letter)
+    return Gold(right_choice(row))
 
 
 def accepted_answers(row: Row) -> list[str]:
@@ -178,13 +172,12 @@ def accepted_answers(row: Row) -> list[str]:
 
 def prepare_qa(row: Row) -> dict[str, Any]:
     """Raw row -> row for training: `messages`, `accepted_answers` and `task`."""
-    return _row(row, "qa", messages=_read(row)[0], accepted_answers=accepted_answers(row))
+    return {"messages": _read(row)[0], "accepted_answers": accepted_answers(row), "task": "qa"}
 
 
 def qa_gold(row: Row) -> Gold:
     """The right answer of a raw row; RowError for one that cannot be used."""
-    answer = accepted_answers(row)[0]
-    return Gold(answer, "", answer)
+    return Gold(accepted_answers(row)[0])
 
 
 MATH = Task(

@@ -36,7 +36,7 @@ def identity(row: Row) -> str:
 def gold(row: Row) -> Gold | None:
     """The right answer of a raw row; RowError for one that cannot be used."""
     answer = _entry(row)["answer"]
-    return Gold(answer, "", answer) if answer else None
+    return Gold(answer) if answer else None
 
 
 def worked(row: Row) -> Gold | None:
@@ -46,7 +46,7 @@ def worked(row: Row) -> Gold | None:
         return None
     text, steps = metadata.get("answer_cot"), calculation(metadata.get("expression"))
     reasoning = text.partition("\n####")[0] if isinstance(text, str) else "\n".join(steps)
-    return Gold(right.answer, reasoning, right.text)
+    return Gold(right.answer, reasoning)
 
 
 def _entry(row: Row) -> dict[str, Any]:

@@ -23,11 +23,11 @@ class RowError(ValueError):
 
 @dataclass(frozen=True)
 class Gold:
-    """The right answer of a row: `answer` alone, `reasoning` that leads to it, and the dataset's own `text` of both."""
+    """The right answer of a row: `answer` alone, `reasoning` that leads to it, and the dataset's own `text`."""
 
     answer: str
-    reasoning: str
-    text: str
+    reasoning: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True)

@@ -224,9 +224,7 @@ class GRPOTrainer:
     def _grade(self, completions: Sequence[Completion], numbers: Sequence[int]) -> tuple[torch.Tensor, list[Record]]:
         """The rewards (B, F) of all functions, NaN where one returned None, and the completions' records."""
         rows, texts = [self.rows[number] for number in numbers], [completion.text for completion in completions]
-        columns: dict[str, Any] = {
-            name: [row.get(name) for row in rows] for name in {name for row in rows for name in row}
-        }
+        columns: dict[str, Any] = {name: [row.get(name) for row in rows] for name in set[str]().union(*rows)}
         columns["completion_ids"] = [completion.token_ids for completion in completions]
         columns["trainer_state"] = SimpleNamespace(global_step=self.step)  # not a list, as in ms-swift and TRL
         ours = [reward for reward in self.rewards if isinstance(reward, Reward)]

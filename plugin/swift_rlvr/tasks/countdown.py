@@ -51,12 +51,8 @@ def parse_row(row: Row) -> tuple[list[int], int]:
         raise RowError("target", f"expected a whole number such as 22, got {shown(target)}")
     # read_gold sorts, and the prompt keeps the order of the numbers: read them one by one.
     parts: Any = re.findall(r"[^][(),\s]+", nums) if isinstance(nums, str) else nums
-    numbers = []
-    for part in parts:
-        number = read_gold([part], 0)
-        assert number is not None  # since all of them can be read together
-        numbers += number[0]
-    return numbers, gold[1]
+    singles = [read_gold([part], 0) for part in parts]  # none is None, since all of them can be read together
+    return [single[0][0] for single in singles if single], gold[1]
 
 
 def read_prompt(prompt: str) -> tuple[list[int], int] | None:

@@ -110,7 +110,6 @@ def test_the_plugin_is_found_without_ms_swift(monkeypatch):
 @pytest.mark.parametrize(
     ("package", "extra", "arguments"),
     [
-        ("transformers", "train", ["chat", "model", "1 + 1?"]),
         ("transformers", "train", ["dataset", "show", "countdown.jsonl", "--model", "."]),
         ("torch", "train", ["evaluate", "model", "--dataset", "countdown.jsonl", "--out", "out"]),
         ("datasets", "train", ["dataset", "check", "countdown:rows.parquet"]),

@@ -58,14 +58,12 @@ def test_an_adapter_is_merged_into_its_base_model(adapter, tmp_path):
     assert not os.path.exists(folder)
 
 
-def test_an_adapter_is_evaluated_and_asked_like_a_whole_model(adapter, tmp_path):
+def test_an_adapter_is_evaluated_like_a_whole_model(adapter, tmp_path):
     data = ["--dataset", f"{DATASETS}/countdown/tiny_test.jsonl#2", "--temperature", 0]
     ran("evaluate", adapter, *data, "--max_completion_length", 8, "--out", tmp_path)
     records = [row["completion"] for _, row in read_jsonl(tmp_path / "records.jsonl")]
     assert len(records) == 2
     assert json.loads((tmp_path / "summary.json").read_text())["settings"]["system"] == "of the run"
-    answer = json.loads(ran("chat", adapter, "2 + 2", "--max_completion_length", 4, "--json"))
-    assert answer["messages"][0] == {"role": "system", "content": "of the run"}
 
 
 def test_the_base_model_is_where_args_json_says_when_it_has_moved(adapter, tmp_path):

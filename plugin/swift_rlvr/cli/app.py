@@ -14,7 +14,7 @@ from rich.text import Text
 from typer.core import TyperCommand, TyperOption
 
 from swift_rlvr import __version__
-from swift_rlvr.cli import chat, check, dataset, doctor, evaluate, flags, make, new, reward_tables, rewards, train
+from swift_rlvr.cli import check, dataset, doctor, evaluate, flags, make, new, reward_tables, rewards, train
 from swift_rlvr.errors import InputError
 from swift_rlvr.models import SMOLLM2, folder_of
 
@@ -100,7 +100,6 @@ for group, name, command in (
     (app, "evaluate", evaluate.evaluate),
     (app, "compare", evaluate.compare),
     (app, "report", evaluate.report),
-    (app, "chat", chat.chat),
     (app, "model", model),
     (app, "plugin", plugin),
     (app, "new", new.new),

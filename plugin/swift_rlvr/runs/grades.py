@@ -1,7 +1,7 @@
 """The grades of a training's completions, collected from its rewards and judged."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from swift_rlvr.answers import completion_text
@@ -24,7 +24,14 @@ class GradeLog:
         self, reward: Any, completions: Sequence, columns: Mapping[str, Any], grades: Sequence[tuple[float | None, str]]
     ) -> None:
         """Take note of a call of a reward: the completions and all columns as it got them, and its grades."""
-        self._by_reward[key_of(reward)] += _records_of(reward, completions, columns, grades)
+        key, own = key_of(reward), dict.fromkeys((*reward.columns, *reward.optional_columns, "task", "level"))
+        present = {name: columns[name] for name in own if name not in NOT_OF_THE_ROW and columns.get(name) is not None}
+        for index, (completion, (value, reason)) in enumerate(zip(completions, grades, strict=True)):
+            row = {name: values[index] for name, values in present.items() if not is_long(values[index])}
+            text = completion_text(completion) or ""
+            record = Record(index=0, completion=text, rewards={key: value}, reasons={key: reason}, row=row)
+            _add_trainers_columns(record, columns, index)
+            self._by_reward[key].append(record)
 
     def take(self) -> list[Record]:
         """The records since the last call, in order, each with the grades of all rewards."""
@@ -37,19 +44,6 @@ class GradeLog:
             records += own[len(records) :]
         self._by_reward.clear()
         return records
-
-
-def _records_of(
-    reward: Any, completions: Sequence, columns: Mapping[str, Any], grades: Sequence[tuple[float | None, str]]
-) -> Iterator[Record]:
-    key, own = key_of(reward), dict.fromkeys((*reward.columns, *reward.optional_columns, "task", "level"))
-    present = {name: columns[name] for name in own if name not in NOT_OF_THE_ROW and columns.get(name) is not None}
-    for index, (completion, (value, reason)) in enumerate(zip(completions, grades, strict=True)):
-        row = {name: values[index] for name, values in present.items() if not is_long(values[index])}
-        text = completion_text(completion) or ""
-        record = Record(index=0, completion=text, rewards={key: value}, reasons={key: reason}, row=row)
-        _add_trainers_columns(record, columns, index)
-        yield record
 
 
 def is_long(value: Any) -> bool:

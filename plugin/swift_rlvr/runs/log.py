@@ -4,7 +4,6 @@ The terminal shows a progress bar and a line for each logged step. The launcher 
 """
 
 import json
-import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ from swift_rlvr.jsonl import read_jsonl, write_json
 from swift_rlvr.runs.alarms import Alarm, Alarms, replay
 from swift_rlvr.runs.folder import ALARMS, COMPLETIONS, HELD_OUT, LOG, RECORDS, REWARDS
 from swift_rlvr.runs.records import Record, append_records
+from swift_rlvr.runs.statistics import is_number
 from swift_rlvr.success import Judgement, Judges
 
 
@@ -75,7 +75,7 @@ class RunLog(ExitStack):
 
     def update(self, step: int, metrics: Mapping[str, Any]) -> None:
         """Log a step or an evaluation. None and NaN are left out: the mean of a reward that graded nothing."""
-        known = {name: value for name, value in metrics.items() if not _is_missing(value)}
+        known = {name: value for name, value in metrics.items() if is_number(value)}
         known = {name: round(value, 8) if isinstance(value, float) else value for name, value in known.items()}
         now = time.monotonic()
         if not any(name.startswith("eval") for name in known):  # an evaluation says nothing of the steps to come
@@ -174,7 +174,7 @@ def line(row: Mapping[str, Any]) -> str:
     'held out, step 10/60 success 0.30 strict 0.25 pass@2 0.40 format 0.90 length  90 in 3.2 s'
     """
     step, last = map(int, row["global_step/max_steps"].split("/"))
-    known = {name: value for name, value in row.items() if not _is_missing(value)}
+    known = {name: value for name, value in row.items() if is_number(value)}
     at = f"step {step:{len(str(last))}}/{last}"
     if any(name.startswith("eval/") for name in row):
         passes = sorted((name for name in known if name.startswith("eval/pass@")), key=lambda name: int(name[10:]))
@@ -250,7 +250,3 @@ def _step_of(text: bytes) -> int | None:
         return int(row["step"][-1] if isinstance(row["step"], list) else row["step"])
     except (ValueError, KeyError, IndexError):
         return None
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and not math.isfinite(value))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -21,10 +22,10 @@ from swift_rlvr.data.grading import grade_samples
 from swift_rlvr.data.prompts import system_prompt
 from swift_rlvr.data.sources import Source, parse_source
 from swift_rlvr.errors import InputError
-from swift_rlvr.jsonl import LineError, parse_object, read_json, write_json
+from swift_rlvr.jsonl import read_json, write_json
 from swift_rlvr.runs.folder import RECORDS
 from swift_rlvr.runs.log import clock, pace
-from swift_rlvr.runs.records import Messages, Record, append_records, record_from_json
+from swift_rlvr.runs.records import Messages, Record, append_records, read_records
 from swift_rlvr.sampling import Engine, SamplingSettings, choose_engine, mixed_seed, open_engine
 from swift_rlvr.tasks.task import with_system
 
@@ -156,26 +157,21 @@ def _digest(value: Any) -> str:
 
 def _existing(folder: Path, settings: Mapping[str, Any], samples: int) -> list[Record]:
     """The records of the rows that are complete; the rest of an interrupted chunk is cut off the file."""
-    records: list[Record] = []
     with _locked(folder / RECORDS) as log:
         if log.tell() == 0:  # at its end
-            return records
+            return []
         if not (folder / SETTINGS).exists():
             raise InputError(f"{folder / RECORDS} is of something else; choose another folder", "out")
         _check_same(folder / SETTINGS, settings)
         log.seek(0)
-        lines = [line for line in log if line.endswith(b"\n")]
-        del lines[len(lines) // samples * samples :]
-        for number, line in enumerate(lines):
-            where = f"{folder / RECORDS}, line {number + 1}"
-            try:
-                record = record_from_json(parse_object(line))
-            except (LineError, InputError) as error:
-                raise InputError(f"{where}: {error}") from error
+        sizes = [len(line) for line in log if line.endswith(b"\n")]
+        del sizes[len(sizes) // samples * samples :]
+        records = list(islice(read_records(folder / RECORDS), len(sizes)))
+        for number, record in enumerate(records):
             if (record.index, record.sample) != divmod(number, samples):
+                where = f"{folder / RECORDS}, line {number + 1}"
                 raise InputError(f"{where}: not of these settings; delete the folder to begin anew")
-            records.append(record)
-        log.truncate(sum(map(len, lines)))
+        log.truncate(sum(sizes))
     return records
 
 

@@ -15,7 +15,6 @@ from itertools import count
 from typing import Any
 
 from swift_rlvr.answers import completion_text
-from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.report.reading import Entry, Run
 from swift_rlvr.rewards import REWARDS, Explanation, Reward
 from swift_rlvr.rewards.base import OTHER_TASK
@@ -74,11 +73,9 @@ class Explainers:
 
 def _build(name: str, run: Run) -> Reward:
     """A reward with the parameters of the run, as far as its settings say them; a bad one is as good as none here."""
-    parameters = run.settings.get("reward_parameters")
-    own = parameters.get(name) if isinstance(parameters, dict) else None
     try:
-        return REWARDS[name](**own) if isinstance(own, dict) else REWARDS[name]()
-    except (InputError, TypeError, ValueError):
+        return REWARDS[name](**run.settings["reward_parameters"][name])
+    except (KeyError, TypeError, ValueError):
         return REWARDS[name]()
 
 
@@ -242,6 +239,4 @@ def question(record: Record) -> str:
 
 
 def _number(value: Any) -> float | None:
-    if not isinstance(value, (int, float)) or not math.isfinite(value):
-        return None
-    return round(value, 4)
+    return round(value, 4) if isinstance(value, (int, float)) and math.isfinite(value) else None

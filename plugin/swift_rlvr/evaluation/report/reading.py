@@ -42,7 +42,7 @@ class Entry(NamedTuple):
 
 @dataclass
 class Run:
-    """What the files of a run hold. last: the step it is to reach.
+    """What the files of a run hold.
 
     entries: the completions of the training by their position in the file, without those that a resumed run made again.
     """
@@ -51,7 +51,6 @@ class Run:
     label: str
     steps: Steps = field(default_factory=list)
     held_out: Steps = field(default_factory=list)
-    last: int | None = None
     alarms: list[dict[str, Any]] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
     judges: Judges = field(default_factory=lambda: Judges({}))
@@ -99,8 +98,8 @@ def read_run(path: str | Path, label: str = "") -> Run:
 
 
 def _read_log(run: Run) -> None:
-    """Fill in `steps`, `held_out` and `last`: in order, of a step that a resumed run repeats the last line."""
-    path = run.folder / LOG
+    """Fill in `steps` and `held_out`: in order, of a step that a resumed run repeats the last line."""
+    path, last = run.folder / LOG, 0
     steps: dict[int, dict[str, Any]] = {}
     held_out: dict[int, dict[str, Any]] = {}
     for number, row in read_jsonl(path, unfinished=run.notes.append):
@@ -110,7 +109,7 @@ def _read_log(run: Run) -> None:
         place = re.match(r"([0-9]+)/([0-9]+)", str(row.get("global_step/max_steps")))
         if place is None:
             raise InputError(f'{path}, line {number}: expected "global_step/max_steps" such as "7/100"')
-        step, run.last = int(place[1]), int(place[2])
+        step, last = int(place[1]), int(place[2])
         if "reward" in row:
             steps[step] = {"step": step, **row}
         if evaluated:
@@ -119,10 +118,8 @@ def _read_log(run: Run) -> None:
     run.held_out = [held_out[step] for step in sorted(held_out)]
     if not steps:
         run.notes.append(f"{LOG} has no training step yet: there are no curves")
-    elif run.last is not None and max(steps) < run.last:
-        run.notes.append(
-            f"step {max(steps)} of {run.last} is the last one logged: it is still training, or was stopped"
-        )
+    elif max(steps) < last:
+        run.notes.append(f"step {max(steps)} of {last} is the last one logged: it is still training, or was stopped")
 
 
 def _judges(run: Run) -> Judges:

@@ -40,12 +40,10 @@ def grade_samples(
         further = [] if formats else [name for name in part.further_rewards if REWARDS[name].role == FORMAT]
         for name in filter(None, (part.verifier, *further)):
             by_reward.setdefault(name, []).append(record)
-    rewards = {name: REWARDS[name]() for name in by_reward}
-    for name, own in by_reward.items():
-        grade_records(rewards[name], own, [rows[record.index] for record in own])
-    for reward in formats:
-        grade_records(reward, records, [rows[record.index] for record in records])
-    judge(records, Judges.from_rewards([*rewards.values(), *formats]))
+    asked = [(REWARDS[name](), own) for name, own in by_reward.items()] + [(reward, records) for reward in formats]
+    for reward, own in asked:
+        grade_records(reward, own, [rows[record.index] for record in own])
+    judge(records, Judges.from_rewards(reward for reward, _ in asked))
     return records
 
 

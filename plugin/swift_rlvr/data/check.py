@@ -96,16 +96,15 @@ def check(source: Source, against: Sequence[Source] = (), limit: float | None = 
             for remark in remarks:
                 findings.remarks[remark] += 1
                 findings.problems.append((line, remark))
-            if gold is None and verifier.runs_code:  # the tests say what is right
+            if gold is not None:
+                for reward in part.rewards:
+                    graded.setdefault(reward, []).append((line, prepared, gold))
+            elif verifier.runs_code:  # the tests say what is right
                 bad += [(line, remark) for remark in remarks if UNUSABLE in remark]
-                continue
-            if gold is None:
+            else:
                 label = "unsolvable" if "nums" in prepared else "no right answer is known"
                 findings.no_gold[label] += 1
                 bad.append((line, label))
-                continue
-            for reward in part.rewards:
-                graded.setdefault(reward, []).append((line, prepared, gold))
         for reward, golds in graded.items():
             bad += _grade(findings, reward, golds)
         findings.bad += len({line for line, _ in bad})

@@ -93,7 +93,7 @@ def _columns(cls: type[Reward]) -> Problems:
 
 
 def _shapes(cls: type[Reward]) -> Problems:
-    reward, completions, columns = _batch(cls)
+    reward, completions, columns = _batch(cls, cls.examples)
     expected = reward(completions, **columns)
     parts = [[{"type": "text", "text": text}] for text in completions]
     for shape, contents in (("messages", completions), ("messages of parts", parts)):
@@ -224,9 +224,8 @@ def _listed(rows: Sequence[Row]) -> dict[str, list[Any]]:
     return {name: [row.get(name) for row in rows] for name in names}
 
 
-def _batch(cls: type[Reward], examples: Sequence[Example] | None = None) -> tuple[Reward, list[str], dict[str, list]]:
+def _batch(cls: type[Reward], examples: Sequence[Example]) -> tuple[Reward, list[str], dict[str, list]]:
     _best(cls)
-    examples = cls.examples if examples is None else examples
     return cls(), [each.completion for each in examples], _listed([each.row for each in examples])
 
 

@@ -37,7 +37,7 @@ def check(
     swift-rlvr check my_task
     """
     refused = [each for each in (*REWARDS.refused, *TASKS.refused) if not names or each.distribution in names]
-    subjects = _named(names, {each.distribution for each in refused}) if names else _all()
+    subjects = _named(names or [], {each.distribution for each in refused})
     with Console(stderr=True).status("Checking"):
         checked = check_registered(subjects, timeout)
     rows, problems = [], {}
@@ -67,19 +67,16 @@ def check(
         raise typer.Exit(1)
 
 
-def _all() -> list[Subject]:
-    return [*(Subject("reward", name) for name in REWARDS), *(Subject("task", name) for name in TASKS)]
-
-
 def _named(names: list[str], refused: set[str]) -> list[Subject]:
-    """What the names stand for, in the order of the registries; a name may be that of a reward and of a task."""
-    meant = {each: {each.name, each.name.removeprefix("external_"), _owner(each)} for each in _all()}
+    """What the names stand for, all for none, in the order of the registries; a reward and a task may share a name."""
+    every = [*(Subject("reward", name) for name in REWARDS), *(Subject("task", name) for name in TASKS)]
+    meant = {each: {each.name, each.name.removeprefix("external_"), _owner(each)} for each in every}
     for name in names:
         if name not in set.union(refused, *meant.values()):
             packages = sorted({OWN, *REWARDS.owners.values(), *TASKS.owners.values()})
             known = f"rewards: {', '.join(REWARDS)}; tasks: {', '.join(TASKS)}; packages: {', '.join(packages)}"
             raise InputError(f"{name!r} is no reward, task or installed package; {known}")
-    return [each for each, known in meant.items() if known & set(names)]
+    return [each for each, known in meant.items() if not names or known & set(names)]
 
 
 def _owner(subject: Subject) -> str:

@@ -57,10 +57,9 @@ def explain(
     swift-rlvr explain "<answer>3*5+7</answer>" --nums "3 5 7" --target 22
     """
     item = Item(None, None, {}) if row is None else _read_row(row)
-    columns = {**item.row, **_columns(nums, target, gold, column or [])}
+    columns = with_columns_from_prompt({**item.row, **_columns(nums, target, gold, column or [])})
     text = _completion(completion, item)
     if reward_funcs is None:
-        columns = with_columns_from_prompt(columns)
         fitting = {"external_countdown": {"nums", "target"}, "external_accuracy": {"solution"}}
         reward_funcs = [name for name, needed in fitting.items() if needed <= columns.keys()]
         if not reward_funcs:
@@ -70,8 +69,6 @@ def explain(
             )
     explanations = {}
     for each in build_rewards(reward_funcs):
-        if set(each.columns) - columns.keys():
-            columns = with_columns_from_prompt(columns)
         if (name := missing_column(each, columns)) is not None:
             flag = FLAGS.get(name, f"--column {name}=VALUE")
             raise InputError(f"{each.name} needs the column {name!r}: give it with {flag}")

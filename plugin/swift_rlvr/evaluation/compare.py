@@ -6,7 +6,6 @@ A summary is what `swift_rlvr.runs.statistics.summarize` makes of an evaluation'
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace  # noqa: F401 - in a doctest
 from statistics import fmean
 from typing import Any
 
@@ -72,8 +71,8 @@ def paired(before: Sequence[Record], after: Sequence[Record]) -> dict[str, Any] 
     wrong, else that of flipping the signs of the tasks' differences (Fisher's randomization test). Neither depends on
     anything but the records.
 
-    >>> before = [Record(index=index, completion="", rewards={}, success=False) for index in range(6)]
-    >>> paired(before, [replace(record, success=True) for record in before])["p"]
+    >>> graded = lambda success: [Record(index=i, completion="", rewards={}, success=success) for i in range(6)]
+    >>> paired(graded(False), graded(True))["p"]
     0.03125
     """
     import numpy as np

@@ -145,12 +145,8 @@ def probe(
     console.print(f"\n{folder}: records.jsonl, probe.jsonl, summary.json", markup=False, soft_wrap=True)
     found, task = summary.get("keep"), summary["settings"]["task"]
     if found and found["rows"]:
-        console.print(
-            f"{found['file']}: {found['rows']:,} of {found['of']:,} rows, pass rate {found['range']}; "
-            f"train on it with --dataset {task}:{found['file']}",
-            markup=False,
-            soft_wrap=True,
-        )
+        kept_text = f"{found['file']}: {found['rows']:,} of {found['of']:,} rows, pass rate {found['range']}"
+        console.print(f"{kept_text}; train on it with --dataset {task}:{found['file']}", markup=False, soft_wrap=True)
     console.print(Text(f"\n{summary['verdict']}", "bold"), soft_wrap=True)
     if found and not found["rows"]:
         raise InputError(f"{found['range']}: no row has such a pass rate; another range takes no sampling", "keep")

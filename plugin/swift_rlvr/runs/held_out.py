@@ -101,13 +101,7 @@ class Schedule:
 def figures(records: Sequence[Record]) -> dict[str, float]:
     """What is logged about an evaluation from the records of its completions, see `summarize`."""
     summary = summarize(records)
-    values = {
-        "success": summary["success"],
-        "strict": summary["strict"],
-        **{f"pass@{k}": share for k, share in summary["pass_at_k"].items() if k != "1"},  # that is success
-        "format": summary["format"],
-        "mean_length": summary["mean_tokens"],
-        "cut_off": summary["cut_off"],
-        "tasks": summary["tasks"],
-    }
+    values = {name: summary[name] for name in ("success", "strict", "format", "cut_off", "tasks")}
+    values |= {f"pass@{k}": share for k, share in summary["pass_at_k"].items() if k != "1"}  # that is success
+    values["mean_length"] = summary["mean_tokens"]
     return {f"eval/{name}": float(value) for name, value in values.items() if value is not None}

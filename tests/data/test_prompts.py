@@ -160,7 +160,6 @@ def test_the_system_prompt_is_that_of_the_training(tmp_path):
     checkpoint.mkdir(parents=True)
     countdown, numina = TASKS["countdown"], TASKS["numina_math_tir"]
     assert system_prompt(str(checkpoint), countdown)[0] == countdown.system
-    assert system_prompt(str(checkpoint), None)[0] is None
     above, beside = checkpoint.parent / "args.json", checkpoint / "args.json"
     cases = [
         ({"system": "Think.", "dataset": "countdown"}, "Think."),
@@ -173,10 +172,10 @@ def test_the_system_prompt_is_that_of_the_training(tmp_path):
     ]
     for noted, expected in cases:
         above.write_text(json.dumps(noted))
-        assert system_prompt(str(checkpoint), countdown) == system_prompt(str(checkpoint), None)
-        assert system_prompt(str(checkpoint), None)[0] == expected, noted
+        assert system_prompt(str(checkpoint), countdown) == system_prompt(str(checkpoint), TASKS["gsm8k"])
+        assert system_prompt(str(checkpoint), countdown)[0] == expected, noted
     beside.write_text(json.dumps({"system": "Nearer."}))
-    assert system_prompt(str(checkpoint), None) == ("Nearer.", str(beside))
+    assert system_prompt(str(checkpoint), countdown) == ("Nearer.", str(beside))
 
 
 def test_after_supervised_training_the_system_prompt_is_the_tasks(tmp_path):

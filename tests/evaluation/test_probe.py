@@ -105,14 +105,14 @@ def test_figures_of_rows_and_of_the_set(stand_in, tmp_path):
 
 
 def test_rows_worth_training_on(stand_in, tmp_path):
-    kept = probed(tmp_path, keep=parse_keep("0.25..0.75"), keep_file=tmp_path / "hard.jsonl")["keep"]
-    rows = [row for _, row in read_jsonl(tmp_path / "hard.jsonl")]
+    kept = probed(tmp_path, keep=parse_keep("0.25..0.75"))["keep"]
+    rows = [row for _, row in read_jsonl(tmp_path / "out" / "keep.jsonl")]
     chosen = [place for place, right in enumerate(RIGHT) if 1 <= right <= 3]
     assert rows == [{**ROWS[place], "pass_rate": RIGHT[place] / 4} for place in chosen]
     assert (kept["rows"], kept["of"]) == (len(rows), 8)
-    again = [row for _, row in parse_source(f"countdown:{tmp_path / 'hard.jsonl'}").rows()]
+    again = [row for _, row in parse_source(f"countdown:{tmp_path / 'out' / 'keep.jsonl'}").rows()]
     assert again == rows
-    probed(tmp_path, keep=(0.5, 0.5), keep_file=tmp_path / "hard.jsonl")
+    probed(tmp_path, keep=(0.5, 0.5))
     assert len(stand_in.asked) == len(ROWS)  # nothing was sampled again
 
 
@@ -130,8 +130,8 @@ print(json.dumps([[row["pass_rate"], row["nums"], row["messages"][-1]["content"]
 def test_kept_rows_load_in_ms_swift(stand_in, tmp_path):
     """In a process of its own: the plugin can be loaded once in each."""
     pytest.importorskip("swift", reason="needs the extra [train]")
-    probed(tmp_path, keep=(0, 1), keep_file=tmp_path / "all.jsonl")
-    command = [sys.executable, "-c", IN_MS_SWIFT, str(tmp_path / "all.jsonl")]
+    probed(tmp_path, keep=(0, 1))
+    command = [sys.executable, "-c", IN_MS_SWIFT, str(tmp_path / "out" / "keep.jsonl")]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     rates, nums, prompts = zip(*json.loads(shown.splitlines()[-1]), strict=True)
     assert list(rates) == [right / 4 for right in RIGHT]
@@ -310,8 +310,6 @@ def test_mistakes(tmp_path, arguments, message):
 
 def test_mistakes_in_the_files(tmp_path):
     out = ["--out", tmp_path / "out"]
-    assert "--out must be a folder without --keep" in command("--out", tmp_path / "x.jsonl")
-    assert "--out must be a folder or end in .jsonl" in command("--out", tmp_path / "x.csv", "--keep", "0..1")
     (tmp_path / "empty.jsonl").write_text("")
     assert "no rows" in refused("probe", WEIGHTS, "--dataset", f"countdown:{tmp_path / 'empty.jsonl'}", *out)
     other = f"countdown:{DATASETS / 'gsm8k' / 'test.jsonl'}"
@@ -321,27 +319,23 @@ def test_mistakes_in_the_files(tmp_path):
     message = refused("probe", tmp_path / "nothing", "--dataset", f"{data}#1", *out)
     assert "MODEL" in message and "cannot be loaded, expected a folder or a hub id" in message
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.jsonl"]
-    copy = tmp_path / "rows.jsonl"
-    copy.write_text(data.read_text())
-    message = refused("probe", WEIGHTS, "--dataset", copy, "--keep", "0..1", "--out", copy)
-    assert "this is the dataset, and would be replaced" in message and copy.read_text() == data.read_text()
 
 
 @pytest.mark.slow
 def test_the_tiny_model_end_to_end(tmp_path):
     """Through the command: the tables, the files, the rows kept, and the same again without sampling."""
-    out = tmp_path / "hard.jsonl"
+    out = tmp_path / "hard"
     data = ["--dataset", f"{DATASETS}/countdown/tiny_train.jsonl#12", "--max_completion_length", 320]
     arguments = ["probe", WEIGHTS, *data, "--num_generations", 8, "--keep", "0.1..0.9", "--out", out]
     shown = ran(*arguments, columns=200)
-    rows = [row for _, row in read_jsonl(out)]
+    rows = [row for _, row in read_jsonl(out / "keep.jsonl")]
     source = [row for _, row in read_jsonl(DATASETS / "countdown" / "tiny_train.jsonl")][:12]
     assert rows and all({k: v for k, v in row.items() if k != "pass_rate"} in source for row in rows)
     assert all(0.1 <= row["pass_rate"] <= 0.9 for row in rows)
-    summary = json.loads((tmp_path / "hard" / "summary.json").read_text())
+    summary = json.loads((out / "summary.json").read_text())
     assert summary["completions"] == 96 and summary["format"] > 0.9 and 0 < summary["success"] < 1
     assert "sampled 96 completions" in shown and "pass@8" in shown and "groups of 8 without a gradient" in shown
-    assert f"train on it with --dataset countdown:{out}" in shown and summary["verdict"] in shown
+    assert f"train on it with --dataset countdown:{out}/keep.jsonl" in shown and summary["verdict"] in shown
     again = ran(*arguments, columns=200)
     assert "sampled" not in again and summary["verdict"] in again
     none = ran(*["0.51..0.52" if word == "0.1..0.9" else word for word in arguments], columns=200, code=2)

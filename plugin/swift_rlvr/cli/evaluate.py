@@ -10,7 +10,6 @@ from rich.text import Text
 
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import note, print_figures, table
-from swift_rlvr.data.sources import SUFFIXES
 from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation import compare as comparing
 from swift_rlvr.jsonl import read_json, write_json
@@ -93,16 +92,11 @@ def probe(
     context: typer.Context,
     model: flags.Model,
     dataset: Annotated[str, flags.dataset_option("The rows to train on, 500 of a NAME without #N")],
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="Folder for the results. With --keep also FILE.jsonl, for the rows; the folder is then FILE."
-        ),
-    ],
+    out: Annotated[Path, typer.Option(help="Folder for the results.")],
     num_generations: flags.NumGenerations = 16,
     group_size: Annotated[int, typer.Option(help="Completions per prompt in the training.")] = 8,
     keep: Annotated[
-        str | None, typer.Option(metavar="LOW..HIGH", help="Write the rows with such a pass rate, as 0.1..0.9.")
+        str | None, typer.Option(metavar="LOW..HIGH", help="Write rows with such a pass rate to OUT/keep.jsonl.")
     ] = None,
     temperature: flags.Temperature = 1.0,
     max_completion_length: flags.MaxCompletionLength = 1024,
@@ -118,21 +112,15 @@ def probe(
     Interrupted, the same command goes on; with the samples there, another
     --keep or --group_size takes no sampling.
 
-    --keep 0.1..0.9 --out hard.jsonl writes those rows to hard.jsonl.
+    swift-rlvr probe MODEL --dataset gsm8k --keep 0.1..0.9 --out hard
     """
     from swift_rlvr.evaluation import probe as probing
 
     kept = None if keep is None else probing.parse_keep(keep)
-    if out.suffix in SUFFIXES and out.suffix != ".jsonl":
-        raise InputError(f"must be a folder or end in .jsonl, got {out}", "out")
-    file = out if out.suffix == ".jsonl" else None
-    if file is not None and kept is None:
-        raise InputError(f"must be a folder without --keep, got {out}", "out")
-    folder = out.with_suffix("") if file is not None else out
     sampling = SamplingSettings(**flags.settings_in(SamplingSettings, context))
     console = Console(highlight=False)
     try:
-        summary = probing.probe(sampling, dataset, folder, console, system, group_size, kept, file)
+        summary = probing.probe(sampling, dataset, out, console, system, group_size, kept)
     except KeyboardInterrupt:
         console.print("\ninterrupted; the same command goes on from here", markup=False)
         raise typer.Exit(130) from None
@@ -142,7 +130,7 @@ def probe(
     rates = [(name, f"{count:,}", f"{count / summary['tasks']:.1%}") for name, count in summary["pass_rates"].items()]
     numbers = ("rows", "share")
     console.print("", table("pass rate of a row", *numbers, numbers=numbers, rows=rates), sep="\n")
-    console.print(f"\n{folder}: records.jsonl, probe.jsonl, summary.json", markup=False, soft_wrap=True)
+    console.print(f"\n{out}: records.jsonl, probe.jsonl, summary.json", markup=False, soft_wrap=True)
     found, task = summary.get("keep"), summary["settings"]["task"]
     if found and found["rows"]:
         kept_text = f"{found['file']}: {found['rows']:,} of {found['of']:,} rows, pass rate {found['range']}"

@@ -87,7 +87,7 @@ def select(
     return kept, left_out
 
 
-def system_prompt(model: str, task: Task | None) -> tuple[str | None, str]:
+def system_prompt(model: str, task: Task) -> tuple[str | None, str]:
     """The system prompt that a model was trained with, and where it was found.
 
     It is in the args.json of the run, see `training_args`. ms-swift notes none there where the rows brought their own,
@@ -96,11 +96,11 @@ def system_prompt(model: str, task: Task | None) -> tuple[str | None, str]:
     """
     run = training_args(model)
     if run is None:
-        return (None, "default") if task is None else (task.system, f"the task {task.name}")
+        return task.system, f"the task {task.name}"
     file, options = run
     supervised = options.get("task_type") == "causal_lm" and not options.get("rlhf_type")
     if supervised and options.get("system") is None:
-        return (None, str(file)) if task is None else (task.system, f"the task {task.name}")
+        return task.system, f"the task {task.name}"
     trained = _trained_on(options.get("dataset"))
     if options.get("system") is None and trained is not None and trained.system_in_rows:
         return trained.system, f"{file}, whose dataset brings it"

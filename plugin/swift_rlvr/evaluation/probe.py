@@ -2,7 +2,7 @@
 
 `swift-rlvr probe MODEL --dataset DATASET --out DIR` writes records.jsonl, one graded completion a line and added to as
 the samples come in; settings.json, by which an interrupted probe goes on; probe.jsonl, one row of the dataset a line;
-and summary.json. With --keep LOW..HIGH it also writes the rows whose pass rate is in that range.
+and summary.json. With --keep LOW..HIGH the rows whose pass rate is in that range go to keep.jsonl.
 """
 
 import re
@@ -45,13 +45,12 @@ def probe(
     system: str | None = None,
     group_size: int = 8,
     keep: tuple[float, float] | None = None,
-    keep_file: Path | None = None,
 ) -> dict[str, Any]:
     """Probe, or go on with an interrupted probe; writes the files into the folder `out` and returns the summary.
 
     dataset, system: as in `Rows.read`. group_size: the completions per prompt of the training, at most
-    `sampling.num_generations`. keep: the pass rates of the rows to write to `keep_file`, by default out/keep.jsonl;
-    where no row has one, `rows` in the summary's `keep` is 0, and no file is written.
+    `sampling.num_generations`. keep: the pass rates of the rows to write to out/keep.jsonl; where no row has one,
+    `rows` in the summary's `keep` is 0, and no file is written.
     """
     if group_size < 2:
         raise InputError(f"must be at least 2, got {group_size}", "group_size")
@@ -59,16 +58,13 @@ def probe(
         problem = f"must be at least --group_size, {group_size}, got {sampling.num_generations}"
         raise InputError(problem, "num_generations")
     rows = Rows.read(dataset, sampling.model, system, sampling.use_hf)
-    source = rows.source
-    if source.path is not None and keep_file is not None and source.path.resolve() == keep_file.resolve():
-        raise InputError(f"{keep_file}: this is the dataset, and would be replaced", "out")
     with Sampler(sampling, rows, console) as sampler:
         records = sampler.fill(out, rows.settings(sampling, dataset))
     groups = [records[i : i + sampling.num_generations] for i in range(0, len(records), sampling.num_generations)]
     per_row = [_figures(rows, group, group_size) for group in groups]
     graded = [row for row in per_row if row["pass_rate"] is not None]
     if not graded:
-        raise InputError(f"no completion for {source} could be graded: {reason_of(records[0])}")
+        raise InputError(f"no completion for {rows.source} could be graded: {reason_of(records[0])}")
     shares = [row["no_spread"] for row in graded if row["no_spread"] is not None]
     rates = Counter(bisect_left((0, 0.25, 0.5, 0.75), row["pass_rate"]) + (row["pass_rate"] == 1) for row in graded)
     summary = {
@@ -82,7 +78,7 @@ def probe(
     summary["verdict"] = verdict(summary)
     write_jsonl(out / "probe.jsonl", per_row)
     if keep is not None:
-        summary["keep"] = _write_kept(keep, keep_file or out / "keep.jsonl", rows, graded)
+        summary["keep"] = _write_kept(keep, out / "keep.jsonl", rows, graded)
     write_json(out / "summary.json", summary)
     return summary
 

@@ -155,13 +155,8 @@ def _stopped(ended: Ended, limits: Limits) -> Outcome:
 
 def _check_unit(child: Child, unit: UnitTest, longest: int) -> Outcome:
     nonce = secrets.token_hex(16)
-    message: dict[str, Any] = {
-        "prepare": unit.prepare,
-        "source": unit.source,
-        "arguments": unit.arguments,
-        "nonce": nonce,
-    }
-    message |= {"is_value": unit.kind != "run", "is_hidden": unit.kind not in ("run", "true")}
+    message: dict[str, Any] = {"prepare": unit.prepare, "source": unit.source, "arguments": unit.arguments}
+    message |= {"is_value": unit.kind != "run", "is_hidden": unit.kind not in ("run", "true"), "nonce": nonce}
     report = child.ask(message, 2 * longest)
     if report.get("nonce") != nonce:
         raise Ended("ended early")

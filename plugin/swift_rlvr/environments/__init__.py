@@ -9,9 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from swift_rlvr.rewards import REWARDS, Reward
+from swift_rlvr.rewards import REWARDS, Reward  # noqa: F401 - REWARDS in a doctest
 from swift_rlvr.success import Judges
-from swift_rlvr.tasks import verifier_of
 
 TRY_AGAIN = "Try again."
 FEEDBACK_TOKENS = 256  # at most, of one feedback with the template's tokens around it
@@ -46,13 +45,3 @@ def feedback_on(reward: Reward, completion: object, row: Mapping[str, Any]) -> F
     if reward.shows_details and failed is not None and _PLAIN.fullmatch(failed.detail):
         text += f": {failed.detail}"
     return Feedback(f"{text}. {TRY_AGAIN}", explanation.reason)
-
-
-def judging_reward(task: object) -> Reward | None:
-    """The verifier of a task, by its name, with its parameters from the environment; None for an unknown task.
-
-    >>> judging_reward("countdown").name, judging_reward("gsm8k").name, judging_reward("chess")
-    ('external_countdown', 'external_accuracy', None)
-    """
-    verifier = verifier_of(task)
-    return None if verifier is None else REWARDS[verifier]()

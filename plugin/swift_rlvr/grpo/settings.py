@@ -76,7 +76,5 @@ class GRPOSettings(Settings):
 def check_enough_rows(rows: int, completions: int, num_generations: int) -> None:
     """InputError where a dataset has fewer rows than a step has prompts."""
     if rows < completions // num_generations:
-        raise InputError(
-            f"the dataset has {rows} rows, too few for one step: {completions} completions "
-            f"/ num_generations {num_generations}"
-        )
+        step = f"{completions} completions / num_generations {num_generations}"
+        raise InputError(f"the dataset has {rows} rows, too few for one step: {step}")

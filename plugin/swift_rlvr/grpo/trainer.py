@@ -262,12 +262,8 @@ class GRPOTrainer:
         self.model.save_pretrained(part)
         self.tokenizer.save_pretrained(part)
         write_json(part / ARGS, self.info)
-        state = {
-            "optimizer": self.optimizer.state_dict(),
-            "scheduler": self.scheduler.state_dict(),
-            "step": self.step,
-            "seen": self.seen,
-        }
+        state = {"optimizer": self.optimizer.state_dict(), "scheduler": self.scheduler.state_dict()}
+        state |= {"step": self.step, "seen": self.seen}
         if self.held_out:
             state["held_out"] = self.held_out.schedule.state()
         if self.curriculum:

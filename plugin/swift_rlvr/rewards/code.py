@@ -74,20 +74,15 @@ class CodeReward(Reward):
         packages: tuple[str, ...] = setting(
             (), "modules that code and tests may import besides the standard library, such as numpy; installed here"
         )
-        max_workers: int = setting(
-            0,
-            "completions to run at a time; 0: one for each CPU core, shared among the ranks of this machine",
-            at_least=0,
-        )
+        max_workers: int = setting(0, "completions to run at a time; 0: one for each core of its rank", at_least=0)
 
     @classmethod
     def remarks(cls, row: Row) -> list[str]:
         try:
-            told = {
-                test.told for test in read_tests(row["tests"], row.get("entry_point")) if isinstance(test, UnitTest)
-            }
+            tests = read_tests(row["tests"], row.get("entry_point"))
         except BadTests as error:
             return [f"{UNUSABLE}: {error}"]
+        told = {test.told for test in tests if isinstance(test, UnitTest)}
         return [f"a test that code can lie to: {each}" for each in sorted(filter(None, told))]
 
     def _read_tests(self, row: Row) -> list[ProgramTest] | list[UnitTest]:

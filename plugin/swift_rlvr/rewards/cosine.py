@@ -49,7 +49,7 @@ class CosineLengthReward(Reward):
         min_len_value_correct: float = setting(1.0, "right answer of length 0", flag="cosine_min_len_value_correct")
         max_len_value_correct: float = setting(0.8, "right answer past max_len", flag="cosine_max_len_value_correct")
         max_len: int = setting(1000, "the length from which on the value stays", flag="cosine_max_len", at_least=1)
-        unit: str = setting("tokens", "`tokens` or `characters`; characters if a row has no token ids", choices=UNITS)
+        unit: str = setting("tokens", "where a row has no token ids it is characters", choices=UNITS)
 
         def __post_init__(self) -> None:
             super().__post_init__()

@@ -62,11 +62,7 @@ class ReasoningGymReward(Reward):
         memory_mb: int = setting(
             1024, "memory for one answer, in MiB, beside that of reasoning-gym itself", at_least=64
         )
-        max_workers: int = setting(
-            0,
-            "answers to score at a time; 0: one for each CPU core, shared among the ranks of this machine",
-            at_least=0,
-        )
+        max_workers: int = setting(0, "answers to score at a time; 0: one for each core of its rank", at_least=0)
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         return [Grade(self._reward(each), str(each.reason)) for each in self._scored(texts, columns["entry"])]

@@ -60,9 +60,7 @@ class LengthReward(ShapingReward):
 
     @dataclass(frozen=True)
     class Parameters(GateParameters):
-        unit: str = setting(
-            "characters", "`characters` or `tokens`; characters if a row has no token ids", choices=UNITS
-        )
+        unit: str = setting("characters", "where a row has no token ids it is characters", choices=UNITS)
         scale: float = setting(1.0, "what the length is multiplied by")
         max_length: int = setting(0, "longer completions count as this long; 0: no limit", at_least=0)
 

@@ -60,9 +60,7 @@ class RepetitionPenaltyReward(ShapingReward):
             3, "n, the number of words or tokens compared at once", at_least=1, at_most=100, flag="repetition_n_grams"
         )
         max_penalty: float = setting(-0.1, "the reward of endless repetition", at_most=0, flag="repetition_max_penalty")
-        unit: str = setting(
-            "words", "`words` or `tokens`; words if a row has no token ids", choices=("words", "tokens")
-        )
+        unit: str = setting("words", "where a row has no token ids it is words", choices=("words", "tokens"))
 
     @property
     def least(self) -> float:

@@ -23,9 +23,8 @@ ARGS, REWARDS, LOG, RECORDS = "args.json", "rewards.json", "logging.jsonl", "rec
 COMPLETIONS = "completions.jsonl"
 HELD_OUT, ALARMS, BEST = "held_out.jsonl", "alarms.jsonl", "best"
 # What may differ between a run and its continuation; the rest changes the result.
-# `set` is compared as what it makes of the rewards, reward_parameters.
 MAY_CHANGE = {
-    *("output_dir", "resume_from_checkpoint", "set", "save_steps", "save_total_limit", "logging_steps", "report_to"),
+    *("output_dir", "resume_from_checkpoint", "save_steps", "save_total_limit", "logging_steps", "report_to"),
     *("run_name", "log_level", "disable_tqdm", "dataloader_num_workers", "dataloader_pin_memory", "stop_on_alarm"),
     *(f"held_out_{name}" for name in ("dataset", "every", "rows", "samples", "patience")),
 }

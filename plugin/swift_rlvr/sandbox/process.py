@@ -53,9 +53,7 @@ class Ended(Exception):
 class Limits:
     """What a run may use."""
 
-    seconds: float = (
-        6.0  # of CPU time for one test, a third of that asleep; all tests together have `ALL_TESTS` times that
-    )
+    seconds: float = 6.0  # of CPU time for one test, a third of that asleep; `ALL_TESTS` times that for all together
     memory_mb: int = 512  # MiB of address space, of which the interpreter itself takes some 20
     packages: tuple[str, ...] = ()  # modules besides the standard library that code may import, such as numpy
     landlock: bool = True  # use it where the kernel has it; without it no file can be written, but all can be read

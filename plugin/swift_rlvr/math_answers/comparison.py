@@ -12,8 +12,8 @@ from typing import Any
 
 from swift_rlvr.math_answers.families import same_family
 from swift_rlvr.math_answers.functions import Value as Computed
-from swift_rlvr.math_answers.functions import is_real, near
-from swift_rlvr.math_answers.numeric import constant_value, positive_multiple, proportional, same_value, symbols
+from swift_rlvr.math_answers.functions import is_real, less, near
+from swift_rlvr.math_answers.numeric import constant_multiple, constant_value, same_value, symbols
 from swift_rlvr.math_answers.parser import Tree, replaced
 from swift_rlvr.math_answers.sets import EMPTY, REALS
 from swift_rlvr.math_answers.units import different_units, ratio
@@ -437,7 +437,7 @@ def _same_equality(gold: Relation, answer: Relation) -> bool:
     if gold.operators != ("=",) or _gives_value(gold) != _gives_value(answer):
         return False  # 3x + 2 = 17 is the question, not the answer
     differences = _differences(gold, answer)
-    return bool(differences) and proportional(*differences)
+    return bool(differences) and constant_multiple(*differences) is not None
 
 
 def _differences(*relations: Relation) -> list[Tree]:
@@ -516,11 +516,11 @@ def _same_inequality(gold: Relation, answer: Relation) -> bool:
     if any(different_units(unit_of(one), unit_of(other)) for one, other in product(gold.sides, answer.sides)):
         return False
     differences = _differences(gold, answer)
-    if not differences or gold.operators == answer.operators == ("!=",):
-        return bool(differences) and proportional(*differences)
-    first, second = differences
+    multiple = constant_multiple(*differences) if differences else None
+    if multiple is None or gold.operators == answer.operators == ("!=",):
+        return multiple is not None
     signs = [sign for operators, sign in ((answer.operators, 1), (turned, -1)) if operators == gold.operators]
-    return gold.operators[0] in TURNED and any(positive_multiple(first, second, sign) for sign in signs)
+    return gold.operators[0] in TURNED and any(less(Fraction(0), multiple * sign) for sign in signs)
 
 
 # The kinds that hold other values stand before those: what is around a value is compared first.

@@ -25,7 +25,6 @@ from swift_rlvr.math_answers.functions import (
     inexact,
     is_real,
     is_zero,
-    less,
     logarithm,
     minus,
     one_thread,
@@ -249,15 +248,15 @@ def _value(tree: Tree, point: Point, logarithm: int = 0) -> Value | None:
         return None
 
 
-def proportional(first: Tree, second: Tree) -> bool:
-    """Whether one tree is a constant multiple, not zero, of the other, at all points where both are defined.
+def constant_multiple(first: Tree, second: Tree) -> Value | None:
+    """The constant, not zero, that the first tree is of the second at all points where both are defined, or None.
 
     Both have to depend on each of their variables: an identity is no equation.
     """
     with contextlib.suppress(TooLong), one_thread():
         names = symbols(first)
         if names != symbols(second) or not all(_depends(tree, name) for tree in (first, second) for name in names):
-            return False
+            return None
         ratios: list[Value] = []
         for point in points(names):
             values = _value(first, point), _value(second, point)
@@ -265,13 +264,13 @@ def proportional(first: Tree, second: Tree) -> bool:
                 continue
             zeros = [is_zero(value) for value in values]
             if any(zeros) and not all(zeros):
-                return False
+                return None
             if not any(zeros) and is_real(values[0]) and is_real(values[1]):
                 ratios.append(divide(*values))
                 if not agree(ratios[0], ratios[-1]):
-                    return False
-        return len(ratios) >= 3
-    return False
+                    return None
+        return ratios[0] if len(ratios) >= 3 else None
+    return None
 
 
 def _depends(tree: Tree, name: str) -> bool:
@@ -281,15 +280,6 @@ def _depends(tree: Tree, name: str) -> bool:
         if None not in values and not agree(*values):
             return True
     return False
-
-
-def positive_multiple(first: Tree, second: Tree, sign: int) -> bool:
-    """Whether the first tree is a positive constant times the second one, or times its negative for the sign -1."""
-    if not proportional(first, second):
-        return False
-    values = ((value_at(first, point), value_at(second, point)) for point in points(symbols(first)))
-    above, below = next((pair for pair in values if None not in pair), (Fraction(0), Fraction(1)))
-    return less(Fraction(0), divide(above, below) * sign)
 
 
 def value_at(tree: Tree, point: Point) -> Value | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from swift_rlvr.math_answers.numeric import agree, less
+from swift_rlvr.math_answers.functions import agree, less
 
 Bound = Any  # a value of `numeric`, or one of these
 MINUS_INFINITY, INFINITY = float("-inf"), float("inf")

@@ -10,7 +10,7 @@ REQUIREMENTS=$ROOT/scripts/requirements
 # Sums and differences of two or three one-digit numbers, which a small language model can learn in minutes.
 SUMS="reasoning_gym:chain_sum?min_terms=2&max_terms=3&min_digits=1&max_digits=1"
 
-say() { printf '\033[1m== %s\033[0m\n' "$*"; }
+say() { if [ -t 1 ]; then printf '\033[1m== %s\033[0m\n' "$*"; else echo "== $*"; fi; }
 die() { printf 'error: %s\n' "$*" >&2; exit 2; }
 
 # help_and_exit "$@": with --help or -h among the arguments, prints the calling script's header and exits.

@@ -4,6 +4,7 @@ import pytest
 from commands import ran
 from paths import DATASETS
 from swift_rlvr.jsonl import read_json, read_jsonl
+from swift_rlvr.sampling import SamplingSettings, open_engine
 
 pytestmark = pytest.mark.slow  # as a whole
 DATA = ["--dataset", f"{DATASETS}/countdown/tiny_train.jsonl#20", "--max_completion_length", 320]
@@ -30,3 +31,13 @@ def test_a_running_rollout_server_samples(rollout_server, tmp_path):
 def test_an_engine_of_its_own_samples(start_model, tmp_path):
     pytest.importorskip("vllm")
     probed(tmp_path, start_model, "--engine", "vllm")
+
+
+def test_progress_of_vllm_counts_completions_that_have_begun_as_half(start_model):
+    pytest.importorskip("vllm")
+    conversations = [[{"role": "user", "content": f"What is {number} + 1?"}] for number in range(8)]
+    settings = SamplingSettings(str(start_model), engine="vllm", num_generations=2, max_completion_length=40)
+    shares: list[float] = []
+    with open_engine(settings, conversations) as engine:
+        engine.sample(conversations, on_progress=shares.append)
+    assert shares == [0.5 + number / 16 for number in range(1, 9)]  # two of sixteen end, which were half done

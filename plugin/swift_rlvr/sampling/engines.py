@@ -157,15 +157,17 @@ class VllmEngine(Engine):
         from tqdm import tqdm
         from vllm import SamplingParams
 
+        at_once = self.llm.llm_engine.vllm_config.scheduler_config.max_num_seqs
+
         class Progress(tqdm):
-            """vLLM's bar, whose share of the finished prompts is told instead of shown."""
+            """vLLM's bar, whose share is told instead of shown: a completion that has begun counts as half of one."""
 
             def __init__(self, *args, **options):
                 super().__init__(*args, **options | {"file": StringIO()})
 
             def update(self, n=1):
                 super().update(n)
-                on_progress(min(1.0, self.n / self.total))
+                on_progress((self.n + min(at_once, self.total - self.n) / 2) / self.total)
 
         # The engine's seed, not one for each request: those are slow on a GPU, and vLLM's CPU build fails on them.
         params = SamplingParams(

@@ -37,7 +37,7 @@ class SamplingSettings(Settings):
     temperature: float = setting(1.0, "0 is greedy.", at_least=0)
     max_completion_length: int = setting(1024, "The longest completion, in tokens.", at_least=1)
     batch_size: int = setting(64, "Completions at a time; vLLM decides for itself.", at_least=1)
-    seed: int = setting(0, "Same seed, same completions.", at_least=0)
+    seed: int = setting(0, "Same seed, same completions, though not always with vLLM.", at_least=0)
     engine: str = setting(
         "auto", "auto: vllm with a GPU or 100 MB of weights here, else transformers.", choices=ENGINES
     )

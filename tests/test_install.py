@@ -222,7 +222,7 @@ class TestTorch:
         (tmp_path / "link").symlink_to(checkout.root)
         for root in (checkout.root, tmp_path / "link"):
             second = checkout.run("bash", f"{root}/scripts/install.sh", PIP_FIND_LINKS=None)
-            assert second == (0, f"\x1b[1m== installed: {venv}\x1b[0m\n")
+            assert second == (0, f"== installed: {venv}\n")
 
     def test_else_from_the_index_that_uv_knows(self, checkout, proxy):
         address, asked = proxy

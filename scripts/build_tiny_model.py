@@ -1,14 +1,17 @@
-"""Builds the tiny Countdown model: a Qwen2 of 0.9 million parameters, its tokenizer, and a supervised warm start.
+"""Builds the tiny Countdown model: a Qwen2 of 0.9 million parameters, its tokenizer, and a
+supervised warm start.
 
     python scripts/build_tiny_model.py --out FOLDER
 
-Plain torch on the CPU, most of an hour on two cores; plugin/swift_rlvr/tiny_model/README.md says what was tried.
+Plain torch on the CPU, most of an hour on two cores; plugin/swift_rlvr/share/tiny_model/README.md
+says what was tried.
 
-A trace tries expressions over three numbers, never one twice. Each trial is written as two operations and compared
-with the target; the search ends when one hits it or the searcher gives up, and the last trial becomes the answer.
-Giving up is as likely after every miss, so that reinforcement learning lengthens searches by lowering one probability.
-Without the comparison a model of this size stopped as often after a miss as after a hit. Leaves out negative and
-fractional results, and those above 99: each result is one token.
+A trace tries expressions over three numbers, never one twice. Each trial is written as two
+operations and compared with the target; the search ends when one hits it or the searcher gives up,
+and the last trial becomes the answer. Giving up is as likely after every miss, so that
+reinforcement learning lengthens searches by lowering one probability. Without the comparison a
+model of this size stopped as often after a miss as after a hit. Leaves out negative and fractional
+results, and those above 99: each result is one token.
 """
 
 import argparse
@@ -19,17 +22,17 @@ from functools import lru_cache
 from pathlib import Path
 
 import torch
-from swift_rlvr.countdown.generator import make_tasks
-from swift_rlvr.countdown.settings import TINY
 from swift_rlvr.tasks.countdown import to_messages
+from swift_rlvr.verifiers.countdown.generator import make_tasks
+from swift_rlvr.verifiers.countdown.settings import TINY
 from tokenizers import AddedToken, trainers
 from tokenizers.pre_tokenizers import ByteLevel
 from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen2Tokenizer
 
 BATCH_SIZE, WARMUP, LONGEST_UNORDERED = 32, 50, 20
-# (steps, probability of giving up, peak learning rate, trials in one order). Long searches, in any order, teach
-# arithmetic and copying; short ones set the success before reinforcement learning; this model cannot remember which
-# trials it has made, so the later phases have them in one order.
+# (steps, probability of giving up, peak learning rate, trials in one order). Long searches, in any
+# order, teach arithmetic and copying; short ones set the success before reinforcement learning;
+# this model cannot remember which trials it has made, so the later phases have them in one order.
 PHASES = (
     (4500, 0.05, 3e-3, False),
     (200, 0.25, 3e-4, False),
@@ -45,7 +48,9 @@ CHAT_TEMPLATE = (
 
 
 def equations(a: int, b: int) -> list[tuple[int, str, int, int]]:
-    """Every allowed operation on a and b, with its result; the larger operand first, so that none mirrors another."""
+    """Every allowed operation on a and b, with its result; the larger operand first, so that none
+    mirrors another.
+    """
     a, b = max(a, b), min(a, b)
     found = [(a, "+", b, a + b), (a, "-", b, a - b), (a, "*", b, a * b)]
     if b and a % b == 0:
@@ -61,18 +66,27 @@ def trials(nums: tuple[int, int, int]) -> tuple[tuple[str, str, int], ...]:
         for a, op, b, r in equations(nums[i], nums[j]):
             for x, op2, y, value in equations(r, nums[k]):
                 line = f"{a}{op}{b}={r},{x}{op2}{y}={value}"
-                distinct[line] = (line, f"({a}{op}{b}){op2}{y}" if x == r else f"{x}{op2}({a}{op}{b})", value)
+                distinct[line] = (
+                    line,
+                    f"({a}{op}{b}){op2}{y}" if x == r else f"{x}{op2}({a}{op}{b})",
+                    value,
+                )
     return tuple(distinct.values())
 
 
 def trace(rng: random.Random, nums: list[int], target: int, give_up: float, ordered: bool) -> str:
     """A search, no trial twice, until one hits the target or a miss is the last; then the answer.
 
-    ordered: the trials come in the order of `trials`, from any of them on; else in any order, and not all of them.
+    ordered: the trials come in the order of `trials`, from any of them on; else in any order, and
+    not all of them.
     """
     pool = trials(tuple(sorted(nums)))
     start = rng.randrange(len(pool))
-    order = (*pool[start:], *pool[:start]) if ordered else rng.sample(pool, min(LONGEST_UNORDERED, len(pool)))
+    order = (
+        (*pool[start:], *pool[:start])
+        if ordered
+        else rng.sample(pool, min(LONGEST_UNORDERED, len(pool)))
+    )
     lines = []
     for line, expression, value in order:  # noqa: B007
         lines.append(line + (" low" if value < target else " high" if value > target else " yes"))
@@ -82,8 +96,14 @@ def trace(rng: random.Random, nums: list[int], target: int, give_up: float, orde
 
 
 def build_tokenizer(texts: list[str]) -> Qwen2Tokenizer:
-    """Qwen2's, with a byte-level BPE trained on `texts`; tags and 10 to 99 are tokens, so that a trial takes 12."""
-    specials = {"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>", "unk_token": "<|endoftext|>"}
+    """Qwen2's, with a byte-level BPE trained on `texts`; tags and 10 to 99 are tokens, so that a
+    trial takes 12.
+    """
+    specials = {
+        "eos_token": "<|im_end|>",
+        "pad_token": "<|endoftext|>",
+        "unk_token": "<|endoftext|>",
+    }
     trainer = trainers.BpeTrainer(
         vocab_size=640,
         special_tokens=["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
@@ -93,21 +113,30 @@ def build_tokenizer(texts: list[str]) -> Qwen2Tokenizer:
     bpe = Qwen2Tokenizer(**specials).backend_tokenizer
     bpe.train_from_iterator(texts, trainer)
     model = json.loads(bpe.to_str())["model"]
-    tokenizer = Qwen2Tokenizer(vocab=model["vocab"], merges=[tuple(pair) for pair in model["merges"]], **specials)
+    tokenizer = Qwen2Tokenizer(
+        vocab=model["vocab"], merges=[tuple(pair) for pair in model["merges"]], **specials
+    )
     tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>"]})
     tags = ("<think>", "</think>", "<answer>", "</answer>")
-    numbers = [AddedToken(str(n), special=False, single_word=True, normalized=False) for n in range(10, 100)]
-    tokenizer.add_tokens([AddedToken(tag, special=False, normalized=False) for tag in tags] + numbers)
+    numbers = [
+        AddedToken(str(n), special=False, single_word=True, normalized=False)
+        for n in range(10, 100)
+    ]
+    tokenizer.add_tokens(
+        [AddedToken(tag, special=False, normalized=False) for tag in tags] + numbers
+    )
     tokenizer.chat_template = CHAT_TEMPLATE
     return tokenizer
 
 
 def batches(tokenizer, rows: list[dict], give_up: float, ordered: bool, rng: random.Random):
-    """Yields (input_ids, labels, tokens): int64 [BATCH_SIZE, length] twice, labels -100 on the prompt and on padding.
+    """Yields (input_ids, labels, tokens): int64 [BATCH_SIZE, length] twice, labels -100 on the
+    prompt and on padding.
 
-    Rows are sorted by length within blocks of 16 batches, which saves padding. `tokens` is the mean number of labels of
-    the block's batches, for the loss: divided by each batch's own, it would weigh the tokens of short completions more,
-    and the model would learn to give up more often than the traces do.
+    Rows are sorted by length within blocks of 16 batches, which saves padding. `tokens` is the mean
+    number of labels of the block's batches, for the loss: divided by each batch's own, it would
+    weigh the tokens of short completions more, and the model would learn to give up more often than
+    the traces do.
     """
     pad, end = tokenizer.pad_token_id, tokenizer.convert_tokens_to_ids("<|im_end|>")
     while True:
@@ -115,7 +144,9 @@ def batches(tokenizer, rows: list[dict], give_up: float, ordered: bool, rng: ran
         for row in rng.choices(rows, k=16 * BATCH_SIZE):
             nums, target = rng.sample(row["nums"], len(row["nums"])), row["target"]
             messages = to_messages(nums, target)
-            prompt = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
+            prompt = tokenizer.apply_chat_template(
+                messages, add_generation_prompt=True, return_dict=False
+            )
             completion = tokenizer.encode(trace(rng, nums, target, give_up, ordered)) + [end]
             block.append((prompt + completion, len(prompt)))
         tokens = sum(len(ids) - n for ids, n in block) / 16
@@ -125,17 +156,26 @@ def batches(tokenizer, rows: list[dict], give_up: float, ordered: bool, rng: ran
         for chunk in chunks:
             length = max(len(ids) for ids, _ in chunk)
             ids = torch.tensor([ids + [pad] * (length - len(ids)) for ids, _ in chunk])
-            labels = torch.tensor([[-100] * n + ids[n:] + [-100] * (length - len(ids)) for ids, n in chunk])
+            labels = torch.tensor(
+                [[-100] * n + ids[n:] + [-100] * (length - len(ids)) for ids, n in chunk]
+            )
             yield ids, labels, tokens
 
 
 def train(out: Path, seed: int) -> None:
-    """Trains tokenizer and model and writes both to `out` after each phase; prints a line every 25 steps."""
+    """Trains tokenizer and model and writes both to `out` after each phase; prints a line every 25
+    steps.
+    """
     torch.manual_seed(seed)
     rng = random.Random(seed)
     rows = list(make_tasks(TINY, "train", seed=0, rows=None))
-    texts = ["\n".join(m["content"] for m in to_messages(row["nums"], row["target"])) for row in rows[:200]]
-    tokenizer = build_tokenizer(texts + ["system\n", "user\n", "assistant\n", " low high yes"] * 200)
+    texts = [
+        "\n".join(m["content"] for m in to_messages(row["nums"], row["target"]))
+        for row in rows[:200]
+    ]
+    tokenizer = build_tokenizer(
+        texts + ["system\n", "user\n", "assistant\n", " low high yes"] * 200
+    )
     config = Qwen2Config(
         vocab_size=len(tokenizer),
         hidden_size=128,
@@ -151,7 +191,10 @@ def train(out: Path, seed: int) -> None:
         pad_token_id=tokenizer.pad_token_id,
     )
     model = Qwen2ForCausalLM(config)
-    print(f"{model.num_parameters():,} parameters, {len(tokenizer)} tokens, {len(rows)} tasks to train on", flush=True)
+    print(
+        f"{model.num_parameters():,} parameters, {len(tokenizer)} tokens, {len(rows)} tasks to train on",
+        flush=True,
+    )
     for steps, give_up, peak, ordered in PHASES:
         optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=0.01)
         data = batches(tokenizer, rows, give_up, ordered, rng)

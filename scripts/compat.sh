@@ -29,7 +29,7 @@ if ! uv pip install --help 2>/dev/null | grep -q -- --torch-backend; then
   export PATH=$WORK/uv/bin:$PATH
 fi
 # The tiny model's tokenizer is written in the form of transformers 5.
-cp -r plugin/swift_rlvr/tiny_model/weights "$WORK/tiny_transformers_4"
+cp -r plugin/swift_rlvr/share/tiny_model/weights "$WORK/tiny_transformers_4"
 sed -i 's/"extra_special_tokens"/"additional_special_tokens"/' "$WORK/tiny_transformers_4/tokenizer_config.json"
 
 # resolve VERSION LOCK: msgspec comes with vLLM, and ms-swift's GRPO trainer imports it without vLLM too. ms-swift 4.0 takes
@@ -51,7 +51,7 @@ resolve() {
 # grpo_step VERSION OUTPUT: what `swift rlhf` runs in one process. The reward for length shows that ms-swift's flags reach it.
 # From 4.0 to 4.2 the trainer imports an engine of vLLM's, for an annotation; the name is enough without vLLM.
 grpo_step() {
-  local model=plugin/swift_rlvr/tiny_model/weights program=(-m swift.cli.rlhf)
+  local model=plugin/swift_rlvr/share/tiny_model/weights program=(-m swift.cli.rlhf)
   case $1 in 4.[012].*)
     program=(-c "import runpy, swift.infer_engine as e; e.GRPOVllmEngine = object; runpy.run_module('swift.cli.rlhf', run_name='__main__')") ;;
   esac

@@ -26,7 +26,7 @@ if [ "${1-}" = smollm2 ]; then
   export MODEL=${MODEL:-$OUTPUT/cold_start/checkpoint-50}
 else
   NAME=tiny RECIPE=tiny HELD_OUT=datasets/countdown/tiny_test.jsonl#400 LENGTH=320
-  MODEL=${MODEL:-plugin/swift_rlvr/tiny_model/weights}
+  MODEL=${MODEL:-plugin/swift_rlvr/share/tiny_model/weights}
 fi
 OUT=${OUTPUT:-output/quickstart}
 RUN=$OUT/run

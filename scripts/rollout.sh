@@ -27,7 +27,7 @@ if have_gpu; then
 fi
 case ${1-} in *.yaml | *.yml) RECIPE=$1; shift ;; esac
 [ -r "$RECIPE" ] || die "cannot read $RECIPE"
-COMMAND=("${VARIABLES[@]}" python -m swift_rlvr.patches rollout "$RECIPE" "${FLAGS[@]}" "$@")
+COMMAND=("${VARIABLES[@]}" python -m swift_rlvr.training.ms_swift rollout "$RECIPE" "${FLAGS[@]}" "$@")
 if [ "${DRY_RUN:-0}" != 1 ]; then exec env "${COMMAND[@]}"; fi
 printf '%q ' "${COMMAND[@]}"
 echo

@@ -1,10 +1,12 @@
-"""A real headless Chromium for tests and benchmarks of pages, spoken to over a pipe (Chrome DevTools Protocol).
+"""A real headless Chromium for tests and benchmarks of pages, spoken to over a pipe (Chrome
+DevTools Protocol).
 
     with Chromium() as browser:
         browser.open(page)
         browser.run("document.title")
 
-Needs the program `chromium`, `chromium-browser` or `google-chrome`, and nothing else; `found` looks for it.
+Needs the program `chromium`, `chromium-browser` or `google-chrome`, and nothing else; `found` looks
+for it.
 """
 
 import base64
@@ -21,8 +23,20 @@ from pathlib import Path
 from typing import Any
 
 FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage", "--hide-scrollbars"),
+    *(
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--disable-sync",
+    ),
+    *(
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-dev-shm-usage",
+        "--hide-scrollbars",
+    ),
     *("--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe"),
 )
 KEYS = {"ArrowDown": 40, "ArrowUp": 38, "ArrowLeft": 37, "ArrowRight": 39, "Enter": 13, "End": 35, "Home": 36,
@@ -31,11 +45,15 @@ KEYS = {"ArrowDown": 40, "ArrowUp": 38, "ArrowLeft": 37, "ArrowRight": 39, "Ente
 
 def found() -> str | None:
     """The program, or None where there is none."""
-    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    return next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
 
 
 class Chromium:
-    """One browser with one page. `messages`: what the page wrote to its console, its errors, and what it asked for."""
+    """One browser with one page. `messages`: what the page wrote to its console, its errors, and
+    what it asked for.
+    """
 
     def __init__(self, width: int = 1400, height: int = 900, timeout: float = 60):
         self.size, self.timeout = (width, height), timeout
@@ -52,7 +70,9 @@ class Chromium:
 
         def pipes() -> None:  # the browser reads from 3 and writes to 4
             ends = os.dup(to_browser), os.dup(from_browser)
-            for number, end in zip((3, 4), (os.dup2(ends[0], 103), os.dup2(ends[1], 104)), strict=True):
+            for number, end in zip(
+                (3, 4), (os.dup2(ends[0], 103), os.dup2(ends[1], 104)), strict=True
+            ):
                 os.dup2(end, number)
 
         self._process = subprocess.Popen(
@@ -64,7 +84,9 @@ class Chromium:
         os.close(from_browser)
         self._session = None
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.send(f"{domain}.enable")
         self.resize(*self.size)
@@ -119,17 +141,29 @@ class Chromium:
         return message
 
     def resize(self, width: int, height: int, phone: bool = False) -> None:
-        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
+        self.send(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=phone,
+        )
 
     def scheme(self, name: str) -> None:
         """light or dark"""
-        self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
+        self.send(
+            "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}]
+        )
 
     def open(self, page: Path, state: str = "read") -> float:
-        """Open a file; returns the seconds until it has reached this state (`data-state` of its body)."""
+        """Open a file; returns the seconds until it has reached this state (`data-state` of its
+        body).
+        """
         start = time.perf_counter()
         self.send("Page.navigate", url=page.resolve().as_uri())
-        self.wait(f"document.body?.dataset.state === {state!r} || document.body?.dataset.state === 'read'")
+        self.wait(
+            f"document.body?.dataset.state === {state!r} || document.body?.dataset.state === 'read'"
+        )
         return time.perf_counter() - start
 
     def wait(self, condition: str) -> None:
@@ -142,12 +176,16 @@ class Chromium:
                 if "context" not in str(error):  # the page before was left meanwhile
                     raise
             if time.monotonic() > end:
-                raise RuntimeError(f"{condition} did not come true within {self.timeout:g} s: {self.messages[-3:]}")
+                raise RuntimeError(
+                    f"{condition} did not come true within {self.timeout:g} s: {self.messages[-3:]}"
+                )
             time.sleep(0.01)
 
     def run(self, expression: str) -> Any:
         """The value of a JavaScript expression, of a promise when it is fulfilled."""
-        answer = self.send("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        answer = self.send(
+            "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
+        )
         if "exceptionDetails" in answer:
             details = answer["exceptionDetails"]
             raise RuntimeError(details.get("exception", {}).get("description", details["text"]))
@@ -170,4 +208,6 @@ class Chromium:
         self.send("Input.dispatchKeyEvent", type="keyUp", **parameters)
 
     def picture(self, path: Path) -> None:
-        path.write_bytes(base64.b64decode(self.send("Page.captureScreenshot", format="png")["data"]))
+        path.write_bytes(
+            base64.b64decode(self.send("Page.captureScreenshot", format="png")["data"])
+        )

@@ -6,9 +6,9 @@ import signal
 import psutil
 import pytest
 from hypothesis import settings
-from swift_rlvr.errors import InputError
-from swift_rlvr.models import SMOLLM2, folder_of
+from swift_rlvr.evaluation.models import SMOLLM2, folder_of
 from swift_rlvr.rewards import REWARDS
+from swift_rlvr.utils.errors import InputError
 
 # No deadline: it is the clock of a machine that does other things as well.
 settings.register_profile("swift-rlvr", deadline=None, print_blob=True)
@@ -19,9 +19,18 @@ collect_ignore = ["faulty.py"]  # its docstrings are wrong on purpose
 
 def pytest_configure():
     """One terminal for everybody: rich and click read these variables when a console is made."""
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's threads of several processes wait for each other
+    os.environ.setdefault(
+        "OMP_NUM_THREADS", "1"
+    )  # torch's threads of several processes wait for each other
     os.environ["COLUMNS"] = "100"
-    for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "LINES"):
+    for name in (
+        "FORCE_COLOR",
+        "CLICOLOR_FORCE",
+        "NO_COLOR",
+        "TTY_COMPATIBLE",
+        "TTY_INTERACTIVE",
+        "LINES",
+    ):
         os.environ.pop(name, None)
 
 
@@ -40,11 +49,16 @@ ENVIRON = os.environ
 
 @pytest.fixture(autouse=True)
 def the_environment_is_left_as_it_was():
-    """Not with monkeypatch alone: datasets' map with several processes leaves a copy in the place of os.environ, with
-    the variables of before; what rich reads, which keeps the first one, would no longer be what a test sets."""
+    """Not with monkeypatch alone: datasets' map with several processes leaves a copy in the place
+    of os.environ, with the variables of before; what rich reads, which keeps the first one, would
+    no longer be what a test sets."""
 
     def ours():
-        return {name: value for name, value in os.environ.items() if name.startswith(("SWIFT_RLVR_", "EXTERNAL_"))}
+        return {
+            name: value
+            for name, value in os.environ.items()
+            if name.startswith(("SWIFT_RLVR_", "EXTERNAL_"))
+        }
 
     before = ours()
     yield
@@ -60,14 +74,18 @@ def the_environment_is_left_as_it_was():
 
 @pytest.fixture(autouse=True, scope="session")
 def ctrl_c_reaches_the_commands_that_tests_start():
-    """A shell that starts the tests in the background has them ignore Ctrl-C, and their children would inherit that."""
+    """A shell that starts the tests in the background has them ignore Ctrl-C, and their children
+    would inherit that.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
 def smollm2() -> str:
-    """The folder of SmolLM2-135M-Instruct, where its wheel can be had and the memory holds its training."""
+    """The folder of SmolLM2-135M-Instruct, where its wheel can be had and the memory holds its
+    training.
+    """
     pytest.importorskip("gguf")
     if psutil.virtual_memory().available < 18 * 2**30:
         pytest.skip("its tests need 18 GiB of free memory")

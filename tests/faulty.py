@@ -1,4 +1,6 @@
-"""A reward and a task that keep every rule, and variants of which each breaks one. A module, so that they pickle."""
+"""A reward and a task that keep every rule, and variants of which each breaks one. A module, so
+that they pickle.
+"""
 
 import random
 from dataclasses import replace
@@ -76,7 +78,9 @@ class ChangesTheColumns(Good):
 
 class ReadsStringsOnly(Good):
     def grades(self, completions, **columns):
-        return super().grades([text if isinstance(text, str) else "" for text in completions], **columns)
+        return super().grades(
+            [text if isinstance(text, str) else "" for text in completions], **columns
+        )
 
 
 class RemembersTheBatch(Good):
@@ -100,7 +104,10 @@ PROCESS = random.SystemRandom().random()
 
 
 class OtherInEachProcess(Good):
-    examples = (*Good.examples, *(Example(f"<answer>{n}</answer>", {"number": 7}, 0.0) for n in range(10, 50)))
+    examples = (
+        *Good.examples,
+        *(Example(f"<answer>{n}</answer>", {"number": 7}, 0.0) for n in range(10, 50)),
+    )
 
     def grade(self, text, row):
         reward, reason = super().grade(text, row)
@@ -122,7 +129,11 @@ class Evaluates(Good):
         if not isinstance(row["number"], int):
             return Grade(None, "bad gold")
         try:
-            right = len(answer_of(text)) < 200 and "**" not in text and eval(answer_of(text)) == row["number"]
+            right = (
+                len(answer_of(text)) < 200
+                and "**" not in text
+                and eval(answer_of(text)) == row["number"]
+            )
         except BaseException:
             right = False
         return Grade(1.0, "right") if right else Grade(0.0, "wrong")
@@ -134,7 +145,10 @@ class Evaluates(Good):
 def preprocess(row):
     if not isinstance(row.get("sum"), str) or not row["sum"].strip():
         raise RowError("sum", "expected a sum")
-    turns = [{"role": "system", "content": "Think, then answer."}, {"role": "user", "content": row["sum"]}]
+    turns = [
+        {"role": "system", "content": "Think, then answer."},
+        {"role": "user", "content": row["sum"]},
+    ]
     return {"messages": turns, "solution": "7", "task": "sums"}
 
 
@@ -170,7 +184,10 @@ def blames_another_column(row):
 
 def with_turn(row, role, content, turns=2):
     prepared = preprocess(row)
-    return {**prepared, "messages": [*prepared["messages"][:turns], {"role": role, "content": content}]}
+    return {
+        **prepared,
+        "messages": [*prepared["messages"][:turns], {"role": role, "content": content}],
+    }
 
 
 ANYTHING = preprocess({"sum": "3 + 4"})
@@ -190,7 +207,11 @@ TASKS = {
     ],
     "rows have messages": [
         {"preprocess": lambda row: row.update(seen=True) or preprocess(row)},
-        {"preprocess": lambda row: {name: value for name, value in preprocess(row).items() if name != "solution"}},
+        {
+            "preprocess": lambda row: {
+                name: value for name, value in preprocess(row).items() if name != "solution"
+            }
+        },
         {"preprocess": lambda row: {**preprocess(row), "solution": ("7",)}},
         {"preprocess": lambda row: {**preprocess(row), "solution": str(random.random())}},
     ],
@@ -201,7 +222,11 @@ TASKS = {
     ],
     "right answers earn all": [
         {"gold": lambda row: replace(gold(row), answer="8")},
-        {"preprocess": lambda row: {name: value for name, value in preprocess(row).items() if name != "solution"}},
+        {
+            "preprocess": lambda row: {
+                name: value for name, value in preprocess(row).items() if name != "solution"
+            }
+        },
         {"verifier": "external_accuracy"},
         {"verifier": "external_length"},
     ],
@@ -225,7 +250,10 @@ REWARDS = {
         variant(reasons=("right", "wrong")),
     ],
     "needs its columns": [MissesNoColumn, ChangesTheColumns],
-    "both shapes": [ReadsStringsOnly, regraded(lambda grade, text: grade._replace(reward=grade[0] and int(grade[0])))],
+    "both shapes": [
+        ReadsStringsOnly,
+        regraded(lambda grade, text: grade._replace(reward=grade[0] and int(grade[0]))),
+    ],
     "one by one": [RemembersTheBatch],
     "explanations": [ExplainsOtherwise],
     "without a gold": [
@@ -236,9 +264,17 @@ REWARDS = {
     "other tasks": [IgnoresTheTask],
     "runs nothing": [Evaluates],
     "hostile text": [  # raises, pays for nothing, or otherwise for some texts
-        regraded(lambda grade, text: grade if grade.reward is None or text.index("<answer>") >= 0 else None),
-        regraded(lambda grade, text: grade if text or grade.reward is None else Grade(1.0, "right")),
-        regraded(lambda grade, text: Grade(float("nan"), "wrong") if answer_of(text) == "nan" else grade),
+        regraded(
+            lambda grade, text: (
+                grade if grade.reward is None or text.index("<answer>") >= 0 else None
+            )
+        ),
+        regraded(
+            lambda grade, text: grade if text or grade.reward is None else Grade(1.0, "right")
+        ),
+        regraded(
+            lambda grade, text: Grade(float("nan"), "wrong") if answer_of(text) == "nan" else grade
+        ),
         regraded(lambda grade, text: grade if text else Grade(None, "bad gold")),
         regraded(lambda grade, text: grade if len(text or "") < 1000 else Grade(0.0, "too long")),
     ],

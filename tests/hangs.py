@@ -9,8 +9,9 @@ from contextlib import contextmanager
 def done_within(seconds: float) -> Iterator[None]:
     """Fail where the block takes more seconds of the clock.
 
-    It tells a hang, or a time that grows with the square of the text, from ordinary work, also on a machine that does
-    other things as well: give ten times what an idle one takes, or more. How fast something is belongs to benchmarks/.
+    It tells a hang, or a time that grows with the square of the text, from ordinary work, also on a
+    machine that does other things as well: give ten times what an idle one takes, or more. How fast
+    something is belongs to benchmarks/.
     """
     start = time.monotonic()
     yield

@@ -1,4 +1,6 @@
-"""What tests of several folders share: running the shell scripts, plans of launches, and the flags of a command."""
+"""What tests of several folders share: running the shell scripts, plans of launches, and the flags
+of a command.
+"""
 
 import os
 import shlex
@@ -14,9 +16,11 @@ from swift_rlvr.runs.records import Record, append_records
 
 
 def run(name: str, *arguments: str, gpus: int = 0, folder: Path | None = None, **settings: str):
-    """Run a script of `scripts/` in `folder`, in the environment of the tests, with no other variables but `settings`.
+    """Run a script of `scripts/` in `folder`, in the environment of the tests, with no other
+    variables but `settings`.
 
-    gpus > 0 puts a stand-in for nvidia-smi, which lists so many, first on the PATH; `folder` must then be given.
+    gpus > 0 puts a stand-in for nvidia-smi, which lists so many, first on the PATH; `folder` must
+    then be given.
     """
     environment = bare_environment() | settings
     if gpus:
@@ -27,11 +31,15 @@ def run(name: str, *arguments: str, gpus: int = 0, folder: Path | None = None, *
     else:
         environment["CUDA_VISIBLE_DEVICES"] = ""
     command = ["bash", str(ROOT / "scripts" / name), *arguments]
-    return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        command, env=environment, cwd=folder, capture_output=True, text=True, timeout=120
+    )
 
 
 def bare_environment() -> dict[str, str]:
-    """PATH, with the environment of the tests first, HOME and PYTHONPATH; the scripts install nothing."""
+    """PATH, with the environment of the tests first, HOME and PYTHONPATH; the scripts install
+    nothing.
+    """
     kept = {name: os.environ[name] for name in ("HOME", "PYTHONPATH") if name in os.environ}
     return kept | {"INSTALL": "0", "PATH": f"{sys.prefix}/bin:{os.environ['PATH']}"}
 
@@ -59,7 +67,9 @@ def flags(command: str) -> dict[str, str]:
     return {name: " ".join(words) for name, words in values.items()}
 
 
-def planned(*words: object, machine: Machine | None = None, environ: dict[str, str] | None = None) -> Plan:
+def planned(
+    *words: object, machine: Machine | None = None, environ: dict[str, str] | None = None
+) -> Plan:
     """The plan of `swift-rlvr train WORDS`, by default on this machine and with its variables."""
     machine = machine or this_machine()
     recipe, flags = read_words(list(map(str, words)), machine, environ)
@@ -67,13 +77,23 @@ def planned(*words: object, machine: Machine | None = None, environ: dict[str, s
 
 
 def graded(index, success=True, reason="correct", row=None, format=True, **values):
-    """A record of a Countdown completion that is right, wrong or, with None, could not be graded."""
+    """A record of a Countdown completion that is right, wrong or, with None, could not be
+    graded.
+    """
     strict = None if success is None else bool(success and format)
     values = {"tokens": 10, "finish": "stop"} | values
     reward = None if success is None else float(success)
     rewards, reasons = {"external_countdown": reward}, {"external_countdown": reason}
     judged = {"success": success, "strict": strict, "format": format}
-    return Record(index=index, completion="", rewards=rewards, reasons=reasons, row=row or {}, **judged, **values)
+    return Record(
+        index=index,
+        completion="",
+        rewards=rewards,
+        reasons=reasons,
+        row=row or {},
+        **judged,
+        **values,
+    )
 
 
 def write_records(path: Path, records: Iterable[Record]) -> None:

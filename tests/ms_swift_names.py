@@ -14,4 +14,6 @@ MAP_COLUMNS = (  # renames columns such as `target` to ms-swift's own names
 
 def without_nulls(messages):
     """Before 4.2 ms-swift adds a field `loss`, which is null, to each message."""
-    return [{key: value for key, value in message.items() if value is not None} for message in messages]
+    return [
+        {key: value for key, value in message.items() if value is not None} for message in messages
+    ]

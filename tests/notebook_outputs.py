@@ -1,9 +1,11 @@
-"""Runs a notebook's code cells without Jupyter, and stores what they print and draw in the notebook.
+"""Runs a notebook's code cells without Jupyter, and stores what they print and draw in the
+notebook.
 
     python tests/notebook_outputs.py [plugin/swift_rlvr/grpo/walkthrough.ipynb]
 
-All cells share one namespace, as in Jupyter. Pictures are those left open at the end of a cell. Leaves out what else a
-notebook can show: the value of a cell's last line, which must be printed, and standard error.
+All cells share one namespace, as in Jupyter. Pictures are those left open at the end of a cell.
+Leaves out what else a notebook can show: the value of a cell's last line, which must be printed,
+and standard error.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ def code_cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
 
 def stored(cell: dict[str, Any]) -> Output:
     """What the notebook says that a cell shows."""
-    text = "".join("".join(output["text"]) for output in cell["outputs"] if output["output_type"] == "stream")
+    text = "".join(
+        "".join(output["text"]) for output in cell["outputs"] if output["output_type"] == "stream"
+    )
     data = [output["data"] for output in cell["outputs"] if output["output_type"] == "display_data"]
     return Output(text, [base64.b64decode("".join(pictures["image/png"])) for pictures in data])
 
@@ -45,7 +49,10 @@ def execute(path: Path) -> list[Output]:
     matplotlib.use("agg")
     namespace: dict[str, Any] = {"__name__": "__main__"}
     notebook = json.loads(path.read_text(encoding="utf-8"))
-    return [_run("".join(cell["source"]), f"<cell {i}>", namespace) for i, cell in enumerate(code_cells(notebook))]
+    return [
+        _run("".join(cell["source"]), f"<cell {i}>", namespace)
+        for i, cell in enumerate(code_cells(notebook))
+    ]
 
 
 def _run(source: str, name: str, namespace: dict[str, Any]) -> Output:
@@ -58,7 +65,9 @@ def _run(source: str, name: str, namespace: dict[str, Any]) -> Output:
     pictures = []
     for number in pyplot.get_fignums():
         picture = io.BytesIO()
-        pyplot.figure(number).savefig(picture, format="png", metadata={"Software": None})  # else its version
+        pyplot.figure(number).savefig(
+            picture, format="png", metadata={"Software": None}
+        )  # else its version
         pictures.append(picture.getvalue())
     pyplot.close("all")
     return Output(printed.getvalue(), pictures)
@@ -67,13 +76,18 @@ def _run(source: str, name: str, namespace: dict[str, Any]) -> Output:
 def store(path: Path) -> None:
     """Run the notebook and write its outputs into it."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
-    for count, (cell, output) in enumerate(zip(code_cells(notebook), execute(path), strict=True), 1):
+    for count, (cell, output) in enumerate(
+        zip(code_cells(notebook), execute(path), strict=True), 1
+    ):
         cell["execution_count"], cell["outputs"] = count, []
         if output.text:
             lines = output.text.splitlines(keepends=True)
             cell["outputs"].append({"name": "stdout", "output_type": "stream", "text": lines})
         for picture in output.pictures:
-            data = {"image/png": base64.b64encode(picture).decode() + "\n", "text/plain": ["<Figure>"]}
+            data = {
+                "image/png": base64.b64encode(picture).decode() + "\n",
+                "text/plain": ["<Figure>"],
+            }
             cell["outputs"].append({"data": data, "metadata": {}, "output_type": "display_data"})
     path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 

@@ -54,9 +54,19 @@ class Document(HTMLParser):
     def completions(self):
         """What the page knows about each completion, as one dictionary a completion."""
         page, columns = self.data("page"), self.data("columns")
-        texts = [text for number in range(len(page["starts"])) for text in self.data(f"texts-{number}")]
-        explained = [each for number in range(len(page["starts"])) for each in self.data(f"explained-{number}")]
-        prompts = [each for number in range(len(page["promptStarts"])) for each in self.data(f"prompts-{number}")]
+        texts = [
+            text for number in range(len(page["starts"])) for text in self.data(f"texts-{number}")
+        ]
+        explained = [
+            each
+            for number in range(len(page["starts"]))
+            for each in self.data(f"explained-{number}")
+        ]
+        prompts = [
+            each
+            for number in range(len(page["promptStarts"]))
+            for each in self.data(f"prompts-{number}")
+        ]
         return [
             {
                 "text": text,

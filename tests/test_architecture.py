@@ -11,7 +11,9 @@ PACKAGE = PLUGIN / "swift_rlvr"
 def test_every_file_that_is_named_exists():
     names = set(re.findall(r"`([\w/]+\.(?:py|sh|yaml|md|cfg))`", TEXT))
     assert len(names) > 20
-    missing = [name for name in names if not (PACKAGE / name).is_file() and not (ROOT / name).is_file()]
+    missing = [
+        name for name in names if not (PACKAGE / name).is_file() and not (ROOT / name).is_file()
+    ]
     assert not missing
 
 

@@ -1,4 +1,6 @@
-"""What the layout promises and the contracts in setup.cfg cannot see: what really gets loaded, and how it is named."""
+"""What the layout promises and the contracts in setup.cfg cannot see: what really gets loaded, and
+how it is named.
+"""
 
 import subprocess
 import sys
@@ -12,11 +14,11 @@ LARGE |= {"matplotlib", "math_verify", "sympy"}
 PUBLIC = {
     "swift_rlvr.rewards": "REWARDS Reward Grade add_reward",
     "swift_rlvr.tasks": "TASKS Task RowError",
-    "swift_rlvr.countdown": "verify grade_all Verdict Reason read_gold",
-    "swift_rlvr.math_answers": "Leniency MathVerdict Reason grade grade_all why_unreadable",
-    "swift_rlvr.sandbox": "check Limits",
+    "swift_rlvr.verifiers.countdown": "verify grade_all Verdict Reason read_gold",
+    "swift_rlvr.verifiers.mathematics": "Leniency MathVerdict Reason grade grade_all why_unreadable",
+    "swift_rlvr.verifiers.code": "check Limits",
     "swift_rlvr.grpo": "GRPOTrainer GRPOSettings",
-    "swift_rlvr.patches": "register_vllm_plugin",
+    "swift_rlvr.training.ms_swift": "register_vllm_plugin",
     "swift_rlvr.cli": "main",
 }
 
@@ -24,11 +26,15 @@ PUBLIC = {
 def loaded_by(code: str) -> set[str]:
     """The top-level packages in memory after a piece of code, in a fresh interpreter."""
     code = f"{code}\nimport sys; print(*{{name.split('.')[0] for name in sys.modules}})"
-    result = subprocess.run([sys.executable, "-c", code], cwd=PLUGIN, capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=PLUGIN, capture_output=True, text=True, check=True
+    )
     return set(result.stdout.split())
 
 
-@pytest.mark.parametrize("module", ["rewards", "tasks", "cli", "math_answers", "runs.folder"])
+@pytest.mark.parametrize(
+    "module", ["rewards", "tasks", "cli", "verifiers.mathematics", "runs.folder"]
+)
 def test_light_modules_load_no_large_package(module):
     assert not loaded_by(f"import swift_rlvr.{module}") & (LARGE | {"numpy"})
 

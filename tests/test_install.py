@@ -1,6 +1,8 @@
-"""Installation: the locks, where torch comes from, and what scripts/common.sh does when something is in the way.
+"""Installation: the locks, where torch comes from, and what scripts/common.sh does when something
+is in the way.
 
-The real uv installs made-up wheels of a few bytes from a folder, into a copy of the scripts; no network is used.
+The real uv installs made-up wheels of a few bytes from a folder, into a copy of the scripts; no
+network is used.
 """
 
 import os
@@ -30,19 +32,33 @@ KINDS = ("cpu", "gpu", "gpu_cuda12")
 
 def pins(name: str) -> dict[str, str]:
     lines = (REQUIREMENTS / name).read_text().splitlines()
-    return dict(line.split(",")[0].split("==") for line in lines if "==" in line and not line.startswith("#"))
+    return dict(
+        line.split(",")[0].split("==")
+        for line in lines
+        if "==" in line and not line.startswith("#")
+    )
 
 
 class TestLocks:
     def test_torch_is_the_cpu_build_and_otherwise_the_same(self):
-        assert pins("cpu.lock")["torch"] == pins("gpu.lock")["torch"] + "+cpu" == pins("cpu.in")["torch"]
+        assert (
+            pins("cpu.lock")["torch"]
+            == pins("gpu.lock")["torch"] + "+cpu"
+            == pins("cpu.in")["torch"]
+        )
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_every_line_is_one_exact_version(self, kind):
-        lines = [line for line in (REQUIREMENTS / f"{kind}.lock").read_text().splitlines() if not line.startswith("#")]
+        lines = [
+            line
+            for line in (REQUIREMENTS / f"{kind}.lock").read_text().splitlines()
+            if not line.startswith("#")
+        ]
         assert len(lines) > 200
         exact = re.compile(
-            r"[a-z0-9-]+==([0-9][a-z0-9.+]*)" if kind == "cpu" else r"[a-z0-9-]+==([0-9][a-z0-9.]*)(,!=\1\+cpu)?"
+            r"[a-z0-9-]+==([0-9][a-z0-9.+]*)"
+            if kind == "cpu"
+            else r"[a-z0-9-]+==([0-9][a-z0-9.]*)(,!=\1\+cpu)?"
         )
         assert [line for line in lines if not exact.fullmatch(line)] == []
 
@@ -77,14 +93,24 @@ class TestLocks:
             "reasoning-gym",
         )
         assert {name: old[name] for name in training} == {name: new[name] for name in training}
-        assert [name for name in old if "cu13" in name or name == "cuda-toolkit"] == [] and "nvidia-nccl-cu12" in old
+        assert [
+            name for name in old if "cu13" in name or name == "cuda-toolkit"
+        ] == [] and "nvidia-nccl-cu12" in old
 
     def test_nothing_built_for_cuda_is_beside_the_cpu_torch(self):
         lock = pins("cpu.lock")
-        assert [n for n in lock if n in ("torchvision", "torchaudio", "torchcodec") or n.startswith("nvidia")] == []
+        assert [
+            n
+            for n in lock
+            if n in ("torchvision", "torchaudio", "torchcodec") or n.startswith("nvidia")
+        ] == []
 
     def test_no_address_or_folder_of_a_machine(self):
-        for path in [*REQUIREMENTS.iterdir(), ROOT / "scripts" / "common.sh", ROOT / "scripts" / "install.sh"]:
+        for path in [
+            *REQUIREMENTS.iterdir(),
+            ROOT / "scripts" / "common.sh",
+            ROOT / "scripts" / "install.sh",
+        ]:
             if path.is_file():
                 assert not re.search(r"https?://|file://|--find-links[ =]/", path.read_text()), path
 
@@ -93,9 +119,15 @@ def wheel(folder: Path, name: str, version: str, cuda: str | None = None) -> Non
     stem = f"{name}-{version}"
     files = {f"{name}/__init__.py": f"__version__ = '{version}'\n"}
     files[f"{name}/version.py"] = f"cuda: Optional[str] = {cuda!r}\n"
-    files[f"{stem}.dist-info/METADATA"] = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-    files[f"{stem}.dist-info/WHEEL"] = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-    files[f"{stem}.dist-info/RECORD"] = "".join(f"{path},,\n" for path in (*files, f"{stem}.dist-info/RECORD"))
+    files[f"{stem}.dist-info/METADATA"] = (
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    )
+    files[f"{stem}.dist-info/WHEEL"] = (
+        "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    )
+    files[f"{stem}.dist-info/RECORD"] = "".join(
+        f"{path},,\n" for path in (*files, f"{stem}.dist-info/RECORD")
+    )
     with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as archive:
         for path, text in files.items():
             archive.writestr(path, text)
@@ -127,11 +159,19 @@ class Checkout:
         self.root, self.wheels, self.bin = folder / "checkout", folder / "wheels", folder / "bin"
         for path in (self.root / "plugin" / "swift_rlvr", self.wheels, self.bin, folder / "home"):
             path.mkdir(parents=True)
-        shutil.copytree(ROOT / "scripts", self.root / "scripts", ignore=shutil.ignore_patterns("configs", "*.md"))
+        shutil.copytree(
+            ROOT / "scripts",
+            self.root / "scripts",
+            ignore=shutil.ignore_patterns("configs", "*.md"),
+        )
         for kind in KINDS:
             torch = "torch==9.9+cpu" if kind == "cpu" else "torch==9.9,!=9.9+cpu"
-            (self.root / "scripts" / "requirements" / f"{kind}.lock").write_text(f"tiny==1.0\n{torch}\n")
-        (self.root / "plugin" / "swift_rlvr" / "__init__.py").write_text("def main():\n    print('runs')\n")
+            (self.root / "scripts" / "requirements" / f"{kind}.lock").write_text(
+                f"tiny==1.0\n{torch}\n"
+            )
+        (self.root / "plugin" / "swift_rlvr" / "__init__.py").write_text(
+            "def main():\n    print('runs')\n"
+        )
         (self.root / "backend.py").write_text(BACKEND)
         (self.root / "setup.cfg").touch()
         (self.root / "pyproject.toml").write_text(
@@ -156,7 +196,11 @@ class Checkout:
         }
 
     def start(self, *command: str, **variables: str | None) -> subprocess.Popen:
-        environment = {name: value for name, value in (self.environment | variables).items() if value is not None}
+        environment = {
+            name: value
+            for name, value in (self.environment | variables).items()
+            if value is not None
+        }
         return subprocess.Popen(
             command or ("bash", str(self.root / "scripts" / "install.sh")),
             env=environment,
@@ -183,7 +227,9 @@ class Checkout:
 
 @pytest.fixture
 def checkout(tmp_path) -> Checkout:
-    assert UV, "uv is in the locks, and so in every environment the scripts make; in yours: pip install uv"
+    assert UV, (
+        "uv is in the locks, and so in every environment the scripts make; in yours: pip install uv"
+    )
     return Checkout(tmp_path)
 
 
@@ -216,7 +262,11 @@ class TestTorch:
         assert asked == []
         venv = checkout.root / ".venv-cpu"
         assert checkout.run(f"{venv}/bin/swift-rlvr") == (0, "runs\n")
-        shown = checkout.run(f"{venv}/bin/python", "-c", "import tiny, torch; print(torch.__version__, tiny.__file__)")
+        shown = checkout.run(
+            f"{venv}/bin/python",
+            "-c",
+            "import tiny, torch; print(torch.__version__, tiny.__file__)",
+        )
         assert shown[1].startswith(f"9.9+cpu {venv}/lib")
         # Once: the second call installs nothing, also through a link to the checkout.
         (tmp_path / "link").symlink_to(checkout.root)
@@ -230,7 +280,11 @@ class TestTorch:
         status, output = checkout.run(HTTPS_PROXY=address, PIP_NO_INDEX=None)
         assert status == 2
         assert asked[0] == "pypi.org" and asked[-1] == "download.pytorch.org"
-        assert "/whl/cpu/torch" in output and "error: no torch==9.9+cpu" in output and "UV_FIND_LINKS" in output
+        assert (
+            "/whl/cpu/torch" in output
+            and "error: no torch==9.9+cpu" in output
+            and "UV_FIND_LINKS" in output
+        )
         assert checkout.stamps() == []
 
     def test_pip_files_variables_and_what_is_set_for_uv(self, checkout, tmp_path):
@@ -239,7 +293,11 @@ class TestTorch:
             "[install]\ntrusted-host = a\nindex-url = http://d/simple\n"
         )
         script = str(REQUIREMENTS / "with_pip_settings.py")
-        pip = {"PIP_NO_INDEX": None, "PIP_CONFIG_FILE": f"{tmp_path}/pip.conf", "PIP_FIND_LINKS": "/z /w"}
+        pip = {
+            "PIP_NO_INDEX": None,
+            "PIP_CONFIG_FILE": f"{tmp_path}/pip.conf",
+            "PIP_FIND_LINKS": "/z /w",
+        }
         _, output = checkout.run(sys.executable, script, "env", **pip, UV_INSECURE_HOST="e")
         assert set(re.findall("^UV_(?!CACHE|HTTP).*", output, re.MULTILINE)) == {
             "UV_INDEX_URL=http://d/simple",
@@ -263,14 +321,22 @@ class TestTorchForGPUs:
         wheel(checkout.wheels, "torch", "9.9", cuda="12.8")
         status, output = checkout.run()
         assert status == 0, output
-        version = f"{checkout.root}/.venv-gpu_cuda12/bin/python", "-c", "import torch; print(torch.__version__)"
+        version = (
+            f"{checkout.root}/.venv-gpu_cuda12/bin/python",
+            "-c",
+            "import torch; print(torch.__version__)",
+        )
         assert checkout.run(*version) == (0, "9.9\n")
         assert checkout.stamps("gpu_cuda12") and not checkout.stamps("gpu")
 
     def test_a_build_without_cuda_is_no_installation(self, checkout):
         wheel(checkout.wheels, "torch", "9.9")
         status, output = checkout.run()
-        assert status == 2 and "error: torch==9.9 came without CUDA" in output and "pip config list" in output
+        assert (
+            status == 2
+            and "error: torch==9.9 came without CUDA" in output
+            and "pip config list" in output
+        )
         assert checkout.stamps("gpu_cuda12") == []
         wheel(checkout.wheels, "torch", "9.9", cuda="12.8")
         shutil.rmtree(checkout.root / ".venv-gpu_cuda12")
@@ -283,7 +349,11 @@ class TestFailures:
         next(checkout.wheels.glob("tiny-*")).unlink()
         status, output = checkout.run()
         assert status == 2
-        assert "tiny==1.0" in output and "error: the installation failed" in output and "UV_FIND_LINKS" in output
+        assert (
+            "tiny==1.0" in output
+            and "error: the installation failed" in output
+            and "UV_FIND_LINKS" in output
+        )
         wheel(checkout.wheels, "tiny", "1.0")
         assert checkout.run()[0] == 0
         assert len(checkout.stamps()) == 1
@@ -292,7 +362,8 @@ class TestFailures:
         checkout.run()
         venv = checkout.root / ".venv-cpu"
         site = next(venv.glob("lib/python*/site-packages"))
-        # As kill -9 in the middle leaves it: one package without its files, one with an empty list of them.
+        # As kill -9 in the middle leaves it: one package without its files, one with an empty list
+        # of them.
         (site / "tiny" / "__init__.py").unlink()
         shutil.rmtree(site / "torch")
         (site / "torch-9.9+cpu.dist-info" / "RECORD").write_text("")
@@ -307,7 +378,9 @@ class TestFailures:
         next(checkout.wheels.glob("torch-*")).unlink()
         with socket.create_server(("127.0.0.1", 0)) as silent:
             process = checkout.start(
-                HTTPS_PROXY=f"http://127.0.0.1:{silent.getsockname()[1]}", PIP_NO_INDEX=None, UV_HTTP_TIMEOUT="600"
+                HTTPS_PROXY=f"http://127.0.0.1:{silent.getsockname()[1]}",
+                PIP_NO_INDEX=None,
+                UV_HTTP_TIMEOUT="600",
             )
             connection, _ = silent.accept()  # uv waits for an answer
             sent = time.monotonic()
@@ -315,7 +388,9 @@ class TestFailures:
                 os.killpg(process.pid, number)
             else:
                 process.terminate()
-            output, _ = process.communicate(timeout=60)  # ends when nobody holds the other end: no orphan
+            output, _ = process.communicate(
+                timeout=60
+            )  # ends when nobody holds the other end: no orphan
             connection.close()
         assert process.returncode == status, output
         assert time.monotonic() - sent < 60
@@ -328,7 +403,9 @@ class TestFailures:
         assert sum("pinned packages" in output for _, output in results) == 1
 
     def test_a_python_that_does_not_fit(self, checkout):
-        status, output = checkout.run(PYTHON="3.13", UV_PYTHON_DOWNLOADS="never", UV_PYTHON_PREFERENCE="only-managed")
+        status, output = checkout.run(
+            PYTHON="3.13", UV_PYTHON_DOWNLOADS="never", UV_PYTHON_PREFERENCE="only-managed"
+        )
         assert status == 2
         assert "error: uv has no Python '3.13'" in output and "set PYTHON" in output
 
@@ -354,7 +431,10 @@ class TestPrerequisites:
         install = ("bash", f"{checkout.root}/scripts/install.sh", *kind)
         status, output = checkout.run(*install, CUDA_VISIBLE_DEVICES=None)
         assert status == 2
-        assert f"error: the NVIDIA driver is {driver.split('.')[0]}" in output and f"no GPU below {least}" in output
+        assert (
+            f"error: the NVIDIA driver is {driver.split('.')[0]}" in output
+            and f"no GPU below {least}" in output
+        )
         assert "install.sh gpu_cuda12" in output and "CUDA_VISIBLE_DEVICES=" in output
         assert checkout.run()[0] == 0 and checkout.stamps("cpu"), "hidden GPUs ask for no driver"
 
@@ -373,7 +453,8 @@ class TestPrerequisites:
 
     def test_a_full_disk(self, checkout):
         checkout.program(
-            "df", "echo 'Filesystem 1024-blocks Used Available'; echo 'disk 1000000 1000000 2097152 99% /'"
+            "df",
+            "echo 'Filesystem 1024-blocks Used Available'; echo 'disk 1000000 1000000 2097152 99% /'",
         )
         status, output = checkout.run()
         assert status == 2
@@ -383,7 +464,11 @@ class TestPrerequisites:
     def test_accelerators_of_others_are_not_a_cpu(self, checkout, program):
         checkout.program(program, "echo one")
         status, output = checkout.run(CUDA_VISIBLE_DEVICES=None)
-        assert status == 2 and f"error: {program} lists accelerators" in output and "--external_plugins" in output
+        assert (
+            status == 2
+            and f"error: {program} lists accelerators" in output
+            and "--external_plugins" in output
+        )
         assert checkout.run()[0] == 0, "CUDA_VISIBLE_DEVICES= asks for the CPU"
         checkout.program(program, "exit 1")
         assert checkout.run(CUDA_VISIBLE_DEVICES=None)[0] == 0
@@ -393,7 +478,9 @@ class TestPrerequisites:
         checkout.program("df", f"{full}; echo disk 100000000 0 $free 1% /")
         (tmp_path / "cache").mkdir()
         status, output = checkout.run()
-        assert status == 0 and f"warning: 1 GiB are free at {tmp_path}/cache for uv's cache" in output
+        assert (
+            status == 0 and f"warning: 1 GiB are free at {tmp_path}/cache for uv's cache" in output
+        )
 
     def test_a_file_system_without_locks(self, checkout):
         checkout.program("flock", "echo 'flock: 9: Function not implemented' >&2; exit 71")
@@ -412,27 +499,48 @@ class TestChoice:
         ]:
             assert checkout.run(*show, **variables) == (0, f"{checkout.root}/.venv-{name}\n")
         checkout.program("nvidia-smi", 'case "$*" in *driver*) echo 550.54.15 ;; *) echo 0 ;; esac')
-        assert checkout.run(*show, CUDA_VISIBLE_DEVICES=None) == (0, f"{checkout.root}/.venv-gpu_cuda12\n")
+        assert checkout.run(*show, CUDA_VISIBLE_DEVICES=None) == (
+            0,
+            f"{checkout.root}/.venv-gpu_cuda12\n",
+        )
         assert checkout.run(*show, VENV="/other") == (0, "/other\n")
 
     @pytest.mark.parametrize("shell", ["bash", "zsh"])
     def test_one_name_to_activate(self, checkout, shell):
         if not shutil.which(shell):
             pytest.skip(f"no {shell}")
-        activate = (shell, "-c", f"source {checkout.root}/scripts/activate.sh && command -v swift-rlvr; echo $?, $VENV")
+        activate = (
+            shell,
+            "-c",
+            f"source {checkout.root}/scripts/activate.sh && command -v swift-rlvr; echo $?, $VENV",
+        )
         _, output = checkout.run(*activate)
-        assert "error: nothing is installed in" in output and "install.sh" in output and output.endswith("1,\n")
+        assert (
+            "error: nothing is installed in" in output
+            and "install.sh" in output
+            and output.endswith("1,\n")
+        )
         checkout.run()
         assert checkout.run(*activate) == (0, f"{checkout.root}/.venv-cpu/bin/swift-rlvr\n0,\n")
 
     def test_active_environment(self, checkout):
-        use = ("bash", "-c", f"source {checkout.root}/scripts/common.sh; ensure_environment; command -v swift-rlvr")
+        use = (
+            "bash",
+            "-c",
+            f"source {checkout.root}/scripts/common.sh; ensure_environment; command -v swift-rlvr",
+        )
         assert checkout.run()[0] == 0
         active = f"{checkout.root}/.venv-cpu/bin"
         path = f"{active}:{checkout.environment['PATH']}"
         assert checkout.run(*use, INSTALL="0", PATH=path) == (0, f"{active}/swift-rlvr\n")
         (checkout.root / "plugin").rename(checkout.root / "elsewhere")
         status, output = checkout.run(*use, INSTALL="0", PATH=path)
-        assert status == 2 and "has no swift_rlvr" in output and f"pip install -e {checkout.root}" in output
-        status, output = checkout.run(*use, INSTALL="0", PATH=path, PYTHONPATH=f"{checkout.root}/elsewhere")
+        assert (
+            status == 2
+            and "has no swift_rlvr" in output
+            and f"pip install -e {checkout.root}" in output
+        )
+        status, output = checkout.run(
+            *use, INSTALL="0", PATH=path, PYTHONPATH=f"{checkout.root}/elsewhere"
+        )
         assert status == 2 and f"has the swift_rlvr of {checkout.root}/elsewhere" in output

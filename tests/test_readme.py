@@ -26,7 +26,11 @@ def test_both_show_the_same_code():
 
 
 def test_the_python_in_it_runs():
-    blocks = [code for language, code in CODE.findall((ROOT / "README.md").read_text()) if language == "python"]
+    blocks = [
+        code
+        for language, code in CODE.findall((ROOT / "README.md").read_text())
+        if language == "python"
+    ]
     test = doctest.DocTestParser().get_doctest("".join(blocks), {}, "README.md", "README.md", 0)
     assert len(test.examples) > 3
     assert doctest.DocTestRunner().run(test).failed == 0
@@ -45,7 +49,11 @@ def test_every_reward_and_dataset_is_listed():
 def test_the_shown_output_of_explain_is_what_it_prints(monkeypatch):
     from commands import ran
 
-    (block,) = [code for language, code in CODE.findall((ROOT / "README.md").read_text()) if language == "console"]
+    (block,) = [
+        code
+        for language, code in CODE.findall((ROOT / "README.md").read_text())
+        if language == "console"
+    ]
     command, *shown = block.splitlines()
     output = [" ".join(line.split()) for line in ran(*shlex.split(command)[2:]).splitlines()]
     for line in shown:
@@ -57,7 +65,9 @@ def test_the_flags_in_it_exist():
     from swift_rlvr.cli import app
     from typer.main import get_command
 
-    text = "\n".join(code.replace("\\\n", " ") for _, code in CODE.findall((ROOT / "README.md").read_text()))
+    text = "\n".join(
+        code.replace("\\\n", " ") for _, code in CODE.findall((ROOT / "README.md").read_text())
+    )
     lines = re.findall(r"^(?:\$ )?swift-rlvr (.*)$", text, re.MULTILINE)
     assert len(lines) > 3
     for line in lines:

@@ -1,7 +1,8 @@
-"""The shell scripts: help, what they hand over to the launcher with and without GPUs, and errors that name the cause.
+"""The shell scripts: help, what they hand over to the launcher with and without GPUs, and errors
+that name the cause.
 
-GPUs are announced by a stand-in for nvidia-smi; only dry runs see it. Recipes are in test_recipes.py, what the launcher
-makes of them in launch/, the real runs in e2e/.
+GPUs are announced by a stand-in for nvidia-smi; only dry runs see it. Recipes are in
+test_recipes.py, what the launcher makes of them in launch/, the real runs in e2e/.
 """
 
 import shlex
@@ -12,7 +13,7 @@ import threading
 import pytest
 from helpers import bare_environment, flags, run
 from paths import ROOT
-from swift_rlvr.network import free_port
+from swift_rlvr.utils.network import free_port
 
 WITHOUT_HELP = ("common.sh", "activate.sh", "install.sh", "slurm.sh")
 SCRIPTS = sorted(path for path in (ROOT / "scripts").glob("*.sh") if path.name not in WITHOUT_HELP)
@@ -29,7 +30,7 @@ def test_help_is_the_header(script, tmp_path):
 def commands(shown: subprocess.CompletedProcess) -> list[str]:
     """The commands at the end of a dry run."""
     assert shown.returncode == 0, shown.stderr
-    return [line for line in shown.stdout.splitlines() if "swift_rlvr.patches" in line]
+    return [line for line in shown.stdout.splitlines() if "swift_rlvr.training.ms_swift" in line]
 
 
 def plan_of(shown: subprocess.CompletedProcess) -> str:
@@ -40,9 +41,13 @@ def plan_of(shown: subprocess.CompletedProcess) -> str:
 def test_the_countdown_experiment_on_three_gpus(tmp_path):
     shown = run("train_countdown.sh", gpus=3, folder=tmp_path, DRY_RUN="1")
     server, trainer = commands(shown)
-    order, patched = "CUDA_DEVICE_ORDER=PCI_BUS_ID", "python -m swift_rlvr.patches"
-    assert server.startswith(f"{order} CUDA_VISIBLE_DEVICES=2 {patched} rollout scripts/configs/rollout.yaml")
-    assert trainer.startswith(f"{order} CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=2 {patched} rlhf scripts/configs/count")
+    order, patched = "CUDA_DEVICE_ORDER=PCI_BUS_ID", "python -m swift_rlvr.training.ms_swift"
+    assert server.startswith(
+        f"{order} CUDA_VISIBLE_DEVICES=2 {patched} rollout scripts/configs/rollout.yaml"
+    )
+    assert trainer.startswith(
+        f"{order} CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=2 {patched} rlhf scripts/configs/count"
+    )
     said = plan_of(shown)
     assert "2 processes x 8 x 8 accumulated = 128 completions, 16 prompts x 8" in said
     assert len(shown.stdout.splitlines()) < 25
@@ -50,11 +55,17 @@ def test_the_countdown_experiment_on_three_gpus(tmp_path):
 
 @pytest.mark.parametrize("gpus", [0, 1, 2, 8])
 def test_the_quickstart_runs_the_tiny_model_through_the_topology_of_the_machine(gpus, tmp_path):
-    shown = run("quickstart.sh", gpus=gpus, folder=tmp_path, DRY_RUN="1", OUTPUT=str(tmp_path / "out"))
+    shown = run(
+        "quickstart.sh", gpus=gpus, folder=tmp_path, DRY_RUN="1", OUTPUT=str(tmp_path / "out")
+    )
     found = commands(shown)
     assert len(found) == (1 if gpus == 1 else 2)
     for command in found:
-        assert "tiny_model/weights" in command or "countdown_tiny" in command or "countdown_cpu" in command
+        assert (
+            "tiny_model/weights" in command
+            or "countdown_tiny" in command
+            or "countdown_cpu" in command
+        )
     assert "= 64 completions, 8 prompts x 8" in plan_of(shown)
     assert str(tmp_path / "out" / "run") in shlex.split(found[-1])
     assert not (tmp_path / "out").exists()
@@ -62,23 +73,40 @@ def test_the_quickstart_runs_the_tiny_model_through_the_topology_of_the_machine(
 
 def test_the_quickstart_trains_smollm2_on_right_answers_first(tmp_path):
     out = tmp_path / "out"
-    shown = run("quickstart.sh", "smollm2", "--max_steps", "3", folder=tmp_path, DRY_RUN="1", OUTPUT=str(out))
-    rows, *programs = [line for line in shown.stdout.splitlines() if "dataset make sft" in line or "patches" in line]
+    shown = run(
+        "quickstart.sh",
+        "smollm2",
+        "--max_steps",
+        "3",
+        folder=tmp_path,
+        DRY_RUN="1",
+        OUTPUT=str(out),
+    )
+    rows, *programs = [
+        line
+        for line in shown.stdout.splitlines()
+        if "dataset make sft" in line or "ms_swift" in line
+    ]
     assert "--against" in rows and "chain_sum" in rows
     supervised, server, trainer = programs
-    assert "patches sft" in supervised and flags(supervised)["max_steps"] == "50"
+    assert "ms_swift sft" in supervised and flags(supervised)["max_steps"] == "50"
     checkpoint = str(out / "cold_start" / "checkpoint-50")
     assert flags(server)["model"] == flags(trainer)["model"] == checkpoint
     assert flags(trainer) | {"max_steps": "3", "output_dir": str(out / "run")} == flags(trainer)
     assert "= 32 completions, 4 prompts x 8" in plan_of(shown) and not out.exists()
     shown = run("quickstart.sh", "smollm2", gpus=1, folder=tmp_path, DRY_RUN="1")
-    assert shown.returncode == 2 and "CUDA_VISIBLE_DEVICES= bash scripts/quickstart.sh smollm2" in shown.stderr
+    assert (
+        shown.returncode == 2
+        and "CUDA_VISIBLE_DEVICES= bash scripts/quickstart.sh smollm2" in shown.stderr
+    )
 
 
 def test_another_recipe_comes_first_and_flags_follow(tmp_path):
     mine = tmp_path / "mine.yaml"
     mine.write_text("rlhf_type: grpo\nmodel: mine\noutput_dir: out\n")
-    (trainer,) = commands(run("train_countdown.sh", str(mine), "--seed", "7", folder=tmp_path, DRY_RUN="1"))
+    (trainer,) = commands(
+        run("train_countdown.sh", str(mine), "--seed", "7", folder=tmp_path, DRY_RUN="1")
+    )
     assert f"rlhf {mine} --seed 7 " in trainer
     for script in ("train_countdown.sh", "rollout.sh"):
         shown = run(script, "gone.yaml", folder=tmp_path, DRY_RUN="1")
@@ -96,22 +124,40 @@ def test_another_recipe_comes_first_and_flags_follow(tmp_path):
     ],
 )
 def test_the_command_of_the_other_trainers(script, gpus, name, tmp_path):
-    shown = run(script, "--seed", "7", gpus=gpus, folder=tmp_path, DRY_RUN="1", OUTPUT="out", USE_HF="1")
+    shown = run(
+        script, "--seed", "7", gpus=gpus, folder=tmp_path, DRY_RUN="1", OUTPUT="out", USE_HF="1"
+    )
     assert shown.returncode == 0, shown.stderr
     device = "CUDA_VISIBLE_DEVICES=0 " if gpus else ""
-    command = f"{device}swift-rlvr train scripts/configs/{name}.yaml --output_dir out --use_hf 1 --seed 7"
+    command = (
+        f"{device}swift-rlvr train scripts/configs/{name}.yaml --output_dir out --use_hf 1 --seed 7"
+    )
     assert shown.stdout.splitlines()[-1] == command
 
 
 def test_the_server_alone(tmp_path):
     shown = run(
-        "rollout.sh", "--vllm_max_num_seqs", "8", gpus=3, folder=tmp_path, DRY_RUN="1", MODEL="mine", PORT="8123"
+        "rollout.sh",
+        "--vllm_max_num_seqs",
+        "8",
+        gpus=3,
+        folder=tmp_path,
+        DRY_RUN="1",
+        MODEL="mine",
+        PORT="8123",
     )
     (command,) = commands(shown)
     assert shlex.split(command)[:2] == ["CUDA_DEVICE_ORDER=PCI_BUS_ID", "CUDA_VISIBLE_DEVICES=2"]
-    assert flags(command) | {"model": "mine", "port": "8123", "vllm_max_num_seqs": "8"} == flags(command)
-    (command,) = commands(run("rollout.sh", gpus=3, folder=tmp_path, DRY_RUN="1", ROLLOUT_GPUS="0,1"))
-    assert "CUDA_VISIBLE_DEVICES=0,1" in shlex.split(command) and flags(command)["vllm_data_parallel_size"] == "2"
+    assert flags(command) | {"model": "mine", "port": "8123", "vllm_max_num_seqs": "8"} == flags(
+        command
+    )
+    (command,) = commands(
+        run("rollout.sh", gpus=3, folder=tmp_path, DRY_RUN="1", ROLLOUT_GPUS="0,1")
+    )
+    assert (
+        "CUDA_VISIBLE_DEVICES=0,1" in shlex.split(command)
+        and flags(command)["vllm_data_parallel_size"] == "2"
+    )
 
 
 def test_quickstart_keeps_earlier_results(tmp_path):
@@ -122,7 +168,8 @@ def test_quickstart_keeps_earlier_results(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("script", "variable"), [("rollout.sh", "PORT"), ("quickstart.sh", "PORT"), ("train_countdown.sh", "SYNC_PORT")]
+    ("script", "variable"),
+    [("rollout.sh", "PORT"), ("quickstart.sh", "PORT"), ("train_countdown.sh", "SYNC_PORT")],
 )
 def test_a_port_in_use_is_named(script, variable, tmp_path):
     free = str(free_port())
@@ -136,7 +183,9 @@ def test_a_port_in_use_is_named(script, variable, tmp_path):
 
 
 def test_a_port_that_a_server_has_just_left_is_waited_for(tmp_path):
-    """swift rollout would silently take the next port, and the trainer wait for a server that never comes."""
+    """swift rollout would silently take the next port, and the trainer wait for a server that never
+    comes.
+    """
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
         with socket.create_connection(server.getsockname()) as client:
@@ -144,7 +193,9 @@ def test_a_port_that_a_server_has_just_left_is_waited_for(tmp_path):
             assert client.recv(1) == b""
     command = ["bash", ROOT / "scripts" / "rollout.sh"]
     environment = bare_environment() | {"PORT": port, "CUDA_VISIBLE_DEVICES": ""}
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as script:
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
+    ) as script:
         timer = threading.Timer(50, script.terminate)
         timer.start()
         line = script.stderr.readline()
@@ -168,7 +219,9 @@ done
 
 
 def test_two_nodes_of_slurm(tmp_path):
-    """Stand-ins for srun, which runs the command of each node, one after the other, and for scontrol."""
+    """Stand-ins for srun, which runs the command of each node, one after the other, and for
+    scontrol.
+    """
     for name, text in (("srun", SRUN), ("scontrol", "#!/bin/sh\nprintf 'gpu07\\ngpu08\\n'\n")):
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
@@ -179,14 +232,34 @@ def test_two_nodes_of_slurm(tmp_path):
         "SLURM_JOB_ID": "1234567",
     }
     words = ("scripts/configs/countdown.yaml", "--learning_rate", "2e-6", "--max_steps", "10")
-    shown = run("slurm.sh", *words, gpus=8, folder=tmp_path, DRY_RUN="1", OUTPUT=str(tmp_path / "out"), **slurm)
+    shown = run(
+        "slurm.sh",
+        *words,
+        gpus=8,
+        folder=tmp_path,
+        DRY_RUN="1",
+        OUTPUT=str(tmp_path / "out"),
+        **slurm,
+    )
     server, *trainers = commands(shown)
     assert "CUDA_VISIBLE_DEVICES=4,5,6,7" in server and " rollout " in server
     for rank, trainer in enumerate(trainers):
         words = shlex.split(trainer)
-        rendezvous = {"NNODES=2", f"NODE_RANK={rank}", "MASTER_ADDR=gpu07", "MASTER_PORT=24567", "NPROC_PER_NODE=4"}
+        rendezvous = {
+            "NNODES=2",
+            f"NODE_RANK={rank}",
+            "MASTER_ADDR=gpu07",
+            "MASTER_PORT=24567",
+            "NPROC_PER_NODE=4",
+        }
         assert rendezvous <= set(words), trainer
         assert flags(trainer)["learning_rate"] == "2e-6"
     assert len(trainers) == 2
-    shown = run("slurm.sh", gpus=8, folder=tmp_path, DRY_RUN="1", **slurm | {"SLURM_SUBMIT_DIR": str(tmp_path)})
+    shown = run(
+        "slurm.sh",
+        gpus=8,
+        folder=tmp_path,
+        DRY_RUN="1",
+        **slurm | {"SLURM_SUBMIT_DIR": str(tmp_path)},
+    )
     assert shown.returncode == 2 and "in the root of the checkout" in shown.stderr

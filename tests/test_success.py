@@ -1,8 +1,10 @@
-"""Success is the share of completions that the verifier of their task paid in full, wherever it is shown.
+"""Success is the share of completions that the verifier of their task paid in full, wherever it is
+shown.
 
-For the rewards of every recipe in every order, with weights and gates, for a mixture of three tasks, for the package of
-a third party and for conversations of several turns: on the terminal, in the log, for the alarms, the curriculum and
-the report, and in `evaluate`. What is right is known here by how the completions were made, not from a reward.
+For the rewards of every recipe in every order, with weights and gates, for a mixture of three
+tasks, for the package of a third party and for conversations of several turns: on the terminal, in
+the log, for the alarms, the curriculum and the report, and in `evaluate`. What is right is known
+here by how the completions were made, not from a reward.
 """
 
 import itertools
@@ -17,19 +19,19 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the extra [train]")
 from paths import ROOT  # noqa: E402
 from rich.console import Console  # noqa: E402
-from swift_rlvr.data.grading import grade_samples  # noqa: E402
-from swift_rlvr.errors import InputError  # noqa: E402
+from swift_rlvr.evaluation.grading import grade_samples  # noqa: E402
 from swift_rlvr.evaluation.report.reading import read_run  # noqa: E402
-from swift_rlvr.recipes import read_recipe  # noqa: E402
+from swift_rlvr.evaluation.sampling import Completion  # noqa: E402
 from swift_rlvr.rewards import REWARDS, Grade, Reward, add_reward  # noqa: E402
 from swift_rlvr.runs.curriculum import Curriculum, CurriculumSettings  # noqa: E402
 from swift_rlvr.runs.log import RunLog  # noqa: E402
 from swift_rlvr.runs.statistics import summarize  # noqa: E402
-from swift_rlvr.sampling import Completion  # noqa: E402
 from swift_rlvr.success import KNOWN_ROLES, Judges, role_of, roles_in_environment  # noqa: E402
 from swift_rlvr.tasks import TASKS, Gold, RowError, Task, add_task  # noqa: E402
 from swift_rlvr.training.curriculum import CurriculumCallback  # noqa: E402
 from swift_rlvr.training.reason_callback import ReasonCallback  # noqa: E402
+from swift_rlvr.training.recipes import read_recipe  # noqa: E402
+from swift_rlvr.utils.errors import InputError  # noqa: E402
 
 RECIPES = {
     path.stem: recipe
@@ -43,7 +45,9 @@ QUESTION = [{"role": "user", "content": "?"}]
 
 @dataclass
 class Answer:
-    """A completion of a row, and whether it is right and in the format; None for a row that cannot be graded."""
+    """A completion of a row, and whether it is right and in the format; None for a row that cannot
+    be graded.
+    """
 
     row: dict
     text: str
@@ -59,21 +63,39 @@ def answers_to(row, right, wrong):
     ]
 
 
-COUNTDOWN = answers_to({"task": "countdown", "nums": [1, 2], "target": 3, "level": 0}, "1 + 2 = 3", "2 - 1 = 1")
+COUNTDOWN = answers_to(
+    {"task": "countdown", "nums": [1, 2], "target": 3, "level": 0}, "1 + 2 = 3", "2 - 1 = 1"
+)
 GSM8K = answers_to({"task": "gsm8k", "solution": "42", "level": 1}, "42", "41")[:3]
 CODE_ROW = {"task": "code", "tests": ["assert f(1) == 2"], "entry_point": "f", "level": 0}
-CODE = answers_to(CODE_ROW, "```python\ndef f(x):\n    return x + 1\n```", "```python\ndef f(x):\n    return 1\n```")
+CODE = answers_to(
+    CODE_ROW,
+    "```python\ndef f(x):\n    return x + 1\n```",
+    "```python\ndef f(x):\n    return 1\n```",
+)
 UNREADABLE = [Answer({"task": "gsm8k", "solution": "", "level": 1}, GOOD.format("42"), None, True)]
 GYM = answers_to(
-    {"task": "reasoning_gym", "entry": REWARDS["reasoning_gym"].examples[0].row["entry"], "level": 0}, "3", "4"
+    {
+        "task": "reasoning_gym",
+        "entry": REWARDS["reasoning_gym"].examples[0].row["entry"],
+        "level": 0,
+    },
+    "3",
+    "4",
 )
 MIXED = [*COUNTDOWN, *GSM8K, *UNREADABLE, *CODE]
-OF_TASK = {"countdown": COUNTDOWN, "gsm8k": [*GSM8K, *UNREADABLE], "numina_math_tir": [*GSM8K, *UNREADABLE]}
+OF_TASK = {
+    "countdown": COUNTDOWN,
+    "gsm8k": [*GSM8K, *UNREADABLE],
+    "numina_math_tir": [*GSM8K, *UNREADABLE],
+}
 OF_TASK["reasoning_gym"] = GYM[:3]
 
 
 class Format:
-    """As ms-swift's own `format`: a class without a role, whose name is in the table of known ones."""
+    """As ms-swift's own `format`: a class without a role, whose name is in the table of known
+    ones.
+    """
 
     def __call__(self, completions, **columns):
         return [float(text.startswith("<think>")) for text in completions]
@@ -90,16 +112,27 @@ def built(name):
 
 def trainer_of(rewards, answers):
     """A trainer as our callbacks see it, after a batch of these answers."""
-    columns = {name: [each.row.get(name) for each in answers] for name in {key for each in answers for key in each.row}}
+    columns = {
+        name: [each.row.get(name) for each in answers]
+        for name in {key for each in answers for key in each.row}
+    }
     texts = [each.text for each in answers]
-    columns |= {"messages": [QUESTION] * len(texts), "completion_ids": [[1] * len(text) for text in texts]}
+    columns |= {
+        "messages": [QUESTION] * len(texts),
+        "completion_ids": [[1] * len(text) for text in texts],
+    }
     names = [getattr(reward, "__name__", type(reward).__name__) for reward in rewards]
-    logs = {"rewards": {name: deque(maxlen=len(texts)) for name in names}, "advantages": [0.0] * len(texts)}
+    logs = {
+        "rewards": {name: deque(maxlen=len(texts)) for name in names},
+        "advantages": [0.0] * len(texts),
+    }
 
     def score(inputs=None):
         for reward, name in zip(rewards, names, strict=True):
             values = reward(texts, **columns)
-            logs["rewards"][name].extend(float("nan") if value is None else value for value in values)
+            logs["rewards"][name].extend(
+                float("nan") if value is None else value for value in values
+            )
 
     return SimpleNamespace(
         reward_funcs=list(rewards), reward_func_names=names, reward_weights=torch.ones(len(names)), num_generations=1,
@@ -121,14 +154,21 @@ def shown(rewards, answers, folder):
         log.alarms.row = lambda step, row: seen.append(row) or []
         trainer._generate_and_score_completions()
         callback.on_step_end(SimpleNamespace(output_dir=folder), state, SimpleNamespace())
-        metrics = {name: sum(values) / len(values) for name, values in trainer._metrics["train"].items()}
+        metrics = {
+            name: sum(values) / len(values) for name, values in trainer._metrics["train"].items()
+        }
         log.update(1, {"reward": 0.5, **metrics})
     run = read_run(folder)
     found = {
         "log": (run.steps[0].get("success"), run.steps[0].get("strict")),
         "alarms": (seen[0].get("success"), seen[0].get("strict")),
-        "records": tuple(share([getattr(each, name) for each in run.records()]) for name in ("success", "strict")),
-        "report": (share([entry.success for entry in run.entries.values()]), run.steps[0].get("strict")),
+        "records": tuple(
+            share([getattr(each, name) for each in run.records()]) for name in ("success", "strict")
+        ),
+        "report": (
+            share([entry.success for entry in run.entries.values()]),
+            run.steps[0].get("strict"),
+        ),
     }
     terminal = console.file.getvalue()
     return {place: tuple(map(rounded, values)) for place, values in found.items()}, terminal
@@ -141,7 +181,9 @@ def rounded(value):
 def expected(answers, rewards):
     right = share([each.right for each in answers])
     judges_form = any(role_of(reward) == "format" for reward in rewards)
-    strict = share([None if each.right is None else each.right and each.formatted for each in answers])
+    strict = share(
+        [None if each.right is None else each.right and each.formatted for each in answers]
+    )
     return rounded(right), rounded(strict) if judges_form else None
 
 
@@ -149,7 +191,10 @@ def assert_shown(rewards, answers, folder):
     found, terminal = shown(rewards, answers, folder)
     success, strict = expected(answers, rewards)
     for place, (of_all, of_strict) in found.items():
-        assert (of_all, of_strict if place != "records" or strict is not None else None) == (success, strict), place
+        assert (of_all, of_strict if place != "records" or strict is not None else None) == (
+            success,
+            strict,
+        ), place
     assert f" success {success:.2f}" in terminal, terminal
 
 
@@ -161,16 +206,26 @@ def test_of_the_rewards_of_every_recipe_in_every_order(name, tmp_path, monkeypat
             monkeypatch.setenv(variable, value)
     task = recipe.settings["dataset"].partition(":")[0].partition("#")[0]
     answers = OF_TASK.get(task, COUNTDOWN)
-    names = [each for each in recipe.settings["reward_funcs"] if each == "format" or each in REWARDS]
+    names = [
+        each for each in recipe.settings["reward_funcs"] if each == "format" or each in REWARDS
+    ]
     assert len(names) >= 2
     for number, order in enumerate(itertools.islice(itertools.permutations(names), MOST_ORDERS)):
         assert_shown([built(each) for each in order], answers, tmp_path / str(number))
 
 
-NAMES = ("external_tag_count", "external_cosine", "external_format_strict", "external_accuracy", "external_boxed")
+NAMES = (
+    "external_tag_count",
+    "external_cosine",
+    "external_format_strict",
+    "external_accuracy",
+    "external_boxed",
+)
 
 
-@pytest.mark.parametrize("order", [NAMES, NAMES[::-1], (*NAMES[2:], *NAMES[:2])], ids=["one", "reversed", "turned"])
+@pytest.mark.parametrize(
+    "order", [NAMES, NAMES[::-1], (*NAMES[2:], *NAMES[:2])], ids=["one", "reversed", "turned"]
+)
 def test_of_several_verifiers_the_tasks_own_decides(order, tmp_path):
     """external_boxed refuses what stands in no box, and the task names external_accuracy."""
     assert_shown([built(name) for name in order], GSM8K, tmp_path)
@@ -179,15 +234,24 @@ def test_of_several_verifiers_the_tasks_own_decides(order, tmp_path):
 @pytest.mark.parametrize("gate", ["none", "outcome"])
 def test_a_gate_changes_no_success(gate, tmp_path):
     options = {"gate": gate, "accuracy": "external_countdown"}
-    rewards = [REWARDS["length"](**options), REWARDS["tag_count"](**options), REWARDS["countdown"]()]
+    rewards = [
+        REWARDS["length"](**options),
+        REWARDS["tag_count"](**options),
+        REWARDS["countdown"](),
+    ]
     assert_shown(rewards, COUNTDOWN, tmp_path)
 
 
 @pytest.mark.parametrize(
-    "order", list(itertools.permutations(("external_countdown", "external_accuracy", "external_code")))
+    "order",
+    list(itertools.permutations(("external_countdown", "external_accuracy", "external_code"))),
 )
 def test_of_a_mixture_of_three_tasks_each_rows_verifier_counts(order, tmp_path):
-    rewards = [built("external_format_strict"), *(built(name) for name in order), built("external_tag_count")]
+    rewards = [
+        built("external_format_strict"),
+        *(built(name) for name in order),
+        built("external_tag_count"),
+    ]
     assert_shown(rewards, MIXED, tmp_path)
 
 
@@ -196,22 +260,30 @@ def test_the_curriculum_goes_by_the_same_success_whatever_the_task_and_the_order
         ("external_countdown", "external_accuracy", "external_code", "external_cosine")
     ):
         trainer = trainer_of([built(name) for name in order], MIXED)
-        callback = CurriculumCallback(SimpleNamespace(output_dir=tmp_path, seed=0), trainer, CurriculumSettings())
+        callback = CurriculumCallback(
+            SimpleNamespace(output_dir=tmp_path, seed=0), trainer, CurriculumSettings()
+        )
         state = SimpleNamespace(global_step=0, stateful_callbacks={})
         callback.on_train_begin(SimpleNamespace(seed=0), state, None)
         callback.curriculum.draw = lambda count: list(range(len(MIXED)))
         trainer._generate_and_score_completions([None] * len(MIXED))
         same = Curriculum([each.row["level"] for each in MIXED], CurriculumSettings(), 0)
         figures = same.record(list(range(len(MIXED))), [each.right for each in MIXED])
-        assert {name: values[0] for name, values in trainer._metrics["train"].items()} == pytest.approx(figures)
+        assert {
+            name: values[0] for name, values in trainer._metrics["train"].items()
+        } == pytest.approx(figures)
 
 
 def test_evaluate_counts_the_same(tmp_path):
     for task, answers in (("countdown", COUNTDOWN), ("gsm8k", GSM8K), ("mixed", MIXED)):
         completions = [[Completion(each.text, 5, "stop")] for each in answers]
-        records = grade_samples(TASKS[task], [each.row for each in answers], [QUESTION] * len(answers), completions)
+        records = grade_samples(
+            TASKS[task], [each.row for each in answers], [QUESTION] * len(answers), completions
+        )
         assert [record.success for record in records] == [each.right for each in answers]
-        assert summarize(records)["success"] == pytest.approx(share([each.right for each in answers]))
+        assert summarize(records)["success"] == pytest.approx(
+            share([each.right for each in answers])
+        )
 
 
 def test_of_a_third_partys_task_with_partial_credit_and_a_larger_full_reward(tmp_path):
@@ -237,15 +309,25 @@ def test_of_a_third_partys_task_with_partial_credit_and_a_larger_full_reward(tmp
     add_task(task)
     try:
         row = {"task": "letters", "word": "abcd", "level": 0}
-        answers = [Answer(row, GOOD.format(text), text == "abcd", True) for text in ("abcd", "ab", "x")]
-        for order in itertools.permutations((LettersReward(), REWARDS["countdown"](), REWARDS["format"]())):
+        answers = [
+            Answer(row, GOOD.format(text), text == "abcd", True) for text in ("abcd", "ab", "x")
+        ]
+        for order in itertools.permutations(
+            (LettersReward(), REWARDS["countdown"](), REWARDS["format"]())
+        ):
             columns = {"nums": None, "target": None}
-            assert_shown(order, [replace(each, row=each.row | columns) for each in answers], tmp_path / str(id(order)))
+            assert_shown(
+                order,
+                [replace(each, row=each.row | columns) for each in answers],
+                tmp_path / str(id(order)),
+            )
     finally:
         del TASKS["letters"]
 
 
-def test_rewards_of_others_have_a_role_by_the_table_by_an_attribute_or_by_the_variable(tmp_path, monkeypatch):
+def test_rewards_of_others_have_a_role_by_the_table_by_an_attribute_or_by_the_variable(
+    tmp_path, monkeypatch
+):
     class Mine:
         def __call__(self, completions, **columns):
             return [float("1 + 2" in text) for text in completions]
@@ -267,13 +349,21 @@ def test_the_table_of_known_roles_has_every_reward_of_ms_swift():
     pytest.importorskip("swift", reason="needs the extra [train]")
     from swift.rewards import orms
 
-    theirs = {name: reward for name, reward in orms.items() if reward.__module__.startswith("swift.")}
+    theirs = {
+        name: reward for name, reward in orms.items() if reward.__module__.startswith("swift.")
+    }
     assert {*theirs, *(reward.__name__ for reward in theirs.values())} <= KNOWN_ROLES.keys()
 
 
 def test_of_a_conversation_of_several_turns_the_last_answer_counts(tmp_path):
-    """The record of a conversation is one completion, with the answers before it among its messages."""
-    earlier = [*QUESTION, {"role": "assistant", "content": "2 - 1"}, {"role": "user", "content": "Try again."}]
+    """The record of a conversation is one completion, with the answers before it among its
+    messages.
+    """
+    earlier = [
+        *QUESTION,
+        {"role": "assistant", "content": "2 - 1"},
+        {"role": "user", "content": "Try again."},
+    ]
     trainer = trainer_of([REWARDS["tag_count"](), REWARDS["countdown"]()], COUNTDOWN)
     callback = ReasonCallback(SimpleNamespace(output_dir=tmp_path), trainer)
     callback.on_train_begin(None, SimpleNamespace(global_step=0, is_world_process_zero=True), None)
@@ -294,15 +384,22 @@ def test_of_a_conversation_of_several_turns_the_last_answer_counts(tmp_path):
 @pytest.mark.parametrize(
     ("formats", "judged"),
     [
-        ({"external_format": 1.0}, (True, True, True)),  # of a mixture: another task has the other one
+        (
+            {"external_format": 1.0},
+            (True, True, True),
+        ),  # of a mixture: another task has the other one
         ({"external_format": None, "external_format_strict": 1.0}, (True, True, True)),
         ({"external_format": float("nan"), "external_format_strict": 0.0}, (True, False, False)),
         ({"external_format": 1.0, "external_format_strict": 0.0}, (True, False, False)),
         ({"external_format": None}, (True, None, None)),
     ],
 )
-def test_a_format_reward_that_has_not_graded_a_completion_has_no_part_in_its_format(formats, judged):
-    judges = Judges.from_rewards(REWARDS[name]() for name in ("countdown", "format", "format_strict"))
+def test_a_format_reward_that_has_not_graded_a_completion_has_no_part_in_its_format(
+    formats, judged
+):
+    judges = Judges.from_rewards(
+        REWARDS[name]() for name in ("countdown", "format", "format_strict")
+    )
     assert judges.of({"external_countdown": 1.0, **formats}) == judged
 
 
@@ -310,5 +407,7 @@ def test_no_decision_is_made_by_the_order_of_the_rewards():
     several = (Format(), REWARDS["boxed"](), REWARDS["code"]())
     judges = [Judges.from_rewards(each) for each in itertools.permutations(several)]
     rewards = {"Format": 1.0, "external_boxed": 1.0, "external_code": 0.5}
-    assert {each.of(rewards) for each in judges} == {(False, False, True)}  # of no known task: every verifier must pay
+    assert {each.of(rewards) for each in judges} == {
+        (False, False, True)
+    }  # of no known task: every verifier must pay
     assert {each.of(rewards, "external_boxed") for each in judges} == {(True, True, True)}

@@ -1,4 +1,6 @@
-"""What tests/benchmarks/UPSTREAM.md says of other packages is still so: its examples print what the page shows."""
+"""What tests/benchmarks/UPSTREAM.md says of other packages is still so: its examples print what the
+page shows.
+"""
 
 import doctest
 import re
@@ -23,7 +25,9 @@ def test_the_examples_print_what_the_page_says(of_ms_swift):
     """In a process of their own: they set alarms and start threads."""
     examples = "".join(block for block in BLOCKS if ("swift" in block) is of_ms_swift)
     assert len(doctest.DocTestParser().get_examples(examples)) > (0 if of_ms_swift else 40)
-    result = subprocess.run([sys.executable, "-c", RUN], input=examples, capture_output=True, text=True)
+    result = subprocess.run(
+        [sys.executable, "-c", RUN], input=examples, capture_output=True, text=True
+    )
     assert result.returncode == 0, result.stdout
 
 

@@ -1,4 +1,6 @@
-"""The wheel without a checkout: from an empty folder with a fresh HOME it plans, checks and trains."""
+"""The wheel without a checkout: from an empty folder with a fresh HOME it plans, checks and
+trains.
+"""
 
 import os
 import re
@@ -16,7 +18,9 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """A function that runs the installed command in an empty folder; the other packages are those of the tests."""
+    """A function that runs the installed command in an empty folder; the other packages are those
+    of the tests.
+    """
     folder = tmp_path_factory.mktemp("wheel")
     source, environment, empty = folder / "source", folder / "environment", folder / "empty"
     for name in ("plugin", "datasets", "scripts/configs"):
@@ -26,12 +30,27 @@ def installed(tmp_path_factory):
         shutil.copy(ROOT / name, source)
     empty.mkdir()
     venv.create(environment, with_pip=False)
-    packages = environment / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    packages = (
+        environment
+        / "lib"
+        / f"python{sys.version_info.major}.{sys.version_info.minor}"
+        / "site-packages"
+    )
     (packages / "others.pth").write_text(sysconfig.get_path("purelib"))
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-    subprocess.run([*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", folder, source], check=True, cwd=folder)
+    subprocess.run(
+        [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", folder, source],
+        check=True,
+        cwd=folder,
+    )
     (wheel,) = folder.glob("*.whl")
-    into = ["--python", environment / "bin" / "python", "install", "--no-deps", "--ignore-installed"]
+    into = [
+        "--python",
+        environment / "bin" / "python",
+        "install",
+        "--no-deps",
+        "--ignore-installed",
+    ]
     subprocess.run([*pip, *into, wheel], check=True, cwd=folder)
 
     def run(*words, **variables):
@@ -42,7 +61,9 @@ def installed(tmp_path_factory):
             **variables,
         }
         command = ["swift-rlvr", *map(str, words)]
-        return subprocess.run(command, cwd=empty, env=env, capture_output=True, text=True, timeout=300)
+        return subprocess.run(
+            command, cwd=empty, env=env, capture_output=True, text=True, timeout=300
+        )
 
     return run
 

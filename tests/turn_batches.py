@@ -1,4 +1,6 @@
-"""Which tokens of a conversation ms-swift's trainer trains on, compared one by one with those that were sampled."""
+"""Which tokens of a conversation ms-swift's trainer trains on, compared one by one with those that
+were sampled.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +13,8 @@ def check_trained_tokens(
     sampled: Sequence[Sequence[int]],
     messages: Sequence[dict],
 ) -> None:
-    """The trained tokens are the sampled ones, turn by turn, and the others are what the template puts between them.
+    """The trained tokens are the sampled ones, turn by turn, and the others are what the template
+    puts between them.
 
     Args:
         ids: a row of the batch without padding. trained: its mask, for each of them.
@@ -24,8 +27,11 @@ def check_trained_tokens(
             runs.append((bool(mark), []))
         runs[-1][1].append(token)
     turns = [tokens for mark, tokens in runs if mark]
-    assert turns == [list(turn) for turn in sampled], "exactly the sampled tokens are trained, in their order"
-    # What is between them, rendered turn by turn; the sampled tokens end with the end of their message.
+    assert turns == [list(turn) for turn in sampled], (
+        "exactly the sampled tokens are trained, in their order"
+    )
+    # What is between them, rendered turn by turn; the sampled tokens end with the end of their
+    # message.
     end = tokenizer.convert_tokens_to_ids("<|im_end|>")
     texts = [tokenizer.decode(tokens) for mark, tokens in runs if not mark]
     expected, pending = [], ""

@@ -1,5 +1,6 @@
-"""Runs a command, uv, with pip's settings in uv's variables: uv does not read pip's files, and the index, mirror or
-folder of wheels that a machine is configured for is often only there. What is set for uv itself counts more.
+"""Runs a command, uv, with pip's settings in uv's variables: uv does not read pip's files, and the
+index, mirror or folder of wheels that a machine is configured for is often only there. What is set
+for uv itself counts more.
 
 python with_pip_settings.py uv pip install ...
 """
@@ -23,7 +24,9 @@ VARIABLES = {
 
 
 def pip_settings() -> dict[str, str]:
-    """What `pip config list` says: PIP_* counts more than [install], and that more than [global]."""
+    """What `pip config list` says: PIP_* counts more than [install], and that more than
+    [global].
+    """
     for pip in [sys.executable, "-m", "pip"], ["pip3"], ["pip"]:
         if shutil.which(pip[0]):
             listed = subprocess.run([*pip, "config", "list"], capture_output=True, text=True)
@@ -36,7 +39,9 @@ def pip_settings() -> dict[str, str]:
         key, _, value = line.partition("=")
         section, _, name = key.rpartition(".")
         if section in sections:
-            sections[section][name.removeprefix("default-")] = " ".join(ast.literal_eval(value).split())
+            sections[section][name.removeprefix("default-")] = " ".join(
+                ast.literal_eval(value).split()
+            )
     merged = sections["global"] | sections["install"] | sections[":env:"]
     return {name: value for name, value in merged.items() if value}
 
@@ -54,5 +59,9 @@ def uv_variables(settings: dict[str, str]) -> dict[str, str]:
 
 if __name__ == "__main__":
     settings = pip_settings()
-    no_index = ["--no-index"] if settings.get("no-index", "0").lower() in ("1", "true", "yes", "on") else []
+    no_index = (
+        ["--no-index"]
+        if settings.get("no-index", "0").lower() in ("1", "true", "yes", "on")
+        else []
+    )
     os.execvpe(sys.argv[1], [*sys.argv[1:], *no_index], uv_variables(settings) | os.environ)

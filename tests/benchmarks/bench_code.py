@@ -1,8 +1,11 @@
-"""What the code reward costs: ordinary verdicts, rows of many cases, slow right solutions, hostile batches.
+"""What the code reward costs: ordinary verdicts, rows of many cases, slow right solutions, hostile
+batches.
 
-PYTHONPATH=plugin python tests/benchmarks/bench_code.py [--hostile]    # 20 s; hostile: 10 minutes more on two cores
+PYTHONPATH=plugin python tests/benchmarks/bench_code.py [--hostile]    # 20 s; hostile: 10 minutes
+more on two cores
 
-Prints a table and one line of JSON. There is no peer: the graders of other projects run code without a sandbox.
+Prints a table and one line of JSON. There is no peer: the graders of other projects run code
+without a sandbox.
 """
 
 import argparse
@@ -51,8 +54,16 @@ def main() -> None:
     cores, figures = len(os.sched_getaffinity(0)), {}
     numbers = list(map(str, range(200)))
     runs = {
-        "100 functions, one test each, one at a time": (["def f(x): return x"] * 100, "assert f(1) == 1", 1),
-        "a program with 200 cases": (["print(input())"], {"inputs": numbers, "outputs": numbers}, 1),
+        "100 functions, one test each, one at a time": (
+            ["def f(x): return x"] * 100,
+            "assert f(1) == 1",
+            1,
+        ),
+        "a program with 200 cases": (
+            ["print(input())"],
+            {"inputs": numbers, "outputs": numbers},
+            1,
+        ),
         "8 right solutions of 3.2 s of CPU time each, two a core": (
             [SLOW] * 8,
             [f"assert f({x}) == {x}" for x in range(8)],

@@ -1,13 +1,16 @@
-"""How fast the Countdown reward is beside the one of the Countdown experiment, and its slowest completions.
+"""How fast the Countdown reward is beside the one of the Countdown experiment, and its slowest
+completions.
 
-Speed: 2,000 completions of 200 to 1,500 characters, once with single-line answers and once with half of the answers on
-lines of their own; for each, 250 tasks with a group of 8 completions and 2,000 tasks with 1. The reward is called as
-ms-swift calls it, with a `GradeLog`, so that every reward is computed with its reason. Beside it runs ms-swift's
-CountdownORM. Both are timed in processor time, one after the other in each round; the ratio is the median of the
-rounds' ratios, so that other work on the machine disturbs it less. Only the shapes of expressions are kept from call to
-call: "warm" is the state of a training run, in which nearly all shapes have been seen; "cold" empties that cache before
-each timing.
-Worst cases: the longest of five timings for each 1 MB completion.
+Speed: 2,000 completions of 200 to 1,500 characters, once with single-line answers and once with
+half of the answers on lines of their own; for each, 250 tasks with a group of 8 completions and
+2,000 tasks with 1. The reward is called as ms-swift calls it, with a `GradeLog`, so that every
+reward is computed with its reason. Beside it runs ms-swift's CountdownORM. Both are timed in
+processor time, one after the other in each round; the ratio is the median of the rounds' ratios, so
+that other work on the machine disturbs it less. Only the shapes of expressions are kept from call
+to
+call: "warm" is the state of a training run, in which nearly all shapes have been seen; "cold"
+empties that cache before each timing. Worst cases: the longest of five timings for each 1 MB
+completion.
 
 Usage: PYTHONPATH=plugin python tests/benchmarks/bench_countdown.py [--rounds 21]
 Prints a table and, last, one line of JSON. Exits 1 where a figure is missed.
@@ -22,22 +25,30 @@ import sys
 import time
 from fractions import Fraction
 
-from swift_rlvr.countdown import arithmetic
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.runs.grades import GradeLog
+from swift_rlvr.verifiers.countdown import arithmetic
 
-# Times the speed of CountdownORM, warm, at least. On a busy machine both ratios come out about a tenth lower.
+# Times the speed of CountdownORM, warm, at least. On a busy machine both ratios come out about a
+# tenth lower.
 FIGURES = {"single-line": 2.0, "half multi-line": 1.0}
 GROUPS = (8, 1)  # completions a task
 WORST_MS = 50.0
-OPERATIONS = {"+": Fraction.__add__, "-": Fraction.__sub__, "*": Fraction.__mul__, "/": Fraction.__truediv__}
+OPERATIONS = {
+    "+": Fraction.__add__,
+    "-": Fraction.__sub__,
+    "*": Fraction.__mul__,
+    "/": Fraction.__truediv__,
+}
 
 
 def countdown_orm(completions, target, nums, **_):
-    """The method of CountdownORM, which the Countdown experiment uses (README.md, Glossary); for comparison only.
+    """The method of CountdownORM, which the Countdown experiment uses (README.md, Glossary); for
+    comparison only.
 
-    The first answer tag by regex, the part left of "=", its digits compared with nums, a character filter, then eval
-    with a tolerance. It credits ``7 // 2``, hangs on ``9**9**9`` and misses answers that contain a line break.
+    The first answer tag by regex, the part left of "=", its digits compared with nums, a character
+    filter, then eval with a tolerance. It credits ``7 // 2``, hangs on ``9**9**9`` and misses
+    answers that contain a line break.
     """
     rewards = []
     for completion, goal, given in zip(completions, target, nums, strict=True):
@@ -63,7 +74,9 @@ def countdown_orm(completions, target, nums, **_):
 
 
 def random_expression(rng: random.Random, numbers: list[int]) -> tuple[str, Fraction, str]:
-    """Return an expression over the numbers in a random order, its exact value and its last operator, if any."""
+    """Return an expression over the numbers in a random order, its exact value and its last
+    operator, if any.
+    """
     if len(numbers) == 1:
         return str(numbers[0]), Fraction(numbers[0]), ""
     numbers = rng.sample(numbers, len(numbers))
@@ -80,7 +93,9 @@ def random_expression(rng: random.Random, numbers: list[int]) -> tuple[str, Frac
 
 
 def make_corpus(seed: int, multi_line_share: float, tasks: int = 250, group: int = 8):
-    """Return completions, nums, target and the right rewards. 55% are right; most others are slips in arithmetic."""
+    """Return completions, nums, target and the right rewards. 55% are right; most others are slips
+    in arithmetic.
+    """
     rng = random.Random(seed)
     completions, nums, target, gold = [], [], [], []
     for _ in range(tasks):
@@ -113,7 +128,8 @@ def make_corpus(seed: int, multi_line_share: float, tasks: int = 250, group: int
                 )
             thought = "\n".join(lines)[:length] + "\n</think>\n"
             completions.append(
-                thought + ("So the answer is clear." if kind == "none" else f"<answer>{written}</answer>")
+                thought
+                + ("So the answer is clear." if kind == "none" else f"<answer>{written}</answer>")
             )
             nums.append(given)
             target.append(goal)
@@ -147,18 +163,35 @@ def compare(multi_line_share: float, group: int, rounds: int) -> dict:
     completions, nums, target, gold = corpus
     lengths = [len(completion) for completion in completions]
     return {
-        "per_second": {name: round(len(gold) / statistics.median(values)) for name, values in times.items()},
+        "per_second": {
+            name: round(len(gold) / statistics.median(values)) for name, values in times.items()
+        },
         "ratio": ratio("warm"),
         "ratio_cold": ratio("cold"),
-        "wrong": sum(a != b for a, b in zip(reward(completions, nums=nums, target=target), gold, strict=True)),
-        "wrong_countdown_orm": sum(a != b for a, b in zip(countdown_orm(completions, target, nums), gold, strict=True)),
+        "wrong": sum(
+            a != b for a, b in zip(reward(completions, nums=nums, target=target), gold, strict=True)
+        ),
+        "wrong_countdown_orm": sum(
+            a != b for a, b in zip(countdown_orm(completions, target, nums), gold, strict=True)
+        ),
         "characters": [min(lengths), max(lengths)],
     }
 
 
 def nasty_completions(size: int = 1_000_000) -> dict[str, str]:
-    """Completions of `size` characters that are built to be slow to search, to match or to evaluate."""
-    units = ["(", "<answer>", "</answer><answer>", "<answer", "</answer", "</think>", "<", "we try 1 + 2 = 3, "]
+    """Completions of `size` characters that are built to be slow to search, to match or to
+    evaluate.
+    """
+    units = [
+        "(",
+        "<answer>",
+        "</answer><answer>",
+        "<answer",
+        "</answer",
+        "</think>",
+        "<",
+        "we try 1 + 2 = 3, ",
+    ]
     texts = {unit: unit * (size // len(unit)) for unit in units}
     for unit in ("(", "1+", "9", "9**", " ", "= ", "<answer>", "\\frac{", "×", "\ud800", "１"):
         texts[f"block of {unit!a}"] = f"<answer>{unit * (size // len(unit))}</answer>"
@@ -173,12 +206,15 @@ def nasty_completions(size: int = 1_000_000) -> dict[str, str]:
         "spaces": f"1+2+3={' ' * (size // 2)}6.0",
     }
     return texts | {
-        f"longest block: {name}": f"<answer>{text}</answer>".rjust(size, "x") for name, text in blocks.items()
+        f"longest block: {name}": f"<answer>{text}</answer>".rjust(size, "x")
+        for name, text in blocks.items()
     }
 
 
 def worst_cases() -> dict[str, float]:
-    """Return the longest of five timings in milliseconds for each nasty completion, the shape cache being empty."""
+    """Return the longest of five timings in milliseconds for each nasty completion, the shape cache
+    being empty.
+    """
     reward, result = CountdownReward(), {}
     for name, text in nasty_completions().items():
         times = []
@@ -193,17 +229,24 @@ def worst_cases() -> dict[str, float]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=21, help="timings of each scorer on each corpus (default: 21)")
+    parser.add_argument(
+        "--rounds", type=int, default=21, help="timings of each scorer on each corpus (default: 21)"
+    )
     rounds = parser.parse_args().rounds
     shares = {"single-line": 0.0, "half multi-line": 0.5}
     speed = {
-        f"{name}, {group} a task": compare(share, group, rounds) for name, share in shares.items() for group in GROUPS
+        f"{name}, {group} a task": compare(share, group, rounds)
+        for name, share in shares.items()
+        for group in GROUPS
     }
     worst = worst_cases()
 
     heads = ("CountdownORM/s", "warm/s", "ratio", "cold/s", "ratio", "wrong: CountdownORM", "ours")
     widths = (16, 12, 8, 12, 8, 21, 6)
-    print(f"{'2,000 completions':<27}" + "".join(f"{head:>{width}}" for head, width in zip(heads, widths, strict=True)))
+    print(
+        f"{'2,000 completions':<27}"
+        + "".join(f"{head:>{width}}" for head, width in zip(heads, widths, strict=True))
+    )
     for name, row in speed.items():
         rates = row["per_second"]
         print(
@@ -218,11 +261,18 @@ def main() -> int:
         for name, row in speed.items()
         if row["ratio"] < FIGURES[name.split(",")[0]]
     ]
-    missed += [f"{name}: {row['wrong']} wrong rewards" for name, row in speed.items() if row["wrong"]]
-    missed += [f"{name}: {value} ms >= {WORST_MS} ms" for name, value in worst.items() if value >= WORST_MS]
+    missed += [
+        f"{name}: {row['wrong']} wrong rewards" for name, row in speed.items() if row["wrong"]
+    ]
+    missed += [
+        f"{name}: {value} ms >= {WORST_MS} ms" for name, value in worst.items() if value >= WORST_MS
+    ]
     print()
     print(
-        json.dumps({"benchmark": "countdown", "speed": speed, "worst_ms": worst, "missed": missed}, ensure_ascii=True)
+        json.dumps(
+            {"benchmark": "countdown", "speed": speed, "worst_ms": worst, "missed": missed},
+            ensure_ascii=True,
+        )
     )
     return 1 if missed else 0
 

@@ -1,8 +1,8 @@
 """How fast Countdown tasks are made and solved.
 
-Tutorial preset (3 to 4 numbers of 1..99, target 10..100), split train: different tasks as they come, as lines of a
-JSONL file, and chosen by the number of solutions of each. Every time is processor time, the best of --rounds, so that
-other work on the machine disturbs less.
+Tutorial preset (3 to 4 numbers of 1..99, target 10..100), split train: different tasks as they
+come, as lines of a JSONL file, and chosen by the number of solutions of each. Every time is
+processor time, the best of --rounds, so that other work on the machine disturbs less.
 
 Usage: PYTHONPATH=plugin python tests/benchmarks/bench_generator.py [--rows 200000] [--rounds 3]
 Prints a table and, last, one line of JSON. Exits 1 where a figure is missed.
@@ -17,10 +17,10 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from swift_rlvr.countdown.generator import make_tasks
-from swift_rlvr.countdown.settings import TUTORIAL, CountdownSettings
-from swift_rlvr.countdown.solver import difficulty, solve
-from swift_rlvr.jsonl import write_jsonl
+from swift_rlvr.utils.jsonl import write_jsonl
+from swift_rlvr.verifiers.countdown.generator import make_tasks
+from swift_rlvr.verifiers.countdown.settings import TUTORIAL, CountdownSettings
+from swift_rlvr.verifiers.countdown.solver import difficulty, solve
 
 FIGURES = {"tasks": 50_000, "chosen by solutions": 300}  # a second, at least
 COUNTED = replace(TUTORIAL, with_solutions=(1, 10**9))  # which all are
@@ -51,7 +51,8 @@ def solver(rounds: int) -> dict[str, float]:
     rng, slowest = random.Random(0), {}
     for size, tasks in ((4, 200), (6, 5)):
         rows = [
-            ([rng.choice((rng.randint(1, 99), 7)) for _ in range(size)], rng.randint(10, 100)) for _ in range(tasks)
+            ([rng.choice((rng.randint(1, 99), 7)) for _ in range(size)], rng.randint(10, 100))
+            for _ in range(tasks)
         ]
         for name, function in (("one", solve), ("all", difficulty)):
             milliseconds = [best(rounds, lambda: function(*row)) * 1000 for row in rows]  # noqa: B023
@@ -61,7 +62,9 @@ def solver(rounds: int) -> dict[str, float]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rows", type=int, default=200_000, help="tasks in a timing (default: 200000)")
+    parser.add_argument(
+        "--rows", type=int, default=200_000, help="tasks in a timing (default: 200000)"
+    )
     parser.add_argument("--rounds", type=int, default=3, help="timings of each (default: 3)")
     options = parser.parse_args()
     rows, few = options.rows, options.rows // 200
@@ -73,12 +76,24 @@ def main() -> int:
     solver_ms = solver(options.rounds)
     missed = [f"{name} a second" for name, least in FIGURES.items() if per_second[name] < least]
     missed += [f"{name}, ms" for name, worst in solver_ms.items() if worst >= MOST_MS[int(name[0])]]
-    for heading, figures in (("tutorial preset, tasks a second", per_second), ("solver, slowest task, ms", solver_ms)):
+    for heading, figures in (
+        ("tutorial preset, tasks a second", per_second),
+        ("solver, slowest task, ms", solver_ms),
+    ):
         print(heading)
         for name, value in figures.items():
             print(f"  {name:<32}{value:>10,}")
     print()
-    print(json.dumps({"benchmark": "generator", "per_second": per_second, "solver_ms": solver_ms, "missed": missed}))
+    print(
+        json.dumps(
+            {
+                "benchmark": "generator",
+                "per_second": per_second,
+                "solver_ms": solver_ms,
+                "missed": missed,
+            }
+        )
+    )
     return 1 if missed else 0
 
 

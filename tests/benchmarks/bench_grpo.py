@@ -1,12 +1,15 @@
-"""GRPO from scratch beside TRL's GRPOTrainer: completions trained a second, where the time goes, and peak memory.
+"""GRPO from scratch beside TRL's GRPOTrainer: completions trained a second, where the time goes,
+and peak memory.
 
     PYTHONPATH=plugin python tests/benchmarks/bench_grpo.py            # the comparison
-    PYTHONPATH=plugin python tests/benchmarks/bench_grpo.py --memory   # peak memory over batch and micro-batch
+    PYTHONPATH=plugin python tests/benchmarks/bench_grpo.py --memory   # peak memory over batch and
+    micro-batch
 
-Each trainer runs in a process of its own, one after the other, on the tiny model and Countdown tasks, float32 on the
-CPU, with the same prompts a step, rewards, optimizer and settings, in rounds. "natural" is the real job: completions
-end where the model ends them. "fixed" gives all of them exactly the same length: the end-of-sequence token is one that
-the model never writes. Prints a table, and one line of JSON last.
+Each trainer runs in a process of its own, one after the other, on the tiny model and Countdown
+tasks, float32 on the CPU, with the same prompts a step, rewards, optimizer and settings, in rounds.
+"natural" is the real job: completions end where the model ends them. "fixed" gives all of them
+exactly the same length: the end-of-sequence token is one that the model never writes. Prints a
+table, and one line of JSON last.
 """
 
 import argparse
@@ -27,10 +30,13 @@ LENGTHS = {"natural": 320, "fixed": 160}
 
 def make_model(folder: Path) -> None:
     """The tiny model with an end-of-sequence token that it never writes."""
-    from swift_rlvr.tiny_model import WEIGHTS
+    from swift_rlvr.utils.files import TINY_MODEL
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    model, tokenizer = AutoModelForCausalLM.from_pretrained(WEIGHTS), AutoTokenizer.from_pretrained(WEIGHTS)
+    model, tokenizer = (
+        AutoModelForCausalLM.from_pretrained(TINY_MODEL),
+        AutoTokenizer.from_pretrained(TINY_MODEL),
+    )
     unused = tokenizer.convert_ids_to_tokens(len(tokenizer) - 1)
     tokenizer.eos_token = unused
     model.generation_config.eos_token_id = model.config.eos_token_id = tokenizer.eos_token_id
@@ -39,8 +45,8 @@ def make_model(folder: Path) -> None:
 
 
 def rows() -> list[dict]:
-    from swift_rlvr.jsonl import read_jsonl
     from swift_rlvr.tasks.countdown import to_messages
+    from swift_rlvr.utils.jsonl import read_jsonl
 
     tasks = [row for _, row in read_jsonl(ROOT / "datasets" / "countdown" / "tiny_train.jsonl")]
     return [{"messages": to_messages(row["nums"], row["target"]), **row} for row in tasks]
@@ -56,10 +62,12 @@ def train_ours(job: dict) -> dict:
     import torch
     from rich.console import Console
     from swift_rlvr.grpo import GRPOSettings, GRPOTrainer
-    from swift_rlvr.jsonl import read_jsonl
+    from swift_rlvr.utils.jsonl import read_jsonl
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    model, reference = (AutoModelForCausalLM.from_pretrained(job["model"], dtype=torch.float32) for _ in range(2))
+    model, reference = (
+        AutoModelForCausalLM.from_pretrained(job["model"], dtype=torch.float32) for _ in range(2)
+    )
     settings = GRPOSettings(
         num_generations=GENERATIONS,
         per_device_train_batch_size=job["micro_batch"],
@@ -75,7 +83,14 @@ def train_ours(job: dict) -> dict:
     )
     tokenizer = AutoTokenizer.from_pretrained(job["model"])
     trainer = GRPOTrainer(
-        model, tokenizer, rewards(), rows(), settings, job["out"], reference=reference, console=Console(quiet=True)
+        model,
+        tokenizer,
+        rewards(),
+        rows(),
+        settings,
+        job["out"],
+        reference=reference,
+        console=Console(quiet=True),
     )
     ends = []
     update = trainer.update
@@ -164,7 +179,11 @@ def train_trl(job: dict) -> dict:
     step = (ends[-1] - ends[0]) / (len(ends) - 1)
     parts = {name: sum(spent[1:]) / (len(ends) - 1) for name, spent in times.items()}
     parts["gradient and update"] = step - sum(parts.values())
-    return {"step": step, "tokens": statistics.mean(row["completions/mean_length"] for row in logged), "parts": parts}
+    return {
+        "step": step,
+        "tokens": statistics.mean(row["completions/mean_length"] for row in logged),
+        "parts": parts,
+    }
 
 
 def in_process(job: dict) -> dict:
@@ -178,7 +197,11 @@ def in_process(job: dict) -> dict:
 
 
 def compare(rounds: int, models: dict[str, str]) -> dict:
-    jobs = {"ours": ("ours", 16), "TRL, 16 at a time": ("trl", 16), "TRL, all 64 at once": ("trl", 64)}
+    jobs = {
+        "ours": ("ours", 16),
+        "TRL, 16 at a time": ("trl", 16),
+        "TRL, all 64 at once": ("trl", 64),
+    }
     result = {}
     for kind, length in LENGTHS.items():
         found: dict[str, list[dict]] = {name: [] for name in jobs}
@@ -195,17 +218,35 @@ def compare(rounds: int, models: dict[str, str]) -> dict:
                 }
                 found[name].append(in_process(job))
                 print(f"  {kind}, {name}: {found[name][-1]['step']:.2f} s a step", file=sys.stderr)
-        print(f"\n{kind}: {COMPLETIONS} completions a step of at most {length} tokens; medians of {rounds} runs")
+        print(
+            f"\n{kind}: {COMPLETIONS} completions a step of at most {length} tokens; medians of {rounds} runs"
+        )
         print(f"{'':22}{'compl./s':>9}{'tokens':>8}{'MB':>6}   seconds a step")
         result[kind] = {}
         for name, runs in found.items():
             step = statistics.median(run["step"] for run in runs)
             tokens, peak = (statistics.mean(run[key] for run in runs) for key in ("tokens", "peak"))
-            parts = {key: statistics.median(run["parts"][key] for run in runs) for key in runs[0]["parts"]}
-            output = ", ".join(f"{key} {value:.2f}" for key, value in sorted(parts.items(), key=lambda item: -item[1]))
-            print(f"{name:22}{COMPLETIONS / step:9.1f}{tokens:8.0f}{peak:6.0f}   {step:.2f}: {output}")
-            result[kind][name] = {"completions_per_second": COMPLETIONS / step, "peak_mb": peak, "parts": parts}
-        best = max(value["completions_per_second"] for name, value in result[kind].items() if name != "ours")
+            parts = {
+                key: statistics.median(run["parts"][key] for run in runs)
+                for key in runs[0]["parts"]
+            }
+            output = ", ".join(
+                f"{key} {value:.2f}"
+                for key, value in sorted(parts.items(), key=lambda item: -item[1])
+            )
+            print(
+                f"{name:22}{COMPLETIONS / step:9.1f}{tokens:8.0f}{peak:6.0f}   {step:.2f}: {output}"
+            )
+            result[kind][name] = {
+                "completions_per_second": COMPLETIONS / step,
+                "peak_mb": peak,
+                "parts": parts,
+            }
+        best = max(
+            value["completions_per_second"]
+            for name, value in result[kind].items()
+            if name != "ours"
+        )
         result[kind]["ratio"] = result[kind]["ours"]["completions_per_second"] / best
         print(f"ours beside the faster TRL: {result[kind]['ratio']:.2f} times")
     return result
@@ -239,14 +280,16 @@ def main() -> None:
     if given.job:
         job = json.loads(given.job)
         found = {"ours": train_ours, "trl": train_trl}[job["trainer"]](job)
-        print(json.dumps({**found, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+        print(
+            json.dumps({**found, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024})
+        )
         return
-    from swift_rlvr.tiny_model import WEIGHTS
+    from swift_rlvr.utils.files import TINY_MODEL
 
     folder = Path(tempfile.mkdtemp())
     try:
         make_model(folder)
-        models = {"natural": str(WEIGHTS), "fixed": str(folder)}
+        models = {"natural": str(TINY_MODEL), "fixed": str(folder)}
         result = memory(models) if given.memory else compare(given.rounds, models)
     finally:
         shutil.rmtree(folder)

@@ -1,16 +1,19 @@
-"""The page of `swift-rlvr report` in a real headless Chromium: how long it takes to write, to open and to filter.
+"""The page of `swift-rlvr report` in a real headless Chromium: how long it takes to write, to open
+and to filter.
 
-Makes the folder of a run with 200,000 completions of about 1,000 characters, as the Countdown experiment's 350 tokens
-are, in groups of 8, writes its page and opens that. Every run of the browser is a new one with an empty profile. "Open"
-ends when the curves are drawn and the list, all filters but the one of texts and the details can be used; "texts read"
-when texts can be searched too, which goes on meanwhile. A filter's time is from the event to the finished list with its
-count, the median of five. Beside each time stands the processor time of all of the browser's processes, which is what
-a busy machine can be judged by; the load average is printed too.
+Makes the folder of a run with 200,000 completions of about 1,000 characters, as the Countdown
+experiment's 350 tokens are, in groups of 8, writes its page and opens that. Every run of the
+browser is a new one with an empty profile. "Open" ends when the curves are drawn and the list, all
+filters but the one of texts and the details can be used; "texts read" when texts can be searched
+too, which goes on meanwhile. A filter's time is from the event to the finished list with its count,
+the median of five. Beside each time stands the processor time of all of the browser's processes,
+which is what a busy machine can be judged by; the load average is printed too.
 
-Usage: PYTHONPATH=plugin:tests python tests/benchmarks/bench_report.py [--completions 200000] [--characters 1000]
+Usage: PYTHONPATH=plugin:tests python tests/benchmarks/bench_report.py [--completions 200000]
+[--characters 1000]
        [--keep FOLDER]
-Needs Chromium (Debian: apt-get install chromium). Prints a table and, last, one line of JSON; exits 1 where opening
-takes 2 s or a filter 0.3 s.
+Needs Chromium (Debian: apt-get install chromium). Prints a table and, last, one line of JSON; exits
+1 where opening takes 2 s or a filter 0.3 s.
 """
 
 import argparse
@@ -25,9 +28,9 @@ import time
 from pathlib import Path
 
 from chromium import Chromium, found
-from swift_rlvr.countdown import verify
 from swift_rlvr.evaluation.report import write_report
 from swift_rlvr.tasks.countdown import to_messages
+from swift_rlvr.verifiers.countdown import verify
 
 OPEN, FILTER, ROUNDS = 2.0, 0.3, 5
 BATCH, GROUP = 800, 8
@@ -55,7 +58,10 @@ def make_run(folder: Path, completions: int, characters: int, seed: int = 0) -> 
         tries.append(f"Let me try {text} = {value} (too {'low' if value < 50 else 'high'}).")
     lines = max(1, characters // (sum(map(len, tries)) // len(tries) + 1))
     steps = -(-completions // BATCH)
-    with (folder / "completions.jsonl").open("w") as tables, (folder / "logging.jsonl").open("w") as log:
+    with (
+        (folder / "completions.jsonl").open("w") as tables,
+        (folder / "logging.jsonl").open("w") as log,
+    ):
         for step in range(1, steps + 1):
             count = min(BATCH, completions - (step - 1) * BATCH)
             table: dict[str, list] = {
@@ -67,25 +73,38 @@ def make_run(folder: Path, completions: int, characters: int, seed: int = 0) -> 
             for group in range(-(-count // GROUP)):
                 numbers = random.Random((step * 1000 + group) % 20_000)
                 nums = [numbers.randint(1, 99) for _ in range(4)]
-                prompt = to_messages(nums, target := nums[0] * nums[1] + nums[2] - nums[3])[1]["content"]
+                prompt = to_messages(nums, target := nums[0] * nums[1] + nums[2] - nums[3])[1][
+                    "content"
+                ]
                 for _ in range(min(GROUP, count - group * GROUP)):
-                    thought = "\n".join(rng.choices(tries, k=max(1, int(rng.gauss(lines, lines / 4)))))
+                    thought = "\n".join(
+                        rng.choices(tries, k=max(1, int(rng.gauss(lines, lines / 4))))
+                    )
                     sign = rng.choice("+-")
                     answer = f"{nums[0]} * {nums[1]} {sign} {nums[2]} - {nums[3]}"
                     text = f"<think>\n{thought}\n</think>\n<answer>{answer}</answer>"
-                    table["prompt"].append(f"<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n")
+                    table["prompt"].append(
+                        f"<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n"
+                    )
                     table["completion"].append(text)
                     table["CountdownReward"].append(verify(text, nums, target).reward)
             table["Format"] = [1.0] * count
             table["advantages"] = [rng.gauss(0, 1) for _ in range(count)]
             tables.write(json.dumps(table) + "\n")
             mean = statistics.fmean(table["CountdownReward"])
-            row = {"reward": mean + 1, "rewards/CountdownReward/mean": mean, "kl": step / 4000, "reward_std": 0.4}
+            row = {
+                "reward": mean + 1,
+                "rewards/CountdownReward/mean": mean,
+                "kl": step / 4000,
+                "reward_std": 0.4,
+            }
             log.write(json.dumps(row | {"global_step/max_steps": f"{step}/{steps}"}) + "\n")
 
 
 def measure(page: Path) -> tuple[dict[str, float], dict[str, float], int]:
-    """Seconds and seconds of processor time by what was done, and the completions that the page holds."""
+    """Seconds and seconds of processor time by what was done, and the completions that the page
+    holds.
+    """
     times: dict[str, list[float]] = {}
     cpu: dict[str, list[float]] = {}
     for _ in range(ROUNDS):
@@ -95,7 +114,9 @@ def measure(page: Path) -> tuple[dict[str, float], dict[str, float], int]:
             cpu.setdefault("open", []).append(browser.cpu() - before)
             start = time.perf_counter()
             browser.wait("document.body.dataset.state === 'read'")
-            times.setdefault("texts read", []).append(times["open"][-1] + time.perf_counter() - start)
+            times.setdefault("texts read", []).append(
+                times["open"][-1] + time.perf_counter() - start
+            )
             cpu.setdefault("texts read", []).append(browser.cpu() - before)
             if browser.messages:
                 raise AssertionError(browser.messages)
@@ -114,7 +135,9 @@ def measure(page: Path) -> tuple[dict[str, float], dict[str, float], int]:
                 times.setdefault(name, []).append(spent)
                 cpu.setdefault(name, []).append(browser.cpu() - before)
         count = browser.run("count")
-    medians = [{name: statistics.median(values) for name, values in each.items()} for each in (times, cpu)]
+    medians = [
+        {name: statistics.median(values) for name, values in each.items()} for each in (times, cpu)
+    ]
     return medians[0], medians[1], count
 
 
@@ -122,7 +145,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--completions", type=int, default=200_000)
     parser.add_argument("--characters", type=int, default=1000)
-    parser.add_argument("--keep", type=Path, help="A folder for the run and its page, which then stay.")
+    parser.add_argument(
+        "--keep", type=Path, help="A folder for the run and its page, which then stay."
+    )
     options = parser.parse_args()
     if found() is None:
         parser.error("there is no chromium on the PATH")
@@ -144,9 +169,23 @@ def main() -> int:
     print(f"{f'load {load:.1f} on {os.cpu_count()} cores':<34}{'seconds':>10}{'of processor':>14}")
     for name, seconds in times.items():
         print(f"{name:<34}{seconds:>10.3f}{cpu[name]:>14.2f}")
-    missed = [name for name in times if times[name] >= (OPEN if name == "open" else FILTER) and name != "texts read"]
-    figures = {"benchmark": "report", "completions": count, "page_mb": size, "written_s": written, "memory_mb": memory}
-    print(json.dumps(figures | {"seconds": times, "processor_seconds": cpu, "load": load, "missed": missed}))
+    missed = [
+        name
+        for name in times
+        if times[name] >= (OPEN if name == "open" else FILTER) and name != "texts read"
+    ]
+    figures = {
+        "benchmark": "report",
+        "completions": count,
+        "page_mb": size,
+        "written_s": written,
+        "memory_mb": memory,
+    }
+    print(
+        json.dumps(
+            figures | {"seconds": times, "processor_seconds": cpu, "load": load, "missed": missed}
+        )
+    )
     return 1 if missed else 0
 
 

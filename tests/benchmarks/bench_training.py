@@ -1,19 +1,24 @@
-"""What a training reaches, arm by arm and seed by seed: success on held-out tasks, before and after.
+"""What a training reaches, arm by arm and seed by seed: success on held-out tasks, before and
+after.
 
-    outcome     the quickstart's training: the real rollout server, two ZeRO-3 ranks; also writes FOLDER/curves.png
-    gate        external_length at -0.01 a token, with which a trial costs more than it finds, with and without the gate
-    curriculum  six levels of rows, drawn by the curriculum or, as a mixture, in a random order
-    smollm2     a language model after its cold start (--start FOLDER, from scripts/cold_start.sh), and two controls, a
-                random reward and that of the form alone; server and two ZeRO-3 ranks, 18 GiB; two pictures
+    outcome     the quickstart's training: the real rollout server, two ZeRO-3 ranks; also writes
+    FOLDER/curves.png gate        external_length at -0.01 a token, with which a trial costs more
+    than it finds, with and without the gate curriculum  six levels of rows, drawn by the curriculum
+    or, as a mixture, in a random order smollm2     a language model after its cold start (--start
+    FOLDER, from scripts/cold_start.sh), and two controls, a
+                random reward and that of the form alone; server and two ZeRO-3 ranks, 18 GiB; two
+                pictures
 
-The others are of the tiny model, `gate` and `curriculum` with `--trainer scratch`. Models of an experiment write as
-many completions of the same held-out tasks. What pass@k gains where k is large was learnt; what only pass@1 gains was
-likely enough before and was sharpened (Yue et al. 2025, arXiv 2504.13837).
+The others are of the tiny model, `gate` and `curriculum` with `--trainer scratch`. Models of an
+experiment write as many completions of the same held-out tasks. What pass@k gains where k is large
+was learnt; what only pass@1 gains was likely enough before and was sharpened (Yue et al. 2025,
+arXiv 2504.13837).
 
 Usage: PYTHONPATH=plugin python tests/benchmarks/bench_training.py EXPERIMENT --folder FOLDER
-           [--seeds 0 1 2] [--rows N] [--start FOLDER] [flags of the training]     (--max_steps 2 --seeds 0 --rows 12:
-           to see it work)
-Prints a table and, last, one line of JSON. Runs and evaluations that are in the folder are not made again.
+           [--seeds 0 1 2] [--rows N] [--start FOLDER] [flags of the training]     (--max_steps 2
+           --seeds 0 --rows 12: to see it work)
+Prints a table and, last, one line of JSON. Runs and evaluations that are in the folder are not made
+again.
 """
 
 import argparse
@@ -30,11 +35,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from swift_rlvr.evaluation.compare import in_words, paired
-from swift_rlvr.jsonl import read_json, read_jsonl
 from swift_rlvr.runs.folder import checkpoints
 from swift_rlvr.runs.records import Record, read_records
 from swift_rlvr.runs.statistics import by_row
-from swift_rlvr.tiny_model import WEIGHTS
+from swift_rlvr.utils.files import TINY_MODEL
+from swift_rlvr.utils.jsonl import read_json, read_jsonl
 
 ROOT = Path(__file__).resolve().parents[2]
 GOAL = 0.75  # of the mean success of `outcome`
@@ -91,7 +96,12 @@ LOGGED = {"in training": "success", "no spread": "frac_reward_zero_std"}
 
 def swift_rlvr(*words: object) -> None:
     variables = [str(word) for word in words if str(word).startswith("EXTERNAL_")]
-    command = [sys.executable, "-m", "swift_rlvr.cli", *(word for word in map(str, words) if word not in variables)]
+    command = [
+        sys.executable,
+        "-m",
+        "swift_rlvr.cli",
+        *(word for word in map(str, words) if word not in variables),
+    ]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "plugin")}
     environment |= dict(variable.split("=", 1) for variable in variables)
     subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
@@ -108,17 +118,28 @@ def trained(run: Path, words: list[str], seed: int) -> Path:
     return checkpoints(run)[-1]
 
 
-def evaluated(model: Path, out: Path, experiment: Experiment, rows: int) -> tuple[dict, list[Record]]:
+def evaluated(
+    model: Path, out: Path, experiment: Experiment, rows: int
+) -> tuple[dict, list[Record]]:
     """The summary and the graded completions of the held-out rows."""
     if not (out / "summary.json").is_file():
-        flags = ["--num_generations", experiment.samples, "--max_completion_length", experiment.length]
-        swift_rlvr("evaluate", model, "--dataset", f"{experiment.rows}#{rows}", *flags, "--out", out)
+        flags = [
+            "--num_generations",
+            experiment.samples,
+            "--max_completion_length",
+            experiment.length,
+        ]
+        swift_rlvr(
+            "evaluate", model, "--dataset", f"{experiment.rows}#{rows}", *flags, "--out", out
+        )
     return read_json(out / "summary.json"), list(read_records(out / "records.jsonl"))
 
 
 def by_level(records: list[Record]) -> dict[int, float]:
     """Success of the rows of each level, where they have one."""
-    of_file = [row for _, row in read_jsonl(ROOT / EXPERIMENTS["curriculum"].rows.partition(":")[2])]
+    of_file = [
+        row for _, row in read_jsonl(ROOT / EXPERIMENTS["curriculum"].rows.partition(":")[2])
+    ]
     levels = defaultdict(list)
     for index, right in by_row(records).items():
         levels[of_file[index]["level"]].append(sum(right) / len(right))
@@ -128,15 +149,22 @@ def by_level(records: list[Record]) -> dict[int, float]:
 def logged(run: Path) -> dict[str, float]:
     """Means over the steps of a run, and the minutes of the whole launch."""
     steps = [step for _, step in read_jsonl(run / "logging.jsonl") if "reward" in step]
-    means = {name: statistics.mean(step.get(key, 0.0) for step in steps) for name, key in LOGGED.items()}
+    means = {
+        name: statistics.mean(step.get(key, 0.0) for step in steps) for name, key in LOGGED.items()
+    }
     return means | read_json(run / "minutes.json")
 
 
-PANELS = (("success", "Success", "share of completions"), ("completions/mean_length", "Completion length", "tokens"))
+PANELS = (
+    ("success", "Success", "share of completions"),
+    ("completions/mean_length", "Completion length", "tokens"),
+)
 
 
 def draw(runs: list[Path], path: Path, panels: Sequence[tuple[str, str, str]] = PANELS) -> None:
-    """Values over the steps, a line for each run. panels: what is logged, title and unit of each."""
+    """Values over the steps, a line for each run. panels: what is logged, title and unit of
+    each.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
@@ -145,8 +173,13 @@ def draw(runs: list[Path], path: Path, panels: Sequence[tuple[str, str, str]] = 
     figure, axes = pyplot.subplots(1, len(panels), figsize=(10, 3.4), layout="constrained")
     for axis, (key, title, unit) in zip(axes, panels, strict=True):
         for run in runs:
-            values = [row[key] for _, row in read_jsonl(run / "logging.jsonl") if key in row]  # no success: a control
-            means = [statistics.mean(values[max(0, end - WINDOW) : end]) for end in range(1, len(values) + 1)]
+            values = [
+                row[key] for _, row in read_jsonl(run / "logging.jsonl") if key in row
+            ]  # no success: a control
+            means = [
+                statistics.mean(values[max(0, end - WINDOW) : end])
+                for end in range(1, len(values) + 1)
+            ]
             if means:
                 axis.plot(range(1, len(means) + 1), means, label=run.name.replace("_", " "))
         axis.set(title=title, xlabel="training step", ylabel=unit, ylim=(0, None))
@@ -156,7 +189,9 @@ def draw(runs: list[Path], path: Path, panels: Sequence[tuple[str, str, str]] = 
 
 
 def draw_held_out(lines: list[dict], path: Path) -> None:
-    """Success on the held-out rows with its interval, for each line of the table: `arm`, `success` and `interval`."""
+    """Success on the held-out rows with its interval, for each line of the table: `arm`, `success`
+    and `interval`.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
@@ -165,23 +200,43 @@ def draw_held_out(lines: list[dict], path: Path) -> None:
     figure, axis = pyplot.subplots(figsize=(10, 0.7 + 0.35 * len(lines)), layout="constrained")
     for place, line in enumerate(reversed(lines)):
         (low, high), success = line["interval"], line["success"]
-        axis.errorbar(success, place, xerr=[[success - low], [high - success]], fmt="o", capsize=4, color="C0")
-        axis.annotate(f"{success:.3f}", (success, place), xytext=(0, 5), textcoords="offset points", ha="center")
-    axis.set(yticks=range(len(lines)), yticklabels=[line["arm"] for line in reversed(lines)], xlim=(-0.02, 0.8))
+        axis.errorbar(
+            success, place, xerr=[[success - low], [high - success]], fmt="o", capsize=4, color="C0"
+        )
+        axis.annotate(
+            f"{success:.3f}",
+            (success, place),
+            xytext=(0, 5),
+            textcoords="offset points",
+            ha="center",
+        )
+    axis.set(
+        yticks=range(len(lines)),
+        yticklabels=[line["arm"] for line in reversed(lines)],
+        xlim=(-0.02, 0.8),
+    )
     axis.set(xlabel="success on 400 held-out rows, 95% interval", ylim=(-0.5, len(lines) - 0.3))
     axis.grid(alpha=0.3)
     figure.savefig(path, dpi=100)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("experiment", choices=EXPERIMENTS)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--rows", type=int)
-    parser.add_argument("--start", type=Path, default=WEIGHTS, help="the model before the training")
+    parser.add_argument(
+        "--start", type=Path, default=TINY_MODEL, help="the model before the training"
+    )
     options, flags = parser.parse_known_args()
-    experiment, folder, start = EXPERIMENTS[options.experiment], options.folder.resolve(), options.start.resolve()
+    experiment, folder, start = (
+        EXPERIMENTS[options.experiment],
+        options.folder.resolve(),
+        options.start.resolve(),
+    )
     runs: list[tuple[str, str, Path | None]] = [("before", "", None)]
     runs += [
         (arm, str(seed), folder / f"{arm.replace(', ', '_')}_{seed}")
@@ -193,7 +248,13 @@ def main() -> int:
         model = (
             trained(
                 run,
-                [*experiment.train.split(), "--model", str(start), *experiment.arms[arm].split(), *flags],
+                [
+                    *experiment.train.split(),
+                    "--model",
+                    str(start),
+                    *experiment.arms[arm].split(),
+                    *flags,
+                ],
                 int(seed),
             )
             if run
@@ -218,7 +279,10 @@ def main() -> int:
         )
         low, high = lines[-1]["interval"]
         shown = ", ".join(f"{name} {value:.3f}" for name, value in figures.items())
-        print(f"{arm:14} {seed:>2}  {summary['success']:.3f} ({low:.3f} to {high:.3f})  {shown}", flush=True)
+        print(
+            f"{arm:14} {seed:>2}  {summary['success']:.3f} ({low:.3f} to {high:.3f})  {shown}",
+            flush=True,
+        )
     first, *others = experiment.arms
     compared = {arm: paired(pooled[first], pooled[arm]) for arm in others}
     for arm, comparison in compared.items():
@@ -231,7 +295,11 @@ def main() -> int:
     if options.experiment == "outcome":
         mean = statistics.mean(line["success"] for line in lines if line["arm"] != "before")
         missed = [f"mean success {mean:.3f}, expected at least {GOAL}"] if mean < GOAL else []
-    print(json.dumps({"benchmark": options.experiment, "lines": lines, "paired": compared, "missed": missed}))
+    print(
+        json.dumps(
+            {"benchmark": options.experiment, "lines": lines, "paired": compared, "missed": missed}
+        )
+    )
     return 1 if missed else 0
 
 

@@ -1,18 +1,22 @@
-r"""A scoreboard: what each installed math verifier credits on public data, and how fast it is there.
+r"""A scoreboard: what each installed math verifier credits on public data, and how fast it is
+there.
 
-The verifiers are ours (`swift_rlvr.math_answers.grade_all`), math_verify (parse and verify with their defaults), TRL's
-`accuracy_reward` and ms-swift's `accuracy`. The data are public files in a folder, which stay outside the repository:
-`VERIFIERS.md` says where they are, how they are labelled and what is wrong with their labels.
+The verifiers are ours (`swift_rlvr.verifiers.mathematics.grade_all`), math_verify (parse and verify
+with their defaults), TRL's `accuracy_reward` and ms-swift's `accuracy`. The data are public files
+in a folder, which stay outside the repository: `VERIFIERS.md` says where they are, how they are
+labelled and what is wrong with their labels.
 
-Every verifier works in a process of its own, all of them pinned to the same core, and has graded a few other rows
-before. The rows go to all in the same batches, of 64 as they come; who is first changes with every batch. Then, in new
-processes, the rows whose gold occurs more than once go to all in groups of at most 8 with the same gold, as in GRPO.
-Peers grade row after row by themselves, so they get one row a call, which tells which row raised or timed out; a bare
-gold goes to them between dollars, with which all of them credit more. They give up after 5 s with SIGALRM, in the main
-thread; a process that is still busy after `HANG_S` is ended and its rows are graded one by one. "changed" counts rows
-with two verdicts, one in each kind of batch.
+Every verifier works in a process of its own, all of them pinned to the same core, and has graded a
+few other rows before. The rows go to all in the same batches, of 64 as they come; who is first
+changes with every batch. Then, in new processes, the rows whose gold occurs more than once go to
+all in groups of at most 8 with the same gold, as in GRPO. Peers grade row after row by themselves,
+so they get one row a call, which tells which row raised or timed out; a bare gold goes to them
+between dollars, with which all of them credit more. They give up after 5 s with SIGALRM, in the
+main thread; a process that is still busy after `HANG_S` is ended and its rows are graded one by
+one. "changed" counts rows with two verdicts, one in each kind of batch.
 
-Usage: PYTHONPATH=plugin python tests/benchmarks/bench_verifiers.py --data FOLDER [--sample ROWS_A_FILE]
+Usage: PYTHONPATH=plugin python tests/benchmarks/bench_verifiers.py --data FOLDER [--sample
+ROWS_A_FILE]
            [--disagreements FILE.jsonl] [--verifiers ours,math_verify]
 Prints a table and, last, one line of JSON.
 """
@@ -39,7 +43,10 @@ from verifier_data import Row, read_folder
 BATCH, GROUP = 64, 8
 HANG_S = 60.0  # a row; a batch may take this and 5 s for every further row
 LOGGERS = ("math_verify.parser", "math_verify.grader")
-WARM_UP = [(rf"So it is \boxed{{{n}}}.", f"${n}$") for n in (r"\frac{1}{7}", "12", "x^2 - 1", r"2\sqrt{5}", "(1, 2)")]
+WARM_UP = [
+    (rf"So it is \boxed{{{n}}}.", f"${n}$")
+    for n in (r"\frac{1}{7}", "12", "x^2 - 1", r"2\sqrt{5}", "(1, 2)")
+]
 
 
 class Result(NamedTuple):
@@ -48,7 +55,9 @@ class Result(NamedTuple):
 
 
 class Timeouts(logging.Handler):
-    """Counts the warnings in which math_verify says that it gave up; it goes on as if the answer were wrong."""
+    """Counts the warnings in which math_verify says that it gave up; it goes on as if the answer
+    were wrong.
+    """
 
     count = 0
 
@@ -65,8 +74,12 @@ def between_dollars(gold: str) -> str:
     return gold if re.search(r"(?<!\\)\$|\\boxed|\\\(|\\\[", gold) else f"${gold}$"
 
 
-def row_by_row(grade: Callable[[str, str], float | None]) -> Callable[[list[str], list[str]], list[Result]]:
-    """Make a judge of batches from a function of one completion and one gold; None says that it declines."""
+def row_by_row(
+    grade: Callable[[str, str], float | None],
+) -> Callable[[list[str], list[str]], list[Result]]:
+    """Make a judge of batches from a function of one completion and one gold; None says that it
+    declines.
+    """
     from math_verify.errors import TimeoutException
 
     timeouts = Timeouts()
@@ -88,17 +101,23 @@ def row_by_row(grade: Callable[[str, str], float | None]) -> Callable[[list[str]
             return Result("timed out")
         return Result("declined" if reward is None else "wrong")
 
-    return lambda texts, golds: [judge_one(text, gold) for text, gold in zip(texts, golds, strict=True)]
+    return lambda texts, golds: [
+        judge_one(text, gold) for text, gold in zip(texts, golds, strict=True)
+    ]
 
 
 def ours():
-    from swift_rlvr.math_answers import grade_all
+    from swift_rlvr.verifiers.mathematics import grade_all
 
     def judge(texts, golds):
         results = []
         for verdict in grade_all(texts, golds):
             reason = str(verdict.reason)
-            name = "error" if reason == "error" else {1.0: "right", 0.0: "wrong", None: "declined"}[verdict.reward]
+            name = (
+                "error"
+                if reason == "error"
+                else {1.0: "right", 0.0: "wrong", None: "declined"}[verdict.reward]
+            )
             results.append(Result(name, reason))
         return results
 
@@ -119,7 +138,9 @@ def trl():
     from trl.rewards import accuracy_reward
 
     return row_by_row(
-        lambda text, gold: accuracy_reward([[{"role": "assistant", "content": text}]], solution=[gold])[0]
+        lambda text, gold: accuracy_reward(
+            [[{"role": "assistant", "content": text}]], solution=[gold]
+        )[0]
     )
 
 
@@ -146,7 +167,9 @@ VERIFIERS = {
 
 
 def serve(name: str, core: int, connection) -> None:
-    """The process of a verifier: receive (completions, golds), send (seconds, results), until None comes."""
+    """The process of a verifier: receive (completions, golds), send (seconds, results), until None
+    comes.
+    """
     os.sched_setaffinity(0, {core})
     os.dup2(2, 1)  # what the packages print goes to stderr
     logging.disable(logging.INFO)
@@ -173,7 +196,9 @@ class Worker:
     def start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=serve, args=(self.name, self.core, theirs), daemon=True)
+        self.process = context.Process(
+            target=serve, args=(self.name, self.core, theirs), daemon=True
+        )
         self.process.start()
         theirs.close()
         try:
@@ -210,13 +235,17 @@ class Worker:
             self.process.join()
             self.start()
         if len(texts) == 1:
-            return time.perf_counter() - start, [Result("timed out" if failed == "hangs" else "error", failed)]
+            return time.perf_counter() - start, [
+                Result("timed out" if failed == "hangs" else "error", failed)
+            ]
         alone = [self.judge([text], [gold]) for text, gold in zip(texts, golds, strict=True)]
         return sum(seconds for seconds, _ in alone), [results[0] for _, results in alone]
 
 
 def groups(rows: list[Row]) -> list[list[int]]:
-    """Return the places of rows with the same gold, at most `GROUP` at a time, where there are two or more."""
+    """Return the places of rows with the same gold, at most `GROUP` at a time, where there are two
+    or more.
+    """
     places = defaultdict(list)
     for place, row in enumerate(rows):
         places[row.gold].append(place)
@@ -233,14 +262,21 @@ class Measured(NamedTuple):
     group_seconds: float
 
 
-def measure(files: dict[str, list[Row]], names: list[str], core: int, tell: Callable[[str], None]) -> dict:
+def measure(
+    files: dict[str, list[Row]], names: list[str], core: int, tell: Callable[[str], None]
+) -> dict:
     """Return {file: {verifier: Measured}}."""
     batches = {
         file: [list(range(i, min(i + BATCH, len(rows)))) for i in range(0, len(rows), BATCH)]
         for file, rows in files.items()
     }
-    kinds = (("batches of 64", batches), ("groups of 8", {file: groups(rows) for file, rows in files.items()}))
-    found: dict = {kind: {file: {name: ({}, 0.0) for name in names} for file in files} for kind, _ in kinds}
+    kinds = (
+        ("batches of 64", batches),
+        ("groups of 8", {file: groups(rows) for file, rows in files.items()}),
+    )
+    found: dict = {
+        kind: {file: {name: ({}, 0.0) for name in names} for file in files} for kind, _ in kinds
+    }
     for kind, parts in kinds:
         workers = {name: Worker(name, core) for name in names}
         turn = 0
@@ -276,7 +312,9 @@ def rate(rows: int, seconds: float) -> float | None:
 def summary(rows: list[Row], measured: Measured) -> dict:
     """Return the figures of a line of the table."""
     verdicts = [result.verdict for result in measured.results]
-    labelled = Counter((row.right, verdict == "right") for row, verdict in zip(rows, verdicts, strict=True))
+    labelled = Counter(
+        (row.right, verdict == "right") for row, verdict in zip(rows, verdicts, strict=True)
+    )
     counts = Counter(verdicts)
     return {
         "rows": len(verdicts),
@@ -287,7 +325,9 @@ def summary(rows: list[Row], measured: Measured) -> dict:
         "declined": counts["declined"],
         "errors": counts["error"],
         "timed out": counts["timed out"],
-        "changed": sum(result.verdict != verdicts[place] for place, result in measured.in_groups.items()),
+        "changed": sum(
+            result.verdict != verdicts[place] for place, result in measured.in_groups.items()
+        ),
         "a second": rate(len(rows), measured.seconds),
         "a second in groups": rate(len(measured.in_groups), measured.group_seconds),
     }
@@ -306,7 +346,9 @@ COLUMNS = {
     "timed out": lambda f: str(f["timed out"]),
     "changed": lambda f: str(f["changed"]),
     "a second": lambda f: f"{f['a second']:,.0f}" if f.get("a second") else "-",
-    "in groups": lambda f: f"{f['a second in groups']:,.0f}" if f.get("a second in groups") else "-",
+    "in groups": lambda f: (
+        f"{f['a second in groups']:,.0f}" if f.get("a second in groups") else "-"
+    ),
 }
 
 
@@ -318,13 +360,19 @@ def show(lines: list[tuple[str, str, dict]]) -> None:
         table.add_column(column, justify="right", no_wrap=True)
     last = None
     for data, name, figures in lines:
-        table.add_row("" if data == last else data, name, *(cell(figures) for cell in COLUMNS.values()))
+        table.add_row(
+            "" if data == last else data, name, *(cell(figures) for cell in COLUMNS.values())
+        )
         last = data
     Console(width=max(140, Console().width)).print(table)
 
 
-def write_disagreements(path: Path, files: dict[str, list[Row]], measured: dict, names: list[str]) -> int:
-    """Write every row on which the verifiers do not all say the same, or not what the label says; return how many."""
+def write_disagreements(
+    path: Path, files: dict[str, list[Row]], measured: dict, names: list[str]
+) -> int:
+    """Write every row on which the verifiers do not all say the same, or not what the label says;
+    return how many.
+    """
     count = 0
     with path.open("w", encoding="utf-8") as out:
         for file, rows in files.items():
@@ -333,17 +381,27 @@ def write_disagreements(path: Path, files: dict[str, list[Row]], measured: dict,
                 said = {result.verdict == "right" for result in results.values()}
                 if len(said | ({row.right} - {None})) == 1:
                     continue
-                verdicts = {name: " / ".join(filter(None, result)) for name, result in results.items()}
-                out.write(json.dumps(row._asdict() | {"verdicts": verdicts}, ensure_ascii=False) + "\n")
+                verdicts = {
+                    name: " / ".join(filter(None, result)) for name, result in results.items()
+                }
+                out.write(
+                    json.dumps(row._asdict() | {"verdicts": verdicts}, ensure_ascii=False) + "\n"
+                )
                 count += 1
     return count
 
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, required=True, help="folder with public files; VERIFIERS.md says which")
-    parser.add_argument("--disagreements", type=Path, help="write every row on which not all agree, as .jsonl")
-    parser.add_argument("--sample", type=int, help="at most so many rows of a file, drawn with a fixed seed")
+    parser.add_argument(
+        "--data", type=Path, required=True, help="folder with public files; VERIFIERS.md says which"
+    )
+    parser.add_argument(
+        "--disagreements", type=Path, help="write every row on which not all agree, as .jsonl"
+    )
+    parser.add_argument(
+        "--sample", type=int, help="at most so many rows of a file, drawn with a fixed seed"
+    )
     parser.add_argument("--verifiers", default=",".join(VERIFIERS), help="default: %(default)s")
     chosen = parser.parse_args()
     if not chosen.data.is_dir():
@@ -364,7 +422,11 @@ def main() -> int:
     for name in set(chosen.verifiers.split(",")) - set(names):
         tell(f"not installed: {VERIFIERS[name].package}")
     measured = measure(files, names, min(os.sched_getaffinity(0)), tell)
-    lines = [(file, name, summary(rows, measured[file][name])) for file, rows in files.items() for name in names]
+    lines = [
+        (file, name, summary(rows, measured[file][name]))
+        for file, rows in files.items()
+        for name in names
+    ]
     show(lines)
     if chosen.disagreements:
         count = write_disagreements(chosen.disagreements, files, measured, names)

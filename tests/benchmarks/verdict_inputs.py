@@ -1,8 +1,10 @@
-r"""The inputs of verdicts.py: real answers, what the tests of the rewards grade, and 20,000 generated completions.
+r"""The inputs of verdicts.py: real answers, what the tests of the rewards grade, and 20,000
+generated completions.
 
     PYTHONPATH=plugin python tests/benchmarks/verdict_inputs.py ../shared/real_math INPUTS
 
-They are stored, so that both versions that are compared get the same ones. The generated ones have seed 19.
+They are stored, so that both versions that are compared get the same ones. The generated ones have
+seed 19.
 """
 
 import json
@@ -14,26 +16,88 @@ from fractions import Fraction
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
-FORM = [[name, {}] for name in ("format", "format_strict", "tag_count", "length", "repetition_penalty")]
+FORM = [
+    [name, {}] for name in ("format", "format_strict", "tag_count", "length", "repetition_penalty")
+]
 FORM += [["reasoning_steps", {}], ["language_consistency", {}]]
 MATH = [["accuracy", {}], ["boxed", {}], ["cosine", {"unit": "characters"}]]
 COUNTDOWN = [["countdown", {}], ["countdown", {"notation": "strict"}]]
 COUNTDOWN += [["cosine", {"accuracy": "external_countdown", "unit": "characters"}]]
-THOUGHTS = ["First, add them.", "Step 1: add. Step 2: look.", "- try 3 + 4 = 7", "我们把它们相加。", "设 $x$，", ""]
-THOUGHTS += ["wait wait wait wait wait", r"So \boxed{7}?", "<answer>7</answer>", "Складываем.", "It is 12."]
+THOUGHTS = [
+    "First, add them.",
+    "Step 1: add. Step 2: look.",
+    "- try 3 + 4 = 7",
+    "我们把它们相加。",
+    "设 $x$，",
+    "",
+]
+THOUGHTS += [
+    "wait wait wait wait wait",
+    r"So \boxed{7}?",
+    "<answer>7</answer>",
+    "Складываем.",
+    "It is 12.",
+]
 LAYOUTS = [
-    *("<think>{0}</think><answer>{1}</answer>", "<think>\n{0}\n</think>\n<answer>\n{1}\n</answer>", "{0}<answer>{1}"),
-    *("<think>{0}<answer>{1}</answer>", "{0}</think>\n<answer>{1}</answer><|im_end|>\n", "{0} <answer> {1} </answer>."),
-    *("<answer>7</answer>{0}<answer>{1}</answer>", "<answer>{1}</answer>{0}<answer>7</answer>", "{0} {1}", "{1}"),
-    *("<think>{0}<answer>{1}</answer></think>", "<Think>{0}</Think><Answer>{1}</Answer>", "<answer>{1}</answer>{0}"),
-    *(r"{0} \boxed{{{1}}}", r"<think>{0}</think> So $\boxed{{{1}}}$.", "{0}\n#### {1}", "{0} The answer is {1}."),
-    *(r"<answer>\boxed{{{1}}}</answer>", r"{0} $$\fbox{{{1}}}$$", r"<think>{0}\boxed{{{1}}}", "<answer>${1}$</answer>"),
+    *(
+        "<think>{0}</think><answer>{1}</answer>",
+        "<think>\n{0}\n</think>\n<answer>\n{1}\n</answer>",
+        "{0}<answer>{1}",
+    ),
+    *(
+        "<think>{0}<answer>{1}</answer>",
+        "{0}</think>\n<answer>{1}</answer><|im_end|>\n",
+        "{0} <answer> {1} </answer>.",
+    ),
+    *(
+        "<answer>7</answer>{0}<answer>{1}</answer>",
+        "<answer>{1}</answer>{0}<answer>7</answer>",
+        "{0} {1}",
+        "{1}",
+    ),
+    *(
+        "<think>{0}<answer>{1}</answer></think>",
+        "<Think>{0}</Think><Answer>{1}</Answer>",
+        "<answer>{1}</answer>{0}",
+    ),
+    *(
+        r"{0} \boxed{{{1}}}",
+        r"<think>{0}</think> So $\boxed{{{1}}}$.",
+        "{0}\n#### {1}",
+        "{0} The answer is {1}.",
+    ),
+    *(
+        r"<answer>\boxed{{{1}}}</answer>",
+        r"{0} $$\fbox{{{1}}}$$",
+        r"<think>{0}\boxed{{{1}}}",
+        "<answer>${1}$</answer>",
+    ),
 ]
 NOTATIONS = [  # of Countdown: which signs are replaced by which, and what is put around
-    *[({}, "{}"), ({" ": ""}, "{}"), ({"*": "×", "/": "÷", "-": "−"}, "{}"), ({"*": "·", "-": "–"}, "`{}`")],
-    *[({"*": r"\times", "/": r"\div"}, "${}$"), ({"*": r"\cdot"}, r"\[ {} \]"), ({}, r"\boxed{{{}}}")],
-    *[({"(": r"\left(", ")": r"\right)"}, "{}"), ({"*": "**"}, "{}"), ({"/": "//"}, "{}"), ({"*": "x"}, "{}")],
-    *[({"2": "²"}, "{}"), ({" ": ","}, "{}"), ({"(": "[", ")": "]"}, "{}"), ({}, "x = {}"), ({}, "{}.")],
+    *[
+        ({}, "{}"),
+        ({" ": ""}, "{}"),
+        ({"*": "×", "/": "÷", "-": "−"}, "{}"),
+        ({"*": "·", "-": "–"}, "`{}`"),
+    ],
+    *[
+        ({"*": r"\times", "/": r"\div"}, "${}$"),
+        ({"*": r"\cdot"}, r"\[ {} \]"),
+        ({}, r"\boxed{{{}}}"),
+    ],
+    *[
+        ({"(": r"\left(", ")": r"\right)"}, "{}"),
+        ({"*": "**"}, "{}"),
+        ({"/": "//"}, "{}"),
+        ({"*": "x"}, "{}"),
+    ],
+    *[
+        ({"2": "²"}, "{}"),
+        ({" ": ","}, "{}"),
+        ({"(": "[", ")": "]"}, "{}"),
+        ({}, "x = {}"),
+        ({}, "{}."),
+    ],
     *[({}, "```\n{}\n```"), ({"*": ""}, "{}"), ({" ": "\n"}, "\n{}\n"), ({"+": "+ -"}, "{}")],
     (dict(zip("0123456789()=+", "０１２３４５６７８９（）＝＋", strict=True)), "{}"),
 ]
@@ -45,32 +109,58 @@ def laid_out(rng: random.Random, answer: str) -> str:
 
 
 def countdown(rng: random.Random) -> tuple[str, dict]:
-    """An answer with the value of the target, three times out of four; often numbers or text are changed."""
+    """An answer with the value of the target, three times out of four; often numbers or text are
+    changed.
+    """
     nums = [rng.randint(0, 99) for _ in range(rng.randint(2, 6))]
     terms = [(str(number), Fraction(number), "") for number in nums]
     while len(terms) > 1:
         first, second = (terms.pop(rng.randrange(len(terms))) for _ in range(2))
         sign = rng.choice("+-*/" if second[1] else "+-*")
-        value = {"+": first[1] + second[1], "-": first[1] - second[1], "*": first[1] * second[1]}.get(sign)
-        left, right = (f"({text})" if used and rng.random() < 0.95 else text for text, _, used in (first, second))
-        text = rf"\frac{{{left}}}{{{right}}}" if sign == "/" and rng.random() < 0.3 else f"{left} {sign} {right}"
+        value = {
+            "+": first[1] + second[1],
+            "-": first[1] - second[1],
+            "*": first[1] * second[1],
+        }.get(sign)
+        left, right = (
+            f"({text})" if used and rng.random() < 0.95 else text
+            for text, _, used in (first, second)
+        )
+        text = (
+            rf"\frac{{{left}}}{{{right}}}"
+            if sign == "/" and rng.random() < 0.3
+            else f"{left} {sign} {right}"
+        )
         terms.append((text, first[1] / second[1] if value is None else value, sign))
     text, value, _ = terms[0]
-    target = value.numerator if value.denominator == 1 and rng.random() < 0.75 else rng.randint(-5, 999)
-    text += rng.choice(["", "", f" = {value}", f" = {target}", f" = {target} + 0", f" = {text}", " = ?", " ="])
+    target = (
+        value.numerator if value.denominator == 1 and rng.random() < 0.75 else rng.randint(-5, 999)
+    )
+    text += rng.choice(
+        ["", "", f" = {value}", f" = {target}", f" = {target} + 0", f" = {text}", " = ?", " ="]
+    )
     replacements, around = rng.choice(NOTATIONS)
     for old, new in replacements.items():
         text = text.replace(old, new)
     if rng.random() < 0.2:
         place = rng.randrange(len(text))
-        text = text[:place] + rng.choice(["", " ", "7", "+", "(", ")", "=", ".", "!", "\0", "é"]) + text[place + 1 :]
+        text = (
+            text[:place]
+            + rng.choice(["", " ", "7", "+", "(", ")", "=", ".", "!", "\0", "é"])
+            + text[place + 1 :]
+        )
     if rng.random() < 0.15:
         nums[rng.randrange(len(nums))] = rng.choice([1, 7, None, 2.0, "3"])
-    return laid_out(rng, around.format(text)), {"nums": str(nums) if rng.random() < 0.1 else nums, "target": target}
+    return laid_out(rng, around.format(text)), {
+        "nums": str(nums) if rng.random() < 0.1 else nums,
+        "target": target,
+    }
 
 
 def math(rng: random.Random, golds: list[str]) -> tuple[str, dict]:
-    """A gold of a public test set or of the tests' table, and itself, a mutation of it, another gold or anything."""
+    """A gold of a public test set or of the tests' table, and itself, a mutation of it, another
+    gold or anything.
+    """
     from math_answers.generated import PIECES
     from math_answers.mutations import mutations
 
@@ -78,13 +168,23 @@ def math(rng: random.Random, golds: list[str]) -> tuple[str, dict]:
     anything = "".join(rng.choices(PIECES, k=rng.randint(1, 12)))
     mutation = rng.choice([gold, *(text for _, text in mutations(gold))])
     answer = rng.choice(
-        [gold, mutation, mutation, rng.choice(golds), anything, f"{gold} {rng.choice(PIECES)}", "(" + gold]
+        [
+            gold,
+            mutation,
+            mutation,
+            rng.choice(golds),
+            anything,
+            f"{gold} {rng.choice(PIECES)}",
+            "(" + gold,
+        ]
     )
     return laid_out(rng, answer), {"solution": anything if rng.random() < 0.1 else gold}
 
 
 def tables(real: Path) -> list[tuple]:
-    """The rows of the tests' tables of mathematics and Countdown, and the real answers and golds."""
+    """The rows of the tests' tables of mathematics and Countdown, and the real answers and
+    golds.
+    """
     from countdown.test_verifier import TABLE, block
     from math_answers import test_expressions, test_reading
     from math_answers.pairs import PAIRS
@@ -96,18 +196,35 @@ def tables(real: Path) -> list[tuple]:
         *test_reading.EQUAL,
         *test_reading.DIFFERENT,
     ]:
-        inputs += [(MATH, f"<answer>{a}</answer>", {"solution": b}) for a, b in ((first, second), (second, first))]
+        inputs += [
+            (MATH, f"<answer>{a}</answer>", {"solution": b})
+            for a, b in ((first, second), (second, first))
+        ]
     for text, nums, target, *_ in TABLE:
-        inputs.append((COUNTDOWN, block(text) if isinstance(text, str) else text, {"nums": nums, "target": target}))
+        inputs.append(
+            (
+                COUNTDOWN,
+                block(text) if isinstance(text, str) else text,
+                {"nums": nums, "target": target},
+            )
+        )
     for line in (real / "dev.jsonl").read_text(encoding="utf-8").splitlines():
-        inputs.append((MATH + FORM, json.loads(line)["completion"], {"solution": json.loads(line)["gold"]}))
+        inputs.append(
+            (MATH + FORM, json.loads(line)["completion"], {"solution": json.loads(line)["gold"]})
+        )
     for gold in real_golds(real):
-        inputs += [(MATH, form % gold, {"solution": gold}) for form in (r"\boxed{%s}", "<answer>%s</answer>", "%s")]
+        inputs += [
+            (MATH, form % gold, {"solution": gold})
+            for form in (r"\boxed{%s}", "<answer>%s</answer>", "%s")
+        ]
     return inputs
 
 
 def real_golds(real: Path) -> list[str]:
-    return [json.loads(line)["gold"] for line in (real / "golds.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [
+        json.loads(line)["gold"]
+        for line in (real / "golds.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
 
 
 def graded_by_tests() -> list[tuple]:
@@ -120,24 +237,38 @@ def graded_by_tests() -> list[tuple]:
     def recording(self, completions, **columns):
         started = time.monotonic()
         grades = grades_of(self, completions, **columns)
-        if time.monotonic() - started < 1 and REWARDS.get(self.name) is type(self):  # not what a time limit decides
+        if time.monotonic() - started < 1 and REWARDS.get(self.name) is type(
+            self
+        ):  # not what a time limit decides
             defaults = {
-                each.name: each.default for each in fields(self.parameters) if each.name not in ("tasks", "timeout")
+                each.name: each.default
+                for each in fields(self.parameters)
+                if each.name not in ("tasks", "timeout")
             }
             values = {name: getattr(self.parameters, name) for name in defaults}
             changed = {name: value for name, value in values.items() if value != defaults[name]}
             for number, completion in enumerate(completions):
                 if len(str(completion)) > 20_000:  # one of those that are only to take long
                     continue
-                row = {name: values[number] for name, values in columns.items() if isinstance(values, (list, tuple))}
+                row = {
+                    name: values[number]
+                    for name, values in columns.items()
+                    if isinstance(values, (list, tuple))
+                }
                 inputs.append(([[self.name, changed]], completion, row))
         return grades
 
     Reward.grades = recording
     tests = [str(TESTS / name) for name in ("rewards", "reasoning_gym")]
-    pytest.main(["-q", "-p", "no:randomly", "-p", "no:cacheprovider", "--hypothesis-seed=19", *tests])
+    pytest.main(
+        ["-q", "-p", "no:randomly", "-p", "no:cacheprovider", "--hypothesis-seed=19", *tests]
+    )
     Reward.grades = grades_of
-    return [each for each in inputs if {each[0][0][0], each[0][0][1].get("accuracy", names[0])} <= set(names)]
+    return [
+        each
+        for each in inputs
+        if {each[0][0][0], each[0][0][1].get("accuracy", names[0])} <= set(names)
+    ]
 
 
 def as_json(given: tuple) -> str | None:
@@ -146,7 +277,11 @@ def as_json(given: tuple) -> str | None:
         line = json.dumps(given)
     except (TypeError, ValueError):
         return None
-    return line if len(line) < 1_000_000 and repr(json.loads(line)) == repr([given[0], *given[1:]]) else None
+    return (
+        line
+        if len(line) < 1_000_000 and repr(json.loads(line)) == repr([given[0], *given[1:]])
+        else None
+    )
 
 
 if __name__ == "__main__":
@@ -154,7 +289,9 @@ if __name__ == "__main__":
     real, path, rng = Path(sys.argv[1]), Path(sys.argv[2]), random.Random(19)
     inputs = tables(real)
     golds = [
-        row["solution"] for _, _, row in inputs if isinstance(row.get("solution"), str) and len(row["solution"]) < 200
+        row["solution"]
+        for _, _, row in inputs
+        if isinstance(row.get("solution"), str) and len(row["solution"]) < 200
     ]
     inputs += [(COUNTDOWN + FORM, *countdown(rng)) for _ in range(10_000)]
     inputs += [(MATH + FORM, *math(rng, golds)) for _ in range(10_000)]

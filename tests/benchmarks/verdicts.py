@@ -1,8 +1,8 @@
 """Every verdict of the rewards on the same inputs, before and after a change; none should differ.
 
-python tests/benchmarks/verdict_inputs.py ../shared/real_math INPUTS  # once
-PYTHONPATH=plugin python tests/benchmarks/verdicts.py INPUTS > AFTER
-python tests/benchmarks/verdicts.py --compare BEFORE AFTER            # exits with 1 where a verdict has changed
+python tests/benchmarks/verdict_inputs.py ../shared/real_math INPUTS  # once PYTHONPATH=plugin
+python tests/benchmarks/verdicts.py INPUTS > AFTER python tests/benchmarks/verdicts.py --compare
+BEFORE AFTER            # exits with 1 where a verdict has changed
 """
 
 import json
@@ -11,11 +11,15 @@ from pathlib import Path
 
 
 def verdicts(path: Path) -> None:
-    """Print a JSON line for every reward of every input; an input is [[[reward, parameters], ...], completion, row]."""
+    """Print a JSON line for every reward of every input; an input is [[[reward, parameters], ...],
+    completion, row].
+    """
     from swift_rlvr.rewards import REWARDS
 
     inputs = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    batches: dict[str, list[int]] = {}  # in batches of one reward and one set of columns, in the order of the file
+    batches: dict[
+        str, list[int]
+    ] = {}  # in batches of one reward and one set of columns, in the order of the file
     for number, (rewards, _, row) in enumerate(inputs):
         for reward in rewards:
             batches.setdefault(json.dumps([*reward, sorted(row)]), []).append(number)
@@ -25,8 +29,16 @@ def verdicts(path: Path) -> None:
         values = {column: [inputs[number][2][column] for number in numbers] for column in columns}
         grades = REWARDS[name](**parameters).grades(completions, **values)
         for number, (value, reason) in zip(numbers, grades, strict=True):
-            shown = {"completion": str(inputs[number][1])[-300:], "row": str(inputs[number][2])[:300]}
-            line = {"input": number, "reward": [name, parameters], "verdict": [value, str(reason)], **shown}
+            shown = {
+                "completion": str(inputs[number][1])[-300:],
+                "row": str(inputs[number][2])[:300],
+            }
+            line = {
+                "input": number,
+                "reward": [name, parameters],
+                "verdict": [value, str(reason)],
+                **shown,
+            }
             print(json.dumps(line))
 
 

@@ -1,4 +1,6 @@
-"""The command line: what its commands leave behind; a user's mistakes end with code 2, a flag and no traceback."""
+"""The command line: what its commands leave behind; a user's mistakes end with code 2, a flag and
+no traceback.
+"""
 
 import io
 import json
@@ -15,15 +17,15 @@ import swift_rlvr
 from commands import ran, refused
 from helpers import graded
 from rich.console import Console
-from swift_rlvr import errors
 from swift_rlvr.cli import main
 from swift_rlvr.cli.doctor import print_results
-from swift_rlvr.countdown.generator import make_tasks
-from swift_rlvr.countdown.settings import TUTORIAL
-from swift_rlvr.countdown.solver import difficulty
-from swift_rlvr.errors import how_to_install
 from swift_rlvr.launch.checks import failed, passed
 from swift_rlvr.runs.statistics import summarize
+from swift_rlvr.utils import errors
+from swift_rlvr.utils.errors import how_to_install
+from swift_rlvr.verifiers.countdown.generator import make_tasks
+from swift_rlvr.verifiers.countdown.settings import TUTORIAL
+from swift_rlvr.verifiers.countdown.solver import difficulty
 
 MAKE = ["dataset", "make", "countdown", "--preset"]
 TINY = ["tiny", "--split", "test", "--out", "x.jsonl"]
@@ -39,15 +41,24 @@ def test_dataset_make(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["huge", "--split", "test", "--out", "x.jsonl"], "'huge' is not one of 'tutorial', 'tv', '24', 'tiny'"),
+        (
+            ["huge", "--split", "test", "--out", "x.jsonl"],
+            "'huge' is not one of 'tutorial', 'tv', '24', 'tiny'",
+        ),
         (["tiny", "--split", "test", "--out", "x.csv"], "--out must end in .jsonl, got x.csv"),
-        (["tiny", "--split", "dev", "--out", "x.jsonl"], "'dev' is not one of 'train', 'validation', 'test'"),
+        (
+            ["tiny", "--split", "dev", "--out", "x.jsonl"],
+            "'dev' is not one of 'train', 'validation', 'test'",
+        ),
         ([*TINY, "--count", "3-9"], "--count must be at least 2 and at most 6, got (3, 9)"),
         ([*TINY, "--target", "few"], "--target must be a range"),
         ([*TINY, "--with_depth", "0"], "--with_depth must be"),
         (["tutorial", *TINY[1:]], "--rows is needed"),
         ([*TINY, "--rows", "99999"], "--rows is too large: 99999 rows wanted"),
-        (["tiny", "--split", "test", "--out", "/dev/null/x.jsonl"], "cannot write /dev/null/x.jsonl"),
+        (
+            ["tiny", "--split", "test", "--out", "/dev/null/x.jsonl"],
+            "cannot write /dev/null/x.jsonl",
+        ),
     ],
 )
 def test_mistakes_in_dataset_make(monkeypatch, tmp_path, arguments, message):
@@ -59,7 +70,17 @@ def test_mistakes_in_dataset_make(monkeypatch, tmp_path, arguments, message):
 def test_dataset_make_with_settings_of_ones_own(tmp_path):
     out = tmp_path / "tasks.jsonl"
     make = [*MAKE, "tutorial", "--split", "validation", "--rows", 50, "--out", out]
-    own = ["--count", "5", "--number", "1-20", "--target", "24", "--operators", "+-*", "--no_negative"]
+    own = [
+        "--count",
+        "5",
+        "--number",
+        "1-20",
+        "--target",
+        "24",
+        "--operators",
+        "+-*",
+        "--no_negative",
+    ]
     ran(*make, *own, "--no_fractions", "--with_depth", "2-3")
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert len(rows) == 50 and all(row["target"] == 24 and len(row["nums"]) == 5 for row in rows)
@@ -71,14 +92,20 @@ def test_dataset_make_with_settings_of_ones_own(tmp_path):
 def test_compare(tmp_path):
     for name, reward in (("before", 0.0), ("after", 1.0)):
         (tmp_path / name).mkdir()
-        summary = {"settings": {"model": name, "seed": int(reward)}, **summarize([graded(0, reward == 1.0)])}
+        summary = {
+            "settings": {"model": name, "seed": int(reward)},
+            **summarize([graded(0, reward == 1.0)]),
+        }
         (tmp_path / name / "summary.json").write_text(json.dumps(summary))
     out = tmp_path / "comparison.json"
     shown = ran("compare", tmp_path / "before", tmp_path / "after" / "summary.json", "--out", out)
     assert "0.000 (0.000 to 0.793)" in shown and "1.000 (0.207 to 1.000)" in shown
     assert "seed differs: 0 before, 1 after" in shown
     narrow = ran("compare", tmp_path / "before", tmp_path / "after", columns=40)
-    assert "success with format\n  before 0.000 (0.000 to 0.793)\n  after 1.000 (0.207 to 1.000)\n" in narrow
+    assert (
+        "success with format\n  before 0.000 (0.000 to 0.793)\n  after 1.000 (0.207 to 1.000)\n"
+        in narrow
+    )
     assert json.loads(out.read_text())["after"]["success"] == 1.0
     (tmp_path / "before" / "summary.json").write_text("{}")
     message = refused("compare", tmp_path / "before", tmp_path / "after")
@@ -88,11 +115,24 @@ def test_compare(tmp_path):
 def test_mistakes_in_evaluate_and_report(tmp_path):
     message = refused("evaluate", "model", "--dataset", tmp_path / "no.jsonl", "--out", tmp_path)
     assert message == f"Error: cannot read {tmp_path}/no.jsonl: No such file or directory"
-    assert "expected a training run, a folder with logging.jsonl" in refused("report", tmp_path, "--out", tmp_path)
+    assert "expected a training run, a folder with logging.jsonl" in refused(
+        "report", tmp_path, "--out", tmp_path
+    )
 
 
-def test_an_error_names_the_flag_of_the_setting_and_ends_the_command_with_code_2(monkeypatch, capsys):
-    arguments = ["evaluate", "model", "--dataset", "x.jsonl", "--out", "out", "--max_completion_length", "0"]
+def test_an_error_names_the_flag_of_the_setting_and_ends_the_command_with_code_2(
+    monkeypatch, capsys
+):
+    arguments = [
+        "evaluate",
+        "model",
+        "--dataset",
+        "x.jsonl",
+        "--out",
+        "out",
+        "--max_completion_length",
+        "0",
+    ]
     monkeypatch.setattr(sys, "argv", ["swift-rlvr", *arguments])
     with pytest.raises(SystemExit) as ended:
         main()
@@ -116,11 +156,15 @@ def test_the_plugin_is_found_without_ms_swift(monkeypatch):
         ("swift", "train", ["dataset", "check", "gsm8k"]),
     ],
 )
-def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch, tmp_path, package, extra, arguments):
+def test_a_missing_package_is_named_with_the_command_that_installs_it(
+    monkeypatch, tmp_path, package, extra, arguments
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "countdown.jsonl").write_text('{"nums": [1, 2], "target": 3}\n')
     (tmp_path / "rows.parquet").write_bytes(b"")
-    with monkeypatch.context() as blocked:  # only for the command: pytest-randomly's hooks use torch after the test
+    with (
+        monkeypatch.context() as blocked
+    ):  # only for the command: pytest-randomly's hooks use torch after the test
         blocked.setitem(sys.modules, package, None)
         message = refused(*arguments)
     assert f"Error: {package.replace('_', '-')} is not installed, and " in message
@@ -165,7 +209,10 @@ def test_the_version():
         ("dataset check gsm8k_", ["gsm8k_one_shot:"]),
         ("evaluate model --dataset gsm8k_", ["gsm8k_one_shot:"]),
         ("rewards external_cos", ["external_cosine"]),
-        ("score --reward_funcs external_co", ["external_countdown", "external_code", "external_cosine"]),
+        (
+            "score --reward_funcs external_co",
+            ["external_countdown", "external_code", "external_cosine"],
+        ),
     ],
 )
 def test_names_are_completed(words, expected):

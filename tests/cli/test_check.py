@@ -4,7 +4,7 @@ import pytest
 from commands import ran, refused
 from distributions import distribution, python
 from paths import ROOT
-from swift_rlvr.data.contract.rewards import REWARD_RULES
+from swift_rlvr.contract.rewards import REWARD_RULES
 
 CLI = ("-m", "swift_rlvr.cli", "check")
 FAULTY = """
@@ -52,11 +52,18 @@ def checked(folder, *arguments, code=1):
 
 def test_ours_by_every_name_they_have():
     for name in ("external_boxed", "boxed"):
-        assert f"passed    reward   external_boxed   swift-rlvr   {len(REWARD_RULES)} rules" in ran("check", name)
+        assert f"passed    reward   external_boxed   swift-rlvr   {len(REWARD_RULES)} rules" in ran(
+            "check", name
+        )
     both = " ".join(ran("check", "countdown").split())
-    assert "passed reward external_countdown" in both and "passed task countdown" in both and "2 passed" in both
-    assert "'sudoku' is no reward, task or installed package; rewards: external_countdown, " in refused(
-        "check", "sudoku"
+    assert (
+        "passed reward external_countdown" in both
+        and "passed task countdown" in both
+        and "2 passed" in both
+    )
+    assert (
+        "'sudoku' is no reward, task or installed package; rewards: external_countdown, "
+        in refused("check", "sudoku")
     )
 
 
@@ -66,7 +73,9 @@ def test_a_reward_that_hangs_is_ended(folder):
 
 
 def test_the_table_and_the_exit_status(folder):
-    """All of a package by its name, with the entry point that cannot be loaded; a process that ends is a finding."""
+    """All of a package by its name, with the entry point that cannot be loaded; a process that ends
+    is a finding.
+    """
     fine = checked(folder, "good", "sums", "noisy", code=0)
     assert "\n3 passed\n" in fine.stdout and "grading" not in fine.stdout
     broken = checked(folder, "my-package")
@@ -75,9 +84,15 @@ def test_the_table_and_the_exit_status(folder):
     assert f"failed reward external_ends my-package 1 of {len(REWARD_RULES)} rules" in text
     assert "earns nothing: a worker ended early, with exit code 3" in text
     assert f"passed reward external_good my-package {len(REWARD_RULES)} rules" in text
-    assert "passed task sums my-package" in text and "failed entry point external_gone my-package" in text
+    assert (
+        "passed task sums my-package" in text
+        and "failed entry point external_gone my-package" in text
+    )
     for name in ("external_gone = not_there:Gone", "lost = not_there:TASK"):
-        assert f"entry point {name} cannot be loaded: ModuleNotFoundError: No module named 'not_there'" in text
+        assert (
+            f"entry point {name} cannot be loaded: ModuleNotFoundError: No module named 'not_there'"
+            in text
+        )
         left_out = f"left out {name.partition(' ')[0]} of the distribution my-package"
         assert broken.stderr.count(left_out) == 1, "not by the processes that try the rules as well"
 
@@ -85,7 +100,7 @@ def test_the_table_and_the_exit_status(folder):
 def test_what_needs_a_package_that_is_not_installed_is_skipped(tmp_path):
     module = """
 from faulty import Good
-from swift_rlvr.errors import require
+from swift_rlvr.utils.errors import require
 class Needy(Good):
     name = "external_needy"
     def grade(self, text, row):
@@ -94,4 +109,7 @@ class Needy(Good):
     (tmp_path / "faulty.py").write_text((ROOT / "tests" / "faulty.py").read_text())
     distribution(tmp_path, "needy", {"needy.py": module}, {"external_needy": "needy:Needy"})
     result = python(*CLI, "needy", path=tmp_path)
-    assert result.stdout.endswith("\n1 skipped\n") and "no-package is not installed, and it needs it" in result.stdout
+    assert (
+        result.stdout.endswith("\n1 skipped\n")
+        and "no-package is not installed, and it needs it" in result.stdout
+    )

@@ -1,13 +1,15 @@
-"""`swift-rlvr new`: the package passes its tests at once, and everything knows it once it is installed."""
+"""`swift-rlvr new`: the package passes its tests at once, and everything knows it once it is
+installed.
+"""
 
 import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
-import tomllib
 from commands import ran, refused
 from distributions import distribution, python
 from paths import PLUGIN, ROOT
@@ -45,26 +47,55 @@ def test_what_is_written(project):
     for path, text in render("vowel_sort").items():
         assert (project / path).read_text() == text
         assert "letter_sort" not in text and "letter-sort" not in text and "LetterSort" not in text
-    assert tomllib.loads((project / "pyproject.toml").read_text())["project"]["name"] == "vowel-sort"
+    assert (
+        tomllib.loads((project / "pyproject.toml").read_text())["project"]["name"] == "vowel-sort"
+    )
     assert len((project / "src" / "vowel_sort" / "reward.py").read_text().splitlines()) <= 70
 
 
 def test_its_tests_pass_at_once(project, tmp_path):
-    """Outside of this repository, before it is installed, with nothing but swift-rlvr and pytest."""
+    """Outside of this repository, before it is installed, with nothing but swift-rlvr and
+    pytest.
+    """
     plain = {"PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    result = python("-m", "pytest", "-q", "-p", "no:cacheprovider", path=tmp_path, folder=project, **plain)
-    assert " passed" in result.stdout and "failed" not in result.stdout and "skipped" not in result.stdout
+    result = python(
+        "-m", "pytest", "-q", "-p", "no:cacheprovider", path=tmp_path, folder=project, **plain
+    )
+    assert (
+        " passed" in result.stdout
+        and "failed" not in result.stdout
+        and "skipped" not in result.stdout
+    )
 
 
 def test_its_doctests_and_its_style(project, tmp_path):
     for module in ("reward.py", "task.py"):
-        result = python("-m", "doctest", "-v", str(project / "src" / "vowel_sort" / module), path=project / "src")
-        assert "\n0 failed" in result.stdout.replace(" and 0 failed", "\n0 failed") and "Trying" in result.stdout
+        result = python(
+            "-m",
+            "doctest",
+            "-v",
+            str(project / "src" / "vowel_sort" / module),
+            path=project / "src",
+        )
+        assert (
+            "\n0 failed" in result.stdout.replace(" and 0 failed", "\n0 failed")
+            and "Trying" in result.stdout
+        )
     for name in ("ab", "vowel_sort", "a_name_of_all_the_letters_here"):
         for path, text in render(name).items():
             (tmp_path / name / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name / path).write_text(text)
-        ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--line-length", "120", "--select", "E,F,I,UP,B"]
+        ruff = [
+            sys.executable,
+            "-m",
+            "ruff",
+            "check",
+            "--isolated",
+            "--line-length",
+            "120",
+            "--select",
+            "E,F,I,UP,B",
+        ]
         result = subprocess.run([*ruff, "."], cwd=tmp_path / name, capture_output=True, text=True)
         assert result.returncode == 0, result.stdout
 
@@ -83,9 +114,14 @@ def test_the_commands_know_it_once_it_is_installed(project, installed, tmp_path)
     answer = "<think>a, a, a</think><answer>aaabn</answer>"
     explain = ("explain", answer, "--reward_funcs", "vowel_sort", "--column", "letters=banana")
     shown = python(*CLI, *explain, path=installed).stdout
-    assert "external_vowel_sort: reward 0.0 (wrong letters)" in shown and "missing: n; not in the word: none" in shown
+    assert (
+        "external_vowel_sort: reward 0.0 (wrong letters)" in shown
+        and "missing: n; not in the word: none" in shown
+    )
     completions = tmp_path / "completions.jsonl"
-    completions.write_text(json.dumps({"completion": answer.replace("aaabn", "aaabnn"), "letters": "banana"}) + "\n")
+    completions.write_text(
+        json.dumps({"completion": answer.replace("aaabn", "aaabnn"), "letters": "banana"}) + "\n"
+    )
     shown = python(*CLI, "score", str(completions), "--json", path=installed).stdout
     assert json.loads(shown)["rewards"]["external_vowel_sort"]["mean"] == 1.0
 
@@ -100,7 +136,9 @@ TASK = replace(TASK, name="open_jev_jev")
 
 
 @pytest.mark.slow
-def test_the_plugin_brings_it_to_ms_swift_and_leaves_out_what_ms_swift_has(project, installed, tmp_path):
+def test_the_plugin_brings_it_to_ms_swift_and_leaves_out_what_ms_swift_has(
+    project, installed, tmp_path
+):
     pytest.importorskip("swift", reason="needs the extra [train]")
     clash = {"clash.py": CLASH, "faulty.py": (ROOT / "tests" / "faulty.py").read_text()}
     distribution(tmp_path, "clash", clash, {"c": "clash:MathAccuracy"}, {"c": "clash:TASK"})
@@ -121,14 +159,20 @@ def test_the_plugin_brings_it_to_ms_swift_and_leaves_out_what_ms_swift_has(proje
         "RESULT False True",
     ]
     warnings = result.stdout + result.stderr
-    assert "left out the reward external_clash of the distribution clash: a reward class is called" in warnings
+    assert (
+        "left out the reward external_clash of the distribution clash: a reward class is called"
+        in warnings
+    )
     assert "left out the dataset open_jev_jev of the distribution clash: " in warnings
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("Words", "NAME must be 2 to 30 lower-case letters, digits and _, such as word_count, got 'Words'"),
+        (
+            "Words",
+            "NAME must be 2 to 30 lower-case letters, digits and _, such as word_count, got 'Words'",
+        ),
         ("word-count", "NAME must be 2 to 30"),
         ("1st", "NAME must be 2 to 30"),
         ("a" * 31, "NAME must be 2 to 30"),
@@ -136,7 +180,10 @@ def test_the_plugin_brings_it_to_ms_swift_and_leaves_out_what_ms_swift_has(proje
         ("lambda", "NAME must be 2 to 30"),
         ("gsm8k", "NAME 'gsm8k' is taken by a dataset of swift-rlvr: choose another one"),
         ("format", "NAME 'format' is taken by a reward of swift-rlvr"),
-        ("cosine_length", "NAME 'cosine_length' is taken by the class CosineLengthReward of swift-rlvr"),
+        (
+            "cosine_length",
+            "NAME 'cosine_length' is taken by the class CosineLengthReward of swift-rlvr",
+        ),
         ("json", "NAME 'json' is taken by an installed module"),
         ("rich", "NAME 'rich' is taken by an installed module"),
         ("tests", "NAME 'tests' is taken by an installed module"),
@@ -152,7 +199,9 @@ def test_nothing_is_overwritten(tmp_path):
     (tmp_path / "mine").mkdir()
     ran("new", "vowel_sort", "--folder", tmp_path / "mine")  # an empty folder will do
     (tmp_path / "mine" / "sample.jsonl").write_text("mine")
-    assert "is there already, and nothing is overwritten" in refused("new", "vowel_sort", "--folder", tmp_path / "mine")
+    assert "is there already, and nothing is overwritten" in refused(
+        "new", "vowel_sort", "--folder", tmp_path / "mine"
+    )
     assert (tmp_path / "mine" / "sample.jsonl").read_text() == "mine"
     file = tmp_path / "file"
     file.touch()
@@ -161,7 +210,11 @@ def test_nothing_is_overwritten(tmp_path):
 
 
 def test_a_wheel_has_the_templates():
-    (listed,) = [line for line in (ROOT / "setup.cfg").read_text().splitlines() if line.startswith("swift_rlvr.cli =")]
+    (listed,) = [
+        line
+        for line in (ROOT / "setup.cfg").read_text().splitlines()
+        if line.startswith("swift_rlvr.cli =")
+    ]
     assert listed == "swift_rlvr.cli = templates/*"
     templates = {path.name for path in (PLUGIN / "swift_rlvr" / "cli" / "templates").iterdir()}
     assert templates == {f"{Path(path).name}.txt" for path in PATHS}

@@ -14,23 +14,36 @@ def runs(tmp_path):
         (tmp_path / name).mkdir()
         row = {"reward": 0.5, "global_step/max_steps": "1/9"}
         (tmp_path / name / "logging.jsonl").write_text(json.dumps(row) + "\n")
-    table = {"step": ["1"] * 4, "prompt": ["p", "p", "q", "q"], "completion": ["a", "b", "c", "d"], "Mine": [1.0] * 4}
+    table = {
+        "step": ["1"] * 4,
+        "prompt": ["p", "p", "q", "q"],
+        "completion": ["a", "b", "c", "d"],
+        "Mine": [1.0] * 4,
+    }
     (tmp_path / "stable" / "completions.jsonl").write_text(json.dumps(table) + "\n")
     return tmp_path
 
 
 def test_a_page_of_two_runs(runs):
     out = runs / "new" / "report"
-    shown = " ".join(ran("report", runs / "stable", runs / "unstable", "--out", out, "--limit", 2, columns=400).split())
+    shown = " ".join(
+        ran(
+            "report", runs / "stable", runs / "unstable", "--out", out, "--limit", 2, columns=400
+        ).split()
+    )
     assert "note: stable: 2 of 4 completions are on this page" in shown
     assert "note: unstable: neither records.jsonl nor completions.jsonl has completions" in shown
     assert f"written: {out}/curves.png" in shown and f"written: {out}/report.html" in shown
     assert sorted(path.name for path in out.iterdir()) == ["curves.png", "report.html"]
     document = Document((out / "report.html").read_text())
-    assert document.data("page")["runs"] == ["stable", "unstable"] and len(document.completions()) == 2
+    assert (
+        document.data("page")["runs"] == ["stable", "unstable"] and len(document.completions()) == 2
+    )
 
 
-def test_without_matplotlib_there_is_the_page_alone_and_the_picture_is_said_to_be_missing(runs, monkeypatch):
+def test_without_matplotlib_there_is_the_page_alone_and_the_picture_is_said_to_be_missing(
+    runs, monkeypatch
+):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     shown = " ".join(ran("report", runs / "stable", "--out", runs / "report", columns=400).split())
     assert "note: there is no picture, only the page: matplotlib is not installed" in shown
@@ -40,11 +53,15 @@ def test_without_matplotlib_there_is_the_page_alone_and_the_picture_is_said_to_b
 
 
 def test_mistakes(runs):
-    assert "RUNS the same run is named twice" in refused("report", runs / "stable", runs / "stable", "--out", runs)
+    assert "RUNS the same run is named twice" in refused(
+        "report", runs / "stable", runs / "stable", "--out", runs
+    )
     assert "--limit': Input should be greater than or equal to 1" in refused(
         "report", runs / "stable", "--out", runs, "--limit", "0"
     )
-    message = refused("report", runs / "stable", "--out", runs / "out", "--comparison", runs / "none.json")
+    message = refused(
+        "report", runs / "stable", "--out", runs / "out", "--comparison", runs / "none.json"
+    )
     assert message == f"Error: cannot read {runs}/none.json: No such file or directory"
     message = refused("report", runs / "stable", "--out", runs / "stable" / "logging.jsonl")
     assert message.startswith(f"Error: --out cannot write {runs}/stable/logging.jsonl")

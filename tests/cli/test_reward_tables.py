@@ -10,9 +10,18 @@ from swift_rlvr.rewards.parameters import variable
 
 def test_all_rewards_are_listed_with_their_roles():
     lines = ran("rewards", columns=300).splitlines()
-    assert [line for line in lines if line.startswith("external_")] == [f"{n} ({r.role})" for n, r in REWARDS.items()]
-    shown = [line.split(": ")[1].split(", ") for line in map(str.strip, lines) if line.startswith("Columns: ")]
-    assert all(set(columns) >= {*reward.columns} for columns, reward in zip(shown, REWARDS.values(), strict=True))
+    assert [line for line in lines if line.startswith("external_")] == [
+        f"{n} ({r.role})" for n, r in REWARDS.items()
+    ]
+    shown = [
+        line.split(": ")[1].split(", ")
+        for line in map(str.strip, lines)
+        if line.startswith("Columns: ")
+    ]
+    assert all(
+        set(columns) >= {*reward.columns}
+        for columns, reward in zip(shown, REWARDS.values(), strict=True)
+    )
     assert max(map(len, ran("rewards").splitlines())) <= 80
 
 
@@ -21,7 +30,11 @@ def test_one_is_shown_with_its_reasons_and_parameters(name):
     reward, text = REWARDS[name], ran("rewards", name.removeprefix("external_"), columns=400)
     assert f"Reasons: {', '.join(reward.reasons)}\n" in text
     for each in fields(reward.Parameters):
-        assert f"\n{each.name}: " in text and variable(name, each.name) in text and each.metadata["help"] in text
+        assert (
+            f"\n{each.name}: " in text
+            and variable(name, each.name) in text
+            and each.metadata["help"] in text
+        )
 
 
 def test_what_a_parameter_may_be_and_its_flag():

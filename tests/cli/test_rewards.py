@@ -1,4 +1,6 @@
-"""`swift-rlvr explain` and `swift-rlvr score`: what they print and write, and how they refuse mistakes."""
+"""`swift-rlvr explain` and `swift-rlvr score`: what they print and write, and how they refuse
+mistakes.
+"""
 
 import json
 import os
@@ -24,14 +26,21 @@ RIGHT, WRONG = "<answer>3 * 5 + 7 = 22</answer>", "<answer>3 + 5 * 7</answer>"
 class Accuracy(Reward):
     """Stands in for a reward with a gold: compares texts."""
 
-    name, role, columns, reasons = "external_test_gold", "verifier", ("solution",), ("right", "wrong")
+    name, role, columns, reasons = (
+        "external_test_gold",
+        "verifier",
+        ("solution",),
+        ("right", "wrong"),
+    )
 
     def grade(self, text, row):
         return Grade(1.0, "right") if text == str(row["solution"]) else Grade(0.0, "wrong")
 
     def explain_text(self, text, row):
         equal = Rule("[red]equal[/red]", text == str(row["solution"]), row["solution"])
-        return Explanation(*self.grade(text, row), text, [Rule("length", None, str(len(text))), equal])
+        return Explanation(
+            *self.grade(text, row), text, [Rule("length", None, str(len(text))), equal]
+        )
 
 
 @pytest.fixture
@@ -54,13 +63,19 @@ def test_explain_for_people():
     output = ran("explain", RIGHT, *TASK)
     assert "external_countdown: reward 1.0 (correct)" in output
     assert "Judged (14 characters):\n  3 * 5 + 7 = 22" in output
-    assert "the value is the target: the value is 22, the target 22" in output and "failed" not in output
+    assert (
+        "the value is the target: the value is 22, the target 22" in output
+        and "failed" not in output
+    )
     output = ran("explain", "<think>no</think>", *TASK)
     assert (
-        "external_countdown: reward 0.0 (no answer)" in output and "Nothing was found that could be judged." in output
+        "external_countdown: reward 0.0 (no answer)" in output
+        and "Nothing was found that could be judged." in output
     )
     outcomes = [
-        line[:12].strip() for line in output.splitlines() if line.startswith(("passed", "failed", "not looked"))
+        line[:12].strip()
+        for line in output.splitlines()
+        if line.startswith(("passed", "failed", "not looked"))
     ]
     assert outcomes == ["passed", "failed"] + ["not looked at"[:12].strip()] * 11
     assert max(map(len, output.splitlines())) <= 80
@@ -75,7 +90,9 @@ def test_explain_for_programs():
 
 def test_where_the_completion_comes_from(tmp_path):
     (tmp_path / "c.txt").write_text(RIGHT + "\n")
-    records = write(tmp_path / "r.jsonl", {"a": 1}, {"completion": RIGHT, "nums": [3, 5, 7], "target": 22})
+    records = write(
+        tmp_path / "r.jsonl", {"a": 1}, {"completion": RIGHT, "nums": [3, 5, 7], "target": 22}
+    )
     turns = to_messages([3, 5, 7], 22, system=None)
     table = {"step": ["1", "1"], "prompt": [turns[0]["content"]] * 2, "completion": [WRONG, RIGHT]}
     tables = write(tmp_path / "completions.jsonl", table)
@@ -83,7 +100,13 @@ def test_where_the_completion_comes_from(tmp_path):
         ([RIGHT, *TASK], None),
         (["-", *TASK], RIGHT + "\n"),
         ([RIGHT, "--row", '{"nums": "3, 5, 7", "target": 22.0}'], None),
-        (["--row", json.dumps({"completion": [{"content": RIGHT}], "nums": [3, 5, 7], "target": 22})], None),
+        (
+            [
+                "--row",
+                json.dumps({"completion": [{"content": RIGHT}], "nums": [3, 5, 7], "target": 22}),
+            ],
+            None,
+        ),
         (["--row", f"{records}:2"], None),
         (["--row", f"{tables}:1:2"], None),
         ([RIGHT, "--row", f"{records}:1", *TASK], None),
@@ -101,27 +124,49 @@ def test_only_one_line_break_at_the_end_is_taken_off(registry):
 
 
 def test_rewards_and_parameters(registry):
-    both = ["--reward_funcs", "countdown", "--reward_funcs", "external_test_gold", "--gold", "7", *TASK]
+    both = [
+        "--reward_funcs",
+        "countdown",
+        "--reward_funcs",
+        "external_test_gold",
+        "--gold",
+        "7",
+        *TASK,
+    ]
     found = explained("7", *both)
     assert {name: each["reason"] for name, each in found.items()} == {
         "external_countdown": "no answer",
         "external_test_gold": "right",
     }
-    assert found["external_test_gold"]["rules"][0] == {"name": "length", "passed": None, "detail": "1"}
+    assert found["external_test_gold"]["rules"][0] == {
+        "name": "length",
+        "passed": None,
+        "detail": "1",
+    }
     typographic = ["<answer>3 × 5 + 7</answer>", *TASK]
     assert explained(*typographic)["external_countdown"]["reward"] == 1.0
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EXTERNAL_COUNTDOWN_NOTATION", "strict")
         assert explained(*typographic)["external_countdown"]["reward"] == 0.0
-    assert explained(RIGHT, *TASK, "--column", "task=math")["external_countdown"]["reason"] == "other task"
     assert (
-        explained(RIGHT, "--column", "task=math", "--reward_funcs", "countdown")["external_countdown"]["reward"] is None
+        explained(RIGHT, *TASK, "--column", "task=math")["external_countdown"]["reason"]
+        == "other task"
     )
-    assert "reward none, cannot be graded (bad gold)" in ran("explain", "7", "--row", '{"nums": 0, "target": 1}')
+    assert (
+        explained(RIGHT, "--column", "task=math", "--reward_funcs", "countdown")[
+            "external_countdown"
+        ]["reward"]
+        is None
+    )
+    assert "reward none, cannot be graded (bad gold)" in ran(
+        "explain", "7", "--row", '{"nums": 0, "target": 1}'
+    )
 
 
 def test_gold_is_for_external_accuracy(registry, monkeypatch):
-    monkeypatch.setitem(REWARDS, "external_accuracy", type("Gold", (Accuracy,), {"name": "external_accuracy"}))
+    monkeypatch.setitem(
+        REWARDS, "external_accuracy", type("Gold", (Accuracy,), {"name": "external_accuracy"})
+    )
     assert explained("7", "--gold", "7")["external_accuracy"]["reason"] == "right"
     assert list(explained("7", "--gold", "7", *TASK)) == ["external_countdown", "external_accuracy"]
 
@@ -130,13 +175,18 @@ def test_no_text_reaches_the_terminal_as_it_is(registry):
     text = "<answer>[bold]3[/bold] [/] \x1b[31m\u202e\u200b\ud800\n7\t</answer>"
     row = json.dumps({"completion": text, "solution": text})
     output = ran("explain", "--row", row, "--reward_funcs", "test_gold")
-    assert r"<answer>[bold]3[/bold] [/] \x1b[31m\u202e\u200b\ud800\n" in output and r"7\t</answer>" in output
+    assert (
+        r"<answer>[bold]3[/bold] [/] \x1b[31m\u202e\u200b\ud800\n" in output
+        and r"7\t</answer>" in output
+    )
     assert "[red]equal[/red]: <answer>[bold]3" in output
     assert not set("\x1b\u202e\u200b\ud800\t") & set(output)
 
 
 def test_long_texts_are_cut(registry):
-    output = ran("explain", "-", "--gold", "1", "--reward_funcs", "test_gold", stdin="(" * 999_999 + ")")
+    output = ran(
+        "explain", "-", "--gold", "1", "--reward_funcs", "test_gold", stdin="(" * 999_999 + ")"
+    )
     assert "Judged (1,000,000 characters):" in output
     assert "(...999,400morecharacters...(" in "".join(output.split())
     assert output.count("(") < 700 and "()\n" in output.replace(" ", "")
@@ -146,23 +196,41 @@ def test_long_texts_are_cut(registry):
     ("arguments", "message"),
     [
         (TASK, "COMPLETION: give what the model wrote as an argument, as - from standard input"),
-        (["x"], "name a reward with --reward_funcs, or give a Countdown task with --nums and --target"),
+        (
+            ["x"],
+            "name a reward with --reward_funcs, or give a Countdown task with --nums and --target",
+        ),
         (["x", "--nums", "3"], "name a reward with --reward_funcs"),
-        (["x", "--nums", "3", "--reward_funcs", "countdown"], "needs the column 'target': give it with --target 22"),
+        (
+            ["x", "--nums", "3", "--reward_funcs", "countdown"],
+            "needs the column 'target': give it with --target 22",
+        ),
         (
             ["x", "--target", "3", "--reward_funcs", "countdown"],
             "needs the column 'nums': give it with --nums",
         ),
-        (["x", "--reward_funcs", "test_gold"], "external_test_gold needs the column 'solution': give it with --gold"),
+        (
+            ["x", "--reward_funcs", "test_gold"],
+            "external_test_gold needs the column 'solution': give it with --gold",
+        ),
         (
             ["x", "--reward_funcs", "nope"],
             "there is no reward 'nope'; there are external_countdown, external_test_gold",
         ),
-        (["x", "--nums", "3 x", "--target", "1"], "--nums: expected whole numbers such as [3, 5, 7], got '3 x'"),
-        (["x", "--nums", "3", "--target", "[/red]"], "--target: expected a whole number such as 22, got '[/red]'"),
+        (
+            ["x", "--nums", "3 x", "--target", "1"],
+            "--nums: expected whole numbers such as [3, 5, 7], got '3 x'",
+        ),
+        (
+            ["x", "--nums", "3", "--target", "[/red]"],
+            "--target: expected a whole number such as 22, got '[/red]'",
+        ),
         (["x", "--column", "nums"], "--column must be NAME=VALUE, got 'nums'"),
         (["x", "--row", "{"], "--row the object: not JSON"),
-        (["x", "--row", "rows.jsonl"], "--row must be '{\"nums\": [3, 5, 7], ...}', FILE.jsonl:LINE or"),
+        (
+            ["x", "--row", "rows.jsonl"],
+            "--row must be '{\"nums\": [3, 5, 7], ...}', FILE.jsonl:LINE or",
+        ),
         (["x", "--row", "no.jsonl:1"], "cannot read no.jsonl: No such file or directory"),
         (["--row", "table.jsonl:1"], "line 1 of table.jsonl has 2 completions: say which"),
         (["--row", "table.jsonl:1:3"], "line 1 of table.jsonl has 2 completions, got position 3"),
@@ -177,15 +245,24 @@ def test_mistakes_in_explain(registry, monkeypatch, tmp_path, arguments, message
     assert message in refused("explain", *arguments)
 
 
-ROWS = [{"completion": text, "nums": [3, 5, 7], "target": 22} for text in (RIGHT, WRONG, WRONG, "no")]
+ROWS = [
+    {"completion": text, "nums": [3, 5, 7], "target": 22} for text in (RIGHT, WRONG, WRONG, "no")
+]
 
 
 def test_score(tmp_path, registry):
     file, out = write(tmp_path / "c.jsonl", *ROWS), tmp_path / "new" / "graded.jsonl"
     output = ran("score", file, "--out", out)
     assert "Rewards that fit the first line: external_countdown" in output
-    assert "4 completions graded by 1 process in" in output and f"written: {out}" in output.replace("\n", "")
-    assert max(len(line) for line in output.splitlines() if "written" not in line and "tmp" not in line) <= 80
+    assert "4 completions graded by 1 process in" in output and f"written: {out}" in output.replace(
+        "\n", ""
+    )
+    assert (
+        max(
+            len(line) for line in output.splitlines() if "written" not in line and "tmp" not in line
+        )
+        <= 80
+    )
     cells = [" ".join(line.split()) for line in output.splitlines()]
     assert "external_countdown 0.250 0" in cells
     assert cells[cells.index("external_countdown wrong value 2 50.0%") :][1:3] == [
@@ -200,29 +277,50 @@ def test_score(tmp_path, registry):
             "reasons": {"external_countdown": reason},
         }
         for number, (reward, reason) in enumerate(
-            [(1.0, "correct"), (0.0, "wrong value"), (0.0, "wrong value"), (0.0, "no answer")], start=1
+            [(1.0, "correct"), (0.0, "wrong value"), (0.0, "wrong value"), (0.0, "no answer")],
+            start=1,
         )
     ]
 
 
 def test_score_against_earlier_verdicts(tmp_path):
-    """A verifier that pays something else than it did is found, with both reasons, in the file and in another one."""
+    """A verifier that pays something else than it did is found, with both reasons, in the file and
+    in another one.
+    """
     row = {"nums": [3, 5, 7], "target": 22, "task": "countdown"}
     records = []
-    for index, (text, reward, reason) in enumerate(((RIGHT, 1.0, "correct"), ("<answer>3</answer>", 1.0, "correct"))):
-        judged = {"rewards": {"external_countdown": reward}, "reasons": {"external_countdown": reason}}
+    for index, (text, reward, reason) in enumerate(
+        ((RIGHT, 1.0, "correct"), ("<answer>3</answer>", 1.0, "correct"))
+    ):
+        judged = {
+            "rewards": {"external_countdown": reward},
+            "reasons": {"external_countdown": reason},
+        }
         records.append(Record(index=index, completion=text, row=row, **judged))
     write_records(tmp_path / "records.jsonl", records)
     flags = ("--against", "stored", "--fail-on-change")
     shown = ran("score", tmp_path / "records.jsonl", *flags, code=1, columns=300)
     assert "1 of 2 verdicts changed" in shown
     assert "line 2: external_countdown was 1.0 (correct) and is 0.0 (missing number)" in shown
-    ran("score", tmp_path / "records.jsonl", "--reward_funcs", "countdown", "--out", tmp_path / "now.jsonl")
-    same = ran("score", tmp_path / "records.jsonl", "--against", tmp_path / "now.jsonl", "--fail-on-change")
+    ran(
+        "score",
+        tmp_path / "records.jsonl",
+        "--reward_funcs",
+        "countdown",
+        "--out",
+        tmp_path / "now.jsonl",
+    )
+    same = ran(
+        "score", tmp_path / "records.jsonl", "--against", tmp_path / "now.jsonl", "--fail-on-change"
+    )
     assert "0 of 2 verdicts changed" in same
     found = json.loads(ran("score", tmp_path / "records.jsonl", "--against", "stored", "--json"))
-    assert [(each["line"], each["now"]) for each in found["changed"]] == [(2, [0.0, "missing number"])]
-    assert "--fail_on_change needs --against" in refused("score", tmp_path / "records.jsonl", "--fail-on-change")
+    assert [(each["line"], each["now"]) for each in found["changed"]] == [
+        (2, [0.0, "missing number"])
+    ]
+    assert "--fail_on_change needs --against" in refused(
+        "score", tmp_path / "records.jsonl", "--fail-on-change"
+    )
 
 
 def test_score_for_programs(tmp_path, monkeypatch):
@@ -236,16 +334,29 @@ def test_score_for_programs(tmp_path, monkeypatch):
 
 
 def test_lines_that_cannot_be_used_are_named(tmp_path):
-    file, out = write(tmp_path / "c.jsonl", *ROWS, *[{"[/red]": 1}] * 12, *ROWS), tmp_path / "graded.jsonl"
+    file, out = (
+        write(tmp_path / "c.jsonl", *ROWS, *[{"[/red]": 1}] * 12, *ROWS),
+        tmp_path / "graded.jsonl",
+    )
     output = ran("score", file, "--reward_funcs", "countdown", "--out", out)
     assert "12 could not be used:" in output and "... and 2 more" in output
     expected = [
-        f"line {number}: no completion: expected 'completion' or 'response', got '[/red]'" for number in range(5, 15)
+        f"line {number}: no completion: expected 'completion' or 'response', got '[/red]'"
+        for number in range(5, 15)
     ]
     assert [line.rpartition(", line")[1:] for line in output.splitlines() if ", line" in line] == [
         (", line", each.removeprefix("line")) for each in expected
     ]
-    assert [json.loads(line)["line"] for line in out.read_text().splitlines()] == [1, 2, 3, 4, 17, 18, 19, 20]
+    assert [json.loads(line)["line"] for line in out.read_text().splitlines()] == [
+        1,
+        2,
+        3,
+        4,
+        17,
+        18,
+        19,
+        20,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -261,7 +372,10 @@ def test_lines_that_cannot_be_used_are_named(tmp_path):
             "line 1: external_test_gold needs the column 'solution', and there is",
         ),
         (["c.jsonl", "--out", "out.txt"], "--out must end in .jsonl, got out.txt"),
-        (["c.jsonl", "--out", "c.jsonl"], "--out c.jsonl is there already, and nothing is overwritten"),
+        (
+            ["c.jsonl", "--out", "c.jsonl"],
+            "--out c.jsonl is there already, and nothing is overwritten",
+        ),
         (["c.jsonl", "--workers", "0"], "Invalid value for --workers"),
     ],
 )
@@ -281,9 +395,13 @@ def start(*arguments, **options) -> subprocess.Popen:
 def test_several_processes_of_the_real_command(tmp_path):
     file = write(tmp_path / "c.jsonl", *ROWS * 2000)
     one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
-    summary = json.loads(ran("score", file, "--reward_funcs", "countdown", "--workers", 1, "--out", one, "--json"))
+    summary = json.loads(
+        ran("score", file, "--reward_funcs", "countdown", "--workers", 1, "--out", one, "--json")
+    )
     assert summary["completions"] == 8000 and summary["workers"] == 1
-    command = start("score", file, "--reward_funcs", "countdown", "--workers", 2, "--out", two, "--json")
+    command = start(
+        "score", file, "--reward_funcs", "countdown", "--workers", 2, "--out", two, "--json"
+    )
     output, errors = command.communicate(timeout=60)
     assert command.returncode == 0 and not errors
     assert json.loads(output)["completions"] == 8000 and json.loads(output)["workers"] == 2
@@ -291,10 +409,25 @@ def test_several_processes_of_the_real_command(tmp_path):
 
 
 def test_interrupt(tmp_path):
-    """Ctrl-C, which a terminal sends to all its processes: code 130, no file left, nothing printed."""
-    long = {"completion": "<think>" + "1 + 2 is 3. " * 800 + "</think>" + RIGHT, "nums": [3, 5, 7], "target": 22}
+    """Ctrl-C, which a terminal sends to all its processes: code 130, no file left, nothing
+    printed.
+    """
+    long = {
+        "completion": "<think>" + "1 + 2 is 3. " * 800 + "</think>" + RIGHT,
+        "nums": [3, 5, 7],
+        "target": 22,
+    }
     file, part = write(tmp_path / "c.jsonl", *[long] * 10_000), tmp_path / "out.jsonl.part"
-    arguments = ["score", file, "--reward_funcs", "countdown", "--workers", 2, "--out", tmp_path / "out.jsonl"]
+    arguments = [
+        "score",
+        file,
+        "--reward_funcs",
+        "countdown",
+        "--workers",
+        2,
+        "--out",
+        tmp_path / "out.jsonl",
+    ]
     command, deadline = start(*arguments, start_new_session=True), time.monotonic() + 30
     while not (part.exists() and part.stat().st_size):
         assert time.monotonic() < deadline and command.poll() is None, command.communicate()

@@ -1,7 +1,9 @@
-"""The real rollout server and the real trainers, with the recipes for a CPU, for the end-to-end tests.
+"""The real rollout server and the real trainers, with the recipes for a CPU, for the end-to-end
+tests.
 
-One server serves all of them, since it takes half a minute to start; `rollout_server` starts another after a test that
-breaks it. After every command the tests look for processes that it left behind.
+One server serves all of them, since it takes half a minute to start; `rollout_server` starts
+another after a test that breaks it. After every command the tests look for processes that it left
+behind.
 """
 
 import contextlib
@@ -20,10 +22,10 @@ import psutil
 import pytest
 import requests
 from paths import words
-from swift_rlvr.network import free_port
+from swift_rlvr.utils.network import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
-PATCHED = (sys.executable, "-m", "swift_rlvr.patches")
+PATCHED = (sys.executable, "-m", "swift_rlvr.training.ms_swift")
 TRAIN = (sys.executable, "-m", "swift_rlvr.cli", "train")
 
 
@@ -57,7 +59,9 @@ class Run:
         return self.log.read_text(errors="replace")
 
     def family(self) -> list[psutil.Process]:
-        """This command's processes that are alive, found by their environment: torchrun's ranks change the session."""
+        """This command's processes that are alive, found by their environment: torchrun's ranks
+        change the session.
+        """
         members = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
@@ -69,9 +73,13 @@ class Run:
         """Poll until ``condition()`` is true; fail when time is up or the command ended before."""
         end = time.monotonic() + seconds
         while not condition():
-            ended = self.process.poll() is not None  # looked at before the condition, which may have come true since
+            ended = (
+                self.process.poll() is not None
+            )  # looked at before the condition, which may have come true since
             if not condition() and (ended or time.monotonic() > end):
-                pytest.fail(f"waited for {what}; exit code {self.process.poll()}\n{self.text()[-4000:]}")
+                pytest.fail(
+                    f"waited for {what}; exit code {self.process.poll()}\n{self.text()[-4000:]}"
+                )
             time.sleep(0.2)
 
     def finish(self, seconds: float) -> int:
@@ -107,11 +115,12 @@ SMALLER = """
 
 
 class Launches:
-    """`swift-rlvr train` with the recipe for a CPU, smaller: one run's folder and ports, for every start of it.
+    """`swift-rlvr train` with the recipe for a CPU, smaller: one run's folder and ports, for every
+    start of it.
 
-    With a file `full` the trainer cannot write files of more than a megabyte, as on a full disk. While there is a file
-    `hold`, it waits in the middle of an update of the weights, and while there is a file
-    `drop` it sends none; both without telling anybody.
+    With a file `full` the trainer cannot write files of more than a megabyte, as on a full disk.
+    While there is a file `hold`, it waits in the middle of an update of the weights, and while
+    there is a file `drop` it sends none; both without telling anybody.
     """
 
     def __init__(self, folder: Path):
@@ -132,7 +141,10 @@ class Launches:
             --save_steps 2 --save_total_limit 3 --log_rollout_offpolicy_metrics true --max_steps 500
         """)
         variables = {"MASTER_PORT": free_port(), **variables}
-        env = {"SWIFT_RLVR_SYNC_TIMEOUT": "60", **{name: str(value) for name, value in variables.items()}}
+        env = {
+            "SWIFT_RLVR_SYNC_TIMEOUT": "60",
+            **{name: str(value) for name, value in variables.items()},
+        }
         log = self.folder / f"launch-{len(self.started)}.log"
         self.started.append(Run([*arguments, *SMALLER.split(), *flags], log, env, TRAIN))
         return self.started[-1]
@@ -152,24 +164,36 @@ class Launches:
     def reaches(self, run: Run, step: int, seconds: float = 1500) -> None:
         run.wait_for(lambda: self.step() >= step, seconds, f"step {step}")
 
-    def loud(self, run: Run, fault: str, message: str, status: int = 1, seconds: float = 90) -> None:
-        """A run ends because of a fault that was made just now, says so, and leaves no process and no port."""
+    def loud(
+        self, run: Run, fault: str, message: str, status: int = 1, seconds: float = 90
+    ) -> None:
+        """A run ends because of a fault that was made just now, says so, and leaves no process and
+        no port.
+        """
         start = time.monotonic()
         while message not in run.text() and time.monotonic() - start < seconds:
             time.sleep(0.05)
         said = time.monotonic() - start
         assert run.finish(seconds) == status, run.text()[-4000:]
         assert message in run.text(), run.text()[-4000:]
-        print(f"{fault}: says so after {said:.1f} s, has ended after {time.monotonic() - start:.1f} s")
+        print(
+            f"{fault}: says so after {said:.1f} s, has ended after {time.monotonic() - start:.1f} s"
+        )
         assert not is_listening(self.port) and not is_listening(self.sync_port)
 
     def members(self, run: Run, name: str) -> list[psutil.Process]:
         """The processes of the run's trainer or server."""
-        return [process for process in run.family() if process.environ().get("SWIFT_RLVR_RUN", "").endswith(name)]
+        return [
+            process
+            for process in run.family()
+            if process.environ().get("SWIFT_RLVR_RUN", "").endswith(name)
+        ]
 
 
 class RolloutServer:
-    """`swift rollout` on free loopback ports, with a plugin that breaks the next update while a file exists."""
+    """`swift rollout` on free loopback ports, with a plugin that breaks the next update while a
+    file exists.
+    """
 
     def __init__(self, model: Path, folder: Path):
         self.model, self.port, self.group_port = model, free_port(), free_port()
@@ -202,7 +226,9 @@ class RolloutServer:
             return False
 
     def trainer(self, folder: Path, *flags: str, env: dict[str, str] | None = None) -> Run:
-        """`swift rlhf` with two ZeRO-3 ranks on this server: the recipe, smaller; ``flags`` come last and win."""
+        """`swift rlhf` with two ZeRO-3 ranks on this server: the recipe, smaller; ``flags`` come
+        last and win.
+        """
         arguments = words(f"""
             rlhf scripts/configs/countdown_cpu.yaml --model {self.model}
             --vllm_server_port {self.port} --vllm_server_group_port {self.group_port}
@@ -268,7 +294,8 @@ Worker.__mro__[1].update_flattened_params = update_flattened_params
 """
 
 
-# Any model's completions differ in this one, so that there is something to learn from the first step on.
+# Any model's completions differ in this one, so that there is something to learn from the first
+# step on.
 REWARD_PLUGIN = """
 from swift.rewards import ORM, orms
 
@@ -285,9 +312,9 @@ orms["external_share_of_digits"] = ShareOfDigits
 @pytest.fixture(scope="session")
 def start_model() -> Path:
     """The committed tiny model."""
-    from swift_rlvr.tiny_model import WEIGHTS
+    from swift_rlvr.utils.files import TINY_MODEL
 
-    return WEIGHTS
+    return TINY_MODEL
 
 
 @pytest.fixture(scope="session")
@@ -333,7 +360,9 @@ def trained():
     """`swift-rlvr train` with these arguments, to its end."""
     started: list[Run] = []
 
-    def to_the_end(arguments: list[str], log: Path, env: dict[str, str], seconds: float = 600) -> Run:
+    def to_the_end(
+        arguments: list[str], log: Path, env: dict[str, str], seconds: float = 600
+    ) -> Run:
         started.append(Run(arguments, log, {"MASTER_PORT": str(free_port()), **env}, TRAIN))
         assert started[-1].finish(seconds) == 0, started[-1].text()[-4000:]
         return started[-1]

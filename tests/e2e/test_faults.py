@@ -1,7 +1,9 @@
-"""What can go wrong with a run, made to go wrong with the real programs: `swift-rlvr train scripts/configs/...`.
+"""What can go wrong with a run, made to go wrong with the real programs: `swift-rlvr train
+scripts/configs/...`.
 
-Each fault must be told in words, end everything that was started, and leave no process and no port. Where a whole
-checkpoint exists the run goes on from it. `-rP` shows how many seconds each takes; scripts/README.md has the table.
+Each fault must be told in words, end everything that was started, and leave no process and no port.
+Where a whole checkpoint exists the run goes on from it. `-rP` shows how many seconds each takes;
+scripts/README.md has the table.
 """
 
 import signal
@@ -10,8 +12,8 @@ import time
 
 import psutil
 import pytest
-from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.runs.folder import missing, whole_checkpoints
+from swift_rlvr.utils.jsonl import read_jsonl
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(7200)]
 
@@ -22,7 +24,9 @@ def server_is_up(launches) -> bool:
 
 
 def rank(launches, run, number: int) -> psutil.Process:
-    return next(p for p in launches.members(run, "trainer") if p.environ().get("LOCAL_RANK") == str(number))
+    return next(
+        p for p in launches.members(run, "trainer") if p.environ().get("LOCAL_RANK") == str(number)
+    )
 
 
 def wait_in_sync(launches, run) -> None:
@@ -37,9 +41,17 @@ def release(launches) -> None:
 
 
 def test_one_run_survives_one_fault_after_another(launches):
-    """Each start goes on from the last whole checkpoint of the one before, and at the end the curve has every step."""
-    proxy = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9", "all_proxy": "http://127.0.0.1:9"}
-    with socket.socket() as other:  # another training's torchrun, unless something has the port already
+    """Each start goes on from the last whole checkpoint of the one before, and at the end the curve
+    has every step.
+    """
+    proxy = {
+        "http_proxy": "http://127.0.0.1:9",
+        "https_proxy": "http://127.0.0.1:9",
+        "all_proxy": "http://127.0.0.1:9",
+    }
+    with (
+        socket.socket() as other
+    ):  # another training's torchrun, unless something has the port already
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             other.bind(("127.0.0.1", 29500))
@@ -75,7 +87,8 @@ def test_one_run_survives_one_fault_after_another(launches):
     launches.loud(run, "SIGTERM while generating", "Error: stopped by SIGTERM, after step", 143)
     assert "RESUME=1" in run.text()
 
-    # Ctrl-C while the weights go to the server. A checkpoint that was not written to its end is skipped.
+    # Ctrl-C while the weights go to the server. A checkpoint that was not written to its end is
+    # skipped.
     broken = whole_checkpoints(launches.output)[-1]
     (broken / "rng_state_1.pth").unlink()
     reached = launches.step()
@@ -94,7 +107,9 @@ def test_one_run_survives_one_fault_after_another(launches):
     start = time.monotonic()
     for process in launches.members(run, "server"):
         process.kill()
-    run.wait_for(lambda: "Error: the rollout server was killed by SIGKILL" in run.text(), 60, "the message")
+    run.wait_for(
+        lambda: "Error: the rollout server was killed by SIGKILL" in run.text(), 60, "the message"
+    )
     print(f"server killed while syncing: says so after {time.monotonic() - start:.1f} s")
     release(launches)
     run.wait_for(lambda: run.text().count("going on from") == 2, 60, "the restart")
@@ -111,7 +126,10 @@ def test_one_run_survives_one_fault_after_another(launches):
     launches.loud(run, "disk full", "Error: rank ")
     launches.full.unlink()
     assert "File too large" in run.text(), run.text()
-    half = max(launches.output.glob("checkpoint-*[0-9]"), key=lambda path: int(path.name.rpartition("-")[2]))
+    half = max(
+        launches.output.glob("checkpoint-*[0-9]"),
+        key=lambda path: int(path.name.rpartition("-")[2]),
+    )
     assert missing(half) is not None and f"{half} is skipped" in run.text()
 
     # And to the end.
@@ -131,7 +149,9 @@ def test_a_server_that_dies_in_its_start_and_signals_in_the_start(launches):
     run = launches.start()
     run.wait_for(lambda: launches.members(run, "server"), 120, "the server's process")
     run.process.send_signal(signal.SIGINT)
-    launches.loud(run, "Ctrl-C while starting", "Error: stopped by SIGINT, before the first step", 130)
+    launches.loud(
+        run, "Ctrl-C while starting", "Error: stopped by SIGINT, before the first step", 130
+    )
     assert "There is no checkpoint to go on from" in run.text()
 
     launches.output = launches.folder / "second"
@@ -139,13 +159,17 @@ def test_a_server_that_dies_in_its_start_and_signals_in_the_start(launches):
     run.wait_for(lambda: launches.members(run, "server"), 120, "the server's process")
     for process in launches.members(run, "server"):
         process.kill()
-    launches.loud(run, "server killed while starting", "Error: the rollout server was killed by SIGKILL")
+    launches.loud(
+        run, "server killed while starting", "Error: the rollout server was killed by SIGKILL"
+    )
 
     launches.output = launches.folder / "third"
     run = launches.start("--output_dir", str(launches.output))
     run.wait_for(lambda: launches.members(run, "trainer"), 120, "the trainer's process")
     run.process.terminate()
-    launches.loud(run, "SIGTERM while starting", "Error: stopped by SIGTERM, before the first step", 143)
+    launches.loud(
+        run, "SIGTERM while starting", "Error: stopped by SIGTERM, before the first step", 143
+    )
 
 
 @pytest.fixture
@@ -218,4 +242,7 @@ def refused(launches, fault: str, message: str, *flags: str) -> None:
     assert run.finish(120) == 2, run.text()
     print(f"{fault}: refused after {time.monotonic() - start:.1f} s")
     assert message in " ".join(run.text().split()) and "failed" in run.text(), run.text()
-    assert not (launches.output / "trainer.log").exists() and not (launches.output / "server.log").exists()
+    assert (
+        not (launches.output / "trainer.log").exists()
+        and not (launches.output / "server.log").exists()
+    )

@@ -1,4 +1,6 @@
-"""Held-out evaluation and alarms in ms-swift's trainer: two ZeRO-3 ranks and the real rollout server."""
+"""Held-out evaluation and alarms in ms-swift's trainer: two ZeRO-3 ranks and the real rollout
+server.
+"""
 
 import json
 import re
@@ -7,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from paths import DATASETS
-from swift_rlvr.jsonl import read_json, read_jsonl
 from swift_rlvr.runs.folder import whole_checkpoints
 from swift_rlvr.runs.records import read_records
+from swift_rlvr.utils.jsonl import read_json, read_jsonl
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 COUNTDOWN = DATASETS / "countdown"
@@ -22,7 +24,14 @@ SETTINGS = {
 }
 FLAGS = [
     *("--callbacks", "reward_reasons", "held_out", "--save_strategy", "steps", "--save_steps", 100),
-    *("--save_total_limit", 2, "--log_rollout_offpolicy_metrics", "true", "--log_completions", "true"),
+    *(
+        "--save_total_limit",
+        2,
+        "--log_rollout_offpolicy_metrics",
+        "true",
+        "--log_completions",
+        "true",
+    ),
     *("--max_completion_length", 64),
 ]
 
@@ -37,7 +46,11 @@ def rows_of(output: Path) -> list[dict]:
 
 
 def evaluations(output: Path) -> dict[int, dict]:
-    return {int(row["global_step/max_steps"].split("/")[0]): row for row in rows_of(output) if "eval/success" in row}
+    return {
+        int(row["global_step/max_steps"].split("/")[0]): row
+        for row in rows_of(output)
+        if "eval/success" in row
+    }
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +73,9 @@ def test_every_evaluation_is_logged_with_its_cost(finished):
         assert 0 <= row["eval/format"] <= 1 and 0 <= row["eval/cut_off"] <= 1
         assert 5 < row["eval/mean_length"] <= 64 and row["eval/tasks"] == ROWS
         assert 0 < row["eval/seconds"] < 60
-    assert len([row for row in rows_of(finished) if "reward" in row]) == STEPS, "an evaluation takes no step's line"
+    assert len([row for row in rows_of(finished) if "reward" in row]) == STEPS, (
+        "an evaluation takes no step's line"
+    )
 
 
 def test_the_records_are_those_of_the_rows_in_order(finished):
@@ -74,15 +89,23 @@ def test_the_records_are_those_of_the_rows_in_order(finished):
         assert {name: record.row[name] for name in ("nums", "target")} == wanted[record.index]
         numbers = set(re.findall(r"\d+", record.completion.partition("=")[0].partition("\n")[2]))
         fitting += record.step == 0 and numbers <= set(map(str, wanted[record.index]["nums"]))
-    assert fitting >= 0.8 * ROWS * SAMPLES, "the model uses the numbers of its row: these are answers to other rows"
+    assert fitting >= 0.8 * ROWS * SAMPLES, (
+        "the model uses the numbers of its row: these are answers to other rows"
+    )
     for step, row in evaluations(finished).items():
         own = [record for record in records if record.step == step]
-        assert row["eval/success"] == pytest.approx(sum(record.success for record in own) / len(own))
-        assert row["eval/mean_length"] == pytest.approx(sum(record.tokens for record in own) / len(own), abs=1e-6)
+        assert row["eval/success"] == pytest.approx(
+            sum(record.success for record in own) / len(own)
+        )
+        assert row["eval/mean_length"] == pytest.approx(
+            sum(record.tokens for record in own) / len(own), abs=1e-6
+        )
 
 
 def test_the_training_goes_on_with_the_weights_that_the_evaluation_got(finished):
-    """An evaluation sends the weights of its step; the next step needs no other, and samples from them."""
+    """An evaluation sends the weights of its step; the next step needs no other, and samples from
+    them.
+    """
     for row in rows_of(finished):
         if "reward" in row:
             assert row["rollout_correction/k3_kl"] < 1e-5
@@ -93,13 +116,17 @@ def test_the_best_checkpoint_is_kept_and_known_to_the_trainer(finished):
     best = max((step for step in logged if step), key=lambda step: logged[step]["eval/success"])
     assert (finished / "best").resolve() == finished / f"checkpoint-{best}"
     last = read_json(whole_checkpoints(finished)[-1] / "trainer_state.json")
-    assert last["best_global_step"] == best and last["best_metric"] == pytest.approx(logged[best]["eval/success"])
+    assert last["best_global_step"] == best and last["best_metric"] == pytest.approx(
+        logged[best]["eval/success"]
+    )
     assert last["best_model_checkpoint"] == str(finished / f"checkpoint-{best}")
     assert len(whole_checkpoints(finished)) <= 2
 
 
 def test_a_resumed_run_knows_its_best_and_its_patience(finished, rollout_server, tmp_path):
-    """Nothing is better than a best of 1.1: the run saves no new best, and its patience of two ends it at step 10."""
+    """Nothing is better than a best of 1.1: the run saves no new best, and its patience of two ends
+    it at step 10.
+    """
     checkpoint = whole_checkpoints(finished)[-1]
     state = read_json(checkpoint / "trainer_state.json")
     memory = state["stateful_callbacks"]["swift_rlvr.held_out"]
@@ -120,14 +147,19 @@ def test_a_resumed_run_knows_its_best_and_its_patience(finished, rollout_server,
     finally:
         run.kill_if_alive()
     assert list(evaluations(tmp_path / "output")) == [8, 10]
-    assert "stopping at step 10: 2 held-out evaluations in a row are no better than the best, 1.100" in run.text()
+    assert (
+        "stopping at step 10: 2 held-out evaluations in a row are no better than the best, 1.100"
+        in run.text()
+    )
     state = read_json(whole_checkpoints(tmp_path / "output")[-1] / "trainer_state.json")
     assert state["global_step"] == 10, "the end is saved, to go on from"
     assert state["best_global_step"] == memory["best_step"]
 
 
 def test_an_alarm_is_said_and_ends_a_run_that_asked_for_it(rollout_server, tmp_path):
-    """At this learning rate nothing is left of the model: all completions are cut off, or none gets a reward."""
+    """At this learning rate nothing is left of the model: all completions are cut off, or none gets
+    a reward.
+    """
     run = start(
         rollout_server, tmp_path, "--max_steps", 60, "--learning_rate", "0.1", "--max_grad_norm", "100",
         "--save_strategy", "no", SWIFT_RLVR_STOP_ON_ALARM=1,
@@ -145,8 +177,17 @@ def test_an_alarm_is_said_and_ends_a_run_that_asked_for_it(rollout_server, tmp_p
 
 
 def test_a_server_that_dies_during_an_evaluation_ends_the_run(_servers, rollout_server, tmp_path):
-    """As in the training: rank 0 fails, and the other rank does not wait for it. The next test gets a new server."""
-    run = start(rollout_server, tmp_path, "--max_steps", 500, SWIFT_RLVR_HELD_OUT_ROWS=80, SWIFT_RLVR_HELD_OUT_EVERY=1)
+    """As in the training: rank 0 fails, and the other rank does not wait for it. The next test gets
+    a new server.
+    """
+    run = start(
+        rollout_server,
+        tmp_path,
+        "--max_steps",
+        500,
+        SWIFT_RLVR_HELD_OUT_ROWS=80,
+        SWIFT_RLVR_HELD_OUT_EVERY=1,
+    )
     try:
         log = tmp_path / "output" / "held_out.jsonl"
         run.wait_for(log.exists, 300, "the first evaluation")

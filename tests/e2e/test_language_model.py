@@ -1,4 +1,6 @@
-"""A language model of others, from the wheel: supervised training, GRPO of a LoRA adapter, evaluation of it merged."""
+"""A language model of others, from the wheel: supervised training, GRPO of a LoRA adapter,
+evaluation of it merged.
+"""
 
 import json
 import math
@@ -6,15 +8,17 @@ import math
 import pytest
 from e2e.conftest import PATCHED, TRAIN, Run
 from paths import words
-from swift_rlvr.jsonl import read_jsonl
-from swift_rlvr.network import free_port
+from swift_rlvr.utils.jsonl import read_jsonl
+from swift_rlvr.utils.network import free_port
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 SUMS = "reasoning_gym:chain_sum?min_terms=2&max_terms=2&min_digits=1&max_digits=1"
 
 
 def test_smollm2_from_right_answers_to_an_evaluated_adapter(smollm2, tmp_path):
-    rows, cold, output, evaluation = (tmp_path / name for name in ("rows.jsonl", "cold", "output", "evaluation"))
+    rows, cold, output, evaluation = (
+        tmp_path / name for name in ("rows.jsonl", "cold", "output", "evaluation")
+    )
 
     def run(program: tuple[str, ...], arguments: str, name: str, **env: str) -> str:
         command = Run(words(arguments), tmp_path / f"{name}.log", env, program)
@@ -36,14 +40,24 @@ def test_smollm2_from_right_answers_to_an_evaluated_adapter(smollm2, tmp_path):
         --deepspeed zero2
         --max_completion_length 32 --report_to none --output_dir {output} --learning_rate 1e-3
         --vllm_server_port {free_port()} --vllm_server_group_port {free_port()}"""
-    said = run(TRAIN, adapter, "grpo", NPROC_PER_NODE="1")  # two ranks with ZeRO-3 take 160 s for the first step
+    said = run(
+        TRAIN, adapter, "grpo", NPROC_PER_NODE="1"
+    )  # two ranks with ZeRO-3 take 160 s for the first step
     assert "step 2/2" in said
     steps = [row for _, row in read_jsonl(output / "logging.jsonl") if "reward" in row]
-    assert len(steps) == 2 and all(math.isfinite(row["loss"]) and 0 <= row["success"] <= 1 for row in steps)
+    assert len(steps) == 2 and all(
+        math.isfinite(row["loss"]) and 0 <= row["success"] <= 1 for row in steps
+    )
 
     last = output / "checkpoint-2"
     assert (last / "adapter_config.json").exists()
     length = "--max_completion_length 32 --engine transformers"
-    run(TRAIN[:-1], f"evaluate {last} --dataset {SUMS}:test#8 {length} --out {evaluation}", "evaluation")
+    run(
+        TRAIN[:-1],
+        f"evaluate {last} --dataset {SUMS}:test#8 {length} --out {evaluation}",
+        "evaluation",
+    )
     summary = json.loads((evaluation / "summary.json").read_text())
-    assert summary["tasks"] == 8 and summary["settings"]["system"].startswith("A conversation")  # as in the training
+    assert summary["tasks"] == 8 and summary["settings"]["system"].startswith(
+        "A conversation"
+    )  # as in the training

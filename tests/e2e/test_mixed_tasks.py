@@ -1,11 +1,13 @@
-"""Four tasks from two datasets in one real run: None where a reward does not apply, and the reasons in the logs."""
+"""Four tasks from two datasets in one real run: None where a reward does not apply, and the reasons
+in the logs.
+"""
 
 import itertools
 import math
 
 import pytest
-from swift_rlvr.jsonl import read_json, read_jsonl, write_jsonl
 from swift_rlvr.runs.records import Record, read_records
+from swift_rlvr.utils.jsonl import read_json, read_jsonl, write_jsonl
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 STEPS = 3
@@ -17,8 +19,15 @@ ROUTED = {  # by the reward that verifies a task, the name that is logged
 
 
 def write_tasks(folder, root) -> list[str]:
-    """One file with eight rows of each of three tasks, and the first eight of a dataset of this package."""
-    user = [{"role": "user", "content": "What is 3 + 4? Think in <think> tags, answer in <answer> tags."}]
+    """One file with eight rows of each of three tasks, and the first eight of a dataset of this
+    package.
+    """
+    user = [
+        {
+            "role": "user",
+            "content": "What is 3 + 4? Think in <think> tags, answer in <answer> tags.",
+        }
+    ]
     tiny = [row for _, row in read_jsonl(root / "datasets" / "countdown" / "tiny_train.jsonl")][:8]
     rows = [{**row, "task": "countdown"} for row in tiny]
     rows += [{"messages": user, "solution": r"It is $\boxed{7}$.", "task": "math"}] * 8

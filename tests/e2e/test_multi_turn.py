@@ -1,4 +1,6 @@
-"""Two turns with the real rollout server, two real ZeRO-3 ranks and the recipe: its batches, logs and completions."""
+"""Two turns with the real rollout server, two real ZeRO-3 ranks and the recipe: its batches, logs
+and completions.
+"""
 
 import json
 from collections import Counter
@@ -6,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from paths import words
-from swift_rlvr.network import free_port
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.records import read_records
 from swift_rlvr.tasks.countdown import read_prompt
-from swift_rlvr.tiny_model import WEIGHTS
+from swift_rlvr.utils.files import TINY_MODEL
+from swift_rlvr.utils.network import free_port
 from transformers import AutoTokenizer
 from turn_batches import check_trained_tokens
 
@@ -55,7 +57,10 @@ def folder(trained, tmp_path_factory) -> Path:
     recorder = folder / "recorder.py"
     recorder.write_text(
         "import os\n\nif 'RANK' in os.environ:\n"
-        + "\n".join(f"    {line}" if line else "" for line in RECORDER.format(folder=str(folder)).splitlines())
+        + "\n".join(
+            f"    {line}" if line else ""
+            for line in RECORDER.format(folder=str(folder)).splitlines()
+        )
     )
     flags = words(f"""
         scripts/configs/countdown_cpu.yaml --output_dir {folder}/output --max_steps {STEPS}
@@ -75,13 +80,17 @@ def lines(path: Path) -> list[dict]:
 
 
 def test_only_sampled_tokens_are_in_the_trainers_batches(folder):
-    tokenizer = AutoTokenizer.from_pretrained(WEIGHTS)
+    tokenizer = AutoTokenizer.from_pretrained(TINY_MODEL)
     turns = Counter()
     for rank in (0, 1):
         for row in lines(folder / f"batches-{rank}.jsonl"):
             mask = [0] * (len(row["ids"]) - len(row["mask"])) + row["mask"]
-            ids = [token for token, present in zip(row["ids"], row["present"], strict=True) if present]
-            trained = [bool(mark) for mark, present in zip(mask, row["present"], strict=True) if present]
+            ids = [
+                token for token, present in zip(row["ids"], row["present"], strict=True) if present
+            ]
+            trained = [
+                bool(mark) for mark, present in zip(mask, row["present"], strict=True) if present
+            ]
             messages = [
                 message if isinstance(message["content"], str)
                 else {**message, "content": tokenizer.decode(message["content"])}
@@ -94,7 +103,9 @@ def test_only_sampled_tokens_are_in_the_trainers_batches(folder):
 
 
 def test_the_trainer_sees_every_token_in_the_context_in_which_it_was_sampled(folder):
-    """The server's log-probabilities of both turns' tokens are the trainer's, also after an update."""
+    """The server's log-probabilities of both turns' tokens are the trainer's, also after an
+    update.
+    """
     steps = [line for line in lines(folder / "output" / "logging.jsonl") if "reward" in line]
     assert len(steps) == STEPS
     for step in steps:
@@ -117,7 +128,9 @@ def test_the_completions_show_both_turns_and_the_rewards_are_the_last_ones(folde
             assert right == reward.explain(completion, row).reward
             assert prompt.count("<|im_start|>assistant\n") == turns
             if turns == 2:
-                first, between = prompt.split("<|im_start|>assistant\n")[1].split("<|im_end|>\n<|im_start|>user\n")
+                first, between = prompt.split("<|im_start|>assistant\n")[1].split(
+                    "<|im_end|>\n<|im_start|>user\n"
+                )
                 reason = reward.explain(first, row).reason
                 assert between.startswith(reason.capitalize()), (reason, between)
 
@@ -138,9 +151,14 @@ def test_the_reasons_are_those_of_the_last_turn(folder):
 
 def test_held_out_tasks_are_tried_in_turns_too_and_the_log_says_so(folder):
     """Of such a conversation the record has the last answer, and the tokens of all."""
-    tokenizer = AutoTokenizer.from_pretrained(WEIGHTS)
+    tokenizer = AutoTokenizer.from_pretrained(TINY_MODEL)
     records = list(read_records(folder / "output" / "held_out.jsonl"))
-    assert len(records) == 2 * 4 * 2  # before the first step and after the last, two of each of four tasks
+    assert (
+        len(records) == 2 * 4 * 2
+    )  # before the first step and after the last, two of each of four tasks
     longer = [each.tokens - len(tokenizer.encode(each.completion)) for each in records]
     assert max(longer) > 20 >= min(longer) >= 0
-    assert "held-out success is of whole conversations" in (folder / "output" / "trainer.log").read_text()
+    assert (
+        "held-out success is of whole conversations"
+        in (folder / "output" / "trainer.log").read_text()
+    )

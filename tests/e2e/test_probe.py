@@ -3,27 +3,38 @@
 import pytest
 from commands import ran
 from paths import DATASETS
-from swift_rlvr.jsonl import read_json, read_jsonl
-from swift_rlvr.sampling import SamplingSettings, open_engine
+from swift_rlvr.evaluation.sampling import SamplingSettings, open_engine
+from swift_rlvr.utils.jsonl import read_json, read_jsonl
 
 pytestmark = pytest.mark.slow  # as a whole
 DATA = ["--dataset", f"{DATASETS}/countdown/tiny_train.jsonl#20", "--max_completion_length", 320]
 
 
 def probed(tmp_path, model, *flags):
-    shown = ran("probe", model, *DATA, "--num_generations", 8, "--out", tmp_path, *flags, columns=200)
+    shown = ran(
+        "probe", model, *DATA, "--num_generations", 8, "--out", tmp_path, *flags, columns=200
+    )
     records = [row for _, row in read_jsonl(tmp_path / "records.jsonl")]
-    assert [(row["index"], row["sample"]) for row in records] == [(i, n) for i in range(20) for n in range(8)]
+    assert [(row["index"], row["sample"]) for row in records] == [
+        (i, n) for i in range(20) for n in range(8)
+    ]
     summary = read_json(tmp_path / "summary.json")
     assert summary["verdict"] in shown
-    # The tiny model's success is 0.22 and its length 57 tokens; with top-k or another temperature neither would be.
-    assert 0.08 < summary["success"] < 0.42 and summary["format"] > 0.9 and 40 < summary["mean_tokens"] < 80
+    # The tiny model's success is 0.22 and its length 57 tokens; with top-k or another temperature
+    # neither would be.
+    assert (
+        0.08 < summary["success"] < 0.42
+        and summary["format"] > 0.9
+        and 40 < summary["mean_tokens"] < 80
+    )
     assert len({row["completion"] for row in records}) > 120
     return records
 
 
 def test_a_running_rollout_server_samples(rollout_server, tmp_path):
-    records = probed(tmp_path, rollout_server.model, "--server", rollout_server.url, "--batch_size", 64)
+    records = probed(
+        tmp_path, rollout_server.model, "--server", rollout_server.url, "--batch_size", 64
+    )
     assert all(row["completion"].startswith("<think>") for row in records[:8])
     assert rollout_server.is_healthy()
 
@@ -36,8 +47,12 @@ def test_an_engine_of_its_own_samples(start_model, tmp_path):
 def test_progress_of_vllm_counts_completions_that_have_begun_as_half(start_model):
     pytest.importorskip("vllm")
     conversations = [[{"role": "user", "content": f"What is {number} + 1?"}] for number in range(8)]
-    settings = SamplingSettings(str(start_model), engine="vllm", num_generations=2, max_completion_length=40)
+    settings = SamplingSettings(
+        str(start_model), engine="vllm", num_generations=2, max_completion_length=40
+    )
     shares: list[float] = []
     with open_engine(settings, conversations) as engine:
         engine.sample(conversations, on_progress=shares.append)
-    assert shares == [0.5 + number / 16 for number in range(1, 9)]  # two of sixteen end, which were half done
+    assert shares == [
+        0.5 + number / 16 for number in range(1, 9)
+    ]  # two of sixteen end, which were half done

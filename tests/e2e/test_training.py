@@ -1,4 +1,6 @@
-"""A few GRPO steps and an evaluation of ms-swift's, with the real rollout server and two real ZeRO-3 ranks."""
+"""A few GRPO steps and an evaluation of ms-swift's, with the real rollout server and two real
+ZeRO-3 ranks.
+"""
 
 import json
 from pathlib import Path
@@ -24,7 +26,9 @@ def finished(_servers, tmp_path_factory) -> tuple[list[dict], Path]:
         assert run.finish(400) == 0, run.text()[-4000:]
     finally:
         run.kill_if_alive()
-    lines = [json.loads(line) for line in (folder / "output" / "logging.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(line) for line in (folder / "output" / "logging.jsonl").read_text().splitlines()
+    ]
     return lines, folder / "output" / f"checkpoint-{STEPS}"
 
 
@@ -38,7 +42,10 @@ def test_the_rows_that_are_held_out_are_evaluated_and_not_trained_on(finished):
     (evaluation,) = [line for line in lines if "eval_reward" in line]
     assert evaluation["eval_reward"] > 0 and 0 <= evaluation["eval_success"] <= 1
     records = list(read_records(checkpoint.parent / "records.jsonl"))
-    prompts = [[str(record.messages) for record in part] for part in (records[: STEPS * 16], records[STEPS * 16 :])]
+    prompts = [
+        [str(record.messages) for record in part]
+        for part in (records[: STEPS * 16], records[STEPS * 16 :])
+    ]
     assert len(prompts[1]) == 8 * 4 and len(set(prompts[1])) == 8
     assert not set(prompts[0]) & set(prompts[1])
 
@@ -49,12 +56,15 @@ def test_every_step_logs_the_rewards_under_their_class_names(steps):
         assert 0 <= step["rewards/CountdownReward/mean"] <= 1
         assert 0 <= step["rewards/Format/mean"] <= 1
         assert 0 < step["rewards/ShareOfDigits/mean"] < 1
-        means = [step[f"rewards/{name}/mean"] for name in ("CountdownReward", "Format", "ShareOfDigits")]
+        means = [
+            step[f"rewards/{name}/mean"] for name in ("CountdownReward", "Format", "ShareOfDigits")
+        ]
         assert step["reward"] == pytest.approx(sum(means), abs=1e-4)
 
 
 def test_the_server_samples_from_the_weights_of_the_step(steps):
-    """The trainer's and the server's log-probabilities of the sampled tokens agree at every step, updates included.
+    """The trainer's and the server's log-probabilities of the sampled tokens agree at every step,
+    updates included.
 
     At this learning rate weights that are one step old show in the second step's value.
     """

@@ -5,8 +5,8 @@ import atexit
 import pytest
 import requests
 import torch
-from swift_rlvr.patches.patching import apply_patches
-from swift_rlvr.patches.table import CPU
+from swift_rlvr.training.ms_swift.patching import apply_patches
+from swift_rlvr.training.ms_swift.table import CPU
 from transformers import AutoModelForCausalLM
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -31,7 +31,9 @@ def send(client, named_tensors) -> None:
     """One full update, in the steps and with the functions of ms-swift's trainer."""
     from swift.rlhf_trainers.utils import FlattenedTensorBucket
 
-    bucket = FlattenedTensorBucket(named_tensors=[(name, tensor.data) for name, tensor in named_tensors])
+    bucket = FlattenedTensorBucket(
+        named_tensors=[(name, tensor.data) for name, tensor in named_tensors]
+    )
     client.update_flattened_params(bucket.get_metadata(), bucket.get_flattened_tensor())
     client.process_weights_after_loading()
     client.reset_prefix_cache()
@@ -39,11 +41,21 @@ def send(client, named_tensors) -> None:
 
 @torch.no_grad()
 def largest_difference(server, model) -> float:
-    """Samples on the server and compares its log-probabilities of the sampled tokens with the model's."""
-    request = {"max_tokens": 24, "temperature": 1.0, "logprobs": True, "return_details": True, "seed": 1}
+    """Samples on the server and compares its log-probabilities of the sampled tokens with the
+    model's.
+    """
+    request = {
+        "max_tokens": 24,
+        "temperature": 1.0,
+        "logprobs": True,
+        "return_details": True,
+        "seed": 1,
+    }
     requests_ = [{"messages": [{"role": "user", "content": prompt}]} for prompt in PROMPTS]
     answer = requests.post(
-        f"{server.url}/infer/", json={"infer_requests": requests_, "request_config": request}, timeout=60
+        f"{server.url}/infer/",
+        json={"infer_requests": requests_, "request_config": request},
+        timeout=60,
     )
     answer.raise_for_status()
     worst = 0.0
@@ -68,7 +80,9 @@ def changed_model(start_model):
     return model
 
 
-def test_the_server_has_the_trainers_weights_after_a_sync_and_not_before(rollout_server, client, changed_model):
+def test_the_server_has_the_trainers_weights_after_a_sync_and_not_before(
+    rollout_server, client, changed_model
+):
     assert largest_difference(rollout_server, changed_model) > 0.1
     send(client, changed_model.named_parameters())
     assert largest_difference(rollout_server, changed_model) < 1e-3
@@ -84,7 +98,9 @@ def test_the_server_has_the_trainers_weights_after_a_sync_and_not_before(rollout
     ],
 )
 def test_an_update_that_leaves_a_parameter_out_is_an_error(client, changed_model, left_out):
-    kept = [(name, tensor) for name, tensor in changed_model.named_parameters() if name not in left_out]
+    kept = [
+        (name, tensor) for name, tensor in changed_model.named_parameters() if name not in left_out
+    ]
     with pytest.raises(RuntimeError, match="left out 1 parameters"):
         send(client, kept)
 

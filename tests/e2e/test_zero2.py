@@ -1,4 +1,6 @@
-"""Gradients of DeepSpeed's zero2 on two ranks, which issue 8224 says were wrong up to 0.19.3 without a word."""
+"""Gradients of DeepSpeed's zero2 on two ranks, which issue 8224 says were wrong up to 0.19.3
+without a word.
+"""
 
 import json
 import os
@@ -6,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from swift_rlvr.network import free_port
+from swift_rlvr.utils.network import free_port
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 RANK = """
@@ -17,7 +19,7 @@ import deepspeed
 import deepspeed.comm.torch
 import torch
 from deepspeed.utils import safe_get_full_grad
-from swift_rlvr.tiny_model import WEIGHTS
+from swift_rlvr.utils.files import TINY_MODEL
 from transformers import AutoModelForCausalLM
 
 deepspeed.comm.torch.build_shm_op = lambda *args: None  # compiles C++
@@ -38,7 +40,7 @@ class Twice(torch.nn.Module):
 
 
 def policy():
-    model = AutoModelForCausalLM.from_pretrained(WEIGHTS, dtype=torch.float32)
+    model = AutoModelForCausalLM.from_pretrained(TINY_MODEL, dtype=torch.float32)
     model.gradient_checkpointing_enable()
     model.train()
     return model
@@ -75,9 +77,18 @@ if rank == 0:
 def test_gradients_of_two_ranks_are_those_without_zero(tmp_path):
     program = tmp_path / "rank.py"
     program.write_text(RANK)
-    torchrun = ("-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", str(free_port()))
+    torchrun = (
+        "-m",
+        "torch.distributed.run",
+        "--nproc_per_node",
+        "2",
+        "--master_port",
+        str(free_port()),
+    )
     env = os.environ | {"DS_ACCELERATOR": "cpu", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, *torchrun, program], env=env, capture_output=True, text=True, timeout=280)
+    done = subprocess.run(
+        [sys.executable, *torchrun, program], env=env, capture_output=True, text=True, timeout=280
+    )
     assert done.returncode == 0, done.stderr[-4000:]
     found = json.loads(done.stdout.splitlines()[-1])
     print(found)

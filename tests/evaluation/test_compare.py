@@ -1,4 +1,6 @@
-"""The figures of an evaluation, and two of them compared, against enumeration and published values."""
+"""The figures of an evaluation, and two of them compared, against enumeration and published
+values.
+"""
 
 import itertools
 import json
@@ -12,8 +14,15 @@ from helpers import graded, write_records
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from swift_rlvr.evaluation.compare import compare, figures_table, in_words, paired
-from swift_rlvr.jsonl import write_json
-from swift_rlvr.runs.statistics import bootstrap, mean_interval, no_spread, pass_at_k, summarize, wilson
+from swift_rlvr.runs.statistics import (
+    bootstrap,
+    mean_interval,
+    no_spread,
+    pass_at_k,
+    summarize,
+    wilson,
+)
+from swift_rlvr.utils.jsonl import write_json
 
 
 def record(index=0, reward=1.0, **values):
@@ -43,11 +52,22 @@ def test_pass_at_k_is_the_share_of_subsets_with_a_right_sample(n, data):
 
 
 def test_tasks_count_once_however_many_samples_they_have():
-    records = [record(0), record(0, reward=0.0, reason="wrong value"), record(1), record(1, finish="length", tokens=40)]
+    records = [
+        record(0),
+        record(0, reward=0.0, reason="wrong value"),
+        record(1),
+        record(1, finish="length", tokens=40),
+    ]
     summary = summarize(records)
     assert (summary["tasks"], summary["completions"], summary["success"]) == (2, 4, 0.75)
-    assert summary["success_interval"] == list(bootstrap([0.5, 1.0])) == summary["pass_at_k_interval"]["1"]
-    assert summary["pass_at_k_interval"]["2"] == list(wilson(1.0, 2))  # each task's pass@2 is 0 or 1
+    assert (
+        summary["success_interval"]
+        == list(bootstrap([0.5, 1.0]))
+        == summary["pass_at_k_interval"]["1"]
+    )
+    assert summary["pass_at_k_interval"]["2"] == list(
+        wilson(1.0, 2)
+    )  # each task's pass@2 is 0 or 1
     assert summary["pass_at_k"] == {"1": 0.75, "2": 1.0}
     assert (summary["mean_tokens"], summary["cut_off"]) == (17.5, 0.25)
     assert summary["reasons"] == {"correct": 0.75, "wrong value": 0.25}
@@ -65,7 +85,10 @@ def test_comparison_shows_both_sides_and_names_settings_that_differ():
     before = summarize([record(i, reward=float(i < 30)) for i in range(100)])
     after = summarize([record(i, reward=float(i < 60), tokens=99) for i in range(100)])
     settings = {"model": "a", "seed": 0, "system": "think"}
-    comparison = compare({"settings": settings, **before}, {"settings": settings | {"model": "b", "seed": 1}, **after})
+    comparison = compare(
+        {"settings": settings, **before},
+        {"settings": settings | {"model": "b", "seed": 1}, **after},
+    )
     assert comparison["different_settings"] == {"seed": [0, 1]}
     table = {row[0]: row[1:] for row in figures_table(comparison["before"], comparison["after"])}
     assert table["success"] == ("0.300 (0.219 to 0.396)", "0.600 (0.502 to 0.691)")
@@ -78,7 +101,9 @@ def test_comparison_shows_both_sides_and_names_settings_that_differ():
 def test_no_spread_is_the_share_of_subsets_that_are_all_alike(n, data):
     correct, size = data.draw(st.integers(0, n)), data.draw(st.integers(1, n))
     subsets = list(combinations([True] * correct + [False] * (n - correct), size))
-    assert no_spread(n, correct, size) == pytest.approx(sum(len(set(each)) == 1 for each in subsets) / len(subsets))
+    assert no_spread(n, correct, size) == pytest.approx(
+        sum(len(set(each)) == 1 for each in subsets) / len(subsets)
+    )
 
 
 def test_bootstrap_covers_the_mean_as_often_as_it_says():
@@ -88,7 +113,9 @@ def test_bootstrap_covers_the_mean_as_often_as_it_says():
 
 
 def test_pass_at_k_is_listed_in_numeric_order_with_its_interval():
-    many = summarize([record(index, float((index + n) % 7 == 0)) for index in range(20) for n in range(16)])
+    many = summarize(
+        [record(index, float((index + n) % 7 == 0)) for index in range(20) for n in range(16)]
+    )
     rows = figures_table(many, summarize([record()]))
     names = [name for name, *_ in rows if name.startswith("pass@")]
     assert names == ["pass@2", "pass@4", "pass@8", "pass@16"]
@@ -99,38 +126,57 @@ def test_pass_at_k_is_listed_in_numeric_order_with_its_interval():
 
 
 def test_a_task_with_fewer_graded_samples_than_k_has_no_part_in_pass_at_k():
-    records = [record(0, float(n == 0)) for n in range(4)] + [record(1), record(1, None, reason="bad gold")]
-    assert summarize(records)["pass_at_k"] == {"1": (0.25 + 1.0) / 2, "2": 0.5, "4": 1.0}  # task 1 has one
+    records = [record(0, float(n == 0)) for n in range(4)] + [
+        record(1),
+        record(1, None, reason="bad gold"),
+    ]
+    assert summarize(records)["pass_at_k"] == {
+        "1": (0.25 + 1.0) / 2,
+        "2": 0.5,
+        "4": 1.0,
+    }  # task 1 has one
 
 
 def test_strict_has_an_interval_of_its_own():
     summary = summarize([record(i, float(i < 60), format=i < 30) for i in range(100)])
-    assert summary["strict_interval"] == list(wilson(0.3, 100)) and summary["success_interval"] == list(
-        wilson(0.6, 100)
-    )
+    assert summary["strict_interval"] == list(wilson(0.3, 100)) and summary[
+        "success_interval"
+    ] == list(wilson(0.6, 100))
     table = {row[0]: row[1] for row in figures_table(summary, summary)}
     assert table["success with format"] == "0.300 (0.219 to 0.396)"
 
 
 def test_a_mixture_has_its_success_by_task_and_of_reasoning_gym_by_its_tasks():
-    entries = [{"task": "reasoning_gym", "entry": json.dumps({"task": name})} for name in ("gcd", "lcm")]
+    entries = [
+        {"task": "reasoning_gym", "entry": json.dumps({"task": name})} for name in ("gcd", "lcm")
+    ]
     rows = [{"task": "countdown"}, {"task": "countdown"}, *entries]
     summary = summarize([graded(index, index in (1, 2), row=row) for index, row in enumerate(rows)])
     names = ["success of countdown", "success of reasoning_gym:gcd", "success of reasoning_gym:lcm"]
     table = {name: values for name, *values in figures_table(summary, summarize([record()]))}
     assert [name for name in table if name.startswith("success of")] == names
-    assert [table[name][0][:5] for name in names] == ["0.500", "1.000", "0.000"] and table[names[0]][1] == "-"
+    assert [table[name][0][:5] for name in names] == ["0.500", "1.000", "0.000"] and table[
+        names[0]
+    ][1] == "-"
     assert summary["success_by_task_interval"]["countdown"] == list(wilson(0.5, 2))
     assert summarize([graded(0, row=rows[0])])["success_by_task"] == {}
 
 
 def test_success_with_each_seed_and_its_spread():
     seeds = {3: (1, 1, 0, 0), 11: (1, 0, 0, 0), 5: (1, 1, 1, 0)}
-    records = [record(i, float(right), seed=seed) for seed, rights in seeds.items() for i, right in enumerate(rights)]
+    records = [
+        record(i, float(right), seed=seed)
+        for seed, rights in seeds.items()
+        for i, right in enumerate(rights)
+    ]
     summary = summarize(records)
-    assert summary["seeds"] == {"3": 0.5, "11": 0.25, "5": 0.75} and summary["seed_spread"] == pytest.approx(0.25)
+    assert summary["seeds"] == {"3": 0.5, "11": 0.25, "5": 0.75} and summary[
+        "seed_spread"
+    ] == pytest.approx(0.25)
     names = [name for name, *_ in figures_table(summary, summarize([record()])) if "seed" in name]
-    assert names == [f"success with seed {seed}" for seed in (3, 5, 11)] + ["standard deviation over seeds"]
+    assert names == [f"success with seed {seed}" for seed in (3, 5, 11)] + [
+        "standard deviation over seeds"
+    ]
 
 
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=50))
@@ -141,12 +187,14 @@ def test_an_interval_of_zeros_and_ones_is_wilsons(values):
 
 def records(rewards, **columns):
     return [
-        graded(index, None if reward is None else reward == 1.0, row=columns) for index, reward in enumerate(rewards)
+        graded(index, None if reward is None else reward == 1.0, row=columns)
+        for index, reward in enumerate(rewards)
     ]
 
 
 def test_mcnemar_is_exact():
-    # 59 tasks lost and 6 gained, 2 * P(Binomial(65, 1/2) <= 6): `scipy.stats.binomtest(6, 65).pvalue`
+    # 59 tasks lost and 6 gained, 2 * P(Binomial(65, 1/2) <= 6): `scipy.stats.binomtest(6,
+    # 65).pvalue`
     before = records([1.0] * 59 + [0.0] * 6 + [1.0] * 30)
     after = records([0.0] * 59 + [1.0] * 6 + [1.0] * 30)
     result = paired(before, after)
@@ -199,13 +247,18 @@ def test_compare_says_whether_it_is_a_difference(tmp_path):
         write_json(tmp_path / name / "summary.json", summarize(rows))
     out = tmp_path / "comparison.json"
     shown = ran("compare", tmp_path / "before", tmp_path / "after", "--out", out, columns=400)
-    assert "Success differs by +0.667" in shown and "20 better, 0 worse, p < 0.001. That is a difference." in shown
+    assert (
+        "Success differs by +0.667" in shown
+        and "20 better, 0 worse, p < 0.001. That is a difference." in shown
+    )
     assert json.loads(out.read_text())["paired"]["tasks"] == 30
     other = records([1.0] * 30, nums=[2])
     write_records(tmp_path / "after" / "records.jsonl", other)
     assert "not of the same tasks" in ran("compare", tmp_path / "before", tmp_path / "after")
     (tmp_path / "after" / "records.jsonl").unlink()
-    assert "differs by" not in ran("compare", tmp_path / "before", tmp_path / "after" / "summary.json")
+    assert "differs by" not in ran(
+        "compare", tmp_path / "before", tmp_path / "after" / "summary.json"
+    )
 
 
 def test_seeds_and_greedy_are_of_the_same_tasks():

@@ -1,4 +1,6 @@
-"""Evaluation with a real, small, untrained model: sampling, grading, the files, and the errors in what a user gives."""
+"""Evaluation with a real, small, untrained model: sampling, grading, the files, and the errors in
+what a user gives.
+"""
 
 import json
 import re
@@ -8,31 +10,40 @@ import pytest
 from commands import ran
 from paths import DATASETS
 from rich.console import Console
-from swift_rlvr.data.grading import grade_samples
-from swift_rlvr.data.sources import Source
-from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation import sampled
 from swift_rlvr.evaluation.evaluate import evaluate
+from swift_rlvr.evaluation.grading import grade_samples
 from swift_rlvr.evaluation.sampled import Rows
-from swift_rlvr.jsonl import read_jsonl
+from swift_rlvr.evaluation.sampling import Completion, SamplingSettings
 from swift_rlvr.runs.grades import reason_of
 from swift_rlvr.runs.records import read_records
-from swift_rlvr.sampling import Completion, SamplingSettings
 from swift_rlvr.tasks import TASKS
+from swift_rlvr.tasks.sources import Source
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.jsonl import read_jsonl
 
 pytestmark = pytest.mark.slow  # as a whole
 
 TASK = TASKS["countdown"]
 QUIET = Console(quiet=True)
-FORMAT = re.compile(r"^<think>.*?</think>\s*<answer>.*?</answer>(?![\s\S])", re.DOTALL | re.MULTILINE)
+FORMAT = re.compile(
+    r"^<think>.*?</think>\s*<answer>.*?</answer>(?![\s\S])", re.DOTALL | re.MULTILINE
+)
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """A Qwen2 with random weights and a tokenizer of single characters; one token in 100 ends a completion."""
+    """A Qwen2 with random weights and a tokenizer of single characters; one token in 100 ends a
+    completion.
+    """
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+    from transformers import (
+        GenerationConfig,
+        PreTrainedTokenizerFast,
+        Qwen2Config,
+        Qwen2ForCausalLM,
+    )
 
     pytest.importorskip("torch")
     folder = tmp_path_factory.mktemp("model")
@@ -41,14 +52,29 @@ def model(tmp_path_factory):
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")
     tokenizer.decoder = decoders.Fuse()
-    template = "{% for m in messages %}{{ m['role'] + ':' + m['content'] + '\n' }}{% endfor %}assistant:"
+    template = (
+        "{% for m in messages %}{{ m['role'] + ':' + m['content'] + '\n' }}{% endfor %}assistant:"
+    )
     PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="<end>", unk_token="<unk>", chat_template=template
+        tokenizer_object=tokenizer,
+        pad_token="<pad>",
+        eos_token="<end>",
+        unk_token="<unk>",
+        chat_template=template,
     ).save_pretrained(folder)
     torch.manual_seed(0)
-    small = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+    small = {
+        "hidden_size": 32,
+        "intermediate_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+    }
     config = Qwen2Config(
-        vocab_size=len(vocabulary), num_key_value_heads=1, eos_token_id=1, max_position_embeddings=1024, **small
+        vocab_size=len(vocabulary),
+        num_key_value_heads=1,
+        eos_token_id=1,
+        max_position_embeddings=1024,
+        **small,
     )
     untrained = Qwen2ForCausalLM(config)
     # What published models bring along, and what would make sampling greedy if it were used.
@@ -76,7 +102,9 @@ def test_evaluation_writes_records_and_summary(model, tmp_path):
         (1, 1, [4, 4, 9], 25),
     ]
     assert json.loads((tmp_path / "out" / "summary.json").read_text()) == summary
-    assert summary["settings"]["engine"] == "transformers" and summary["settings"]["system"] == "think"
+    assert (
+        summary["settings"]["engine"] == "transformers" and summary["settings"]["system"] == "think"
+    )
     assert (summary["tasks"], summary["completions"], summary["success"]) == (2, 4, 0.0)
 
 
@@ -122,7 +150,17 @@ def test_every_task_is_read_and_the_line_of_a_bad_row_is_named():
 
 def test_a_tiny_evaluation_of_gsm8k_end_to_end(model, tmp_path):
     data = ["--dataset", f"gsm8k:{DATASETS / 'gsm8k' / 'train.jsonl'}#2"]
-    ran("evaluate", model, *data, "--max_completion_length", 8, "--engine", "transformers", "--out", tmp_path)
+    ran(
+        "evaluate",
+        model,
+        *data,
+        "--max_completion_length",
+        8,
+        "--engine",
+        "transformers",
+        "--out",
+        tmp_path,
+    )
     records = list(read_records(tmp_path / "records.jsonl"))
     assert [record.row["solution"] for record in records] == ["101", "140"]
     assert all(record.success is False and reason_of(record) for record in records)
@@ -131,13 +169,19 @@ def test_a_tiny_evaluation_of_gsm8k_end_to_end(model, tmp_path):
 @pytest.fixture
 def countdown(tmp_path):
     path = tmp_path / "test.jsonl"
-    path.write_text('{"nums": [1, 2], "target": 3}\n{"nums": [4, 4, 9], "target": 25}\n{"nums": [5, 3], "target": 2}\n')
+    path.write_text(
+        '{"nums": [1, 2], "target": 3}\n{"nums": [4, 4, 9], "target": 25}\n{"nums": [5, 3], "target": 2}\n'
+    )
     return str(path)
 
 
 def texts(folder, **columns):
     rows = [row for _, row in read_jsonl(folder / "records.jsonl")]
-    return [row["completion"] for row in rows if all(row[name] == value for name, value in columns.items())]
+    return [
+        row["completion"]
+        for row in rows
+        if all(row[name] == value for name, value in columns.items())
+    ]
 
 
 def test_several_seeds_are_the_evaluations_with_each(model, countdown, tmp_path):
@@ -145,7 +189,9 @@ def test_several_seeds_are_the_evaluations_with_each(model, countdown, tmp_path)
     summary = evaluate(settings, countdown, tmp_path / "both", QUIET, seeds=[4, 7])
     records = [row for _, row in read_jsonl(tmp_path / "both" / "records.jsonl")]
     places = [(row["index"], row["sample"], row["seed"]) for row in records]
-    assert places == [(index, sample, 4 if sample < 2 else 7) for index in range(3) for sample in range(4)]
+    assert places == [
+        (index, sample, 4 if sample < 2 else 7) for index in range(3) for sample in range(4)
+    ]
     for seed in (4, 7):
         evaluate(replace(settings, seed=seed), countdown, tmp_path / str(seed), QUIET)
         assert texts(tmp_path / "both", seed=seed) == texts(tmp_path / str(seed))
@@ -156,17 +202,37 @@ def test_several_seeds_are_the_evaluations_with_each(model, countdown, tmp_path)
 
 def test_greedy_stands_beside_sampled(model, countdown, tmp_path):
     out, alone = tmp_path / "out", tmp_path / "alone"
-    flags = ["--dataset", countdown, "--max_completion_length", 8, "--engine", "transformers", "--num_generations", 2]
+    flags = [
+        "--dataset",
+        countdown,
+        "--max_completion_length",
+        8,
+        "--engine",
+        "transformers",
+        "--num_generations",
+        2,
+    ]
     shown = ran("evaluate", model, *flags, "--greedy", "--seeds", "0,1", "--out", out, columns=200)
-    assert re.search(r"measure +sampled +greedy\n", shown) and re.search(r"pass@2 +0\.000 .* +-\n", shown)
-    assert re.search(r"success with seed 1 +0\.000 +-\n", shown) and "standard deviation over seeds" in shown
+    assert re.search(r"measure +sampled +greedy\n", shown) and re.search(
+        r"pass@2 +0\.000 .* +-\n", shown
+    )
+    assert (
+        re.search(r"success with seed 1 +0\.000 +-\n", shown)
+        and "standard deviation over seeds" in shown
+    )
     ran("evaluate", model, *flags[:-2], "--temperature", 0, "--out", alone)
     assert texts(out / "greedy") == texts(alone) and len(texts(alone)) == 3
     summary = json.loads((out / "summary.json").read_text())
     assert summary["greedy"] == json.loads((out / "greedy" / "summary.json").read_text())
-    assert (summary["greedy"]["settings"]["temperature"], summary["settings"]["temperature"]) == (0, 1.0)
+    assert (summary["greedy"]["settings"]["temperature"], summary["settings"]["temperature"]) == (
+        0,
+        1.0,
+    )
     compared = ran("compare", out, out / "greedy", columns=400)
-    assert "on 3 tasks: 0 better, 0 worse" in compared and "temperature differs: 1.0 before, 0 after" in compared
+    assert (
+        "on 3 tasks: 0 better, 0 worse" in compared
+        and "temperature differs: 1.0 before, 0 after" in compared
+    )
 
 
 @pytest.mark.parametrize(
@@ -183,7 +249,9 @@ def test_options_that_do_not_go_together(model, countdown, tmp_path, options, me
         evaluate(settings, countdown, tmp_path / "out", QUIET, **options)
 
 
-def test_an_interrupted_evaluation_goes_on_and_comes_to_the_same(model, countdown, tmp_path, monkeypatch):
+def test_an_interrupted_evaluation_goes_on_and_comes_to_the_same(
+    model, countdown, tmp_path, monkeypatch
+):
     """With several seeds and greedy completions; other settings do not go into the same folder."""
     sampling = SamplingSettings(model, num_generations=2, max_completion_length=4, batch_size=2)
     options = {"seeds": [0, 7], "greedy": True}
@@ -203,5 +271,9 @@ def test_an_interrupted_evaluation_goes_on_and_comes_to_the_same(model, countdow
         assert evaluate(sampling, countdown, out, QUIET, **options) == whole
         for name in ("records.jsonl", "greedy/records.jsonl"):
             assert (out / name).read_text() == (tmp_path / "whole" / name).read_text()
-    with pytest.raises(InputError, match="samples with other settings: temperature was 1.0 and is 0.5"):
-        evaluate(replace(sampling, temperature=0.5), countdown, tmp_path / "whole", QUIET, **options)
+    with pytest.raises(
+        InputError, match="samples with other settings: temperature was 1.0 and is 0.5"
+    ):
+        evaluate(
+            replace(sampling, temperature=0.5), countdown, tmp_path / "whole", QUIET, **options
+        )

@@ -1,6 +1,8 @@
-"""The probe: its figures against values worked out by hand, what it keeps, how it goes on, and what it refuses.
+"""The probe: its figures against values worked out by hand, what it keeps, how it goes on, and what
+it refuses.
 
-Completions come from a stand-in for the model here, but for one test at the end with each real sampler.
+Completions come from a stand-in for the model here, but for one test at the end with each real
+sampler.
 """
 
 import io
@@ -15,13 +17,13 @@ import pytest
 from commands import ran, refused
 from paths import DATASETS
 from rich.console import Console
-from swift_rlvr.data.sources import parse_source
 from swift_rlvr.evaluation import sampled
 from swift_rlvr.evaluation.probe import parse_keep, probe, verdict
-from swift_rlvr.jsonl import read_json, read_jsonl, write_jsonl
+from swift_rlvr.evaluation.sampling import Completion, SamplingSettings
 from swift_rlvr.runs.statistics import bootstrap, wilson
-from swift_rlvr.sampling import Completion, SamplingSettings
-from swift_rlvr.tiny_model import WEIGHTS
+from swift_rlvr.tasks.sources import parse_source
+from swift_rlvr.utils.files import TINY_MODEL
+from swift_rlvr.utils.jsonl import read_json, read_jsonl, write_jsonl
 
 QUIET = Console(quiet=True)
 ROWS = [{"nums": [i, 1], "target": i + 1, "note": f"row {i}"} for i in range(1, 9)]
@@ -32,7 +34,13 @@ class StandIn:
     """Writes so many right completions for each row, and counts what it is asked for."""
 
     def __init__(self, right=RIGHT, batch_size=8, fails_at=None):
-        self.right, self.batch_size, self.fails_at, self.asked, self.seeds = right, batch_size, fails_at, [], []
+        self.right, self.batch_size, self.fails_at, self.asked, self.seeds = (
+            right,
+            batch_size,
+            fails_at,
+            [],
+            [],
+        )
 
     def sample(self, conversations, on_progress, seed):
         indices = [self.conversations.index(conversation) for conversation in conversations]
@@ -41,7 +49,10 @@ class StandIn:
         self.asked += indices
         self.seeds.append(seed)
         on_progress(0.5)
-        return [[self.completion(index, n < self.right[index]) for n in range(self.n)] for index in indices]
+        return [
+            [self.completion(index, n < self.right[index]) for n in range(self.n)]
+            for index in indices
+        ]
 
     def completion(self, index, right):
         number = ROWS[index]["nums"][0]
@@ -84,7 +95,9 @@ def probed(tmp_path, samples=4, group_size=2, **options):
 def test_figures_of_rows_and_of_the_set(stand_in, tmp_path):
     summary = probed(tmp_path)
     rows = [row for _, row in read_jsonl(tmp_path / "out" / "probe.jsonl")]
-    assert [row["right"] for row in rows] == RIGHT and [row["line"] for row in rows] == list(range(1, 9))
+    assert [row["right"] for row in rows] == RIGHT and [row["line"] for row in rows] == list(
+        range(1, 9)
+    )
     assert rows[1]["pass_rate"] == 0.25 and rows[1]["interval"] == list(wilson(0.25, 4))
     assert (rows[1]["nums"], rows[1]["target"], rows[1]["graded"]) == ([2, 1], 3, 4)
     assert rows[1]["reasons"] == {"wrong value": 3, "correct": 1}
@@ -99,7 +112,14 @@ def test_figures_of_rows_and_of_the_set(stand_in, tmp_path):
     alike = [sum(len(set(pair)) == 1 for pair in each) / len(each) for each in pairs]
     assert summary["no_spread"] == pytest.approx(statistics.fmean(alike))
     assert summary["no_spread_interval"] == pytest.approx(bootstrap(alike))
-    assert summary["pass_rates"] == {"0": 2, "up to 0.25": 1, "up to 0.5": 2, "up to 0.75": 1, "below 1": 0, "1": 2}
+    assert summary["pass_rates"] == {
+        "0": 2,
+        "up to 0.25": 1,
+        "up to 0.5": 2,
+        "up to 0.75": 1,
+        "below 1": 0,
+        "1": 2,
+    }
     assert "GRPO has something to learn from here" in summary["verdict"]
     assert summary == read_json(tmp_path / "out" / "summary.json")
 
@@ -140,7 +160,9 @@ def test_kept_rows_load_in_ms_swift(stand_in, tmp_path):
 
 def test_an_interrupted_probe_goes_on_and_comes_to_the_same(stand_in, tmp_path):
     whole = probed(tmp_path)
-    assert stand_in.asked == list(range(8)) and len(set(stand_in.seeds)) == 4  # each chunk has a seed of its own
+    assert (
+        stand_in.asked == list(range(8)) and len(set(stand_in.seeds)) == 4
+    )  # each chunk has a seed of its own
     records = (tmp_path / "out" / "records.jsonl").read_text()
     for path in (tmp_path / "out").iterdir():
         path.unlink()
@@ -163,7 +185,8 @@ def test_an_interrupted_probe_goes_on_and_comes_to_the_same(stand_in, tmp_path):
 def test_other_settings_are_refused_by_name(stand_in, tmp_path):
     probed(tmp_path)
     with pytest.raises(
-        ValueError, match=r"out holds samples with other settings: num_generations was 4 and is 8; choose"
+        ValueError,
+        match=r"out holds samples with other settings: num_generations was 4 and is 8; choose",
     ):
         probed(tmp_path, samples=8)
     with pytest.raises(ValueError, match=r"seed was 0 and is 1; system was .* and is 'Think.'"):
@@ -231,9 +254,13 @@ def test_two_probes_do_not_write_into_one_folder(stand_in, tmp_path):
     assert probed(tmp_path)["completions"] == 32
 
 
-@pytest.mark.parametrize("text", ["", "0.1", "0.1-0.9", "0.9..0.1", "0.1..1.5", "-1..1", "a..b", "0.1...0.9", "nan..1"])
+@pytest.mark.parametrize(
+    "text", ["", "0.1", "0.1-0.9", "0.9..0.1", "0.1..1.5", "-1..1", "a..b", "0.1...0.9", "nan..1"]
+)
 def test_malformed_ranges(text):
-    with pytest.raises(ValueError, match="keep must be LOW..HIGH, two pass rates from 0 to 1 such as 0.1..0.9, got"):
+    with pytest.raises(
+        ValueError, match="keep must be LOW..HIGH, two pass rates from 0 to 1 such as 0.1..0.9, got"
+    ):
         parse_keep(text)
 
 
@@ -247,7 +274,9 @@ def test_of_a_range_without_a_row_nothing_is_written_but_the_figures(stand_in, t
     assert not (tmp_path / "out" / "keep.jsonl").exists()
 
 
-def test_the_time_left_is_a_bound_until_the_first_completions_have_ended(stand_in, tmp_path, monkeypatch):
+def test_the_time_left_is_a_bound_until_the_first_completions_have_ended(
+    stand_in, tmp_path, monkeypatch
+):
     monkeypatch.setattr(sampled, "_SAID_EVERY", -1)
     console = Console(file=io.StringIO(), width=80)
     probed(tmp_path, console=console)  # 8 rows, 2 in a chunk
@@ -289,18 +318,29 @@ def test_a_dataset_that_cannot_be_graded(stand_in, tmp_path, monkeypatch):
 
 
 def command(*arguments):
-    return refused("probe", WEIGHTS, "--dataset", DATASETS / "countdown" / "tiny_test.jsonl", *arguments)
+    return refused(
+        "probe", TINY_MODEL, "--dataset", DATASETS / "countdown" / "tiny_test.jsonl", *arguments
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--num_generations", 4], "Error: --num_generations must be at least --group_size, 8, got 4"),
+        (
+            ["--num_generations", 4],
+            "Error: --num_generations must be at least --group_size, 8, got 4",
+        ),
         (["--group_size", 1], "Error: --group_size must be at least 2, got 1"),
         (["--keep", "0.9..0.1"], "Error: --keep must be LOW..HIGH"),
         (["--temperature", 0], "Error: --num_generations must be 1 at temperature 0"),
-        (["--server", "127.0.0.1:8000"], "Error: --server must be a URL such as http://127.0.0.1:8000"),
-        (["--server", "http://127.0.0.1:9"], "Error: --server http://127.0.0.1:9: no rollout server answers there"),
+        (
+            ["--server", "127.0.0.1:8000"],
+            "Error: --server must be a URL such as http://127.0.0.1:8000",
+        ),
+        (
+            ["--server", "http://127.0.0.1:9"],
+            "Error: --server http://127.0.0.1:9: no rollout server answers there",
+        ),
     ],
 )
 def test_mistakes(tmp_path, arguments, message):
@@ -311,9 +351,11 @@ def test_mistakes(tmp_path, arguments, message):
 def test_mistakes_in_the_files(tmp_path):
     out = ["--out", tmp_path / "out"]
     (tmp_path / "empty.jsonl").write_text("")
-    assert "no rows" in refused("probe", WEIGHTS, "--dataset", f"countdown:{tmp_path / 'empty.jsonl'}", *out)
+    assert "no rows" in refused(
+        "probe", TINY_MODEL, "--dataset", f"countdown:{tmp_path / 'empty.jsonl'}", *out
+    )
     other = f"countdown:{DATASETS / 'gsm8k' / 'test.jsonl'}"
-    message = refused("probe", WEIGHTS, "--dataset", other, *out)
+    message = refused("probe", TINY_MODEL, "--dataset", other, *out)
     assert "column nums, target missing; the dataset has" in message
     data = DATASETS / "countdown" / "tiny_test.jsonl"
     message = refused("probe", tmp_path / "nothing", "--dataset", f"{data}#1", *out)
@@ -323,20 +365,50 @@ def test_mistakes_in_the_files(tmp_path):
 
 @pytest.mark.slow
 def test_the_tiny_model_end_to_end(tmp_path):
-    """Through the command: the tables, the files, the rows kept, and the same again without sampling."""
+    """Through the command: the tables, the files, the rows kept, and the same again without
+    sampling.
+    """
     out = tmp_path / "hard"
-    data = ["--dataset", f"{DATASETS}/countdown/tiny_train.jsonl#12", "--max_completion_length", 320]
-    arguments = ["probe", WEIGHTS, *data, "--num_generations", 8, "--keep", "0.1..0.9", "--out", out]
+    data = [
+        "--dataset",
+        f"{DATASETS}/countdown/tiny_train.jsonl#12",
+        "--max_completion_length",
+        320,
+    ]
+    arguments = [
+        "probe",
+        TINY_MODEL,
+        *data,
+        "--num_generations",
+        8,
+        "--keep",
+        "0.1..0.9",
+        "--out",
+        out,
+    ]
     shown = ran(*arguments, columns=200)
     rows = [row for _, row in read_jsonl(out / "keep.jsonl")]
     source = [row for _, row in read_jsonl(DATASETS / "countdown" / "tiny_train.jsonl")][:12]
-    assert rows and all({k: v for k, v in row.items() if k != "pass_rate"} in source for row in rows)
+    assert rows and all(
+        {k: v for k, v in row.items() if k != "pass_rate"} in source for row in rows
+    )
     assert all(0.1 <= row["pass_rate"] <= 0.9 for row in rows)
     summary = json.loads((out / "summary.json").read_text())
     assert summary["completions"] == 96 and summary["format"] > 0.9 and 0 < summary["success"] < 1
-    assert "sampled 96 completions" in shown and "pass@8" in shown and "groups of 8 without a gradient" in shown
-    assert f"train on it with --dataset countdown:{out}/keep.jsonl" in shown and summary["verdict"] in shown
+    assert (
+        "sampled 96 completions" in shown
+        and "pass@8" in shown
+        and "groups of 8 without a gradient" in shown
+    )
+    assert (
+        f"train on it with --dataset countdown:{out}/keep.jsonl" in shown
+        and summary["verdict"] in shown
+    )
     again = ran(*arguments, columns=200)
     assert "sampled" not in again and summary["verdict"] in again
-    none = ran(*["0.51..0.52" if word == "0.1..0.9" else word for word in arguments], columns=200, code=2)
-    assert "pass@8" in none and summary["verdict"] in none  # the figures, though no eighth is in that range
+    none = ran(
+        *["0.51..0.52" if word == "0.1..0.9" else word for word in arguments], columns=200, code=2
+    )
+    assert (
+        "pass@8" in none and summary["verdict"] in none
+    )  # the figures, though no eighth is in that range

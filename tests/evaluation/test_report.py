@@ -1,4 +1,6 @@
-"""The report on training runs: what it reads of the trainers' files, what it refuses, and what the page then says."""
+"""The report on training runs: what it reads of the trainers' files, what it refuses, and what the
+page then says.
+"""
 
 import json
 import math
@@ -10,7 +12,6 @@ from dataclasses import replace
 import pytest
 from helpers import graded, write_records
 from report_pages import HOSTILE, Document
-from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.compare import compare
 from swift_rlvr.evaluation.report import write_report
 from swift_rlvr.evaluation.report.completions import Collector
@@ -20,6 +21,7 @@ from swift_rlvr.runs.folder import find_run
 from swift_rlvr.runs.records import Record
 from swift_rlvr.runs.statistics import summarize
 from swift_rlvr.tasks.countdown import to_messages
+from swift_rlvr.utils.errors import InputError
 
 QUESTION = to_messages([1, 2], 3)[1]["content"]
 PROMPT = f"<|im_start|>user\n{QUESTION}<|im_end|>\n<|im_start|>assistant\n"
@@ -56,7 +58,13 @@ def table(step, texts, prompts=PROMPT, **columns):
     count = len(texts)
     prompts = [prompts] * count if isinstance(prompts, str) else prompts
     rewards = {} if columns else {"CountdownReward": [0.0] * count}
-    return {"step": [str(step)] * count, "prompt": prompts, "completion": texts, **rewards, **columns}
+    return {
+        "step": [str(step)] * count,
+        "prompt": prompts,
+        "completion": texts,
+        **rewards,
+        **columns,
+    }
 
 
 def log_rewards(run, *names):
@@ -71,13 +79,18 @@ def write_lines(path, rows):
 
 @pytest.fixture
 def run(tmp_path):
-    """output_dir/v0-<time> with both logs, as ms-swift leaves it; a resume has logged steps 61 to 70 twice."""
+    """output_dir/v0-<time> with both logs, as ms-swift leaves it; a resume has logged steps 61 to
+    70 twice.
+    """
     rng = random.Random(0)
     folder = tmp_path / "output" / "v0-20260101-120000"
     folder.mkdir(parents=True)
     lines = [logged_step(step, rng) for step in [*range(1, 71), *range(61, 121)]]
     lines.insert(50, {"eval_loss": 0.1, "eval_reward": 1.2, "global_step/max_steps": "50/120"})
-    lines += [{"train_runtime": 35.9, "global_step/max_steps": "120/120"}, {"global_step": 120, "log_history": []}]
+    lines += [
+        {"train_runtime": 35.9, "global_step/max_steps": "120/120"},
+        {"global_step": 120, "log_history": []},
+    ]
     write_lines(folder / "logging.jsonl", lines)
     answers = ["1 + 2", "2 - 1", "1 + 2", "1 + 1"]
     tables = [
@@ -101,7 +114,9 @@ def curves_are_drawn():
 @pytest.fixture(autouse=True)
 def without_picture(request, monkeypatch):
     if "curves_are_drawn" not in request.fixturenames:
-        monkeypatch.setattr("swift_rlvr.evaluation.report.page.draw", lambda rows, path, title: path.touch())
+        monkeypatch.setattr(
+            "swift_rlvr.evaluation.report.page.draw", lambda rows, path, title: path.touch()
+        )
 
 
 def page_of(runs, out, *arguments, **options):
@@ -120,15 +135,34 @@ def test_steps_are_read_in_order_and_of_those_logged_twice_the_last(run):
     steps = read_run(run).steps
     assert [step["step"] for step in steps] == list(range(1, 121))
     lines = [json.loads(line) for line in (run / "logging.jsonl").read_text().splitlines()]
-    twice = [line["reward"] for line in lines if "reward" in line and line["global_step/max_steps"] == "65/120"]
+    twice = [
+        line["reward"]
+        for line in lines
+        if "reward" in line and line["global_step/max_steps"] == "65/120"
+    ]
     assert len(twice) == 2 and steps[64]["reward"] == twice[1]
 
 
 def test_completions_that_a_resumed_run_makes_again_are_read_once(run):
-    steps = [1, 2, 2, 3, 2, 3, 3]  # two tables of step 2; step 2 again after a resume; the last table written twice
+    steps = [
+        1,
+        2,
+        2,
+        3,
+        2,
+        3,
+        3,
+    ]  # two tables of step 2; step 2 again after a resume; the last table written twice
     texts = [["a"], ["b"], ["c"], ["d"], ["B"], ["D"], ["D"]]
-    write_lines(run / "completions.jsonl", [table(step, text) for step, text in zip(steps, texts, strict=True)])
-    assert [(each.step, each.completion) for each in read_run(run).records()] == [(1, "a"), (2, "B"), (3, "D")]
+    write_lines(
+        run / "completions.jsonl",
+        [table(step, text) for step, text in zip(steps, texts, strict=True)],
+    )
+    assert [(each.step, each.completion) for each in read_run(run).records()] == [
+        (1, "a"),
+        (2, "B"),
+        (3, "D"),
+    ]
     write_lines(run / "completions.jsonl", [table(1, ["a"]), table(1, ["b", "c"])])
     assert [record.index for record in read_run(run).records()] == [0, 1, 2]
 
@@ -138,9 +172,15 @@ def test_panels_follow_what_was_logged(run):
     assert [panel.title for panel in shown[:3]] == ["Success", "Rewards", "Completion length"]
     assert shown[1].keys == {f"rewards/{name}/mean": name for name in ("CountdownReward", "Format")}
     assert shown[-1].title == "Why: CountdownReward"
-    assert list(shown[-1].keys.values()) == ["correct", "wrong value", "no answer"]  # the most frequent first
+    assert list(shown[-1].keys.values()) == [
+        "correct",
+        "wrong value",
+        "no answer",
+    ]  # the most frequent first
     assert [panel.keys for panel in panels([{"reward": 0.5, "step": 1}])] == [{"reward": "reward"}]
-    judged = panels([{"success": 0.5, "strict": 0.25, "format": 0.5, "rewards/Format/mean": 0.5, "step": 1}])
+    judged = panels(
+        [{"success": 0.5, "strict": 0.25, "format": 0.5, "rewards/Format/mean": 0.5, "step": 1}]
+    )
     assert [panel.title for panel in judged] == ["Success", "Rewards", "Format"]
     assert list(judged[0].keys) == ["success", "strict"]
 
@@ -148,14 +188,19 @@ def test_panels_follow_what_was_logged(run):
 def test_a_curriculum_has_its_level_and_the_success_of_each_level_in_their_order():
     logged = {f"curriculum/success_{level}": 0.5 for level in (10, 9, 0)}
     drawn = panels([{"step": 1, "reward": 1.0, "curriculum/level": 2.5, **logged}])
-    assert [list(panel.keys.values()) for panel in drawn[1:]] == [["level"], ["level 0", "level 9", "level 10"]]
+    assert [list(panel.keys.values()) for panel in drawn[1:]] == [
+        ["level"],
+        ["level 0", "level 9", "level 10"],
+    ]
 
 
 # ---- What the page says ----
 
 
 def records_of(texts=("1 + 2", "2 - 1"), **values):
-    """Graded completions of one Countdown row, the first right and the others wrong, as a training writes them."""
+    """Graded completions of one Countdown row, the first right and the others wrong, as a training
+    writes them.
+    """
     row = {"nums": [1, 2], "target": 3, "task": "countdown"}
     return [
         Record(
@@ -171,8 +216,14 @@ def records_of(texts=("1 + 2", "2 - 1"), **values):
 
 def test_the_page_holds_every_completion_with_its_verdict_rewards_reasons_and_rules(run, tmp_path):
     write_records(run / "records.jsonl", records_of(advantage=0.5))
-    roles = {"external_tag_count": ("shaping", "TagCountReward"), "external_countdown": ("verifier", "CountdownReward")}
-    judges = {name: {"role": role, "logged": logged, "full": 1.0} for name, (role, logged) in roles.items()}
+    roles = {
+        "external_tag_count": ("shaping", "TagCountReward"),
+        "external_countdown": ("verifier", "CountdownReward"),
+    }
+    judges = {
+        name: {"role": role, "logged": logged, "full": 1.0}
+        for name, (role, logged) in roles.items()
+    }
     (run / "rewards.json").write_text(json.dumps(judges))
     document = page_of(run.parent, tmp_path / "report")
     right, wrong = document.completions()
@@ -180,7 +231,10 @@ def test_the_page_holds_every_completion_with_its_verdict_rewards_reasons_and_ru
     assert document.data("columns")["success"] == [1, 0]
     assert document.data("page")["verifiers"] == {"external_countdown": 1.0}
     assert right["rewards"] == {"external_countdown": 1.0, "external_tag_count": 0.5}
-    assert wrong["reasons"] == {"external_countdown": "wrong value", "external_tag_count": "missing tag"}
+    assert wrong["reasons"] == {
+        "external_countdown": "wrong value",
+        "external_tag_count": "missing tag",
+    }
     assert [document.data("page")["names"][why] for why in document.data("columns")["why"]] == [
         "correct",
         "wrong value",
@@ -194,7 +248,9 @@ def test_the_page_holds_every_completion_with_its_verdict_rewards_reasons_and_ru
 
 
 def test_what_is_assumed_of_a_run_that_did_not_write_it_down_is_said(run, tmp_path):
-    """A run of ms-swift without our callback: its tables are read, and its rewards known by their names."""
+    """A run of ms-swift without our callback: its tables are read, and its rewards known by their
+    names.
+    """
     document = page_of(run.parent, tmp_path / "report")
     text = said(document)
     assert (
@@ -210,14 +266,21 @@ def test_what_is_assumed_of_a_run_that_did_not_write_it_down_is_said(run, tmp_pa
     nobody = json.dumps({"reward": 1.0, "rewards/Mine/mean": 1.0, "global_step/max_steps": "1/1"})
     (run / "logging.jsonl").write_text(nobody + "\n")
     document = page_of(run, tmp_path / "report")
-    assert "reward of unknown role: Mine" in said(document) and "Success not logged" in said(document)
+    assert "reward of unknown role: Mine" in said(document) and "Success not logged" in said(
+        document
+    )
 
 
-def test_rows_of_other_tasks_are_no_failures_and_the_experiment_stands_beside_countdown_alone(run, tmp_path):
+def test_rows_of_other_tasks_are_no_failures_and_the_experiment_stands_beside_countdown_alone(
+    run, tmp_path
+):
     own, other = records_of(), records_of(texts=["x"])
     for record in other:
         record.row, record.index = {"task": "gsm8k", "solution": "7"}, 2
-        record.rewards, record.reasons = {"external_countdown": None}, {"external_countdown": "other task"}
+        record.rewards, record.reasons = (
+            {"external_countdown": None},
+            {"external_countdown": "other task"},
+        )
         record.success = record.strict = None
     write_records(run / "records.jsonl", own + other)
     assert "in the Countdown experiment" in said(page_of(run, tmp_path / "report"))
@@ -231,26 +294,41 @@ def test_rows_of_other_tasks_are_no_failures_and_the_experiment_stands_beside_co
 
 
 def test_of_a_mixture_the_figures_are_there_by_task(run, tmp_path):
-    """A right and two wrong answers to Countdown, a wrong and an ungraded one to GSM8K; held out, one of each."""
+    """A right and two wrong answers to Countdown, a wrong and an ungraded one to GSM8K; held out,
+    one of each.
+    """
     own, others = records_of(["1 + 2", "2 - 1", "1 - 2"]), records_of(["x", "y"])
     for record in others:
-        record.row, record.success, record.index = {"task": "gsm8k", "solution": "7"}, False, record.index + 3
+        record.row, record.success, record.index = (
+            {"task": "gsm8k", "solution": "7"},
+            False,
+            record.index + 3,
+        )
         record.reasons = {"external_countdown": "other task", "external_accuracy": "no answer"}
     others[1].success = None
     write_records(run / "records.jsonl", own + others)
-    write_records(run / "held_out.jsonl", [replace(each, index=i) for i, each in enumerate((own[1], others[0]))])
+    write_records(
+        run / "held_out.jsonl",
+        [replace(each, index=i) for i, each in enumerate((own[1], others[0]))],
+    )
     with (run / "logging.jsonl").open("a") as log:
         log.write(json.dumps({"eval/success": 0.0, "global_step/max_steps": "1/120"}) + "\n")
     document = page_of(run, tmp_path / "report")
     page, columns = document.data("page"), document.data("columns")
     drawn = {panel["title"]: panel["curves"] for panel in page["panels"]}
-    of_tasks = {curve["label"]: (curve["steps"], curve["values"]) for curve in drawn["Success by task"]}
+    of_tasks = {
+        curve["label"]: (curve["steps"], curve["values"]) for curve in drawn["Success by task"]
+    }
     assert of_tasks == {"countdown": ([1], [round(1 / 3, 8)]), "gsm8k": ([1], [0.0])}
     assert [curve["label"] for curve in drawn["Held-out success by task"]] == ["countdown", "gsm8k"]
-    assert [page["names"][task] for task in columns["task"][:5]] == ["countdown"] * 3 + ["gsm8k"] * 2
+    assert [page["names"][task] for task in columns["task"][:5]] == ["countdown"] * 3 + [
+        "gsm8k"
+    ] * 2
     assert document.completions()[3]["reasons"] == {"external_accuracy": "no answer"}
     write_records(run / "records.jsonl", own)
-    assert "Success by task" not in {each["title"] for each in page_of(run, tmp_path / "one").data("page")["panels"]}
+    assert "Success by task" not in {
+        each["title"] for each in page_of(run, tmp_path / "one").data("page")["panels"]
+    }
 
 
 def test_the_observations_have_their_figures(run, tmp_path):
@@ -266,7 +344,14 @@ def test_the_observations_have_their_figures(run, tmp_path):
 
 def test_the_comparison_is_on_the_page_with_what_it_means(run, tmp_path):
     summary = summarize([graded(0)])
-    paired = {"tasks": 9, "better": 7, "worse": 0, "difference": 0.78, "interval": [0.5, 1.0], "p": 0.0156}
+    paired = {
+        "tasks": 9,
+        "better": 7,
+        "worse": 0,
+        "difference": 0.78,
+        "interval": [0.5, 1.0],
+        "p": 0.0156,
+    }
     comparison = compare(summary, summary | {"settings": {"seed": 1}}) | {"paired": paired}
     text = said(page_of(run, tmp_path / "report", [comparison]))
     assert "success 1.000 (0.207 to 1.000) 1.000 (0.207 to 1.000)" in text
@@ -278,7 +363,12 @@ def test_held_out_figures_and_alarms_are_shown(run, tmp_path):
                  "global_step/max_steps": f"{step}/120"} for step in (0, 60, 120)]  # fmt: skip
     with (run / "logging.jsonl").open("a") as log:
         log.writelines(json.dumps(row) + "\n" for row in held_out)
-    alarm = {"step": 43, "kind": "kl", "message": "step 43: the KL runs away", "completions": ["<b>x</b>", "y"]}
+    alarm = {
+        "step": 43,
+        "kind": "kl",
+        "message": "step 43: the KL runs away",
+        "completions": ["<b>x</b>", "y"],
+    }
     write_lines(run / "alarms.jsonl", [alarm])
     document = page_of(run, tmp_path / "report")
     page = document.data("page")
@@ -286,7 +376,10 @@ def test_held_out_figures_and_alarms_are_shown(run, tmp_path):
     assert [curve["label"] for curve in drawn["Held-out tasks"]] == ["success", "pass@4"]
     assert drawn["Held-out tasks"][0]["steps"] == [0, 60, 120] and "Held-out length" in drawn
     assert "held-out tasks 0.20 → 0.60, best 0.60 at step 120" in said(document)
-    assert page["alarms"][0] | {"step": 43, "run": 0, "completions": ["<b>x</b>", "y"]} == page["alarms"][0]
+    assert (
+        page["alarms"][0] | {"step": 43, "run": 0, "completions": ["<b>x</b>", "y"]}
+        == page["alarms"][0]
+    )
 
 
 def test_completions_of_held_out_rows_are_there_with_their_task_at_every_step(run, tmp_path):
@@ -297,8 +390,14 @@ def test_completions_of_held_out_rows_are_there_with_their_task_at_every_step(ru
     write_records(run / "held_out.jsonl", held_out)
     document = page_of(run, tmp_path / "report")
     shown = document.completions()[12:]
-    assert document.data("columns")["held_out"] == [0] * 12 + [1] * 2 and document.data("page")["total"] == 14
-    assert [each["step"] for each in shown] == [0, 1]  # what a resumed run has logged twice is there once
+    assert (
+        document.data("columns")["held_out"] == [0] * 12 + [1] * 2
+        and document.data("page")["total"] == 14
+    )
+    assert [each["step"] for each in shown] == [
+        0,
+        1,
+    ]  # what a resumed run has logged twice is there once
     assert {each["prompt"] for each in shown} == {QUESTION}
     assert document.data("columns")["success"][12:] == [0, 1]
     assert shown[0]["rules"]["external_countdown"][1] == 0.0
@@ -315,13 +414,18 @@ def test_two_runs_stand_side_by_side(run, tmp_path, curves_are_drawn):
     page = document.data("page")
     assert page["runs"] == ["output", "unstable"]
     drawn = {panel["title"]: panel["curves"] for panel in page["panels"]}
-    assert [(curve["label"], curve["color"]) for curve in drawn["Success"]] == [("output", 0), ("unstable", 1)]
+    assert [(curve["label"], curve["color"]) for curve in drawn["Success"]] == [
+        ("output", 0),
+        ("unstable", 1),
+    ]
     assert [curve["dashed"] for curve in drawn["Completion length"]] == [False, True] * 2
     # Too many lines for both in one: side by side.
     assert {"Why: CountdownReward · output", "Why: CountdownReward · unstable"} <= drawn.keys()
     shown = document.completions()
     assert (
-        len(shown) == 24 and {each["run"] for each in shown} == {0, 1} and len({each["prompt"] for each in shown}) == 1
+        len(shown) == 24
+        and {each["run"] for each in shown} == {0, 1}
+        and len({each["prompt"] for each in shown}) == 1
     )
     assert "learning_rate * 0.0003 0.003" in said(document) and "beta 0.001 0.001" in said(document)
     with pytest.raises(InputError, match="the same run is named twice"):
@@ -329,24 +433,37 @@ def test_two_runs_stand_side_by_side(run, tmp_path, curves_are_drawn):
 
 
 def test_a_run_of_plain_ms_swift_has_reasons_and_rules_too(run, tmp_path):
-    """It logs CountdownORM and Format, which are not of this package, and no reasons; its columns are in the prompt."""
+    """It logs CountdownORM and Format, which are not of this package, and no reasons; its columns
+    are in the prompt.
+    """
     log_rewards(run, "CountdownORM", "Format")
     texts = ["<answer>1 + 2</answer>", "no answer"]
-    write_lines(run / "completions.jsonl", [table(1, texts, CountdownORM=[1.0, 0.0], Format=[0.0, 0.0])])
+    write_lines(
+        run / "completions.jsonl", [table(1, texts, CountdownORM=[1.0, 0.0], Format=[0.0, 0.0])]
+    )
     shown = page_of(run, tmp_path / "report").completions()
-    assert [each["rewards"] for each in shown] == [{"CountdownORM": value, "Format": 0.0} for value in (1.0, 0.0)]
+    assert [each["rewards"] for each in shown] == [
+        {"CountdownORM": value, "Format": 0.0} for value in (1.0, 0.0)
+    ]
     assert [each["reasons"]["external_countdown"] for each in shown] == ["correct", "no answer"]
     assert shown[1]["rules"]["external_countdown"][1:4] == [0.0, "no answer", None]
 
 
 def test_mathematics_is_explained_with_its_gold_and_of_many_a_part(run, tmp_path, monkeypatch):
     texts = [rf"<answer>\boxed{{{i}}}</answer>" for i in range(10)]
-    write_lines(run / "completions.jsonl", [table(1, texts, "How many?", solution=["7"] * 10, MathAccuracy=[0.0] * 10)])
+    write_lines(
+        run / "completions.jsonl",
+        [table(1, texts, "How many?", solution=["7"] * 10, MathAccuracy=[0.0] * 10)],
+    )
     shown = page_of(run, tmp_path / "report").completions()
-    assert [each["rules"]["external_accuracy"][1] for each in shown] == [float(i == 7) for i in range(10)]
+    assert [each["rules"]["external_accuracy"][1] for each in shown] == [
+        float(i == 7) for i in range(10)
+    ]
     monkeypatch.setattr("swift_rlvr.evaluation.report.completions.EXPLAINED_SLOWLY", 5)
     document = page_of(run, tmp_path / "report")
-    assert [i for i, each in enumerate(document.completions()) if "external_accuracy" in each["rules"]] == [
+    assert [
+        i for i, each in enumerate(document.completions()) if "external_accuracy" in each["rules"]
+    ] == [
         0,
         2,
         4,
@@ -359,17 +476,27 @@ def test_mathematics_is_explained_with_its_gold_and_of_many_a_part(run, tmp_path
 def test_no_code_of_a_model_is_run(run, tmp_path):
     log_rewards(run, "CodeReward")
     text = f"<answer>\n```python\nopen({str(tmp_path / 'ran')!r}, 'w')\n```\n</answer>"
-    write_lines(run / "completions.jsonl", [table(1, [text], CodeReward=[1.0], tests=[["assert True"]])])
+    write_lines(
+        run / "completions.jsonl", [table(1, [text], CodeReward=[1.0], tests=[["assert True"]])]
+    )
     document = page_of(run, tmp_path / "report")
-    assert not (tmp_path / "ran").exists() and "rules of rewards for code are not shown" in said(document)
+    assert not (tmp_path / "ran").exists() and "rules of rewards for code are not shown" in said(
+        document
+    )
     assert "external_code" not in document.completions()[0]["rules"]
 
 
 def test_parameters_of_the_run_are_those_of_its_rules(run, tmp_path):
     write_lines(run / "completions.jsonl", [table(1, ["<answer>1 ＋ 2</answer>"])])
-    assert page_of(run, tmp_path / "report").completions()[0]["rules"]["external_countdown"][1] == 1.0
-    (run / "args.json").write_text(json.dumps({"reward_parameters": {"external_countdown": {"notation": "strict"}}}))
-    assert page_of(run, tmp_path / "report").completions()[0]["rules"]["external_countdown"][1] == 0.0
+    assert (
+        page_of(run, tmp_path / "report").completions()[0]["rules"]["external_countdown"][1] == 1.0
+    )
+    (run / "args.json").write_text(
+        json.dumps({"reward_parameters": {"external_countdown": {"notation": "strict"}}})
+    )
+    assert (
+        page_of(run, tmp_path / "report").completions()[0]["rules"]["external_countdown"][1] == 0.0
+    )
 
 
 @pytest.mark.parametrize("limit", [1, 24, 100, 400])
@@ -417,14 +544,20 @@ def test_a_run_without_completions_and_one_without_steps_have_a_page(run, tmp_pa
     assert "logging.jsonl has no training step yet" in said(Document(page.read_text()))
 
 
-def test_the_picture_is_a_png_and_values_that_are_no_numbers_are_left_out(run, tmp_path, curves_are_drawn):
+def test_the_picture_is_a_png_and_values_that_are_no_numbers_are_left_out(
+    run, tmp_path, curves_are_drawn
+):
     lines = (run / "logging.jsonl").read_text().replace('"kl": 0.00025', '"kl": NaN')
     assert "NaN" in lines
     (run / "logging.jsonl").write_text(lines)
     curves, page = write_report(run, tmp_path / "report")
     with curves.open("rb") as file:
         assert file.read(8) == b"\x89PNG\r\n\x1a\n" and curves.stat().st_size > 20_000
-    (kl,) = [panel for panel in Document(page.read_text()).data("page")["panels"] if panel["title"].startswith("KL")]
+    (kl,) = [
+        panel
+        for panel in Document(page.read_text()).data("page")["panels"]
+        if panel["title"].startswith("KL")
+    ]
     assert kl["curves"][0]["steps"][0] == 2
 
 
@@ -451,16 +584,27 @@ def test_nothing_that_a_model_writes_is_outside_the_blocks_of_data(run, tmp_path
     write_lines(folder / "logging.jsonl", [row])
     (folder / "args.json").write_text(json.dumps({"model": HOSTILE[0], "beta": HOSTILE[1]}))
     hostile, plain = (
-        write_report(each, tmp_path / f"{number}")[1] for number, each in enumerate((folder, tmp_path / "plain"))
+        write_report(each, tmp_path / f"{number}")[1]
+        for number, each in enumerate((folder, tmp_path / "plain"))
     )
     text = hostile.read_text(encoding="ascii", errors="replace")
     document = Document(hostile.read_text())
     assert document.scripts == Document(plain.read_text()).scripts and len(document.scripts) == 2
-    assert not {tag for tag, _ in document.tags} & {"img", "svg", "iframe", "object", "base", "link"}
+    assert not {tag for tag, _ in document.tags} & {
+        "img",
+        "svg",
+        "iframe",
+        "object",
+        "base",
+        "link",
+    }
     assert text.count("<script") == text.count("</script>") == len(document.blocks) + 2
     assert all(re.fullmatch(r"[A-Za-z0-9+/=]+", block) for block in document.blocks.values())
     assert [
-        name for _, known in document.tags for name in known if name.startswith("on") or name in ("src", "style")
+        name
+        for _, known in document.tags
+        for name in known
+        if name.startswith("on") or name in ("src", "style")
     ] == []
     # And nothing is lost, lone surrogates and NUL included.
     assert [each["text"] for each in document.completions()] == HOSTILE
@@ -476,11 +620,15 @@ def test_the_policy_allows_the_scripts_and_styles_of_the_package_and_no_network(
     assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
     assert rules.keys() == {"default-src", "script-src", "style-src", "base-uri", "form-action"}
     for name, texts in (("script-src", document.scripts), ("style-src", document.styles)):
-        hashes = [f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts]
+        hashes = [
+            f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts
+        ]
         assert rules[name].split() == hashes and len(texts) == 2
     assert not any(re.search(r"\b(innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval)\b", script)
                    for script in document.scripts[1:])  # fmt: skip
-    assert "Copyright (c) 2022 Leon Sorokin" in write_report(run, tmp_path / "report")[1].read_text()
+    assert (
+        "Copyright (c) 2022 Leon Sorokin" in write_report(run, tmp_path / "report")[1].read_text()
+    )
 
 
 # ---- What is refused ----
@@ -498,9 +646,15 @@ def test_newest_run_of_an_output_folder_is_taken(run):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"rew\n{"reward": 1, "global_step/max_steps": "1/2"}\n', r"logging.jsonl, line 1: not JSON"),
+        (
+            '{"rew\n{"reward": 1, "global_step/max_steps": "1/2"}\n',
+            r"logging.jsonl, line 1: not JSON",
+        ),
         ("[1]\n", r"logging.jsonl, line 1: expected an object such as \{...\}, got \[1\]"),
-        ('{"reward": 1}\n', r'logging.jsonl, line 1: expected "global_step/max_steps" such as "7/100"'),
+        (
+            '{"reward": 1}\n',
+            r'logging.jsonl, line 1: expected "global_step/max_steps" such as "7/100"',
+        ),
     ],
 )
 def test_bad_log_is_refused_with_file_and_line(tmp_path, content, message):
@@ -512,12 +666,18 @@ def test_bad_log_is_refused_with_file_and_line(tmp_path, content, message):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"step": ["1"]}, "completions.jsonl, line 1: no completion: expected 'completion' or 'response'"),
+        (
+            {"step": ["1"]},
+            "completions.jsonl, line 1: no completion: expected 'completion' or 'response'",
+        ),
         (
             {"step": ["1"], "prompt": [], "completion": ["a"]},
             "lists of unequal length: completion has 1, prompt has 0",
         ),
-        ({"step": ["x"], "prompt": ["p"], "completion": ["a"]}, "line 1: expected a step such as 7, got 'x'"),
+        (
+            {"step": ["x"], "prompt": ["p"], "completion": ["a"]},
+            "line 1: expected a step such as 7, got 'x'",
+        ),
     ],
 )
 def test_bad_completions_and_missing_run_are_refused(run, tmp_path, row, message):

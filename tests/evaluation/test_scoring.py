@@ -1,4 +1,6 @@
-"""Scoring files: rewards equal to direct grading, in order, whatever the workers; a broken line harms no other."""
+"""Scoring files: rewards equal to direct grading, in order, whatever the workers; a broken line
+harms no other.
+"""
 
 import json
 from collections import Counter
@@ -6,15 +8,15 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation import scoring
 from swift_rlvr.evaluation.completion_files import read_items, with_columns_from_prompt
 from swift_rlvr.evaluation.scoring import Block, default_rewards, grade_block, score
-from swift_rlvr.jsonl import LineError, read_jsonl
 from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import build_rewards, columns_for
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.tasks.countdown import read_prompt, to_messages
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.jsonl import LineError, read_jsonl
 
 COUNTDOWN = [CountdownReward()]
 ANSWERS = ["1 + 2 * 3 = 7", "1 + 2 + 3", "(1 + 2) * 3", "1 + 2 + 4", "", "seven"]
@@ -70,7 +72,10 @@ def scored(files, **options):
 
 
 def graded(records) -> list[Grade]:
-    return [Grade(each["rewards"]["external_countdown"], each["reasons"]["external_countdown"]) for each in records]
+    return [
+        Grade(each["rewards"]["external_countdown"], each["reasons"]["external_countdown"])
+        for each in records
+    ]
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
@@ -83,7 +88,9 @@ def test_order_and_grades_are_those_of_direct_grading(tmp_path, monkeypatch, wor
     done = []
     records, summary = scored(files, workers=workers, advance=done.append)
     assert [(each["file"], each["line"]) for each in records] == [
-        (str(file), line) for file, part in zip(files, rows, strict=True) for line in range(1, len(part) + 1)
+        (str(file), line)
+        for file, part in zip(files, rows, strict=True)
+        for line in range(1, len(part) + 1)
     ]
     expected = direct(rows[0]) + direct(rows[1])
     assert graded(records) == expected
@@ -95,11 +102,26 @@ def test_order_and_grades_are_those_of_direct_grading(tmp_path, monkeypatch, wor
 
 good_rows = st.lists(st.integers(0, 50).map(record), min_size=1, max_size=6)
 broken = st.sampled_from(
-    [b"{", b'{"completion": "<answer>', b"[1]", b"\xff\xfe", b"nul", b'{"nums": [1]}', b"[" * 9999, b"\x00", b"", b"  "]
+    [
+        b"{",
+        b'{"completion": "<answer>',
+        b"[1]",
+        b"\xff\xfe",
+        b"nul",
+        b'{"nums": [1]}',
+        b"[" * 9999,
+        b"\x00",
+        b"",
+        b"  ",
+    ]
 )
 
 
-@given(rows=good_rows, garbage=st.lists(st.tuples(st.integers(0, 6), broken), max_size=4), size=st.integers(1, 300))
+@given(
+    rows=good_rows,
+    garbage=st.lists(st.tuples(st.integers(0, 6), broken), max_size=4),
+    size=st.integers(1, 300),
+)
 def test_a_broken_line_never_touches_its_neighbours(tmp_path_factory, rows, garbage, size):
     lines = [(lines_of([row]).strip(), row) for row in rows]
     for place, line in garbage:
@@ -111,7 +133,9 @@ def test_a_broken_line_never_touches_its_neighbours(tmp_path_factory, rows, garb
         patch.setattr(scoring, "_BLOCK", size)
         records, summary = scored([file], workers=1)
     assert graded(records) == direct(rows)
-    assert [each["line"] for each in records] == [n for n, (_, row) in enumerate(lines, start=1) if row is not None]
+    assert [each["line"] for each in records] == [
+        n for n, (_, row) in enumerate(lines, start=1) if row is not None
+    ]
     assert summary["unusable"] == len(lines) - len(rows) - blank == len(summary["problems"])
 
 
@@ -123,15 +147,27 @@ def test_a_broken_line_never_touches_its_neighbours(tmp_path_factory, rows, garb
         ("[" * 100_000, "nested too deeply"),
         ('{"completion": ' + "9" * 5000 + "}", "not JSON (Exceeds the limit"),
         ("[1]", "expected an object such as {...}, got [1]"),
-        ('{"nums": [1], "text": "a"}', "no completion: expected 'completion' or 'response', got 'nums', 'text'"),
+        (
+            '{"nums": [1], "text": "a"}',
+            "no completion: expected 'completion' or 'response', got 'nums', 'text'",
+        ),
         ("{}", "no completion: expected 'completion' or 'response', got nothing"),
-        ('{"completion": null}', "completion: expected a text, a list of messages or a list of completions, got null"),
+        (
+            '{"completion": null}',
+            "completion: expected a text, a list of messages or a list of completions, got null",
+        ),
         ('{"completion": 3}', "got 3"),
         ('{"completion": {"role": "assistant"}}', 'got {"role": "assistant"}'),
         ('{"completion": []}', "got []"),
-        ('{"completion": ["a", "b"], "prompt": ["p"]}', "unequal length: completion has 2, prompt has 1"),
+        (
+            '{"completion": ["a", "b"], "prompt": ["p"]}',
+            "unequal length: completion has 2, prompt has 1",
+        ),
         # The numbers of one task are no list with a value for each completion.
-        ('{"completion": ["a", "b"], "nums": [1, 2, 3], "target": 6}', "completion has 2, nums has 3"),
+        (
+            '{"completion": ["a", "b"], "nums": [1, 2, 3], "target": 6}',
+            "completion has 2, nums has 3",
+        ),
     ],
 )
 def test_malformed_lines(line, message):
@@ -146,9 +182,15 @@ def test_malformed_lines(line, message):
         ({"completion": "a"}, [(None, "a")]),
         ({"response": "a", "messages": []}, [(None, "a")]),  # swift infer
         ({"completion": "a", "response": "b"}, [(None, "a")]),
-        ({"completion": [{"role": "assistant", "content": "a"}]}, [(None, [{"role": "assistant", "content": "a"}])]),
+        (
+            {"completion": [{"role": "assistant", "content": "a"}]},
+            [(None, [{"role": "assistant", "content": "a"}])],
+        ),
         ({"completion": ["a", "b"], "advantages": [0.1, -0.1]}, [(1, "a"), (2, "b")]),
-        ({"step": [], "prompt": [], "completion": []}, []),  # ms-swift writes one where nothing was logged
+        (
+            {"step": [], "prompt": [], "completion": []},
+            [],
+        ),  # ms-swift writes one where nothing was logged
     ],
 )
 def test_forms_of_lines(line, expected):
@@ -164,7 +206,12 @@ def table(rows, **changed) -> dict:
     ]
     completions = [row["completion"] for row in rows]
     made = {"step": ["7"] * len(rows), "prompt": prompts, "completion": completions}
-    return {**made, "CountdownReward": [float("nan")] * len(rows), "advantages": [0.0] * len(rows), **changed}
+    return {
+        **made,
+        "CountdownReward": [float("nan")] * len(rows),
+        "advantages": [0.0] * len(rows),
+        **changed,
+    }
 
 
 def test_tables_of_ms_swift(tmp_path):
@@ -173,7 +220,9 @@ def test_tables_of_ms_swift(tmp_path):
     file.write_bytes(lines_of([table(rows[:8]), {"oops": 1}, table(rows[8:])]))
     records, summary = scored([file])
     assert graded(records) == direct(rows)
-    assert [(each["line"], each["position"]) for each in records] == [(n, p) for n in (1, 3) for p in range(1, 9)]
+    assert [(each["line"], each["position"]) for each in records] == [
+        (n, p) for n in (1, 3) for p in range(1, 9)
+    ]
     assert summary["from_prompt"] == 16 and summary["unusable"] == 1
 
 
@@ -198,8 +247,14 @@ def test_one_bad_completion_of_a_table(tmp_path):
         (to_messages([7], -2)[1]["content"], ([7], -2)),
         ("Using the numbers [1, 2], create an equation that equals 3.", ([1, 2], 3)),
         ("Using the numbers [1, 2], create an equation that equals 3." * 2, ([1, 2], 3)),
-        # An earlier turn of the policy must not put another task in place of the one that was asked.
-        ("".join(f"Using the numbers [{n}], create an equation that equals {n}." for n in (1, 2)), None),
+        # An earlier turn of the policy must not put another task in place of the one that was
+        # asked.
+        (
+            "".join(
+                f"Using the numbers [{n}], create an equation that equals {n}." for n in (1, 2)
+            ),
+            None,
+        ),
         ("Using the numbers [], create an equation that equals 3.", None),
         ("Using the numbers [ , ], create an equation that equals 3.", None),
         (f"Using the numbers [{'9' * 5000}], create an equation that equals 3.", None),
@@ -216,12 +271,23 @@ def test_where_prompts_stand():
     for row in ({"prompt": turns}, {"messages": [*turns, {"role": "assistant", "content": "3"}]}):
         found = with_columns_from_prompt(row)
         assert (found["nums"], found["target"]) == ([1, 2], 3)
-    for row in ({"prompt": turns, "nums": [5]}, {"prompt": 3}, {"messages": 3}, {"messages": [3]}, {"prompt": None}):
+    for row in (
+        {"prompt": turns, "nums": [5]},
+        {"prompt": 3},
+        {"messages": 3},
+        {"messages": [3]},
+        {"prompt": None},
+    ):
         assert with_columns_from_prompt(row) is row
 
 
 def test_rows_of_other_tasks_need_no_columns():
-    rows = [record(0), {"completion": "42", "task": "math"}, {"completion": "42"}, {**record(2), "task": "countdown"}]
+    rows = [
+        record(0),
+        {"completion": "42", "task": "math"},
+        {"completion": "42"},
+        {**record(2), "task": "countdown"},
+    ]
     _, verdicts, _, problems = grade_block(Block("x.jsonl", 1, lines_of(rows)), COUNTDOWN)
     assert [verdict.line for verdict in verdicts] == [1, 2, 4]
     assert [*(verdict.reasons["external_countdown"] for verdict in verdicts)] == [
@@ -249,7 +315,10 @@ def test_summary_of_several_rewards(tmp_path, registry):
     assert (figures["mean"], figures["graded"], figures["ungraded"]) == (1.75, 4, 0)
     assert figures["reasons"] == {"measured": 4} and summary["completions"] == 4
     last = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[-1])
-    assert last["rewards"] == {"external_test_length": 0.0, "external_test_code": 0.0} and last["line"] == 4
+    assert (
+        last["rewards"] == {"external_test_length": 0.0, "external_test_code": 0.0}
+        and last["line"] == 4
+    )
 
 
 def test_default_rewards_are_those_whose_columns_are_there(tmp_path, registry):
@@ -259,7 +328,10 @@ def test_default_rewards_are_those_whose_columns_are_there(tmp_path, registry):
         return [reward.name for reward in default_rewards([file])]
 
     assert chosen(record(0)) == ["external_countdown", "external_test_length"]
-    assert chosen({"completion": "a", "limit": 3}) == ["external_test_length", "external_test_limit"]
+    assert chosen({"completion": "a", "limit": 3}) == [
+        "external_test_length",
+        "external_test_limit",
+    ]
     assert chosen(table([record(0)])) == ["external_countdown", "external_test_length"]
     with pytest.raises(InputError, match="no line can be used; .*line 1: not JSON"):
         chosen()
@@ -269,7 +341,9 @@ def test_no_reward_fits(tmp_path, registry, monkeypatch):
     monkeypatch.delitem(REWARDS, "external_test_length")
     file = tmp_path / "x.jsonl"
     file.write_bytes(lines_of([{"completion": "a", "gold": 1}]))
-    with pytest.raises(InputError, match="line 1: no reward fits 'completion', 'gold'; choose one with --rew"):
+    with pytest.raises(
+        InputError, match="line 1: no reward fits 'completion', 'gold'; choose one with --rew"
+    ):
         default_rewards([file])
 
 
@@ -291,7 +365,12 @@ def test_files_that_cannot_be_graded(tmp_path):
     good.write_bytes(lines_of([record(0)]))
     with pytest.raises(InputError, match="would be replaced"):
         score([good], COUNTDOWN, tmp_path / "." / "good.jsonl")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.jsonl", "blank.jsonl", "empty.jsonl", "good.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "bad.jsonl",
+        "blank.jsonl",
+        "empty.jsonl",
+        "good.jsonl",
+    ]
 
 
 def test_byte_order_mark_and_line_ends_of_windows(tmp_path):

@@ -1,10 +1,11 @@
 """TRL's and ms-swift's own GRPO trainers on given completions; for test_against_trainers.py.
 
-`run_trl` and `run_swift` each belong into a process of their own: importing ms-swift changes transformers for good.
-Both trainers are built from their usual arguments and run their usual `train()`: it renders the prompts, calls and
-weighs the rewards, computes advantages, old and reference log-probabilities, loss and gradient, and accumulates that
-over micro-batches. Two things are put in: completions, in the place of what would sample them, and after each optimizer
-step the weights for the next one, which are the same in every process.
+`run_trl` and `run_swift` each belong into a process of their own: importing ms-swift changes
+transformers for good. Both trainers are built from their usual arguments and run their usual
+`train()`: it renders the prompts, calls and weighs the rewards, computes advantages, old and
+reference log-probabilities, loss and gradient, and accumulates that over micro-batches. Two things
+are put in: completions, in the place of what would sample them, and after each optimizer step the
+weights for the next one, which are the same in every process.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from typing import Any
 
 import torch
 from paths import words
-from swift_rlvr.answers import completion_text
-from swift_rlvr.jsonl import write_jsonl
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, to_messages
-from swift_rlvr.tiny_model import WEIGHTS
+from swift_rlvr.utils.files import TINY_MODEL
+from swift_rlvr.utils.jsonl import write_jsonl
+from swift_rlvr.verifiers.answers import completion_text
 from torch import Tensor, nn
 
 PLUGIN = Path(__file__).parents[2] / "plugin" / "rlvr_plugin.py"
@@ -35,7 +36,9 @@ REWARD_WEIGHTS = (1.0, 0.5, 0.25)
 
 @dataclass(frozen=True)
 class Case:
-    """Settings of the objective, and in how many micro-batches the trainers compute an optimizer step."""
+    """Settings of the objective, and in how many micro-batches the trainers compute an optimizer
+    step.
+    """
 
     aggregation: str
     beta: float = 0.0
@@ -55,11 +58,13 @@ class Case:
 
 @dataclass(frozen=True)
 class Sampled:
-    """Countdown rows, and for each the same number of completions as the token ids of a model, for `steps` steps."""
+    """Countdown rows, and for each the same number of completions as the token ids of a model, for
+    `steps` steps.
+    """
 
     rows: list[dict[str, Any]]
     completions: list[list[list[int]]]
-    model: str = str(WEIGHTS)
+    model: str = str(TINY_MODEL)
     swift: str = "--model_type qwen2 --template qwen2_5"
     steps: int = STEPS
     noise: float = NOISE
@@ -72,7 +77,9 @@ class Sampled:
         return len(self.rows) * self.generations // case.micro_batches
 
     def hand_out(self, rows: list[int]) -> list[list[int]]:
-        """A completion for each of these rows: the first, the second ... where a row comes again."""
+        """A completion for each of these rows: the first, the second ... where a row comes
+        again.
+        """
         return [self.completions[row][rows[:i].count(row)] for i, row in enumerate(rows)]
 
 
@@ -87,12 +94,17 @@ def rewards() -> list[Callable]:
 
 
 def policies(model: nn.Module, steps: int, noise: float) -> list[dict[str, Tensor]]:
-    """The weights at each optimizer step: the model's own, then these with noise; the same in every process."""
+    """The weights at each optimizer step: the model's own, then these with noise; the same in every
+    process.
+    """
     initial = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
     generator = torch.Generator().manual_seed(1)
 
     def noisy() -> dict[str, Tensor]:
-        return {name: x + noise * torch.randn(x.shape, generator=generator) for name, x in initial.items()}
+        return {
+            name: x + noise * torch.randn(x.shape, generator=generator)
+            for name, x in initial.items()
+        }
 
     return [initial, *(noisy() for _ in range(steps - 1))]
 
@@ -104,7 +116,8 @@ def set_weights(model: nn.Module, weights: dict[str, Tensor]) -> None:
 
 
 def train(trainer: Any, sampled: Sampled) -> list[dict[str, Any]]:
-    """Train for its optimizer steps; for each: loss, gradients, advantage of each completion's text, logged values.
+    """Train for its optimizer steps; for each: loss, gradients, advantage of each completion's
+    text, logged values.
 
     The loss is what went into `backward`, summed over the step's micro-batches.
     """
@@ -118,9 +131,15 @@ def train(trainer: Any, sampled: Sampled) -> list[dict[str, Any]]:
         return losses[-1]
 
     def record_gradient(*args: Any, **kwargs: Any) -> None:
-        gradients = {name: parameter.grad.clone() for name, parameter in trainer.model.named_parameters()}
-        advantages = dict(zip(trainer._logs["completion"], trainer._logs["advantages"], strict=True))
-        steps.append({"loss": sum(map(float, losses)), "gradients": gradients, "advantages": advantages})
+        gradients = {
+            name: parameter.grad.clone() for name, parameter in trainer.model.named_parameters()
+        }
+        advantages = dict(
+            zip(trainer._logs["completion"], trainer._logs["advantages"], strict=True)
+        )
+        steps.append(
+            {"loss": sum(map(float, losses)), "gradients": gradients, "advantages": advantages}
+        )
         losses.clear()
 
     def change_weights(args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -130,7 +149,9 @@ def train(trainer: Any, sampled: Sampled) -> list[dict[str, Any]]:
     trainer.training_step = record_loss
     callback.on_pre_optimizer_step, callback.on_step_end = record_gradient, change_weights
     trainer.add_callback(callback)
-    gc.freeze()  # accelerate collects garbage after each run, and would look through all that was imported every time
+    # accelerate collects garbage after each run, and would look through all that was imported every
+    # time
+    gc.freeze()
     trainer.train()
     logged = [entry for entry in trainer.state.log_history if "loss" in entry]
     return [{**step, "logged": entry} for step, entry in zip(steps, logged, strict=True)]
@@ -186,7 +207,9 @@ def run_trl(cases: list[Case], sampled: Sampled, folder: Path) -> None:
             bf16=False,
             save_strategy="no",
         )
-        trainer = GRPOTrainer(sampled.model, reward_funcs=rewards(), train_dataset=dataset, args=config)
+        trainer = GRPOTrainer(
+            sampled.model, reward_funcs=rewards(), train_dataset=dataset, args=config
+        )
         prompts = trainer._tokenize_prompts(list(dataset["prompt"]))[0]
 
         def sample(prompt_ids: list, *unused: Any, prompts: list = prompts) -> tuple:
@@ -200,7 +223,12 @@ def run_swift(cases: list[Case], sampled: Sampled, folder: Path) -> None:
     """The same."""
     start(folder)
     os.environ |= {f"EXTERNAL_LENGTH_{name.upper()}": str(value) for name, value in LENGTH.items()}
-    from swift.infer_engine.protocol import ChatCompletionResponse, ChatCompletionResponseChoice, ChatMessage, UsageInfo
+    from swift.infer_engine.protocol import (
+        ChatCompletionResponse,
+        ChatCompletionResponseChoice,
+        ChatMessage,
+        UsageInfo,
+    )
     from swift.pipelines.train.rlhf import SwiftRLHF
     from swift.rewards import orms
 
@@ -210,7 +238,9 @@ def run_swift(cases: list[Case], sampled: Sampled, folder: Path) -> None:
 
     class Run(SwiftRLHF):
         def answer(self, tokens: list[int]) -> ChatCompletionResponse:
-            message = ChatMessage("assistant", self.tokenizer.decode(tokens, skip_special_tokens=True))
+            message = ChatMessage(
+                "assistant", self.tokenizer.decode(tokens, skip_special_tokens=True)
+            )
             reason = "stop" if tokens[-1] == self.tokenizer.eos_token_id else "length"
             choice = ChatCompletionResponseChoice(0, message, reason, token_ids=tokens)
             return ChatCompletionResponse("model", [choice], UsageInfo(0, 0, 0))

@@ -1,11 +1,13 @@
-"""Our loss and gradients beside those of TRL's and ms-swift's own GRPO trainers: same weights, completions and rewards.
+"""Our loss and gradients beside those of TRL's and ms-swift's own GRPO trainers: same weights,
+completions and rewards.
 
     python -m pytest tests/grpo/test_against_trainers.py -s      # prints the table of differences
 
-Each case has four optimizer steps. Completions are taken over at the first and the third, so these are first inner
-iterations, and the second and fourth later ones; in the fourth, policy, old and reference policy are three.
-peers.py says what is put into the trainers. Two differences are known and not met here: a completion to which no
-reward applies counts for nothing with us and as a reward of 0 with them, and ms-swift clamps k3 at 10.
+Each case has four optimizer steps. Completions are taken over at the first and the third, so these
+are first inner iterations, and the second and fourth later ones; in the fourth, policy, old and
+reference policy are three. peers.py says what is put into the trainers. Two differences are known
+and not met here: a completion to which no reward applies counts for nothing with us and as a reward
+of 0 with them, and ms-swift clamps k3 at 10.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ from grpo import peers as grpo_peers
 from grpo.peers import MAX_LENGTH, REWARD_WEIGHTS, STEPS, Case, Sampled
 from swift_rlvr.grpo.objective import group_advantages, token_weights, total_reward
 from swift_rlvr.grpo.policy import Batch, Policy, collate
-from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.tasks.countdown import to_messages
-from swift_rlvr.tiny_model import WEIGHTS
+from swift_rlvr.utils.files import TINY_MODEL
+from swift_rlvr.utils.jsonl import read_jsonl
 from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -36,14 +38,20 @@ PEERS = {"TRL": grpo_peers.run_trl, "ms-swift": grpo_peers.run_swift}
 MICRO_BATCH = 5  # ours, of 12 completions
 TOLERANCES = {"advantages": 1e-5, "loss": 1e-5, "gradient": 1e-5, "worst parameter": 1e-4}
 CASES = (
-    *(Case(aggregation, beta) for aggregation in ("grpo", "dapo", "dr_grpo") for beta in (0.0, 0.04)),
+    *(
+        Case(aggregation, beta)
+        for aggregation in ("grpo", "dapo", "dr_grpo")
+        for beta in (0.0, 0.04)
+    ),
     Case("grpo", 0.04, micro_batches=1),
     Case("grpo", 0.04, low=0.006, high=0.008, level="sequence"),  # GSPO
     Case("dapo", 0.04, high=0.28, temperature=0.7),
     Case("dr_grpo", scale=False, iterations=1),
 )
 CUT = ("<think>\n6+5=11,11*3=33 high\n5-3=2,6/2=3 low\n6+3=9,9*5=45 high\n6-", "<think>\n7*4=28,28")
-TEXTS = (  # for each of the first three tasks: a right one, wrong ones and one without an end; the same; equal rewards
+# for each of the first three tasks: a right one, wrong ones and one without an end; the same; equal
+# rewards
+TEXTS = (
     (
         "<think>\n6-5=1,3+1=4 yes\n</think>\n<answer>3+(6-5)</answer>",
         "<think>\n5*3=15,15-6=9 high\n</think>\n<answer>(5*3)-6</answer>",
@@ -73,17 +81,22 @@ def sampled_at(case: Case, step: int) -> int:
 class Ours:
     """What swift_rlvr.grpo makes of the same completions."""
 
-    def __init__(self, root: Path, model: str = str(WEIGHTS), **more: Any):
+    def __init__(self, root: Path, model: str = str(TINY_MODEL), **more: Any):
         """more: of `Sampled`."""
         samples = root / "datasets" / "countdown" / "tiny_train.jsonl"
         rows = [row for _, (_, row) in zip(TEXTS, read_jsonl(samples), strict=False)]
         tokenizer = AutoTokenizer.from_pretrained(model)
-        ids = [[tokenizer.encode(x) + [tokenizer.eos_token_id] * (x not in CUT) for x in group] for group in TEXTS]
+        ids = [
+            [tokenizer.encode(x) + [tokenizer.eos_token_id] * (x not in CUT) for x in group]
+            for group in TEXTS
+        ]
         self.sampled = Sampled(rows, ids, model, **more)
         self.rows = [row for row in rows for _ in range(self.sampled.generations)]
         self.texts = [text for group in TEXTS for text in group]
         prompts = [
-            tokenizer.apply_chat_template(to_messages(**row), add_generation_prompt=True, return_dict=False)
+            tokenizer.apply_chat_template(
+                to_messages(**row), add_generation_prompt=True, return_dict=False
+            )
             for row in self.rows
         ]
         completions = [tokens for group in ids for tokens in group]
@@ -102,9 +115,13 @@ class Ours:
     def advantages(self, scale: bool) -> Tensor:
         columns = {name: [row[name] for row in self.rows] for name in ("nums", "target")}
         paid = [reward(self.texts, **columns) for reward in grpo_peers.rewards()]
-        paid = torch.tensor([[torch.nan if value is None else value for value in values] for values in paid])
+        paid = torch.tensor(
+            [[torch.nan if value is None else value for value in values] for values in paid]
+        )
         groups = torch.arange(len(TEXTS)).repeat_interleave(self.sampled.generations)
-        return group_advantages(total_reward(paid.T, torch.tensor(REWARD_WEIGHTS)), groups, scale=scale)
+        return group_advantages(
+            total_reward(paid.T, torch.tensor(REWARD_WEIGHTS)), groups, scale=scale
+        )
 
     def batch(self, case: Case, step: int) -> Batch:
         old = sampled_at(case, step)
@@ -124,7 +141,9 @@ class Ours:
             policy = self.policy(len(steps), case.temperature)
             self.model.zero_grad()
             found = policy.accumulate_gradient(batch, MICRO_BATCH, **options)
-            gradients = {name: parameter.grad.clone() for name, parameter in self.model.named_parameters()}
+            gradients = {
+                name: parameter.grad.clone() for name, parameter in self.model.named_parameters()
+            }
             steps.append({"batch": batch, "gradients": gradients, "logged": found})
         return steps
 
@@ -140,10 +159,14 @@ def ours(request) -> Iterator[Ours]:
 @pytest.fixture(scope="module")
 def peers(ours) -> Iterator[dict[str, tuple[Path, Future]]]:
     """For each trainer where its results will be, and what says that it has ended."""
-    with TemporaryDirectory() as folder, ProcessPoolExecutor(len(PEERS), mp_context=get_context("spawn")) as pool:
+    with (
+        TemporaryDirectory() as folder,
+        ProcessPoolExecutor(len(PEERS), mp_context=get_context("spawn")) as pool,
+    ):
         folders = {name: Path(folder, name) for name in PEERS}
         yield {
-            name: (folders[name], pool.submit(run, CASES, ours.sampled, folders[name])) for name, run in PEERS.items()
+            name: (folders[name], pool.submit(run, CASES, ours.sampled, folders[name]))
+            for name, run in PEERS.items()
         }
 
 
@@ -167,23 +190,30 @@ def table() -> Iterator[list[tuple]]:
     head = ("trainer", "aggregation, beta, other settings", "iteration", "clipped", *TOLERANCES)
     rows: list[tuple] = []
     yield rows
-    print("\n\nLargest relative differences; clipped: share of tokens at the lower and the upper bound, at most")
+    print(
+        "\n\nLargest relative differences; clipped: share of tokens at the lower and the upper bound, at most"
+    )
     for row in (head, *rows):
         print("{:<9} {:<51} {:<9} {:<10} {:>10} {:>8} {:>8} {:>15}".format(*row))
 
 
-def differences(found: dict[str, Any], expected: dict[str, Any], texts: list[str]) -> tuple[float, ...]:
+def differences(
+    found: dict[str, Any], expected: dict[str, Any], texts: list[str]
+) -> tuple[float, ...]:
     """What TOLERANCES names, of one optimizer step, each relative.
 
-    The advantages' largest difference to the largest advantage. The loss's to the sum of the absolute values of its
-    terms at a ratio of 1, as the terms themselves may cancel. The norm of the gradient's difference to its norm, of all
-    parameters together and of the parameter where that is largest: one whose gradient is small because it cancels.
+    The advantages' largest difference to the largest advantage. The loss's to the sum of the
+    absolute values of its terms at a ratio of 1, as the terms themselves may cancel. The norm of
+    the gradient's difference to its norm, of all parameters together and of the parameter where
+    that is largest: one whose gradient is small because it cancels.
     """
     batch, right = found["batch"], expected["gradients"]
     advantages = torch.tensor([expected["advantages"][text] for text in texts])
     size = (batch.weights * batch.advantages.abs().unsqueeze(1)).sum().item()
     assert found["gradients"].keys() == right.keys()
-    apart = torch.stack([(gradient - right[name]).norm() for name, gradient in found["gradients"].items()])
+    apart = torch.stack(
+        [(gradient - right[name]).norm() for name, gradient in found["gradients"].items()]
+    )
     norms = torch.stack([gradient.norm() for gradient in right.values()])
     return (
         ((batch.advantages - advantages).abs().max() / advantages.abs().max()).item(),
@@ -200,19 +230,36 @@ def test_same_advantages_loss_and_gradients(peer, case, ours, theirs, table):
     steps = ours.train(case)
     apart = [differences(*step, ours.texts) for step in zip(steps, theirs, strict=True)]
     first = [step for step in range(STEPS) if sampled_at(case, step) == step]
-    for name, chosen in {"first": first, "later": [step for step in range(STEPS) if step not in first]}.items():
+    for name, chosen in {
+        "first": first,
+        "later": [step for step in range(STEPS) if step not in first],
+    }.items():
         if chosen:
-            clipped = [max(steps[i]["logged"][f"clip_ratio/{side}_mean"] for i in chosen) for side in ("low", "high")]
+            clipped = [
+                max(steps[i]["logged"][f"clip_ratio/{side}_mean"] for i in chosen)
+                for side in ("low", "high")
+            ]
             worst = [f"{max(apart[i][j] for i in chosen):.1e}" for j in range(len(TOLERANCES))]
-            table.append((peer, str(case), name, " ".join(f"{share:.1%}" for share in clipped), *worst))
+            table.append(
+                (peer, str(case), name, " ".join(f"{share:.1%}" for share in clipped), *worst)
+            )
     for step, values in enumerate(apart):
         for (name, tolerance), value in zip(TOLERANCES.items(), values, strict=True):
             tolerance *= 2 if case.temperature != 1 else 1  # which sharpens every difference
             assert value <= tolerance, (step, name)
-    if case.micro_batches == 1:  # else they log the mean of the micro-batches' means, and we that of all tokens
+    if (
+        case.micro_batches == 1
+    ):  # else they log the mean of the micro-batches' means, and we that of all tokens
         for found, expected in zip(steps, theirs, strict=True):
-            for name in ("kl", "clip_ratio/low_mean", "clip_ratio/high_mean", "clip_ratio/region_mean"):
-                assert found["logged"][name] == pytest.approx(expected["logged"][name], rel=1e-4, abs=1e-9), name
+            for name in (
+                "kl",
+                "clip_ratio/low_mean",
+                "clip_ratio/high_mean",
+                "clip_ratio/region_mean",
+            ):
+                assert found["logged"][name] == pytest.approx(
+                    expected["logged"][name], rel=1e-4, abs=1e-9
+                ), name
 
 
 @pytest.mark.e2e  # one at a time, for its memory
@@ -220,7 +267,11 @@ def test_same_advantages_loss_and_gradients(peer, case, ours, theirs, table):
 def test_the_same_with_a_language_model(smollm2, request, table):
     """SmolLM2-135M: logits of a vocabulary of 49,152, half of a gigabyte of gradients."""
     case = Case("dapo", 0.04)
-    sampled = {"swift": "--model_type llama --template chatml", "steps": 2, "noise": 0.0005}  # more, and k3 passes 10
+    sampled = {
+        "swift": "--model_type llama --template chatml",
+        "steps": 2,
+        "noise": 0.0005,
+    }  # more, and k3 passes 10
     with TemporaryDirectory() as folder:
         ours = Ours(request.config.rootpath, smollm2, **sampled)
         steps = ours.train(case)
@@ -230,6 +281,12 @@ def test_the_same_with_a_language_model(smollm2, request, table):
                 found = result(name, case, place, pool.submit(run, [case], ours.sampled, place))
             apart = [differences(*step, ours.texts) for step in zip(steps, found, strict=True)]
             for number, values in enumerate(apart):
-                table.append((name, f"SmolLM2, {case}", number, "", *(f"{value:.1e}" for value in values)))
+                table.append(
+                    (name, f"SmolLM2, {case}", number, "", *(f"{value:.1e}" for value in values))
+                )
                 for (measure, tolerance), value in zip(TOLERANCES.items(), values, strict=True):
-                    assert value <= 5 * tolerance, (name, number, measure)  # sums of 150 times as many terms
+                    assert value <= 5 * tolerance, (
+                        name,
+                        number,
+                        measure,
+                    )  # sums of 150 times as many terms

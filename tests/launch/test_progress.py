@@ -17,7 +17,12 @@ def test_a_tail_gives_each_whole_line_once(tmp_path):
     tail = Tail(path)
     assert tail.lines() == []
     with path.open("a") as file:
-        for text, lines in (("one\ntw", ["one"]), ("o\n", ["two"]), ("", []), ("10%|\r 20%|\r\n", [" 20%|"])):
+        for text, lines in (
+            ("one\ntw", ["one"]),
+            ("o\n", ["two"]),
+            ("", []),
+            ("10%|\r 20%|\r\n", [" 20%|"]),
+        ):
             file.write(text)
             file.flush()
             assert tail.lines() == lines
@@ -25,7 +30,8 @@ def test_a_tail_gives_each_whole_line_once(tmp_path):
     assert Tail(tmp_path / "nothing").lines() == []
 
 
-# What ms-swift under torchrun leaves when rank 1 fails, shortened: rank 0 fails because rank 1 is gone.
+# What ms-swift under torchrun leaves when rank 1 fails, shortened: rank 0 fails because rank 1 is
+# gone.
 TORCHRUN = """\
 [INFO:swift] Connected to vLLM server
 /site-packages/torch/distributed/c10d_logger.py:83: FutureWarning: `torch.distributed.all_gather` is deprecated.
@@ -72,19 +78,29 @@ def test_without_a_root_cause_it_is_the_last_error_before_torchrun_stops_the_oth
 
 def test_torchruns_own_error_is_shown_too(tmp_path):
     path = tmp_path / "trainer.log"
-    error = "torch.distributed.DistNetworkError: The server socket has failed to listen on port 29500"
+    error = (
+        "torch.distributed.DistNetworkError: The server socket has failed to listen on port 29500"
+    )
     frame = '  File "/torch/distributed/elastic/rendezvous/static_tcp_rendezvous.py", line 66, in next_rendezvous'
     path.write_text(f"Traceback (most recent call last):\n{frame}\n    raise\n{error}\n")
-    assert last_lines(path)[1:] == [frame, "    raise", error] and exception(last_lines(path)) == error
+    assert (
+        last_lines(path)[1:] == [frame, "    raise", error] and exception(last_lines(path)) == error
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "end"),
     [
-        ("a\nValueError: no such model\nINFO:     Waiting for connections to close\n", "ValueError: no such model"),
+        (
+            "a\nValueError: no such model\nINFO:     Waiting for connections to close\n",
+            "ValueError: no such model",
+        ),
         ("ValueError: caught\n" + "and went on\n" * 60, "and went on"),
         ("INFO: all is well\n", "INFO: all is well"),
-        ("swift_rlvr.errors.DivergedError: the loss is nan\n", "swift_rlvr.errors.DivergedError: the loss is nan"),
+        (
+            "swift_rlvr.utils.errors.DivergedError: the loss is nan\n",
+            "swift_rlvr.utils.errors.DivergedError: the loss is nan",
+        ),
     ],
 )
 def test_the_end_of_another_log_is_its_last_error_or_its_last_lines(tmp_path, text, end):
@@ -126,13 +142,18 @@ ROW = {
 
 
 def test_the_line_of_a_step_fits_and_leaves_out_what_was_not_logged():
-    assert line(ROW) == "step   12/6000 success 0.31 format 0.98 length 1284 KL 0.0021  126 s left 209 h"
+    assert (
+        line(ROW)
+        == "step   12/6000 success 0.31 format 0.98 length 1284 KL 0.0021  126 s left 209 h"
+    )
     assert len(line(ROW)) <= 80
     assert line({"global_step/max_steps": "1/2", "success": None, "kl": float("nan")}) == "step 1/2"
-    assert line({"reward": 1.5, "global_step/max_steps": "1/2"}) == "step 1/2 reward 1.50"  # whose success nobody knows
-    assert line({"eval_success": 1.0, "eval_kl": 0.5, "global_step/max_steps": "2/2", "step_time": 1}) == (
-        "evaluation at step 2/2 success 1.00 KL 0.5"
-    )
+    assert (
+        line({"reward": 1.5, "global_step/max_steps": "1/2"}) == "step 1/2 reward 1.50"
+    )  # whose success nobody knows
+    assert line(
+        {"eval_success": 1.0, "eval_kl": 0.5, "global_step/max_steps": "2/2", "step_time": 1}
+    ) == ("evaluation at step 2/2 success 1.00 KL 0.5")
 
 
 def test_the_time_left_is_of_training_steps_whatever_the_evaluations_take(monkeypatch, tmp_path):
@@ -140,27 +161,43 @@ def test_the_time_left_is_of_training_steps_whatever_the_evaluations_take(monkey
     monkeypatch.setattr(log.time, "monotonic", lambda: now[0])
     run = RunLog(tmp_path)
     run.start(2, 10)  # goes on after step 2
-    for step, seconds, row in ((2, 400, {"eval/success": 0.5}), (3, 50, {"reward": 1.0}), (5, 130, {"reward": 1.0})):
+    for step, seconds, row in (
+        (2, 400, {"eval/success": 0.5}),
+        (3, 50, {"reward": 1.0}),
+        (5, 130, {"reward": 1.0}),
+    ):
         now[0] += seconds
         run.update(step, row)
     rows = [json.loads(text) for text in (tmp_path / "logging.jsonl").read_text().splitlines()]
     assert [row["train_speed(s/it)"] for row in rows] == [0.0, 50.0, 60.0]
-    assert [row["remaining_time"] for row in rows] == ["0s", "350s", "300s"] and rows[-1]["elapsed_time"] == "580s"
+    assert [row["remaining_time"] for row in rows] == ["0s", "350s", "300s"] and rows[-1][
+        "elapsed_time"
+    ] == "580s"
 
 
 def test_a_run_that_goes_on_has_no_step_twice_in_its_logs(tmp_path):
-    """Lines after the checkpoint go to files of their own, as do closing lines and what was not written to its end."""
+    """Lines after the checkpoint go to files of their own, as do closing lines and what was not
+    written to its end.
+    """
     logged = [{"reward": 1, "global_step/max_steps": f"{step}/9"} for step in (1, 2, 3, 4)]
-    closing = [{"train_runtime": 1, "global_step/max_steps": "2/9"}, {"log_history": [], "global_step": 2}]
+    closing = [
+        {"train_runtime": 1, "global_step/max_steps": "2/9"},
+        {"log_history": [], "global_step": 2},
+    ]
     rows = {
         "logging.jsonl": [*logged[:2], *closing, *logged[2:]],
-        "completions.jsonl": [{"step": [str(step)] * 2, "completion": ["a", "b"]} for step in (1, 2, 3)],
+        "completions.jsonl": [
+            {"step": [str(step)] * 2, "completion": ["a", "b"]} for step in (1, 2, 3)
+        ],
         "records.jsonl": [{"step": step, "mode": "train"} for step in (1, 1, 2, 2, 3)],
     }
     for name, lines in rows.items():
         (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in lines) + '{"step": ')
     assert cut_logs(tmp_path, 2) == 4
-    kept = {name: [json.loads(text) for text in (tmp_path / name).read_text().splitlines()] for name in rows}
+    kept = {
+        name: [json.loads(text) for text in (tmp_path / name).read_text().splitlines()]
+        for name in rows
+    }
     assert kept["logging.jsonl"] == logged[:2]
     assert [row["step"][0] for row in kept["completions.jsonl"]] == ["1", "2"]
     assert [row["step"] for row in kept["records.jsonl"]] == [1, 1, 2, 2]

@@ -1,4 +1,6 @@
-"""The supervisor with small programs in place of ms-swift's; tests/e2e/test_faults.py has the real ones."""
+"""The supervisor with small programs in place of ms-swift's; tests/e2e/test_faults.py has the real
+ones.
+"""
 
 import errno
 import io
@@ -17,13 +19,13 @@ from pathlib import Path
 import pytest
 from hangs import done_within
 from rich.console import Console
-from swift_rlvr.errors import InputError
 from swift_rlvr.launch import supervisor
 from swift_rlvr.launch.machine import Machine
 from swift_rlvr.launch.plan import Plan, Process, Variables
 from swift_rlvr.launch.supervisor import supervise
-from swift_rlvr.network import free_port
 from swift_rlvr.runs.folder import LOG
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.network import free_port
 
 # Both import from here. `log(step, **metrics)` writes what ms-swift's trainer does.
 COMMON = """
@@ -123,7 +125,9 @@ def processes(plan: Plan) -> list[int]:
     alive = []
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if f"TEST_RUN={plan.output}" in (path / "environ").read_bytes().decode(errors="replace").split("\0"):
+            if f"TEST_RUN={plan.output}" in (path / "environ").read_bytes().decode(
+                errors="replace"
+            ).split("\0"):
                 alive.append(int(path.name))
     return alive
 
@@ -179,9 +183,8 @@ def test_a_good_run_shows_a_line_a_step_and_the_chatter_goes_to_the_logs(plan, v
 def test_requests_between_the_programs_do_not_go_to_a_proxy(plan, monkeypatch):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.setenv("no_proxy", "intranet")
-    ask = (
-        "import urllib.request\nurllib.request.urlopen(f'http://127.0.0.1:{sys.argv[2]}/health/', timeout=20).close()\n"
-    )
+    ask = "import urllib.request\n"
+    ask += "urllib.request.urlopen(f'http://127.0.0.1:{sys.argv[2]}/health/', timeout=20).close()\n"
     ask = "for i in range(100):\n    try:\n        " + ask.replace("\n", "\n        ") + "break\n"
     ask += "    except OSError:\n        time.sleep(0.1)\nelse:\n    sys.exit(1)\nprint(os.environ['NO_PROXY'])\n"
     made = plan(ask + TRAIN)
@@ -193,28 +196,40 @@ def test_a_trainer_that_fails_is_shown_with_its_error_and_how_to_go_on(plan):
     status, shown = run(plan("log(1)\nlog(2)\ncheckpoint(2)\nlog(3)\nopen('/no/such/file')\n"))
     assert status == 1
     assert "Error: the trainer ended with exit status 1, after step 3\n" in shown
-    assert "FileNotFoundError: [Errno 2] No such file or directory: '/no/such/file'\nThe end of" in shown
+    assert (
+        "FileNotFoundError: [Errno 2] No such file or directory: '/no/such/file'\nThe end of"
+        in shown
+    )
     assert re.search(r"Go on from \S+/checkpoint-2 with:\s+.*RESUME=1 ", shown)
 
 
 def test_a_diverged_training_ends_with_3_and_is_not_to_be_resumed(plan):
-    status, shown = run(plan("class DivergedError(Exception): ...\nlog(1)\nraise DivergedError('the loss is nan')"))
+    status, shown = run(
+        plan("class DivergedError(Exception): ...\nlog(1)\nraise DivergedError('the loss is nan')")
+    )
     assert status == 3
     assert "DivergedError: the loss is nan" in shown and "RESUME" not in shown
 
 
 def test_a_server_that_is_killed_ends_the_run_at_once(plan):
-    trainer = "await_ready()\nlog(1)\nos.kill(int((folder / 'pid').read_text()), 9)\ntime.sleep(600)\n"
+    trainer = (
+        "await_ready()\nlog(1)\nos.kill(int((folder / 'pid').read_text()), 9)\ntime.sleep(600)\n"
+    )
     made = plan(trainer, "(folder / 'pid').write_text(str(os.getpid()))\n" + SERVER)
     with done_within(300):
         status, shown = run(made)
     assert status == 1
-    assert "Error: the rollout server was killed by SIGKILL, which the system also sends when memory runs out" in shown
+    assert (
+        "Error: the rollout server was killed by SIGKILL, which the system also sends when memory runs out"
+        in shown
+    )
     assert "  vLLM chatter\n" in shown and "There is no checkpoint to go on from" in shown
 
 
 def test_a_server_that_dies_is_started_again_and_the_training_goes_on_from_its_checkpoint(plan):
-    """RESTARTS=1: the second death ends the run. The steps after the checkpoint are made again, and logged once."""
+    """RESTARTS=1: the second death ends the run. The steps after the checkpoint are made again, and
+    logged once.
+    """
     trainer = """
 if "--resume_from_checkpoint" in sys.argv:
     log(3)
@@ -236,14 +251,23 @@ time.sleep(60)
     assert "the rollout server is gone: restart 1 of 1\ngoing on from" in shown
     assert "checkpoint-2; steps 3 to 3 are made again" in shown
     assert shown.count("Error: the rollout server was killed by SIGKILL") == 2
-    steps = [json.loads(line)["global_step/max_steps"] for line in (made.output / LOG).read_text().splitlines()]
+    steps = [
+        json.loads(line)["global_step/max_steps"]
+        for line in (made.output / LOG).read_text().splitlines()
+    ]
     assert steps == ["1/4", "2/4", "3/4"]
     assert (made.output / "logging.lost.jsonl").read_text().count("3/4") == 1
 
 
 def test_a_server_that_never_gets_ready_is_not_waited_for_for_ever(plan):
-    status, shown = run(plan(RUN_ON, "print('stuck', flush=True)\ntime.sleep(60)\n", server_timeout=8))
-    assert status == 1 and re.search(r"server is not ready after \d+ s \(SERVER_TIMEOUT\)", shown) and "stuck" in shown
+    status, shown = run(
+        plan(RUN_ON, "print('stuck', flush=True)\ntime.sleep(60)\n", server_timeout=8)
+    )
+    assert (
+        status == 1
+        and re.search(r"server is not ready after \d+ s \(SERVER_TIMEOUT\)", shown)
+        and "stuck" in shown
+    )
 
 
 def test_with_a_model_of_the_hub_the_trainer_starts_when_the_server_is_ready(plan):
@@ -260,10 +284,14 @@ def test_a_failed_update_of_the_weights_ends_the_run(plan):
     assert status == 1
     assert "most likely an update of the weights; it would go on sampling from old ones" in shown
     assert "MemoryError: no room" in shown and "TypeError" not in shown
-    # this trainer logs no step: RUN_ON's first one may be seen before what the server printed, or after it
+    # this trainer logs no step: RUN_ON's first one may be seen before what the server printed, or
+    # after it
     failing = f'print("{text.replace("collective_rpc", "infer")}", flush=True)\n' + SERVER
     status, shown = run(plan("time.sleep(60)", failing))
-    assert status == 1 and "Error: the rollout server failed in `infer`, before the first step" in shown
+    assert (
+        status == 1
+        and "Error: the rollout server failed in `infer`, before the first step" in shown
+    )
 
 
 LOW, WARNED, ENDED = (0, 0), (0, 1), (1, 1)
@@ -282,21 +310,32 @@ LOW, WARNED, ENDED = (0, 0), (0, 1), (1, 1)
     ],
 )
 def test_a_server_with_other_weights_shows_in_its_log_probabilities(plan, values, expected):
-    body = "".join(f"log({i}, 20, **{{'rollout_correction/k3_kl': {value}}})\n" for i, value in enumerate(values, 1))
+    body = "".join(
+        f"log({i}, 20, **{{'rollout_correction/k3_kl': {value}}})\n"
+        for i, value in enumerate(values, 1)
+    )
     ended, shown = run(plan(body + ("time.sleep(60)" if expected == ENDED else "")))
     assert (ended, shown.count("get every update of the weights?")) == expected
     assert ("samples with other weights than the trainer's" in shown) == ended
 
 
 def test_a_run_that_goes_on_compares_with_its_first_steps(plan):
-    made = plan("".join(f"log({i}, 20, **{{'rollout_correction/k3_kl': 0.1}})\n" for i in range(4, 20)) + RUN_ON)
+    made = plan(
+        "".join(f"log({i}, 20, **{{'rollout_correction/k3_kl': 0.1}})\n" for i in range(4, 20))
+        + RUN_ON
+    )
     made.output.mkdir()
-    rows = [{"rollout_correction/k3_kl": 0.001, "global_step/max_steps": f"{step}/20"} for step in (1, 2, 3)]
+    rows = [
+        {"rollout_correction/k3_kl": 0.001, "global_step/max_steps": f"{step}/20"}
+        for step in (1, 2, 3)
+    ]
     (made.output / LOG).write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert run(made)[0] == 1
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_a_signal_stops_everything(plan, number, status):
     made = plan("checkpoint(1)\n" + RUN_ON)
     after((made.output / LOG).exists, lambda: os.kill(os.getpid(), number))
@@ -304,7 +343,9 @@ def test_a_signal_stops_everything(plan, number, status):
     ended, shown = run(made)
     assert ended == status
     assert f"Error: stopped by {signal.Signals(number).name}" in shown and "RESUME=1" in shown
-    assert [signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == handlers
+    assert [
+        signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    ] == handlers
 
 
 STUBBORN = """
@@ -341,8 +382,12 @@ def test_two_runs_do_not_write_into_one_folder(plan):
     refused = []
 
     def second():
-        lock = "import fcntl, sys; fcntl.flock(open(sys.argv[1], 'ab'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
-        done = subprocess.run([sys.executable, "-c", lock, str(made.trainer.log)], capture_output=True, text=True)
+        lock = (
+            "import fcntl, sys; fcntl.flock(open(sys.argv[1], 'ab'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", lock, str(made.trainer.log)], capture_output=True, text=True
+        )
         refused.append(done.stderr)
         with pytest.raises(InputError, match="output_dir .*another run is writing there") as error:
             supervise(made, Console(file=io.StringIO()))
@@ -372,7 +417,10 @@ print("E1122 torch/distributed/elastic/multiprocessing/api.py:984] failed (exitc
 def test_a_rank_that_fails_is_told_before_torchrun_has_ended_the_others(plan):
     status, shown = run(plan("log(1)\n" + FAILED_RANK + "time.sleep(60)"))
     assert status == 1 and "Error: rank 1 of the trainer was killed by SIGKILL" in shown
-    assert ", after step 1\n" in shown and "  [rank1]: OSError: [Errno 28] No space left on device\n" in shown
+    assert (
+        ", after step 1\n" in shown
+        and "  [rank1]: OSError: [Errno 28] No space left on device\n" in shown
+    )
 
 
 def test_a_worker_of_the_server_that_is_gone_is_the_cause_and_not_the_trainer(plan):
@@ -389,4 +437,7 @@ raise RuntimeError("Server 0 failed: 500")
 """
     status, shown = run(plan(trainer, worker + SERVER))
     assert status == 1
-    assert "Error: a worker of the rollout server is gone, and the trainer ended with exit status 1" in shown
+    assert (
+        "Error: a worker of the rollout server is gone, and the trainer ended with exit status 1"
+        in shown
+    )

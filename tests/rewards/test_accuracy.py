@@ -1,4 +1,6 @@
-"""The accuracy reward: its parameters, what it says for each reason, pickling, and shared grades."""
+"""The accuracy reward: its parameters, what it says for each reason, pickling, and shared
+grades.
+"""
 
 import gc
 import pickle
@@ -6,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from weakref import WeakKeyDictionary
 
 import pytest
-from swift_rlvr.math_answers import Reason, verifier
 from swift_rlvr.rewards import accuracy as module
 from swift_rlvr.rewards import base
 from swift_rlvr.rewards.accuracy import RULES, AccuracyReward
 from swift_rlvr.rewards.base import OTHER_TASK
 from swift_rlvr.rewards.cosine import CosineLengthReward
+from swift_rlvr.verifiers.mathematics import Reason, verifier
 
 ROWS = [  # completion, gold, reason, the answer that is shown
     (r"\boxed{5}", "$$", Reason.BAD_GOLD, None),
@@ -34,12 +36,18 @@ def reward():
     return AccuracyReward()
 
 
-@pytest.mark.parametrize("text, gold, reason, answer", ROWS, ids=[f"{row[2]}-{row[0][:20]}" for row in ROWS])
+@pytest.mark.parametrize(
+    "text, gold, reason, answer", ROWS, ids=[f"{row[2]}-{row[0][:20]}" for row in ROWS]
+)
 def test_reward_reason_and_rules(reward, text, gold, reason, answer):
     expected = REWARDS.get(reason, 0.0)
     assert reward([text], solution=[gold]) == [expected]
     explanation = reward.explain(text, {"solution": gold})
-    assert (explanation.reward, explanation.reason, explanation.extracted) == (expected, str(reason), answer)
+    assert (explanation.reward, explanation.reason, explanation.extracted) == (
+        expected,
+        str(reason),
+        answer,
+    )
     assert [rule.name for rule in explanation.rules] == list(RULES.values())
     passed = [rule.passed for rule in explanation.rules]
     if reason is Reason.CORRECT:
@@ -56,7 +64,10 @@ def test_every_reason_is_declared_and_tested(reward):
 
 
 def test_details_say_how_the_answer_was_found_and_what_the_gold_is(reward):
-    rules = {rule.name: rule.detail for rule in reward.explain(r"\boxed{6}", {"solution": r"so $\boxed{5}$"}).rules}
+    rules = {
+        rule.name: rule.detail
+        for rule in reward.explain(r"\boxed{6}", {"solution": r"so $\boxed{5}$"}).rules
+    }
     assert rules[RULES[Reason.NO_ANSWER]] == "found by: boxed"
     assert rules[RULES[Reason.WRONG]] == "the gold is 5"
 
@@ -72,7 +83,11 @@ def test_details_say_how_the_answer_was_found_and_what_the_gold_is(reward):
     ],
 )
 def test_a_bad_gold_is_shown_with_what_cannot_be_read(reward, gold, detail):
-    (rule,) = (rule for rule in reward.explain(r"\boxed{5}", {"solution": gold}).rules if rule.passed is False)
+    (rule,) = (
+        rule
+        for rule in reward.explain(r"\boxed{5}", {"solution": gold}).rules
+        if rule.passed is False
+    )
     assert rule.name == RULES[Reason.BAD_GOLD] and detail in rule.detail
 
 
@@ -80,23 +95,32 @@ def test_an_error_of_ours_is_no_verdict_on_the_answer(reward, monkeypatch, caplo
     monkeypatch.setattr(verifier, "same", lambda gold, answer: 1 / 0)
     assert reward([r"\boxed{6}"], solution=["5"]) == [None]
     assert reward.grades([r"\boxed{6}"], solution=["5"])[0].reason == "error"
-    assert "gold ...'5'" in caplog.text and "please report this" in caplog.text and "ZeroDivisionError" in caplog.text
+    assert (
+        "gold ...'5'" in caplog.text
+        and "please report this" in caplog.text
+        and "ZeroDivisionError" in caplog.text
+    )
 
 
 def test_a_list_of_golds_means_any_of_them_only_if_the_settings_say_so(reward):
-    assert reward([r"\boxed{5}"] * 2, solution=[["5", "6"], "5"]) == [None, 1.0]  # one bad row ends no training
+    assert reward([r"\boxed{5}"] * 2, solution=[["5", "6"], "5"]) == [
+        None,
+        1.0,
+    ]  # one bad row ends no training
     rules = reward.explain(r"\boxed{5}", {"solution": ["5", "6"]}).rules
     assert "with gold_is_list=True any of its elements is right" in rules[0].detail
     any_of = AccuracyReward(gold_is_list=True)
-    assert any_of([r"\boxed{6}", r"\boxed{7}", r"\boxed{7}"], solution=[["5", "6"], ["5", "6"], "7"]) == [1.0, 0.0, 1.0]
+    assert any_of(
+        [r"\boxed{6}", r"\boxed{7}", r"\boxed{7}"], solution=[["5", "6"], ["5", "6"], "7"]
+    ) == [1.0, 0.0, 1.0]
     assert any_of([r"\boxed{6}"] * 2, solution=[[], [None, "6"]]) == [None, 1.0]
 
 
 def test_grade_is_what_a_batch_says(reward):
     texts, golds, *_ = zip(*ROWS, strict=True)
-    assert [reward.grade(text, {"solution": gold}) for text, gold in zip(texts, golds, strict=True)] == reward.grades(
-        list(texts), solution=list(golds)
-    )
+    assert [
+        reward.grade(text, {"solution": gold}) for text, gold in zip(texts, golds, strict=True)
+    ] == reward.grades(list(texts), solution=list(golds))
 
 
 def test_a_gold_that_cannot_be_parsed_may_be_neutral():
@@ -118,7 +142,10 @@ def test_rounded_golds_and_other_units_are_parameters(monkeypatch):
 
 def test_both_completion_shapes_and_other_tasks(reward):
     messages = [{"role": "assistant", "content": r"\boxed{5}"}]
-    assert reward([messages, r"\boxed{5}"], solution=["5", "5"], task=["math", "countdown"]) == [1.0, None]
+    assert reward([messages, r"\boxed{5}"], solution=["5", "5"], task=["math", "countdown"]) == [
+        1.0,
+        None,
+    ]
     assert reward.grades([messages], solution=["5"], task=["code"])[0].reason == OTHER_TASK
     assert reward([r"\boxed{5}"] * 2, solution=["5", 5], task=["gsm8k", None]) == [1.0, 1.0]
 
@@ -128,7 +155,9 @@ def test_both_completion_shapes_and_other_tasks(reward):
 
 @pytest.fixture
 def judged(monkeypatch):
-    """The batches that the verifier is asked about, in order; what rewards of other tests were asked is forgotten."""
+    """The batches that the verifier is asked about, in order; what rewards of other tests were
+    asked is forgotten.
+    """
     monkeypatch.setattr(base, "_LAST", WeakKeyDictionary())
     batches = []
     grade_all = module.grade_all
@@ -142,18 +171,28 @@ def judged(monkeypatch):
 
 
 TEXTS = [r"\boxed{5}", r"\boxed{6}", r"\boxed{5}", "none"]
-COLUMNS = {"solution": ["5", "5", "", "5"], "completion_ids": [[1]] * 4, "task": ["math", "math", None, "countdown"]}
+COLUMNS = {
+    "solution": ["5", "5", "", "5"],
+    "completion_ids": [[1]] * 4,
+    "task": ["math", "math", None, "countdown"],
+}
 
 
 @pytest.mark.parametrize("neutral", [False, True])
 @pytest.mark.parametrize("cosine_first", [False, True])
 def test_a_batch_is_judged_once_for_accuracy_and_cosine(cosine_first, neutral, judged, monkeypatch):
     monkeypatch.setenv("EXTERNAL_ACCURACY_NEUTRAL_GOLD", str(neutral).lower())
-    rewards = [CosineLengthReward(), AccuracyReward()] if cosine_first else [AccuracyReward(), CosineLengthReward()]
+    rewards = (
+        [CosineLengthReward(), AccuracyReward()]
+        if cosine_first
+        else [AccuracyReward(), CosineLengthReward()]
+    )
     alone = [reward(TEXTS, **COLUMNS) for reward in rewards[:1]]
     together = [reward(TEXTS, **COLUMNS) for reward in rewards]
     assert together[:1] == alone
-    assert judged == [TEXTS[:3]] * 2  # the first reward asked twice; the second took the last verdicts
+    assert (
+        judged == [TEXTS[:3]] * 2
+    )  # the first reward asked twice; the second took the last verdicts
     accuracy, cosine = reversed(together) if cosine_first else together
     assert accuracy == [1.0, 0.0, 0.5 if neutral else None, None]
     assert cosine[0] > 0 > cosine[1] and cosine[2:] == [None, None]
@@ -165,7 +204,10 @@ def test_another_batch_is_judged_anew(judged):
     for texts, change in [
         ([r"\boxed{5}", r"\boxed{7}"], lambda: None),
         ([r"\boxed{5}", r"\boxed{8}"], lambda: None),
-        ([r"\boxed{5}", r"\boxed{8}"], lambda: solutions.__setitem__(1, "8")),  # the same list with another gold
+        (
+            [r"\boxed{5}", r"\boxed{8}"],
+            lambda: solutions.__setitem__(1, "8"),
+        ),  # the same list with another gold
     ]:
         change()
         accuracy(texts, solution=solutions)
@@ -195,7 +237,9 @@ def test_sharing_survives_pickling_and_threads(judged):
     for number in range(20):
         texts = [rf"\boxed{{{number}}}", r"\boxed{5}"]
         with ThreadPoolExecutor(2) as pool:
-            right, paid = pool.map(lambda reward, texts=texts: reward(texts, solution=["5", "5"]), [accuracy, cosine])
+            right, paid = pool.map(
+                lambda reward, texts=texts: reward(texts, solution=["5", "5"]), [accuracy, cosine]
+            )
         assert right == [float(number == 5), 1.0] and paid[1] > 0.9
     before = len(judged)
     accuracy(["5"], solution=["5"]), cosine(["5"], solution=["5"])

@@ -1,4 +1,6 @@
-"""The code reward: where code is found, what it earns, and that nothing but passing the tests earns it."""
+"""The code reward: where code is found, what it earns, and that nothing but passing the tests earns
+it.
+"""
 
 import json
 import pickle
@@ -8,13 +10,13 @@ import pytest
 from hangs import done_within
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from swift_rlvr.answers import find_code
 from swift_rlvr.rewards import code as code_module
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.rewards.grade import Grade
-from swift_rlvr.sandbox import BadTests, read_tests
-from swift_rlvr.sandbox.asserts import UnitTest
-from swift_rlvr.sandbox.cases import ProgramTest, same_output
+from swift_rlvr.verifiers.answers import find_code
+from swift_rlvr.verifiers.code import BadTests, read_tests
+from swift_rlvr.verifiers.code.asserts import UnitTest
+from swift_rlvr.verifiers.code.cases import ProgramTest, same_output
 
 ADD = "def add(a, b):\n    return a + b"
 TESTS = ["assert add(1, 2) == 3", "assert add(-1, 1) == 0", "assert add('a', 'b') == 'ab'"]
@@ -42,7 +44,9 @@ STDIN_STDOUT = [
 
 def shown(test: ProgramTest | UnitTest) -> str:
     return (
-        f"{test} output {test.output!r}" if isinstance(test, ProgramTest) else f"{test} {test.kind} {test.expected!r}"
+        f"{test} output {test.output!r}"
+        if isinstance(test, ProgramTest)
+        else f"{test} {test.kind} {test.expected!r}"
     )
 
 
@@ -50,12 +54,20 @@ def block(code: str, language: str = "python") -> str:
     return f"<think>Let's see.</think>Here it is:\n```{language}\n{code}\n```\n"
 
 
-def grades(codes: list[str], tests: list, entry_point: str | None = None, **parameters) -> list[Grade]:
-    reward = CodeReward(timeout=60, **parameters)  # so that no verdict depends on how busy the machine is
-    return reward.grades([block(code) for code in codes], tests=tests, entry_point=[entry_point] * len(codes))
+def grades(
+    codes: list[str], tests: list, entry_point: str | None = None, **parameters
+) -> list[Grade]:
+    reward = CodeReward(
+        timeout=60, **parameters
+    )  # so that no verdict depends on how busy the machine is
+    return reward.grades(
+        [block(code) for code in codes], tests=tests, entry_point=[entry_point] * len(codes)
+    )
 
 
-def grade(code: str, tests: object = tuple(TESTS), entry_point: str | None = None, **parameters) -> Grade:
+def grade(
+    code: str, tests: object = tuple(TESTS), entry_point: str | None = None, **parameters
+) -> Grade:
     return grades([code], [tests], entry_point, **parameters)[0]
 
 
@@ -70,10 +82,14 @@ def grade(code: str, tests: object = tuple(TESTS), entry_point: str | None = Non
         ("```Python3 title=a.py\nx\n```", "x"),
         ("```\nx\n```", "x"),
         ("``` python \nx\ny\n```  ", "x\ny"),
-        ("````python\nx = '''\n```\n'''\n````", "x = '''\n```\n'''"),  # a longer fence holds shorter ones
+        (
+            "````python\nx = '''\n```\n'''\n````",
+            "x = '''\n```\n'''",
+        ),  # a longer fence holds shorter ones
         ("```python\nold\n```\n```python\nnew\n```", "new"),
         ("```python\nx\n```\n```bash\npip\n```", "x"),  # another language does not count
-        # which block is the program: the last labelled as Python, and one without a label only where none is
+        # which block is the program: the last labelled as Python, and one without a label only
+        # where none is
         ("```python\nx\n```\n```\noutput\n```", "x"),
         ("```python\nx\n```\nOutput:\n```text\n1\n```\n```\n2\n```", "x"),
         ("```\nx\n```\n```python\ny\n```\n```\nz\n```", "y"),
@@ -107,7 +123,10 @@ def grade(code: str, tests: object = tuple(TESTS), entry_point: str | None = Non
             (f"```{label}\nx\n```", None)
             for label in ("pythonic", "python2", "python-repl", "pycon", "cpp", "{r}", "=py")
         ),
-        *((f"```{label}\nx\n```", None) for label in ("solution.py", ".", "{}", "console python", "text:python")),
+        *(
+            (f"```{label}\nx\n```", None)
+            for label in ("solution.py", ".", "{}", "console python", "text:python")
+        ),
         # end tokens behind a fence, and byte order marks
         ("```python\nx\n```<|im_end|>", "x"),
         ("```python\nx\n``` <|im_end|>\n<|endoftext|>", "x"),
@@ -143,9 +162,25 @@ def test_where_code_is_found(text, code):
 @pytest.mark.parametrize(
     "text",
     [
-        *("<think>" * 140_000, "(" * 1_000_000, "- \n" * 300_000, "码" * 1_000_000, "`" * 1_000_000, "```\n" * 250_000),
-        *("```python" * 110_000, "```python\n" * 100_000, " " * 500_000 + "```" * 100_000, "<answer>```\n" * 80_000),
-        *("```python\n" + "x\n" * 500_000 + "```", "<answer>" + "9" * 1_000_000 + "</answer>", "\n" * 1_000_000),
+        *(
+            "<think>" * 140_000,
+            "(" * 1_000_000,
+            "- \n" * 300_000,
+            "码" * 1_000_000,
+            "`" * 1_000_000,
+            "```\n" * 250_000,
+        ),
+        *(
+            "```python" * 110_000,
+            "```python\n" * 100_000,
+            " " * 500_000 + "```" * 100_000,
+            "<answer>```\n" * 80_000,
+        ),
+        *(
+            "```python\n" + "x\n" * 500_000 + "```",
+            "<answer>" + "9" * 1_000_000 + "</answer>",
+            "\n" * 1_000_000,
+        ),
     ],
 )
 def test_a_hostile_megabyte_takes_little_time(text):
@@ -166,9 +201,21 @@ CHECK_ADD = "def check(c):\n    assert c(1, 2) == 3\n    assert c(0, 0) == 0"
         (ADD, "\n".join(TESTS), None),
         (ADD, json.dumps(TESTS), None),
         (ADD, CHECK_ADD, "add"),
-        ("class S:\n    def add(self, a, b): return a + b", "def check(f): assert f(a=1, b=2) == 3", "S().add"),
-        (ADD, "from solution import add\ndef test_add():\n    for n in (1, 2): assert add(n, n) == 2 * n", None),
-        (ADD, "import math\nassert math.isclose(add(1, 0.2), 1.2)\nassert abs(add(1, 0.2) - 1.2) < 1e-9", None),
+        (
+            "class S:\n    def add(self, a, b): return a + b",
+            "def check(f): assert f(a=1, b=2) == 3",
+            "S().add",
+        ),
+        (
+            ADD,
+            "from solution import add\ndef test_add():\n    for n in (1, 2): assert add(n, n) == 2 * n",
+            None,
+        ),
+        (
+            ADD,
+            "import math\nassert math.isclose(add(1, 0.2), 1.2)\nassert abs(add(1, 0.2) - 1.2) < 1e-9",
+            None,
+        ),
         (ADD, ["try:\n    add(1, '')\nexcept TypeError:\n    pass\nelse:\n    assert False"], None),
         ("def sum(a, b): return a - b", ["assert sum(5, 2) == 3"], None),  # hides a builtin
         ("def add(a, b): a += b", ["x = [1]\nadd(x, [2])\nassert x == [1, 2]"], None),
@@ -183,7 +230,11 @@ CHECK_ADD = "def check(c):\n    assert c(1, 2) == 3\n    assert c(0, 0) == 0"
             TESTS[:2],
             None,
         ),
-        ("from operator import sub\nclass Solution:\n    def add(self, a, b): return a + b", TESTS, None),
+        (
+            "from operator import sub\nclass Solution:\n    def add(self, a, b): return a + b",
+            TESTS,
+            None,
+        ),
         ("class Solution:\n    def add(self, a, b): 0\ndef add(a, b): return a + b", TESTS, None),
         (PROGRAM, CASES, None),
         (PROGRAM, {"inputs": ["1 2", ["3 4", "5"]], "outputs": ["3", ["7"]]}, None),
@@ -202,10 +253,20 @@ def test_what_passes(code, tests, entry_point):
     [
         (WRONG_ADD, TESTS, "some tests failed", 2 / 3),
         (WRONG_ADD, CHECK_ADD, "some tests failed", 0.5),
-        ("def is_even(n): return True", "assert is_even(2)\nassert not is_even(3)", "some tests failed", 0.5),
+        (
+            "def is_even(n): return True",
+            "assert is_even(2)\nassert not is_even(3)",
+            "some tests failed",
+            0.5,
+        ),
         ("class Solution:\n    def add(self, a, b): return 3", TESTS, "some tests failed", 1 / 3),
         ("class Solution:\n    def sub(self, a, b): return a", TESTS, "error", 0.0),
-        ("class Solution:\n    def sum(self, a): return 3", "assert sum([1, 2, 4]) == 3", "some tests failed", 0.0),
+        (
+            "class Solution:\n    def sum(self, a): return 3",
+            "assert sum([1, 2, 4]) == 3",
+            "some tests failed",
+            0.0,
+        ),
         ("input(); print(3)", CASES, "some tests failed", 0.5),
         ("print(3); raise ValueError", CASES, "error", 0.0),
         ("print(3); exit(1)", CASES, "ended early", 0.0),
@@ -236,7 +297,9 @@ def test_text_without_code_and_rows_without_tests():
     reward = CodeReward(timeout=60)
     message = {"role": "assistant", "content": block(ADD)}
     completions = [None, "I can't.", block(ADD), block(ADD), block(ADD), [message]]
-    grades = reward.grades(completions, tests=[TESTS, TESTS, None, [], "assert (", TESTS], task=["code"] * 6)
+    grades = reward.grades(
+        completions, tests=[TESTS, TESTS, None, [], "assert (", TESTS], task=["code"] * 6
+    )
     assert grades[:2] == [(0.0, "no text"), (0.0, "no code")]
     assert grades[2:] == [(None, "bad tests")] * 3 + [(1.0, "all tests passed")]
     assert {reason for _, reason in grades} <= set(reward.reasons)
@@ -246,7 +309,9 @@ def test_text_without_code_and_rows_without_tests():
 def test_many_at_once_in_order_and_equal_ones_once(monkeypatch):
     run = []
     check = code_module.sandbox.check
-    monkeypatch.setattr(code_module.sandbox, "check", lambda code, *rest: run.append(code) or check(code, *rest))
+    monkeypatch.setattr(
+        code_module.sandbox, "check", lambda code, *rest: run.append(code) or check(code, *rest)
+    )
     reward = pickle.loads(pickle.dumps(CodeReward(max_workers=2, timeout=60)))
     codes = ["def add(a, b): pass", ADD, WRONG_ADD, ADD]
     texts = [block(code) for code in codes * 50] + [None]
@@ -257,7 +322,12 @@ def test_many_at_once_in_order_and_equal_ones_once(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("text", "tests", "rules", "detail"),  # rules: whether each was met (+), was not (-), or was not looked at (.)
+    (
+        "text",
+        "tests",
+        "rules",
+        "detail",
+    ),  # rules: whether each was met (+), was not (-), or was not looked at (.)
     [
         (block(WRONG_ADD), TESTS, "+++++-.", "add(-1, 1) -> wrong: expected 0, got 'ab'"),
         (block("def add("), TESTS, "+++-...", "SyntaxError"),
@@ -265,7 +335,12 @@ def test_many_at_once_in_order_and_equal_ones_once(monkeypatch):
         (None, TESTS, "+-.....", "no text"),
         (block("x" * 100_001), TESTS, "++-....", "it has 100001"),
         (block(ADD), "x = 1", "-...", "tests contain no assert"),
-        (block(PROGRAM), [{"input": "1 2", "output": "4"}], "++++-", "input '1 2' -> wrong: expected '4', got '3\\n'"),
+        (
+            block(PROGRAM),
+            [{"input": "1 2", "output": "4"}],
+            "++++-",
+            "input '1 2' -> wrong: expected '4', got '3\\n'",
+        ),
     ],
 )
 def test_it_says_why(text, tests, rules, detail):
@@ -290,7 +365,11 @@ class Solution:
                 return seen[target - n][0], i
             seen[n].append(i)
 """
-TWO_SUM_CALLS = {"fn_name": "twoSum", "inputs": ["[2, 7]\n9", "[1, 2]\n9"], "outputs": ["[0, 1]", "null"]}
+TWO_SUM_CALLS = {
+    "fn_name": "twoSum",
+    "inputs": ["[2, 7]\n9", "[1, 2]\n9"],
+    "outputs": ["[0, 1]", "null"],
+}
 
 
 @pytest.mark.parametrize(
@@ -298,10 +377,18 @@ TWO_SUM_CALLS = {"fn_name": "twoSum", "inputs": ["[2, 7]\n9", "[1, 2]\n9"], "out
     [
         (TWO_SUM, TWO_SUM_CALLS, 1.0),  # a method, a tuple for a list, names that are not imported
         (TWO_SUM.replace("return seen", "return 1 + seen"), TWO_SUM_CALLS, 0.5),
-        ("def twoSum(nums, target):\n    return [0, 1] if target in (9,) and 7 in nums else None", TWO_SUM_CALLS, 1.0),
+        (
+            "def twoSum(nums, target):\n    return [0, 1] if target in (9,) and 7 in nums else None",
+            TWO_SUM_CALLS,
+            1.0,
+        ),
         ("def twoSum(nums, target): return [0, 1]", TWO_SUM_CALLS, 0.5),
         ("class Solution: pass\ndef twoSum(nums, target): return [0, 1]", TWO_SUM_CALLS, 0.5),
-        ("class Solution:\n    def __init__(self): 1 / 0\n    def twoSum(self, *a): return [0, 1]", TWO_SUM_CALLS, 0.0),
+        (
+            "class Solution:\n    def __init__(self): 1 / 0\n    def twoSum(self, *a): return [0, 1]",
+            TWO_SUM_CALLS,
+            0.0,
+        ),
         ("class Solution:\n    def other(self, *a): return [0, 1]", TWO_SUM_CALLS, 0.0),
         ("", TWO_SUM_CALLS, 0.0),
         (ADD, CALLS_IN_LINES, 1.0),
@@ -311,18 +398,30 @@ TWO_SUM_CALLS = {"fn_name": "twoSum", "inputs": ["[2, 7]\n9", "[1, 2]\n9"], "out
         ("def add(a, b): return {a + b}", CALLS_IN_LINES, 0.0),
         ("def sum(a): return [a]", {"fn_name": "sum", "inputs": [[1]], "outputs": [[1]]}, 1.0),
         ("def sum(a): return a", {"fn_name": "sum", "inputs": [[1]], "outputs": [[1]]}, 1.0),
-        ("def f(a): return a", {"fn_name": "f", "inputs": [[1], [[2]]], "outputs": [[1], [2, 3]]}, 0.0),
+        (
+            "def f(a): return a",
+            {"fn_name": "f", "inputs": [[1], [[2]]], "outputs": [[1], [2, 3]]},
+            0.0,
+        ),
         (
             "def f(d): return {k + 1: (v,) for k, v in d.items()}",
             CALL | {"inputs": [[{"-1": 2}]], "outputs": [{"0": [2]}]},
             1.0,
         ),
         ("def f(d): return d['a']", CALL | {"inputs": [[{"a": 2}]], "outputs": [2]}, 1.0),
-        ("def f(a):\n    a.append(3)\n    return a", CALL | {"inputs": [[[1]], [[1]]], "outputs": [[1, 3]] * 2}, 1.0),
+        (
+            "def f(a):\n    a.append(3)\n    return a",
+            CALL | {"inputs": [[[1]], [[1]]], "outputs": [[1, 3]] * 2},
+            1.0,
+        ),
         ("print(len(input()) if 0 else 0)", {"inputs": [None], "outputs": ["0"]}, 1.0),
         ("print(input())", {"inputs": [None], "outputs": ["0"]}, 0.0),  # there is none
         (ADD, {"inputs": [None, None], "outputs": [None, None], "assert_case": ASSERTS}, 1.0),
-        ("def add(a, b): return 3", {"inputs": [None, None], "outputs": [None, None], "assert_case": ASSERTS}, 0.5),
+        (
+            "def add(a, b): return 3",
+            {"inputs": [None, None], "outputs": [None, None], "assert_case": ASSERTS},
+            0.5,
+        ),
     ],
 )
 def test_what_code_earns_on_what_other_datasets_bring(code, tests, share):
@@ -396,7 +495,11 @@ def test_cheating_earns_nothing(cheat):
         hidden,
         "def check(candidate):\n    " + "\n    ".join(hidden),
         [{"input": "987654320 1", "output": "987654321"}],
-        {"fn_name": "add", "inputs": ["987654320\n1", "135792460\n8"], "outputs": ["987654321", "135792468"]},
+        {
+            "fn_name": "add",
+            "inputs": ["987654320\n1", "135792460\n8"],
+            "outputs": ["987654321", "135792468"],
+        },
     ]
     earned = grades([CHEATS[cheat]] * len(forms), forms, "add", partial=True)
     assert [reward for reward, _ in earned] == [0.0] * len(forms)
@@ -423,7 +526,9 @@ def test_tests_beside_the_code_cannot_be_bent_by_these(code):
 
 
 def test_a_known_limit():
-    """An object that lies about itself passes where no literal is compared, as `swift_rlvr.sandbox` says."""
+    """An object that lies about itself passes where no literal is compared, as
+    `swift_rlvr.verifiers.code` says.
+    """
     liar = EQUAL.format("object")
     assert grade(liar, ["x = sum([1, 2])\nassert add(1, 2) == x"]).reward == 1.0
     assert grade(liar, ["x = 3\nassert add(1, 2) == x"]).reward == 0.0
@@ -447,17 +552,37 @@ def test_a_known_limit():
         ("assert abs(f(1) - g(1)) < 1e-6", None, "abs(f(1) - g(1)) < 1e-06 true True"),
         ("assert f(1)\nassert not f(2)", None, "f(1) true True; f(2) true False"),
         ("for x in [1, 2]:\n    assert f(x) == x", None, "f(1) equal 1; f(2) equal 2"),
-        ('"""Docstring."""\nx = 1\nassert f(x) == 1\nprint("fine")\nassert True, "fine"', None, "f(1) equal 1"),
-        ("def check(g):\n    assert g(1) == 2\n    assert g(2) == 3", "f", "g(1) equal 2; g(2) equal 3"),
+        (
+            '"""Docstring."""\nx = 1\nassert f(x) == 1\nprint("fine")\nassert True, "fine"',
+            None,
+            "f(1) equal 1",
+        ),
+        (
+            "def check(g):\n    assert g(1) == 2\n    assert g(2) == 3",
+            "f",
+            "g(1) equal 2; g(2) equal 3",
+        ),
         ("def check(g):\n    assert g(1) == 2\ncheck(f)", None, "g(1) equal 2"),
         ("def check(g):\n    assert g(1) == 2\ncheck(f)", "f", "g(1) equal 2"),
         ("def check(g):\n    if g(1): return\n    assert False", "S().f", "check(S().f) run None"),
-        ("def test_a(): assert f(1) == 2\ndef test_b(): assert f(2)", None, "f(1) equal 2; f(2) true True"),
-        ("def test_a(): assert f(1) == 2\nif __name__ == '__main__':\n    test_a()", None, "f(1) equal 2"),
+        (
+            "def test_a(): assert f(1) == 2\ndef test_b(): assert f(2)",
+            None,
+            "f(1) equal 2; f(2) true True",
+        ),
+        (
+            "def test_a(): assert f(1) == 2\nif __name__ == '__main__':\n    test_a()",
+            None,
+            "f(1) equal 2",
+        ),
         ("def test_a(): assert f(1) == 2\ntest_a()", None, "f(1) equal 2"),
         ("assert f(1)\ndef test_a():\n    assert f(2)", None, "f(1) true True; f(2) true True"),
         ("def same(a, b): return a == b\nassert same(f(1), 2)", None, "f(1) equal 2"),
-        ("def check(g):\n    def h(): return g(1)\n    assert h() == 2", "f", "h() equal 2"),  # a function in it
+        (
+            "def check(g):\n    def h(): return g(1)\n    assert h() == 2",
+            "f",
+            "h() equal 2",
+        ),  # a function in it
     ],
 )
 def test_tests_are_taken_apart(source, entry_point, read):
@@ -489,11 +614,28 @@ def test_a_function_that_was_taken_apart_is_not_shown_to_the_code():
             "[1",
             "[1]",
         ),
-        *("[1]", {"inputs": ["1"], "outputs": []}, {"inputs": [], "outputs": []}, {"inputs": [[1]], "outputs": ["1"]}),
-        *([{"input": "1"}], [{"input": 1, "output": "1"}], [{"input": "1", "output": "1"}, "assert f(1)"]),
-        *("import numpy\nassert numpy.all(f(1))", "assert True", "f", "eJyrViotTk1RslIqLilKTcwtyUlVqgUAWfMHbw/a+b"),
+        *(
+            "[1]",
+            {"inputs": ["1"], "outputs": []},
+            {"inputs": [], "outputs": []},
+            {"inputs": [[1]], "outputs": ["1"]},
+        ),
+        *(
+            [{"input": "1"}],
+            [{"input": 1, "output": "1"}],
+            [{"input": "1", "output": "1"}, "assert f(1)"],
+        ),
+        *(
+            "import numpy\nassert numpy.all(f(1))",
+            "assert True",
+            "f",
+            "eJyrViotTk1RslIqLilKTcwtyUlVqgUAWfMHbw/a+b",
+        ),
         *("def check(f): assert f(1)", "class T: pass", "\0", "(" * 10_000, "[" * 100_000),
-        *("def test_a(x): assert f(x)", "assert f(1)\nclass TestF(F):\n    def test_a(self): assert f(2)"),
+        *(
+            "def test_a(x): assert f(x)",
+            "assert f(1)\nclass TestF(F):\n    def test_a(self): assert f(2)",
+        ),
         "import unittest\nclass T(unittest.TestCase): pass\nif __name__ == '__main__': unittest.main()",
     ],
 )
@@ -515,33 +657,73 @@ def test_tests_that_cannot_be_read_are_refused(tests):
         (STDIN_IN_LISTS | {"fn_name": None}, None, STDIN),
         (STDIN_IN_LISTS | {"fn_name": ""}, None, STDIN),
         (STDIN_IN_LISTS, "add", STDIN),
-        # LiveCodeBench and DeepCoder; the name may be in a column, since LiveCodeBench has it beside the tests
+        # LiveCodeBench and DeepCoder; the name may be in a column, since LiveCodeBench has it
+        # beside the tests
         (FUNCTIONAL, None, ADD_CALLS),
         ([test | {"metadata": None} for test in FUNCTIONAL], "add", ADD_CALLS),
         ([test | {"metadata": '{"func_name": "add"}'} for test in FUNCTIONAL], None, ADD_CALLS),
-        ([test | {"testtype": "stdin", "metadata": {"func_name": None}} for test in STDIN_STDOUT], None, STDIN),
-        ([{"input": "1 2", "output": "3", "testtype": "stdin", "metadata": {"func_name": "f"}}], None, FIRST_STDIN),
+        (
+            [
+                test | {"testtype": "stdin", "metadata": {"func_name": None}}
+                for test in STDIN_STDOUT
+            ],
+            None,
+            STDIN,
+        ),
+        (
+            [{"input": "1 2", "output": "3", "testtype": "stdin", "metadata": {"func_name": "f"}}],
+            None,
+            FIRST_STDIN,
+        ),
         # open-r1 and PrimeIntellect
         ({"language": "python", "test_cases": STDIN_STDOUT}, None, STDIN),
         ({"language": "Python3", "test_cases": json.dumps(CALLS_IN_LINES)}, None, ADD_CALLS),
         ({"test_cases": [FIRST | {"type": "function_call", "fn_name": "add"}]}, None, FIRST_CALL),
         # verl
         ({"style": "rule", "ground_truth": json.dumps(CALLS_IN_LINES)}, None, ADD_CALLS),
-        ({"inputs": [None, ""], "outputs": [None, None], "assert_case": ASSERTS}, None, ADD_ASSERTS),
+        (
+            {"inputs": [None, ""], "outputs": [None, None], "assert_case": ASSERTS},
+            None,
+            ADD_ASSERTS,
+        ),
         ({"call_type": "assert", "fn_name": "add", "assert_case": ASSERTS}, None, ADD_ASSERTS),
         ({"inputs": [], "outputs": [], "assert_case": "\n".join(ASSERTS)}, None, ADD_ASSERTS),
-        (CALLS_IN_LINES | {"assert_case": [ASSERTS[0], ""], **SECOND}, None, "add(1, 2) equal 3; add(0, 0) json 0"),
-        ({"assert_case": [CHECK.format(1, 2, 3), CHECK.format(0, 0, 0)]}, None, "c(1, 2) equal 3; c(0, 0) equal 0"),
-        ({"functional": "def check(add):\n    assert add(1, 2) == 3\ncheck(Solution().add)"}, None, FIRST_ASSERT),
-        ({"pytest": "from solution import add\ndef test_add():\n    assert add(1, 2) == 3"}, None, FIRST_ASSERT),
+        (
+            CALLS_IN_LINES | {"assert_case": [ASSERTS[0], ""], **SECOND},
+            None,
+            "add(1, 2) equal 3; add(0, 0) json 0",
+        ),
+        (
+            {"assert_case": [CHECK.format(1, 2, 3), CHECK.format(0, 0, 0)]},
+            None,
+            "c(1, 2) equal 3; c(0, 0) equal 0",
+        ),
+        (
+            {"functional": "def check(add):\n    assert add(1, 2) == 3\ncheck(Solution().add)"},
+            None,
+            FIRST_ASSERT,
+        ),
+        (
+            {"pytest": "from solution import add\ndef test_add():\n    assert add(1, 2) == 3"},
+            None,
+            FIRST_ASSERT,
+        ),
         # which expected values may stand in a list of their own
         (CALL | {"inputs": [[1]], "outputs": [[3]]}, None, "f(1) json in a list [3]"),
-        (CALL | {"inputs": [[1], [2]], "outputs": [[3], [4, 5]]}, None, "f(1) json [3]; f(2) json [4, 5]"),
+        (
+            CALL | {"inputs": [[1], [2]], "outputs": [[3], [4, 5]]},
+            None,
+            "f(1) json [3]; f(2) json [4, 5]",
+        ),
         ([FUNCTIONAL[0] | {"output": "[3]"}], None, "add(1, 2) json [3]"),
         # what is text and what is JSON
         (CALL | {"inputs": [["1"]], "outputs": ["3"]}, None, "f('1') json '3'"),
         (CALL | {"inputs": ['"1"'], "outputs": ['"3"']}, None, "f('1') json '3'"),
-        (CALL | {"inputs": ["", None], "outputs": ["null", "true"]}, None, "f() json None; f() json True"),
+        (
+            CALL | {"inputs": ["", None], "outputs": ["null", "true"]},
+            None,
+            "f() json None; f() json True",
+        ),
         (CALL | {"inputs": ["[1, 2]"], "outputs": [3]}, None, "f([1, 2]) json 3"),
     ],
 )
@@ -554,20 +736,50 @@ def test_what_other_datasets_bring_is_read(tests, entry_point, expected):
 @pytest.mark.parametrize(
     ("tests", "problem"),
     [
-        ({"language": "cpp", "test_cases": STDIN_STDOUT}, "only Python can be run, and the language is 'cpp'"),
-        ([{"input": "1", "output": "1", "type": "interactive"}], "'interactive'; accepted are stdin_stdout, stdin"),
+        (
+            {"language": "cpp", "test_cases": STDIN_STDOUT},
+            "only Python can be run, and the language is 'cpp'",
+        ),
+        (
+            [{"input": "1", "output": "1", "type": "interactive"}],
+            "'interactive'; accepted are stdin_stdout, stdin",
+        ),
         ([FUNCTIONAL[0] | {"metadata": None}], "calls need the function's name"),
-        (CALL | {"fn_name": "f(", "inputs": [[1]], "outputs": [1]}, "fn_name must be a name, not 'f('"),
+        (
+            CALL | {"fn_name": "f(", "inputs": [[1]], "outputs": [1]},
+            "fn_name must be a name, not 'f('",
+        ),
         (CALL | {"fn_name": 3, "inputs": [[1]], "outputs": [1]}, "fn_name must be a name, not '3'"),
-        (CALL | {"inputs": ["one"], "outputs": ["1"]}, "arguments of a call must be JSON, one a line, not 'one'"),
-        (CALL | {"inputs": ["1"], "outputs": ["one"]}, "output of a call must be JSON, as its input is, not 'one'"),
-        (CALL | {"inputs": [1], "outputs": [1]}, "arguments of a call must be a list, or JSON, one a line, not 1"),
+        (
+            CALL | {"inputs": ["one"], "outputs": ["1"]},
+            "arguments of a call must be JSON, one a line, not 'one'",
+        ),
+        (
+            CALL | {"inputs": ["1"], "outputs": ["one"]},
+            "output of a call must be JSON, as its input is, not 'one'",
+        ),
+        (
+            CALL | {"inputs": [1], "outputs": [1]},
+            "arguments of a call must be a list, or JSON, one a line, not 1",
+        ),
         (CALL | {"inputs": [[{1}]], "outputs": [1]}, "must be what JSON can write"),
         ({"inputs": ["1", "2"], "outputs": ["1"]}, "there are 2 of input and 1 of output"),
-        ({"inputs": ["1"], "outputs": [None]}, "cases must have input and output, and one has input, output"),
-        ({"inputs": ["1"], "outputs": ["1"], "assert_case": ["assert f()"]}, "a case has either an assert_case"),
-        ({"inputs": ["", "1"], "outputs": ["", "1"], "assert_case": ["assert f()", ""]}, "all of a program, or all of"),
-        ([{"stdin": "1", "output": "1"}], "cases must have input and output, and one has stdin, output"),
+        (
+            {"inputs": ["1"], "outputs": [None]},
+            "cases must have input and output, and one has input, output",
+        ),
+        (
+            {"inputs": ["1"], "outputs": ["1"], "assert_case": ["assert f()"]},
+            "a case has either an assert_case",
+        ),
+        (
+            {"inputs": ["", "1"], "outputs": ["", "1"], "assert_case": ["assert f()", ""]},
+            "all of a program, or all of",
+        ),
+        (
+            [{"stdin": "1", "output": "1"}],
+            "cases must have input and output, and one has stdin, output",
+        ),
         ({"tests": ["assert f()"]}, "inputs and outputs that are lists, and input is None"),
     ],
 )
@@ -577,17 +789,47 @@ def test_what_is_not_accepted_is_answered_with_what_is(tests, problem):
     assert CodeReward().explain(block(ADD), {"tests": tests}).rules[0].detail.count(problem) == 1
 
 
-KEYS = ["input", "inputs", "output", "outputs", "fn_name", "assert_case", "type", "testtype", "metadata", "func_name"]
+KEYS = [
+    "input",
+    "inputs",
+    "output",
+    "outputs",
+    "fn_name",
+    "assert_case",
+    "type",
+    "testtype",
+    "metadata",
+    "func_name",
+]
 KEYS += ["test_cases", "language", "ground_truth", "functional"]
-TEXTS = ["", "1 2", "[1]", "{", "add", "assert add(1, 2) == 3", "stdin_stdout", "functional", "python"]
+TEXTS = [
+    "",
+    "1 2",
+    "[1]",
+    "{",
+    "add",
+    "assert add(1, 2) == 3",
+    "stdin_stdout",
+    "functional",
+    "python",
+]
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(TEXTS) | st.text(max_size=3),
-    lambda each: st.lists(each, max_size=3) | st.dictionaries(st.sampled_from(KEYS), each, max_size=5),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.sampled_from(TEXTS)
+    | st.text(max_size=3),
+    lambda each: (
+        st.lists(each, max_size=3) | st.dictionaries(st.sampled_from(KEYS), each, max_size=5)
+    ),
     max_leaves=12,
 )
 
 
-CASE = st.fixed_dictionaries({"input": VALUES, "output": VALUES}, optional=dict.fromkeys(KEYS[4:], VALUES))
+CASE = st.fixed_dictionaries(
+    {"input": VALUES, "output": VALUES}, optional=dict.fromkeys(KEYS[4:], VALUES)
+)
 
 
 @settings(max_examples=300)

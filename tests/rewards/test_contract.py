@@ -1,15 +1,21 @@
-"""What every reward in the registry promises to the trainers that call it: the rules of `swift_rlvr.data.contract`.
+"""What every reward in the registry promises to the trainers that call it: the rules of
+`swift_rlvr.contract`.
 
 What of it the base class does for all rewards, in its own words, is here.
 """
 
 import pytest
-from swift_rlvr.data.contract import check_reward
-from swift_rlvr.data.contract.rewards import HOSTILE
-from swift_rlvr.errors import NotInstalledError
+from swift_rlvr.contract import check_reward
+from swift_rlvr.contract.rewards import HOSTILE
 from swift_rlvr.rewards import REWARDS, Reward, add_reward
+from swift_rlvr.utils.errors import NotInstalledError
 
-PAYS_FOR_NO_FORM = {"external_length", "external_random", "external_repetition_penalty", "external_soft_overlong"}
+PAYS_FOR_NO_FORM = {
+    "external_length",
+    "external_random",
+    "external_repetition_penalty",
+    "external_soft_overlong",
+}
 
 
 def listed(row: dict, count: int = 1) -> dict:
@@ -20,7 +26,9 @@ def listed(row: dict, count: int = 1) -> dict:
 def case(request):
     """A reward, and the example of its class that earns the most."""
     cls = REWARDS[request.param]
-    return cls(), max((each for each in cls.examples if each.reward is not None), key=lambda each: each.reward)
+    return cls(), max(
+        (each for each in cls.examples if each.reward is not None), key=lambda each: each.reward
+    )
 
 
 @pytest.mark.parametrize("name", list(REWARDS))
@@ -31,7 +39,9 @@ def test_every_rule_holds(name):
         pytest.skip(str(error))
 
 
-@pytest.mark.parametrize("name", [name for name, reward in REWARDS.items() if reward.role != "verifier"])
+@pytest.mark.parametrize(
+    "name", [name for name, reward in REWARDS.items() if reward.role != "verifier"]
+)
 def test_hostile_texts_earn_nothing_for_their_form_either(name):
     """The rules ask it of rewards for the outcome; these could be for anything."""
     if name in PAYS_FOR_NO_FORM:
@@ -46,7 +56,9 @@ def test_hostile_texts_earn_nothing_for_their_form_either(name):
 def test_what_is_no_list_is_refused(case, value):
     reward, best = case
     for name in reward.columns:
-        with pytest.raises(ValueError, match=f"{type(reward).__name__}: '{name}' must be a list of one value per"):
+        with pytest.raises(
+            ValueError, match=f"{type(reward).__name__}: '{name}' must be a list of one value per"
+        ):
             reward([best.completion], **listed(best.row) | {name: value})
     with pytest.raises(ValueError, match="'completions' must be a list"):
         reward(value, **listed(best.row, 2))

@@ -1,4 +1,6 @@
-"""external_format, external_format_strict, external_tag_count and external_boxed: which text earns what, and why."""
+"""external_format, external_format_strict, external_tag_count and external_boxed: which text earns
+what, and why.
+"""
 
 import re
 
@@ -47,7 +49,10 @@ FORMAT = [
     (f"Sure! {ONE_LINE}", "text outside the tags"),
     ("<think>1 + 1</think> So: <answer>2</answer>", "text outside the tags"),
     (f"{ONE_LINE} I hope it helps.", "text outside the tags"),
-    (f"<|im_start|>{ONE_LINE}", "text outside the tags"),  # only at the end do special tokens no harm
+    (
+        f"<|im_start|>{ONE_LINE}",
+        "text outside the tags",
+    ),  # only at the end do special tokens no harm
     ("<think></think><answer>2</answer>", "empty think part"),
     ("<think> \n </think><answer>2</answer>", "empty think part"),
     ("<think>1 + 1</think><answer>\n</answer>", "empty answer"),
@@ -57,7 +62,10 @@ STRICT = [
     (LAID_OUT, "ok"),
     (f"{LAID_OUT}\n", "ok"),
     (f"{LAID_OUT} \n<|im_end|>\n", "ok"),
-    ("<think>\n\n 1 + 1\n\n</think>\n<answer>\n 2 \n</answer>", "ok"),  # inside the parts white space is free
+    (
+        "<think>\n\n 1 + 1\n\n</think>\n<answer>\n 2 \n</answer>",
+        "ok",
+    ),  # inside the parts white space is free
     (ONE_LINE, "tag not on its own line"),
     ("<think>1 + 1\n</think>\n<answer>\n2\n</answer>", "tag not on its own line"),
     ("<think>\n1 + 1</think>\n<answer>\n2\n</answer>", "tag not on its own line"),
@@ -73,9 +81,14 @@ STRICT = [
     (LAID_OUT.replace("\n", "\r\n"), "white space around the tags"),
 ]
 OPENED = [
-    # (text after a prompt that ends with <think>, reason of external_format, reason of external_format_strict)
+    # (text after a prompt that ends with <think>, reason of external_format, reason of
+    # external_format_strict)
     ("1 + 1\n</think>\n<answer>\n2\n</answer>", "ok", "ok"),
-    ("\n1 + 1\n</think>\n<answer>\n2\n</answer>", "ok", "ok"),  # the prompt may end before the line break
+    (
+        "\n1 + 1\n</think>\n<answer>\n2\n</answer>",
+        "ok",
+        "ok",
+    ),  # the prompt may end before the line break
     (LAID_OUT, "ok", "ok"),  # opened again, at the very beginning
     (f"so {LAID_OUT}", "repeated tag", "repeated tag"),
     ("1 + 1</think><answer>2</answer>", "ok", "tag not on its own line"),
@@ -93,7 +106,10 @@ PROMPTS = [
     ("1 + 1 = ?\nAssistant: <think>\n", True),
     ("Use <think> tags.", False),
     ("<think></think>", False),
-    ([{"role": "user", "content": "1 + 1 = ?"}, {"role": "assistant", "content": "<think>\n"}], True),
+    (
+        [{"role": "user", "content": "1 + 1 = ?"}, {"role": "assistant", "content": "<think>\n"}],
+        True,
+    ),
     ([{"role": "user", "content": [{"type": "text", "text": "1 + 1 = ? <think>"}]}], True),
     ([{"role": "user", "content": "<think>"}, {"role": "assistant", "content": "So"}], False),
     ([{"role": "user", "content": None}], False),
@@ -146,11 +162,16 @@ def test_which_prompts_open_the_think_part(prompt, opened):
 
 def test_each_row_has_its_own_prompt():
     rest = "1 + 1</think><answer>2</answer>"
-    assert FormatReward()([rest, rest, ONE_LINE], prompts=["<think>", "1 + 1", "<think>"]) == [1.0, 0.0, 1.0]
+    assert FormatReward()([rest, rest, ONE_LINE], prompts=["<think>", "1 + 1", "<think>"]) == [
+        1.0,
+        0.0,
+        1.0,
+    ]
 
 
 TAG_TEXT = st.lists(
-    st.sampled_from(["<think>", "</think>", "<answer>", "</answer>", "\n", "\n", " ", "x", "<"]), max_size=14
+    st.sampled_from(["<think>", "</think>", "<answer>", "</answer>", "\n", "\n", " ", "x", "<"]),
+    max_size=14,
 ).map("".join)
 
 
@@ -158,7 +179,9 @@ TAG_TEXT = st.lists(
 @example(LAID_OUT)
 @example("<think>\nx</answer>\n</think>\n<answer>\nx\n</answer>")
 def test_strict_is_the_recipe_without_repeated_tags_and_empty_parts(text):
-    match = re.fullmatch(r"<think>\n(.*)\n</think>\n<answer>\n(.*)\n</answer>", text.rstrip(), re.DOTALL)
+    match = re.fullmatch(
+        r"<think>\n(.*)\n</think>\n<answer>\n(.*)\n</answer>", text.rstrip(), re.DOTALL
+    )
     recipe = match is not None and all(
         part.strip() and not re.search("</?(think|answer)>", part) for part in match.groups()
     )
@@ -181,8 +204,18 @@ TAGS = [
     ("<answer>2</answer>", 0.0, "missing tag", 0.5),
     (f"{LAID_OUT}\n{LAID_OUT}", 0.0, "repeated tag", 0.0),
     (f"{LAID_OUT}\n</answer>", 0.75, "repeated tag", 0.75),
-    ("<think>\n1\n</think>\n</think>\n<answer>\n2\n</answer>", 0.75, "repeated tag", 0.75),  # they share a line break
-    ("<think>\nin <answer> tags\n</think>\n<answer>\n2\n</answer>", 1.0, "all tags", 0.75),  # one with line breaks
+    (
+        "<think>\n1\n</think>\n</think>\n<answer>\n2\n</answer>",
+        0.75,
+        "repeated tag",
+        0.75,
+    ),  # they share a line break
+    (
+        "<think>\nin <answer> tags\n</think>\n<answer>\n2\n</answer>",
+        1.0,
+        "all tags",
+        0.75,
+    ),  # one with line breaks
     ("It is 2.", 0.0, "no tags", 0.0),
     ("<Think>\n1\n</Think>\n", 0.0, "no tags", 0.0),
     ("", 0.0, "no text", 0.0),
@@ -216,7 +249,9 @@ def test_tag_count_after_an_opened_think_part(text, reward):
 @given(TAG_TEXT)
 def test_tag_count_is_the_recipe(text):
     marks = ("<think>\n", "\n</think>\n", "\n<answer>\n", "\n</answer>")
-    recipe = sum(len(re.findall(f"(?={mark})", text)) == 1 for mark in marks) / 4  # looking ahead: they may overlap
+    recipe = (
+        sum(len(re.findall(f"(?={mark})", text)) == 1 for mark in marks) / 4
+    )  # looking ahead: they may overlap
     assert one(TagCountReward(), text).reward == recipe
 
 
@@ -231,7 +266,12 @@ BOXED = [
     (r"\boxed{1} or \boxed{72}", "72", 1.0, "correct"),  # the last one
     (r"\boxed{72} or \boxed{1}", "72", 0.0, "wrong answer"),
     (r"<think>\boxed{1}</think><answer>\boxed{72}</answer>", "72", 1.0, "correct"),
-    (r"<think>\boxed{72}</think><answer>72</answer>", "72", 0.0, "no box"),  # thought is not answered
+    (
+        r"<think>\boxed{72}</think><answer>72</answer>",
+        "72",
+        0.0,
+        "no box",
+    ),  # thought is not answered
     (r"\boxed{72}", "48 + 24 = 72\n#### 72", 1.0, "correct"),  # golds of GSM8K
     (r"\boxed{72}", r"We get $\boxed{72}$.", 1.0, "correct"),  # MATH
     (r"\boxed{72}", "<answer> 72 </answer>", 1.0, "correct"),
@@ -247,7 +287,19 @@ BOXED = [
     *(
         (text, bad, None, "bad gold")
         for text in (r"\boxed{72}", r"\boxed{}", "", None)
-        for bad in (None, "", " \n", "$$", "#### ", True, [], ["72"], {"a": 1}, float("nan"), float("inf"))
+        for bad in (
+            None,
+            "",
+            " \n",
+            "$$",
+            "#### ",
+            True,
+            [],
+            ["72"],
+            {"a": 1},
+            float("nan"),
+            float("inf"),
+        )
     ),
 ]
 
@@ -264,10 +316,17 @@ def test_a_gold_that_python_cannot_write_out_is_bad():
 HUGE = 400_000
 
 
-@pytest.mark.parametrize("unit", ["<think>", "<answer>", "</think>\n", "\n", " <|im_end|>", "\\boxed{", "{", "<"])
+@pytest.mark.parametrize(
+    "unit", ["<think>", "<answer>", "</think>\n", "\n", " <|im_end|>", "\\boxed{", "{", "<"]
+)
 def test_time_is_linear_in_the_text(unit):
     text = unit * (HUGE // len(unit))
     texts = [text, f"<think>\n{text}\n</think>\n<answer>\n2\n</answer>", rf"\boxed{{{text}"]
     with done_within(20):  # under one second; quadratic time would be far more
-        for reward in (FormatReward(), FormatStrictReward(think_opened=True), TagCountReward(), BoxedReward()):
+        for reward in (
+            FormatReward(),
+            FormatStrictReward(think_opened=True),
+            TagCountReward(),
+            BoxedReward(),
+        ):
             reward(texts, **({"solution": ["2"] * 3} if reward.columns else {}))

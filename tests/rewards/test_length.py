@@ -14,7 +14,23 @@ from swift_rlvr.rewards.reasoning_steps import ReasoningStepsReward
 from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward, count_ngrams, words
 from swift_rlvr.rewards.soft_overlong import SoftOverlongReward
 
-NOT_TOKENS = [None, [], "12", 3, [None], ["1"], [1, "2"], [True], [1.0], [[1], 2], [[[1]]], [[]], {}, {1: 2}, ...]
+NOT_TOKENS = [
+    None,
+    [],
+    "12",
+    3,
+    [None],
+    ["1"],
+    [1, "2"],
+    [True],
+    [1.0],
+    [[1], 2],
+    [[[1]]],
+    [[]],
+    {},
+    {1: 2},
+    ...,
+]
 TOKENS = [  # (value of one column, number of tokens)
     ([1, 2, 3], 3),
     ((1, 2), 2),
@@ -28,13 +44,19 @@ TOKENS = [  # (value of one column, number of tokens)
 def test_what_holds_no_token_ids_is_passed_over(value):
     assert token_ids({"completion_ids": value}) is None
     assert completion_length("four", {"response_token_ids": value})[0] == 4
-    assert completion_length("four", {"response_token_ids": value, "completion_ids": [1, 2]})[0] == 2
-    assert completion_length("four", {"response_token_ids": [1, 2], "completion_ids": value})[0] == 2
+    assert (
+        completion_length("four", {"response_token_ids": value, "completion_ids": [1, 2]})[0] == 2
+    )
+    assert (
+        completion_length("four", {"response_token_ids": [1, 2], "completion_ids": value})[0] == 2
+    )
 
 
 @pytest.mark.parametrize("value, count", TOKENS)
 def test_tokens_are_counted_over_all_turns(value, count):
-    assert completion_length("four", {"response_token_ids": value, "completion_ids": None})[0] == count
+    assert (
+        completion_length("four", {"response_token_ids": value, "completion_ids": None})[0] == count
+    )
     assert completion_length(None, {"completion_ids": value})[0] == count
 
 
@@ -92,7 +114,9 @@ def test_soft_overlong(length, expected, reason):
     reward = SoftOverlongReward(max_length=100, cache_length=20)
     assert reward.grades(["x" * length]) == [(expected, reason)]
     if length:
-        assert reward.grades(["some text"], response_token_ids=[[1] * length]) == [(expected, reason)]
+        assert reward.grades(["some text"], response_token_ids=[[1] * length]) == [
+            (expected, reason)
+        ]
         assert reward.grades([None], completion_ids=[[1] * length]) == [(expected, reason)]
     assert reward.grades([None]) == [(0.0, "no text")]
 
@@ -174,7 +198,9 @@ def test_repetition_of_tokens():
         (-0.5, "repetition"),
         (0.0, "no text"),
     ]
-    assert RepetitionPenaltyReward(n_grams=2).grade("a b c d", {"response_token_ids": [1, 1, 1]}) == (
+    assert RepetitionPenaltyReward(n_grams=2).grade(
+        "a b c d", {"response_token_ids": [1, 1, 1]}
+    ) == (
         0.0,
         "no repetition",
     )
@@ -219,11 +245,15 @@ def cosine(**parameters) -> CosineLengthReward:
 )
 def test_cosine_of_the_recipe(text, length, expected):
     for name in ("response_token_ids", "completion_ids"):
-        assert cosine()([text], **ROW, **{name: [[7] * length]}) == [pytest.approx(expected, abs=1e-5)]
+        assert cosine()([text], **ROW, **{name: [[7] * length]}) == [
+            pytest.approx(expected, abs=1e-5)
+        ]
     padded = text.rjust(length)
     if len(padded) == length:
         assert cosine()([padded], **ROW) == [pytest.approx(expected)]
-        assert cosine(unit="characters")([padded], **ROW, completion_ids=[[7]]) == [pytest.approx(expected)]
+        assert cosine(unit="characters")([padded], **ROW, completion_ids=[[7]]) == [
+            pytest.approx(expected)
+        ]
 
 
 @given(st.integers(1, 3000), st.integers(0, 3000))
@@ -257,22 +287,50 @@ def test_cosine_goes_where_its_accuracy_reward_goes():
 @pytest.mark.parametrize(
     "kind, parameters, message",
     [
-        (ReasoningStepsReward, {"steps": 0}, "external_reasoning_steps: steps must be at least 1, got 0"),
+        (
+            ReasoningStepsReward,
+            {"steps": 0},
+            "external_reasoning_steps: steps must be at least 1, got 0",
+        ),
         (LanguageConsistencyReward, {"language": "english"}, "language must be one of en, de"),
         (LengthReward, {"unit": "words"}, "unit must be one of characters, tokens, got 'words'"),
         (LengthReward, {"max_length": -1}, "max_length must be at least 0, got -1"),
         (LengthReward, {"scale": math.inf}, "scale must be a finite number, got inf"),
         (SoftOverlongReward, {"max_length": -1}, "max_length must be at least 0, got -1"),
         (SoftOverlongReward, {"cache_length": -1}, "cache_length must be at least 0, got -1"),
-        (SoftOverlongReward, {"max_length": 9, "cache_length": 10}, "cache_length must be at most max_length, 9"),
-        (SoftOverlongReward, {"cache_length": 1025}, "cache_length must be at most max_length, 1024, got 1025"),
-        (RepetitionPenaltyReward, {"n_grams": 0}, "n_grams must be at least 1 and at most 100, got 0"),
+        (
+            SoftOverlongReward,
+            {"max_length": 9, "cache_length": 10},
+            "cache_length must be at most max_length, 9",
+        ),
+        (
+            SoftOverlongReward,
+            {"cache_length": 1025},
+            "cache_length must be at most max_length, 1024, got 1025",
+        ),
+        (
+            RepetitionPenaltyReward,
+            {"n_grams": 0},
+            "n_grams must be at least 1 and at most 100, got 0",
+        ),
         (RepetitionPenaltyReward, {"max_penalty": 0.1}, "max_penalty must be at most 0, got 0.1"),
-        (RepetitionPenaltyReward, {"unit": "lines"}, "unit must be one of words, tokens, got 'lines'"),
+        (
+            RepetitionPenaltyReward,
+            {"unit": "lines"},
+            "unit must be one of words, tokens, got 'lines'",
+        ),
         (cosine, {"max_len": 0}, "max_len must be at least 1, got 0"),
         (cosine, {"unit": "words"}, "unit must be one of characters, tokens, got 'words'"),
-        (cosine, {"max_len_value_wrong": 0.8}, "max_len_value_wrong must be less than what a right answer earns, 0.8"),
-        (cosine, {"min_len_value_wrong": 0.9}, "min_len_value_wrong must be less than what a right answer earns, 0.8"),
+        (
+            cosine,
+            {"max_len_value_wrong": 0.8},
+            "max_len_value_wrong must be less than what a right answer earns, 0.8",
+        ),
+        (
+            cosine,
+            {"min_len_value_wrong": 0.9},
+            "min_len_value_wrong must be less than what a right answer earns, 0.8",
+        ),
     ],
 )
 def test_bad_parameters_are_named(kind, parameters, message):
@@ -284,7 +342,9 @@ MEGABYTE = 1_000_000
 HOSTILE = {
     "short words": "a " * (MEGABYTE // 2),
     "different words": " ".join(map(str, range(MEGABYTE // 7))),
-    "Han": "".join(chr(0x4E00 + index * index % 20_000) for index in range(MEGABYTE // 3)),  # 1 MB in UTF-8
+    "Han": "".join(
+        chr(0x4E00 + index * index % 20_000) for index in range(MEGABYTE // 3)
+    ),  # 1 MB in UTF-8
     "mixed": "a好" * (MEGABYTE // 4),
 }
 
@@ -293,12 +353,19 @@ HOSTILE = {
 def test_a_megabyte_of_words_or_tokens_takes_little_time(text):
     with done_within(10):  # 0.2
         RepetitionPenaltyReward()([text])
-        RepetitionPenaltyReward(unit="tokens")(["x"], completion_ids=[list(range(MEGABYTE // 2)) * 2])
+        RepetitionPenaltyReward(unit="tokens")(
+            ["x"], completion_ids=[list(range(MEGABYTE // 2)) * 2]
+        )
 
 
 # --- against ms-swift's own
 
-COSINE_VALUES = {("min", "wrong"): -0.5, ("max", "wrong"): 0.0, ("min", "correct"): 1.0, ("max", "correct"): 0.5}
+COSINE_VALUES = {
+    ("min", "wrong"): -0.5,
+    ("max", "wrong"): 0.0,
+    ("min", "correct"): 1.0,
+    ("max", "correct"): 0.5,
+}
 
 
 def test_equal_to_ms_swifts_own():
@@ -317,11 +384,17 @@ def test_equal_to_ms_swifts_own():
     ids = [[7] * length for length in (1, 100, 37, 71, 99, 64)]
     rows = {"nums": [[1, 2]] * 6, "target": [3] * 6, "response_token_ids": ids}
     countdown = REWARDS["external_countdown"]()
-    theirs = orm.CosineReward(swift_args, lambda completions, solution, **columns: countdown(completions, **columns))
+    theirs = orm.CosineReward(
+        swift_args, lambda completions, solution, **columns: countdown(completions, **columns)
+    )
     values = {f"{end}_len_value_{side}": value for (end, side), value in COSINE_VALUES.items()}
-    assert cosine(max_len=100, **values)(texts, **rows) == pytest.approx(theirs(texts, solution=None, **rows))
+    assert cosine(max_len=100, **values)(texts, **rows) == pytest.approx(
+        theirs(texts, solution=None, **rows)
+    )
     theirs = orm.RepetitionPenalty(swift_args)
-    assert RepetitionPenaltyReward(n_grams=2, max_penalty=-0.7)(texts) == pytest.approx(theirs(texts))
+    assert RepetitionPenaltyReward(n_grams=2, max_penalty=-0.7)(texts) == pytest.approx(
+        theirs(texts)
+    )
     theirs = orm.SoftOverlong(swift_args)
     ours = SoftOverlongReward(max_length=100, cache_length=30)
     assert ours(texts, **rows) == pytest.approx(theirs(texts, **rows))

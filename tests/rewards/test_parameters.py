@@ -1,17 +1,19 @@
-"""Where a reward's parameters come from: keyword, environment variable, ms-swift's flag, default, in this order."""
+"""Where a reward's parameters come from: keyword, environment variable, ms-swift's flag, default,
+in this order.
+"""
 
 import sys
 from dataclasses import dataclass, fields
 
 import pytest
-from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.rewards.cosine import CosineLengthReward
 from swift_rlvr.rewards.parameters import BaseParameters, read_parameters, was_given
 from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward
 from swift_rlvr.rewards.soft_overlong import SoftOverlongReward
-from swift_rlvr.settings import setting
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.settings import setting
 
 
 @dataclass(frozen=True)
@@ -59,27 +61,38 @@ def test_a_value_out_of_range_is_named_by_where_it_comes_from(monkeypatch):
     with pytest.raises(InputError, match="^--some_count must be more than 0, got -1$"):
         read(args)
     monkeypatch.setenv("EXTERNAL_SOME_COUNT", "-2")
-    with pytest.raises(InputError, match="^EXTERNAL_SOME_COUNT must be more than 0, got -2$") as error:
+    with pytest.raises(
+        InputError, match="^EXTERNAL_SOME_COUNT must be more than 0, got -2$"
+    ) as error:
         read(args)
     assert error.value.field == "EXTERNAL_SOME_COUNT"
     with pytest.raises(InputError, match="^external_some: count must be more than 0, got -3$"):
         read(args, count=-3)
     monkeypatch.setenv("EXTERNAL_SOME_COUNT", "twelve")
-    with pytest.raises(InputError, match="^EXTERNAL_SOME_COUNT must be a whole number, got 'twelve'$"):
+    with pytest.raises(
+        InputError, match="^EXTERNAL_SOME_COUNT must be a whole number, got 'twelve'$"
+    ):
         read(args)
     assert read(args, count=7).count == 7  # it is not looked at
 
 
 def test_what_is_unknown_is_refused(monkeypatch):
-    with pytest.raises(TypeError, match="^external_some has no setting 'cuont'; the nearest is count; it has tasks"):
+    with pytest.raises(
+        TypeError, match="^external_some has no setting 'cuont'; the nearest is count; it has tasks"
+    ):
         read(cuont=3)
     monkeypatch.setenv("EXTERNAL_SOME_CUONT", "3")
-    with pytest.raises(ValueError, match="no setting 'EXTERNAL_SOME_CUONT'; the nearest is EXTERNAL_SOME_COUNT"):
+    with pytest.raises(
+        ValueError, match="no setting 'EXTERNAL_SOME_CUONT'; the nearest is EXTERNAL_SOME_COUNT"
+    ):
         read()
 
 
 def test_a_column_of_another_name_is_pointed_out():
-    with pytest.raises(ValueError, match="the columns present are 'verification_info'; rename 'verification_info' to"):
+    with pytest.raises(
+        ValueError,
+        match="the columns present are 'verification_info'; rename 'verification_info' to",
+    ):
         CodeReward()(["x"], verification_info=[{"language": "python"}])
 
 
@@ -96,7 +109,12 @@ def test_variables_of_other_rewards_are_left_alone(monkeypatch):
 def test_a_flag_is_seen_although_its_value_is_the_default(command_line):
     assert not was_given(Arguments(), "some_share")
     assert read(Arguments()).share == 0.5
-    for spelling in (["--some_share", "-1.0"], ["--some_share=-1.0"], ["--some-share", "-1"], ["--some-share=-1"]):
+    for spelling in (
+        ["--some_share", "-1.0"],
+        ["--some_share=-1.0"],
+        ["--some-share", "-1"],
+        ["--some-share=-1"],
+    ):
         command_line[2:] = spelling
         assert was_given(Arguments(), "some_share")
         assert read(Arguments()).share == -1.0
@@ -112,7 +130,9 @@ def test_a_length_that_ms_swift_fills_in_was_not_given(command_line):
     assert was_given(Arguments(some_count=256), "some_count")
 
 
-@pytest.mark.parametrize("args", [None, object(), type("Other", (), {"some_count": 3})()], ids=["None", "object", "no"])
+@pytest.mark.parametrize(
+    "args", [None, object(), type("Other", (), {"some_count": 3})()], ids=["None", "object", "no"]
+)
 def test_arguments_that_declare_no_flags_give_none(args):
     assert read(args) == Some()
 
@@ -125,8 +145,12 @@ def test_every_parameter_says_what_it_means_and_has_a_default_of_its_type(kind):
     known = {"accuracy": "external_countdown"} if kind is CosineLengthReward else {}
     for each in fields(kind.Parameters):
         default = known.get(each.name, each.default)
-        given = read_parameters(kind.Parameters, kind.name, None, {**known, each.name: default}, environment={})
-        assert getattr(given, each.name) == default and type(getattr(given, each.name)) is type(default)
+        given = read_parameters(
+            kind.Parameters, kind.name, None, {**known, each.name: default}, environment={}
+        )
+        assert getattr(given, each.name) == default and type(getattr(given, each.name)) is type(
+            default
+        )
         assert each.metadata["help"]
 
 
@@ -134,7 +158,9 @@ def test_every_parameter_says_what_it_means_and_has_a_default_of_its_type(kind):
 def test_every_flag_is_one_of_ms_swifts():
     mixin = pytest.importorskip("swift.rlhf_trainers.args_mixin", reason="needs the extra [train]")
     theirs = {each.name for each in fields(mixin.GRPOArgumentsMixin)}
-    ours = {each.metadata.get("flag") for kind in REWARDS.values() for each in fields(kind.Parameters)} - {None}
+    ours = {
+        each.metadata.get("flag") for kind in REWARDS.values() for each in fields(kind.Parameters)
+    } - {None}
     assert len(ours) >= 9
     assert ours <= theirs
 
@@ -143,7 +169,9 @@ def test_every_flag_is_one_of_ms_swifts():
 def training(tmp_path):
     """ms-swift's arguments as its trainer hands them to a reward."""
     trainers = pytest.importorskip("swift.rlhf_trainers", reason="needs the extra [train]")
-    return lambda **flags: trainers.GRPOConfig(output_dir=str(tmp_path), bf16=False, use_cpu=True, **flags)
+    return lambda **flags: trainers.GRPOConfig(
+        output_dir=str(tmp_path), bf16=False, use_cpu=True, **flags
+    )
 
 
 @pytest.mark.slow  # it imports ms-swift
@@ -152,8 +180,14 @@ def test_ms_swifts_defaults_do_not_replace_ours(training):
     assert args.cosine_max_len == 300  # filled in
     assert RepetitionPenaltyReward(args).parameters == RepetitionPenaltyReward().parameters
     countdown = {"accuracy": "external_countdown"}
-    assert CosineLengthReward(args, **countdown).parameters == CosineLengthReward(**countdown).parameters
-    assert SoftOverlongReward(args).parameters == SoftOverlongReward(max_length=300, cache_length=60).parameters
+    assert (
+        CosineLengthReward(args, **countdown).parameters
+        == CosineLengthReward(**countdown).parameters
+    )
+    assert (
+        SoftOverlongReward(args).parameters
+        == SoftOverlongReward(max_length=300, cache_length=60).parameters
+    )
 
 
 @pytest.mark.slow  # it imports ms-swift
@@ -178,4 +212,6 @@ def test_ms_swifts_flags_are_taken(training, command_line):
     assert RepetitionPenaltyReward(args).parameters.max_penalty == -0.1
     command_line += ["--repetition_max_penalty", "-1.0"]  # ms-swift's default, given all the same
     assert RepetitionPenaltyReward(args).parameters.max_penalty == -1.0
-    assert CosineLengthReward(args, accuracy="external_countdown", max_len=9).parameters.max_len == 9
+    assert (
+        CosineLengthReward(args, accuracy="external_countdown", max_len=9).parameters.max_len == 9
+    )

@@ -27,7 +27,12 @@ def test_another_seed_or_step_draws_anew(other):
 
 
 def test_no_text_is_lucky_for_long():
-    """A policy that found one could write nothing else, and the control would rise as a reward does that is learnt."""
+    """A policy that found one could write nothing else, and the control would rise as a reward does
+    that is learnt.
+    """
     reward = REWARDS["random"]()
-    paid = [reward([TEXTS[7]], trainer_state=SimpleNamespace(global_step=step))[0] for step in range(400)]
+    paid = [
+        reward([TEXTS[7]], trainer_state=SimpleNamespace(global_step=step))[0]
+        for step in range(400)
+    ]
     assert sum(paid) / 400 == pytest.approx(0.5, abs=0.1)

@@ -1,4 +1,6 @@
-"""The page plugin/swift_rlvr/rewards/README.md: what it shows works, and it describes every reward."""
+"""The page plugin/swift_rlvr/rewards/README.md: what it shows works, and it describes every
+reward.
+"""
 
 import doctest
 import json
@@ -13,7 +15,11 @@ from swift_rlvr.rewards.parameters import variable
 PAGE = PLUGIN / "swift_rlvr" / "rewards" / "README.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 PYTHON = re.findall(r"^```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
-ROWS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in TEXT.splitlines() if line.startswith("| ")]
+ROWS = [
+    [cell.strip() for cell in line.split("|")[1:-1]]
+    for line in TEXT.splitlines()
+    if line.startswith("| ")
+]
 
 
 def quoted(text: str) -> list[str]:
@@ -21,8 +27,15 @@ def quoted(text: str) -> list[str]:
 
 
 def test_every_reward_is_described():
-    assert set(re.findall(r"\bexternal_\w+", TEXT)) - {"external_plugins", "external_shorter"} == set(REWARDS)
-    variables = {variable(name, each.name) for name, reward in REWARDS.items() for each in fields(reward.Parameters)}
+    assert set(re.findall(r"\bexternal_\w+", TEXT)) - {
+        "external_plugins",
+        "external_shorter",
+    } == set(REWARDS)
+    variables = {
+        variable(name, each.name)
+        for name, reward in REWARDS.items()
+        for each in fields(reward.Parameters)
+    }
     assert set(re.findall(r"\bEXTERNAL_[A-Z][A-Z_]*", TEXT)) <= variables
 
 
@@ -45,4 +58,6 @@ def test_the_forms_of_tests_can_be_graded():
     for form in forms:
         right, wrong = solutions if "add" in form else reversed(solutions)
         answers = [f"<answer>{each}</answer>" for each in (right, wrong)]
-        assert REWARDS["external_code"]()(answers, tests=[form, json.loads(form)]) == [1.0, 0.0], form
+        assert REWARDS["external_code"]()(answers, tests=[form, json.loads(form)]) == [1.0, 0.0], (
+            form
+        )

@@ -1,4 +1,6 @@
-"""external_reasoning_steps and external_language_consistency: what is counted in a reasoning, and what is not."""
+"""external_reasoning_steps and external_language_consistency: what is counted in a reasoning, and
+what is not.
+"""
 
 import re
 import sys
@@ -8,9 +10,13 @@ import pytest
 from hangs import done_within
 from hypothesis import given
 from hypothesis import strategies as st
-from swift_rlvr.answers import reasoning
-from swift_rlvr.rewards.language_consistency import LANGUAGES, LanguageConsistencyReward, count_words
+from swift_rlvr.rewards.language_consistency import (
+    LANGUAGES,
+    LanguageConsistencyReward,
+    count_words,
+)
 from swift_rlvr.rewards.reasoning_steps import ReasoningStepsReward, steps
+from swift_rlvr.verifiers.answers import reasoning
 
 
 def one(reward, text, **columns):
@@ -18,7 +24,9 @@ def one(reward, text, **columns):
     assert grade.reason in reward.reasons
     explanation = reward.explain(text, columns)
     assert explanation[:2] == grade
-    assert any(rule.passed is False for rule in explanation.rules) is (grade.reward is None or grade.reward < 0.99)
+    assert any(rule.passed is False for rule in explanation.rules) is (
+        grade.reward is None or grade.reward < 0.99
+    )
     return grade
 
 
@@ -110,20 +118,34 @@ def test_no_text_has_no_steps(text):
     assert one(ReasoningStepsReward(), text) == (0.0, "no text")
 
 
-MARKERS = ["Step 1: ", "Step 2: ", "\n1. ", "\n- ", "\n* ", "First, ", "Second, ", "Next, ", "Finally, "]
+MARKERS = [
+    "Step 1: ",
+    "Step 2: ",
+    "\n1. ",
+    "\n- ",
+    "\n* ",
+    "First, ",
+    "Second, ",
+    "Next, ",
+    "Finally, ",
+]
 
 
 @given(st.lists(st.sampled_from(MARKERS), max_size=8))
 def test_with_different_text_behind_each_marker_the_count_is_the_recipe(markers):
     text = "".join(f"{marker}do {number} things.\n" for number, marker in enumerate(markers))
     text = "\n" + text
-    recipe = re.findall(r"Step \d+:|^\d+\.|\n-|\n\*|First,|Second,|Next,|Finally,", text, re.MULTILINE)
+    recipe = re.findall(
+        r"Step \d+:|^\d+\.|\n-|\n\*|First,|Second,|Next,|Finally,", text, re.MULTILINE
+    )
     assert one(ReasoningStepsReward(), text).reward == min(1.0, len(recipe) / 3)
 
 
 @given(st.text(alphabet="-*1. \nStep:First,a", max_size=60))
 def test_more_of_the_same_earns_nothing(text):
-    assert set(steps(text + "\n" + text)) <= set(steps(text + "\n")) | set(steps("\n" + text)) | set(steps(text))
+    assert set(steps(text + "\n" + text)) <= set(steps(text + "\n")) | set(
+        steps("\n" + text)
+    ) | set(steps(text))
 
 
 WORDS = [
@@ -171,13 +193,31 @@ def test_count_words(text, words):
 NAMED = ("Latin", "Greek", "Cyrillic", "Hangul", "Arabic", "Devanagari", "Hebrew", "Thai")
 NAMES = {name.upper(): name for name in NAMED}
 NAMES |= {"CJK": "Han", "HIRAGANA": "kana", "KATAKANA": "kana"}
-OTHERS = ("BENGALI", "TAMIL", "TELUGU", "LAO", "KHMER", "MYANMAR", "GEORGIAN", "ARMENIAN", "ETHIOPIC", "TIBETAN")
-NO_LETTERS = ("SUBSCRIPT", "MATHEMATICAL", "NUMERAL SIGN")  # signs of formulas and figures, though Unicode says letters
+OTHERS = (
+    "BENGALI",
+    "TAMIL",
+    "TELUGU",
+    "LAO",
+    "KHMER",
+    "MYANMAR",
+    "GEORGIAN",
+    "ARMENIAN",
+    "ETHIOPIC",
+    "TIBETAN",
+)
+NO_LETTERS = (
+    "SUBSCRIPT",
+    "MATHEMATICAL",
+    "NUMERAL SIGN",
+)  # signs of formulas and figures, though Unicode says letters
 
 
 def test_the_scripts_are_those_that_unicode_names():
     wrong = []
-    for code in [*range(0x1_0000), *range(0x2_0000, sys.maxunicode + 1)]:  # between them are historical scripts
+    for code in [
+        *range(0x1_0000),
+        *range(0x2_0000, sys.maxunicode + 1),
+    ]:  # between them are historical scripts
         letter = chr(code)
         name = unicodedata.name(letter, "") if letter.isalpha() else ""
         first = name.removeprefix("FULLWIDTH ").removeprefix("HALFWIDTH ").split(" ")[0]
@@ -195,7 +235,12 @@ LANGUAGE = [
     ("en", "<think>We add 它</think>", 2 / 3, "mixed"),
     ("en", "<think>We 相加它</think>", 1 / 4, "other language"),
     ("en", "<think>我们相加</think><answer>We add</answer>", 0.0, "other language"),
-    ("en", "We add them. <answer>七</answer>", 1.0, "consistent"),  # without a think part: before the answer
+    (
+        "en",
+        "We add them. <answer>七</answer>",
+        1.0,
+        "consistent",
+    ),  # without a think part: before the answer
     ("en", "We add them.", 1.0, "consistent"),
     ("en", "we " * 99 + "它", 0.99, "consistent"),
     ("en", "<think>3 + 4 = $x$</think>", 0.0, "no words"),

@@ -1,4 +1,6 @@
-"""The alarms: each is raised by the run it is for, once, and not by runs that are well, noise and growth included."""
+"""The alarms: each is raised by the run it is for, once, and not by runs that are well, noise and
+growth included.
+"""
 
 import json
 import random
@@ -12,7 +14,9 @@ STEPS = 60
 
 
 def healthy(step, noise):
-    """As in the quickstart: success rises from 0.25 to 0.6, the length from 60 to 170, with a batch's noise."""
+    """As in the quickstart: success rises from 0.25 to 0.6, the length from 60 to 170, with a
+    batch's noise.
+    """
     done = min(1.0, step / 40)
     return {
         "reward": 1.0,
@@ -47,7 +51,9 @@ def falls(step, row):
 
 
 def falls_at_once(step, row):
-    """As with ms-swift and ten times the learning rate: before ten steps are there, success is gone."""
+    """As with ms-swift and ten times the learning rate: before ten steps are there, success is
+    gone.
+    """
     row["success"] = [0.28, 0.48, 0.44, 0.17, 0.03, 0.06][step - 1] if step <= 6 else 0.0
 
 
@@ -89,7 +95,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("change", "kinds", "shown"), CASES, ids=[case[0].__name__ for case in CASES])
+@pytest.mark.parametrize(
+    ("change", "kinds", "shown"), CASES, ids=[case[0].__name__ for case in CASES]
+)
 def test_each_kind_is_raised_once_soon_after_what_it_is_for(change, kinds, shown):
     raised = run(change)
     assert {alarm.kind for alarm in raised} == kinds and len(raised) == len(kinds)
@@ -155,7 +163,14 @@ def collapsed(tmp_path):
             texts = (f"{step}", "b", "c")
             log.records(
                 [
-                    Record(index=i, completion=texts[i], rewards={}, row={"row": i}, step=step, mode="train")
+                    Record(
+                        index=i,
+                        completion=texts[i],
+                        rewards={},
+                        row={"row": i},
+                        step=step,
+                        mode="train",
+                    )
                     for i in range(3)
                 ]
             )
@@ -168,7 +183,10 @@ def test_the_log_writes_its_alarms_and_says_why_to_stop(collapsed):
     rows = [json.loads(line) for line in (folder / "alarms.jsonl").read_text().splitlines()]
     assert [row["kind"] for row in rows] == ["success"]
     assert rows[0]["completions"] == [str(rows[0]["step"]), "b", "c"]
-    assert log.stop == f"stopping at step {rows[0]['step']} because of an alarm: success (stop_on_alarm)"
+    assert (
+        log.stop
+        == f"stopping at step {rows[0]['step']} because of an alarm: success (stop_on_alarm)"
+    )
 
 
 def test_the_log_gives_the_same_alarms_afterwards(collapsed):

@@ -1,4 +1,6 @@
-"""The folder of a run: which run may write into it, which one may be resumed, and with which settings."""
+"""The folder of a run: which run may write into it, which one may be resumed, and with which
+settings.
+"""
 
 import json
 import pickle
@@ -7,7 +9,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from swift_rlvr.errors import DivergedError, InputError
 from swift_rlvr.runs.folder import (
     ARGS,
     LOG,
@@ -20,19 +21,32 @@ from swift_rlvr.runs.folder import (
     training_args,
     whole_checkpoints,
 )
+from swift_rlvr.utils.errors import DivergedError, InputError
 
 
 @pytest.fixture
 def run(tmp_path):
     """The folder of a run with three checkpoints, and things that are none."""
-    for name in ("checkpoint-2", "checkpoint-10", "checkpoint-4", "checkpoint-10.part", "checkpoint-best"):
+    for name in (
+        "checkpoint-2",
+        "checkpoint-10",
+        "checkpoint-4",
+        "checkpoint-10.part",
+        "checkpoint-best",
+    ):
         (tmp_path / name).mkdir()
-    (tmp_path / ARGS).write_text(json.dumps({"beta": 0.04, "model": "a", "save_steps": 5, "rewards": {"x": {"n": 1}}}))
+    (tmp_path / ARGS).write_text(
+        json.dumps({"beta": 0.04, "model": "a", "save_steps": 5, "rewards": {"x": {"n": 1}}})
+    )
     return tmp_path
 
 
 def test_checkpoints_are_in_the_order_of_their_steps(run):
-    assert [path.name for path in checkpoints(run)] == ["checkpoint-2", "checkpoint-4", "checkpoint-10"]
+    assert [path.name for path in checkpoints(run)] == [
+        "checkpoint-2",
+        "checkpoint-4",
+        "checkpoint-10",
+    ]
     assert checkpoints(run / "nowhere") == []
 
 
@@ -40,7 +54,10 @@ def test_a_new_run_needs_a_folder_without_another(run, tmp_path_factory):
     empty = tmp_path_factory.mktemp("empty")
     assert checkpoint_to_resume(empty, None) is None
     assert checkpoint_to_resume(empty / "deeper", "false") is None
-    with pytest.raises(InputError, match=r"output_dir .*holds another run \(args.json, checkpoint-2, checkpoint-4\)"):
+    with pytest.raises(
+        InputError,
+        match=r"output_dir .*holds another run \(args.json, checkpoint-2, checkpoint-4\)",
+    ):
         checkpoint_to_resume(run, None)
     (empty / ARGS).write_text("{}")
     (empty / LOG).write_text('{"eval/success": 0.1, "global_step/max_steps": "0/4"}\n')
@@ -48,7 +65,8 @@ def test_a_new_run_needs_a_folder_without_another(run, tmp_path_factory):
     with (empty / LOG).open("a") as log:
         log.write('{"reward": 0.1, "global_step/max_steps": "1/4"}\n')
     with pytest.raises(
-        InputError, match=r"holds another run \(args.json, logging.jsonl\).*--resume_from_checkpoint true"
+        InputError,
+        match=r"holds another run \(args.json, logging.jsonl\).*--resume_from_checkpoint true",
     ):
         checkpoint_to_resume(empty, None)
     with pytest.raises(InputError, match="output_dir .*is a file, expected a folder"):
@@ -77,7 +95,10 @@ def test_whether_a_run_is_finished(tmp_path, settings, finished):
 def test_a_run_goes_on_from_its_last_checkpoint_or_a_named_one(run, tmp_path_factory):
     assert checkpoint_to_resume(run, "true") == run / "checkpoint-10"
     assert checkpoint_to_resume(run, f"{run}/../{run.name}/checkpoint-4/") == run / "checkpoint-4"
-    with pytest.raises(InputError, match=r"resume_from_checkpoint .*/checkpoint-3: expected true or a checkpoint in"):
+    with pytest.raises(
+        InputError,
+        match=r"resume_from_checkpoint .*/checkpoint-3: expected true or a checkpoint in",
+    ):
         checkpoint_to_resume(run, str(run / "checkpoint-3"))
     with pytest.raises(InputError, match="resume_from_checkpoint true: expected .*; there is none"):
         checkpoint_to_resume(tmp_path_factory.mktemp("empty"), "true")
@@ -86,7 +107,10 @@ def test_a_run_goes_on_from_its_last_checkpoint_or_a_named_one(run, tmp_path_fac
 def test_settings_that_change_the_result_must_stay(run):
     same = {"beta": 0.04, "model": "a", "rewards": {"x": {"n": 1}}}
     check_same_settings(run / "checkpoint-2", {**same, "save_steps": 7, "output_dir": "elsewhere"})
-    with pytest.raises(InputError, match=r"other settings: beta was 0\.04 and is 0\.1; rewards\.x\.n was 1 and is 2$"):
+    with pytest.raises(
+        InputError,
+        match=r"other settings: beta was 0\.04 and is 0\.1; rewards\.x\.n was 1 and is 2$",
+    ):
         check_same_settings(run / "checkpoint-2", {**same, "beta": 0.1, "rewards": {"x": {"n": 2}}})
     with pytest.raises(InputError, match="seed was None and is 7"):
         check_same_settings(run, {**same, "seed": 7})
@@ -102,14 +126,20 @@ def test_the_args_of_a_checkpoint_are_its_own_or_those_of_its_run(run):
 def test_divergence_names_step_sign_and_what_is_left(run, tmp_path_factory):
     error = diverged(run, 12, "the loss is nan")
     assert not isinstance(error, ValueError)
-    assert str(error).startswith("training has diverged at step 12: the loss is nan; a smaller learning_rate")
+    assert str(error).startswith(
+        "training has diverged at step 12: the loss is nan; a smaller learning_rate"
+    )
     assert str(error).endswith(f"the last checkpoint is {run / 'checkpoint-10'}")
-    assert "there is no checkpoint yet" in str(diverged(tmp_path_factory.mktemp("empty"), 1, "the loss is nan"))
+    assert "there is no checkpoint yet" in str(
+        diverged(tmp_path_factory.mktemp("empty"), 1, "the loss is nan")
+    )
     assert type(pickle.loads(pickle.dumps(error))) is DivergedError
 
 
 def save(path: Path, deepspeed: bool) -> None:
-    """A checkpoint with the files that transformers writes, with DeepSpeed's of two ranks or without."""
+    """A checkpoint with the files that transformers writes, with DeepSpeed's of two ranks or
+    without.
+    """
     path.mkdir()
     names = ["optimizer.pt", "scheduler.pt", "rng_state.pth"]
     if deepspeed:
@@ -118,11 +148,16 @@ def save(path: Path, deepspeed: bool) -> None:
         (path / "latest").write_text("global_step4")
         names = ["scheduler.pt", "rng_state_0.pth", "rng_state_1.pth"]
         for rank in (0, 1):
-            names += [f"global_step4/zero_pp_rank_{rank}_mp_rank_00_{kind}_states.pt" for kind in ("model", "optim")]
+            names += [
+                f"global_step4/zero_pp_rank_{rank}_mp_rank_00_{kind}_states.pt"
+                for kind in ("model", "optim")
+            ]
     for name in names:
         with zipfile.ZipFile(path / name, "w") as file:  # as torch.save's are
             file.writestr("data", bytes(100))
-    (path / "trainer_state.json").write_text(json.dumps({"global_step": int(path.name.rpartition("-")[2])}))
+    (path / "trainer_state.json").write_text(
+        json.dumps({"global_step": int(path.name.rpartition("-")[2])})
+    )
 
 
 @pytest.mark.parametrize("deepspeed", [True, False])
@@ -144,7 +179,10 @@ def test_a_checkpoint_without_the_end_of_any_of_its_files_is_not_whole(tmp_path,
 @pytest.mark.parametrize(
     ("name", "deepspeed"),
     [
-        *((name, True) for name in ("trainer_state.json", "latest", "rng_state_1.pth", "global_step4")),
+        *(
+            (name, True)
+            for name in ("trainer_state.json", "latest", "rng_state_1.pth", "global_step4")
+        ),
         *((name, False) for name in ("optimizer.pt", "rng_state.pth")),
     ],
 )

@@ -1,4 +1,6 @@
-"""What the log of grades collects. The callback is tested in real runs, in tests/e2e and test_trl.py."""
+"""What the log of grades collects. The callback is tested in real runs, in tests/e2e and
+test_trl.py.
+"""
 
 from types import SimpleNamespace
 
@@ -16,13 +18,23 @@ def test_the_log_holds_the_grades_of_all_rewards_by_completion():
     log = GradeLog()
     countdown, penalty = CountdownReward(), RepetitionPenaltyReward()
     countdown.log = penalty.log = log
-    assert countdown([RIGHT, WRONG, NONE], **ROW, task=["countdown"] * 3) == [1.0, 0.0, 0.0]  # as without a log
+    assert countdown([RIGHT, WRONG, NONE], **ROW, task=["countdown"] * 3) == [
+        1.0,
+        0.0,
+        0.0,
+    ]  # as without a log
     penalty(["a b c a b c", "a", "a"])
     first, second, third = log.take()
     assert first.rewards == {"external_countdown": 1.0, "external_repetition_penalty": -0.1 * 0.25}
-    assert first.reasons == {"external_countdown": "correct", "external_repetition_penalty": "repetition"}
+    assert first.reasons == {
+        "external_countdown": "correct",
+        "external_repetition_penalty": "repetition",
+    }
     assert first.row["task"] == "countdown" and first.completion == RIGHT
-    assert [record.reasons["external_countdown"] for record in (second, third)] == ["wrong value", "no answer"]
+    assert [record.reasons["external_countdown"] for record in (second, third)] == [
+        "wrong value",
+        "no answer",
+    ]
     assert log.take() == []
 
 
@@ -33,17 +45,30 @@ def test_batches_of_a_step_follow_one_another_in_the_log():
         log.add(one, ["a", "b"], {}, [Grade(float(batch), "x")] * 2)
         log.add(other, ["a", "b"], {}, [Grade(None, "y")] * 2)
     records = log.take()
-    assert [record.rewards["external_countdown"] for record in records] == [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]
+    assert [record.rewards["external_countdown"] for record in records] == [
+        0.0,
+        0.0,
+        1.0,
+        1.0,
+        2.0,
+        2.0,
+    ]
     assert all(record.rewards["external_repetition_penalty"] is None for record in records)
 
 
 @pytest.mark.parametrize("name", sorted(REWARDS))
 def test_every_reward_is_logged_with_what_trainers_hand_over(name):
-    """One state for all completions, which is no column; the completions' tokens and the prompts."""
+    """One state for all completions, which is no column; the completions' tokens and the
+    prompts.
+    """
     reward, log = REWARDS[name](), GradeLog()
     reward.log = log
     example = max(reward.examples, key=lambda example: example.reward or 0)
     columns = {"response_token_ids": [1, 2], "prompts": "?", "solution": "1"} | example.row
     columns = {column: [value] * 2 for column, value in columns.items()}
-    paid = reward([example.completion] * 2, **columns, trainer_state=SimpleNamespace(global_step=3, max_steps=9))
+    paid = reward(
+        [example.completion] * 2,
+        **columns,
+        trainer_state=SimpleNamespace(global_step=3, max_steps=9),
+    )
     assert [record.rewards[name] for record in log.take()] == paid

@@ -8,7 +8,16 @@ from swift_rlvr.runs.records import Record
 
 def test_the_first_and_the_last_step_and_every_tenth():
     schedule = Schedule(HeldOutSettings())
-    assert [step for step in range(66) if schedule.is_due(step, 65)] == [0, 10, 20, 30, 40, 50, 60, 65]
+    assert [step for step in range(66) if schedule.is_due(step, 65)] == [
+        0,
+        10,
+        20,
+        30,
+        40,
+        50,
+        60,
+        65,
+    ]
 
 
 def test_the_best_is_of_a_trained_step_and_patience_counts_from_it():
@@ -33,13 +42,24 @@ def test_a_continuation_knows_the_best_and_the_patience():
 
 def test_figures_of_graded_completions():
     """Task 0: one of two right, without the format; task 1: both right; task 2 cannot be graded."""
-    rows = [(0, True, False), (0, False, True), (1, True, True), (1, True, True), (2, None, True), (2, None, True)]
+    rows = [
+        (0, True, False),
+        (0, False, True),
+        (1, True, True),
+        (1, True, True),
+        (2, None, True),
+        (2, None, True),
+    ]
     records = []
     for index, success, format in rows:
         strict = None if success is None else success and format
         finish = "length" if index else "stop"
         judged = {"success": success, "strict": strict, "format": format}
-        records.append(Record(index=index, completion="", rewards={}, tokens=10 + index, finish=finish, **judged))
+        records.append(
+            Record(
+                index=index, completion="", rewards={}, tokens=10 + index, finish=finish, **judged
+            )
+        )
     assert figures(records) == {
         "eval/success": 0.75,
         "eval/strict": 0.5,

@@ -30,12 +30,18 @@ TRACE = (
         (answered(r"\boxed{1} or \boxed{\frac{1}{2}}"), r"\boxed{1, \frac{1}{2}}"),
         (answered(TRACE + r" and \boxed{9} after the end"), r"\boxed{2}"),
         (answered(TRACE, asks="human", answers="gpt"), r"\boxed{2}"),
-        ({"conversations": answered("no")["conversations"] + answered(TRACE)["conversations"]}, r"\boxed{2}"),
+        (
+            {"conversations": answered("no")["conversations"] + answered(TRACE)["conversations"]},
+            r"\boxed{2}",
+        ),
     ],
 )
 def test_the_gold_is_the_last_box_of_the_last_turn(row, gold):
     assert TASK.preprocess(row) == {
-        "messages": [{"role": "system", "content": R1_ZERO_SYSTEM}, {"role": "user", "content": "1 + 1?"}],
+        "messages": [
+            {"role": "system", "content": R1_ZERO_SYSTEM},
+            {"role": "user", "content": "1 + 1?"},
+        ],
         "solution": gold,
         "task": "bespoke_stratos",
     }
@@ -50,7 +56,9 @@ def test_the_gold_is_the_last_box_of_the_last_turn(row, gold):
     ],
 )
 def test_without_a_box_in_the_solution_a_row_is_left_out_under_a_label_of_its_own(output):
-    with pytest.raises(RowError, match=r"expected \\boxed\{\.\.\.\} in the last turn, which ends") as error:
+    with pytest.raises(
+        RowError, match=r"expected \\boxed\{\.\.\.\} in the last turn, which ends"
+    ) as error:
         TASK.preprocess(answered(output))
     assert (error.value.column, error.value.label) == ("conversations", "no box")
 

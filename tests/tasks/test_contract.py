@@ -1,4 +1,6 @@
-"""Every registered task: rows, golds, prompts, columns, samples. A new task is tested with a line in SAMPLES."""
+"""Every registered task: rows, golds, prompts, columns, samples. A new task is tested with a line
+in SAMPLES.
+"""
 
 import json
 import pickle
@@ -9,13 +11,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from swift_rlvr.data.contract import check_task
-from swift_rlvr.errors import InputError
-from swift_rlvr.jsonl import LONGEST_ROW, check_jsonl
+from swift_rlvr.contract import check_task
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.row_check import RowCheck, allowed_share
 from swift_rlvr.tasks.task import normalised
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.jsonl import LONGEST_ROW, check_jsonl
 
 ROOT = Path(__file__).parents[2] / "datasets"
 SAMPLES = {
@@ -29,11 +31,17 @@ SAMPLES = {
     "choice": "choice",
     "qa": "qa",
 }
-NOT_MIXED = ("gsm8k_one_shot", "reasoning_gym")  # the latter has a reward of its own, which starts processes
+NOT_MIXED = (
+    "gsm8k_one_shot",
+    "reasoning_gym",
+)  # the latter has a reward of its own, which starts processes
 
 
 def raw_rows(name, split="train"):
-    return [json.loads(line) for line in (ROOT / SAMPLES[name] / f"{split}.jsonl").read_text().splitlines()]
+    return [
+        json.loads(line)
+        for line in (ROOT / SAMPLES[name] / f"{split}.jsonl").read_text().splitlines()
+    ]
 
 
 def usable(task, rows):
@@ -48,7 +56,12 @@ def usable(task, rows):
 
 
 def mixed_rows():
-    return [{"task": name, **row} for name in SAMPLES if name not in NOT_MIXED for row in raw_rows(name)[:5]]
+    return [
+        {"task": name, **row}
+        for name in SAMPLES
+        if name not in NOT_MIXED
+        for row in raw_rows(name)[:5]
+    ]
 
 
 def test_every_task_has_samples():
@@ -103,7 +116,10 @@ def test_samples_repeat_nothing_and_their_splits_share_nothing(name):
 @settings(deadline=None, max_examples=40)
 def test_any_row_is_read_or_refused(name, data):
     task = TASKS[name]
-    value = st.recursive(st.none() | st.text() | st.floats() | st.integers(), lambda inner: st.lists(inner, max_size=3))
+    value = st.recursive(
+        st.none() | st.text() | st.floats() | st.integers(),
+        lambda inner: st.lists(inner, max_size=3),
+    )
     columns = [*task.columns, "task"]
     row = data.draw(st.dictionaries(st.sampled_from(columns), value))
     for read in (task.preprocess, task.identity, task.gold):
@@ -116,7 +132,9 @@ def test_any_row_is_read_or_refused(name, data):
 def test_mixed_rows_are_what_their_own_tasks_make_of_them():
     task, columns = TASKS["mixed"], {column for row in mixed_rows() for column in row}
     for row in mixed_rows():
-        alone = TASKS[row["task"]].preprocess({name: value for name, value in row.items() if name != "task"})
+        alone = TASKS[row["task"]].preprocess(
+            {name: value for name, value in row.items() if name != "task"}
+        )
         padded = {**dict.fromkeys(columns), **row}  # as a table of all columns has it
         assert task.preprocess(padded) == alone
         assert task.part(row).gold_completion(row) == TASKS[row["task"]].gold_completion(row)
@@ -126,7 +144,9 @@ def test_mixed_rows_are_what_their_own_tasks_make_of_them():
 def test_mixed_rows_are_graded_by_the_rewards_of_their_own_tasks_only():
     rows = [TASKS["mixed"].preprocess(row) for row in mixed_rows()]
     golds = [TASKS[row["task"]].gold_completion(row) for row in mixed_rows()]
-    columns = {name: [row.get(name) for row in rows] for name in {name for row in rows for name in row}}
+    columns = {
+        name: [row.get(name) for row in rows] for name in {name for row in rows for name in row}
+    }
     verifiers = [TASKS["mixed"].of(row).verifier for row in rows]
     assert {"external_countdown", "external_accuracy", "external_exact_match"} == {*verifiers}
     for verifier in {*verifiers}:
@@ -142,8 +162,14 @@ def test_mixed_rows_are_graded_by_the_rewards_of_their_own_tasks_only():
         ({"task": ["gsm8k"]}, "column 'task'"),
         ({"task": "gsm8k", "nums": [1, 2], "target": 3}, "column 'question'"),
         ({"task": "math", "solution": "2"}, "column 'problem': nothing in the columns"),
-        ({"task": "math", "messages": [{"role": "user", "content": "?"}]}, "column 'answer': nothing in the columns"),
-        ({"task": "code", "messages": [{"role": "user", "content": "?"}], "tests": None}, "column 'tests': missing"),
+        (
+            {"task": "math", "messages": [{"role": "user", "content": "?"}]},
+            "column 'answer': nothing in the columns",
+        ),
+        (
+            {"task": "code", "messages": [{"role": "user", "content": "?"}], "tests": None},
+            "column 'tests': missing",
+        ),
     ],
 )
 def test_mixed_rows_that_are_refused(row, message):
@@ -153,11 +179,23 @@ def test_mixed_rows_that_are_refused(row, message):
 
 def test_mixed_rows_of_tasks_without_a_dataset_bring_their_messages():
     messages = [{"role": "user", "content": "Write a function add."}]
-    row = {"task": "code", "messages": messages, "tests": ["assert add(1, 2) == 3"], "solution": None}
-    assert TASKS["mixed"].preprocess(row) == {"task": "code", "messages": messages, "tests": row["tests"]}
+    row = {
+        "task": "code",
+        "messages": messages,
+        "tests": ["assert add(1, 2) == 3"],
+        "solution": None,
+    }
+    assert TASKS["mixed"].preprocess(row) == {
+        "task": "code",
+        "messages": messages,
+        "tests": row["tests"],
+    }
     math = {"task": "math", "messages": messages, "solution": "2"}
     assert TASKS["mixed"].preprocess(math) == math
-    assert [TASKS["mixed"].of(each).verifier for each in (row, math)] == ["external_code", "external_accuracy"]
+    assert [TASKS["mixed"].of(each).verifier for each in (row, math)] == [
+        "external_code",
+        "external_accuracy",
+    ]
     assert TASKS["mixed"].part(row).gold_completion(row) is None
     assert "<answer>2</answer>" in TASKS["mixed"].part(math).gold_completion(math)
     with pytest.raises(RowError, match="column 'task'"):
@@ -199,7 +237,10 @@ def test_the_limit_on_unusable_rows(errors, usable_rows, share, stops):
 
 
 def test_the_limit_is_set_by_the_task_or_by_a_variable():
-    assert allowed_share(TASKS["gsm8k"], {}) == 0.1 and allowed_share(TASKS["bespoke_stratos"], {}) == 0.5
+    assert (
+        allowed_share(TASKS["gsm8k"], {}) == 0.1
+        and allowed_share(TASKS["bespoke_stratos"], {}) == 0.5
+    )
     assert allowed_share(TASKS["bespoke_stratos"], {"SWIFT_RLVR_MAX_UNUSABLE": "0.02"}) == 0.02
     for wrong in ("10%", "1.5", "-0.1", "nan"):
         with pytest.raises(InputError, match="^SWIFT_RLVR_MAX_UNUSABLE must be "):
@@ -210,13 +251,19 @@ def test_the_limit_is_set_by_the_task_or_by_a_variable():
     ("content", "message"),
     [
         (b'{"question": "?"}\n{"question"\n', "line 2: not JSON"),
-        (b'{"question": "?"}\n\n[1, 2]\n', r"line 3: expected an object such as \{...\}, got \[1, 2\]"),
+        (
+            b'{"question": "?"}\n\n[1, 2]\n',
+            r"line 3: expected an object such as \{...\}, got \[1, 2\]",
+        ),
         (b'{"question": "\xff"}\n', "line 1: not UTF-8 text"),
         (b'{"a": ' + b"9" * 5000 + b"}\n", "line 1: not JSON"),
         (b"[" * 200_000, "line 1: (nested too deeply|not JSON)"),
         (b"", "no rows"),
         (b"\n \n", "no rows"),
-        (b'{"a": 1}\n{"a": "' + b"x" * LONGEST_ROW + b'"}\n', "line 2: longer than 8,388,608 bytes"),
+        (
+            b'{"a": 1}\n{"a": "' + b"x" * LONGEST_ROW + b'"}\n',
+            "line 2: longer than 8,388,608 bytes",
+        ),
     ],
 )
 def test_bad_files_are_refused_with_file_and_line(tmp_path, content, message):

@@ -1,17 +1,19 @@
-"""Rows of Countdown datasets: what is read, what is refused and in which words; the samples; the registry."""
+"""Rows of Countdown datasets: what is read, what is refused and in which words; the samples; the
+registry.
+"""
 
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from swift_rlvr.countdown.generator import make_tasks, split_of
-from swift_rlvr.countdown.settings import PRESETS, SPLITS
-from swift_rlvr.countdown.solver import solve
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.countdown import preprocess
 from swift_rlvr.tasks.row_check import check_rows
+from swift_rlvr.verifiers.countdown.generator import make_tasks, split_of
+from swift_rlvr.verifiers.countdown.settings import PRESETS, SPLITS
+from swift_rlvr.verifiers.countdown.solver import solve
 
 SAMPLES = Path(__file__).parents[2] / "datasets" / "countdown"
 TASK = TASKS["countdown"]
@@ -69,7 +71,11 @@ def test_refused_rows_name_the_column_and_the_accepted_form(row, column):
 
 
 def test_check_rows_counts_what_it_refuses():
-    rows = [{"nums": [1, 2], "target": 3}, {"nums": [1, 2], "target": None}, {"nums": "?", "target": 3}] * 6
+    rows = [
+        {"nums": [1, 2], "target": 3},
+        {"nums": [1, 2], "target": None},
+        {"nums": "?", "target": 3},
+    ] * 6
     result = check_rows(TASK, rows)
     assert result.usable == [0, 3, 6, 9, 12, 15]
     lines = result.describe("countdown").splitlines()
@@ -84,7 +90,9 @@ def test_committed_samples_are_what_the_generator_makes_and_their_gold_scores_on
     rows = rows_of(f"{split}.jsonl" if preset == "tutorial" else f"tiny_{split}.jsonl")
     assert rows == list(make_tasks(PRESETS[preset], split, 0, None if preset == "tiny" else 64))
     assert f"| {len(rows):,} |" in (SAMPLES / "README.md").read_text()
-    completions = [f"<think></think><answer>{solve(row['nums'], row['target'])}</answer>" for row in rows]
+    completions = [
+        f"<think></think><answer>{solve(row['nums'], row['target'])}</answer>" for row in rows
+    ]
     columns = {name: [row[name] for row in rows] for name in TASK.columns}
     assert REWARDS["external_countdown"]()(completions, **columns) == [1.0] * len(rows)
     assert all(split_of(row["nums"], row["target"]) == split for row in rows)

@@ -19,22 +19,33 @@ PROBLEM = "What is $1 + 1$?"
     ],
 )
 def test_gold(solution, gold):
-    row = TASK.preprocess({"problem": PROBLEM, "solution": solution, "messages": [{"role": "user", "content": "?"}]})
+    row = TASK.preprocess(
+        {"problem": PROBLEM, "solution": solution, "messages": [{"role": "user", "content": "?"}]}
+    )
     assert row["solution"] == gold
 
 
 def test_messages_of_the_dataset_are_dropped():
-    dataset_messages = [{"content": "not this", "role": "user"}, {"content": "nor this", "role": "assistant"}]
-    row = TASK.preprocess({"problem": PROBLEM, "solution": r"\boxed{2}", "messages": dataset_messages})
+    dataset_messages = [
+        {"content": "not this", "role": "user"},
+        {"content": "nor this", "role": "assistant"},
+    ]
+    row = TASK.preprocess(
+        {"problem": PROBLEM, "solution": r"\boxed{2}", "messages": dataset_messages}
+    )
     assert row == {
-        "messages": [{"role": "system", "content": R1_ZERO_SYSTEM}, {"role": "user", "content": PROBLEM}],
+        "messages": [
+            {"role": "system", "content": R1_ZERO_SYSTEM},
+            {"role": "user", "content": PROBLEM},
+        ],
         "solution": r"\boxed{2}",
         "task": "numina_math_tir",
     }
 
 
 @pytest.mark.parametrize(
-    "solution", [r"A proof: \boxed{} as claimed.", "It is 5.", r"It is \boxed{5", "Left to the reader."]
+    "solution",
+    [r"A proof: \boxed{} as claimed.", "It is 5.", r"It is \boxed{5", "Left to the reader."],
 )
 def test_a_solution_without_a_box_is_refused(solution):
     for read in (TASK.preprocess, TASK.gold):

@@ -1,4 +1,6 @@
-"""Own files of questions and answers: columns of any name, what becomes the gold, what is refused, text answers."""
+"""Own files of questions and answers: columns of any name, what becomes the gold, what is refused,
+text answers.
+"""
 
 import json
 import re
@@ -8,13 +10,13 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from swift_rlvr.answers import normalised_answer
-from swift_rlvr.data.check import check
-from swift_rlvr.data.sources import parse_source
-from swift_rlvr.errors import InputError
+from swift_rlvr.contract.datasets import check
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.exact_match import f1
 from swift_rlvr.tasks import TASKS, RowError
+from swift_rlvr.tasks.sources import parse_source
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.verifiers.answers import normalised_answer
 
 ASKED = [{"role": "user", "content": "1 + 1?"}]
 
@@ -26,7 +28,10 @@ ASKED = [{"role": "user", "content": "1 + 1?"}]
         ({"Problem": "1 + 1?", "Final_Answer": 2}, "2"),
         ({"题目": "1 + 1?", "答案": "2"}, "2"),
         ({"problem": "1 + 1?", "solution": r"So $\boxed{2}$."}, "2"),
-        ({"problem": "1 + 1?", "answer": "proof", "solution": r"So $\boxed{2}$."}, "2"),  # what is more than words
+        (
+            {"problem": "1 + 1?", "answer": "proof", "solution": r"So $\boxed{2}$."},
+            "2",
+        ),  # what is more than words
         ({"problem": "1 + 1?", "answer": "even"}, "even"),
         ({"problem": "1 + 1?", "answer": "It is easy.\n#### 2"}, "2"),
         ({"problem": "1 + 1?", "answer": ["2"]}, "2"),
@@ -34,7 +39,14 @@ ASKED = [{"role": "user", "content": "1 + 1?"}]
         ({"problem": "1 + 1?", "answer": ["2", "4/2"]}, ["2", "4/2"]),  # for gold_is_list
         ({"prompt": ASKED, "reward_model": {"ground_truth": "2", "style": "rule"}}, "2"),  # verl's
         ({"messages": ASKED, "solution": "2", "level": 3}, "2"),
-        ({"problem": "1 + 1?", "messages": [*ASKED, {"role": "assistant", "content": "2"}], "answer": "2"}, "2"),
+        (
+            {
+                "problem": "1 + 1?",
+                "messages": [*ASKED, {"role": "assistant", "content": "2"}],
+                "answer": "2",
+            },
+            "2",
+        ),
         ({"problem": "Prove it.", "solution": "Left to the reader."}, None),
         ({"problem": "1 + 1?", "answer": True}, None),
         ({"problem": "1 + 1?", "answer": []}, None),
@@ -51,16 +63,26 @@ def test_own_mathematics(row, solution):
             task.preprocess(row)
         return
     prepared = task.preprocess_for_training(row)
-    assert (prepared["solution"], prepared["task"], prepared.get("level")) == (solution, "math", row.get("level"))
+    assert (prepared["solution"], prepared["task"], prepared.get("level")) == (
+        solution,
+        "math",
+        row.get("level"),
+    )
     assert prepared["messages"][-1] == {"role": "user", "content": "1 + 1?"}
     given = [each for each in ("messages", "prompt") if row.get(each) == ASKED]
-    assert len(prepared["messages"]) == (1 if given else 2)  # the system prompt that asks for the tags
-    assert REWARDS["accuracy"](gold_is_list=True)([task.gold_completion(row)], solution=[prepared["solution"]]) == [1.0]
+    assert len(prepared["messages"]) == (
+        1 if given else 2
+    )  # the system prompt that asks for the tags
+    assert REWARDS["accuracy"](gold_is_list=True)(
+        [task.gold_completion(row)], solution=[prepared["solution"]]
+    ) == [1.0]
 
 
 def test_columns_of_any_name_can_be_named(monkeypatch):
     row = {"text": "1 + 1?", "number": "2", "answer": "7"}
-    with pytest.raises(RowError, match="column 'problem': nothing in .*text.*; SWIFT_RLVR_QUESTION_COLUMN names"):
+    with pytest.raises(
+        RowError, match="column 'problem': nothing in .*text.*; SWIFT_RLVR_QUESTION_COLUMN names"
+    ):
         TASKS["math"].preprocess(row)
     monkeypatch.setenv("SWIFT_RLVR_QUESTION_COLUMN", "text")
     monkeypatch.setenv("SWIFT_RLVR_ANSWER_COLUMN", "number")
@@ -77,7 +99,10 @@ def test_columns_of_any_name_can_be_named(monkeypatch):
         ({"choices": {"a": "oxygen", "b": "iron"}, "answer": "(b)"}, "B"),
         ({"A": "oxygen", "B": "iron", "C": None, "answer": "B"}, "B"),
         ({"choices": ["0", "1", "2"], "answer": "1"}, "B"),  # as it is written, not an index
-        ({"choices": ["B", "A"], "answer": "A"}, None),  # the label of one and the text of the other
+        (
+            {"choices": ["B", "A"], "answer": "A"},
+            None,
+        ),  # the label of one and the text of the other
         ({"choices": ["oxygen", "iron"], "answer": 2}, None),
         ({"choices": ["oxygen", "iron"], "answer": "lead"}, None),
         ({"choices": ["iron", "iron"], "answer": "A"}, None),
@@ -95,8 +120,20 @@ def test_multiple_choice(columns, letter):
     prepared = TASKS["choice"].preprocess(row)
     assert prepared["solution"] == letter
     assert re.search("Which is a metal\\?\n\nA. .*\nB. .*\n", prepared["messages"][-1]["content"])
-    texts = [f"<answer>{each}</answer>" for each in ("B", "(B)", "B. iron", "A", "A. iron", "A or B", "", "neither")]
-    assert REWARDS["accuracy"]()(texts, solution=["B"] * 8) == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    texts = [
+        f"<answer>{each}</answer>"
+        for each in ("B", "(B)", "B. iron", "A", "A. iron", "A or B", "", "neither")
+    ]
+    assert REWARDS["accuracy"]()(texts, solution=["B"] * 8) == [
+        1.0,
+        1.0,
+        1.0,
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -141,14 +178,24 @@ def test_text_answers(answer, accepted):
 def test_exact_match(answer, gold, right, partial):
     for parameter, expected in ((False, right), (True, partial)):
         reward = REWARDS["exact_match"](partial=parameter)
-        texts = [f"<think>{gold}</think><answer>{answer}</answer>", gold, f"<answer>{gold}", "<answer> </answer>"]
+        texts = [
+            f"<think>{gold}</think><answer>{answer}</answer>",
+            gold,
+            f"<answer>{gold}",
+            "<answer> </answer>",
+        ]
         values = reward(texts, accepted_answers=[["something else", gold]] * 4)
         assert values[0] == pytest.approx(expected) and values[1:] == [0.0, 0.0, 0.0]
 
 
-@given(st.text(st.sampled_from("ab the.,!'?- \n"), max_size=40), st.text(st.sampled_from("ab the. "), max_size=20))
+@given(
+    st.text(st.sampled_from("ab the.,!'?- \n"), max_size=40),
+    st.text(st.sampled_from("ab the. "), max_size=20),
+)
 def test_words_are_those_of_squad(answer, gold):
-    """SQuAD's evaluation script, written again: lower case, no punctuation, no articles, one space."""
+    """SQuAD's evaluation script, written again: lower case, no punctuation, no articles, one
+    space.
+    """
 
     def squad(text):
         text = "".join(each for each in text.lower() if each not in string.punctuation)
@@ -171,7 +218,11 @@ def test_a_file_is_checked_alone_and_in_mixed_and_bad_rows_are_named(tmp_path):
     for name in ("math", "mixed"):
         found = check(parse_source(f"{name}:{path}"))
         assert (found.rows, found.bad, found.unusable) == (6, 1, {"no answer that can be read": 1})
-        assert found.rewards["external_accuracy"]["full"] == found.rewards["external_format"]["full"] == 5
+        assert (
+            found.rewards["external_accuracy"]["full"]
+            == found.rewards["external_format"]["full"]
+            == 5
+        )
         assert "line 6" not in str(found.problems) and found.problems[0][0] == 6
     path.write_text('{"text": "1 + 1?", "number": 2}\n')
     with pytest.raises(InputError, match="own.jsonl, line 1: math: column problem, answer missing"):

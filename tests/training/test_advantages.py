@@ -1,4 +1,5 @@
-"""How ms-swift, TRL and our own trainer turn rewards into advantages: with None, and with gated rewards.
+"""How ms-swift, TRL and our own trainer turn rewards into advantages: with None, and with gated
+rewards.
 
 The code of the installed versions runs: ms-swift's `GRPOTrainer._compute_advantages`, and of TRL's
 `_generate_and_score_completions` the statements that do it, which are no function of their own.
@@ -41,7 +42,9 @@ def swift_trainer() -> Any:
     return GRPOTrainer
 
 
-def swift_object(rewards: Rewards, weights: Sequence[float], size: int, estimator: str, scale: str) -> SimpleNamespace:
+def swift_object(
+    rewards: Rewards, weights: Sequence[float], size: int, estimator: str, scale: str
+) -> SimpleNamespace:
     """What `_compute_advantages` reads of a trainer, and where it logs."""
     return SimpleNamespace(
         model=SimpleNamespace(training=True), num_generations=size, reward_weights=torch.tensor(weights).float(),
@@ -87,7 +90,12 @@ def trl(aggregation: str, scale: str) -> Estimator:
             multi_objective_aggregation=aggregation, scale_rewards=scale, reward_funcs=rewards,
             reward_weights=torch.tensor(weights).float(),
         )  # fmt: skip
-        names = {"torch": torch, "self": trainer, "rewards_per_func": matrix(rewards), "num_generations": size}
+        names = {
+            "torch": torch,
+            "self": trainer,
+            "rewards_per_func": matrix(rewards),
+            "num_generations": size,
+        }
         exec(trl_code(), names := {**names, "device": "cpu"})
         return names["advantages"]
 
@@ -125,7 +133,9 @@ ALL = {**SUMS, **SEPARATE}
 
 def marked(names: Any) -> list:
     """Those of ms-swift are slow: importing it takes half a minute on a slow disk."""
-    return [pytest.param(name, marks=[pytest.mark.slow] if "ms-swift" in name else []) for name in names]
+    return [
+        pytest.param(name, marks=[pytest.mark.slow] if "ms-swift" in name else []) for name in names
+    ]
 
 
 SIZE = 4
@@ -152,9 +162,14 @@ def test_advantages_are_finite_whatever_is_none(name, rewards):
 @settings(deadline=None, max_examples=50)
 @given(batches(optional_grades, functions=2), st.lists(grades, min_size=12, max_size=12))
 def test_none_is_the_same_as_a_sum_without_that_reward(name, rewards, always):
-    """`always` is a reward that applies to every row: see the next test for rows to which none applies."""
+    """`always` is a reward that applies to every row: see the next test for rows to which none
+    applies.
+    """
     rewards = [*rewards, always]
-    terms = [[weight * value for value in column] for weight, column in zip(WEIGHTS, rewards, strict=True)]
+    terms = [
+        [weight * value for value in column]
+        for weight, column in zip(WEIGHTS, rewards, strict=True)
+    ]
     totals = [sum(value for value in row if value == value) for row in zip(*terms, strict=True)]
     expected = SUMS[name]([totals], [1.0], SIZE)
     torch.testing.assert_close(SUMS[name](rewards, WEIGHTS, SIZE), expected, atol=2e-3, rtol=1e-3)
@@ -175,13 +190,17 @@ def test_a_completion_to_which_no_reward_applies_counts_as_0_but_with_us_not_at_
 # --- what a gated reward gives: something for right answers, 0.0 for wrong ones
 
 shapes = st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.9, 1.0, 3.2])
-gated_rows = st.lists(st.tuples(st.sampled_from([0.0, 1.0]), shapes), min_size=2 * SIZE, max_size=2 * SIZE)
+gated_rows = st.lists(
+    st.tuples(st.sampled_from([0.0, 1.0]), shapes), min_size=2 * SIZE, max_size=2 * SIZE
+)
 
 
 @pytest.mark.parametrize("name", marked(ALL))
 @settings(deadline=None, max_examples=100)
 @given(gated_rows, st.sampled_from([0.01, 0.5, 1.0, 10.0]))
-def test_gated_no_wrong_answer_has_a_better_advantage_than_a_right_one_of_its_group(name, rows, weight):
+def test_gated_no_wrong_answer_has_a_better_advantage_than_a_right_one_of_its_group(
+    name, rows, weight
+):
     outcome = [right for right, _ in rows]
     gated = [right * shape for right, shape in rows]
     advantages = ALL[name]([outcome, gated], [1.0, weight], SIZE).tolist()
@@ -217,8 +236,14 @@ def test_in_sums_a_closed_gate_is_the_same_as_none(name):
 
 @pytest.mark.slow
 def test_gdpo_makes_advantages_of_rounding_in_a_group_without_a_spread():
-    """Six right answers that a second reward gives 0.3 each; in another group it gives 0.5, to right and wrong ones."""
+    """Six right answers that a second reward gives 0.3 each; in another group it gives 0.5, to
+    right and wrong ones.
+    """
     rewards = [[1.0] * 9 + [0.0] * 3, [0.3] * 6 + [0.5] * 6]
-    advantages = {name: estimator(rewards, [1.0, 1.0], 6)[:6] for name, estimator in SEPARATE.items()}
-    assert [round(value, 2) for value in advantages["ms-swift grpo gdpo"].tolist()] == [0.46] * 6  # it should be 0
+    advantages = {
+        name: estimator(rewards, [1.0, 1.0], 6)[:6] for name, estimator in SEPARATE.items()
+    }
+    assert [round(value, 2) for value in advantages["ms-swift grpo gdpo"].tolist()] == [
+        0.46
+    ] * 6  # it should be 0
     assert advantages["TRL normalize_then_sum"].abs().max() < 0.01

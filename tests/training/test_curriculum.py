@@ -1,5 +1,5 @@
-"""The curriculum's callback: each rank takes its part of the same rows, evaluations keep theirs, what cannot be used is
-named. The real trainers are in tests/e2e/test_curriculum.py and test_trl.py.
+"""The curriculum's callback: each rank takes its part of the same rows, evaluations keep theirs,
+what cannot be used is named. The real trainers are in tests/e2e/test_curriculum.py and test_trl.py.
 """
 
 from collections import defaultdict
@@ -8,10 +8,10 @@ from threading import Barrier, Thread
 from types import SimpleNamespace
 
 import pytest
-from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.curriculum import CurriculumSettings
 from swift_rlvr.training.curriculum import STATE, CurriculumCallback, levels_of
+from swift_rlvr.utils.errors import InputError
 
 from datasets import Dataset
 
@@ -30,7 +30,9 @@ def state_of(step=0, saved=None):
 
 
 class Ranks:
-    """Threads in place of processes, each with what the callback uses of a trainer. sampled: batches of all ranks."""
+    """Threads in place of processes, each with what the callback uses of a trainer. sampled:
+    batches of all ranks.
+    """
 
     def __init__(self, count):
         self.count, self.parts, self.sampled = count, [None] * count, []
@@ -87,7 +89,10 @@ def test_any_number_of_ranks_samples_the_same_rows_in_groups(count):
     assert one.sampled == several.sampled and len(one.sampled) == STEPS
     for batch in one.sampled:
         assert len(batch) == BATCH
-        assert all(len(set(batch[start : start + GENERATIONS])) == 1 for start in range(0, BATCH, GENERATIONS))
+        assert all(
+            len(set(batch[start : start + GENERATIONS])) == 1
+            for start in range(0, BATCH, GENERATIONS)
+        )
 
 
 def test_a_continuation_samples_what_the_uninterrupted_run_samples():
@@ -101,7 +106,9 @@ def test_a_continuation_samples_what_the_uninterrupted_run_samples():
 
 def test_the_rows_of_an_evaluation_are_its_own():
     trainer = Ranks(1).trainer(0, ROWS)
-    CurriculumCallback(ARGS, trainer, CurriculumSettings(True)).on_train_begin(ARGS, state_of(), None)
+    CurriculumCallback(ARGS, trainer, CurriculumSettings(True)).on_train_begin(
+        ARGS, state_of(), None
+    )
     trainer.model.training = False
     inputs = [{"level": 0, "target": -1}]
     assert trainer._generate_and_score_completions(inputs) is inputs
@@ -110,7 +117,9 @@ def test_the_rows_of_an_evaluation_are_its_own():
 def test_settings_are_those_of_the_variables_unless_they_are_given(monkeypatch):
     monkeypatch.setenv("SWIFT_RLVR_CURRICULUM_TARGET", "0.25")
     trainer = Ranks(1).trainer(0, ROWS)
-    assert CurriculumCallback(ARGS, trainer).settings == CurriculumSettings(True, curriculum_target=0.25)
+    assert CurriculumCallback(ARGS, trainer).settings == CurriculumSettings(
+        True, curriculum_target=0.25
+    )
 
 
 def test_levels_are_read_of_lists_and_datasets_with_and_without_the_column():

@@ -1,17 +1,19 @@
-"""The held-out rows: read, kept apart from the training's, and graded; what cannot be used is named.
+"""The held-out rows: read, kept apart from the training's, and graded; what cannot be used is
+named.
 
-The trainers' side is tested in tests/e2e/test_held_out.py, test_trl.py and tests/grpo/test_trainer.py.
+The trainers' side is tested in tests/e2e/test_held_out.py, test_trl.py and
+tests/grpo/test_trainer.py.
 """
 
 import json
 import time
 
 import pytest
-from swift_rlvr.errors import InputError
+from swift_rlvr.evaluation.sampling import Completion
 from swift_rlvr.runs.held_out import HeldOutSettings
-from swift_rlvr.sampling import Completion
 from swift_rlvr.tasks.countdown import to_messages
 from swift_rlvr.training.held_out import HeldOut
+from swift_rlvr.utils.errors import InputError
 
 TASKS = [([1, 2, 3], 6), ([2, 3, 4], 9), ([5, 6, 7], 18)]
 
@@ -19,7 +21,9 @@ TASKS = [([1, 2, 3], 6), ([2, 3, 4], 9), ([5, 6, 7], 18)]
 @pytest.fixture
 def rows(tmp_path):
     file = tmp_path / "held_out.jsonl"
-    file.write_text("".join(json.dumps({"nums": nums, "target": target}) + "\n" for nums, target in TASKS))
+    file.write_text(
+        "".join(json.dumps({"nums": nums, "target": target}) + "\n" for nums, target in TASKS)
+    )
     return f"countdown:{file}"
 
 
@@ -30,7 +34,9 @@ def held_out(name, said=None, **settings):
 def test_rows_of_the_training_are_left_out_and_counted_whatever_their_system_prompt(rows):
     said = []
     own = held_out(rows, said)
-    own.leave_out([([{"role": "system", "content": "Another."}, *to_messages(*TASKS[1])[-1:]], "countdown")])
+    own.leave_out(
+        [([{"role": "system", "content": "Another."}, *to_messages(*TASKS[1])[-1:]], "countdown")]
+    )
     assert said == ["1 of 3 held-out prompts are in the training too: left out of the evaluation"]
     assert [row["nums"] for row in own.rows] == [TASKS[0][0], TASKS[2][0]]
     assert len(own.conversations) == 2
@@ -79,5 +85,7 @@ def test_a_row_that_cannot_be_used_is_named(tmp_path):
     file.write_text('{"nums": [1, 2], "target": 3}\n{"nums": "none", "target": 3}\n')
     with pytest.raises(InputError, match="held_out_dataset .*rows.jsonl, line 2"):
         held_out(f"countdown:{file}")
-    with pytest.raises(InputError, match="held_out_dataset is required: .* SWIFT_RLVR_HELD_OUT_DATASET"):
+    with pytest.raises(
+        InputError, match="held_out_dataset is required: .* SWIFT_RLVR_HELD_OUT_DATASET"
+    ):
         held_out(None)

@@ -5,11 +5,11 @@ import json
 import pytest
 from paths import DATASETS
 from rich.console import Console
-from swift_rlvr.errors import InputError
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.training.arguments import RunArguments
 from swift_rlvr.training.rows import read_data
+from swift_rlvr.utils.errors import InputError
 
 QUIET = Console(quiet=True)
 
@@ -18,7 +18,9 @@ def test_unusable_rows_are_counted_named_and_limited(tmp_path, capsys):
     rows = [{"nums": [3, 5, 7], "target": 22}] * 30 + [{"nums": [3, 5, None], "target": 22}] * 3
     file = tmp_path / "tasks.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    arguments = RunArguments(model="model", dataset=f"countdown:{file}", reward_funcs=["countdown"], system="Think.")
+    arguments = RunArguments(
+        model="model", dataset=f"countdown:{file}", reward_funcs=["countdown"], system="Think."
+    )
     rewards = build_rewards(arguments.reward_funcs)
     used, system = read_data(arguments, rewards, Console(soft_wrap=True))
     assert len(used) == 30 and system == "Think."
@@ -32,9 +34,15 @@ def test_unusable_rows_are_counted_named_and_limited(tmp_path, capsys):
 
 
 def test_rows_with_a_system_prompt_of_their_own_keep_it(capsys):
-    file, rewards = DATASETS / "numina_math_tir" / "train.jsonl", build_rewards(["accuracy", "cosine"])
+    file, rewards = (
+        DATASETS / "numina_math_tir" / "train.jsonl",
+        build_rewards(["accuracy", "cosine"]),
+    )
     arguments = RunArguments(
-        model="model", dataset=f"numina_math_tir:{file}", reward_funcs=["accuracy", "cosine"], system="No."
+        model="model",
+        dataset=f"numina_math_tir:{file}",
+        reward_funcs=["accuracy", "cosine"],
+        system="No.",
     )
     rows, system = read_data(arguments, rewards, Console(soft_wrap=True))
     assert system == TASKS["numina_math_tir"].system == rows[0]["prompt"][0]["content"]

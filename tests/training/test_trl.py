@@ -1,7 +1,8 @@
-"""Training under TRL, `swift-rlvr train --trainer trl`: its files, its reports, resuming, and what cannot be used.
+"""Training under TRL, `swift-rlvr train --trainer trl`: its files, its reports, resuming, and what
+cannot be used.
 
-What imports TRL runs in one process of its own: importing ms-swift, as other tests do, replaces transformers' callbacks
-for good.
+What imports TRL runs in one process of its own: importing ms-swift, as other tests do, replaces
+transformers' callbacks for good.
 """
 
 import os
@@ -17,18 +18,18 @@ from curriculum_replay import assert_drawn_by_level
 from paths import DATASETS, words
 from report_pages import Document
 from rich.console import Console
-from swift_rlvr.countdown import verify
-from swift_rlvr.data.prompts import system_prompt
+from swift_rlvr.evaluation.prompts import system_prompt
 from swift_rlvr.evaluation.report import write_report
 from swift_rlvr.evaluation.report.reading import read_run
 from swift_rlvr.evaluation.scoring import score
-from swift_rlvr.jsonl import read_json, read_jsonl
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.log import cut_logs
 from swift_rlvr.runs.records import read_records
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.countdown import SYSTEM_PROMPT, read_prompt
-from swift_rlvr.tiny_model import WEIGHTS
+from swift_rlvr.utils.files import TINY_MODEL
+from swift_rlvr.utils.jsonl import read_json, read_jsonl
+from swift_rlvr.verifiers.countdown import verify
 
 pytestmark = pytest.mark.slow  # importing TRL and training a little takes half a minute
 COUNTDOWN = DATASETS / "countdown"
@@ -37,7 +38,7 @@ QUIET = Console(quiet=True)
 BATCH = 16
 CONFIG = f"""
 trainer: trl
-model: {WEIGHTS}
+model: {TINY_MODEL}
 dataset: {TRAIN}
 reward_funcs: [external_countdown, format, external_cosine]
 ENV: {{EXTERNAL_COSINE_ACCURACY: external_countdown}}
@@ -68,7 +69,14 @@ MISTAKES = {  # flags beside those of CONFIG -> part of the message
 HELD_OUT = words(f"""--held_out_dataset countdown:{COUNTDOWN / "tiny_validation.jsonl"} --held_out_rows 5
     --held_out_samples 3 --held_out_every 1 --save_steps 100""")
 
-DIVERGING = ["--lr_scheduler_type", "constant_with_warmup", "--learning_rate", "1e39", "--warmup_ratio", "0.5"]
+DIVERGING = [
+    "--lr_scheduler_type",
+    "constant_with_warmup",
+    "--learning_rate",
+    "1e39",
+    "--warmup_ratio",
+    "0.5",
+]
 LEVELS = COUNTDOWN / "tiny_levels_train.jsonl"
 CURRICULUM = words(f"--curriculum true --dataset countdown:{LEVELS}")
 
@@ -100,7 +108,9 @@ def run_commands(folder: Path) -> dict:
     (folder / "drawn again" / "model.safetensors").unlink()
     shutil.rmtree(folder / "drawn again" / "checkpoint-3")
     cut_logs(folder / "drawn again", 2)
-    drawn_again = command(folder / "drawn again", *CURRICULUM, "--max_steps", 3, "--resume_from_checkpoint", "true")
+    drawn_again = command(
+        folder / "drawn again", *CURRICULUM, "--max_steps", 3, "--resume_from_checkpoint", "true"
+    )
     # The first step has rate 0, the second one beyond float32.
     nan = command(folder / "diverged", *DIVERGING)
     os.chdir(folder)
@@ -109,7 +119,11 @@ def run_commands(folder: Path) -> dict:
     return {
         "output": first.output,
         "exit_codes": [each.exit_code for each in (first, again, held_out, drawn, drawn_again)],
-        "problems": [repr(each.exception) for each in (first, again, held_out, drawn, drawn_again) if each.exception],
+        "problems": [
+            repr(each.exception)
+            for each in (first, again, held_out, drawn, drawn_again)
+            if each.exception
+        ],
         "held_out": held_out.output,
         "other settings": (other.exit_code, other.stderr),
         "diverged": (nan.exit_code, nan.output),
@@ -139,11 +153,15 @@ def tensors(path: Path) -> dict:
 def test_two_steps_change_the_weights_and_leave_a_model_that_says_where_it_is_from(results, folder):
     import torch
 
-    before, after = tensors(WEIGHTS), tensors(folder / "run")
+    before, after = tensors(TINY_MODEL), tensors(folder / "run")
     assert before.keys() == after.keys()
     assert any(not torch.equal(before[name], after[name]) for name in before)
     noted = read_json(folder / "run" / "args.json")
-    assert noted["trainer"] == "trl" and noted["model"] == str(WEIGHTS) and noted["dataset"] == TRAIN
+    assert (
+        noted["trainer"] == "trl"
+        and noted["model"] == str(TINY_MODEL)
+        and noted["dataset"] == TRAIN
+    )
     assert noted["reward_parameters"]["external_cosine"]["accuracy"] == "external_countdown"
     for model in (folder / "run", folder / "run" / "checkpoint-2"):
         assert system_prompt(str(model), TASKS["gsm8k"])[0] == SYSTEM_PROMPT
@@ -152,7 +170,11 @@ def test_two_steps_change_the_weights_and_leave_a_model_that_says_where_it_is_fr
 def test_the_logs_are_read_by_report_and_have_every_reward_and_reason(results, folder):
     steps = read_run(folder / "run").steps
     assert [step["step"] for step in steps] == [1, 2]
-    records = [record for record in read_records(folder / "run" / "records.jsonl") if record.mode == "train"]
+    records = [
+        record
+        for record in read_records(folder / "run" / "records.jsonl")
+        if record.mode == "train"
+    ]
     assert len(records) == 2 * BATCH
     for step in steps:
         own = [record for record in records if record.step == step["step"]]
@@ -164,13 +186,21 @@ def test_the_logs_are_read_by_report_and_have_every_reward_and_reason(results, f
         right = sum(record.rewards["external_countdown"] for record in own) / BATCH
         assert step["success"] == step["rewards/CountdownReward/mean"] == pytest.approx(right)
         assert step.get("reasons/CountdownReward/correct", 0.0) == pytest.approx(right)
-        assert {"loss", "learning_rate", "kl", "completions/mean_length", "reward_std"} <= step.keys()
+        assert {
+            "loss",
+            "learning_rate",
+            "kl",
+            "completions/mean_length",
+            "reward_std",
+        } <= step.keys()
     curves, page = write_report(folder / "run", folder / "report")
     assert curves.stat().st_size > 10_000
     shown = Document(page.read_text()).completions()
     assert len(shown) == 2 * BATCH  # each with its question, found in its rendered prompt
     assert all(each["question"].startswith("Using the numbers [") for each in shown)
-    assert "step 2/2 success" in results["output"] and f"saved: {folder / 'run'}" in results["output"]
+    assert (
+        "step 2/2 success" in results["output"] and f"saved: {folder / 'run'}" in results["output"]
+    )
     scored = score([folder / "run" / "records.jsonl"], build_rewards(["countdown"]), workers=1)
     every = list(read_records(folder / "run" / "records.jsonl"))
     logged = sum(record.rewards["external_countdown"] for record in every) / len(every)
@@ -185,7 +215,9 @@ def test_a_run_that_was_stopped_goes_on_bit_for_bit(results, folder):
 
 
 def test_held_out_rows_are_evaluated_and_change_nothing_in_the_training(results, folder):
-    """Before the first step and after each, with the training's own log and the weights bit for bit as without it."""
+    """Before the first step and after each, with the training's own log and the weights bit for bit
+    as without it.
+    """
     import torch
 
     plain, run = tensors(folder / "run"), folder / "held_out"
@@ -198,14 +230,18 @@ def test_held_out_rows_are_evaluated_and_change_nothing_in_the_training(results,
         == [1, 2]
         == [step["step"] for step in read_run(folder / "run").steps]
     )
-    for record, other in zip(read_run(run).records(), read_run(folder / "run").records(), strict=True):
+    for record, other in zip(
+        read_run(run).records(), read_run(folder / "run").records(), strict=True
+    ):
         assert record.completion == other.completion
     records = list(read_records(run / "held_out.jsonl"))
     assert len(records) == 3 * 5 * 3
     for line in evaluations:
         own = [record for record in records if record.step == int(line["global_step/max_steps"][0])]
         assert line["eval/success"] == pytest.approx(sum(record.success for record in own) / 15)
-        assert line["eval/cut_off"] == pytest.approx(sum(record.tokens == 64 for record in own) / 15, abs=0.07)
+        assert line["eval/cut_off"] == pytest.approx(
+            sum(record.tokens == 64 for record in own) / 15, abs=0.07
+        )
         for record in own:
             gold = verify(record.completion, record.row["nums"], record.row["target"]).reward
             assert record.rewards["external_countdown"] == gold
@@ -220,10 +256,13 @@ def test_weights_that_are_not_finite_end_the_run_and_the_last_checkpoint_is_kept
 
     code, output = results["diverged"]
     assert code == 3, output
-    assert "training has diverged at step 2: the weights are no longer finite; a smaller learning_rate" in output
+    assert (
+        "training has diverged at step 2: the weights are no longer finite; a smaller learning_rate"
+        in output
+    )
     assert f"the last checkpoint is {folder / 'diverged' / 'checkpoint-1'}" in output
     kept = tensors(folder / "diverged" / "checkpoint-1")
-    assert all(torch.equal(weight, kept[name]) for name, weight in tensors(WEIGHTS).items())
+    assert all(torch.equal(weight, kept[name]) for name, weight in tensors(TINY_MODEL).items())
 
 
 @pytest.mark.parametrize("flags", MISTAKES)
@@ -239,9 +278,14 @@ def test_a_curriculum_draws_by_level_also_after_a_checkpoint(results, folder, na
     rows = [row for _, row in read_jsonl(LEVELS)]
     curriculum = assert_drawn_by_level([folder / name], rows, generations=8)
     state = read_json(folder / name / "checkpoint-3" / "trainer_state.json")
-    assert state["stateful_callbacks"]["swift_rlvr.curriculum"] == curriculum.state() and curriculum.batches == 3
+    assert (
+        state["stateful_callbacks"]["swift_rlvr.curriculum"] == curriculum.state()
+        and curriculum.batches == 3
+    )
 
 
 def test_a_run_is_not_resumed_with_other_settings(results):
     code, message = results["other settings"]
-    assert code == 2 and "cannot be resumed with other settings: beta was 0.04 and is 0.5" in message
+    assert (
+        code == 2 and "cannot be resumed with other settings: beta was 0.04 and is 0.5" in message
+    )

@@ -2,5 +2,7 @@
 
 from swift_rlvr.cli import main
 
-if __name__ == "__main__":  # not in the worker processes of `score`, which import this module as well
+if (
+    __name__ == "__main__"
+):  # not in the worker processes of `score`, which import this module as well
     main()

@@ -1,7 +1,8 @@
-"""The command `swift-rlvr`: makes datasets, probes, trains and evaluates models, grades completions, reports on runs.
+"""The command `swift-rlvr`: makes datasets, probes, trains and evaluates models, grades
+completions, reports on runs.
 
-An error in what the user gave ends a command with exit code 2 and a message that names the flag or the file. Any other
-error is a bug and shows its traceback.
+An error in what the user gave ends a command with exit code 2 and a message that names the flag or
+the file. Any other error is a bug and shows its traceback.
 """
 
 import os
@@ -14,20 +15,34 @@ from rich.text import Text
 from typer.core import TyperCommand, TyperOption
 
 from swift_rlvr import __version__
-from swift_rlvr.cli import check, dataset, doctor, evaluate, flags, make, new, reward_tables, rewards, train
-from swift_rlvr.errors import InputError
-from swift_rlvr.models import SMOLLM2, folder_of
+from swift_rlvr.cli import (
+    check,
+    dataset,
+    doctor,
+    evaluate,
+    flags,
+    make,
+    new,
+    reward_tables,
+    rewards,
+    train,
+)
+from swift_rlvr.evaluation.models import SMOLLM2, folder_of
+from swift_rlvr.utils.errors import InputError
 
 
 class Command(TyperCommand):
-    """A command whose flags are spelled with underscores, as those of the training; hyphens are read as such.
+    """A command whose flags are spelled with underscores, as those of the training; hyphens are
+    read as such.
 
     It shows an InputError with the flag in place of the field, and ends with exit code 2.
     """
 
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **options)
-        self.context_settings.setdefault("token_normalize_func", lambda name: name.replace("-", "_"))
+        self.context_settings.setdefault(
+            "token_normalize_func", lambda name: name.replace("-", "_")
+        )
         for option in (each for each in self.params if isinstance(each, TyperOption)):
             for names in (option.opts, option.secondary_opts):
                 names[:] = [f"--{name[2:].replace('-', '_')}" for name in names]
@@ -36,9 +51,16 @@ class Command(TyperCommand):
         try:
             return super().invoke(ctx)
         except InputError as error:
-            flags = {p.name: p.opts[0] if isinstance(p, TyperOption) else p.name.upper() for p in self.params}
-            message = f"{flags[error.field]} {error.problem}" if error.field in flags else str(error)
-            text = Text.assemble(("Error:", "red"), f" {message}")  # no markup: the message may quote a file
+            flags = {
+                p.name: p.opts[0] if isinstance(p, TyperOption) else p.name.upper()
+                for p in self.params
+            }
+            message = (
+                f"{flags[error.field]}: {error.problem}" if error.field in flags else str(error)
+            )
+            text = Text.assemble(
+                ("Error:", "red"), f" {message}"
+            )  # no markup: the message may quote a file
             Console(stderr=True).print(text, highlight=False, soft_wrap=True)
             raise typer.Exit(2) from None
 
@@ -52,7 +74,8 @@ def show_version(wanted: bool) -> None:
 
 def options(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=show_version)
+        bool,
+        typer.Option("--version", help="Print the version.", is_eager=True, callback=show_version),
     ] = False,
 ) -> None:
     """Verifiable rewards and task datasets for GRPO with ms-swift."""
@@ -76,7 +99,9 @@ def plugin() -> None:
     """
     spec = find_spec("rlvr_plugin")  # finds it without running it, which would import ms-swift
     if spec is None or spec.origin is None:
-        raise InputError("rlvr_plugin.py is not installed beside swift_rlvr: pip install swift-rlvr")
+        raise InputError(
+            "rlvr_plugin.py is not installed beside swift_rlvr: pip install swift-rlvr"
+        )
     typer.echo(os.path.abspath(spec.origin))
 
 

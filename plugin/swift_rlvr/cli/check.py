@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.text import Text
 
 from swift_rlvr.cli.render import plain, table
-from swift_rlvr.data.contract import RULES, Subject, check_registered
-from swift_rlvr.errors import InputError
-from swift_rlvr.registry import OWN
+from swift_rlvr.contract import RULES, Subject, check_registered
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.registry import OWN
 
 SHOWN, LONGEST_PROBLEM = 8, 300
 STYLES = {"passed": "green", "skipped": "yellow", "failed": "bold red"}
@@ -20,7 +20,8 @@ STYLES = {"passed": "green", "skipped": "yellow", "failed": "bold red"}
 
 def check(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Rewards, tasks or installed packages; by default all there are.")
+        list[str] | None,
+        typer.Argument(help="Rewards, tasks or installed packages; by default all there are."),
     ] = None,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a rule may take.")] = 60.0,
 ) -> None:
@@ -36,7 +37,11 @@ def check(
 
     swift-rlvr check my_task
     """
-    refused = [each for each in (*REWARDS.refused, *TASKS.refused) if not names or each.distribution in names]
+    refused = [
+        each
+        for each in (*REWARDS.refused, *TASKS.refused)
+        if not names or each.distribution in names
+    ]
     subjects = _named(names or [], {each.distribution for each in refused})
     with Console(stderr=True).status("Checking"):
         checked = check_registered(subjects, timeout)
@@ -44,14 +49,32 @@ def check(
     for subject, (findings, missing) in checked.items():
         outcome = "failed" if findings else "skipped" if missing else "passed"
         count, broken = len(RULES[subject.kind]), len({finding.rule for finding in findings})
-        rows.append((outcome, *subject, _owner(subject), f"{broken} of {count} rules" if broken else f"{count} rules"))
-        problems[" ".join(subject)] = [missing] if missing else [f"{rule}: {problem}" for rule, problem in findings]
+        rows.append(
+            (
+                outcome,
+                *subject,
+                _owner(subject),
+                f"{broken} of {count} rules" if broken else f"{count} rules",
+            )
+        )
+        problems[" ".join(subject)] = (
+            [missing] if missing else [f"{rule}: {problem}" for rule, problem in findings]
+        )
     for each in refused:
-        rows.append(("failed", "entry point", each.entry_point.partition(" ")[0], each.distribution, ""))
+        rows.append(
+            ("failed", "entry point", each.entry_point.partition(" ")[0], each.distribution, "")
+        )
         problems[f"entry point {each.entry_point}"] = [f"cannot be loaded: {each.problem}"]
 
     console = Console(highlight=False, soft_wrap=True)
-    shown = table("outcome", "", "name", "of", "", rows=[(Text(row[0], STYLES[row[0]]), *row[1:]) for row in rows])
+    shown = table(
+        "outcome",
+        "",
+        "name",
+        "of",
+        "",
+        rows=[(Text(row[0], STYLES[row[0]]), *row[1:]) for row in rows],
+    )
     for column in shown.columns:
         column.no_wrap = True
     console.print(shown)
@@ -68,8 +91,13 @@ def check(
 
 
 def _named(names: list[str], refused: set[str]) -> list[Subject]:
-    """What the names stand for, all for none, in the order of the registries; a reward and a task may share a name."""
-    every = [*(Subject("reward", name) for name in REWARDS), *(Subject("task", name) for name in TASKS)]
+    """What the names stand for, all for none, in the order of the registries; a reward and a task
+    may share a name.
+    """
+    every = [
+        *(Subject("reward", name) for name in REWARDS),
+        *(Subject("task", name) for name in TASKS),
+    ]
     meant = {each: {each.name, each.name.removeprefix("external_"), _owner(each)} for each in every}
     for name in names:
         if name not in set.union(refused, *meant.values()):

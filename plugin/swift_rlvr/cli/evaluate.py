@@ -10,11 +10,11 @@ from rich.text import Text
 
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import note, print_figures, table
-from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation import compare as comparing
-from swift_rlvr.jsonl import read_json, write_json
+from swift_rlvr.evaluation.sampling import SamplingSettings
 from swift_rlvr.runs.records import read_records
-from swift_rlvr.sampling import SamplingSettings
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.jsonl import read_json, write_json
 
 
 def evaluate(
@@ -28,10 +28,14 @@ def evaluate(
     batch_size: flags.BatchSize = 64,
     seed: flags.Seed = 0,
     seeds: Annotated[
-        str | None, typer.Option(help="Several in place of --seed, such as 0,1,2: success with each, and its spread.")
+        str | None,
+        typer.Option(
+            help="Several in place of --seed, such as 0,1,2: success with each, and its spread."
+        ),
     ] = None,
     greedy: Annotated[
-        bool, typer.Option("--greedy", help="A greedy completion per task too, in a column of its own.")
+        bool,
+        typer.Option("--greedy", help="A greedy completion per task too, in a column of its own."),
     ] = False,
     engine: flags.Engine = "auto",
     server: flags.Server = None,
@@ -54,9 +58,13 @@ def evaluate(
 
 
 def compare(
-    before: Annotated[Path, typer.Argument(help="Folder or summary.json of the evaluation before training.")],
+    before: Annotated[
+        Path, typer.Argument(help="Folder or summary.json of the evaluation before training.")
+    ],
     after: Annotated[Path, typer.Argument(help="The same after training.")],
-    out: Annotated[Path | None, typer.Option(help="A .json file for both and their differences.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A .json file for both and their differences.")
+    ] = None,
 ) -> None:
     """Show two evaluations side by side, and whether they differ by more than chance.
 
@@ -84,7 +92,9 @@ def _read_summary(path: Path) -> dict:
     path = path / "summary.json" if path.is_dir() else path
     summary = read_json(path)
     if "success" not in summary:
-        raise InputError(f'{path}: expected a summary of `swift-rlvr evaluate`, which has "success"')
+        raise InputError(
+            f'{path}: expected a summary of `swift-rlvr evaluate`, which has "success"'
+        )
     return summary
 
 
@@ -96,7 +106,10 @@ def probe(
     num_generations: flags.NumGenerations = 16,
     group_size: Annotated[int, typer.Option(help="Completions per prompt in the training.")] = 8,
     keep: Annotated[
-        str | None, typer.Option(metavar="LOW..HIGH", help="Write rows with such a pass rate to OUT/keep.jsonl.")
+        str | None,
+        typer.Option(
+            metavar="LOW..HIGH", help="Write rows with such a pass rate to OUT/keep.jsonl."
+        ),
     ] = None,
     temperature: flags.Temperature = 1.0,
     max_completion_length: flags.MaxCompletionLength = 1024,
@@ -124,30 +137,51 @@ def probe(
     except KeyboardInterrupt:
         console.print("\ninterrupted; the same command goes on from here", markup=False)
         raise typer.Exit(130) from None
-    share = (f"groups of {group_size} without a gradient", comparing.figure_text(summary, "no_spread", ".3f"))
+    share = (
+        f"groups of {group_size} without a gradient",
+        comparing.figure_text(summary, "no_spread", ".3f"),
+    )
     figures = [*comparing.figures_table(summary), share]
     print_figures(console, f"{model} on {dataset}", ("measure", "value"), figures)
-    rates = [(name, f"{count:,}", f"{count / summary['tasks']:.1%}") for name, count in summary["pass_rates"].items()]
+    rates = [
+        (name, f"{count:,}", f"{count / summary['tasks']:.1%}")
+        for name, count in summary["pass_rates"].items()
+    ]
     numbers = ("rows", "share")
     console.print("", table("pass rate of a row", *numbers, numbers=numbers, rows=rates), sep="\n")
-    console.print(f"\n{out}: records.jsonl, probe.jsonl, summary.json", markup=False, soft_wrap=True)
+    console.print(
+        f"\n{out}: records.jsonl, probe.jsonl, summary.json", markup=False, soft_wrap=True
+    )
     found, task = summary.get("keep"), summary["settings"]["task"]
     if found and found["rows"]:
         kept_text = f"{found['file']}: {found['rows']:,} of {found['of']:,} rows, pass rate {found['range']}"
-        console.print(f"{kept_text}; train on it with --dataset {task}:{found['file']}", markup=False, soft_wrap=True)
+        console.print(
+            f"{kept_text}; train on it with --dataset {task}:{found['file']}",
+            markup=False,
+            soft_wrap=True,
+        )
     console.print(Text(f"\n{summary['verdict']}", "bold"), soft_wrap=True)
     if found and not found["rows"]:
-        raise InputError(f"{found['range']}: no row has such a pass rate; another range takes no sampling", "keep")
+        raise InputError(
+            f"{found['range']}: no row has such a pass rate; another range takes no sampling",
+            "keep",
+        )
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Folders of runs, or ms-swift's --output_dir.")],
+    runs: Annotated[
+        list[Path], typer.Argument(help="Folders of runs, or ms-swift's --output_dir.")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for report.html and curves.png.")],
     comparison: Annotated[
-        list[Path] | None, typer.Option(help="What `swift-rlvr compare --out` wrote; may be repeated.")
+        list[Path] | None,
+        typer.Option(help="What `swift-rlvr compare --out` wrote; may be repeated."),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="The most completions on the page, by default 200,000; of more, a sample.")
+        int | None,
+        typer.Option(
+            min=1, help="The most completions on the page, by default 200,000; of more, a sample."
+        ),
     ] = None,
 ) -> None:
     """Write a page of one or several runs: curves, tables, all completions.

@@ -1,4 +1,6 @@
-"""Options that several commands have. Those of settings have their declarations' help; the class checks the values."""
+"""Options that several commands have. Those of settings have their declarations' help; the class
+checks the values.
+"""
 
 from collections.abc import Callable
 from dataclasses import fields
@@ -7,12 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from swift_rlvr.errors import InputError
-from swift_rlvr.recipes import CONFIGS, EXPERIMENTS, find_file
+from swift_rlvr.evaluation.sampling import SamplingSettings
 from swift_rlvr.rewards import REWARDS
-from swift_rlvr.sampling import SamplingSettings
-from swift_rlvr.settings import Settings
 from swift_rlvr.tasks import TASKS
+from swift_rlvr.training.recipes import CONFIGS, EXPERIMENTS
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.files import find_file
+from swift_rlvr.utils.settings import Settings
 
 DATASET = "NAME:FILE, FILE, NAME or NAME:SPLIT, each with #N for the first N rows; NAME is a task such as countdown."
 
@@ -28,9 +31,13 @@ def dataset_option(what: str) -> Any:
 
 
 def settings_in(cls: type[Settings], context: typer.Context) -> dict[str, Any]:
-    """The settings of `cls` that a command has as options of the same name and that were given or have a default."""
+    """The settings of `cls` that a command has as options of the same name and that were given or
+    have a default.
+    """
     names = {each.name for each in fields(cls)}
-    return {name: value for name, value in context.params.items() if name in names and value is not None}
+    return {
+        name: value for name, value in context.params.items() if name in names and value is not None
+    }
 
 
 def dataset_names() -> list[str]:
@@ -45,10 +52,14 @@ def reward_names() -> list[str]:
 
 def recipe_names() -> list[str]:
     """Experiments, and the recipes that come with this package."""
-    return [*EXPERIMENTS, *sorted(str(path) for path in Path(find_file(str(CONFIGS))).glob("*.yaml"))]
+    return [
+        *EXPERIMENTS,
+        *sorted(str(path) for path in Path(find_file(str(CONFIGS))).glob("*.yaml")),
+    ]
 
 
-# A recipe and the settings of a training, whose names are too many for typer: see `swift_rlvr.training.arguments`.
+# A recipe and the settings of a training, whose names are too many for typer: see
+# `swift_rlvr.training.arguments`.
 Launch = Annotated[list[str] | None, typer.Argument(autocompletion=recipe_names)]
 LAUNCH: dict[str, Any] = {"ignore_unknown_options": True, "help_option_names": []}
 Model = Annotated[str, option(SamplingSettings, "model", typer.Argument)]
@@ -60,12 +71,19 @@ Seed = Annotated[int, option(SamplingSettings, "seed")]
 Engine = Annotated[str, option(SamplingSettings, "engine")]
 Server = Annotated[str | None, option(SamplingSettings, "server", metavar="URL")]
 Dataset = Annotated[str, typer.Argument(help=DATASET, autocompletion=dataset_names)]
-UseHf = Annotated[bool, typer.Option("--use_hf", help="Hub ids and a NAME are of Hugging Face, not of ModelScope.")]
-System = Annotated[str | None, typer.Option(help="By default the one of the training, else the task's.")]
+UseHf = Annotated[
+    bool,
+    typer.Option("--use_hf", help="Hub ids and a NAME are of Hugging Face, not of ModelScope."),
+]
+System = Annotated[
+    str | None, typer.Option(help="By default the one of the training, else the task's.")
+]
 RewardNames = Annotated[
     list[str] | None,
     typer.Option(
-        "--reward_funcs", help="A reward, with or without external_; may be repeated.", autocompletion=reward_names
+        "--reward_funcs",
+        help="A reward, with or without external_; may be repeated.",
+        autocompletion=reward_names,
     ),
 ]
 OutFile = Annotated[Path, typer.Option(help="The file to write, ending in .jsonl.")]
@@ -77,4 +95,7 @@ def check_out(out: Path | None) -> None:
     if out is not None and out.suffix != ".jsonl":
         raise InputError(f"must end in .jsonl, got {out}", field="out")
     if out is not None and out.exists():
-        raise InputError(f"{out} is there already, and nothing is overwritten: name another file or delete it", "out")
+        raise InputError(
+            f"{out} is there already, and nothing is overwritten: name another file or delete it",
+            "out",
+        )

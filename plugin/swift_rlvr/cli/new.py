@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
-from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS
+from swift_rlvr.utils.errors import InputError
 
 LONGEST_NAME = 30
 EXAMPLE = "letter_sort"  # the name in the templates
@@ -23,7 +23,9 @@ PATHS = ("pyproject.toml", "README.md", "sample.jsonl", *MODULES, f"tests/test_{
 
 def new(
     name: Annotated[str, typer.Argument(help="Of the package and the task, such as word_count.")],
-    folder: Annotated[Path | None, typer.Option(help="Where to write it, by default ./NAME.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where to write it, by default ./NAME.")
+    ] = None,
 ) -> None:
     """Write a package of your own with a task, its reward and tests.
 
@@ -36,7 +38,9 @@ def new(
     check_name(name)
     folder = Path(name) if folder is None else folder
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} is there already, and nothing is overwritten: give an empty or a new folder")
+        raise InputError(
+            f"{folder} is there already, and nothing is overwritten: give an empty or a new folder"
+        )
     try:
         for path, text in render(name).items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -49,8 +53,14 @@ def new(
 
 
 def check_name(name: str) -> None:
-    """InputError for a name that no module can have, or that is taken here or by an installed module."""
-    if not re.fullmatch(r"[a-z][a-z0-9_]*[a-z0-9]", name) or keyword.iskeyword(name) or len(name) > LONGEST_NAME:
+    """InputError for a name that no module can have, or that is taken here or by an installed
+    module.
+    """
+    if (
+        not re.fullmatch(r"[a-z][a-z0-9_]*[a-z0-9]", name)
+        or keyword.iskeyword(name)
+        or len(name) > LONGEST_NAME
+    ):
         accepted = f"2 to {LONGEST_NAME} lower-case letters, digits and _, such as word_count"
         raise InputError(f"must be {accepted}, got {name!r}", field="name")
     classes = {reward.__name__ for reward in REWARDS.values()}
@@ -58,7 +68,10 @@ def check_name(name: str) -> None:
         (name in TASKS, f"a dataset of {TASKS.owner(name)}"),
         (name in REWARDS, f"a reward of {REWARDS.owner(f'external_{name}')}"),
         (class_name(name) in classes, f"the class {class_name(name)} of swift-rlvr"),
-        (name in sys.stdlib_module_names or name == "tests" or find_spec(name), "an installed module"),
+        (
+            name in sys.stdlib_module_names or name == "tests" or find_spec(name),
+            "an installed module",
+        ),
     ):
         if taken:
             raise InputError(f"{name!r} is taken by {owner}: choose another one", field="name")
@@ -76,5 +89,7 @@ def render(name: str) -> dict[str, str]:
     for path in PATHS:
         text = (templates / f"{Path(path).name}.txt").read_text(encoding="utf-8")
         text = text.replace(class_name(EXAMPLE), class_name(name)).replace(EXAMPLE, name)
-        made[path.replace(EXAMPLE, name)] = text.replace(EXAMPLE.replace("_", "-"), name.replace("_", "-"))
+        made[path.replace(EXAMPLE, name)] = text.replace(
+            EXAMPLE.replace("_", "-"), name.replace("_", "-")
+        )
     return made

@@ -1,4 +1,6 @@
-"""What the commands show on the terminal. Text from a model or a file is escaped: see `visible` and `plain`."""
+"""What the commands show on the terminal. Text from a model or a file is escaped: see `visible` and
+`plain`.
+"""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -11,16 +13,26 @@ from rich.text import Text
 from swift_rlvr.rewards import Explanation
 from swift_rlvr.success import FULL
 
-OUTCOMES = {True: Text("passed", "green"), False: Text("failed", "bold red"), None: Text("not looked at", "dim")}
+OUTCOMES = {
+    True: Text("passed", "green"),
+    False: Text("failed", "bold red"),
+    None: Text("not looked at", "dim"),
+}
 LONGEST_EXTRACT, LONGEST_DETAIL = 600, 200
 
 
-def table(*headings: str, numbers: Collection[str] = (), rows: Iterable[Sequence[str | Text]] = ()) -> Table:
-    """A table of rows; texts are no markup and not cut; columns `numbers` stand right and are never broken."""
+def table(
+    *headings: str, numbers: Collection[str] = (), rows: Iterable[Sequence[str | Text]] = ()
+) -> Table:
+    """A table of rows; texts are no markup and not cut; columns `numbers` stand right and are never
+    broken.
+    """
     made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for heading in headings:
         number = heading in numbers
-        made.add_column(heading, justify="right" if number else "left", no_wrap=number, overflow="fold")
+        made.add_column(
+            heading, justify="right" if number else "left", no_wrap=number, overflow="fold"
+        )
     for row in rows:
         made.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     return made
@@ -32,7 +44,9 @@ def note(text: str) -> Text:
 
 
 def count_text(count: int, good: str = "", bad: str = "yellow") -> Text:
-    """A count of rows for a table, in the style `good` or, where it counts faults, `bad`; a zero is dim."""
+    """A count of rows for a table, in the style `good` or, where it counts faults, `bad`; a zero is
+    dim.
+    """
     return Text(f"{count:,}", good or bad if count else "dim")
 
 
@@ -42,11 +56,14 @@ def plain(text: str) -> str:
     >>> print(plain("a\x1b[2J"))
     a\x1b[2J
     """
-    return "".join(char if char.isprintable() or char in "\n\t" else repr(char)[1:-1] for char in text)
+    return "".join(
+        char if char.isprintable() or char in "\n\t" else repr(char)[1:-1] for char in text
+    )
 
 
 def visible(text: str, longest: int, encoding: str = "utf-8") -> Text:
-    r"""A text for the terminal, cut in the middle; what cannot be seen or encoded is escaped as in Python.
+    r"""A text for the terminal, cut in the middle; what cannot be seen or encoded is escaped as in
+    Python.
 
     >>> print(visible("[bold]1\u200b+\t2\n", longest=20))
     [bold]1\u200b+\t2\n
@@ -57,16 +74,25 @@ def visible(text: str, longest: int, encoding: str = "utf-8") -> Text:
     if len(text) > longest:
         tail = longest // 4
         text = f"{text[: longest - tail]} ... {len(text) - longest:,} more characters ... {text[-tail:]}"
-    text = "".join(char if char.isprintable() else repr(char)[1:-1] + "\n" * (char == "\n") for char in text)
+    text = "".join(
+        char if char.isprintable() else repr(char)[1:-1] + "\n" * (char == "\n") for char in text
+    )
     return Text(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
-def print_figures(console: Console, title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table of figures under a title; where the terminal is too narrow, a heading stands before each figure."""
+def print_figures(
+    console: Console, title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]
+) -> None:
+    """A table of figures under a title; where the terminal is too narrow, a heading stands before
+    each figure.
+    """
     rows, names = list(rows), headings[1:]
     shown: Table | Text = table(*headings, numbers=names, rows=rows)
     if console.measure(shown, options=console.options.update(width=10_000)).maximum > console.width:
-        texts = ("\n  ".join((label, *map(" ".join, zip(names, cells, strict=True)))) for label, *cells in rows)
+        texts = (
+            "\n  ".join((label, *map(" ".join, zip(names, cells, strict=True))))
+            for label, *cells in rows
+        )
         shown = Text("\n".join(texts))
     console.print(Text(title, "bold"), shown, sep="\n")
 
@@ -75,13 +101,21 @@ def print_explanation(console: Console, name: str, explanation: Explanation) -> 
     """A reward with its reason, what was judged, and every rule with its outcome."""
     reward = explanation.reward
     value = "none, cannot be graded" if reward is None else str(round(reward, 4))
-    style = "yellow" if reward is None else "green" if reward >= FULL else "red" if reward <= 0 else ""
-    console.print(Text.assemble((name, "bold"), ": reward ", (value, f"bold {style}"), f" ({explanation.reason})"))
+    style = (
+        "yellow" if reward is None else "green" if reward >= FULL else "red" if reward <= 0 else ""
+    )
+    console.print(
+        Text.assemble(
+            (name, "bold"), ": reward ", (value, f"bold {style}"), f" ({explanation.reason})"
+        )
+    )
     if explanation.extracted is None:
         console.print("Nothing was found that could be judged.")
     else:
         length = len(explanation.extracted)
-        console.print(f"Judged ({length:,} character{'' if length == 1 else 's'}){':' * bool(length)}")
+        console.print(
+            f"Judged ({length:,} character{'' if length == 1 else 's'}){':' * bool(length)}"
+        )
         extract = visible(explanation.extracted, LONGEST_EXTRACT, console.encoding)
         if extract:
             console.print(Padding(extract, (0, 0, 0, 2), expand=False))
@@ -94,5 +128,7 @@ def print_explanation(console: Console, name: str, explanation: Explanation) -> 
         if rule.detail:
             text = Text.assemble(text, ": ", visible(rule.detail, LONGEST_DETAIL, console.encoding))
         # None with a detail: a measurement, or the detail says why the rule was not looked at.
-        rules.add_row(Text("-") if rule.passed is None and rule.detail else OUTCOMES[rule.passed], text)
+        rules.add_row(
+            Text("-") if rule.passed is None and rule.detail else OUTCOMES[rule.passed], text
+        )
     console.print("", rules, sep="\n")

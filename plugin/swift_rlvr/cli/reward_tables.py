@@ -11,15 +11,19 @@ from rich.padding import Padding
 from rich.text import Text
 
 from swift_rlvr.cli.flags import reward_names
-from swift_rlvr.errors import InputError
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.parameters import variable
+from swift_rlvr.utils.errors import InputError
 
 
 def rewards(
     name: Annotated[
         str | None,
-        typer.Argument(help="A reward, with or without external_.", show_default="all", autocompletion=reward_names),
+        typer.Argument(
+            help="A reward, with or without external_.",
+            show_default="all",
+            autocompletion=reward_names,
+        ),
     ] = None,
 ) -> None:
     """List the rewards, or show what one pays for, its columns, reasons, examples and parameters.
@@ -36,7 +40,9 @@ def rewards(
         summary = " ".join((inspect.getdoc(cls) or "").partition("\n\n")[0].split())
         console.print(Text.assemble((each, "bold"), f" ({cls.role})"))
         console.print(Padding(Text(f"{summary}\nColumns: {columns_text(cls())}"), (0, 0, 0, 4)))
-    console.print("\nA column in parentheses is used where it is present.\nAll about one: swift-rlvr rewards NAME")
+    console.print(
+        "\nA column in parentheses is used where it is present.\nAll about one: swift-rlvr rewards NAME"
+    )
 
 
 def show_one(console: Console, reward: Reward) -> None:
@@ -48,7 +54,9 @@ def show_one(console: Console, reward: Reward) -> None:
     console.print(f"Columns: {columns_text(reward)}")
     console.print(f"Reasons: {', '.join(reward.reasons)}")
     for example in cls.examples:
-        console.print(f"Example: {example.completion!r} with {json.dumps(dict(example.row))} earns {example.reward}")
+        console.print(
+            f"Example: {example.completion!r} with {json.dumps(dict(example.row))} earns {example.reward}"
+        )
     hints = get_type_hints(cls.Parameters)
     for each in fields(cls.Parameters):
         default = ",".join(each.default) if isinstance(each.default, tuple) else str(each.default)
@@ -63,4 +71,6 @@ def show_one(console: Console, reward: Reward) -> None:
 
 def columns_text(reward: Reward) -> str:
     """The columns that a reward needs, and in parentheses those that it can use."""
-    return ", ".join([*reward.columns, *(f"({name})" for name in reward.optional_columns)]) or "none"
+    return (
+        ", ".join([*reward.columns, *(f"({name})" for name in reward.optional_columns)]) or "none"
+    )

@@ -1,4 +1,6 @@
-"""The commands `swift-rlvr explain`, for one completion, and `swift-rlvr score`, for files of completions."""
+"""The commands `swift-rlvr explain`, for one completion, and `swift-rlvr score`, for files of
+completions.
+"""
 
 import json
 import re
@@ -13,7 +15,6 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import LONGEST_DETAIL, print_explanation, table, visible
-from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.completion_files import (
     COMPLETION_KEYS,
     Item,
@@ -24,26 +25,35 @@ from swift_rlvr.evaluation.completion_files import (
 )
 from swift_rlvr.evaluation.scoring import SHOWN_PROBLEMS, default_rewards, stored_verdicts
 from swift_rlvr.evaluation.scoring import score as score_files
-from swift_rlvr.jsonl import LineError, opened
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import build_rewards, missing_column
 from swift_rlvr.runs.log import pace
 from swift_rlvr.tasks import RowError
 from swift_rlvr.tasks.countdown import parse_row
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.jsonl import LineError, opened
 
 FLAGS = {"nums": '--nums "3 5 7"', "target": "--target 22", "solution": "--gold TEXT"}
 
 
 def explain(
-    completion: Annotated[str | None, typer.Argument(help="What the model wrote; - reads standard input.")] = None,
-    row: Annotated[
-        str | None, typer.Option(help="Columns as JSON, FILE.jsonl:LINE or FILE.jsonl:LINE:POSITION.")
+    completion: Annotated[
+        str | None, typer.Argument(help="What the model wrote; - reads standard input.")
     ] = None,
-    nums: Annotated[str | None, typer.Option(help='Countdown: the numbers, such as "3 5 7".')] = None,
+    row: Annotated[
+        str | None,
+        typer.Option(help="Columns as JSON, FILE.jsonl:LINE or FILE.jsonl:LINE:POSITION."),
+    ] = None,
+    nums: Annotated[
+        str | None, typer.Option(help='Countdown: the numbers, such as "3 5 7".')
+    ] = None,
     target: Annotated[str | None, typer.Option(help="Countdown: the number to reach.")] = None,
-    gold: Annotated[str | None, typer.Option(help="The right answer, for the column solution.")] = None,
+    gold: Annotated[
+        str | None, typer.Option(help="The right answer, for the column solution.")
+    ] = None,
     column: Annotated[
-        list[str] | None, typer.Option(help="NAME=VALUE, any other column, JSON or text; may be repeated.")
+        list[str] | None,
+        typer.Option(help="NAME=VALUE, any other column, JSON or text; may be repeated."),
     ] = None,
     reward_funcs: flags.RewardNames = None,
     as_json: flags.Json = False,
@@ -87,12 +97,19 @@ def explain(
 def score(
     files: Annotated[list[Path], typer.Argument(help="Files with completions, .jsonl.")],
     reward_funcs: flags.RewardNames = None,
-    out: Annotated[Path | None, typer.Option(help="A .jsonl file for the reward and reason of each.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core.")] = None,
-    against: Annotated[
-        str | None, typer.Option(help="`stored` for the verdicts in the file, or another file of verdicts.")
+    out: Annotated[
+        Path | None, typer.Option(help="A .jsonl file for the reward and reason of each.")
     ] = None,
-    fail_on_change: Annotated[bool, typer.Option("--fail_on_change", help="Exit with 1 if a verdict changed.")] = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; by default one a core.")
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(help="`stored` for the verdicts in the file, or another file of verdicts."),
+    ] = None,
+    fail_on_change: Annotated[
+        bool, typer.Option("--fail_on_change", help="Exit with 1 if a verdict changed.")
+    ] = False,
     as_json: flags.Json = False,
 ) -> None:
     """Grade files of completions and count rewards and reasons.
@@ -109,17 +126,28 @@ def score(
         raise InputError("needs --against", field="fail_on_change")
     if against is not None and len(files) != 1:
         raise InputError(f"is for one file, got {len(files)}", field="against")
-    verdicts = None if against is None else stored_verdicts(files[0] if against == "stored" else against)
+    verdicts = (
+        None if against is None else stored_verdicts(files[0] if against == "stored" else against)
+    )
     if verdicts and reward_funcs is None:
-        reward_funcs = [name for name in REWARDS if any(name in each.rewards for each in verdicts.values())]
+        reward_funcs = [
+            name for name in REWARDS if any(name in each.rewards for each in verdicts.values())
+        ]
     flags.check_out(out)
     rewards = build_rewards(reward_funcs) if reward_funcs else default_rewards(files)
     errors = Console(stderr=True)
     columns = (TextColumn("grading"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=errors, transient=True, disable=as_json or not errors.is_terminal) as progress:
+    with Progress(
+        *columns, console=errors, transient=True, disable=as_json or not errors.is_terminal
+    ) as progress:
         bar = progress.add_task("", total=1.0)
         summary = score_files(
-            files, rewards, out, workers=workers, against=verdicts, advance=lambda x: progress.update(bar, completed=x)
+            files,
+            rewards,
+            out,
+            workers=workers,
+            against=verdicts,
+            advance=lambda x: progress.update(bar, completed=x),
         )
     if as_json:
         typer.echo(json.dumps({**summary, "out": None if out is None else str(out)}))
@@ -130,17 +158,23 @@ def score(
 
 
 def _show_scores(summary: dict[str, Any], reward_funcs: list[str] | None, out: Path | None) -> None:
-    """What was counted: rewards, reasons, completions that cannot be used, verdicts that have changed."""
+    """What was counted: rewards, reasons, completions that cannot be used, verdicts that have
+    changed.
+    """
     console = Console(highlight=False)
     if reward_funcs is None:
-        console.print(f"Rewards that fit the first line: {', '.join(summary['rewards'])}", style="dim")
+        console.print(
+            f"Rewards that fit the first line: {', '.join(summary['rewards'])}", style="dim"
+        )
     processes = "1 process" if summary["workers"] == 1 else f"{summary['workers']} processes"
     console.print(
         f"{summary['completions']:,} completions graded by {processes} in {summary['seconds']:.2f} s, "
         f"{pace(summary['completions'], summary['seconds'])}"
     )
     if summary["from_prompt"]:
-        console.print(f"nums and target of {summary['from_prompt']:,} completions were read from their prompts")
+        console.print(
+            f"nums and target of {summary['from_prompt']:,} completions were read from their prompts"
+        )
     rewards, reasons = [], []
     for name, figures in summary["rewards"].items():
         mean = "-" if figures["mean"] is None else f"{figures['mean']:.3f}"
@@ -154,14 +188,18 @@ def _show_scores(summary: dict[str, Any], reward_funcs: list[str] | None, out: P
     if summary["unusable"]:
         console.print(f"\n{summary['unusable']:,} could not be used:", style="yellow")
         for problem in summary["problems"]:
-            console.print("  ", visible(problem, LONGEST_DETAIL, console.encoding), sep="", soft_wrap=True)
+            console.print(
+                "  ", visible(problem, LONGEST_DETAIL, console.encoding), sep="", soft_wrap=True
+            )
         if summary["unusable"] > SHOWN_PROBLEMS:
             console.print(f"  ... and {summary['unusable'] - SHOWN_PROBLEMS:,} more")
     for each in summary.get("changed", ()):
         (was, why), (now, why_now) = each["before"], each["now"]
         position = f", completion {each['position']}" if "position" in each else ""
         where = f"{each['file']}, line {each['line']}{position}: {each['reward']}"
-        console.print(f"{where} was {was} ({why}) and is {now} ({why_now})", markup=False, soft_wrap=True)
+        console.print(
+            f"{where} was {was} ({why}) and is {now} ({why_now})", markup=False, soft_wrap=True
+        )
     if "changed" in summary:
         console.print(f"{len(summary['changed']):,} of {summary['compared']:,} verdicts changed")
     if out is not None:
@@ -191,15 +229,22 @@ def _read_row(text: str) -> Item:
         raise InputError(f"{where}: {error}", field="row") from error
     if place is None or place[3] is None:
         if len(items) != 1:
-            raise InputError(f"{where} has {len(items)} completions: say which, as in FILE.jsonl:LINE:1", field="row")
+            raise InputError(
+                f"{where} has {len(items)} completions: say which, as in FILE.jsonl:LINE:1",
+                field="row",
+            )
         return items[0]
     position = int(place[3])
     if not 1 <= position <= len(items):
-        raise InputError(f"{where} has {len(items)} completions, got position {position}", field="row")
+        raise InputError(
+            f"{where} has {len(items)} completions, got position {position}", field="row"
+        )
     return items[position - 1]
 
 
-def _columns(nums: str | None, target: str | None, gold: str | None, pairs: list[str]) -> dict[str, Any]:
+def _columns(
+    nums: str | None, target: str | None, gold: str | None, pairs: list[str]
+) -> dict[str, Any]:
     columns: dict[str, Any] = {} if gold is None else {"solution": gold}
     for name, text in (("nums", nums), ("target", target)):
         if text is None:
@@ -225,7 +270,9 @@ def _completion(text: str | None, item: Item) -> object:
         try:
             return sys.stdin.buffer.read().decode().removesuffix("\n")
         except UnicodeDecodeError as error:
-            raise InputError(f"standard input: not UTF-8 text ({error.reason} at byte {error.start})") from error
+            raise InputError(
+                f"standard input: not UTF-8 text ({error.reason} at byte {error.start})"
+            ) from error
     if text is None and not is_completion(item.completion):
         wanted = "give what the model wrote as an argument, as - from standard input, or on the line that --row names"
         raise InputError(f"COMPLETION: {wanted}")

@@ -1,4 +1,6 @@
-"""The command `swift-rlvr train`: GRPO with ms-swift, with this package's own trainer or with TRL's."""
+"""The command `swift-rlvr train`: GRPO with ms-swift, with this package's own trainer or with
+TRL's.
+"""
 
 import os
 import shlex
@@ -11,11 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from swift_rlvr.cli import flags
-from swift_rlvr.errors import DivergedError, InputError, require
 from swift_rlvr.launch.machine import Machine, this_machine
 from swift_rlvr.launch.plan import Plan, Variables, make_plan, read_words
-from swift_rlvr.recipes import Recipe, flags_of_variables, read_flags
 from swift_rlvr.runs.folder import checkpoints, is_finished
+from swift_rlvr.training.recipes import Recipe, flags_of_variables, read_flags
+from swift_rlvr.utils.errors import DivergedError, InputError, require
 
 
 def train(words: flags.Launch = None) -> None:
@@ -39,7 +41,9 @@ def train(words: flags.Launch = None) -> None:
     swift-rlvr train scripts/configs/countdown_scratch_cpu.yaml --max_steps 10
     """
     if not words or words in (["--help"], ["-h"]):
-        usage = "Usage: swift-rlvr train [RECIPE.yaml | countdown | scratch | trl] [--name value ...]"
+        usage = (
+            "Usage: swift-rlvr train [RECIPE.yaml | countdown | scratch | trl] [--name value ...]"
+        )
         typer.echo(f"{usage}\n\n{cleandoc(train.__doc__ or '')}")
         return
     machine = this_machine()
@@ -55,7 +59,10 @@ def _launch(plan: Plan, console: Console) -> int:
     if plan.variables.dry_run:
         return 0
     if plan.resume and is_finished(plan.resume, plan.settings):
-        console.print(f"finished: {plan.resume} is that of the last step; a larger max_steps goes on", soft_wrap=True)
+        console.print(
+            f"finished: {plan.resume} is that of the last step; a larger max_steps goes on",
+            soft_wrap=True,
+        )
         return 0
     require("swift", "train", "training with ms-swift")
     from swift_rlvr.cli.doctor import print_results
@@ -66,27 +73,43 @@ def _launch(plan: Plan, console: Console) -> int:
         results = [result for result in doctor.check(plan) if result.status != "passed"]
     print_results(results, console)
     if any(result.status == "failed" for result in results):
-        raise InputError("nothing was started; `swift-rlvr doctor` with the same arguments shows all checks")
+        raise InputError(
+            "nothing was started; `swift-rlvr doctor` with the same arguments shows all checks"
+        )
     return supervise(plan, console)
 
 
 def _show_plan(plan: Plan, console: Console) -> None:
-    """Print what will run where in ten lines; with DRY_RUN also the commands, as they could be typed."""
+    """Print what will run where in ten lines; with DRY_RUN also the commands, as they could be
+    typed.
+    """
     from swift_rlvr.launch import estimate
 
     settings, nodes, port = plan.settings, plan.variables.nnodes, plan.master_port
     group, processes = int(settings.get("num_generations", 8)), plan.processes * nodes
-    batch, accumulation = settings.get("per_device_train_batch_size", 1), settings.get("gradient_accumulation_steps", 1)
-    ports = f"ranks {plan.variables.master_addr or '127.0.0.1'}:{port}" if port else "ranks on a free one"
+    batch, accumulation = (
+        settings.get("per_device_train_batch_size", 1),
+        settings.get("gradient_accumulation_steps", 1),
+    )
+    ports = (
+        f"ranks {plan.variables.master_addr or '127.0.0.1'}:{port}"
+        if port
+        else "ranks on a free one"
+    )
     if plan.hosts:
-        servers = ", ".join(f"{host}:{port}" for host, port in zip(plan.hosts, plan.ports, strict=False))
+        servers = ", ".join(
+            f"{host}:{port}" for host, port in zip(plan.hosts, plan.ports, strict=False)
+        )
         ports = f"rollout server {servers}; weights {', '.join(map(str, plan.sync_ports))}; {ports}"
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for label, text in (
         ("recipe", str(plan.recipe)),
-        ("model", f"{settings.get('model')}, {'all parameters' if settings.get('tuner_type') == 'full' else 'LoRA'}"),
+        (
+            "model",
+            f"{settings.get('model')}, {'all parameters' if settings.get('tuner_type') == 'full' else 'LoRA'}",
+        ),
         ("devices", _devices(plan)),
         (
             "a step",
@@ -98,7 +121,10 @@ def _show_plan(plan: Plan, console: Console) -> None:
         ("memory", estimate.memory(plan).text),
         ("disk", estimate.disk(plan).text),
         ("ports", ports),
-        ("results", f"{plan.output}, with trainer.log" + (" and server.log" if plan.server else "")),
+        (
+            "results",
+            f"{plan.output}, with trainer.log" + (" and server.log" if plan.server else ""),
+        ),
         *([("resumes", str(plan.resume))] if plan.resume else []),
     ):
         table.add_row(label, Text(text))  # no markup: it may quote a path
@@ -142,7 +168,9 @@ def _train_here(recipe: Recipe | None, given: list[str], machine: Machine) -> No
     require("transformers", "train", "swift-rlvr train")
     from swift_rlvr.training.arguments import TRAINERS, read_command
 
-    rank_zero = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun started, or the only one
+    rank_zero = (
+        os.environ.get("RANK", "0") == "0"
+    )  # of the processes that torchrun started, or the only one
     console = Console(highlight=False, quiet=not rank_zero)
     try:
         command = read_command(words)
@@ -158,11 +186,17 @@ def _train_here(recipe: Recipe | None, given: list[str], machine: Machine) -> No
     except InputError as error:
         raise InputError(error.problem, error.field and f"--{error.field}") from error
     except DivergedError as error:
-        Console(stderr=True).print(Text.assemble(("Error:", "red"), f" {error}"), highlight=False, soft_wrap=True)
+        Console(stderr=True).print(
+            Text.assemble(("Error:", "red"), f" {error}"), highlight=False, soft_wrap=True
+        )
         raise typer.Exit(3) from None
     except KeyboardInterrupt:
         kept = checkpoints(settings.get("output_dir") or "none")
-        text = f"--resume_from_checkpoint true goes on from {kept[-1]}" if kept else "there is no checkpoint yet"
+        text = (
+            f"--resume_from_checkpoint true goes on from {kept[-1]}"
+            if kept
+            else "there is no checkpoint yet"
+        )
         console.print(f"\ninterrupted; {text}", markup=False, soft_wrap=True)
         raise typer.Exit(130) from None
     console.print(f"saved: {model}", markup=False, soft_wrap=True)

@@ -1,4 +1,5 @@
-"""Evaluations side by side, and two of the same tasks compared task by task: is the difference one, or chance?
+"""Evaluations side by side, and two of the same tasks compared task by task: is the difference one,
+or chance?
 
 A summary is what `swift_rlvr.runs.statistics.summarize` makes of an evaluation's records.
 """
@@ -19,7 +20,9 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, An
     """Two summaries side by side, with the settings in which they differ apart from the model."""
     old, new = before.get("settings", {}), after.get("settings", {})
     names = sorted((old.keys() | new.keys()) - {"model", "weights"})
-    different = {name: [old.get(name), new.get(name)] for name in names if old.get(name) != new.get(name)}
+    different = {
+        name: [old.get(name), new.get(name)] for name in names if old.get(name) != new.get(name)
+    }
     return {"before": dict(before), "after": dict(after), "different_settings": different}
 
 
@@ -28,13 +31,25 @@ def figures_table(*sides: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
     Reasons that make up at least 1% in one of them come last.
     """
-    labels = {"success_by_task": "success of {}", "pass_at_k": "pass@{}", "seeds": "success with seed {}"}
+    labels = {
+        "success_by_task": "success of {}",
+        "pass_at_k": "pass@{}",
+        "seeds": "success with seed {}",
+    }
     flat = [dict(side) for side in sides]
     for name, label in labels.items():
         for part in ("", "_interval"):
             for side in flat:
-                side |= {label.format(key) + part: value for key, value in side.get(name + part, {}).items()}
-    labelled = (label.format(key) for name, label in labels.items() for side in sides for key in side.get(name, ()))
+                side |= {
+                    label.format(key) + part: value
+                    for key, value in side.get(name + part, {}).items()
+                }
+    labelled = (
+        label.format(key)
+        for name, label in labels.items()
+        for side in sides
+        for key in side.get(name, ())
+    )
     names = [name for name in dict.fromkeys(labelled) if name != "pass@1"]  # which is success
     rows = {
         "tasks": ("tasks", ","),
@@ -46,13 +61,21 @@ def figures_table(*sides: Mapping[str, Any]) -> list[tuple[str, ...]]:
         "mean length in tokens": ("mean_tokens", ".0f"),
         "cut off at the longest length": ("cut_off", ".3f"),
     }
-    texts = [(label, *(figure_text(side, name, form) for side in flat)) for label, (name, form) in rows.items()]
-    texts = [each for each in texts if each[0] == "success" or set(each[1:]) != {"-"}]  # "-": nothing was graded
+    texts = [
+        (label, *(figure_text(side, name, form) for side in flat))
+        for label, (name, form) in rows.items()
+    ]
+    texts = [
+        each for each in texts if each[0] == "success" or set(each[1:]) != {"-"}
+    ]  # "-": nothing was graded
     most: Counter[str] = Counter()
     for each in sides:
         most |= Counter(each["reasons"])
     shown = [reason for reason, share in most.most_common() if share >= 0.01]
-    return texts + [(f"reason: {each}", *(f"{side['reasons'].get(each, 0):.1%}" for side in sides)) for each in shown]
+    return texts + [
+        (f"reason: {each}", *(f"{side['reasons'].get(each, 0):.1%}" for side in sides))
+        for each in shown
+    ]
 
 
 def figure_text(side: Mapping[str, Any], name: str, form: str) -> str:
@@ -64,12 +87,13 @@ def figure_text(side: Mapping[str, Any], name: str, form: str) -> str:
 
 
 def paired(before: Sequence[Record], after: Sequence[Record]) -> dict[str, Any] | None:
-    """The difference in success over the tasks that both have graded; None where they are not of the same tasks.
+    """The difference in success over the tasks that both have graded; None where they are not of
+    the same tasks.
 
-    Success of a task is the share of its completions that are right. `interval` is a 95% bootstrap interval over tasks
-    (percentiles; Efron and Tibshirani 1993, section 13.3). `p` is McNemar's exact one (1947) where a task is right or
-    wrong, else that of flipping the signs of the tasks' differences (Fisher's randomization test). Neither depends on
-    anything but the records.
+    Success of a task is the share of its completions that are right. `interval` is a 95% bootstrap
+    interval over tasks (percentiles; Efron and Tibshirani 1993, section 13.3). `p` is McNemar's
+    exact one (1947) where a task is right or wrong, else that of flipping the signs of the tasks'
+    differences (Fisher's randomization test). Neither depends on anything but the records.
 
     >>> graded = lambda success: [Record(index=i, completion="", rewards={}, success=success) for i in range(6)]
     >>> paired(graded(False), graded(True))["p"]
@@ -77,7 +101,9 @@ def paired(before: Sequence[Record], after: Sequence[Record]) -> dict[str, Any] 
     """
     import numpy as np
 
-    if {record.index: record.row for record in before} != {record.index: record.row for record in after}:
+    if {record.index: record.row for record in before} != {
+        record.index: record.row for record in after
+    }:
         return None
     old, new = by_row(before), by_row(after)
     if not (shared := sorted(old.keys() & new.keys())):

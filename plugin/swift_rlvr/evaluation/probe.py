@@ -1,8 +1,10 @@
-"""Has GRPO something to learn from a dataset with this model? Samples every row, grades it, and finds the rows to keep.
+"""Has GRPO something to learn from a dataset with this model? Samples every row, grades it, and
+finds the rows to keep.
 
-`swift-rlvr probe MODEL --dataset DATASET --out DIR` writes records.jsonl, one graded completion a line and added to as
-the samples come in; settings.json, by which an interrupted probe goes on; probe.jsonl, one row of the dataset a line;
-and summary.json. With --keep LOW..HIGH the rows whose pass rate is in that range go to keep.jsonl.
+`swift-rlvr probe MODEL --dataset DATASET --out DIR` writes records.jsonl, one graded completion a
+line and added to as the samples come in; settings.json, by which an interrupted probe goes on;
+probe.jsonl, one row of the dataset a line; and summary.json. With --keep LOW..HIGH the rows whose
+pass rate is in that range go to keep.jsonl.
 """
 
 import re
@@ -15,25 +17,29 @@ from typing import Any
 
 from rich.console import Console
 
-from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.sampled import SETTINGS, Rows, Sampler
-from swift_rlvr.jsonl import read_json, write_json, write_jsonl
+from swift_rlvr.evaluation.sampling import SamplingSettings
 from swift_rlvr.runs.folder import as_json
 from swift_rlvr.runs.grades import reason_of
 from swift_rlvr.runs.records import Record
 from swift_rlvr.runs.statistics import mean_interval, no_spread, summarize, wilson
-from swift_rlvr.sampling import SamplingSettings
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.jsonl import read_json, write_json, write_jsonl
 
 BINS = ("0", "up to 0.25", "up to 0.5", "up to 0.75", "below 1", "1")
 PLENTY, LITTLE = 0.5, 0.1  # shares of the groups with a gradient, for the closing sentence
 
 
 def parse_keep(text: str) -> tuple[float, float]:
-    """The pass rates of the rows that are worth training on, both ends included, from LOW..HIGH; else InputError."""
+    """The pass rates of the rows that are worth training on, both ends included, from LOW..HIGH;
+    else InputError.
+    """
     match = re.fullmatch(r"([0-9]*\.?[0-9]+)\.\.([0-9]*\.?[0-9]+)", text)
     low, high = (float(match[1]), float(match[2])) if match else (1.0, 0.0)
     if not low <= high <= 1:
-        raise InputError(f"must be LOW..HIGH, two pass rates from 0 to 1 such as 0.1..0.9, got {text}", "keep")
+        raise InputError(
+            f"must be LOW..HIGH, two pass rates from 0 to 1 such as 0.1..0.9, got {text}", "keep"
+        )
     return low, high
 
 
@@ -46,11 +52,12 @@ def probe(
     group_size: int = 8,
     keep: tuple[float, float] | None = None,
 ) -> dict[str, Any]:
-    """Probe, or go on with an interrupted probe; writes the files into the folder `out` and returns the summary.
+    """Probe, or go on with an interrupted probe; writes the files into the folder `out` and returns
+    the summary.
 
-    dataset, system: as in `Rows.read`. group_size: the completions per prompt of the training, at most
-    `sampling.num_generations`. keep: the pass rates of the rows to write to out/keep.jsonl; where no row has one,
-    `rows` in the summary's `keep` is 0, and no file is written.
+    dataset, system: as in `Rows.read`. group_size: the completions per prompt of the training, at
+    most `sampling.num_generations`. keep: the pass rates of the rows to write to out/keep.jsonl;
+    where no row has one, `rows` in the summary's `keep` is 0, and no file is written.
     """
     if group_size < 2:
         raise InputError(f"must be at least 2, got {group_size}", "group_size")
@@ -60,13 +67,21 @@ def probe(
     rows = Rows.read(dataset, sampling.model, system, sampling.use_hf)
     with Sampler(sampling, rows, console) as sampler:
         records = sampler.fill(out, rows.settings(sampling, dataset))
-    groups = [records[i : i + sampling.num_generations] for i in range(0, len(records), sampling.num_generations)]
+    groups = [
+        records[i : i + sampling.num_generations]
+        for i in range(0, len(records), sampling.num_generations)
+    ]
     per_row = [_figures(rows, group, group_size) for group in groups]
     graded = [row for row in per_row if row["pass_rate"] is not None]
     if not graded:
-        raise InputError(f"no completion for {rows.source} could be graded: {reason_of(records[0])}")
+        raise InputError(
+            f"no completion for {rows.source} could be graded: {reason_of(records[0])}"
+        )
     shares = [row["no_spread"] for row in graded if row["no_spread"] is not None]
-    rates = Counter(bisect_left((0, 0.25, 0.5, 0.75), row["pass_rate"]) + (row["pass_rate"] == 1) for row in graded)
+    rates = Counter(
+        bisect_left((0, 0.25, 0.5, 0.75), row["pass_rate"]) + (row["pass_rate"] == 1)
+        for row in graded
+    )
     summary = {
         "settings": read_json(out / SETTINGS),
         **summarize(records),
@@ -86,8 +101,9 @@ def probe(
 def verdict(summary: Mapping[str, Any]) -> str:
     """One sentence: has GRPO something to learn from here?
 
-    What counts is the share of groups that have a gradient, 1 - `no_spread`; the limits are rules of thumb of this
-    package. pass@k far above pass@1 says that right answers are within reach of the sampling.
+    What counts is the share of groups that have a gradient, 1 - `no_spread`; the limits are rules
+    of thumb of this package. pass@k far above pass@1 says that right answers are within reach of
+    the sampling.
 
     >>> verdict({"success": 0.0, "completions": 144, "no_spread": 1.0, "group_size": 8})
     'GRPO has nothing to learn from here: none of 144 completions is right; take easier rows or a warm start.'
@@ -114,7 +130,9 @@ def verdict(summary: Mapping[str, Any]) -> str:
 
 
 def _figures(rows: Rows, records: Sequence[Record], group_size: int) -> dict[str, Any]:
-    """One row of the dataset: its pass rate with Wilson's interval, and why its completions fail."""
+    """One row of the dataset: its pass rate with Wilson's interval, and why its completions
+    fail.
+    """
     index = records[0].index
     right = [record.success for record in records if record.success is not None]
     n, correct = len(right), sum(right)

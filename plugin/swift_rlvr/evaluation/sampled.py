@@ -1,7 +1,9 @@
-"""Rows of a dataset -> graded records in a folder, chunk by chunk, so that an interrupted command can go on.
+"""Rows of a dataset -> graded records in a folder, chunk by chunk, so that an interrupted command
+can go on.
 
-The folder gets records.jsonl, to which every chunk is added as it is graded, and settings.json, by which samples of
-other settings are told apart. A chunk has a seed of its own: it does not depend on those before it.
+The folder gets records.jsonl, to which every chunk is added as it is graded, and settings.json, by
+which samples of other settings are told apart. A chunk has a seed of its own: it does not depend on
+those before it.
 """
 
 import fcntl
@@ -18,16 +20,22 @@ from typing import Any, BinaryIO, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TimeElapsedColumn
 
-from swift_rlvr.data.grading import grade_samples
-from swift_rlvr.data.prompts import system_prompt
-from swift_rlvr.data.sources import Source, parse_source
-from swift_rlvr.errors import InputError
-from swift_rlvr.jsonl import read_json, write_json
+from swift_rlvr.evaluation.grading import grade_samples
+from swift_rlvr.evaluation.prompts import system_prompt
+from swift_rlvr.evaluation.sampling import (
+    Engine,
+    SamplingSettings,
+    choose_engine,
+    mixed_seed,
+    open_engine,
+)
 from swift_rlvr.runs.folder import RECORDS
 from swift_rlvr.runs.log import clock, pace
 from swift_rlvr.runs.records import Messages, Record, append_records, read_records
-from swift_rlvr.sampling import Engine, SamplingSettings, choose_engine, mixed_seed, open_engine
+from swift_rlvr.tasks.sources import Source, parse_source
 from swift_rlvr.tasks.task import with_system
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.jsonl import read_json, write_json
 
 SETTINGS = "settings.json"
 HUB_ROWS = 500  # by default, of a dataset on a hub: +-0.04 on success
@@ -38,7 +46,9 @@ _SAID_EVERY = 30  # seconds, where there is no terminal for a progress bar
 
 @dataclass
 class Rows:
-    """The rows of a dataset, each with its line, as read and preprocessed, and the conversation that asks it."""
+    """The rows of a dataset, each with its line, as read and preprocessed, and the conversation
+    that asks it.
+    """
 
     source: Source
     system: str | None
@@ -48,8 +58,11 @@ class Rows:
     conversations: list[Messages] = field(default_factory=list)
 
     @classmethod
-    def read(cls, dataset: str, model: str, system: str | None = None, use_hf: bool = False) -> Self:
-        """Those of a dataset as in `parse_source`, HUB_ROWS of a NAME without #N; InputError as there, naming the line.
+    def read(
+        cls, dataset: str, model: str, system: str | None = None, use_hf: bool = False
+    ) -> Self:
+        """Those of a dataset as in `parse_source`, HUB_ROWS of a NAME without #N; InputError as
+        there, naming the line.
 
         model: its training says the system prompt where `system` is None, see `system_prompt`.
         """
@@ -63,7 +76,9 @@ class Rows:
             rows.lines.append(line)
             rows.raw.append(row)
             rows.prepared.append(prepared)
-            rows.conversations.append(with_system(prepared["messages"], rows.system, override=system is not None))
+            rows.conversations.append(
+                with_system(prepared["messages"], rows.system, override=system is not None)
+            )
         return rows
 
     def settings(self, sampling: SamplingSettings, dataset: str) -> dict[str, Any]:
@@ -81,7 +96,9 @@ class Rows:
 
 
 class Sampler(ExitStack):
-    """Samples rows with an engine that is opened when the first one is needed, and not where all are there already."""
+    """Samples rows with an engine that is opened when the first one is needed, and not where all
+    are there already.
+    """
 
     def __init__(self, sampling: SamplingSettings, rows: Rows, console: Console):
         super().__init__()
@@ -91,11 +108,14 @@ class Sampler(ExitStack):
     def fill(
         self, folder: Path, settings: Mapping[str, Any], draws: Sequence[Mapping[str, Any]] = ({},)
     ) -> list[Record]:
-        """The records of all rows, in order: those that the folder has, and the others, which are made now.
+        """The records of all rows, in order: those that the folder has, and the others, which are
+        made now.
 
         Args:
-            settings: everything that they depend on. InputError where the folder has records of other ones.
-            draws: for each set of samples of a row, what differs from the sampling settings, for `Engine.sample`.
+            settings: everything that they depend on. InputError where the folder has records of
+            other ones.
+            draws: for each set of samples of a row, what differs from the sampling settings, for
+            `Engine.sample`.
         """
         file, count = folder / RECORDS, len(self.rows.raw)
         per_row = sum(draw.get("num_generations", self.sampling.num_generations) for draw in draws)
@@ -113,15 +133,23 @@ class Sampler(ExitStack):
         step = max(1, self._engine.batch_size // per_row)
         with _locked(file), _progress(self.console, first, count, per_row, first + step) as advance:
             for start in range(first, count, step):
-                chunk = self._samples(self._engine, slice(start, min(start + step, count)), draws, advance)
+                chunk = self._samples(
+                    self._engine, slice(start, min(start + step, count)), draws, advance
+                )
                 append_records(file, chunk)
                 records += chunk
         return records
 
     def _samples(
-        self, engine: Engine, part: slice, draws: Sequence[Mapping[str, Any]], advance: Callable[[float], None]
+        self,
+        engine: Engine,
+        part: slice,
+        draws: Sequence[Mapping[str, Any]],
+        advance: Callable[[float], None],
     ) -> list[Record]:
-        """Graded samples of a part of the rows. advance: gets the number of rows that are done, with fractions."""
+        """Graded samples of a part of the rows. advance: gets the number of rows that are done,
+        with fractions.
+        """
         asked = self.rows.conversations[part]
         groups: list[list] = [[] for _ in asked]
         seeds: list[int] = []
@@ -145,8 +173,14 @@ class Sampler(ExitStack):
 
 
 def weights_digest(model: str) -> str | None:
-    """Tells whether a folder's weights are still the same files, by name, size and time; None for a hub id."""
-    files = sorted(path for path in Path(model).expanduser().glob("*") if path.suffix in (".safetensors", ".bin"))
+    """Tells whether a folder's weights are still the same files, by name, size and time; None for a
+    hub id.
+    """
+    files = sorted(
+        path
+        for path in Path(model).expanduser().glob("*")
+        if path.suffix in (".safetensors", ".bin")
+    )
     stats = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
     return _digest(stats) if files else None
 
@@ -156,12 +190,16 @@ def _digest(value: Any) -> str:
 
 
 def _existing(folder: Path, settings: Mapping[str, Any], samples: int) -> list[Record]:
-    """The records of the rows that are complete; the rest of an interrupted chunk is cut off the file."""
+    """The records of the rows that are complete; the rest of an interrupted chunk is cut off the
+    file.
+    """
     with _locked(folder / RECORDS) as log:
         if log.tell() == 0:  # at its end
             return []
         if not (folder / SETTINGS).exists():
-            raise InputError(f"{folder / RECORDS} is of something else; choose another folder", "out")
+            raise InputError(
+                f"{folder / RECORDS} is of something else; choose another folder", "out"
+            )
         _check_same(folder / SETTINGS, settings)
         log.seek(0)
         sizes = [len(line) for line in log if line.endswith(b"\n")]
@@ -179,7 +217,9 @@ def _check_same(file: Path, settings: Mapping[str, Any]) -> None:
     """InputError where a folder holds samples of other settings, naming what differs."""
     before = read_json(file)
     differences = [
-        f"{_IN_WORDS[name]} differs" if name in _IN_WORDS else f"{name} was {before.get(name)!r} and is {value!r}"
+        f"{_IN_WORDS[name]} differs"
+        if name in _IN_WORDS
+        else f"{name} was {before.get(name)!r} and is {value!r}"
         for name, value in json.loads(json.dumps(settings)).items()
         if name not in _MAY_DIFFER and before.get(name) != value
     ]
@@ -193,7 +233,9 @@ def _check_same(file: Path, settings: Mapping[str, Any]) -> None:
 
 @contextmanager
 def _locked(file: Path) -> Iterator[BinaryIO]:
-    """The file, opened to be read and added to; InputError where another process has it or it cannot be written."""
+    """The file, opened to be read and added to; InputError where another process has it or it
+    cannot be written.
+    """
     try:
         with file.open("a+b") as opened:
             try:
@@ -206,10 +248,14 @@ def _locked(file: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _progress(console: Console, first: int, rows: int, samples: int, known: int) -> Iterator[Callable[[float], None]]:
-    """A bar with the time left, or on what is no terminal a line now and then; gets the number of rows done.
+def _progress(
+    console: Console, first: int, rows: int, samples: int, known: int
+) -> Iterator[Callable[[float], None]]:
+    """A bar with the time left, or on what is no terminal a line now and then; gets the number of
+    rows done.
 
-    Up to the row `known` it is the time if all completions get as long as they may: how long they do get is not known.
+    Up to the row `known` it is the time if all completions get as long as they may: how long they
+    do get is not known.
     """
     begin = said = time.monotonic()
     columns = ("{task.description}", BarColumn(), TimeElapsedColumn(), "{task.fields[left]}")

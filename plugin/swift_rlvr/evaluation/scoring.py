@@ -1,7 +1,8 @@
-"""Files of completions -> rewards, reasons and counts, on several cores; memory does not grow with the files.
+"""Files of completions -> rewards, reasons and counts, on several cores; memory does not grow with
+the files.
 
-For `swift-rlvr score`; `swift_rlvr.evaluation.completion_files` describes the lines. One that cannot be used is counted
-and reported, and has no effect on others.
+For `swift-rlvr score`; `swift_rlvr.evaluation.completion_files` describes the lines. One that
+cannot be used is counted and reported, and has no effect on others.
 """
 
 import math
@@ -14,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.completion_files import (
     FROM_PROMPT,
     Item,
@@ -23,15 +23,20 @@ from swift_rlvr.evaluation.completion_files import (
     read_items,
     with_columns_from_prompt,
 )
-from swift_rlvr.jsonl import LineError, brief, opened, read_jsonl, write_jsonl
-from swift_rlvr.parallel import map_in_order, usable_cores
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.rewards.build import build_rewards, columns_for, missing_column
 from swift_rlvr.runs.records import is_record
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.jsonl import LineError, brief, opened, read_jsonl, write_jsonl
+from swift_rlvr.utils.parallel import map_in_order, usable_cores
 
 SHOWN_PROBLEMS = 10
-_BLOCK = 1 << 18  # bytes graded at a time: few enough for the cores to share a file, enough to be worth handing over
-_WORTH_A_WORKER = 1 << 20  # bytes: a process takes longer to start than Countdown takes to grade them
+_BLOCK = (
+    1 << 18
+)  # bytes graded at a time: few enough for the cores to share a file, enough to be worth handing over
+_WORTH_A_WORKER = (
+    1 << 20
+)  # bytes: a process takes longer to start than Countdown takes to grade them
 
 
 class Block(NamedTuple):
@@ -43,7 +48,9 @@ class Block(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What rewards have said of one completion, by their names; position: on its line, None where it is alone."""
+    """What rewards have said of one completion, by their names; position: on its line, None where
+    it is alone.
+    """
 
     line: int
     position: int | None
@@ -51,8 +58,12 @@ class Verdict(NamedTuple):
     reasons: Mapping[str, str]
 
 
-def grade_block(block: Block, rewards: Sequence[Reward]) -> tuple[Block, list[Verdict], int, list[str]]:
-    """Grade a block: it, its verdicts, how many rows got nums and target from their prompt, and what cannot be used."""
+def grade_block(
+    block: Block, rewards: Sequence[Reward]
+) -> tuple[Block, list[Verdict], int, list[str]]:
+    """Grade a block: it, its verdicts, how many rows got nums and target from their prompt, and
+    what cannot be used.
+    """
     needed = frozenset(name for reward in rewards for name in reward.columns)
     usable: list[tuple[int, Item]] = []
     problems: list[str] = []
@@ -68,10 +79,17 @@ def grade_block(block: Block, rewards: Sequence[Reward]) -> tuple[Block, list[Ve
             if problem is None:
                 usable.append((number, item._replace(row=row)))
                 continue
-        within = f", completion {item.position}" if isinstance(item, Item) and item.position is not None else ""
+        within = (
+            f", completion {item.position}"
+            if isinstance(item, Item) and item.position is not None
+            else ""
+        )
         problems.append(f"{block.file}, line {number}{within}: {problem}")
     completions, rows = [item.completion for _, item in usable], [item.row for _, item in usable]
-    grades = zip(*(reward.grades(completions, **columns_for(reward, rows)) for reward in rewards), strict=True)
+    grades = zip(
+        *(reward.grades(completions, **columns_for(reward, rows)) for reward in rewards),
+        strict=True,
+    )
     names = [reward.name for reward in rewards]
     verdicts = []
     for (number, item), each in zip(usable, grades, strict=True):
@@ -109,13 +127,16 @@ def score(
     advance: Callable[[float], object] = lambda share: None,
     against: Mapping[tuple[int, int | None], Verdict] | None = None,
 ) -> dict[str, Any]:
-    """Grade .jsonl files; returns all counts and figures, by name. InputError for one that is empty or cannot be read.
+    """Grade .jsonl files; returns all counts and figures, by name. InputError for one that is empty
+    or cannot be read.
 
     Args:
         out: a file for the verdict on each completion, in order, with its file, line and position.
-        workers: processes; None for one a core, or fewer where the files are too small to be worth it.
+        workers: processes; None for one a core, or fewer where the files are too small to be worth
+        it.
         advance: called with the share that is done.
-        against: earlier verdicts, see `stored_verdicts`; `changed` of the result lists those that are others now.
+        against: earlier verdicts, see `stored_verdicts`; `changed` of the result lists those that
+        are others now.
     """
     names = list(dict.fromkeys(map(str, files)))  # one that is named twice counts once
     if out is not None and Path(out).resolve() in [Path(path).resolve() for path in names]:
@@ -150,13 +171,19 @@ def score(
                     counts["compared"] += 1
                     was, why = before.rewards[name], before.reasons.get(name, "")
                     if _differ(was, value):
-                        changed.append({**place, "reward": name, "before": [was, why], "now": [value, reason]})
+                        changed.append(
+                            {**place, "reward": name, "before": [was, why], "now": [value, reason]}
+                        )
                 yield {**place, "rewards": verdict.rewards, "reasons": verdict.reasons}
             done += len(block.text)
             advance(done / size)
         if not counts["completions"]:
             shown = "; ".join(problems[:3])
-            raise InputError(f"no line can be used: {shown}" if shown else "no completions: there are only empty lines")
+            raise InputError(
+                f"no line can be used: {shown}"
+                if shown
+                else "no completions: there are only empty lines"
+            )
 
     if out is None:
         deque(verdicts(), maxlen=0)
@@ -190,15 +217,22 @@ def _differ(was: float | None, now: float | None) -> bool:
 
 
 def stored_verdicts(path: str | Path) -> dict[tuple[int, int | None], Verdict]:
-    """What a file says of completions, by line and position: records, or what `swift-rlvr score --out` wrote of others.
+    """What a file says of completions, by line and position: records, or what `swift-rlvr score
+    --out` wrote of others.
 
     InputError for a line that has no rewards.
     """
     found: dict[tuple[int, int | None], Verdict] = {}
     for number, row in read_jsonl(path):
         if not isinstance(row.get("rewards"), Mapping):
-            raise InputError(f"{path}, line {number}: no rewards; expected records, or what `score --out` writes")
-        place = (number, None) if is_record(row) else (int(row.get("line", number)), row.get("position"))
+            raise InputError(
+                f"{path}, line {number}: no rewards; expected records, or what `score --out` writes"
+            )
+        place = (
+            (number, None)
+            if is_record(row)
+            else (int(row.get("line", number)), row.get("position"))
+        )
         found[place] = Verdict(*place, row["rewards"], row.get("reasons") or {})
     return found
 
@@ -223,11 +257,17 @@ def _file_size(path: str) -> int:
 
 
 def default_rewards(files: Iterable[str | Path]) -> list[Reward]:
-    """The rewards whose columns the first usable line has, without those that run code; InputError where none fits."""
+    """The rewards whose columns the first usable line has, without those that run code; InputError
+    where none fits.
+    """
     where, row = _first_row(files)
     plain = [name for name, reward in REWARDS.items() if not reward.runs_code]
     # Built before their columns are read: those of a reward may depend on its parameters.
-    fitting = [each for each in build_rewards(plain) if not each.runs_code and set(each.columns) <= row.keys()]
+    fitting = [
+        each
+        for each in build_rewards(plain)
+        if not each.runs_code and set(each.columns) <= row.keys()
+    ]
     if not fitting:
         raise InputError(
             f"{where}: no reward fits {column_names(row)}; choose one with --reward_funcs: {', '.join(REWARDS)}"
@@ -244,4 +284,8 @@ def _first_row(files: Iterable[str | Path]) -> tuple[str, dict[str, Any]]:
                 problem = problem or f"{where}: {item}"
             elif is_completion(item.completion):
                 return where, with_columns_from_prompt(item.row)
-    raise InputError(f"no line can be used; {problem}" if problem else "no completions: there are only empty lines")
+    raise InputError(
+        f"no line can be used; {problem}"
+        if problem
+        else "no completions: there are only empty lines"
+    )

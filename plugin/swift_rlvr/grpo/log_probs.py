@@ -1,4 +1,6 @@
-"""Log-probabilities of given tokens under a causal language model, also where all logits do not fit into memory."""
+"""Log-probabilities of given tokens under a causal language model, also where all logits do not fit
+into memory.
+"""
 
 import torch
 from torch import Tensor, nn
@@ -6,7 +8,8 @@ from torch.utils.checkpoint import checkpoint
 
 
 def selected_log_probs(logits: Tensor, tokens: Tensor, temperature: float = 1.0) -> Tensor:
-    """log softmax(logits / temperature) at the tokens: (..., V) and (...) -> (...), at least float32.
+    """log softmax(logits / temperature) at the tokens: (..., V) and (...) -> (...), at least
+    float32.
 
     With its gradient it needs about four times the memory of the logits; see `chunked_log_probs`.
 
@@ -18,10 +21,13 @@ def selected_log_probs(logits: Tensor, tokens: Tensor, temperature: float = 1.0)
     return logits.gather(-1, tokens.unsqueeze(-1)).squeeze(-1) - logits.logsumexp(-1)
 
 
-def chunked_log_probs(hidden: Tensor, head: nn.Module, tokens: Tensor, temperature: float, chunk: int) -> Tensor:
+def chunked_log_probs(
+    hidden: Tensor, head: nn.Module, tokens: Tensor, temperature: float, chunk: int
+) -> Tensor:
     """The same from the last hidden states (N, H) and the output layer: -> (N,).
 
-    Logits are there for `chunk` tokens at a time only, never for all of them, and computed again for the gradient.
+    Logits are there for `chunk` tokens at a time only, never for all of them, and computed again
+    for the gradient.
     """
 
     def part(states: Tensor, labels: Tensor) -> Tensor:

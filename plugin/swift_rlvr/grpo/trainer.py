@@ -1,6 +1,8 @@
-"""The loop: sample a group for each prompt, score, compare within the group, update. All of GRPO, on one device.
+"""The loop: sample a group for each prompt, score, compare within the group, update. All of GRPO,
+on one device.
 
-One step of the algorithm is `rollout` and `num_iterations` times `update`; the rest of this file keeps the books.
+One step of the algorithm is `rollout` and `num_iterations` times `update`; the rest of this file
+keeps the books.
 """
 
 import math
@@ -18,21 +20,21 @@ import torch
 from rich.console import Console
 from transformers import get_scheduler
 
-from swift_rlvr.errors import InputError
+from swift_rlvr.evaluation.models import fitting_prompts
+from swift_rlvr.evaluation.sampling import Completion, SamplingSettings, mixed_seed
+from swift_rlvr.evaluation.sampling.engines import TransformersEngine
 from swift_rlvr.grpo.objective import group_advantages, token_weights, total_reward
 from swift_rlvr.grpo.policy import Batch, Policy, collate
 from swift_rlvr.grpo.settings import GRPOSettings, check_enough_rows
-from swift_rlvr.jsonl import write_json
-from swift_rlvr.models import fitting_prompts
 from swift_rlvr.rewards import Reward
 from swift_rlvr.runs.curriculum import Curriculum, check_has_verifier
 from swift_rlvr.runs.folder import ARGS, check_same_settings, checkpoints, diverged, link_best
 from swift_rlvr.runs.grades import is_long, judge
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.records import Record
-from swift_rlvr.sampling import Completion, SamplingSettings, mixed_seed
-from swift_rlvr.sampling.engines import TransformersEngine
 from swift_rlvr.success import Judges, key_of
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.jsonl import write_json
 
 STATE = "trainer_state.pt"  # in a checkpoint, beside the model and ARGS
 
@@ -41,8 +43,10 @@ class GRPOTrainer:
     """GRPO (DeepSeekMath, algorithm 1, without its outer loop) on one GPU or CPU.
 
     Args:
-        model: a transformers causal language model in float32, on its device; reference: another one, for the KL.
-        rewards: functions `reward(completions, **columns) -> list[float | None]`, logged under their `__name__`.
+        model: a transformers causal language model in float32, on its device; reference: another
+        one, for the KL.
+        rewards: functions `reward(completions, **columns) -> list[float | None]`, logged under
+        their `__name__`.
         rows: each with `messages` and the columns of the rewards, as `Task.preprocess` makes them.
         folder: for checkpoints and logs. info: what goes into args.json beside the settings.
         held_out: a `swift_rlvr.training.held_out.HeldOut`, whose best checkpoint is kept.
@@ -73,7 +77,12 @@ class GRPOTrainer:
             on_gpu = next(model.parameters()).device.type == "cuda"
             settings = replace(settings, bf16=on_gpu and torch.cuda.is_bf16_supported())
         self.settings, self.judges = settings, Judges.from_rewards(rewards)
-        system = [turn["content"] for row in rows[:1] for turn in row["messages"] if turn["role"] == "system"] or [None]
+        system = [
+            turn["content"]
+            for row in rows[:1]
+            for turn in row["messages"]
+            if turn["role"] == "system"
+        ] or [None]
         self.info = {"trainer": "scratch", "system": system[0], **asdict(settings), **(info or {})}
         check_enough_rows(len(rows), settings.batch_size, settings.num_generations)
         if not rewards:
@@ -82,23 +91,48 @@ class GRPOTrainer:
             check_has_verifier(rewards)
         each_has_one = len(settings.reward_weights or rewards) == len(rewards)
         settings.require(each_has_one, "reward_weights", f"one for each of {len(rewards)} rewards")
-        settings.require(not settings.beta or reference is not None, "beta", "0 without a reference model")
+        settings.require(
+            not settings.beta or reference is not None, "beta", "0 without a reference model"
+        )
         asked = [*(row["messages"] for row in rows), *(held_out.conversations if held_out else [])]
-        shared = ("num_generations", "temperature", "top_k", "top_p", "max_completion_length", "seed")
+        shared = (
+            "num_generations",
+            "temperature",
+            "top_k",
+            "top_p",
+            "max_completion_length",
+            "seed",
+        )
         values = {name: getattr(settings, name) for name in shared}
-        sampling = SamplingSettings(model.name_or_path, batch_size=settings.sampling_batch_size, **values)
-        self.prompts = fitting_prompts(tokenizer, asked, settings.max_completion_length, model.config)
+        sampling = SamplingSettings(
+            model.name_or_path, batch_size=settings.sampling_batch_size, **values
+        )
+        self.prompts = fitting_prompts(
+            tokenizer, asked, settings.max_completion_length, model.config
+        )
         without_dropout(model)
         if settings.gradient_checkpointing:
-            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+            model.gradient_checkpointing_enable(
+                gradient_checkpointing_kwargs={"use_reentrant": False}
+            )
         self.policy = Policy(model, settings.temperature, bool(settings.bf16))
-        self.reference = Policy(reference.eval(), settings.temperature, bool(settings.bf16)) if settings.beta else None
-        self.weights = torch.tensor(settings.reward_weights or [1.0] * len(rewards), dtype=torch.float32)
+        self.reference = (
+            Policy(reference.eval(), settings.temperature, bool(settings.bf16))
+            if settings.beta
+            else None
+        )
+        self.weights = torch.tensor(
+            settings.reward_weights or [1.0] * len(rewards), dtype=torch.float32
+        )
         self.engine = TransformersEngine(sampling, model, tokenizer, bool(settings.bf16))
         self.per_step = settings.batch_size // settings.num_generations  # prompts
-        steps = int(settings.num_train_epochs * len(rows)) // self.per_step * settings.num_iterations
+        steps = (
+            int(settings.num_train_epochs * len(rows)) // self.per_step * settings.num_iterations
+        )
         self.max_steps = steps if settings.max_steps == -1 else settings.max_steps
-        matrices, vectors = ([p for p in model.parameters() if (p.dim() >= 2) == wanted] for wanted in (True, False))
+        matrices, vectors = (
+            [p for p in model.parameters() if (p.dim() >= 2) == wanted] for wanted in (True, False)
+        )
         self.optimizer = torch.optim.AdamW(
             [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}],
             lr=settings.learning_rate,
@@ -106,18 +140,24 @@ class GRPOTrainer:
             weight_decay=settings.weight_decay,
         )
         warmup = math.ceil(settings.warmup_ratio * self.max_steps)
-        self.scheduler = get_scheduler(settings.lr_scheduler_type, self.optimizer, warmup, self.max_steps)
+        self.scheduler = get_scheduler(
+            settings.lr_scheduler_type, self.optimizer, warmup, self.max_steps
+        )
         self.step = self.seen = 0  # updates made, prompts used
 
     def train(self, resume_from: str | Path | None = None) -> Path:
-        """Train from the beginning or from a checkpoint's folder; returns the last checkpoint's path.
+        """Train from the beginning or from a checkpoint's folder; returns the last checkpoint's
+        path.
 
-        InputError for a checkpoint that does not fit, DivergedError where the loss or its gradient is not finite.
+        InputError for a checkpoint that does not fit, DivergedError where the loss or its gradient
+        is not finite.
         """
         if resume_from is not None:
             self._load(resume_from)
         if self.step >= self.max_steps:
-            self.console.print(f"finished: {resume_from} is that of the last step", markup=False, soft_wrap=True)
+            self.console.print(
+                f"finished: {resume_from} is that of the last step", markup=False, soft_wrap=True
+            )
             return checkpoints(self.folder)[-1]
         saved = self.step
         write_json(self.folder / ARGS, self.info)
@@ -137,18 +177,27 @@ class GRPOTrainer:
                 stop = stop or log.stop
                 if stop:
                     self.console.print(stop, style="yellow", markup=False, soft_wrap=True)
-                if is_best or stop or self.step - saved >= self.settings.save_steps or self.step == self.max_steps:
+                if (
+                    is_best
+                    or stop
+                    or self.step - saved >= self.settings.save_steps
+                    or self.step == self.max_steps
+                ):
                     self._save()
                     saved = self.step
         return checkpoints(self.folder)[-1]
 
     def evaluate(self, log: RunLog) -> tuple[bool, str | None]:
-        """Grade the held-out rows where that is due: is the policy the best one yet, and why is the run to stop?"""
+        """Grade the held-out rows where that is due: is the policy the best one yet, and why is the
+        run to stop?
+        """
         held_out = self.held_out
         if held_out is None or not held_out.schedule.is_due(self.step, self.max_steps):
             return False, None
         started = time.perf_counter()
-        groups = self.engine.sample(held_out.conversations, num_generations=held_out.samples, seed=self.settings.seed)
+        groups = self.engine.sample(
+            held_out.conversations, num_generations=held_out.samples, seed=self.settings.seed
+        )
         completions = [completion for group in groups for completion in group]
         graded = held_out.judge(self.step, completions, started, self.rewards)
         log.held_out(graded.records)
@@ -156,7 +205,9 @@ class GRPOTrainer:
         return graded.decision.best, graded.decision.stop
 
     def rollout(self) -> tuple[Batch, list[Record], dict[str, float | None]]:
-        """Completions of the next prompts: the batch with advantages, graded completions, and figures to log."""
+        """Completions of the next prompts: the batch with advantages, graded completions, and
+        figures to log.
+        """
         settings, times = self.settings, dict[str, float]()
         chosen = self._next_rows()
         conversations = [self.rows[number]["messages"] for number in chosen]
@@ -176,10 +227,20 @@ class GRPOTrainer:
         batch = replace(batch, weights=weights, advantages=advantages.to(device))
         with timed(times, "time/log_probs"):
             if self.reference:
-                batch = replace(batch, ref=self.reference.all_log_probs(batch, settings.per_device_train_batch_size))
-            if settings.num_iterations > 1:  # else the policy is the old one, and its own log-probabilities will do
-                batch = replace(batch, old=self.policy.all_log_probs(batch, settings.per_device_train_batch_size))
-        by_name = {reward.__name__: column for reward, column in zip(self.rewards, scores.T, strict=True)}
+                batch = replace(
+                    batch,
+                    ref=self.reference.all_log_probs(batch, settings.per_device_train_batch_size),
+                )
+            if (
+                settings.num_iterations > 1
+            ):  # else the policy is the old one, and its own log-probabilities will do
+                batch = replace(
+                    batch,
+                    old=self.policy.all_log_probs(batch, settings.per_device_train_batch_size),
+                )
+        by_name = {
+            reward.__name__: column for reward, column in zip(self.rewards, scores.T, strict=True)
+        }
         metrics = batch_summary(rewards, groups, by_name, completions)
         for record, advantage in zip(records, advantages.tolist(), strict=True):
             record.advantage = round(advantage, 6)
@@ -201,7 +262,9 @@ class GRPOTrainer:
                 beta=settings.beta,
                 level=settings.importance_sampling_level,
             )
-            norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), settings.max_grad_norm or math.inf).item()
+            norm = torch.nn.utils.clip_grad_norm_(
+                self.model.parameters(), settings.max_grad_norm or math.inf
+            ).item()
             if not (math.isfinite(metrics["loss"]) and math.isfinite(norm)):
                 sign = f"the loss is {metrics['loss']}, the norm of its gradient {norm}"
                 raise diverged(self.folder, self.step + 1, sign)
@@ -212,30 +275,61 @@ class GRPOTrainer:
         return {**metrics, "grad_norm": norm, "learning_rate": rate, "epoch": epoch, **times}
 
     def _next_rows(self) -> list[int]:
-        """The rows of the next step: the curriculum's, or the next of an order that depends on seed and epoch only."""
-        positions = [divmod(number, len(self.rows)) for number in range(self.seen, self.seen + self.per_step)]
+        """The rows of the next step: the curriculum's, or the next of an order that depends on seed
+        and epoch only.
+        """
+        positions = [
+            divmod(number, len(self.rows)) for number in range(self.seen, self.seen + self.per_step)
+        ]
         self.seen += self.per_step
         if self.curriculum:
             return self.curriculum.draw(self.per_step)
-        seeds = {epoch: torch.Generator().manual_seed(self.settings.seed + epoch) for epoch, _ in positions}
-        orders = {epoch: torch.randperm(len(self.rows), generator=seed).tolist() for epoch, seed in seeds.items()}
+        seeds = {
+            epoch: torch.Generator().manual_seed(self.settings.seed + epoch)
+            for epoch, _ in positions
+        }
+        orders = {
+            epoch: torch.randperm(len(self.rows), generator=seed).tolist()
+            for epoch, seed in seeds.items()
+        }
         return [orders[epoch][index] for epoch, index in positions]
 
-    def _grade(self, completions: Sequence[Completion], numbers: Sequence[int]) -> tuple[torch.Tensor, list[Record]]:
-        """The rewards (B, F) of all functions, NaN where one returned None, and the completions' records."""
-        rows, texts = [self.rows[number] for number in numbers], [completion.text for completion in completions]
-        columns: dict[str, Any] = {name: [row.get(name) for row in rows] for name in set[str]().union(*rows)}
+    def _grade(
+        self, completions: Sequence[Completion], numbers: Sequence[int]
+    ) -> tuple[torch.Tensor, list[Record]]:
+        """The rewards (B, F) of all functions, NaN where one returned None, and the completions'
+        records.
+        """
+        rows, texts = (
+            [self.rows[number] for number in numbers],
+            [completion.text for completion in completions],
+        )
+        columns: dict[str, Any] = {
+            name: [row.get(name) for row in rows] for name in set[str]().union(*rows)
+        }
         columns["completion_ids"] = [completion.token_ids for completion in completions]
-        columns["trainer_state"] = SimpleNamespace(global_step=self.step)  # not a list, as in ms-swift and TRL
+        columns["trainer_state"] = SimpleNamespace(
+            global_step=self.step
+        )  # not a list, as in ms-swift and TRL
         ours = [reward for reward in self.rewards if isinstance(reward, Reward)]
-        names = {"task", "level"}.union(*((*reward.columns, *reward.optional_columns) for reward in ours))
+        names = {"task", "level"}.union(
+            *((*reward.columns, *reward.optional_columns) for reward in ours)
+        )
         records = [
-            Record(index=index, completion=each.text, rewards={}, tokens=each.tokens, finish=each.finish)
+            Record(
+                index=index,
+                completion=each.text,
+                rewards={},
+                tokens=each.tokens,
+                finish=each.finish,
+            )
             for index, each in enumerate(completions)
         ]
         for record, row in zip(records, rows, strict=True):
             record.step, record.mode, record.messages = self.step + 1, "train", row["messages"]
-            record.row = {name: row[name] for name in sorted(names) if name in row and not is_long(row[name])}
+            record.row = {
+                name: row[name] for name in sorted(names) if name in row and not is_long(row[name])
+            }
         scores = []
         for reward in self.rewards:
             if reward in ours:
@@ -255,7 +349,9 @@ class GRPOTrainer:
         return torch.tensor(scores).T, records
 
     def _save(self) -> None:
-        """Write `checkpoint-<step>`, which gets its name when it is complete, and delete older ones after that."""
+        """Write `checkpoint-<step>`, which gets its name when it is complete, and delete older ones
+        after that.
+        """
         path, part = (self.folder / f"checkpoint-{self.step}{suffix}" for suffix in ("", ".part"))
         for old in (part, path):
             shutil.rmtree(old, ignore_errors=True)
@@ -273,8 +369,14 @@ class GRPOTrainer:
         best = self.held_out.schedule.best_step if self.held_out else None
         if best == self.step:
             link_best(self.folder, self.step)
-        kept = [each for each in checkpoints(self.folder) if each.name != f"checkpoint-{best}" or each == path]
-        others = self.settings.save_total_limit - (best not in (None, self.step))  # the best is one of those kept
+        kept = [
+            each
+            for each in checkpoints(self.folder)
+            if each.name != f"checkpoint-{best}" or each == path
+        ]
+        others = self.settings.save_total_limit - (
+            best not in (None, self.step)
+        )  # the best is one of those kept
         for old in kept[: -max(1, others)]:
             shutil.rmtree(old)
 
@@ -283,7 +385,9 @@ class GRPOTrainer:
         try:
             state = torch.load(Path(path) / STATE, map_location="cpu", weights_only=True)
         except OSError as error:
-            raise InputError(f"{path}: expected a checkpoint of this trainer, with {STATE} in it") from error
+            raise InputError(
+                f"{path}: expected a checkpoint of this trainer, with {STATE} in it"
+            ) from error
         saved = type(self.model).from_pretrained(path, dtype=torch.float32)
         self.model.load_state_dict(saved.state_dict())
         self.optimizer.load_state_dict(state["optimizer"])
@@ -296,7 +400,9 @@ class GRPOTrainer:
 
 
 def without_dropout(model: Any) -> None:
-    """Make a model give the same log-probabilities in training as in sampling: no dropout anywhere."""
+    """Make a model give the same log-probabilities in training as in sampling: no dropout
+    anywhere.
+    """
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
@@ -305,7 +411,10 @@ def without_dropout(model: Any) -> None:
 
 
 def batch_summary(
-    rewards: torch.Tensor, groups: torch.Tensor, by_name: Mapping[str, torch.Tensor], completions: Sequence[Completion]
+    rewards: torch.Tensor,
+    groups: torch.Tensor,
+    by_name: Mapping[str, torch.Tensor],
+    completions: Sequence[Completion],
 ) -> dict[str, float | None]:
     """What ms-swift logs about a batch, under its names. All tensors are (B,); `groups` are ids.
 
@@ -325,7 +434,9 @@ def batch_summary(
     lengths = [float(completion.tokens) for completion in completions]
     for name, statistic in (("mean", fmean), ("min", min), ("max", max)):
         metrics[f"completions/{name}_length"] = statistic(lengths)
-    metrics["completions/clipped_ratio"] = fmean(completion.finish == "length" for completion in completions)
+    metrics["completions/clipped_ratio"] = fmean(
+        completion.finish == "length" for completion in completions
+    )
     return metrics
 
 

@@ -1,1 +1,3 @@
-"""Launches training with ms-swift: what will run where, whether it can, and a supervisor that watches it."""
+"""Launches training with ms-swift: what will run where, whether it can, and a supervisor that
+watches it.
+"""

@@ -1,9 +1,11 @@
-"""`swift-rlvr doctor`: can the planned launch work on this machine? Each check passes, warns or fails, with a remedy.
+"""`swift-rlvr doctor`: can the planned launch work on this machine? Each check passes, warns or
+fails, with a remedy.
 
     results = check(make_plan(read_recipe("scripts/configs/countdown.yaml"), [], this_machine()))
 
-Every launch does this by itself: our own checks, which take a second and import none of the large packages, and where
-none of them has failed, what ms-swift says of the arguments, in a process of its own that takes as long as its imports.
+Every launch does this by itself: our own checks, which take a second and import none of the large
+packages, and where none of them has failed, what ms-swift says of the arguments, in a process of
+its own that takes as long as its imports.
 """
 
 from collections.abc import Sequence
@@ -17,7 +19,9 @@ AFTER_MS_SWIFT: tuple[Check, ...] = (*rewards.AFTER_MS_SWIFT, *data.AFTER_MS_SWI
 
 
 def check(plan: Plan) -> list[CheckResult]:
-    """All results, in the order of the checks. A check that cannot read something, such as a number, has failed."""
+    """All results, in the order of the checks. A check that cannot read something, such as a
+    number, has failed.
+    """
     with parse_arguments.started(plan) as parser:
         results = _run(CHECKS, Launch(plan))
         if any(result.status == "failed" for result in results):
@@ -33,7 +37,11 @@ def _run(checks: Sequence[Check], launch: Launch) -> list[CheckResult]:
         except (ValueError, ArithmeticError, OSError) as error:  # among them InputError
             setting = getattr(error, "field", None)
             name = "settings" if setting else each.__name__.replace("_", " ")
-            new = failed(name, str(error), f"correct {setting or 'the setting, the variable or the file'}")
-            if new.message not in [result.message for result in results]:  # several checks read the same
+            new = failed(
+                name, str(error), f"correct {setting or 'the setting, the variable or the file'}"
+            )
+            if new.message not in [
+                result.message for result in results
+            ]:  # several checks read the same
                 results.append(new)
     return results

@@ -13,7 +13,9 @@ EVERY = 10  # seconds between two lines about waiting where there is no terminal
 
 
 class Tail:
-    """The lines that are added to a file, as they become whole. Of one that a progress bar rewrites, its last state."""
+    """The lines that are added to a file, as they become whole. Of one that a progress bar
+    rewrites, its last state.
+    """
 
     def __init__(self, path: Path):
         self.path = path
@@ -39,7 +41,8 @@ class Tail:
 def last_lines(path: Path, start: int = 0, count: int = 20, first_error: bool = False) -> list[str]:
     """The end of a log that says why its program failed; [] where there is no log.
 
-    Of what torchrun's ranks print, only the rank's that failed first, and not how torchrun stops the others.
+    Of what torchrun's ranks print, only the rank's that failed first, and not how torchrun stops
+    the others.
 
     Args:
         start: bytes at the beginning that belong to an earlier run.
@@ -52,7 +55,10 @@ def last_lines(path: Path, start: int = 0, count: int = 20, first_error: bool = 
     root = re.search(r"Root Cause.*?rank\s*:\s*(\d+)", text, re.DOTALL)
     lines = []
     for line in (line.rstrip("\r").rpartition("\r")[2].rstrip() for line in text.split("\n")):
-        if re.match(r"[WE]\d{4} .*torch/distributed/elastic|torch\.distributed\.elastic\..*ChildFailedError", line):
+        if re.match(
+            r"[WE]\d{4} .*torch/distributed/elastic|torch\.distributed\.elastic\..*ChildFailedError",
+            line,
+        ):
             break
         if line and not _NOISE.search(line):
             lines.append(line if len(line) <= 300 else f"{line[:297]}...")
@@ -66,12 +72,18 @@ def last_lines(path: Path, start: int = 0, count: int = 20, first_error: bool = 
     return lines[-count:]
 
 
-_NOISE = re.compile(r"\d+%\||Warning: |^  return func\(|^  super\(\)\.__init__\(|^\s*\{'(loss|train_runtime)'")
-_EXCEPTION = re.compile(r"(\[rank\d+\]: )?([A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Killed)): ?")
+_NOISE = re.compile(
+    r"\d+%\||Warning: |^  return func\(|^  super\(\)\.__init__\(|^\s*\{'(loss|train_runtime)'"
+)
+_EXCEPTION = re.compile(
+    r"(\[rank\d+\]: )?([A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Killed)): ?"
+)
 
 
 def exception(lines: list[str]) -> str | None:
-    """The last exception in a log's lines, such as "OSError: [Errno 28] No space left on device"."""
+    """The last exception in a log's lines, such as "OSError: [Errno 28] No space left on
+    device".
+    """
     found = [line for line in lines if _EXCEPTION.match(line)]
     return re.sub(r"^\[rank\d+\]: ", "", found[-1]) if found else None
 
@@ -82,7 +94,9 @@ def say(console: Console, text: str, style: str | None = None, highlight: bool =
 
 
 class Display:
-    """Prints lines, and shows below them what is going on; without a terminal a line now and then says it."""
+    """Prints lines, and shows below them what is going on; without a terminal a line now and then
+    says it.
+    """
 
     def __init__(self, console: Console):
         self.console = console

@@ -1,22 +1,28 @@
-"""The size of a model, and an estimate of the memory and disk that training it takes, from its config.json.
+"""The size of a model, and an estimate of the memory and disk that training it takes, from its
+config.json.
 
 Bytes on a GPU, for P parameters in 16 bits and N processes:
 
-- weights: 2 P, and as much for the reference policy (full training with beta > 0); divided by N under ZeRO-3.
-- gradients and optimizer: 16 P / N under DeepSpeed, 6 P without: AdamW's weights, momentum and variance in 32 bits,
-  gradients in 16 and a buffer (Rajbhandari et al. 2020, arXiv 1910.02054, section 3.1); AdamW alone has them in 16.
-  Of LoRA's adapters, taken to be on all linear layers, 16 bytes for each parameter.
-- for a batch of B completions, the longest, with T tokens of prompt and completion: 8 B x completion x vocabulary for
-  the logits, their log-softmax and the gradients of both; and 2 B x T x (8 x hidden + 4 x intermediate) inside a layer
-  (Korthikanti et al. 2022, arXiv 2205.05198, equation 2, for a gated MLP), for one layer with gradient checkpointing,
-  and 2 B x T x hidden for each of the others, else for all. An evaluation keeps no gradients: its rows count half.
-  LoRA keeps a copy of what enters a linear layer, in 32 bits unless lora_dtype is another, dropout its mask: 5 bytes
-  for each of B x T x (6 x hidden + intermediate); in 16 bits without dropout none (PEFT 0.20, Linear.forward).
-- vLLM: its share holds the weights, GRAPHS, the larger of a forward pass over BATCHED_TOKENS and the logits of all
-  sequences, as it measures them at its start, and keys and values of as many tokens as fit in the rest.
+- weights: 2 P, and as much for the reference policy (full training with beta > 0); divided by N
+  under ZeRO-3.
+- gradients and optimizer: 16 P / N under DeepSpeed, 6 P without: AdamW's weights, momentum and
+  variance in 32 bits, gradients in 16 and a buffer (Rajbhandari et al. 2020, arXiv 1910.02054,
+  section 3.1); AdamW alone has them in 16. Of LoRA's adapters, taken to be on all linear layers, 16
+  bytes for each parameter.
+- for a batch of B completions, the longest, with T tokens of prompt and completion: 8 B x
+  completion x vocabulary for the logits, their log-softmax and the gradients of both; and 2 B x T x
+  (8 x hidden + 4 x intermediate) inside a layer (Korthikanti et al. 2022, arXiv 2205.05198,
+  equation 2, for a gated MLP), for one layer with gradient checkpointing, and 2 B x T x hidden for
+  each of the others, else for all. An evaluation keeps no gradients: its rows count half. LoRA
+  keeps a copy of what enters a linear layer, in 32 bits unless lora_dtype is another, dropout its
+  mask: 5 bytes for each of B x T x (6 x hidden + intermediate); in 16 bits without dropout none
+  (PEFT 0.20, Linear.forward).
+- vLLM: its share holds the weights, GRAPHS, the larger of a forward pass over BATCHED_TOKENS and
+  the logits of all sequences, as it measures them at its start, and keys and values of as many
+  tokens as fit in the rest.
 
-Left out are CUDA's context, NCCL's buffers and fragmentation: some GB together. A checkpoint holds the weights, and
-under DeepSpeed 12 P, and with ZeRO-1 or 2 the weights once more.
+Left out are CUDA's context, NCCL's buffers and fragmentation: some GB together. A checkpoint holds
+the weights, and under DeepSpeed 12 P, and with ZeRO-1 or 2 the weights once more.
 """
 
 import os
@@ -25,17 +31,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from swift_rlvr.environments import FEEDBACK_TOKENS
-from swift_rlvr.errors import InputError
-from swift_rlvr.jsonl import read_json
-from swift_rlvr.recipes import number
+from swift_rlvr.rewards.feedback import FEEDBACK_TOKENS
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.jsonl import read_json
+from swift_rlvr.utils.settings import number
 
 BYTES = {"float32": 4, "float": 4}  # of a parameter; all other types have 2
 GRAPHS = 2**30  # of vLLM's CUDA graphs, which it keeps while it sleeps; assumed
-BATCHED_TOKENS, SEQUENCES = 2048, 256  # at once: vLLM 0.32 and ms-swift 4.6, unless vllm_max_num_seqs is set
+BATCHED_TOKENS, SEQUENCES = (
+    2048,
+    256,
+)  # at once: vLLM 0.32 and ms-swift 4.6, unless vllm_max_num_seqs is set
 # For models that are not on this machine yet, from their config.json.
 _KEYS = (
-    *("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads"),
+    *(
+        "hidden_size",
+        "intermediate_size",
+        "num_hidden_layers",
+        "num_attention_heads",
+        "num_key_value_heads",
+    ),
     *("vocab_size", "tie_word_embeddings"),
 )
 _QWEN = {
@@ -49,7 +64,9 @@ _QWEN = {
 
 
 class ModelSize(NamedTuple):
-    """The size of a decoder. bytes: of a parameter, as it is saved; context: in tokens, None where unknown."""
+    """The size of a decoder. bytes: of a parameter, as it is saved; context: in tokens, None where
+    unknown.
+    """
 
     parameters: int
     hidden: int
@@ -74,12 +91,19 @@ class ModelSize(NamedTuple):
         layer = 2 * hidden * (query + keys) + biases + mlp + 2 * hidden
         embeddings = vocabulary * hidden * (1 if config.get("tie_word_embeddings") else 2)
         size = BYTES.get(str(config.get("dtype") or config.get("torch_dtype")), 2)
-        parameters, context = embeddings + layers * layer + hidden, config.get("max_position_embeddings")
-        return cls(parameters, hidden, inner, layers, key_value_heads, head_size, vocabulary, context, size)
+        parameters, context = (
+            embeddings + layers * layer + hidden,
+            config.get("max_position_embeddings"),
+        )
+        return cls(
+            parameters, hidden, inner, layers, key_value_heads, head_size, vocabulary, context, size
+        )
 
 
 def model_folder(model: str, environ: Mapping[str, str] | None = None) -> Path | None:
-    """The folder of a model: `model` itself, or where a hub's client has put it; None where it is not here."""
+    """The folder of a model: `model` itself, or where a hub's client has put it; None where it is
+    not here.
+    """
     environ = os.environ if environ is None else environ
     path = Path(model).expanduser()
     if path.is_dir():
@@ -88,12 +112,17 @@ def model_folder(model: str, environ: Mapping[str, str] | None = None) -> Path |
         return None
     owner, name = model.split("/")
     cache = Path(environ.get("HOME") or "~").expanduser() / ".cache"
-    hugging_face = Path(environ.get("HF_HUB_CACHE") or Path(environ.get("HF_HOME") or cache / "huggingface", "hub"))
+    hugging_face = Path(
+        environ.get("HF_HUB_CACHE") or Path(environ.get("HF_HOME") or cache / "huggingface", "hub")
+    )
     scope = Path(environ.get("MODELSCOPE_CACHE") or cache / "modelscope").expanduser()
     folders = [
         *hugging_face.expanduser().glob(f"models--{owner}--{name}/snapshots/*"),
         *scope.glob(f"models/{owner}--{name}/snapshots/*"),
-        *(scope / part / owner / name.replace(".", "___") for part in ("models", "hub/models", "hub", ".")),
+        *(
+            scope / part / owner / name.replace(".", "___")
+            for part in ("models", "hub/models", "hub", ".")
+        ),
     ]
     return next((folder for folder in folders if (folder / "config.json").is_file()), None)
 
@@ -111,14 +140,18 @@ def model_size(model: str, environ: Mapping[str, str] | None = None) -> ModelSiz
             return ModelSize.from_config(config | (config.get("text_config") or {}))
         known = _QWEN[model.rpartition("/")[2].removeprefix("Qwen2.5-").removesuffix("-Instruct")]
         config = dict(zip(_KEYS, known, strict=True))
-        return ModelSize.from_config(config | {"model_type": "qwen2", "max_position_embeddings": 32768})
+        return ModelSize.from_config(
+            config | {"model_type": "qwen2", "max_position_embeddings": 32768}
+        )
     except (InputError, KeyError, TypeError, AttributeError):
         return None
 
 
 def longest_completion(settings: Mapping[str, Any]) -> int:
     """Tokens after the first prompt: those of all answers, and the feedback between them."""
-    count = number(settings, "max_turns", 1, at_least=1) if settings.get("multi_turn_scheduler") else 1
+    count = (
+        number(settings, "max_turns", 1, at_least=1) if settings.get("multi_turn_scheduler") else 1
+    )
     return count * number(settings, "max_completion_length", 512) + (count - 1) * FEEDBACK_TOKENS
 
 
@@ -129,7 +162,8 @@ def evaluates(settings: Mapping[str, Any]) -> bool:
 
 
 def zero_stage(settings: Mapping[str, Any]) -> tuple[int | None, bool]:
-    """DeepSpeed's ZeRO stage, None without DeepSpeed, and whether the optimizer is kept in the host's memory.
+    """DeepSpeed's ZeRO stage, None without DeepSpeed, and whether the optimizer is kept in the
+    host's memory.
 
     >>> zero_stage({"deepspeed": "zero3_offload"}), zero_stage({})
     ((3, True), (None, False))
@@ -142,34 +176,49 @@ def zero_stage(settings: Mapping[str, Any]) -> tuple[int | None, bool]:
             return int(name[1]), bool(name[2])
         value = read_json(value)
     zero = value.get("zero_optimization") or {}
-    return int(zero.get("stage", 0)), (zero.get("offload_optimizer") or {}).get("device", "none") != "none"
+    return int(zero.get("stage", 0)), (zero.get("offload_optimizer") or {}).get(
+        "device", "none"
+    ) != "none"
 
 
 def _bytes(model: ModelSize, settings: Mapping[str, Any]) -> int:
-    return BYTES.get(str(settings["torch_dtype"]), 2) if settings.get("torch_dtype") else model.bytes
+    return (
+        BYTES.get(str(settings["torch_dtype"]), 2) if settings.get("torch_dtype") else model.bytes
+    )
 
 
 def adapter_parameters(model: ModelSize, settings: Mapping[str, Any]) -> int:
     """Parameters of LoRA's adapters on all linear layers."""
-    return number(settings, "lora_rank", 8) * model.layers * (9 * model.hidden + 3 * model.intermediate)
+    return (
+        number(settings, "lora_rank", 8)
+        * model.layers
+        * (9 * model.hidden + 3 * model.intermediate)
+    )
 
 
 class TrainingMemory(NamedTuple):
-    """Bytes on a training GPU at the worst moment. optimizer: with gradients. batch: what its longest row decides."""
+    """Bytes on a training GPU at the worst moment. optimizer: with gradients. batch: what its
+    longest row decides.
+    """
 
     weights: int
     optimizer: int
     batch: int
 
 
-def training_memory(model: ModelSize, settings: Mapping[str, Any], processes: int) -> TrainingMemory:
+def training_memory(
+    model: ModelSize, settings: Mapping[str, Any], processes: int
+) -> TrainingMemory:
     """As the formulas above have it. processes: of all nodes."""
     (stage, offload), size = zero_stage(settings), _bytes(model, settings)
     weights, optimizer = size * model.parameters, 16 * adapter_parameters(model, settings)
     if settings.get("tuner_type") == "full":
         weights *= 2 if number(settings, "beta", 0.04) else 1
         optimizer = (3 * size if stage is None else 2 if offload else 16) * model.parameters
-    batch, completion = number(settings, "per_device_train_batch_size", 1), longest_completion(settings)
+    batch, completion = (
+        number(settings, "per_device_train_batch_size", 1),
+        longest_completion(settings),
+    )
     if evaluates(settings):
         batch = max(batch, number(settings, "per_device_eval_batch_size", 1) // 2)
     # Without DeepSpeed accelerate converts what a model returns to 32 bits.
@@ -187,12 +236,15 @@ def training_memory(model: ModelSize, settings: Mapping[str, Any], processes: in
     else:
         layers += tokens * model.hidden * model.layers
     return TrainingMemory(
-        weights // (processes if stage == 3 else 1), optimizer // (processes if stage else 1), logits + layers
+        weights // (processes if stage == 3 else 1),
+        optimizer // (processes if stage else 1),
+        logits + layers,
     )
 
 
 def server_memory(model: ModelSize, settings: Mapping[str, Any], gpu: int) -> tuple[int, int, int]:
-    """Bytes of vLLM's share of a GPU of `gpu` bytes, of the weights in it, and how many tokens the rest caches.
+    """Bytes of vLLM's share of a GPU of `gpu` bytes, of the weights in it, and how many tokens the
+    rest caches.
 
     The last is below 0 where not even the weights and what vLLM reserves fit.
     """
@@ -207,8 +259,11 @@ def server_memory(model: ModelSize, settings: Mapping[str, Any], gpu: int) -> tu
     return share, weights, (share - weights - reserve) // token
 
 
-def colocated_memory(training: TrainingMemory, share: int, sampler: int, settings: Mapping[str, Any]) -> int:
-    """Bytes on a GPU that trains and samples in turn: with `sleep_level` vLLM gives its share back while training.
+def colocated_memory(
+    training: TrainingMemory, share: int, sampler: int, settings: Mapping[str, Any]
+) -> int:
+    """Bytes on a GPU that trains and samples in turn: with `sleep_level` vLLM gives its share back
+    while training.
 
     sampler: bytes of vLLM's weights, which lie beside all that is trained while they are renewed.
     """

@@ -21,7 +21,16 @@ from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward
 from swift_rlvr.rewards.soft_overlong import SoftOverlongReward
 from swift_rlvr.rewards.tag_count import TagCountReward
 
-__all__ = ["REWARDS", "Example", "Explanation", "Grade", "Reward", "Rule", "add_reward", "rules_in_order"]
+__all__ = [
+    "REWARDS",
+    "Example",
+    "Explanation",
+    "Grade",
+    "Reward",
+    "Rule",
+    "add_reward",
+    "rules_in_order",
+]
 
 for reward in (
     CountdownReward,

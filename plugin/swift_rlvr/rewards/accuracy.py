@@ -4,12 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swift_rlvr.math_answers import Leniency, MathVerdict, Reason, grade_all, why_unreadable
 from swift_rlvr.rewards.base import Reward
 from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters
-from swift_rlvr.settings import setting
 from swift_rlvr.success import VERIFIER
+from swift_rlvr.utils.settings import setting
+from swift_rlvr.verifiers.mathematics import (
+    Leniency,
+    MathVerdict,
+    Reason,
+    grade_all,
+    why_unreadable,
+)
 
 RULES = {  # in the order in which they are checked
     Reason.BAD_GOLD: "the gold in the column solution can be read, or the answer is written like it",
@@ -24,11 +30,13 @@ RULES = {  # in the order in which they are checked
 
 
 class AccuracyReward(Reward):
-    r"""Reward 1.0 for a completion whose final answer equals the column `solution`, 0.0 for any other.
+    r"""Reward 1.0 for a completion whose final answer equals the column `solution`, 0.0 for any
+    other.
 
-    A row whose solution cannot be read is not graded (None), unless the answer is written like it; with
-    ``neutral_gold=True`` it gets the neutral value of the R1-Zero recipe. `swift_rlvr.math_answers` defines what counts
-    as the answer and as equal. A verdict depends on the completion and the solution alone.
+    A row whose solution cannot be read is not graded (None), unless the answer is written like it;
+    with ``neutral_gold=True`` it gets the neutral value of the R1-Zero recipe.
+    `swift_rlvr.verifiers.mathematics` defines what counts as the answer and as equal. A verdict
+    depends on the completion and the solution alone.
 
     >>> reward = AccuracyReward()
     >>> reward([r"so \boxed{\frac{1}{2}}", "<answer>0.4</answer>"], solution=["0.5", r"Thus $x = \boxed{0.5}$."])
@@ -40,17 +48,33 @@ class AccuracyReward(Reward):
     columns = ("solution",)
     reasons = tuple(map(str, Reason))
     examples = (
-        Example("<think>A half.</think><answer>0.5</answer>", {"solution": r"So it is $\boxed{\frac{1}{2}}$."}, 1.0),
-        Example("<think>A half.</think><answer>0.6</answer>", {"solution": r"So it is $\boxed{\frac{1}{2}}$."}, 0.0),
+        Example(
+            "<think>A half.</think><answer>0.5</answer>",
+            {"solution": r"So it is $\boxed{\frac{1}{2}}$."},
+            1.0,
+        ),
+        Example(
+            "<think>A half.</think><answer>0.6</answer>",
+            {"solution": r"So it is $\boxed{\frac{1}{2}}$."},
+            0.0,
+        ),
         Example("<think>A half.</think><answer>0.5</answer>", {"solution": "$$"}, None),
     )
 
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
-        neutral_gold: bool = setting(False, "reward 0.5 where the gold cannot be read, instead of not grading it")
-        gold_is_list: bool = setting(False, "`solution` may be a list, of which any element is a right answer")
-        rounded_gold: bool = setting(False, "a decimal gold accepts a form without decimals that rounds to it")
-        convert_units: bool = setting(False, "a gold with a unit accepts the same quantity in another unit")
+        neutral_gold: bool = setting(
+            False, "reward 0.5 where the gold cannot be read, instead of not grading it"
+        )
+        gold_is_list: bool = setting(
+            False, "`solution` may be a list, of which any element is a right answer"
+        )
+        rounded_gold: bool = setting(
+            False, "a decimal gold accepts a form without decimals that rounds to it"
+        )
+        convert_units: bool = setting(
+            False, "a gold with a unit accepts the same quantity in another unit"
+        )
 
     def __init__(self, args: object = None, **parameters: Any):
         super().__init__(args, **parameters)
@@ -75,13 +99,17 @@ class AccuracyReward(Reward):
 
     def _verdicts(self, texts: list[str | None], golds: list[object]) -> list[MathVerdict]:
         chosen = self.parameters
-        return grade_all(texts, golds, chosen.gold_is_list, Leniency(chosen.rounded_gold, chosen.convert_units))
+        return grade_all(
+            texts, golds, chosen.gold_is_list, Leniency(chosen.rounded_gold, chosen.convert_units)
+        )
 
 
 def _about_gold(verdict: MathVerdict, gold: object) -> str:
     if isinstance(gold, (list, tuple)):
         several = r"an answer of several parts is one text, such as '1, 2' or '\{1, 2\}'"
-        return f"a list, {gold!r:.200}: with gold_is_list=True any of its elements is right; {several}"
+        return (
+            f"a list, {gold!r:.200}: with gold_is_list=True any of its elements is right; {several}"
+        )
     if verdict.gold is None:
         return f"no answer in {gold!r:.200}"
     return f"read from it: {verdict.gold:.200}; {why_unreadable(verdict.gold)}"

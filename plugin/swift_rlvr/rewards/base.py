@@ -1,4 +1,6 @@
-"""What all rewards share: completion shapes, checks of the columns, routing by task, grades, the registry."""
+"""What all rewards share: completion shapes, checks of the columns, routing by task, grades, the
+registry.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +10,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary, WeakSet
 
-from swift_rlvr.answers import completion_text
-from swift_rlvr.registry import Registry
 from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, Rule
 from swift_rlvr.rewards.parameters import BaseParameters, read_parameters
 from swift_rlvr.success import FULL, ROLES, VERIFIER
 from swift_rlvr.tasks import tasks_of
+from swift_rlvr.utils.registry import Registry
+from swift_rlvr.verifiers.answers import completion_text
 
-OTHER_TASK = "other task"  # the reason that every reward gives for a row of a task that is not one of its own
+# the reason that every reward gives for a row of a task that is not one of its own
+OTHER_TASK = "other task"
 
 
 class Reward:
-    """A reward that ms-swift and TRL can call: ``reward(completions, **columns) -> list[float | None]``.
+    """A reward that ms-swift and TRL can call: ``reward(completions, **columns) -> list[float |
+    None]``.
 
-    A subclass declares the attributes below and implements one of `grade`, `explain_text` and `grade_batch` (where many
-    are cheaper than one by one), from which the others follow. `text` is the completion's text, or None where it has
-    none; `row` holds all columns by name, None for an optional one that is absent. None of the three may raise because
-    of what a policy wrote. Everyone else calls the reward, `grades` or `explain`, which read both completion shapes,
-    check the columns and leave out the rows of other tasks.
+    A subclass declares the attributes below and implements one of `grade`, `explain_text` and
+    `grade_batch` (where many are cheaper than one by one), from which the others follow. `text` is
+    the completion's text, or None where it has none; `row` holds all columns by name, None for an
+    optional one that is absent. None of the three may raise because of what a policy wrote.
+    Everyone else calls the reward, `grades` or `explain`, which read both completion shapes, check
+    the columns and leave out the rows of other tasks.
 
     >>> class Shorter(Reward):
     ...     name, role, columns, reasons = "external_shorter", "verifier", ("limit",), ("short", "too long")
@@ -38,21 +43,34 @@ class Reward:
     name: ClassVar[str]
     columns: tuple[str, ...] = ()
     optional_columns: tuple[str, ...] = ()
-    columns_elsewhere: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # by column, its names in datasets of others
+    columns_elsewhere: ClassVar[
+        Mapping[str, tuple[str, ...]]
+    ] = {}  # by column, its names in datasets of others
     reasons: tuple[str, ...] = ()
-    examples: ClassVar[tuple[Example, ...]] = ()  # the best, one that earns less and, with a gold, one not graded
-    role: ClassVar[str | None] = None  # what it judges: VERIFIER, FORMAT or SHAPING of swift_rlvr.success
-    full_reward: ClassVar[float] = FULL  # what a verifier or a format reward pays for a completion without fault
-    shows_details: ClassVar[bool] = False  # a policy may read the details of its rules: nothing of the gold is in them
+    examples: ClassVar[
+        tuple[Example, ...]
+    ] = ()  # the best, one that earns less and, with a gold, one not graded
+    # what it judges: VERIFIER, FORMAT or SHAPING of swift_rlvr.success
+    role: ClassVar[str | None] = None
+    # what a verifier or a format reward pays for a completion without fault
+    full_reward: ClassVar[float] = FULL
+    # a policy may read the details of its rules: nothing of the gold is in them
+    shows_details: ClassVar[bool] = False
     runs_code: bool = False  # it runs code that the policy wrote; only where people ask for it
     Parameters: ClassVar[type[BaseParameters]] = BaseParameters
 
     def __init__(self, args: object = None, **parameters: Any):
-        """Take ms-swift's training arguments, which are not kept because they do not pickle, or parameters by name."""
-        self.parameters: Any = read_parameters(self.Parameters, self.name, args, parameters, other_names=REWARDS)
+        """Take ms-swift's training arguments, which are not kept because they do not pickle, or
+        parameters by name.
+        """
+        self.parameters: Any = read_parameters(
+            self.Parameters, self.name, args, parameters, other_names=REWARDS
+        )
         self.log: Any = None  # the `swift_rlvr.runs.grades.GradeLog` of a training run
-        self.neutral: float | None = None  # what a row earns that cannot be graded; rewards built on this one see None
-        self.outcome: Any = None  # the `swift_rlvr.rewards.gate.Outcome` that it asks whether an answer is right
+        # what a row earns that cannot be graded; rewards built on this one see None
+        self.neutral: float | None = None
+        # the `swift_rlvr.rewards.gate.Outcome` that it asks whether an answer is right
+        self.outcome: Any = None
 
     @property
     def __name__(self) -> str:
@@ -61,7 +79,9 @@ class Reward:
 
     @property
     def own_tasks(self) -> tuple[str, ...]:
-        """The tasks whose rows it grades, empty for all: its parameter `tasks`, else those of its verifier."""
+        """The tasks whose rows it grades, empty for all: its parameter `tasks`, else those of its
+        verifier.
+        """
         if self.parameters.tasks or self.role == VERIFIER:
             return tuple(self.parameters.tasks) or tasks_of(self.name)
         return self.outcome.reward.own_tasks if self.outcome else ()
@@ -72,7 +92,9 @@ class Reward:
             return self.grade_batch([text], {name: [value] for name, value in row.items()})[0]
         if type(self).explain_text is not Reward.explain_text:
             return Grade(*self.explain_text(text, row)[:2])
-        raise NotImplementedError(f"{type(self).__name__} implements neither grade nor explain_text")
+        raise NotImplementedError(
+            f"{type(self).__name__} implements neither grade nor explain_text"
+        )
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
         """Grade each completion with its row; every column holds one value per text."""
@@ -80,9 +102,13 @@ class Reward:
         return [self.grade(text, dict(zip(columns, values, strict=True))) for text, *values in rows]
 
     def explain_text(self, text: str | None, row: Row) -> Explanation:
-        """Grade one completion of one row, and list every rule with its outcome, in the order they are checked."""
+        """Grade one completion of one row, and list every rule with its outcome, in the order they
+        are checked.
+        """
         reward, reason = self.grade(text, row)
-        return Explanation(reward, reason, text, [Rule(reason, None if reward is None else reward > 0)])
+        return Explanation(
+            reward, reason, text, [Rule(reason, None if reward is None else reward > 0)]
+        )
 
     @classmethod
     def remarks(cls, row: Row) -> list[str]:
@@ -90,7 +116,9 @@ class Reward:
         return []
 
     def __call__(self, completions: Sequence, **columns: Any) -> list[float | None]:
-        """Reward each completion, in order; ValueError where a needed column is missing or has another length."""
+        """Reward each completion, in order; ValueError where a needed column is missing or has
+        another length.
+        """
         grades = self.grades(completions, **columns)
         if self.log is not None:
             self.log.add(self, completions, columns, grades)
@@ -107,7 +135,10 @@ class Reward:
             used = {name: [values[index] for index in own] for name, values in used.items()}
         grades = shared_grades(self, texts, used)
         if self.neutral is not None:
-            grades = [grade if grade.reward is not None else Grade(self.neutral, grade.reason) for grade in grades]
+            grades = [
+                grade if grade.reward is not None else Grade(self.neutral, grade.reason)
+                for grade in grades
+            ]
         if own is None:
             return grades
         result = [Grade(None, OTHER_TASK)] * len(completions)
@@ -116,17 +147,25 @@ class Reward:
         return result
 
     def explain(self, completion: object, row: Row) -> Explanation:
-        """Say why one completion, in either shape, gets its reward; a row of another task needs no columns."""
+        """Say why one completion, in either shape, gets its reward; a row of another task needs no
+        columns.
+        """
         columns = {name: [value] for name, value in row.items()}
         if self._own_rows(columns.get("task"), 1) == []:
             own = ", ".join(self.own_tasks)
-            return Explanation(None, OTHER_TASK, None, [Rule("task", False, f"{row['task']!r} is none of: {own}")])
+            return Explanation(
+                None, OTHER_TASK, None, [Rule("task", False, f"{row['task']!r} is none of: {own}")]
+            )
         row = {name: values[0] for name, values in self._used_columns(1, columns).items()}
         explanation = self.explain_text(completion_text(completion), row)
-        return explanation._replace(reward=self.neutral) if explanation.reward is None else explanation
+        return (
+            explanation._replace(reward=self.neutral) if explanation.reward is None else explanation
+        )
 
     def _used_columns(self, count: int, columns: Row) -> dict[str, Sequence[Any]]:
-        """The needed and the optional columns, with None in place of every value of an optional one that is absent."""
+        """The needed and the optional columns, with None in place of every value of an optional one
+        that is absent.
+        """
         for name in self.columns:
             if name not in columns:
                 present = ", ".join(map(repr, sorted(columns))) or "none"
@@ -142,7 +181,9 @@ class Reward:
         return used
 
     def _own_rows(self, task: Any, count: int) -> list[int] | None:
-        """Indexes of the rows of the reward's own tasks, known by their column `task`; None where that is all rows."""
+        """Indexes of the rows of the reward's own tasks, known by their column `task`; None where
+        that is all rows.
+        """
         if task is None or not (own := self.own_tasks):
             return None
         self._check_column("task", task, count)
@@ -152,36 +193,47 @@ class Reward:
     def _check_column(self, name: str, values: Any, count: int | None = None) -> None:
         if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__"):
             expected = "one value per completion" if count is not None else "completions"
-            raise ValueError(f"{type(self).__name__}: {name!r} must be a list of {expected}, not {values!r:.80}")
+            raise ValueError(
+                f"{type(self).__name__}: {name!r} must be a list of {expected}, not {values!r:.80}"
+            )
         if count is not None and len(values) != count:
             expected = f"one value per completion: it holds {len(values)} for {count} completions"
             raise ValueError(f"{type(self).__name__}: column {name!r} must hold {expected}")
 
 
 _LOCK = threading.Lock()
-_LAST: WeakKeyDictionary[Reward, tuple[Any, list[Grade], WeakSet] | None] = WeakKeyDictionary()  # see `share_grades`
+_LAST: WeakKeyDictionary[Reward, tuple[Any, list[Grade], WeakSet] | None] = (
+    WeakKeyDictionary()
+)  # see `share_grades`
 
 
 def share_grades(reward: Reward) -> None:
     """Have this reward and equal ones grade each batch once, for as long as this one exists.
 
-    `external_cosine` and gated rewards ask another reward whether answers are right, which usually runs beside them:
-    the trainer calls one after the other with the same completions and columns.
+    `external_cosine` and gated rewards ask another reward whether answers are right, which usually
+    runs beside them: the trainer calls one after the other with the same completions and columns.
     """
     _LAST.setdefault(reward, None)
 
 
 def shared_grades(reward: Reward, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
-    """`reward.grade_batch`, or what an equal reward, of those that share, gave this batch when it was the last one.
+    """`reward.grade_batch`, or what an equal reward, of those that share, gave this batch when it
+    was the last one.
 
-    Each object takes them once: a verdict that depends on the machine's load (a timeout) outlives no batch.
+    Each object takes them once: a verdict that depends on the machine's load (a timeout) outlives
+    no batch.
     """
-    alike = (each for each in list(_LAST) if type(each) is type(reward) and each.parameters == reward.parameters)
+    alike = (
+        each
+        for each in list(_LAST)
+        if type(each) is type(reward) and each.parameters == reward.parameters
+    )
     keeper = next(alike, None)
     if keeper is None:
         return reward.grade_batch(texts, columns)
     try:
-        # A copy of the columns, since rows can be changed in place; and bytes, where 1, 1.0 and True differ.
+        # A copy of the columns, since rows can be changed in place; and bytes, where 1, 1.0 and
+        # True differ.
         batch = list(texts), pickle.dumps(dict(columns))
     except (pickle.PicklingError, TypeError, AttributeError, RecursionError):
         return reward.grade_batch(texts, columns)
@@ -199,7 +251,9 @@ def shared_grades(reward: Reward, texts: Sequence[str | None], columns: Columns)
 def _check_reward(reward: Any) -> None:
     """Raise ValueError for what cannot be in `REWARDS`, or could not be told from what is."""
     if not isinstance(reward, type) or not issubclass(reward, Reward):
-        raise ValueError(f"a reward is a subclass of swift_rlvr.rewards.Reward, and {reward!r:.80} is none")
+        raise ValueError(
+            f"a reward is a subclass of swift_rlvr.rewards.Reward, and {reward!r:.80} is none"
+        )
     name = getattr(reward, "name", None)
     if not isinstance(name, str) or not name.startswith("external_"):  # the others are ms-swift's
         raise ValueError(f"the name of a reward must begin with 'external_', and {name!r} does not")
@@ -219,8 +273,10 @@ REWARDS: Registry[type[Reward]] = Registry("swift_rlvr.rewards", _check_reward, 
 
 
 def add_reward(reward: type[Reward]) -> None:
-    """Add a reward class to `REWARDS` by its `name`; ValueError for a name that is taken, or one that cannot be used.
+    """Add a reward class to `REWARDS` by its `name`; ValueError for a name that is taken, or one
+    that cannot be used.
 
-    For a script or a plugin file; an installed package names its rewards in the entry points `swift_rlvr.rewards`.
+    For a script or a plugin file; an installed package names its rewards in the entry points
+    `swift_rlvr.rewards`.
     """
     REWARDS.add(reward)

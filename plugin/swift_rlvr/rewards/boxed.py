@@ -2,10 +2,10 @@
 
 import math
 
-from swift_rlvr.answers import after_think, last_boxed, marked_answer
 from swift_rlvr.rewards.base import Reward
 from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
 from swift_rlvr.success import VERIFIER
+from swift_rlvr.verifiers.answers import after_think, last_boxed, marked_answer
 
 
 def plain(answer: str) -> str:
@@ -18,7 +18,8 @@ def plain(answer: str) -> str:
 
 
 def gold_text(gold: object) -> str | None:
-    r"""The gold as `plain` text: a number, or the answer that `marked_answer` finds in a text, or else all of the text.
+    r"""The gold as `plain` text: a number, or the answer that `marked_answer` finds in a text, or
+    else all of the text.
 
     >>> gold_text(72.0), gold_text("48 + 24 = 72\n#### 72"), gold_text(r"It is $\boxed{72}$."), gold_text("")
     ('72', '72', '72', None)
@@ -37,10 +38,11 @@ def gold_text(gold: object) -> str | None:
 
 
 class BoxedReward(Reward):
-    r"""Reward 1.0 where the last ``\boxed{...}`` after the thinking is the gold, 0.0 otherwise, None without a gold.
+    r"""Reward 1.0 where the last ``\boxed{...}`` after the thinking is the gold, 0.0 otherwise,
+    None without a gold.
 
-    It compares texts without their white space and the ``$`` around them, so ``0.5`` is not ``\frac{1}{2}``;
-    `external_accuracy` compares values. The gold is in the column `solution`.
+    It compares texts without their white space and the ``$`` around them, so ``0.5`` is not
+    ``\frac{1}{2}``; `external_accuracy` compares values. The gold is in the column `solution`.
 
     >>> reward = BoxedReward()
     >>> reward([r"So it is \boxed{72}.", r"\boxed{71}", "72"], solution=["#### 72", r"\boxed{72}", 72])
@@ -69,8 +71,15 @@ class BoxedReward(Reward):
         else:
             reason = "correct" if answer == gold else "wrong answer" if answer else "empty box"
         rules = [
-            Rule("the gold can be read", gold is not None, "" if gold is None else f"it is {gold[:80]}"),
-            Rule(r"there is a \boxed{...} after the thinking", None if gold is None else box is not None),
+            Rule(
+                "the gold can be read",
+                gold is not None,
+                "" if gold is None else f"it is {gold[:80]}",
+            ),
+            Rule(
+                r"there is a \boxed{...} after the thinking",
+                None if gold is None else box is not None,
+            ),
             Rule("it is not empty", None if box is None else bool(answer)),
             Rule("it is the gold", answer == gold if answer else None),
         ]

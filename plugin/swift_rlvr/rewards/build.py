@@ -3,14 +3,15 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from swift_rlvr.errors import InputError, did_you_mean
 from swift_rlvr.rewards import REWARDS, Reward
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks import TASKS
+from swift_rlvr.utils.errors import InputError, did_you_mean
 
 
 def build_rewards(names: Iterable[str]) -> list[Reward]:
-    """Each reward once, with the parameters of its environment variables; the prefix of a name may be left out.
+    """Each reward once, with the parameters of its environment variables; the prefix of a name may
+    be left out.
 
     >>> [reward.name for reward in build_rewards(["countdown", "external_countdown"])]
     ['external_countdown']
@@ -25,16 +26,26 @@ def build_rewards(names: Iterable[str]) -> list[Reward]:
 
 
 def missing_column(reward: Reward, row: Mapping[str, Any]) -> str | None:
-    """The first column that a reward lacks in a row, or None; in a row of another task it needs none."""
+    """The first column that a reward lacks in a row, or None; in a row of another task it needs
+    none.
+    """
     own, task = reward.own_tasks, row.get("task")
     if own and task is not None and task not in own:
         return None
     return next((name for name in reward.columns if name not in row), None)
 
 
-def rewards_without_rows(rewards: Sequence[Reward], tasks: Collection[object]) -> Iterator[tuple[Reward, str]]:
-    """The rewards that grade no row of these tasks (None: unknown), of verifiers only if none grades any; a remedy."""
-    idle = [reward for reward in rewards if (own := reward.own_tasks) and None not in tasks and not {*own} & {*tasks}]
+def rewards_without_rows(
+    rewards: Sequence[Reward], tasks: Collection[object]
+) -> Iterator[tuple[Reward, str]]:
+    """The rewards that grade no row of these tasks (None: unknown), of verifiers only if none
+    grades any; a remedy.
+    """
+    idle = [
+        reward
+        for reward in rewards
+        if (own := reward.own_tasks) and None not in tasks and not {*own} & {*tasks}
+    ]
     if any(reward.role == VERIFIER and reward not in idle for reward in rewards):
         idle = [reward for reward in idle if reward.role != VERIFIER]
     for reward in idle:
@@ -46,5 +57,10 @@ def rewards_without_rows(rewards: Sequence[Reward], tasks: Collection[object]) -
 
 
 def columns_for(reward: Reward, rows: Sequence[Mapping[str, Any]]) -> dict[str, list]:
-    """The columns that a reward uses, one value per row, None where a row has none, as in ms-swift."""
-    return {name: [row.get(name) for row in rows] for name in (*reward.columns, *reward.optional_columns, "task")}
+    """The columns that a reward uses, one value per row, None where a row has none, as in
+    ms-swift.
+    """
+    return {
+        name: [row.get(name) for row in rows]
+        for name in (*reward.columns, *reward.optional_columns, "task")
+    }

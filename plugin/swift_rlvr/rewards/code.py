@@ -1,4 +1,6 @@
-"""Reward for programming tasks: the completion's code is run against the row's tests, in a sandbox."""
+"""Reward for programming tasks: the completion's code is run against the row's tests, in a
+sandbox.
+"""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -6,17 +8,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from swift_rlvr import sandbox
-from swift_rlvr.answers import find_code
-from swift_rlvr.parallel import usable_cores
 from swift_rlvr.rewards.base import Reward
 from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, Rule, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters
-from swift_rlvr.sandbox import FAILURES, PASSED, WRONG, BadTests, Limits, Outcome, read_tests
-from swift_rlvr.sandbox.asserts import UnitTest
-from swift_rlvr.sandbox.cases import ProgramTest
-from swift_rlvr.settings import setting
 from swift_rlvr.success import VERIFIER
+from swift_rlvr.utils.parallel import usable_cores
+from swift_rlvr.utils.settings import setting
+from swift_rlvr.verifiers import code as sandbox
+from swift_rlvr.verifiers.answers import find_code
+from swift_rlvr.verifiers.code import FAILURES, PASSED, WRONG, BadTests, Limits, Outcome, read_tests
+from swift_rlvr.verifiers.code.asserts import UnitTest
+from swift_rlvr.verifiers.code.cases import ProgramTest
 
 _ALL_PASSED, _SOME_FAILED, _BAD_TESTS = "all tests passed", "some tests failed", "bad tests"
 _NO_TEXT, _NO_CODE, _TOO_LONG, _SYNTAX_ERROR = "no text", "no code", "code too long", "syntax error"
@@ -31,11 +33,13 @@ UNUSABLE = "tests cannot be used"
 
 
 class CodeReward(Reward):
-    """1.0 if the code passes all tests of the row, else 0.0; with `partial` the share of tests that it passes.
+    """1.0 if the code passes all tests of the row, else 0.0; with `partial` the share of tests that
+    it passes.
 
-    None where the tests cannot be read. `swift_rlvr.sandbox.cases` lists the forms of tests, `swift_rlvr.sandbox` what
-    code can and cannot do, and `find_code` says where code is taken from. Calling it raises sandbox.SandboxError where
-    code cannot be run safely. The metric is that of MBPP (arXiv:2108.07732) and HumanEval (arXiv:2107.03374).
+    None where the tests cannot be read. `swift_rlvr.verifiers.code.cases` lists the forms of tests,
+    `swift_rlvr.verifiers.code` what code can and cannot do, and `find_code` says where code is
+    taken from. Calling it raises sandbox.SandboxError where code cannot be run safely. The metric
+    is that of MBPP (arXiv:2108.07732) and HumanEval (arXiv:2107.03374).
 
     >>> reward = CodeReward()
     >>> good, bad = (f"```python\\ndef add(a, b):\\n    return a {sign} b\\n```" for sign in "+-")
@@ -49,21 +53,38 @@ class CodeReward(Reward):
     columns = ("tests",)
     optional_columns = ("entry_point",)
     columns_elsewhere = {
-        "tests": ("verification_info", "reward_model", "ground_truth", "input_output", "test_cases", "test_list")
+        "tests": (
+            "verification_info",
+            "reward_model",
+            "ground_truth",
+            "input_output",
+            "test_cases",
+            "test_list",
+        )
     }
     reasons = (
         *(_ALL_PASSED, _SOME_FAILED, _BAD_TESTS, _NO_TEXT, _NO_CODE, _TOO_LONG),
         *(failure for failure in FAILURES if failure != WRONG),
     )
     examples = (
-        Example("<answer>def add(a, b): return a + b</answer>", {"tests": ["assert add(1, 2) == 3"]}, 1.0),
-        Example("<answer>def add(a, b): return a - b</answer>", {"tests": ["assert add(1, 2) == 3"]}, 0.0),
+        Example(
+            "<answer>def add(a, b): return a + b</answer>",
+            {"tests": ["assert add(1, 2) == 3"]},
+            1.0,
+        ),
+        Example(
+            "<answer>def add(a, b): return a - b</answer>",
+            {"tests": ["assert add(1, 2) == 3"]},
+            0.0,
+        ),
         Example("<answer>def add(a, b): return a + b</answer>", {"tests": "assert ("}, None),
     )
 
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
-        partial: bool = setting(False, "give the share of tests that pass, not only 1 for all of them")
+        partial: bool = setting(
+            False, "give the share of tests that pass, not only 1 for all of them"
+        )
         timeout: float = setting(
             6.0,
             "seconds of CPU time for each test, a third of that asleep; five times as much for all of them",
@@ -72,9 +93,12 @@ class CodeReward(Reward):
         )
         memory_mb: int = setting(512, "memory of the code, in MiB of address space", at_least=64)
         packages: tuple[str, ...] = setting(
-            (), "modules that code and tests may import besides the standard library, such as numpy; installed here"
+            (),
+            "modules that code and tests may import besides the standard library, such as numpy; installed here",
         )
-        max_workers: int = setting(0, "completions to run at a time; 0: one for each core of its rank", at_least=0)
+        max_workers: int = setting(
+            0, "completions to run at a time; 0: one for each core of its rank", at_least=0
+        )
 
     @classmethod
     def remarks(cls, row: Row) -> list[str]:
@@ -92,16 +116,28 @@ class CodeReward(Reward):
         return Grade(*self.explain_text(text, row)[:2])
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
-        """Grade several at a time; code that occurs more than once with the same tests is run once."""
-        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-        keys = [(text is None, text and find_code(text), repr(row)) for text, row in zip(texts, rows, strict=True)]
+        """Grade several at a time; code that occurs more than once with the same tests is run
+        once.
+        """
+        rows = [
+            dict(zip(columns, values, strict=True))
+            for values in zip(*columns.values(), strict=True)
+        ]
+        keys = [
+            (text is None, text and find_code(text), repr(row))
+            for text, row in zip(texts, rows, strict=True)
+        ]
         runs = {key: (text, row) for key, text, row in zip(keys, texts, rows, strict=True)}
-        for row in {key[2]: row for key, (_, row) in runs.items()}.values():  # not each by its own thread
+        for row in {
+            key[2]: row for key, (_, row) in runs.items()
+        }.values():  # not each by its own thread
             with suppress(BadTests):
                 self._read_tests(row)
         workers = self.parameters.max_workers or usable_cores()
         with ThreadPoolExecutor(max(1, min(workers, len(runs)))) as pool:
-            grades = dict(zip(runs, pool.map(lambda run: self.grade(*run), runs.values()), strict=True))
+            grades = dict(
+                zip(runs, pool.map(lambda run: self.grade(*run), runs.values()), strict=True)
+            )
         return [grades[key] for key in keys]
 
     def explain_text(self, text: str | None, row: Row) -> Explanation:
@@ -114,7 +150,9 @@ class CodeReward(Reward):
             for number, (test, outcome) in enumerate(zip_longest(tests, outcomes), 1):
                 passed = None if outcome is None else outcome.result == PASSED
                 result = "not run" if outcome is None else ": ".join(filter(None, outcome))
-                rules.append(Rule(f"it passes test {number}", passed, f"{str(test)[:100]} -> {result}"))
+                rules.append(
+                    Rule(f"it passes test {number}", passed, f"{str(test)[:100]} -> {result}")
+                )
             return Explanation(reward, reason, code, rules)
 
         try:
@@ -128,8 +166,12 @@ class CodeReward(Reward):
             return explanation(0.0, _NO_CODE)
         if len(code) > _LONGEST_CODE:
             return explanation(0.0, _TOO_LONG, f"it has {len(code)}")
-        limits = Limits(self.parameters.timeout, self.parameters.memory_mb, self.parameters.packages)
-        results = sandbox.check(code, tests, limits, row.get("entry_point"), self.parameters.partial)
+        limits = Limits(
+            self.parameters.timeout, self.parameters.memory_mb, self.parameters.packages
+        )
+        results = sandbox.check(
+            code, tests, limits, row.get("entry_point"), self.parameters.partial
+        )
         if results[0].result == _SYNTAX_ERROR:
             return explanation(0.0, _SYNTAX_ERROR, results[0].detail)
         outcomes = results

@@ -3,12 +3,12 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from swift_rlvr.answers import has_unclosed_answer, last_answer, normalised_answer
 from swift_rlvr.rewards.base import Reward
 from swift_rlvr.rewards.grade import Example, Explanation, Row, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters
-from swift_rlvr.settings import setting
 from swift_rlvr.success import VERIFIER
+from swift_rlvr.utils.settings import setting
+from swift_rlvr.verifiers.answers import has_unclosed_answer, last_answer, normalised_answer
 
 MAX_ANSWER_CHARS = 1000
 _MOST_PARTIAL = 0.99  # the same words in another order have an F1 of 1
@@ -25,7 +25,8 @@ RULES = {  # reason -> what has to hold, in the order in which it is checked
 
 
 def f1(answer: str, gold: str) -> float:
-    """The harmonic mean of precision and recall of the words of two normalised texts, as SQuAD computes it.
+    """The harmonic mean of precision and recall of the words of two normalised texts, as SQuAD
+    computes it.
 
     >>> f1("rhine river", "rhine"), f1("danube", "rhine")
     (0.6666666666666666, 0.0)
@@ -36,10 +37,12 @@ def f1(answer: str, gold: str) -> float:
 
 
 class ExactMatchReward(Reward):
-    """Reward 1.0 for an answer in tags that equals one of the texts in the column `accepted_answers`, 0.0 for others.
+    """Reward 1.0 for an answer in tags that equals one of the texts in the column
+    `accepted_answers`, 0.0 for others.
 
-    `swift_rlvr.answers.normalised_answer` says what is equal. With ``partial=True`` another answer earns the best F1 of
-    its words, at most 0.99. Source: Rajpurkar et al. 2016, SQuAD (arXiv 1606.05250), whose evaluation this follows.
+    `swift_rlvr.verifiers.answers.normalised_answer` says what is equal. With ``partial=True``
+    another answer earns the best F1 of its words, at most 0.99. Source: Rajpurkar et al. 2016,
+    SQuAD (arXiv 1606.05250), whose evaluation this follows.
 
     >>> texts = ["<answer>Rhine.</answer>", "<answer>the river Rhine</answer>", "Rhine"]
     >>> ExactMatchReward()(texts, accepted_answers=[["The Rhine"]] * 3)
@@ -58,12 +61,18 @@ class ExactMatchReward(Reward):
 
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
-        partial: bool = setting(False, "give an answer that is not right the F1 of its words, at most 0.99")
+        partial: bool = setting(
+            False, "give an answer that is not right the F1 of its words, at most 0.99"
+        )
 
     def explain_text(self, text: str | None, row: Row) -> Explanation:
         golds, answer = row["accepted_answers"], last_answer(text or "")
         golds = [golds] if isinstance(golds, str) else golds
-        if not isinstance(golds, (list, tuple)) or not golds or not all(isinstance(each, str) for each in golds):
+        if (
+            not isinstance(golds, (list, tuple))
+            or not golds
+            or not all(isinstance(each, str) for each in golds)
+        ):
             return Explanation(None, "bad gold", answer, rules_in_order(RULES, "bad gold"))
         share, reason = 0.0, "no answer"
         if answer is None:
@@ -74,7 +83,13 @@ class ExactMatchReward(Reward):
             reason = "too long"
         else:
             given, accepted = normalised_answer(answer), [normalised_answer(gold) for gold in golds]
-            share = 1.0 if given in accepted else min(max(f1(given, gold) for gold in accepted), _MOST_PARTIAL)
+            share = (
+                1.0
+                if given in accepted
+                else min(max(f1(given, gold) for gold in accepted), _MOST_PARTIAL)
+            )
             reason = "correct" if share == 1 else "partly right" if share else "wrong answer"
         reward = share if share == 1 or self.parameters.partial else 0.0
-        return Explanation(reward, reason, answer, rules_in_order(RULES, reason, f"the F1 is {share:.2f}"))
+        return Explanation(
+            reward, reason, answer, rules_in_order(RULES, reason, f"the F1 is {share:.2f}")
+        )

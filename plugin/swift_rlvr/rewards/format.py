@@ -1,22 +1,28 @@
-"""The format rewards: 1.0 for a think part followed by an answer part and nothing else, 0.0 for all other texts.
+"""The format rewards: 1.0 for a think part followed by an answer part and nothing else, 0.0 for all
+other texts.
 
-Where the prompt has opened the think part, the completion has no ``<think>`` of its own. README.md says what each
-trainer shows of that, and when to set `think_opened`.
+Where the prompt has opened the think part, the completion has no ``<think>`` of its own. README.md
+says what each trainer shows of that, and when to set `think_opened`.
 """
 
 import re
 from dataclasses import dataclass
 from typing import ClassVar
 
-from swift_rlvr.answers import completion_text, without_end_tokens
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
 from swift_rlvr.rewards.grade import Example, Explanation, Row, rules_in_order
-from swift_rlvr.settings import setting
 from swift_rlvr.success import FORMAT
+from swift_rlvr.utils.settings import setting
+from swift_rlvr.verifiers.answers import completion_text, without_end_tokens
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 _TAG = re.compile("|".join(TAGS))
-MISSING = ("no think part", "think part not closed", "no answer part", "answer part not closed")  # one for each tag
+MISSING = (
+    "no think part",
+    "think part not closed",
+    "no answer part",
+    "answer part not closed",
+)  # one for each tag
 OK = "ok"
 RULES = {  # reason -> rule, in the order in which `fault` checks them
     "no text": "there is a text",
@@ -47,7 +53,8 @@ def opens_think(prompt: object) -> bool:
 
 
 def with_opening(text: str, opened: bool) -> str:
-    r"""The text with the ``<think>`` that its prompt has opened, unless it begins with one of its own.
+    r"""The text with the ``<think>`` that its prompt has opened, unless it begins with one of its
+    own.
 
     >>> with_opening("1 + 1</think>", True), with_opening("<think>1 + 1</think>", True)
     ('<think>\n1 + 1</think>', '<think>1 + 1</think>')
@@ -56,7 +63,8 @@ def with_opening(text: str, opened: bool) -> str:
 
 
 def fault(text: str | None, opened: bool = False, strict: bool = False) -> tuple[str, str]:
-    """The reason for the first rule that the text breaks, with a detail; the reason is `OK` where it breaks none.
+    """The reason for the first rule that the text breaks, with a detail; the reason is `OK` where
+    it breaks none.
 
     >>> fault("<think>1 + 1</think><answer>2"), fault("<think>1 + 1</think> So: <answer>2</answer>")
     (('answer part not closed', ''), ('text outside the tags', "'So:'"))
@@ -93,10 +101,11 @@ def fault(text: str | None, opened: bool = False, strict: bool = False) -> tuple
 
 
 class FormatReward(ShapingReward):
-    """Reward 1.0 for ``<think>...</think>`` and ``<answer>...</answer>`` in this order, neither empty, and only that.
+    """Reward 1.0 for ``<think>...</think>`` and ``<answer>...</answer>`` in this order, neither
+    empty, and only that.
 
-    White space around the parts and special tokens at the end are ignored. From the R1-Zero recipe (DeepSeek-R1, arXiv
-    2501.12948, section 2.2.2).
+    White space around the parts and special tokens at the end are ignored. From the R1-Zero recipe
+    (DeepSeek-R1, arXiv 2501.12948, section 2.2.2).
 
     >>> reward = FormatReward()
     >>> reward(["<think>1 + 1</think> <answer>2</answer>", "<think></think><answer>2</answer>", "2"])
@@ -115,7 +124,9 @@ class FormatReward(ShapingReward):
 
     @dataclass(frozen=True)
     class Parameters(GateParameters):
-        think_opened: bool = setting(False, "the prompt ends with <think>, which the completion does not show")
+        think_opened: bool = setting(
+            False, "the prompt ends with <think>, which the completion does not show"
+        )
 
     def shape(self, text: str | None, row: Row) -> Explanation:
         opened = self.parameters.think_opened or opens_think(row.get("prompts"))
@@ -125,7 +136,8 @@ class FormatReward(ShapingReward):
 
 
 class FormatStrictReward(FormatReward):
-    r"""Reward 1.0 for ``<think>\n...\n</think>\n<answer>\n...\n</answer>``, the whole completion, 0.0 otherwise.
+    r"""Reward 1.0 for ``<think>\n...\n</think>\n<answer>\n...\n</answer>``, the whole completion,
+    0.0 otherwise.
 
     The GSM8K recipe's format. White space and special tokens at the end are ignored.
 

@@ -1,7 +1,9 @@
-"""The outcome gate: a reward for length, format or style that counts only where the answer is right.
+"""The outcome gate: a reward for length, format or style that counts only where the answer is
+right.
 
-Ungated, such a reward also ranks the wrong answers of a group, and a policy that finds it easier to get than right
-answers goes after it alone. README.md, "The outcome gate", says why a gated reward gives 0.0 and not None.
+Ungated, such a reward also ranks the wrong answers of a group, and a policy that finds it easier to
+get than right answers goes after it alone. README.md, "The outcome gate", says why a gated reward
+gives 0.0 and not None.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,8 +13,8 @@ from typing import Any
 from swift_rlvr.rewards.base import REWARDS, Reward, share_grades, shared_grades
 from swift_rlvr.rewards.grade import Columns, Explanation, Grade, Row, Rule
 from swift_rlvr.rewards.parameters import BaseParameters
-from swift_rlvr.settings import setting
 from swift_rlvr.success import SHAPING, VERIFIER
+from swift_rlvr.utils.settings import setting
 
 GATES = ("none", "outcome")
 NOT_RIGHT, NOT_GRADED = "not right", "not graded"
@@ -24,9 +26,12 @@ NO_TEXT = Explanation(0.0, "no text", None, [Rule("there is a text", False)])
 class GateParameters(BaseParameters):
     """The parameters of every shaping reward."""
 
-    gate: str = setting("none", "`outcome`: only right answers earn it, wrong ones 0; `none`: all do", choices=GATES)
+    gate: str = setting(
+        "none", "`outcome`: only right answers earn it, wrong ones 0; `none`: all do", choices=GATES
+    )
     accuracy: str = setting(
-        "external_accuracy", "with a gate: the reward that says whether an answer is right; `tasks` are then its own"
+        "external_accuracy",
+        "with a gate: the reward that says whether an answer is right; `tasks` are then its own",
     )
 
     def __post_init__(self) -> None:
@@ -41,16 +46,22 @@ class GateParameters(BaseParameters):
 
 
 class Outcome:
-    """A verifier that another reward asks whether an answer is right; it reads its own parameters."""
+    """A verifier that another reward asks whether an answer is right; it reads its own
+    parameters.
+    """
 
     def __init__(self, asking: Reward, args: object = None):
-        """Of the verifier that the parameter `accuracy` names; the asking reward gets its columns beside its own."""
+        """Of the verifier that the parameter `accuracy` names; the asking reward gets its columns
+        beside its own.
+        """
         self.reward = judge = REWARDS[asking.parameters.accuracy](args=args)
         share_grades(judge)
         asking.runs_code = judge.runs_code
         asking.columns = (*asking.columns, *judge.columns)
         others = (*asking.optional_columns, *judge.optional_columns)
-        asking.optional_columns = tuple(name for name in dict.fromkeys(others) if name not in asking.columns)
+        asking.optional_columns = tuple(
+            name for name in dict.fromkeys(others) if name not in asking.columns
+        )
 
     def is_right(self, outcome: float | None) -> bool | None:
         """Whether the verifier's reward for an answer is its full one; None where it is None."""
@@ -67,14 +78,17 @@ class Outcome:
 
     def _own(self, columns: Mapping[str, Any]) -> dict[str, Any]:
         """The columns, or the values of one row, that the reward takes."""
-        return {name: columns[name] for name in (*self.reward.columns, *self.reward.optional_columns)}
+        return {
+            name: columns[name] for name in (*self.reward.columns, *self.reward.optional_columns)
+        }
 
 
 class ShapingReward(Reward):
-    """A reward that says nothing about the outcome. A subclass implements `shape`, and `least` if that can be negative.
+    """A reward that says nothing about the outcome. A subclass implements `shape`, and `least` if
+    that can be negative.
 
-    With ``gate="outcome"`` a right answer earns what `shape` gives above `least`, every other one 0.0, and a row that
-    cannot be judged None.
+    With ``gate="outcome"`` a right answer earns what `shape` gives above `least`, every other one
+    0.0, and a row that cannot be judged None.
 
     >>> from swift_rlvr.rewards import REWARDS
     >>> reward = REWARDS["length"](gate="outcome", accuracy="external_countdown", scale=-0.01, max_length=100)
@@ -103,8 +117,14 @@ class ShapingReward(Reward):
         return 0.0
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
-        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-        shaped = [Grade(*self.shape(text, row)[:2]) for text, row in zip(texts, rows or [{}] * len(texts), strict=True)]
+        rows = [
+            dict(zip(columns, values, strict=True))
+            for values in zip(*columns.values(), strict=True)
+        ]
+        shaped = [
+            Grade(*self.shape(text, row)[:2])
+            for text, row in zip(texts, rows or [{}] * len(texts), strict=True)
+        ]
         if self.outcome is None:
             return shaped
         right = map(self.outcome.is_right, self.outcome.rewards(texts, columns))

@@ -10,7 +10,9 @@ Columns = Mapping[str, Sequence[Any]]  # one value per completion, by column
 class Grade(NamedTuple):
     """What a reward says about one completion."""
 
-    reward: float | None  # None where the row cannot be graded; the trainers leave it out of the row's sum
+    reward: (
+        float | None
+    )  # None where the row cannot be graded; the trainers leave it out of the row's sum
     reason: str  # one of the reward's `reasons`
 
 
@@ -26,7 +28,9 @@ class Rule(NamedTuple):
     """One rule that a reward checks, for people who ask why."""
 
     name: str
-    passed: bool | None  # None where it was not checked, or is a measurement, which can neither pass nor fail
+    passed: (
+        bool | None
+    )  # None where it was not checked, or is a measurement, which can neither pass nor fail
     detail: str = ""
 
 
@@ -42,8 +46,8 @@ class Explanation(NamedTuple):
 def rules_in_order(rules: Mapping[Any, str], reason: Any, detail: str = "") -> list[Rule]:
     """The outcome of rules that are checked one after another until one fails.
 
-    `rules` holds the name of each, by the reason that its failure gives; where `reason` is none of these, all have
-    passed. `detail` is that of the rule that failed.
+    `rules` holds the name of each, by the reason that its failure gives; where `reason` is none of
+    these, all have passed. `detail` is that of the rule that failed.
 
     >>> rules_in_order({"no text": "there is a text", "wrong": "it is right", "long": "it is short"}, "wrong")[1:]
     [Rule(name='it is right', passed=False, detail=''), Rule(name='it is short', passed=None, detail='')]

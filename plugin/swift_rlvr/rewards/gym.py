@@ -1,15 +1,17 @@
-"""The reward for reasoning-gym's tasks: 1.0 for an answer with the full score of the task's scorer, or of ours."""
+"""The reward for reasoning-gym's tasks: 1.0 for an answer with the full score of the task's scorer,
+or of ours.
+"""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from swift_rlvr.reasoning_gym.grading import Reason, ScoredAnswer, grade_all
 from swift_rlvr.rewards.base import Reward
 from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters
-from swift_rlvr.settings import setting
 from swift_rlvr.success import VERIFIER
+from swift_rlvr.utils.settings import setting
+from swift_rlvr.verifiers.reasoning_gym.grading import Reason, ScoredAnswer, grade_all
 
 RULES = {  # in the order in which they are checked
     Reason.BAD_ROW: "the column entry can be read",
@@ -33,12 +35,14 @@ _ENTRY = {
 
 
 class ReasoningGymReward(Reward):
-    """Reward 1.0 for a right answer to a task of reasoning-gym, 0.0 for any other; `partial` gives partial credit.
+    """Reward 1.0 for a right answer to a task of reasoning-gym, 0.0 for any other; `partial` gives
+    partial credit.
 
-    None where the column `entry` cannot be read or the task is refused, see README.md in `swift_rlvr.reasoning_gym`.
+    None where the column `entry` cannot be read or the task is refused, see README.md in
+    `swift_rlvr.verifiers.reasoning_gym`.
 
     >>> from itertools import islice
-    >>> from swift_rlvr.reasoning_gym import naming, rows
+    >>> from swift_rlvr.verifiers.reasoning_gym import naming, rows
     >>> (row,) = islice(rows.rows(*naming.parse("gcd:test")), 1)
     >>> answer = rows.read_entry(row["entry"])["answer"]
     >>> ReasoningGymReward()([f"<answer>{answer}</answer>", "<answer>0</answer>"], entry=[row["entry"]] * 2)
@@ -50,26 +54,45 @@ class ReasoningGymReward(Reward):
     columns = ("entry",)
     reasons = tuple(map(str, Reason))
     examples = (
-        Example("<think>297 = 3 * 99.</think><answer>3</answer>", {"entry": json.dumps(_ENTRY)}, 1.0),
-        Example("<think>297 = 3 * 99.</think><answer>2 or 3</answer>", {"entry": json.dumps(_ENTRY)}, 0.0),
+        Example(
+            "<think>297 = 3 * 99.</think><answer>3</answer>", {"entry": json.dumps(_ENTRY)}, 1.0
+        ),
+        Example(
+            "<think>297 = 3 * 99.</think><answer>2 or 3</answer>",
+            {"entry": json.dumps(_ENTRY)},
+            0.0,
+        ),
         Example("<think>297 = 3 * 99.</think><answer>3</answer>", {"entry": "{}"}, None),
     )
 
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
-        partial: bool = setting(False, "give the scorer's partial credit, not only 1 for a right answer")
-        timeout: float = setting(2.0, "seconds of CPU time for one answer", more_than=0, at_most=3600)
+        partial: bool = setting(
+            False, "give the scorer's partial credit, not only 1 for a right answer"
+        )
+        timeout: float = setting(
+            2.0, "seconds of CPU time for one answer", more_than=0, at_most=3600
+        )
         memory_mb: int = setting(
             1024, "memory for one answer, in MiB, beside that of reasoning-gym itself", at_least=64
         )
-        max_workers: int = setting(0, "answers to score at a time; 0: one for each core of its rank", at_least=0)
+        max_workers: int = setting(
+            0, "answers to score at a time; 0: one for each core of its rank", at_least=0
+        )
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
-        return [Grade(self._reward(each), str(each.reason)) for each in self._scored(texts, columns["entry"])]
+        return [
+            Grade(self._reward(each), str(each.reason))
+            for each in self._scored(texts, columns["entry"])
+        ]
 
     def explain_text(self, text: str | None, row: Row) -> Explanation:
         (scored,) = self._scored([text], [row["entry"]])
-        detail = f"the score is {scored.score:.3g}" if scored.reason is Reason.PARTLY_RIGHT else scored.detail
+        detail = (
+            f"the score is {scored.score:.3g}"
+            if scored.reason is Reason.PARTLY_RIGHT
+            else scored.detail
+        )
         rules = rules_in_order(RULES, scored.reason, detail)
         return Explanation(self._reward(scored), str(scored.reason), scored.answer, rules)
 

@@ -1,4 +1,6 @@
-"""The length of a completion, in tokens where the trainer passes them, and the length reward: as many points."""
+"""The length of a completion, in tokens where the trainer passes them, and the length reward: as
+many points.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,16 +8,21 @@ from numbers import Integral
 
 from swift_rlvr.rewards.gate import NO_TEXT, GateParameters, ShapingReward
 from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
-from swift_rlvr.settings import setting
+from swift_rlvr.utils.settings import setting
 
-TOKEN_COLUMNS = ("response_token_ids", "completion_ids")  # ms-swift's, of several turns a list of each, and TRL's
+TOKEN_COLUMNS = (
+    "response_token_ids",
+    "completion_ids",
+)  # ms-swift's, of several turns a list of each, and TRL's
 UNITS = ("characters", "tokens")
 
 
 def token_ids(row: Row) -> Sequence[int] | None:
-    """The token ids of a completion, those of all turns in one list, or None where the row has none.
+    """The token ids of a completion, those of all turns in one list, or None where the row has
+    none.
 
-    A column is skipped if it is not a list of whole numbers, or empty, with which ms-swift says that they are unknown.
+    A column is skipped if it is not a list of whole numbers, or empty, with which ms-swift says
+    that they are unknown.
 
     >>> token_ids({"completion_ids": [5, 6, 7]}), token_ids({"response_token_ids": [[5, 6], [7]]})
     ([5, 6, 7], [5, 6, 7])
@@ -28,13 +35,16 @@ def token_ids(row: Row) -> Sequence[int] | None:
             continue
         if all(issubclass(cls, (list, tuple)) for cls in set(map(type, value))):
             value = [token for turn in value for token in turn]
-        if value and all(issubclass(cls, Integral) and cls is not bool for cls in set(map(type, value))):
+        if value and all(
+            issubclass(cls, Integral) and cls is not bool for cls in set(map(type, value))
+        ):
             return value
     return None
 
 
 def completion_length(text: str | None, row: Row, unit: str = "tokens") -> tuple[int, str]:
-    """Return the length and its unit: "tokens" if that is asked for and the row has token ids, else "characters".
+    """Return the length and its unit: "tokens" if that is asked for and the row has token ids, else
+    "characters".
 
     >>> completion_length("four", {"completion_ids": [1, 2]}), completion_length("four", {})
     ((2, 'tokens'), (4, 'characters'))
@@ -44,7 +54,8 @@ def completion_length(text: str | None, row: Row, unit: str = "tokens") -> tuple
 
 
 class LengthReward(ShapingReward):
-    """Reward scale * length, to watch how training behaves; a negative scale rewards short completions.
+    """Reward scale * length, to watch how training behaves; a negative scale rewards short
+    completions.
 
     >>> LengthReward(unit="tokens", scale=-0.5)([" in the sky."], response_token_ids=[[304, 279, 12884, 13]])
     [-2.0]
@@ -60,9 +71,13 @@ class LengthReward(ShapingReward):
 
     @dataclass(frozen=True)
     class Parameters(GateParameters):
-        unit: str = setting("characters", "where a row has no token ids it is characters", choices=UNITS)
+        unit: str = setting(
+            "characters", "where a row has no token ids it is characters", choices=UNITS
+        )
         scale: float = setting(1.0, "what the length is multiplied by")
-        max_length: int = setting(0, "longer completions count as this long; 0: no limit", at_least=0)
+        max_length: int = setting(
+            0, "longer completions count as this long; 0: no limit", at_least=0
+        )
 
         def __post_init__(self) -> None:
             super().__post_init__()
@@ -80,7 +95,11 @@ class LengthReward(ShapingReward):
         limit, scale = self.parameters.max_length, self.parameters.scale
         reward = scale * min(length, limit or length) + 0.0  # + 0.0 turns -0.0 into 0.0
         rules = [
-            Rule("length", None, f"{length} {unit}" + (f", of which at most {limit} count" if limit else "")),
+            Rule(
+                "length",
+                None,
+                f"{length} {unit}" + (f", of which at most {limit} count" if limit else ""),
+            ),
             Rule("reward", None, f"the length times {scale:g} is {reward:g}"),
         ]
         return Explanation(reward, "length", text, rules)

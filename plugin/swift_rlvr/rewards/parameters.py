@@ -1,8 +1,9 @@
 """The parameters of a reward, and where their values come from.
 
 Each reward has a frozen dataclass `Parameters`. A value comes from a keyword, from the environment
-(``EXTERNAL_COSINE_MAX_LEN=2000``), from ms-swift's flag (``--cosine_max_len 2000``) or is the default. A variable that
-fits no parameter and a value that does not fit are errors: nobody should train with the default by mistake.
+(``EXTERNAL_COSINE_MAX_LEN=2000``), from ms-swift's flag (``--cosine_max_len 2000``) or is the
+default. A variable that fits no parameter and a value that does not fit are errors: nobody should
+train with the default by mistake.
 """
 
 import os
@@ -11,15 +12,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, TypeVar
 
-from swift_rlvr.errors import InputError
-from swift_rlvr.settings import Settings, Text, no_setting, setting
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.settings import Settings, Text, no_setting, setting
 
 Parameters = TypeVar("Parameters", bound="BaseParameters")
 
 
 @dataclass(frozen=True)
 class BaseParameters(Settings):
-    """The parameters of every reward. A `setting` here may have a `flag`, ms-swift's for the same thing."""
+    """The parameters of every reward. A `setting` here may have a `flag`, ms-swift's for the same
+    thing.
+    """
 
     tasks: tuple[str, ...] = setting(
         (), "values of the column `task` to grade; none: all, of a verifier those that name it"
@@ -39,11 +42,13 @@ def read_parameters(
     environment: Mapping[str, str] | None = None,
     other_names: Iterable[str] = (),
 ) -> Parameters:
-    """Build a reward's parameters from keywords, environment, ms-swift's flags and defaults, in this order.
+    """Build a reward's parameters from keywords, environment, ms-swift's flags and defaults, in
+    this order.
 
-    `other_names` are the other rewards, so that EXTERNAL_FORMAT_STRICT_TASKS is not read as one of external_format's.
-    TypeError for an unknown keyword; InputError for a value that does not fit, its field being the variable, the flag,
-    or reward and keyword, as in "external_cosine: max_len", and for a variable that fits no parameter.
+    `other_names` are the other rewards, so that EXTERNAL_FORMAT_STRICT_TASKS is not read as one of
+    external_format's. TypeError for an unknown keyword; InputError for a value that does not fit,
+    its field being the variable, the flag, or reward and keyword, as in "external_cosine: max_len",
+    and for a variable that fits no parameter.
 
     >>> read_parameters(BaseParameters, "external_mine", environment={"EXTERNAL_MINE_TASKS": "math, gsm8k"}).tasks
     ('math', 'gsm8k')
@@ -57,7 +62,11 @@ def read_parameters(
     longer = tuple(f"{name}_".upper() for name in other_names if name.upper().startswith(prefix))
     variables = [variable(reward_name, name) for name in known]
     for name in environment:
-        if name.startswith(prefix) and name not in variables and not (longer and name.startswith(longer)):
+        if (
+            name.startswith(prefix)
+            and name not in variables
+            and not (longer and name.startswith(longer))
+        ):
             raise InputError(no_setting(reward_name, name, variables))
     values, sources = {}, {name: f"{reward_name}: {name}" for name in known}
     for each in fields(cls):
@@ -74,19 +83,28 @@ def read_parameters(
         raise InputError(error.problem, sources.get(error.field or "", error.field)) from None
 
 
-def stray_variables(names: Iterable[str], environment: Mapping[str, str] | None = None) -> list[str]:
-    """Environment variables that look like a reward's parameter and belong to none of the rewards: typing mistakes.
+def stray_variables(
+    names: Iterable[str], environment: Mapping[str, str] | None = None
+) -> list[str]:
+    """Environment variables that look like a reward's parameter and belong to none of the rewards:
+    typing mistakes.
 
     >>> stray_variables(["external_cosine"], {"EXTERNAL_COSIN_MAX_LEN": "9", "EXTERNAL_COSINE_MAX_LEN": "9"})
     ['EXTERNAL_COSIN_MAX_LEN']
     """
     environment = os.environ if environment is None else environment
     prefixes = tuple(name.upper() + "_" for name in names)
-    return sorted(name for name in environment if name.startswith("EXTERNAL_") and not name.startswith(prefixes))
+    return sorted(
+        name
+        for name in environment
+        if name.startswith("EXTERNAL_") and not name.startswith(prefixes)
+    )
 
 
 def was_given(args: object, flag: str) -> bool:
-    """Whether an ms-swift flag was given: it is on the command line, even with its default, or has another value."""
+    """Whether an ms-swift flag was given: it is on the command line, even with its default, or has
+    another value.
+    """
     value = getattr(args, flag, None)
     if value is None:
         return False

@@ -1,8 +1,9 @@
 """The random reward: 1 or 0 by lot, the control that shows whether a gain is the reward's.
 
-Source: Spurious Rewards (arXiv 2506.10947): MATH-500 rose by 21.4 points for Qwen2.5-Math-7B with such a reward, and by
-29.1 with the right one; Llama3 and OLMo2 often gained nothing. The authors explain it by GRPO's clipping, which favours
-what a model does most anyway. So a gain is the verifier's as far as it exceeds that of the same run with this reward.
+Source: Spurious Rewards (arXiv 2506.10947): MATH-500 rose by 21.4 points for Qwen2.5-Math-7B with
+such a reward, and by 29.1 with the right one; Llama3 and OLMo2 often gained nothing. The authors
+explain it by GRPO's clipping, which favours what a model does most anyway. So a gain is the
+verifier's as far as it exceeds that of the same run with this reward.
 """
 
 import hashlib
@@ -13,14 +14,16 @@ from typing import Any
 from swift_rlvr.rewards.base import Reward
 from swift_rlvr.rewards.grade import Example, Explanation, Grade, Row, Rule
 from swift_rlvr.rewards.parameters import BaseParameters
-from swift_rlvr.settings import setting
 from swift_rlvr.success import SHAPING
+from swift_rlvr.utils.settings import setting
 
 
 class RandomReward(Reward):
-    """Reward 1 with probability `p`, else 0: a hash of seed, step and text is the lot, which says nothing of the text.
+    """Reward 1 with probability `p`, else 0: a hash of seed, step and text is the lot, which says
+    nothing of the text.
 
-    The step is that of the trainer, where it hands it over: so no text is lucky for long, which could be learnt.
+    The step is that of the trainer, where it hands it over: so no text is lucky for long, which
+    could be learnt.
 
     >>> RandomReward()(["0", "1", "2", "3", "0"])
     [0.0, 1.0, 0.0, 1.0, 0.0]
@@ -41,10 +44,14 @@ class RandomReward(Reward):
         """As of every reward; trainers hand over one state, not one a completion."""
         self._check_column("completions", completions)
         step = getattr(columns.get("trainer_state"), "global_step", None)
-        return super().grades(completions, **{**columns, "trainer_state": [step] * len(completions)})
+        return super().grades(
+            completions, **{**columns, "trainer_state": [step] * len(completions)}
+        )
 
     def explain_text(self, text: str | None, row: Row) -> Explanation:
-        parts = f"{self.parameters.seed} {row.get('trainer_state')} {text}".encode("utf-8", "surrogatepass")
+        parts = f"{self.parameters.seed} {row.get('trainer_state')} {text}".encode(
+            "utf-8", "surrogatepass"
+        )
         lot = int.from_bytes(hashlib.sha256(parts).digest()[:8], "big") / 2**64
         drawn = lot < self.parameters.p
         rules = [Rule("the lot is below p", None, f"{lot:.3f}, p {self.parameters.p:g}")]

@@ -1,18 +1,19 @@
 r"""The reasoning steps reward: reasoning that is written in steps.
 
-Source: the R1-Zero recipe, min(1, count / 3), where count is that of ``Step n:``, ``n.`` at the beginning of a line,
-``\n-``, ``\n*`` and ``First,`` ``Second,`` ``Next,`` ``Finally,`` (open-r1's `reasoning_steps_reward`). Here only
-the reasoning counts, and Chinese markers too. A marker without text does not count, and steps with the same text count
-once. The text of a bullet or number is the rest of its line, that of other markers ends at the next marker.
+Source: the R1-Zero recipe, min(1, count / 3), where count is that of ``Step n:``, ``n.`` at the
+beginning of a line, ``\n-``, ``\n*`` and ``First,`` ``Second,`` ``Next,`` ``Finally,`` (open-r1's
+`reasoning_steps_reward`). Here only the reasoning counts, and Chinese markers too. A marker without
+text does not count, and steps with the same text count once. The text of a bullet or number is the
+rest of its line, that of other markers ends at the next marker.
 """
 
 import re
 from dataclasses import dataclass
 
-from swift_rlvr.answers import reasoning
 from swift_rlvr.rewards.gate import NO_TEXT, GateParameters, ShapingReward
 from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
-from swift_rlvr.settings import setting
+from swift_rlvr.utils.settings import setting
+from swift_rlvr.verifiers.answers import reasoning
 
 _MARKER = re.compile(
     r"""
@@ -48,7 +49,8 @@ def steps(text: str) -> list[str]:
 
 
 class ReasoningStepsReward(ShapingReward):
-    """Reward min(1, count / 3) for the number of marked steps in the reasoning; see above for what counts.
+    """Reward min(1, count / 3) for the number of marked steps in the reasoning; see above for what
+    counts.
 
     >>> reward = ReasoningStepsReward()
     >>> reward(["First, add. Second, double. Finally, halve.", "Step 1: Add. Step 2: Add.", "It is 7."])
@@ -73,4 +75,6 @@ class ReasoningStepsReward(ShapingReward):
         count, enough = len(steps(part)), self.parameters.steps
         reason = "enough steps" if count >= enough else "few steps" if count else "no steps"
         name = f"the reasoning has at least {enough} different steps that are marked and not empty"
-        return Explanation(min(1.0, count / enough), reason, part, [Rule(name, count >= enough, f"it has {count}")])
+        return Explanation(
+            min(1.0, count / enough), reason, part, [Rule(name, count >= enough, f"it has {count}")]
+        )

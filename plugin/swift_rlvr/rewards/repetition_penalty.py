@@ -1,4 +1,6 @@
-"""The repetition penalty: the larger the share of n-grams that occurred before, the lower the reward."""
+"""The repetition penalty: the larger the share of n-grams that occurred before, the lower the
+reward.
+"""
 
 import re
 from collections.abc import Sequence
@@ -7,10 +9,11 @@ from dataclasses import dataclass
 from swift_rlvr.rewards.gate import NO_TEXT, GateParameters, ShapingReward
 from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.length import TOKEN_COLUMNS, token_ids
-from swift_rlvr.settings import setting
+from swift_rlvr.utils.settings import setting
 
-# Scripts written without spaces, of which each character is a unit: Thai and Lao, Myanmar, Khmer; CJK punctuation, Kana
-# and Bopomofo; Han; full-width forms and half-width Kana; Han beyond the 16-bit plane.
+# Scripts written without spaces, of which each character is a unit: Thai and Lao, Myanmar, Khmer;
+# CJK punctuation, Kana and Bopomofo; Han; full-width forms and half-width Kana; Han beyond the
+# 16-bit plane.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3001-\u312f\u31a0-\u31ff\u3400-\u9fff\uf900-\ufaff\uff01-\uff9f"
     "\U00020000-\U0003ffff"
@@ -33,14 +36,18 @@ def count_ngrams(units: Sequence, n: int) -> tuple[int, int]:
     >>> count_ngrams("to be or not to be".split(), 2)
     (4, 5)
     """
-    return len(set(zip(*(units[start:] for start in range(n)), strict=False))), max(0, len(units) - n + 1)
+    return len(set(zip(*(units[start:] for start in range(n)), strict=False))), max(
+        0, len(units) - n + 1
+    )
 
 
 class RepetitionPenaltyReward(ShapingReward):
-    """Reward (1 - different n-grams / all n-grams) * max_penalty, and 0 for a text of fewer than n words.
+    """Reward (1 - different n-grams / all n-grams) * max_penalty, and 0 for a text of fewer than n
+    words.
 
-    The R1-Zero recipe's repetition penalty, after open-r1 and "Demystifying Long Chain-of-Thought Reasoning in LLMs"
-    (arXiv 2502.03373), appendix C.2. With ``unit="tokens"`` the trainer's token ids are compared.
+    The R1-Zero recipe's repetition penalty, after open-r1 and "Demystifying Long Chain-of-Thought
+    Reasoning in LLMs" (arXiv 2502.03373), appendix C.2. With ``unit="tokens"`` the trainer's token
+    ids are compared.
 
     >>> RepetitionPenaltyReward(n_grams=2)(["wait wait wait wait wait", "every pair of words is new"])
     [-0.07500000000000001, 0.0]
@@ -57,10 +64,18 @@ class RepetitionPenaltyReward(ShapingReward):
     @dataclass(frozen=True)
     class Parameters(GateParameters):
         n_grams: int = setting(
-            3, "n, the number of words or tokens compared at once", at_least=1, at_most=100, flag="repetition_n_grams"
+            3,
+            "n, the number of words or tokens compared at once",
+            at_least=1,
+            at_most=100,
+            flag="repetition_n_grams",
         )
-        max_penalty: float = setting(-0.1, "the reward of endless repetition", at_most=0, flag="repetition_max_penalty")
-        unit: str = setting("words", "where a row has no token ids it is words", choices=("words", "tokens"))
+        max_penalty: float = setting(
+            -0.1, "the reward of endless repetition", at_most=0, flag="repetition_max_penalty"
+        )
+        unit: str = setting(
+            "words", "where a row has no token ids it is words", choices=("words", "tokens")
+        )
 
     @property
     def least(self) -> float:
@@ -75,12 +90,20 @@ class RepetitionPenaltyReward(ShapingReward):
             return NO_TEXT
         n, max_penalty = self.parameters.n_grams, self.parameters.max_penalty
         different, total = count_ngrams(units, n)
-        reward = (1 - different / total) * max_penalty + 0.0 if total else 0.0  # + 0.0 turns -0.0 into 0.0
-        reason = "too short" if total == 0 else "no repetition" if different == total else "repetition"
+        reward = (
+            (1 - different / total) * max_penalty + 0.0 if total else 0.0
+        )  # + 0.0 turns -0.0 into 0.0
+        reason = (
+            "too short" if total == 0 else "no repetition" if different == total else "repetition"
+        )
         repeated = f"{different} of {total} different" if total else ""
         rules = [
             Rule(f"it has at least {n} {unit}", total > 0, f"{len(units)} {unit}"),
-            Rule(f"no {n} {unit} in a row occur twice", different == total if total else None, repeated),
+            Rule(
+                f"no {n} {unit} in a row occur twice",
+                different == total if total else None,
+                repeated,
+            ),
             Rule("reward", None, f"{reward:g}, at worst {max_penalty:g}"),
         ]
         return Explanation(reward, reason, text, rules)

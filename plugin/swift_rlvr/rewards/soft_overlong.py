@@ -1,20 +1,24 @@
-"""The soft overlong punishment: nothing for a completion within the limit, less and less for one that comes close."""
+"""The soft overlong punishment: nothing for a completion within the limit, less and less for one
+that comes close.
+"""
 
 from dataclasses import dataclass, replace
 
 from swift_rlvr.rewards.gate import NO_TEXT, GateParameters, ShapingReward
 from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.length import TOKEN_COLUMNS, completion_length
-from swift_rlvr.settings import setting
+from swift_rlvr.utils.settings import setting
 
 DEFAULT_MAX_LENGTH = 1024  # without a trainer's limit; that of the Countdown experiment
 
 
 class SoftOverlongReward(ShapingReward):
-    """Reward 0 up to max_length - cache_length, then falling in a straight line to -1 at max_length, and -1 beyond.
+    """Reward 0 up to max_length - cache_length, then falling in a straight line to -1 at
+    max_length, and -1 beyond.
 
-    From DAPO (arXiv 2503.14476), equation 13: a completion that is cut off at the limit is punished in full, and one
-    that comes close in part. ms-swift's own `soft_overlong` keeps falling below -1; the equation does not.
+    From DAPO (arXiv 2503.14476), equation 13: a completion that is cut off at the limit is punished
+    in full, and one that comes close in part. ms-swift's own `soft_overlong` keeps falling below
+    -1; the equation does not.
 
     >>> reward = SoftOverlongReward(max_length=100, cache_length=20)
     >>> reward(["..."] * 4, completion_ids=[[7] * 80, [7] * 90, [7] * 100, [7] * 500])
@@ -38,7 +42,10 @@ class SoftOverlongReward(ShapingReward):
             at_least=0,
         )
         cache_length: int = setting(
-            0, "how far before max_length it starts to fall; 0: a fifth of it", flag="soft_cache_length", at_least=0
+            0,
+            "how far before max_length it starts to fall; 0: a fifth of it",
+            flag="soft_cache_length",
+            at_least=0,
         )
 
         def __post_init__(self) -> None:
@@ -48,7 +55,11 @@ class SoftOverlongReward(ShapingReward):
 
     def __init__(self, args: object = None, **parameters):
         super().__init__(args, **parameters)
-        longest = self.parameters.max_length or getattr(args, "max_completion_length", None) or DEFAULT_MAX_LENGTH
+        longest = (
+            self.parameters.max_length
+            or getattr(args, "max_completion_length", None)
+            or DEFAULT_MAX_LENGTH
+        )
         cache = self.parameters.cache_length or max(1, longest // 5)
         self.parameters = replace(self.parameters, max_length=longest, cache_length=cache)
 
@@ -70,7 +81,11 @@ class SoftOverlongReward(ShapingReward):
             reward, reason = -1.0, "beyond the limit"
         rules = [
             Rule(limit, length <= longest, f"{length} {unit}, max_length {longest}"),
-            Rule(f"{limit} - cache_length", length <= start, f"{length} {unit}, max_length - cache_length {start}"),
+            Rule(
+                f"{limit} - cache_length",
+                length <= start,
+                f"{length} {unit}, max_length - cache_length {start}",
+            ),
             Rule("reward", None, f"{reward:g}"),
         ]
         return Explanation(reward, reason, text, rules)

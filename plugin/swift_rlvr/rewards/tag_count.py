@@ -2,23 +2,34 @@
 
 from dataclasses import dataclass
 
-from swift_rlvr.answers import without_end_tokens
 from swift_rlvr.rewards.format import TAGS, opens_think, with_opening
 from swift_rlvr.rewards.gate import NO_TEXT, GateParameters, ShapingReward
 from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
-from swift_rlvr.settings import setting
+from swift_rlvr.utils.settings import setting
+from swift_rlvr.verifiers.answers import without_end_tokens
 
-WITH_LINE_BREAKS = ("<think>\n", "\n</think>\n", "\n<answer>\n", "\n</answer>")  # in the order of TAGS
+WITH_LINE_BREAKS = (
+    "<think>\n",
+    "\n</think>\n",
+    "\n<answer>\n",
+    "\n</answer>",
+)  # in the order of TAGS
 ONCE, REPEATED, MISSING, INSIDE = "once", "more than once", "missing", "not on a line of its own"
-REASONS = {REPEATED: "repeated tag", MISSING: "missing tag", INSIDE: "tag not on its own line"}  # the first that occurs
+REASONS = {
+    REPEATED: "repeated tag",
+    MISSING: "missing tag",
+    INSIDE: "tag not on its own line",
+}  # the first that occurs
 
 
 class TagCountReward(ShapingReward):
-    r"""Reward 0.25 for each of ``<think>\n``, ``\n</think>\n``, ``\n<answer>\n``, ``\n</answer>`` that occurs once.
+    r"""Reward 0.25 for each of ``<think>\n``, ``\n</think>\n``, ``\n<answer>\n``, ``\n</answer>``
+    that occurs once.
 
-    The tag reward of the GSM8K recipe (and open-r1's `tag_count_reward`): partial credit on the way to the strict
-    format. Order and content do not count, so it belongs beside a format reward. ``\n</think>\n</think>\n`` counts as
-    two occurrences, where open-r1's `str.count` finds one. A ``<think>`` opened by the prompt counts.
+    The tag reward of the GSM8K recipe (and open-r1's `tag_count_reward`): partial credit on the way
+    to the strict format. Order and content do not count, so it belongs beside a format reward.
+    ``\n</think>\n</think>\n`` counts as two occurrences, where open-r1's `str.count` finds one. A
+    ``<think>`` opened by the prompt counts.
 
     >>> reward = TagCountReward()
     >>> reward(["<think>\n1 + 1\n</think>\n<answer>\n2\n</answer>", "<think>\n1 + 1\n</think>\n2", "2"])
@@ -27,7 +38,14 @@ class TagCountReward(ShapingReward):
 
     name = "external_tag_count"
     optional_columns = ("prompts",)
-    reasons = ("all tags", "repeated tag", "missing tag", "tag not on its own line", "no tags", "no text")
+    reasons = (
+        "all tags",
+        "repeated tag",
+        "missing tag",
+        "tag not on its own line",
+        "no tags",
+        "no text",
+    )
     examples = (
         Example("<think>\n3 + 4\n</think>\n<answer>\n7\n</answer>", {}, 1.0),
         Example("<think>\n3 + 4\n</think>\n7", {}, 0.5),
@@ -36,8 +54,12 @@ class TagCountReward(ShapingReward):
 
     @dataclass(frozen=True)
     class Parameters(GateParameters):
-        own_line: bool = setting(True, "a tag counts only with the line breaks that the GSM8K recipe asks for")
-        think_opened: bool = setting(False, "the prompt ends with <think>, which the completion does not show")
+        own_line: bool = setting(
+            True, "a tag counts only with the line breaks that the GSM8K recipe asks for"
+        )
+        think_opened: bool = setting(
+            False, "the prompt ends with <think>, which the completion does not show"
+        )
 
     def shape(self, text: str | None, row: Row) -> Explanation:
         marks = WITH_LINE_BREAKS if self.parameters.own_line else TAGS
@@ -55,5 +77,8 @@ class TagCountReward(ShapingReward):
         if set(outcomes) == {MISSING}:
             reason = "no tags"
         judged = zip(marks, outcomes, strict=True)
-        rules = [Rule(f"{mark!r} occurs exactly once", outcome == ONCE, outcome) for mark, outcome in judged]
+        rules = [
+            Rule(f"{mark!r} occurs exactly once", outcome == ONCE, outcome)
+            for mark, outcome in judged
+        ]
         return Explanation(outcomes.count(ONCE) / 4, reason, text, rules)

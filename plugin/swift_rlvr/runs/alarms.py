@@ -1,12 +1,14 @@
-"""Warnings about a run that goes wrong, from the lines of its log: live in all trainers, and afterwards in a report.
+"""Warnings about a run that goes wrong, from the lines of its log: live in all trainers, and
+afterwards in a report.
 
     alarms = Alarms()
     alarms.batch(prompts, completions)           # where there are completions
     for alarm in alarms.row(step, metrics):      # a line of LOG
         print(alarm.message)
 
-Each kind is raised once a run. Where a limit speaks of steps it means logged steps. The limits were chosen so that the
-runs of the quickstart, in which success doubles and the length nearly triples, raise none.
+Each kind is raised once a run. Where a limit speaks of steps it means logged steps. The limits were
+chosen so that the runs of the quickstart, in which success doubles and the length nearly triples,
+raise none.
 """
 
 import math
@@ -18,15 +20,25 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from swift_rlvr.jsonl import read_jsonl
 from swift_rlvr.runs.folder import LOG
 from swift_rlvr.runs.statistics import is_number
+from swift_rlvr.utils.jsonl import read_jsonl
 
 WINDOW = 10  # logged steps in a mean of success, format and groups without spread
 SHORT = 5  # in a mean of KL and length; also the steps in a row that success must be low
-LOW, CERTAIN = 0.7, 4.0  # success: at most this share of its best, and further below than so many standard errors
-HELD_OUT_LOW, HELD_OUT_CERTAIN, HELD_OUT_ROWS = 0.75, 2.0, 2  # the same for evaluations, so many in a row
-KL_LIMIT, KL_GROWTH = 0.5, 10.0  # more than this, and than so many times that of BACK logged steps before
+LOW, CERTAIN = (
+    0.7,
+    4.0,
+)  # success: at most this share of its best, and further below than so many standard errors
+HELD_OUT_LOW, HELD_OUT_CERTAIN, HELD_OUT_ROWS = (
+    0.75,
+    2.0,
+    2,
+)  # the same for evaluations, so many in a row
+KL_LIMIT, KL_GROWTH = (
+    0.5,
+    10.0,
+)  # more than this, and than so many times that of BACK logged steps before
 GROWTH, SHRINKAGE, BACK = 2.0, 1 / 3, 20  # of the length, against so many logged steps before
 CUT_OFF = 0.5  # share of completions at the longest length
 FORMAT_RISE = 0.05
@@ -40,7 +52,9 @@ Found = Iterator[tuple[str, str]]  # kinds and messages
 
 @dataclass(frozen=True)
 class Alarm:
-    """kind: one of KINDS. message: one or two sentences for people. completions: three of the last batch."""
+    """kind: one of KINDS. message: one or two sentences for people. completions: three of the last
+    batch.
+    """
 
     step: int
     kind: str
@@ -61,7 +75,9 @@ class Window(NamedTuple):
 
 
 class Alarms:
-    """The state of a run as far as the alarms need it. `raised`: the kinds that are not to be raised again."""
+    """The state of a run as far as the alarms need it. `raised`: the kinds that are not to be
+    raised again.
+    """
 
     def __init__(self, raised: Sequence[str] = ()):
         self.raised = set(raised)
@@ -72,19 +88,27 @@ class Alarms:
         self._examples: tuple[str, ...] = ()
 
     def batch(self, prompts: Sequence[str], completions: Sequence[str]) -> None:
-        """The completions of a step, of which an alarm shows some, of different prompts as far as there are some."""
+        """The completions of a step, of which an alarm shows some, of different prompts as far as
+        there are some.
+        """
         firsts = dict(reversed(list(zip(prompts, completions, strict=True))))
         different = [firsts[prompt] for prompt in dict.fromkeys(prompts)]
-        self._examples = tuple((different if len(different) >= EXAMPLES else completions)[:EXAMPLES])
+        self._examples = tuple(
+            (different if len(different) >= EXAMPLES else completions)[:EXAMPLES]
+        )
 
     def row(self, step: int, metrics: Mapping[str, Any]) -> list[Alarm]:
-        """The alarms that a logged line raises: of a training step, or with `eval/success` of a held-out evaluation."""
+        """The alarms that a logged line raises: of a training step, or with `eval/success` of a
+        held-out evaluation.
+        """
         known = {name: value for name, value in metrics.items() if is_number(value)}
         if "eval/success" in known:
             found = self._of_held_out(step, known)
         elif "reward" in known:
             self._rows.append(known)
-            found = chain(self._of_success(step), self._of_kl(), self._of_length(), self._of_spread())
+            found = chain(
+                self._of_success(step), self._of_kl(), self._of_length(), self._of_spread()
+            )
         else:
             return []
         alarms = []
@@ -115,7 +139,9 @@ class Alarms:
         values, formats = self._last("success", WINDOW), self._last("format", WINDOW)
         if len(values) < WINDOW:
             return
-        now = Window(step, fmean(values), _noise(values), fmean(formats) if len(formats) == WINDOW else None)
+        now = Window(
+            step, fmean(values), _noise(values), fmean(formats) if len(formats) == WINDOW else None
+        )
         yield from self._of_fall(
             "success",
             now,
@@ -125,10 +151,14 @@ class Alarms:
             "of the completions",
         )
 
-    def _of_fall(self, kind: str, now: Window, limits: tuple[float, float, int], message: str, of: str) -> Found:
-        """Of a success that is far below the best one, so many times in a row; message: of now, the best and its step.
+    def _of_fall(
+        self, kind: str, now: Window, limits: tuple[float, float, int], message: str, of: str
+    ) -> Found:
+        """Of a success that is far below the best one, so many times in a row; message: of now, the
+        best and its step.
 
-        limits: the share of the best, the number of standard errors below it, and how many times in a row.
+        limits: the share of the best, the number of standard errors below it, and how many times in
+        a row.
         """
         low, certain, times = limits
         best = self._best.get(kind)
@@ -136,12 +166,18 @@ class Alarms:
             self._best[kind], self._low[kind] = now, 0
             return
         fall = best.success - now.success
-        is_low = now.success <= low * best.success and fall > max(SLIGHT, certain * math.sqrt(best.noise + now.noise))
+        is_low = now.success <= low * best.success and fall > max(
+            SLIGHT, certain * math.sqrt(best.noise + now.noise)
+        )
         self._low[kind] = self._low[kind] + 1 if is_low else 0
         if self._low[kind] < times:
             return
         yield kind, message.format(now.success, best.success, best.step)
-        if now.format is not None and best.format is not None and now.format >= best.format + FORMAT_RISE:
+        if (
+            now.format is not None
+            and best.format is not None
+            and now.format >= best.format + FORMAT_RISE
+        ):
             yield (
                 "format",
                 f"the format {of} went up from {best.format:.2f} to {now.format:.2f} since step {best.step} while "
@@ -174,8 +210,14 @@ class Alarms:
         rows = list(self._rows)
         if len(rows) < BACK + SHORT:
             return
-        (then, success_then), (now, success) = map(_length_and_success, (rows[:SHORT], rows[-SHORT:]))
-        if not then or now is None or (success is not None and success_then is not None and success > success_then):
+        (then, success_then), (now, success) = map(
+            _length_and_success, (rows[:SHORT], rows[-SHORT:])
+        )
+        if (
+            not then
+            or now is None
+            or (success is not None and success_then is not None and success > success_then)
+        ):
             return
         if not SHRINKAGE * then < now < GROWTH * then:
             yield (
@@ -196,7 +238,9 @@ class Alarms:
 
 
 def replay(folder: str | Path, until: float, raised: Sequence[str] = ()) -> Alarms:
-    """The state after the steps of a run up to `until`, for its continuation: what was raised is not raised again."""
+    """The state after the steps of a run up to `until`, for its continuation: what was raised is
+    not raised again.
+    """
     alarms = Alarms(raised)
     for _, row in read_jsonl(Path(folder) / LOG):
         if "global_step/max_steps" in row and "train_runtime" not in row:
@@ -213,6 +257,8 @@ def _length_and_success(rows: Sequence[Mapping[str, Any]]) -> tuple[float | None
 
 
 def _noise(values: Sequence[float]) -> float:
-    """The variance of the mean of values, from their successive differences: a trend is no noise (von Neumann 1941)."""
+    """The variance of the mean of values, from their successive differences: a trend is no noise
+    (von Neumann 1941).
+    """
     differences = [(after - before) ** 2 for before, after in pairwise(values)]
     return fmean(differences) / 2 / len(values)

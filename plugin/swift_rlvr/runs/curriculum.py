@@ -1,10 +1,13 @@
-"""Difficulty that follows the model: which rows a training draws next, by how often the model solves each level.
+"""Difficulty that follows the model: which rows a training draws next, by how often the model
+solves each level.
 
-Rows have a whole number in the column `level`. A level's success is estimated from the rewards of the training itself,
-with a Beta prior at the target and exponential forgetting (as discounted bandits do: Garivier and Moulines 2011), so
-that a level that was not drawn for long counts as worth another try. Levels are drawn near the target, as AdaRFT holds
-the reward near one (Shi et al. 2025, arXiv 2504.05520); at the usual target of 0.5 completions differ the most (Foster
-et al. 2025, arXiv 2502.12272). Plain Python: what is drawn depends on the levels of the rows, the seed and the rewards.
+Rows have a whole number in the column `level`. A level's success is estimated from the rewards of
+the training itself, with a Beta prior at the target and exponential forgetting (as discounted
+bandits do: Garivier and Moulines 2011), so that a level that was not drawn for long counts as worth
+another try. Levels are drawn near the target, as AdaRFT holds the reward near one (Shi et al. 2025,
+arXiv 2504.05520); at the usual target of 0.5 completions differ the most (Foster et al. 2025, arXiv
+2502.12272). Plain Python: what is drawn depends on the levels of the rows, the seed and the
+rewards.
 """
 
 import math
@@ -14,9 +17,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from swift_rlvr.errors import InputError
-from swift_rlvr.settings import Settings, setting
 from swift_rlvr.success import Judges
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.settings import Settings, setting
 
 COLUMN = "level"
 PRIOR = 8.0  # completions that the prior counts as
@@ -25,22 +28,29 @@ WIDTH, STEEPEST = 0.15, 4.0  # of the bell around the target; of the tilt that b
 
 @dataclass(frozen=True)
 class CurriculumSettings(Settings):
-    """How rows are drawn. Under ms-swift the callback `curriculum` switches it on, and the others are variables.
+    """How rows are drawn. Under ms-swift the callback `curriculum` switches it on, and the others
+    are variables.
 
     >>> CurriculumSettings.from_environment({"SWIFT_RLVR_CURRICULUM_TARGET": "0.7"}, curriculum=True).curriculum_target
     0.7
     """
 
     group = "curriculum_"
-    curriculum: bool = setting(False, "Draw rows by their column `level`, so that success stays near a target.")
-    curriculum_target: float = setting(0.5, "The share of right completions to stay near.", more_than=0, less_than=1)
+    curriculum: bool = setting(
+        False, "Draw rows by their column `level`, so that success stays near a target."
+    )
+    curriculum_target: float = setting(
+        0.5, "The share of right completions to stay near.", more_than=0, less_than=1
+    )
     curriculum_memory: int = setting(5, "Batches after which a result counts half.", at_least=1)
     curriculum_floor: float = setting(
         0.1, "The share of rows that is drawn evenly from all levels.", at_least=0, at_most=1
     )
 
     def as_json(self) -> dict[str, Any]:
-        """What the run's args.json holds of this; InputError where others are given without `curriculum`."""
+        """What the run's args.json holds of this; InputError where others are given without
+        `curriculum`.
+        """
         if self.curriculum:
             return asdict(self)
         self.check_unset("curriculum")
@@ -50,12 +60,21 @@ class CurriculumSettings(Settings):
 def check_has_verifier(rewards: Sequence[Any]) -> None:
     """InputError where no reward says what is right, which a curriculum goes by."""
     if not Judges.from_rewards(rewards).has_verifier:
-        raise InputError("must hold a reward that tells right from wrong, which curriculum goes by", "reward_funcs")
+        raise InputError(
+            "must hold a reward that tells right from wrong, which curriculum goes by",
+            "reward_funcs",
+        )
 
 
-def curriculum_of(rows: Sequence[Mapping[str, Any]], settings: CurriculumSettings, seed: int) -> "Curriculum | None":
+def curriculum_of(
+    rows: Sequence[Mapping[str, Any]], settings: CurriculumSettings, seed: int
+) -> "Curriculum | None":
     """That of a run with these rows; None where none is asked for."""
-    return Curriculum([row.get(COLUMN) for row in rows], settings, seed) if settings.curriculum else None
+    return (
+        Curriculum([row.get(COLUMN) for row in rows], settings, seed)
+        if settings.curriculum
+        else None
+    )
 
 
 class Curriculum:
@@ -73,26 +92,45 @@ class Curriculum:
                     "dataset",
                 )
         self.levels, self.settings, self.seed = levels, settings, seed
-        self.rows = {level: [row for row, each in enumerate(levels) if each == level] for level in sorted(set(levels))}
+        self.rows = {
+            level: [row for row, each in enumerate(levels) if each == level]
+            for level in sorted(set(levels))
+        }
         if len(self.rows) < 2:
-            raise InputError(f"curriculum needs rows of several levels, got only {list(self.rows)}", "dataset")
+            raise InputError(
+                f"curriculum needs rows of several levels, got only {list(self.rows)}", "dataset"
+            )
         self.batches = 0
         self.drawn = dict.fromkeys(self.rows, 0)  # rows of each level so far
-        self._orders: dict[int, tuple[int, list[int]]] = {}  # of each level: the epoch, and its rows in their order
-        self.right, self.graded = dict.fromkeys(self.rows, 0.0), dict.fromkeys(self.rows, 0.0)  # discounted
+        self._orders: dict[
+            int, tuple[int, list[int]]
+        ] = {}  # of each level: the epoch, and its rows in their order
+        self.right, self.graded = (
+            dict.fromkeys(self.rows, 0.0),
+            dict.fromkeys(self.rows, 0.0),
+        )  # discounted
 
     def success(self) -> dict[int, float]:
-        """The share of right completions to expect of each level; at the target where nothing is known."""
+        """The share of right completions to expect of each level; at the target where nothing is
+        known.
+        """
         prior = PRIOR * self.settings.curriculum_target
-        return {level: (self.right[level] + prior) / (self.graded[level] + PRIOR) for level in self.rows}
+        return {
+            level: (self.right[level] + prior) / (self.graded[level] + PRIOR) for level in self.rows
+        }
 
     def shares(self) -> dict[int, float]:
         """The share of rows to draw of each level.
 
-        A bell around the target, tilted towards easy or hard levels as far as the mean success needs it to be at the
+        A bell around the target, tilted towards easy or hard levels as far as the mean success
+        needs it to be at the
         target: the closest to the bell, by relative entropy, with that mean. Beside it, the floor.
         """
-        success, target, floor = self.success(), self.settings.curriculum_target, self.settings.curriculum_floor
+        success, target, floor = (
+            self.success(),
+            self.settings.curriculum_target,
+            self.settings.curriculum_floor,
+        )
 
         def tilted(slope: float) -> dict[int, float]:
             weights = {
@@ -100,7 +138,10 @@ class Curriculum:
                 for level, p in success.items()
             }
             total = math.fsum(weights.values())
-            return {level: floor / len(weights) + (1 - floor) * weight / total for level, weight in weights.items()}
+            return {
+                level: floor / len(weights) + (1 - floor) * weight / total
+                for level, weight in weights.items()
+            }
 
         low, high = -STEEPEST, STEEPEST
         for _ in range(50):  # the mean rises with the slope
@@ -110,7 +151,8 @@ class Curriculum:
         return tilted((low + high) / 2)
 
     def draw(self, count: int) -> list[int]:
-        """The numbers of `count` rows: each level as often as its share says, to within one row (systematic sampling).
+        """The numbers of `count` rows: each level as often as its share says, to within one row
+        (systematic sampling).
 
         The rows of a level come in a seeded order, each once before any comes again.
         """
@@ -138,8 +180,8 @@ class Curriculum:
     def record(self, rows: Sequence[int], successes: Sequence[bool | None]) -> dict[str, float]:
         """Take note of a batch: which completions are right, None where one could not be graded.
 
-        rows: of each completion. Returns what there is to log: the mean level of the batch, and for each level its
-        share of the batch and its success as estimated now.
+        rows: of each completion. Returns what there is to log: the mean level of the batch, and for
+        each level its share of the batch and its success as estimated now.
         """
         forget = 0.5 ** (1 / self.settings.curriculum_memory)
         for level in self.rows:
@@ -150,7 +192,9 @@ class Curriculum:
                 self.right[self.levels[row]] += success
                 self.graded[self.levels[row]] += 1
         counts = Counter(self.levels[row] for row in rows)
-        figures = {"curriculum/level": sum(level * count for level, count in counts.items()) / len(rows)}
+        figures = {
+            "curriculum/level": sum(level * count for level, count in counts.items()) / len(rows)
+        }
         for level, expected in self.success().items():
             figures[f"curriculum/share_{level}"] = counts[level] / len(rows)
             figures[f"curriculum/success_{level}"] = expected
@@ -158,14 +202,19 @@ class Curriculum:
 
     def state(self) -> dict[str, Any]:
         """What a continuation of the run needs, as JSON."""
-        counts = [[level, self.drawn[level], self.right[level], self.graded[level]] for level in self.rows]
+        counts = [
+            [level, self.drawn[level], self.right[level], self.graded[level]] for level in self.rows
+        ]
         return {"batches": self.batches, "levels": counts}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Go on from a state; InputError where it is of other levels."""
         levels = [level for level, *_ in state["levels"]]
         if levels != list(self.rows):
-            raise InputError(f"has the levels {list(self.rows)}, and the checkpoint's run had {levels}", "dataset")
+            raise InputError(
+                f"has the levels {list(self.rows)}, and the checkpoint's run had {levels}",
+                "dataset",
+            )
         self.batches = state["batches"]
         for level, drawn, right, graded in state["levels"]:
             self.drawn[level], self.right[level], self.graded[level] = drawn, right, graded

@@ -1,9 +1,11 @@
-"""The folder of a training run: the names of its files, when a run may write into it, and how it is found again.
+"""The folder of a training run: the names of its files, when a run may write into it, and how it is
+found again.
 
-All trainers leave the same here: ARGS with the settings, REWARDS with the roles of the rewards, LOG with a line for
-each logged step, RECORDS with each graded completion, and folders `checkpoint-<step>`. Where a run evaluates held-out
-rows, HELD_OUT has their completions, and the link BEST leads to the best checkpoint. ALARMS has a line a warning.
-ms-swift's are in a folder `v<N>-<time>` of its output folder, and it writes tables of completions besides, COMPLETIONS.
+All trainers leave the same here: ARGS with the settings, REWARDS with the roles of the rewards, LOG
+with a line for each logged step, RECORDS with each graded completion, and folders
+`checkpoint-<step>`. Where a run evaluates held-out rows, HELD_OUT has their completions, and the
+link BEST leads to the best checkpoint. ALARMS has a line a warning. ms-swift's are in a folder
+`v<N>-<time>` of its output folder, and it writes tables of completions besides, COMPLETIONS.
 """
 
 import json
@@ -15,17 +17,31 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from swift_rlvr.errors import DivergedError, InputError
-from swift_rlvr.jsonl import read_json
-from swift_rlvr.recipes import number
+from swift_rlvr.utils.errors import DivergedError, InputError
+from swift_rlvr.utils.jsonl import read_json
+from swift_rlvr.utils.settings import number
 
 ARGS, REWARDS, LOG, RECORDS = "args.json", "rewards.json", "logging.jsonl", "records.jsonl"
 COMPLETIONS = "completions.jsonl"
 HELD_OUT, ALARMS, BEST = "held_out.jsonl", "alarms.jsonl", "best"
 # What may differ between a run and its continuation; the rest changes the result.
 MAY_CHANGE = {
-    *("output_dir", "resume_from_checkpoint", "save_steps", "save_total_limit", "logging_steps", "report_to"),
-    *("run_name", "log_level", "disable_tqdm", "dataloader_num_workers", "dataloader_pin_memory", "stop_on_alarm"),
+    *(
+        "output_dir",
+        "resume_from_checkpoint",
+        "save_steps",
+        "save_total_limit",
+        "logging_steps",
+        "report_to",
+    ),
+    *(
+        "run_name",
+        "log_level",
+        "disable_tqdm",
+        "dataloader_num_workers",
+        "dataloader_pin_memory",
+        "stop_on_alarm",
+    ),
     *(f"held_out_{name}" for name in ("dataset", "every", "rows", "samples", "patience")),
 }
 _LOGGED_STEP = re.compile(rb'"global_step/max_steps": "[1-9]')
@@ -33,12 +49,18 @@ _LOGGED_STEP = re.compile(rb'"global_step/max_steps": "[1-9]')
 
 def checkpoints(folder: str | Path) -> list[Path]:
     """The checkpoints in a folder, the oldest first."""
-    paths = [path for path in Path(folder).glob("checkpoint-*") if re.fullmatch(r"checkpoint-\d+", path.name)]
+    paths = [
+        path
+        for path in Path(folder).glob("checkpoint-*")
+        if re.fullmatch(r"checkpoint-\d+", path.name)
+    ]
     return sorted(paths, key=lambda path: int(path.name.rpartition("-")[2]))
 
 
 def link_best(folder: str | Path, step: int) -> None:
-    """Let BEST lead to the checkpoint of a step. It is a relative link, so that the folder can be moved."""
+    """Let BEST lead to the checkpoint of a step. It is a relative link, so that the folder can be
+    moved.
+    """
     link, part = Path(folder) / BEST, Path(folder) / f"{BEST}.part"
     part.unlink(missing_ok=True)
     part.symlink_to(f"checkpoint-{step}", target_is_directory=True)
@@ -46,16 +68,20 @@ def link_best(folder: str | Path, step: int) -> None:
 
 
 def whole_checkpoints(folder: str | Path) -> list[Path]:
-    """The checkpoints of ms-swift's and TRL's trainers that a run can go on from, the oldest first."""
+    """The checkpoints of ms-swift's and TRL's trainers that a run can go on from, the oldest
+    first.
+    """
     return [path for path in checkpoints(folder) if missing(path) is None]
 
 
 def missing(checkpoint: Path) -> str | None:
-    """What a checkpoint of ms-swift's or TRL's trainer lacks for a run to go on from it; None where it is whole.
+    """What a checkpoint of ms-swift's or TRL's trainer lacks for a run to go on from it; None where
+    it is whole.
 
-    transformers writes the weights first, then the state of the optimizer (DeepSpeed: a folder of all ranks and its
-    name in `latest`), then each rank its random numbers and rank 0 trainer_state.json. A run can end between any two of
-    them, and another rank in the middle of a file.
+    transformers writes the weights first, then the state of the optimizer (DeepSpeed: a folder of
+    all ranks and its name in `latest`), then each rank its random numbers and rank 0
+    trainer_state.json. A run can end between any two of them, and another rank in the middle of a
+    file.
     """
     try:
         step = read_json(checkpoint / "trainer_state.json").get("global_step")
@@ -70,12 +96,16 @@ def missing(checkpoint: Path) -> str | None:
         if not (checkpoint / "latest").is_file():
             return "latest, which names the optimizer's state"
         folder = checkpoint / (checkpoint / "latest").read_text().strip()
-        lost = ranks - len(list(folder.glob("*_optim_states.pt")))  # such as bf16_zero_pp_rank_0_mp_rank_00_...
+        lost = ranks - len(
+            list(folder.glob("*_optim_states.pt"))
+        )  # such as bf16_zero_pp_rank_0_mp_rank_00_...
         if lost > 0:
             return f"the optimizer's state of {lost} ranks"
     elif not (checkpoint / "optimizer.pt").is_file():
         return "the optimizer's state (save_only_model keeps only weights)"
-    for name in [f"rng_state_{rank}.pth" for rank in range(ranks)] if ranks > 1 else ["rng_state.pth"]:
+    for name in (
+        [f"rng_state_{rank}.pth" for rank in range(ranks)] if ranks > 1 else ["rng_state.pth"]
+    ):
         if not (checkpoint / name).is_file():
             return name
     for path in checkpoint.rglob("*.pt*"):
@@ -85,7 +115,9 @@ def missing(checkpoint: Path) -> str | None:
 
 
 def training_args(model: str | Path) -> tuple[Path, dict[str, Any]] | None:
-    """The ARGS that a trainer left beside a checkpoint or one folder above, and what it holds; None without one."""
+    """The ARGS that a trainer left beside a checkpoint or one folder above, and what it holds; None
+    without one.
+    """
     for folder in (Path(model), Path(model).parent):
         if (file := folder / ARGS).is_file():
             return file, read_json(file)
@@ -93,21 +125,26 @@ def training_args(model: str | Path) -> tuple[Path, dict[str, Any]] | None:
 
 
 def find_run(path: str | Path) -> Path:
-    """The folder with LOG: `path` itself, or the newest `v<N>-<time>` folder in it; InputError where there is none."""
+    """The folder with LOG: `path` itself, or the newest `v<N>-<time>` folder in it; InputError
+    where there is none.
+    """
     path = Path(path)
     if (path / LOG).is_file():
         return path
     runs = sorted(path.glob(f"v*-*/{LOG}"), key=lambda log: log.stat().st_mtime)
     if not runs:
-        raise InputError(f"{path}: expected a training run, a folder with {LOG} in it or in a folder v<N>-<time> below")
+        raise InputError(
+            f"{path}: expected a training run, a folder with {LOG} in it or in a folder v<N>-<time> below"
+        )
     return runs[-1].parent
 
 
 def checkpoint_to_resume(output_dir: str | Path, resume_from_checkpoint: str | None) -> Path | None:
-    """The checkpoint that a run begins from; None for a new run, whose folder must not hold another one.
+    """The checkpoint that a run begins from; None for a new run, whose folder must not hold another
+    one.
 
-    What an attempt left that ended before its first step is no run. resume_from_checkpoint: one in `output_dir`, or
-    "true" for the last.
+    What an attempt left that ended before its first step is no run. resume_from_checkpoint: one in
+    `output_dir`, or "true" for the last.
     """
     folder = Path(output_dir)
     for path in (folder, *folder.parents):
@@ -116,7 +153,11 @@ def checkpoint_to_resume(output_dir: str | Path, resume_from_checkpoint: str | N
     if resume_from_checkpoint is None or resume_from_checkpoint.lower() == "false":
         has_steps = (folder / LOG).is_file() and _LOGGED_STEP.search((folder / LOG).read_bytes())
         if has_steps or checkpoints(folder):
-            existing = [path.name for path in (folder / ARGS, folder / LOG, *checkpoints(folder)) if path.exists()]
+            existing = [
+                path.name
+                for path in (folder / ARGS, folder / LOG, *checkpoints(folder))
+                if path.exists()
+            ]
             raise InputError(
                 f"{folder}: holds another run ({', '.join(existing[:3])}); choose another folder, or resume that run "
                 "with --resume_from_checkpoint true",
@@ -137,7 +178,9 @@ def checkpoint_to_resume(output_dir: str | Path, resume_from_checkpoint: str | N
 
 
 def is_finished(checkpoint: Path, settings: Mapping[str, Any]) -> bool:
-    """Whether a checkpoint of transformers' trainer is that of the last step that the settings ask for."""
+    """Whether a checkpoint of transformers' trainer is that of the last step that the settings ask
+    for.
+    """
     state = read_json(checkpoint / "trainer_state.json")
     last: float = number(settings, "max_steps", -1)
     if last <= 0:
@@ -150,10 +193,14 @@ def check_same_settings(checkpoint: str | Path, settings: Mapping[str, Any]) -> 
     """InputError where a run had other settings than those that it is to be resumed with."""
     args = training_args(checkpoint)
     if args is None:
-        raise InputError(f"{checkpoint}: expected a checkpoint of a run, with {ARGS} in it or one folder above")
+        raise InputError(
+            f"{checkpoint}: expected a checkpoint of a run, with {ARGS} in it or one folder above"
+        )
     changes = list(_changes(args[1], as_json(settings)))
     if changes:
-        raise InputError(f"{checkpoint}: cannot be resumed with other settings: {'; '.join(changes[:5])}")
+        raise InputError(
+            f"{checkpoint}: cannot be resumed with other settings: {'; '.join(changes[:5])}"
+        )
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
@@ -172,9 +219,15 @@ def as_json(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def diverged(folder: str | Path, step: int, sign: str) -> DivergedError:
-    """The error for a run that went wrong at a step. sign: what shows it, such as "the loss is nan"."""
+    """The error for a run that went wrong at a step. sign: what shows it, such as "the loss is
+    nan".
+    """
     kept = checkpoints(folder)
     return DivergedError(
         f"training has diverged at step {step}: {sign}; a smaller learning_rate or a larger beta may help; "
-        + (f"the last checkpoint is {kept[-1]}" if kept else f"there is no checkpoint yet in {folder}")
+        + (
+            f"the last checkpoint is {kept[-1]}"
+            if kept
+            else f"there is no checkpoint yet in {folder}"
+        )
     )

@@ -1,7 +1,9 @@
-"""When a run evaluates its policy on held-out rows, which evaluation is the best one, and when the run stops for it.
+"""When a run evaluates its policy on held-out rows, which evaluation is the best one, and when the
+run stops for it.
 
-The settings are read from the variables SWIFT_RLVR_HELD_OUT_... under ms-swift, whose callbacks take no parameters, and
-are settings like others in TRL and in our own trainer. The evaluation itself is in swift_rlvr/training/held_out.py.
+The settings are read from the variables SWIFT_RLVR_HELD_OUT_... under ms-swift, whose callbacks
+take no parameters, and are settings like others in TRL and in our own trainer. The evaluation
+itself is in swift_rlvr/training/held_out.py.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,14 +12,16 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.runs.records import Record
 from swift_rlvr.runs.statistics import summarize
-from swift_rlvr.settings import Settings, setting
+from swift_rlvr.utils.settings import Settings, setting
 
 
 @dataclass(frozen=True)
 class AlarmSettings(Settings):
     """What a run does about its alarms."""
 
-    stop_on_alarm: bool = setting(False, "End the run when a warning is raised, see alarms.jsonl in its folder.")
+    stop_on_alarm: bool = setting(
+        False, "End the run when a warning is raised, see alarms.jsonl in its folder."
+    )
 
 
 @dataclass(frozen=True)
@@ -29,20 +33,31 @@ class HeldOutSettings(Settings):
     """
 
     group = "held_out_"
-    held_out_dataset: str | None = setting(None, "Held-out rows, written as dataset; none of them in the training.")
+    held_out_dataset: str | None = setting(
+        None, "Held-out rows, written as dataset; none of them in the training."
+    )
     held_out_every: int = setting(
-        10, "Steps between two evaluations; also before the first and after the last step.", at_least=1
+        10,
+        "Steps between two evaluations; also before the first and after the last step.",
+        at_least=1,
     )
     held_out_rows: int = setting(64, "How many of its first rows.", at_least=1)
-    held_out_samples: int = setting(4, "Completions for each row; pass@k is logged up to so many.", at_least=1)
+    held_out_samples: int = setting(
+        4, "Completions for each row; pass@k is logged up to so many.", at_least=1
+    )
     held_out_patience: int = setting(
         0, "Stop after so many evaluations in a row that are no new best; 0: never.", at_least=0
     )
 
 
 def another_task(held_out: Iterable[object], trained: Iterable[object]) -> str:
-    """What to say where no held-out row is of a task that is trained, else nothing; None is no task of ours."""
-    names = [{"no known task" if name is None else str(name) for name in names} for names in (held_out, trained)]
+    """What to say where no held-out row is of a task that is trained, else nothing; None is no task
+    of ours.
+    """
+    names = [
+        {"no known task" if name is None else str(name) for name in names}
+        for names in (held_out, trained)
+    ]
     if names[0] & names[1] or "mixed" in names[0] | names[1]:
         return ""
     asked, learnt = (", ".join(sorted(each)) for each in names)
@@ -50,7 +65,9 @@ def another_task(held_out: Iterable[object], trained: Iterable[object]) -> str:
 
 
 class Decision(NamedTuple):
-    """Of an evaluation. best: better than those of all trained steps before. stop: why the run is to stop, or None."""
+    """Of an evaluation. best: better than those of all trained steps before. stop: why the run is
+    to stop, or None.
+    """
 
     best: bool = False
     stop: str | None = None
@@ -67,11 +84,17 @@ class Schedule:
         self.without_best = 0  # evaluations in a row
 
     def is_due(self, step: int, last: int) -> bool:
-        """Whether a step is evaluated: before the first one, every `held_out_every`, and after the last one."""
-        return step != self.evaluated and (step in (0, last) or step % self.settings.held_out_every == 0)
+        """Whether a step is evaluated: before the first one, every `held_out_every`, and after the
+        last one.
+        """
+        return step != self.evaluated and (
+            step in (0, last) or step % self.settings.held_out_every == 0
+        )
 
     def record(self, step: int, success: float | None) -> Decision:
-        """Take note of an evaluation. The model before the training has no checkpoint, and is never the best."""
+        """Take note of an evaluation. The model before the training has no checkpoint, and is never
+        the best.
+        """
         self.evaluated = step
         if step == 0:
             return Decision()
@@ -82,7 +105,11 @@ class Schedule:
         patience = self.settings.held_out_patience
         if not patience or self.without_best < patience:
             return Decision()
-        best = "there was none with a success" if self.best is None else f"{self.best:.3f} at step {self.best_step}"
+        best = (
+            "there was none with a success"
+            if self.best is None
+            else f"{self.best:.3f} at step {self.best_step}"
+        )
         return Decision(
             stop=f"stopping at step {step}: {self.without_best} held-out evaluations in a row are no better than the "
             f"best, {best} (held_out_patience)"
@@ -90,7 +117,9 @@ class Schedule:
 
     def state(self) -> dict[str, Any]:
         """What a continuation of the run needs, as JSON."""
-        return {name: getattr(self, name) for name in ("best", "best_step", "evaluated", "without_best")}
+        return {
+            name: getattr(self, name) for name in ("best", "best_step", "evaluated", "without_best")
+        }
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state` has given."""
@@ -102,6 +131,8 @@ def figures(records: Sequence[Record]) -> dict[str, float]:
     """What is logged about an evaluation from the records of its completions, see `summarize`."""
     summary = summarize(records)
     values = {name: summary[name] for name in ("success", "strict", "format", "cut_off", "tasks")}
-    values |= {f"pass@{k}": share for k, share in summary["pass_at_k"].items() if k != "1"}  # that is success
+    values |= {
+        f"pass@{k}": share for k, share in summary["pass_at_k"].items() if k != "1"
+    }  # that is success
     values["mean_length"] = summary["mean_tokens"]
     return {f"eval/{name}": float(value) for name, value in values.items() if value is not None}

@@ -1,6 +1,8 @@
-"""What a run writes about itself, in ms-swift's form, so that the same commands read the runs of all trainers.
+"""What a run writes about itself, in ms-swift's form, so that the same commands read the runs of
+all trainers.
 
-The terminal shows a progress bar and a line for each logged step. The launcher shows the same `line` for ms-swift.
+The terminal shows a progress bar and a line for each logged step. The launcher shows the same
+`line` for ms-swift.
 """
 
 import json
@@ -16,23 +18,27 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
-from swift_rlvr.jsonl import read_jsonl, write_json
 from swift_rlvr.runs.alarms import Alarm, Alarms, replay
 from swift_rlvr.runs.folder import ALARMS, COMPLETIONS, HELD_OUT, LOG, RECORDS, REWARDS
 from swift_rlvr.runs.records import Record, append_records
 from swift_rlvr.runs.statistics import is_number
 from swift_rlvr.success import Judgement, Judges
+from swift_rlvr.utils.jsonl import read_jsonl, write_json
 
 
 class RunLog(ExitStack):
     """The log of the run in `folder`: REWARDS, LOG, RECORDS, HELD_OUT and ALARMS.
 
-    The progress bar, and TensorBoard files in `runs/` where tensorboard is installed, need a `with` statement. `stop`
-    says why the run is to end where `stop_on_alarm` and there was an alarm.
+    The progress bar, and TensorBoard files in `runs/` where tensorboard is installed, need a `with`
+    statement. `stop` says why the run is to end where `stop_on_alarm` and there was an alarm.
     """
 
     def __init__(
-        self, folder: str | Path, console: Console | None = None, tensorboard: bool = False, stop_on_alarm: bool = False
+        self,
+        folder: str | Path,
+        console: Console | None = None,
+        tensorboard: bool = False,
+        stop_on_alarm: bool = False,
     ):
         super().__init__()
         self.folder, self.console = Path(folder), console or Console(quiet=True)
@@ -41,7 +47,12 @@ class RunLog(ExitStack):
         self._seen: defaultdict[str, set[str]] = defaultdict(set)  # the reasons so far, by reward
         self.board: Any = None
         self._tensorboard = tensorboard and find_spec("tensorboard") is not None
-        columns = ("GRPO", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())  # `line` has the time left
+        columns = (
+            "GRPO",
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+        )  # `line` has the time left
         self.progress = Progress(*columns, console=self.console)
 
     def __enter__(self) -> Self:
@@ -53,32 +64,47 @@ class RunLog(ExitStack):
         return self
 
     def start(self, first: int, last: int) -> None:
-        """Begin to count time and steps. first: steps that were made before; last: the number of the last one.
+        """Begin to count time and steps. first: steps that were made before; last: the number of
+        the last one.
 
         What the logs hold of later steps, or of an attempt that made none, is taken out.
         """
         cut_logs(self.folder, first or -1)
         self.first, self.last, self.started = first, last, time.monotonic()
-        self._in_steps, self._since = 0.0, self.started  # seconds of the training steps alone; of the last line
+        self._in_steps, self._since = (
+            0.0,
+            self.started,
+        )  # seconds of the training steps alone; of the last line
         self.bar = self.progress.add_task("", total=last, completed=first)
         self.resume_alarms(first)
 
     def resume_alarms(self, step: int) -> None:
-        """Bring the alarms to where they were after a step of the log, from which the run goes on."""
+        """Bring the alarms to where they were after a step of the log, from which the run goes
+        on.
+        """
         if step and (self.folder / LOG).is_file():
             lines = read_jsonl(self.folder / ALARMS) if (self.folder / ALARMS).is_file() else ()
-            self.alarms = replay(self.folder, step, [row["kind"] for _, row in lines if row["step"] <= step])
+            self.alarms = replay(
+                self.folder, step, [row["kind"] for _, row in lines if row["step"] <= step]
+            )
 
     def advance(self, step: int) -> None:
         """Show that a step was made."""
         self.progress.update(self.bar, completed=step)
 
     def update(self, step: int, metrics: Mapping[str, Any]) -> None:
-        """Log a step or an evaluation. None and NaN are left out: the mean of a reward that graded nothing."""
+        """Log a step or an evaluation. None and NaN are left out: the mean of a reward that graded
+        nothing.
+        """
         known = {name: value for name, value in metrics.items() if is_number(value)}
-        known = {name: round(value, 8) if isinstance(value, float) else value for name, value in known.items()}
+        known = {
+            name: round(value, 8) if isinstance(value, float) else value
+            for name, value in known.items()
+        }
         now = time.monotonic()
-        if not any(name.startswith("eval") for name in known):  # an evaluation says nothing of the steps to come
+        if not any(
+            name.startswith("eval") for name in known
+        ):  # an evaluation says nothing of the steps to come
             self._in_steps += now - self._since
         self._since, speed = now, self._in_steps / max(1, step - self.first)
         times = {
@@ -93,7 +119,9 @@ class RunLog(ExitStack):
             self.console.print(line(row), markup=False, soft_wrap=True)
         if self.board:
             for name, value in known.items():
-                self.board.add_scalar(name if name.startswith("eval/") else f"train/{name}", value, step)
+                self.board.add_scalar(
+                    name if name.startswith("eval/") else f"train/{name}", value, step
+                )
         self.watch(step, known)
 
     def watch(self, step: int, metrics: Mapping[str, Any]) -> list[Alarm]:
@@ -101,9 +129,13 @@ class RunLog(ExitStack):
         raised = self.alarms.row(step, metrics)
         for alarm in raised:
             self._append(ALARMS, asdict(alarm))
-            self.console.print(f"Warning: {alarm.message}", style="yellow", markup=False, soft_wrap=True)
+            self.console.print(
+                f"Warning: {alarm.message}", style="yellow", markup=False, soft_wrap=True
+            )
         if raised and self.stop_on_alarm and self.stop is None:
-            self.stop = f"stopping at step {step} because of an alarm: {raised[0].kind} (stop_on_alarm)"
+            self.stop = (
+                f"stopping at step {step} because of an alarm: {raised[0].kind} (stop_on_alarm)"
+            )
         return raised
 
     def held_out(self, records: Sequence[Record]) -> None:
@@ -116,18 +148,24 @@ class RunLog(ExitStack):
         write_json(self.folder / REWARDS, judges.as_json())
 
     def records(self, records: Sequence[Record]) -> dict[str, list[float]]:
-        """Log a batch of graded completions; returns what is to be logged with its step, see `batch_figures`."""
+        """Log a batch of graded completions; returns what is to be logged with its step, see
+        `batch_figures`.
+        """
         if records:
             append_records(self.folder / RECORDS, records)
         if records and records[0].mode == "train":
-            self.alarms.batch([each.question for each in records], [each.completion for each in records])
+            self.alarms.batch(
+                [each.question for each in records], [each.completion for each in records]
+            )
         return self.batch_figures(records)
 
     def batch_figures(self, records: Sequence[Record]) -> dict[str, list[float]]:
-        """By name, the values whose mean is to be logged: `success`, `strict` and `format` of each completion, 0 or 1,
-        so that a mean over several batches is one over completions; and the share of each reason.
+        """By name, the values whose mean is to be logged: `success`, `strict` and `format` of each
+        completion, 0 or 1, so that a mean over several batches is one over completions; and the
+        share of each reason.
 
-        A reason that was seen once is there in every step from then on, so that a mean over steps counts the zeros.
+        A reason that was seen once is there in every step from then on, so that a mean over steps
+        counts the zeros.
 
         >>> log, record = RunLog("run"), Record(index=0, completion="", rewards={}, success=True)
         >>> log.batch_figures([replace(record, reasons={"external_format": reason}) for reason in ("ok", "no answer")])
@@ -158,10 +196,12 @@ class RunLog(ExitStack):
 
 
 def line(row: Mapping[str, Any]) -> str:
-    """What the terminal shows of a logged step or evaluation, a line of LOG; in 80 columns also of a long run.
+    """What the terminal shows of a logged step or evaluation, a line of LOG; in 80 columns also of
+    a long run.
 
-    success, format: of the step's completions, see `swift_rlvr.success`; the reward where no success is logged. length:
-    tokens of a completion; then the seconds that the step took, or the mean step, and the time that is left.
+    success, format: of the step's completions, see `swift_rlvr.success`; the reward where no
+    success is logged. length: tokens of a completion; then the seconds that the step took, or the
+    mean step, and the time that is left.
 
     >>> row = {"reward": 1.2, "success": 0.3125, "format": 0.98, "completions/mean_length": 84.25,
     ...        "kl": 0.0021, "global_step/max_steps": "7/60", "train_speed(s/it)": 4.8}
@@ -177,21 +217,37 @@ def line(row: Mapping[str, Any]) -> str:
     known = {name: value for name, value in row.items() if is_number(value)}
     at = f"step {step:{len(str(last))}}/{last}"
     if any(name.startswith("eval/") for name in row):
-        passes = sorted((name for name in known if name.startswith("eval/pass@")), key=lambda name: int(name[10:]))
+        passes = sorted(
+            (name for name in known if name.startswith("eval/pass@")),
+            key=lambda name: int(name[10:]),
+        )
         names = ("eval/success", "eval/strict", *passes[-1:], "eval/format")
-        parts = [f"held out, {at}", *(f"{name[5:]} {known[name]:.2f}" for name in names if name in known)]
+        parts = [
+            f"held out, {at}",
+            *(f"{name[5:]} {known[name]:.2f}" for name in names if name in known),
+        ]
         parts += [f"length {known['eval/mean_length']:3.0f}"] if "eval/mean_length" in known else []
         parts += [f"in {known['eval/seconds']:.2g} s"] if "eval/seconds" in known else []
         return " ".join(parts)
     evaluates = any(name.startswith("eval_") for name in row)
     if evaluates:
-        known = {name.removeprefix("eval_"): value for name, value in known.items() if name.startswith("eval_")}
+        known = {
+            name.removeprefix("eval_"): value
+            for name, value in known.items()
+            if name.startswith("eval_")
+        }
     names = ("success" if "success" in known else "reward", "format")
     parts = [f"evaluation at {at}" if evaluates else at]
     parts += [f"{name} {known[name]:.2f}" for name in names if name in known]
-    parts += [f"length {known['completions/mean_length']:3.0f}"] if "completions/mean_length" in known else []
+    parts += (
+        [f"length {known['completions/mean_length']:3.0f}"]
+        if "completions/mean_length" in known
+        else []
+    )
     parts += [f"KL {known['kl']:<6.2g}"] if "kl" in known else []
-    seconds = known.get("step_time", known.get("train_speed(s/it)"))  # ms-swift's of the last step, else the mean
+    seconds = known.get(
+        "step_time", known.get("train_speed(s/it)")
+    )  # ms-swift's of the last step, else the mean
     if not evaluates and seconds is not None:
         parts.append(f"{seconds:4.3g} s left {clock(seconds * (last - step))}")
     return " ".join(parts).rstrip()
@@ -202,7 +258,11 @@ def clock(seconds: float) -> str:
     >>> clock(254.4), clock(4500)
     ('4:14', '1.25 h')
     """
-    return f"{seconds / 3600:.3g} h" if seconds >= 3600 else f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+    return (
+        f"{seconds / 3600:.3g} h"
+        if seconds >= 3600
+        else f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+    )
 
 
 def pace(count: int, seconds: float) -> str:
@@ -212,14 +272,20 @@ def pace(count: int, seconds: float) -> str:
     ('871 a second', '2.4 a second', '4.2 s each')
     """
     rate = count / max(seconds, 1e-3)
-    return f"{rate:,.{0 if rate >= 10 else 1}f} a second" if rate >= 1 else f"{seconds / count:.1f} s each"
+    return (
+        f"{rate:,.{0 if rate >= 10 else 1}f} a second"
+        if rate >= 1
+        else f"{seconds / count:.1f} s each"
+    )
 
 
 def cut_logs(folder: str | Path, step: int) -> int | None:
-    """Take out of a run's logs what came after a step, before the run goes on from that step's checkpoint.
+    """Take out of a run's logs what came after a step, before the run goes on from that step's
+    checkpoint.
 
-    Those lines are made again. They are moved to files beside the logs, such as logging.lost.jsonl, as are the closing
-    lines of the trainer and a line of which the end was not written. Returns the last step that is lost, None for none.
+    Those lines are made again. They are moved to files beside the logs, such as logging.lost.jsonl,
+    as are the closing lines of the trainer and a line of which the end was not written. Returns the
+    last step that is lost, None for none.
     """
     last = None
     for name in (LOG, COMPLETIONS, RECORDS, HELD_OUT, ALARMS):
@@ -242,11 +308,15 @@ def cut_logs(folder: str | Path, step: int) -> int | None:
 
 
 def _step_of(text: bytes) -> int | None:
-    """The step of a line of one of the logs; None for a closing line, and for one that is not whole."""
+    """The step of a line of one of the logs; None for a closing line, and for one that is not
+    whole.
+    """
     try:
         row = json.loads(text)
         if "global_step/max_steps" in row:
-            return None if "train_runtime" in row else int(row["global_step/max_steps"].split("/")[0])
+            return (
+                None if "train_runtime" in row else int(row["global_step/max_steps"].split("/")[0])
+            )
         return int(row["step"][-1] if isinstance(row["step"], list) else row["step"])
     except (ValueError, KeyError, IndexError):
         return None

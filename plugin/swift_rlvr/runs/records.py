@@ -1,12 +1,14 @@
-"""A graded completion, as everything here writes it: one schema, a JSON object a line, one writer and one reader.
+"""A graded completion, as everything here writes it: one schema, a JSON object a line, one writer
+and one reader.
 
-`swift-rlvr evaluate` and `probe` write such files, a training its RECORDS and HELD_OUT; `swift-rlvr score` grades any
-of them again, and the report shows them. What is unknown is left out of a line.
+`swift-rlvr evaluate` and `probe` write such files, a training its RECORDS and HELD_OUT; `swift-rlvr
+score` grades any of them again, and the report shows them. What is unknown is left out of a line.
 
     {"index": 0, "sample": 1, "row": {"nums": [3, 5, 7], "target": 22, "task": "countdown"},
-     "messages": [{"role": "user", "content": "Using the numbers ..."}], "completion": "<think>...</answer>",
-     "rewards": {"external_countdown": 1.0, "external_format": 0.0}, "reasons": {"external_countdown": "correct", ...},
-     "success": true, "strict": false, "format": false, "tokens": 57, "finish": "stop"}
+     "messages": [{"role": "user", "content": "Using the numbers ..."}], "completion":
+     "<think>...</answer>", "rewards": {"external_countdown": 1.0, "external_format": 0.0},
+     "reasons": {"external_countdown": "correct", ...}, "success": true, "strict": false, "format":
+     false, "tokens": 57, "finish": "stop"}
 """
 
 import json
@@ -16,8 +18,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from swift_rlvr.errors import InputError
-from swift_rlvr.jsonl import read_jsonl
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.jsonl import read_jsonl
 
 Messages = list[dict[str, Any]]
 
@@ -26,14 +28,16 @@ Messages = list[dict[str, Any]]
 class Record:
     """One graded completion.
 
-    index: of its row in the dataset, from 0; in a training its position among the completions of its step.
+    index: of its row in the dataset, from 0; in a training its position among the completions of
+    its step.
     completion: the text that was judged, the last answer of a conversation.
-    rewards, reasons: by reward, under its name in the registry; for rewards of others, which give no reasons, under the
-        name that is logged. None where a reward could not grade the row.
+    rewards, reasons: by reward, under its name in the registry; for rewards of others, which give
+        no reasons, under the name that is logged. None where a reward could not grade the row.
     success, strict, format: see `swift_rlvr.success`.
     row: the columns that the rewards read. messages: the conversation before the completion.
-    sample: which completion of its row, from 0. tokens: of the completion, with the end-of-turn token; of all answers
-        of a conversation. finish: "stop" or "length". turn: which answer of the conversation it is, from 1.
+    sample: which completion of its row, from 0. tokens: of the completion, with the end-of-turn
+        token; of all answers of a conversation. finish: "stop" or "length". turn: which answer of
+        the conversation it is, from 1.
     step, mode: of a training, "train" or "eval". seed: of an evaluation with several.
     """
 
@@ -57,15 +61,22 @@ class Record:
 
     @property
     def question(self) -> str:
-        """A text that is the same for the completions of a row: the conversation before the first answer."""
+        """A text that is the same for the completions of a row: the conversation before the first
+        answer.
+        """
         messages = self.messages or []
         asked = messages[: len(messages) - 2 * ((self.turn or 1) - 1)]
         return json.dumps(asked or self.row, ensure_ascii=False, default=str)
 
     @property
     def task(self) -> str | None:
-        """The name of its row's task; of reasoning_gym with the task of the entry, such as reasoning_gym:gcd."""
-        name, entry = self.row.get("task"), re.match(r'{"task": "(\w+)"', str(self.row.get("entry")))
+        """The name of its row's task; of reasoning_gym with the task of the entry, such as
+        reasoning_gym:gcd.
+        """
+        name, entry = (
+            self.row.get("task"),
+            re.match(r'{"task": "(\w+)"', str(self.row.get("entry"))),
+        )
         return f"{name}:{entry[1]}" if name and entry else name
 
     def as_json(self) -> dict[str, Any]:
@@ -85,14 +96,20 @@ def is_record(value: Mapping[str, Any]) -> bool:
 def record_from_json(value: Mapping[str, Any]) -> Record:
     """The record of an object; InputError where it is none, naming what is missing or unknown."""
     if not is_record(value):
-        raise InputError(f"expected a record with {', '.join(_NEEDED)}, got {', '.join(value) or 'nothing'}")
+        raise InputError(
+            f"expected a record with {', '.join(_NEEDED)}, got {', '.join(value) or 'nothing'}"
+        )
     if unknown := sorted(value.keys() - _KEYS):
         raise InputError(f"a record has no {', '.join(unknown)}; it has {', '.join(sorted(_KEYS))}")
     return Record(**value)
 
 
-def read_records(path: str | Path, unfinished: Callable[[str], object] | None = None) -> Iterator[Record]:
-    """The records of a file in order; InputError, which names the line, where one is none. unfinished: `read_jsonl`."""
+def read_records(
+    path: str | Path, unfinished: Callable[[str], object] | None = None
+) -> Iterator[Record]:
+    """The records of a file in order; InputError, which names the line, where one is none.
+    unfinished: `read_jsonl`.
+    """
     for number, value in read_jsonl(path, unfinished=unfinished):
         try:
             yield record_from_json(value)
@@ -105,4 +122,7 @@ def append_records(path: str | Path, records: Sequence[Record]) -> None:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
-        file.writelines(json.dumps(record.as_json(), ensure_ascii=False, default=str) + "\n" for record in records)
+        file.writelines(
+            json.dumps(record.as_json(), ensure_ascii=False, default=str) + "\n"
+            for record in records
+        )

@@ -1,10 +1,12 @@
-r"""Bespoke-Stratos-17k: questions with long reasoning traces, of which those with a boxed answer can be graded.
+r"""Bespoke-Stratos-17k: questions with long reasoning traces, of which those with a boxed answer
+can be graded.
 
-Rows have `system` and `conversations`, turns of user and assistant, as in bespokelabs/Bespoke-Stratos-17k. The first
-user turn becomes the prompt, with the R1-Zero system prompt, since the dataset's own asks for other tags than those of
-the format rewards. The gold is the last box of the last turn, in its solution section where it has one. Rows without a
-box (in the published dataset mostly programming tasks, about a third) are counted as "no box"; loading stops only where
-they are more than half.
+Rows have `system` and `conversations`, turns of user and assistant, as in
+bespokelabs/Bespoke-Stratos-17k. The first user turn becomes the prompt, with the R1-Zero system
+prompt, since the dataset's own asks for other tags than those of the format rewards. The gold is
+the last box of the last turn, in its solution section where it has one. Rows without a box (in the
+published dataset mostly programming tasks, about a third) are counted as "no box"; loading stops
+only where they are more than half.
 """
 
 from collections.abc import Mapping
@@ -13,21 +15,32 @@ from typing import Any
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, boxed_gold, to_messages
 from swift_rlvr.tasks.task import Gold, Row, RowError, Task, normalised, shown
 
-THOUGHT, SOLUTION = ("<|begin_of_thought|>", "<|end_of_thought|>"), ("<|begin_of_solution|>", "<|end_of_solution|>")
+THOUGHT, SOLUTION = (
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|begin_of_solution|>", "<|end_of_solution|>"),
+)
 USER, ASSISTANT = ("user", "human"), ("assistant", "gpt")
 
 
 def turns(row: Row) -> tuple[str, str]:
-    """The user's first turn and the assistant's last; RowError where the conversation has another form."""
+    """The user's first turn and the assistant's last; RowError where the conversation has another
+    form.
+    """
     conversation = row.get("conversations")
     if not isinstance(conversation, (list, tuple)) or len(conversation) < 2:
-        raise RowError("conversations", f"expected a list of two turns or more, got {shown(conversation)}")
+        raise RowError(
+            "conversations", f"expected a list of two turns or more, got {shown(conversation)}"
+        )
     for index, turn in enumerate(conversation):
         names = (USER, ASSISTANT)[index % 2]
-        text = turn.get("value") if isinstance(turn, Mapping) and turn.get("from") in names else None
+        text = (
+            turn.get("value") if isinstance(turn, Mapping) and turn.get("from") in names else None
+        )
         if not isinstance(text, str) or not text.strip():
             expected = f'{{"from": "{names[0]}", "value": a text}}'
-            raise RowError("conversations", f"turn {index + 1}: expected {expected}, got {shown(turn)}")
+            raise RowError(
+                "conversations", f"turn {index + 1}: expected {expected}, got {shown(turn)}"
+            )
     if len(conversation) % 2:
         raise RowError("conversations", "expected the assistant to have the last turn")
     return conversation[0]["value"].strip(), conversation[-1]["value"].strip()
@@ -55,7 +68,9 @@ def gold(row: Row) -> Gold:
 
 
 def _section(text: str, opening: str, closing: str) -> str:
-    """What stands after the last opening mark, up to the closing one; the whole text where there is none."""
+    """What stands after the last opening mark, up to the closing one; the whole text where there is
+    none.
+    """
     start = text.rfind(opening)
     return text if start < 0 else text[start + len(opening) :].partition(closing)[0].strip()
 
@@ -71,7 +86,12 @@ TASK = Task(
     hf_dataset_id="bespokelabs/Bespoke-Stratos-17k",
     max_unusable=0.5,
     examples=tuple(
-        {"conversations": [{"from": "user", "value": question}, {"from": "assistant", "value": answer}]}
+        {
+            "conversations": [
+                {"from": "user", "value": question},
+                {"from": "assistant", "value": answer},
+            ]
+        }
         for question, answer in (
             ("What is the sum of the first 40 odd integers?", r"It is $40^2 = \boxed{1600}$."),
             ("What is the area of a square with side 3?", r"So \boxed{9}."),

@@ -1,4 +1,6 @@
-"""Calculations in words, one operation after another: what a model can imitate that writes from left to right."""
+"""Calculations in words, one operation after another: what a model can imitate that writes from
+left to right.
+"""
 
 import ast
 from collections.abc import Callable
@@ -14,7 +16,8 @@ _OPERATIONS: dict[type[ast.operator], tuple[str, Callable[[Fraction, Fraction], 
 
 
 def calculation(expression: object) -> list[str]:
-    """The steps to the value of an expression of whole numbers, + - * / and parentheses; none for anything else.
+    """The steps to the value of an expression of whole numbers, + - * / and parentheses; none for
+    anything else.
 
     >>> calculation("8 / (3 - 8 / 3)"), calculation("2 ** 3")
     (['8 / 3 = 8/3', '3 - (8/3) = 1/3', '8 / (1/3) = 24'], [])

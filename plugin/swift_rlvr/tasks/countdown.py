@@ -1,9 +1,11 @@
-"""Countdown: from the given numbers, each used exactly once, write an equation that equals the target.
+"""Countdown: from the given numbers, each used exactly once, write an equation that equals the
+target.
 
-Rows have `nums` (list of int) and `target` (int), as in zouxuhong/Countdown-Tasks-3to4 (ModelScope) and
-Jiayi-Pan/Countdown-Tasks-3to4 (Hugging Face). The user turn is word for word that of ms-swift's own entry for the
-ModelScope id, so a run does not depend on which of the two is used. The system turn is not part of a row: ms-swift
-takes it from `--system` and would ignore that flag for rows with a system turn of their own.
+Rows have `nums` (list of int) and `target` (int), as in zouxuhong/Countdown-Tasks-3to4 (ModelScope)
+and Jiayi-Pan/Countdown-Tasks-3to4 (Hugging Face). The user turn is word for word that of ms-swift's
+own entry for the ModelScope id, so a run does not depend on which of the two is used. The system
+turn is not part of a row: ms-swift takes it from `--system` and would ignore that flag for rows
+with a system turn of their own.
 """
 
 import random
@@ -11,9 +13,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from swift_rlvr.countdown import read_gold
 from swift_rlvr.tasks.calculation import calculation
 from swift_rlvr.tasks.task import Gold, Row, RowError, Task, shown
+from swift_rlvr.verifiers.countdown import read_gold
 
 SYSTEM_PROMPT = (
     "You are a helpful assistant. You first think about the reasoning process in the mind "
@@ -28,12 +30,18 @@ PROMPT = (
 )
 
 _QUESTION = re.compile(
-    re.escape(PROMPT.partition("\n")[0]).replace(r"\{nums\}", r"(\[[0-9, ]+\])").replace(r"\{target\}", r"(-?[0-9]+)")
+    re.escape(PROMPT.partition("\n")[0])
+    .replace(r"\{nums\}", r"(\[[0-9, ]+\])")
+    .replace(r"\{target\}", r"(-?[0-9]+)")
 )
 
 
-def to_messages(nums: Sequence[int], target: int, system: str | None = SYSTEM_PROMPT) -> list[dict[str, str]]:
-    """The chat messages that ask for one task; without the system turn where `system` is None or empty."""
+def to_messages(
+    nums: Sequence[int], target: int, system: str | None = SYSTEM_PROMPT
+) -> list[dict[str, str]]:
+    """The chat messages that ask for one task; without the system turn where `system` is None or
+    empty.
+    """
     user = {"role": "user", "content": PROMPT.format(nums=list(nums), target=target)}
     return [{"role": "system", "content": system}, user] if system else [user]
 
@@ -51,15 +59,19 @@ def parse_row(row: Row) -> tuple[list[int], int]:
         raise RowError("target", f"expected a whole number such as 22, got {shown(target)}")
     # read_gold sorts, and the prompt keeps the order of the numbers: read them one by one.
     parts: Any = re.findall(r"[^][(),\s]+", nums) if isinstance(nums, str) else nums
-    singles = [read_gold([part], 0) for part in parts]  # none is None, since all of them can be read together
+    singles = [
+        read_gold([part], 0) for part in parts
+    ]  # none is None, since all of them can be read together
     return [single[0][0] for single in singles if single], gold[1]
 
 
 def read_prompt(prompt: str) -> tuple[list[int], int] | None:
-    """The numbers and the target that a prompt made of `PROMPT` asks for, or None where it is another prompt.
+    """The numbers and the target that a prompt made of `PROMPT` asks for, or None where it is
+    another prompt.
 
-    For completions that were logged without the columns. The prompt may be rendered with a chat template. One that asks
-    for two different tasks gives None, since the policy may have written the second question.
+    For completions that were logged without the columns. The prompt may be rendered with a chat
+    template. One that asks for two different tasks gives None, since the policy may have written
+    the second question.
     """
     asked = set(_QUESTION.findall(prompt))
     if len(asked) != 1:
@@ -72,7 +84,9 @@ def read_prompt(prompt: str) -> tuple[list[int], int] | None:
 
 
 def preprocess(row: Row) -> dict[str, Any]:
-    """Raw row -> row for training: `messages` (user turn), `nums` and `target` as ints, `task`, its other columns."""
+    """Raw row -> row for training: `messages` (user turn), `nums` and `target` as ints, `task`, its
+    other columns.
+    """
     nums, target = parse_row(row)
     messages = to_messages(nums, target, system=None)
     return {**row, "messages": messages, "nums": nums, "target": target, "task": "countdown"}
@@ -85,8 +99,10 @@ def identity(row: Row) -> str:
 
 
 def gold(row: Row) -> Gold | None:
-    """An equation that solves the row, or None where there is none, or where the numbers are too many or too large."""
-    from swift_rlvr.countdown import solver
+    """An equation that solves the row, or None where there is none, or where the numbers are too
+    many or too large.
+    """
+    from swift_rlvr.verifiers.countdown import solver
 
     nums, target = parse_row(row)
     if len(nums) > solver.MOST_NUMBERS or max(*nums, abs(target)) > solver.LARGEST:
@@ -99,18 +115,24 @@ def gold(row: Row) -> Gold | None:
 
 
 def worked(row: Row) -> Gold | None:
-    """The same after a search in words: up to four trials of which most miss, the same ones for the same row."""
+    """The same after a search in words: up to four trials of which most miss, the same ones for the
+    same row.
+    """
     right, (nums, target) = gold(row), parse_row(row)
     if right is None:
         return None
     draw, lines = random.Random(identity(row)), []
     for _ in range(draw.randint(0, 4)):
-        expression = "".join(f"{number} {draw.choice('+-*')} " for number in draw.sample(list(nums), len(nums)))
+        expression = "".join(
+            f"{number} {draw.choice('+-*')} " for number in draw.sample(list(nums), len(nums))
+        )
         steps = calculation(expression[:-3])
         if steps and not steps[-1].endswith(f" = {target}"):
             lines.append(f"Try {', '.join(steps)}. That is not {target}.")
     steps = calculation(right.answer.partition(" = ")[0]) or [f"{target}"]
-    return Gold(right.answer, "\n".join([*lines, f"Try {', '.join(steps)}. That is {target}."]), right.text)
+    return Gold(
+        right.answer, "\n".join([*lines, f"Try {', '.join(steps)}. That is {target}."]), right.text
+    )
 
 
 TASK = Task(

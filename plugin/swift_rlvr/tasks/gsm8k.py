@@ -1,8 +1,9 @@
 r"""GSM8K: grade-school word problems whose answer is a whole number.
 
-Rows have `question` and `answer`, as in modelscope/gsm8k (ModelScope) and openai/gsm8k (Hugging Face), subset main.
-What follows `####` in the answer, without thousands' commas, is the gold; the calculator's `<<4*6=24>>` are removed.
-The system prompt asks for tags on lines of their own, as `external_format_strict` and `external_tag_count` want them.
+Rows have `question` and `answer`, as in modelscope/gsm8k (ModelScope) and openai/gsm8k (Hugging
+Face), subset main. What follows `####` in the answer, without thousands' commas, is the gold; the
+calculator's `<<4*6=24>>` are removed. The system prompt asks for tags on lines of their own, as
+`external_format_strict` and `external_tag_count` want them.
 """
 
 import re
@@ -24,7 +25,8 @@ SYSTEM_PROMPT = (
 EXAMPLE = (
     "A baker puts 12 rolls in each bag and fills 5 bags. She sells 38 of the rolls. How many rolls are left?",
     LAYOUT.format(
-        reasoning="The bags hold 5 * 12 = 60 rolls.\nAfter the sale 60 - 38 = 22 rolls are left.", answer="22"
+        reasoning="The bags hold 5 * 12 = 60 rolls.\nAfter the sale 60 - 38 = 22 rolls are left.",
+        answer="22",
     ),
 )
 
@@ -33,18 +35,30 @@ _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 
 
 def read_answer(answer: str) -> tuple[str, str]:
-    r"""The reasoning without calculator annotations, and the gold without thousands' commas; RowError without one."""
+    r"""The reasoning without calculator annotations, and the gold without thousands' commas;
+    RowError without one.
+    """
     reasoning, marks, gold = answer.rpartition("####")
     gold = gold.strip().replace(",", "").removeprefix("$")
     if not marks or not _NUMBER.fullmatch(gold):
-        raise RowError("answer", f"expected a number after ####, got {shown(answer[-55:])}", "no number after ####")
+        raise RowError(
+            "answer",
+            f"expected a number after ####, got {shown(answer[-55:])}",
+            "no number after ####",
+        )
     return _CALCULATOR.sub("", reasoning).strip(), gold
 
 
 def preprocess(row: Row, *before: tuple[str, str]) -> dict[str, Any]:
-    """Raw row -> row for training: `messages`, `solution` and `task`; examples (question, answer) come `before`."""
+    """Raw row -> row for training: `messages`, `solution` and `task`; examples (question, answer)
+    come `before`.
+    """
     question, (_, gold) = text_of(row, "question", "How many?"), read_answer(_answer(row))
-    return {"messages": to_messages(question, SYSTEM_PROMPT, *before), "solution": gold, "task": "gsm8k"}
+    return {
+        "messages": to_messages(question, SYSTEM_PROMPT, *before),
+        "solution": gold,
+        "task": "gsm8k",
+    }
 
 
 def preprocess_one_shot(row: Row) -> dict[str, Any]:
@@ -83,9 +97,14 @@ TASK = Task(
             "question": "A box holds 6 eggs. How many eggs are in 4 boxes?",
             "answer": "Each box holds 6 eggs, so 4 boxes hold 4*6 = <<4*6=24>>24 eggs.\n#### 24",
         },
-        {"question": "Tom has 1,000 pins and buys 200. How many has he?", "answer": "1000+200 = 1200\n#### 1,200"},
+        {
+            "question": "Tom has 1,000 pins and buys 200. How many has he?",
+            "answer": "1000+200 = 1200\n#### 1,200",
+        },
     ),
     subset="main",
     splits=("train", "test"),
 )
-ONE_SHOT = replace(TASK, name="gsm8k_one_shot", preprocess=preprocess_one_shot, prompt="\n".join(EXAMPLE))
+ONE_SHOT = replace(
+    TASK, name="gsm8k_one_shot", preprocess=preprocess_one_shot, prompt="\n".join(EXAMPLE)
+)

@@ -1,6 +1,6 @@
 r"""What the mathematical tasks share: the R1-Zero system prompt, messages, the gold in a box."""
 
-from swift_rlvr.answers import boxed_answer
+from swift_rlvr.verifiers.answers import boxed_answer
 
 R1_ZERO_SYSTEM = (
     "A conversation between User and Assistant. The User asks a question, and the Assistant solves it. The Assistant "
@@ -22,7 +22,8 @@ def to_messages(question: str, system: str, *before: tuple[str, str]) -> list[di
 
 
 def boxed_gold(solution: str) -> str | None:
-    r"""The last box of a solution, or the last ones that stand together, as one box; None where none holds anything.
+    r"""The last box of a solution, or the last ones that stand together, as one box; None where
+    none holds anything.
 
     >>> print(boxed_gold(r"First \boxed{1}, then $x = \boxed{\frac{1}{2}}$."), boxed_gold("none"))
     \boxed{\frac{1}{2}} None

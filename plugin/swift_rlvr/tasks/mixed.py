@@ -1,8 +1,9 @@
-r"""Rows of several tasks in one file: the column `task` names the task of a row, the other columns are that task's.
+r"""Rows of several tasks in one file: the column `task` names the task of a row, the other columns
+are that task's.
 
-Each row gets the messages and columns of its own task. There is no dataset for `code` here: its rows bring `messages`
-and the column of their reward, `tests`, themselves. Several names in one `--dataset`, such as
-`countdown:a.jsonl gsm8k:b.jsonl`, have the same effect.
+Each row gets the messages and columns of its own task. There is no dataset for `code` here: its
+rows bring `messages` and the column of their reward, `tests`, themselves. Several names in one
+`--dataset`, such as `countdown:a.jsonl gsm8k:b.jsonl`, have the same effect.
 """
 
 from typing import Any
@@ -31,7 +32,13 @@ CODE = Task(
     verifier="external_code",
     further_rewards=(),
 )
-_DATASETS = countdown.TASK, gsm8k.TASK, numina_math_tir.TASK, bespoke_stratos.TASK, reasoning_gym.TASK
+_DATASETS = (
+    countdown.TASK,
+    gsm8k.TASK,
+    numina_math_tir.TASK,
+    bespoke_stratos.TASK,
+    reasoning_gym.TASK,
+)
 PARTS = {task.name: task for task in (*_DATASETS, own.MATH, own.CHOICE, own.QA, CODE)}
 
 
@@ -45,7 +52,9 @@ def part_of(row: Row) -> Task:
 
 def preprocess(row: Row) -> dict[str, Any]:
     """Raw row -> row for training, as its own task makes it of the columns that are not None."""
-    return part_of(row).preprocess({name: value for name, value in row.items() if value is not None})
+    return part_of(row).preprocess(
+        {name: value for name, value in row.items() if value is not None}
+    )
 
 
 def identity(row: Row) -> str:

@@ -1,10 +1,12 @@
-r"""NuminaMath-TIR: competition problems with solutions that reason, run Python, and box their answer.
+r"""NuminaMath-TIR: competition problems with solutions that reason, run Python, and box their
+answer.
 
-Rows have `problem`, `solution` and `messages`, as in AI-MO/NuminaMath-TIR. The prompt is the R1-Zero system prompt and
-the problem. The column `solution` for `external_accuracy` is the last box of the solution, or the last ones if they
-stand together, as in "$\boxed{1}$ and $\boxed{-2}$". Nothing else in a solution, such as a number in a proof, is the
-answer: rows without a box are counted as "no box", and loading stops where they are more than half. For files of one's
-own with other answers there is `math:FILE`.
+Rows have `problem`, `solution` and `messages`, as in AI-MO/NuminaMath-TIR. The prompt is the
+R1-Zero system prompt and the problem. The column `solution` for `external_accuracy` is the last box
+of the solution, or the last ones if they stand together, as in "$\boxed{1}$ and $\boxed{-2}$".
+Nothing else in a solution, such as a number in a proof, is the
+answer: rows without a box are counted as "no box", and loading stops where they are more than half.
+For files of one's own with other answers there is `math:FILE`.
 """
 
 from typing import Any
@@ -50,7 +52,13 @@ TASK = Task(
     splits=("train", "test"),
     max_unusable=0.5,
     examples=(
-        {"problem": "How many integers from 1 to 60 are divisible by 4 or by 6?", "solution": r"It is $\boxed{20}$."},
-        {"problem": "Solve $x^2 = 2$.", "solution": r"So $\boxed{\sqrt{2}}$ and $\boxed{-\sqrt{2}}$."},
+        {
+            "problem": "How many integers from 1 to 60 are divisible by 4 or by 6?",
+            "solution": r"It is $\boxed{20}$.",
+        },
+        {
+            "problem": "Solve $x^2 = 2$.",
+            "solution": r"So $\boxed{\sqrt{2}}$ and $\boxed{-\sqrt{2}}$.",
+        },
     ),
 )

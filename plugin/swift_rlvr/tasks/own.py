@@ -1,13 +1,16 @@
-r"""Questions and answers of one's own, whatever their columns are called: `math:FILE`, `choice:FILE` and `qa:FILE`.
+r"""Questions and answers of one's own, whatever their columns are called: `math:FILE`,
+`choice:FILE` and `qa:FILE`.
 
-The question and the right answer are looked for under the names in `NAMES`, or under those that the variables
-SWIFT_RLVR_QUESTION_COLUMN and SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the R1-Zero system prompt and the question;
-`messages` that end with a user turn stay as they are.
+The question and the right answer are looked for under the names in `NAMES`, or under those that the
+variables SWIFT_RLVR_QUESTION_COLUMN and SWIFT_RLVR_ANSWER_COLUMN give. The prompt is the R1-Zero
+system prompt and the question; `messages` that end with a user turn stay as they are.
 
 - `math`: an answer, or a solution with a box or ``####``, that `external_accuracy` can read.
-- `choice`: `choices` or `options` are a list, a dict by label or ``{"text": [...], "label": [...]}``, or columns A, B
-  and so on. The answer is a label, a choice as it is written, or its index from 0. The policy is asked for the letter.
-- `qa`: a text, a list of texts of which any will do, or SQuAD's ``{"text": [...]}``, for `external_exact_match`.
+- `choice`: `choices` or `options` are a list, a dict by label or ``{"text": [...], "label":
+  [...]}``, or columns A, B and so on. The answer is a label, a choice as it is written, or its
+  index from 0. The policy is asked for the letter.
+- `qa`: a text, a list of texts of which any will do, or SQuAD's ``{"text": [...]}``, for
+  `external_exact_match`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,15 +19,34 @@ from dataclasses import dataclass, replace
 from string import ascii_uppercase
 from typing import Any
 
-from swift_rlvr.answers import normalised_answer
-from swift_rlvr.math_answers import readable_gold
-from swift_rlvr.settings import PREFIX, Settings, setting
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, to_messages
 from swift_rlvr.tasks.task import Gold, Row, RowError, Task, normalised, shown
+from swift_rlvr.utils.settings import PREFIX, Settings, setting
+from swift_rlvr.verifiers.answers import normalised_answer
+from swift_rlvr.verifiers.mathematics import readable_gold
 
 NAMES = {
-    "problem": ("problem", "question", "query", "prompt", "input", "instruction", "题目", "问题", "messages"),
-    "answer": ("answer", "final_answer", "gold", "target", "ground_truth", "reward_model", "answers", "answerkey")
+    "problem": (
+        "problem",
+        "question",
+        "query",
+        "prompt",
+        "input",
+        "instruction",
+        "题目",
+        "问题",
+        "messages",
+    ),
+    "answer": (
+        "answer",
+        "final_answer",
+        "gold",
+        "target",
+        "ground_truth",
+        "reward_model",
+        "answers",
+        "answerkey",
+    )
     + ("label", "solution", "output", "response", "答案", "解答"),
 }
 _CHOICES = ("choices", "options", "选项")
@@ -48,27 +70,41 @@ def find_columns(present: Iterable[str]) -> dict[str, list[str]]:
         known[name] = name
     wanted = {"problem": chosen.question_column, "answer": chosen.answer_column}
     names = {column: (wanted[column],) if wanted[column] else NAMES[column] for column in NAMES}
-    return {column: [known[name] for name in each if name in known] for column, each in names.items()}
+    return {
+        column: [known[name] for name in each if name in known] for column, each in names.items()
+    }
 
 
 def conversation(messages: Any) -> list[dict[str, str]]:
     """Messages that end with a question of the user; RowError for anything else."""
     last = messages[-1] if isinstance(messages, (list, tuple)) and messages else None
-    content = last.get("content") if isinstance(last, Mapping) and last.get("role") == "user" else None
+    content = (
+        last.get("content") if isinstance(last, Mapping) and last.get("role") == "user" else None
+    )
     if not isinstance(content, str) or not content.strip():
-        raise RowError("messages", f'expected [..., {{"role": "user", "content": a text}}], got {shown(messages)}')
+        raise RowError(
+            "messages",
+            f'expected [..., {{"role": "user", "content": a text}}], got {shown(messages)}',
+        )
     return [dict(each) for each in messages]
 
 
 def _read(row: Row) -> tuple[list[dict[str, str]], list[Any]]:
-    """The messages of a row, and what may be its right answer, the likeliest first; RowError where there is none."""
+    """The messages of a row, and what may be its right answer, the likeliest first; RowError where
+    there is none.
+    """
     columns = find_columns(row)
     answers = [row[name] for name in columns["answer"] if row[name] is not None]
     question = next((row[name] for name in columns["problem"] if row[name] is not None), None)
-    for column, value, variable in (("problem", question, "QUESTION"), ("answer", answers, "ANSWER")):
+    for column, value, variable in (
+        ("problem", question, "QUESTION"),
+        ("answer", answers, "ANSWER"),
+    ):
         if value is None or value == []:
             where = ", ".join(columns[column] or map(str, row)) or "none"
-            raise RowError(column, f"nothing in the columns {where}; {PREFIX}{variable}_COLUMN names another")
+            raise RowError(
+                column, f"nothing in the columns {where}; {PREFIX}{variable}_COLUMN names another"
+            )
     with suppress(RowError):
         return conversation(row.get("messages")), answers
     if isinstance(question, (list, tuple)):
@@ -84,19 +120,28 @@ def identity(row: Row) -> str:
 
 
 def math_answer(row: Row) -> str | list[str]:
-    """The right answer of a row for `external_accuracy`, or several for its `gold_is_list`; RowError where none is."""
+    """The right answer of a row for `external_accuracy`, or several for its `gold_is_list`;
+    RowError where none is.
+    """
     answers = [_only(each) for each in _read(row)[1]]
     found = []
     for answer in answers:
-        texts = [readable_gold(each) for each in (answer if isinstance(answer, (list, tuple)) else [answer])]
-        known = [each for each in texts if each and not (each[1] and len(each[0].split()) > _MOST_WORDS)]
+        texts = [
+            readable_gold(each)
+            for each in (answer if isinstance(answer, (list, tuple)) else [answer])
+        ]
+        known = [
+            each for each in texts if each and not (each[1] and len(each[0].split()) > _MOST_WORDS)
+        ]
         if texts and len(known) == len(texts):
             golds = [text for text, _ in known]
             found.append((any(words for _, words in known), golds if len(golds) > 1 else golds[0]))
     if not found:
         problem = f"expected an answer that external_accuracy can read, got {shown(answers[0])}"
         raise RowError("answer", problem, "no answer that can be read")
-    return min(found, key=lambda each: each[0])[1]  # a box in the solution rather than the answer "proof"
+    return min(found, key=lambda each: each[0])[
+        1
+    ]  # a box in the solution rather than the answer "proof"
 
 
 def _only(answer: Any) -> Any:
@@ -122,10 +167,18 @@ def choices_of(row: Row) -> dict[str, str]:
     value = {each: row.get(each) for each in _LETTERS} if value is None else value
     if isinstance(value, Mapping) and {"text", "label"} <= value.keys():
         labels, texts = value["label"], value["text"]
-        value = dict(zip(labels, texts, strict=False)) if isinstance(labels, list) and isinstance(texts, list) else None
+        value = (
+            dict(zip(labels, texts, strict=False))
+            if isinstance(labels, list) and isinstance(texts, list)
+            else None
+        )
     if isinstance(value, (list, tuple)):
         value = dict(zip(ascii_uppercase, value, strict=False))
-    found = {str(key): each for key, each in value.items() if each is not None} if isinstance(value, Mapping) else {}
+    found = (
+        {str(key): each for key, each in value.items() if each is not None}
+        if isinstance(value, Mapping)
+        else {}
+    )
     texts = [each.strip() if isinstance(each, str) else "" for each in found.values()]
     if not 2 <= len(texts) <= len(_LETTERS) or not all(texts) or len({*texts}) < len(texts):
         problem = f"expected 2 to {len(_LETTERS)} different texts, in a list or by label, got {shown(value)}"
@@ -134,24 +187,44 @@ def choices_of(row: Row) -> dict[str, str]:
 
 
 def right_choice(row: Row) -> str:
-    """The letter of the right choice; RowError where the answer is none of them, or could be two."""
+    """The letter of the right choice; RowError where the answer is none of them, or could be
+    two.
+    """
     choices = choices_of(row)
     for answer in map(_only, _read(row)[1]):
         text = str(answer).strip()
-        found = {index for index, each in enumerate(choices.items()) if text.strip("().") == each[0] or text == each[1]}
+        found = {
+            index
+            for index, each in enumerate(choices.items())
+            if text.strip("().") == each[0] or text == each[1]
+        }
         if not found and type(answer) is int and 0 <= answer < len(choices):
             found = {answer}
         if len(found) == 1:
             return _LETTERS[found.pop()]
-    raise RowError("answer", f"expected one of {', '.join(choices)}, a choice or its index from 0, got {shown(answer)}")
+    raise RowError(
+        "answer",
+        f"expected one of {', '.join(choices)}, a choice or its index from 0, got {shown(answer)}",
+    )
 
 
 def prepare_choice(row: Row) -> dict[str, Any]:
-    """Raw row -> row for training: `messages`, where the choices follow the question, `solution` and `task`."""
+    """Raw row -> row for training: `messages`, where the choices follow the question, `solution`
+    and `task`.
+    """
     messages, letter = _read(row)[0], right_choice(row)
-    lines = [f"{letter}. {text}" for letter, text in zip(_LETTERS, choices_of(row).values(), strict=False)]
-    asked = "\n".join([messages[-1]["content"], "", *lines, "", "Answer with the letter of the right choice."])
-    return {"messages": [*messages[:-1], {"role": "user", "content": asked}], "solution": letter, "task": "choice"}
+    lines = [
+        f"{letter}. {text}"
+        for letter, text in zip(_LETTERS, choices_of(row).values(), strict=False)
+    ]
+    asked = "\n".join(
+        [messages[-1]["content"], "", *lines, "", "Answer with the letter of the right choice."]
+    )
+    return {
+        "messages": [*messages[:-1], {"role": "user", "content": asked}],
+        "solution": letter,
+        "task": "choice",
+    }
 
 
 def choice_gold(row: Row) -> Gold:
@@ -165,7 +238,9 @@ def accepted_answers(row: Row) -> list[str]:
     if isinstance(answer, Mapping):
         answer = answer.get("text", answer.get("ground_truth"))
     texts = [*answer] if isinstance(answer, (list, tuple)) else [answer]
-    if not texts or not all(isinstance(each, (str, int)) and normalised_answer(str(each)) for each in texts):
+    if not texts or not all(
+        isinstance(each, (str, int)) and normalised_answer(str(each)) for each in texts
+    ):
         raise RowError("answer", f"expected a text, or a list of texts, got {shown(answer)}")
     return [str(each).strip() for each in texts]
 

@@ -1,16 +1,17 @@
 """The tasks of reasoning-gym: `--dataset reasoning_gym:NAME[?SETTING=VALUE][+NAME...][:SPLIT]#N`.
 
-The rows are made, not loaded: `swift_rlvr.reasoning_gym.naming` says what can be written, `rows` how they are drawn. A
-file of them has one column, `entry`, which holds the question, the answer and what the scorer reads.
+The rows are made, not loaded: `swift_rlvr.verifiers.reasoning_gym.naming` says what can be written,
+`rows` how they are drawn. A file of them has one column, `entry`, which holds the question, the
+answer and what the scorer reads.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
-from swift_rlvr.reasoning_gym import naming, rows
 from swift_rlvr.tasks.calculation import calculation
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, to_messages
 from swift_rlvr.tasks.task import Gold, Row, RowError, Task
+from swift_rlvr.verifiers.reasoning_gym import naming, rows
 
 SYSTEM_PROMPT = (
     f"{R1_ZERO_SYSTEM} The answer part holds the final answer alone, in the format of the example where the question "
@@ -19,13 +20,19 @@ SYSTEM_PROMPT = (
 
 
 def make(text: str) -> Iterator[dict[str, Any]]:
-    """Raw rows without end of what stands after `reasoning_gym:`; InputError, at once, for what cannot be made."""
+    """Raw rows without end of what stands after `reasoning_gym:`; InputError, at once, for what
+    cannot be made.
+    """
     return rows.rows(*naming.parse(text))
 
 
 def preprocess(row: Row) -> dict[str, Any]:
     """Raw row -> row for training: `messages`, `entry` and `task`."""
-    return {"messages": to_messages(_entry(row)["question"], SYSTEM_PROMPT), "entry": row["entry"], "task": TASK.name}
+    return {
+        "messages": to_messages(_entry(row)["question"], SYSTEM_PROMPT),
+        "entry": row["entry"],
+        "task": TASK.name,
+    }
 
 
 def identity(row: Row) -> str:
@@ -40,7 +47,9 @@ def gold(row: Row) -> Gold | None:
 
 
 def worked(row: Row) -> Gold | None:
-    """The right answer after its derivation, where the metadata has one: a text, or an expression to calculate."""
+    """The right answer after its derivation, where the metadata has one: a text, or an expression
+    to calculate.
+    """
     right, metadata = gold(row), _entry(row)["metadata"]
     if right is None:
         return None

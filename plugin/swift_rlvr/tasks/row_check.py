@@ -5,19 +5,24 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from swift_rlvr.settings import PREFIX, Settings, setting
 from swift_rlvr.tasks import RowError, Task
+from swift_rlvr.utils.settings import PREFIX, Settings, setting
 
-FORGIVEN = 10  # this many unusable rows never stop a run: in a small file they would soon be a large share
+# this many unusable rows never stop a run: in a small file they would soon be a large share
+FORGIVEN = 10
 
 
 def check_columns(task: Task, present: Iterable[str]) -> None:
-    """Raise ValueError, naming the columns missing and present, unless all columns of the task are present."""
+    """Raise ValueError, naming the columns missing and present, unless all columns of the task are
+    present.
+    """
     present = list(present)
     found = task.find_columns(present) if task.find_columns else {name: [name] for name in present}
     missing = [column for column in task.columns if not found.get(column)]
     if missing:
-        raise ValueError(f"{task.name}: column {', '.join(missing)} missing; the dataset has {', '.join(present)}")
+        raise ValueError(
+            f"{task.name}: column {', '.join(missing)} missing; the dataset has {', '.join(present)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,9 @@ class RowCheck:
     by_label: Mapping[str, int]  # the number of errors of each kind
 
     def describe(self, name: str, shown: int = 10) -> str:
-        """Say which rows are unusable, and list the first `shown` of them, counted from 1 like the lines of a file."""
+        """Say which rows are unusable, and list the first `shown` of them, counted from 1 like the
+        lines of a file.
+        """
         total = len(self.usable) + len(self.errors)
         labels = ", ".join(f"{label}: {count}" for label, count in self.by_label.items())
         lines = [f"{name}: {len(self.errors)} of {total} rows cannot be used ({labels})"]
@@ -37,7 +44,9 @@ class RowCheck:
         return "\n".join(lines)
 
     def excess(self, share: float) -> str | None:
-        """Why there are too many unusable rows, or None: no row is left, or they exceed both `share` and FORGIVEN."""
+        """Why there are too many unusable rows, or None: no row is left, or they exceed both
+        `share` and FORGIVEN.
+        """
         if not self.usable:
             return "no row is left"
         if len(self.errors) > max(FORGIVEN, share * (len(self.usable) + len(self.errors))):
@@ -63,10 +72,14 @@ def check_rows(task: Task, rows: Iterable[Mapping[str, Any]]) -> RowCheck:
 class RowSettings(Settings):
     """What is done about rows that cannot be used."""
 
-    max_unusable: float | None = setting(None, "The share above which loading stops.", at_least=0, at_most=1)
+    max_unusable: float | None = setting(
+        None, "The share above which loading stops.", at_least=0, at_most=1
+    )
 
 
 def allowed_share(task: Task, environ: Mapping[str, str] | None = None) -> float:
-    """The share of unusable rows above which loading stops: that of the variable where it is set, else the task's."""
+    """The share of unusable rows above which loading stops: that of the variable where it is set,
+    else the task's.
+    """
     share = RowSettings.from_environment(environ).max_unusable
     return task.max_unusable if share is None else share

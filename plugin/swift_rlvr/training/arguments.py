@@ -1,8 +1,10 @@
-"""The command line of `swift-rlvr train`: a YAML file, flags that override it, and the dataclasses that they fill.
+"""The command line of `swift-rlvr train`: a YAML file, flags that override it, and the dataclasses
+that they fill.
 
     swift-rlvr train [CONFIG.yaml] [--trainer scratch|trl] [--name value ...]
 
-The file has ms-swift's form, see `swift_rlvr.recipes`. transformers' HfArgumentParser derives the flags.
+The file has ms-swift's form, see `swift_rlvr.training.recipes`. transformers' HfArgumentParser
+derives the flags.
 """
 
 import os
@@ -11,12 +13,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from swift_rlvr.errors import InputError
-from swift_rlvr.recipes import as_flag, as_list, read_flags, read_recipe
 from swift_rlvr.rewards import Reward
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.held_out import AlarmSettings
-from swift_rlvr.settings import Text, no_setting, setting
+from swift_rlvr.training.recipes import as_flag, read_flags, read_recipe
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.settings import Text, as_list, no_setting, setting
 
 TRAINERS = {"scratch": "swift_rlvr.training.scratch", "trl": "swift_rlvr.training.trl"}
 
@@ -41,7 +43,9 @@ class RunArguments(AlarmSettings):
 
 @dataclass(frozen=True)
 class Command:
-    """A command line, taken apart. config: the file; keys: its settings; argv: those and the flags, as flags."""
+    """A command line, taken apart. config: the file; keys: its settings; argv: those and the flags,
+    as flags.
+    """
 
     trainer: str
     config: Path | None
@@ -49,7 +53,9 @@ class Command:
     argv: tuple[str, ...]
 
     def parse(self, classes: Iterable[type], **defaults: Any) -> list[Any]:
-        """An instance of each dataclass; `--help` prints their settings and exits. defaults: in place of theirs."""
+        """An instance of each dataclass; `--help` prints their settings and exits. defaults: in
+        place of theirs.
+        """
         parser = _parser(classes, f"swift-rlvr train --trainer {self.trainer}")
         parser.add_argument("--trainer", choices=TRAINERS)
         parser.set_defaults(**defaults)
@@ -58,9 +64,13 @@ class Command:
             if key not in known:
                 raise InputError(f"{self.config}: {self._no_setting(key, known)}")
         for word in parser.parse_known_args(self.argv)[1]:
-            raise InputError(self._no_setting(word.partition("=")[0].lstrip("-").replace("-", "_"), known))
+            raise InputError(
+                self._no_setting(word.partition("=")[0].lstrip("-").replace("-", "_"), known)
+            )
         try:
-            return list(parser.parse_args_into_dataclasses(self.argv, look_for_args_file=False))[:-1]  # not the trainer
+            return list(parser.parse_args_into_dataclasses(self.argv, look_for_args_file=False))[
+                :-1
+            ]  # not the trainer
         except InputError:
             raise
         except (ValueError, TypeError) as error:
@@ -72,7 +82,9 @@ class Command:
 
 
 def read_command(words: Sequence[str]) -> Command:
-    """Take a command line apart, read its file, and set the variables that the file has under ENV."""
+    """Take a command line apart, read its file, and set the variables that the file has under
+    ENV.
+    """
     config = Path(words[0]) if words and not words[0].startswith("-") else None
     options: dict[str, Any] = {}
     if config is not None:
@@ -83,9 +95,15 @@ def read_command(words: Sequence[str]) -> Command:
     flags = words if config is None else words[1:]
     trainer = read_flags(flags).get("trainer") or options.get("trainer", "scratch")
     if trainer not in TRAINERS:
-        raise InputError(f"{config or '--trainer'}: trainer must be one of {', '.join(TRAINERS)}, got {trainer!r}")
-    build_rewards(as_list({**options, **read_flags(flags)}.get("reward_funcs")))  # before TRL is imported
-    argv = [word for name, value in options.items() for word in as_flag(name, value)]  # of a flag the last counts
+        raise InputError(
+            f"{config or '--trainer'}: trainer must be one of {', '.join(TRAINERS)}, got {trainer!r}"
+        )
+    build_rewards(
+        as_list({**options, **read_flags(flags)}.get("reward_funcs"))
+    )  # before TRL is imported
+    argv = [
+        word for name, value in options.items() for word in as_flag(name, value)
+    ]  # of a flag the last counts
     return Command(trainer, config, tuple(options), (*argv, *flags))
 
 
@@ -94,7 +112,9 @@ def _fail(message: str) -> NoReturn:
 
 
 def _parser(classes: Iterable[type], prog: str) -> Any:
-    """transformers' parser of flags for dataclasses, which leaves the texts for ours to `Settings`."""
+    """transformers' parser of flags for dataclasses, which leaves the texts for ours to
+    `Settings`.
+    """
     from transformers import HfArgumentParser
 
     class Parser(HfArgumentParser):
@@ -106,6 +126,8 @@ def _parser(classes: Iterable[type], prog: str) -> Any:
                 options["metavar"] = f"{{{','.join(accepts.choices)}}}"
             return super().add_argument(*names, **options)
 
-    parser = Parser(classes, prog=prog, usage="%(prog)s [CONFIG.yaml] [--name value ...]", allow_abbrev=False)
+    parser = Parser(
+        classes, prog=prog, usage="%(prog)s [CONFIG.yaml] [--name value ...]", allow_abbrev=False
+    )
     parser.error = _fail
     return parser

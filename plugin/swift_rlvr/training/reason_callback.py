@@ -1,10 +1,12 @@
-"""Logs success and the reasons of rewards in trainers that are built on transformers' Trainer, ms-swift's and TRL's.
+"""Logs success and the reasons of rewards in trainers that are built on transformers' Trainer,
+ms-swift's and TRL's.
 
     swift rlhf --external_plugins plugin/rlvr_plugin.py --callbacks reward_reasons ...
 
-logs `success`, `strict` and `format`, the shares of completions that `swift_rlvr.success` defines, and
-`reasons/<reward class>/<reason>`; writes records.jsonl, rewards.json and alarms.jsonl, whose alarms are warnings, with
-SWIFT_RLVR_STOP_ON_ALARM=1 the end of a run. One that has diverged ends before another checkpoint is written.
+logs `success`, `strict` and `format`, the shares of completions that `swift_rlvr.success` defines,
+and `reasons/<reward class>/<reason>`; writes records.jsonl, rewards.json and alarms.jsonl, whose
+alarms are warnings, with SWIFT_RLVR_STOP_ON_ALARM=1 the end of a run. One that has diverged ends
+before another checkpoint is written.
 """
 
 import logging
@@ -14,19 +16,20 @@ from typing import Any
 from accelerate.utils import gather_object
 from transformers import TrainerCallback
 
-from swift_rlvr.answers import completion_text
 from swift_rlvr.runs.folder import diverged
 from swift_rlvr.runs.grades import GradeLog, judge
 from swift_rlvr.runs.held_out import AlarmSettings
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.runs.records import Record
 from swift_rlvr.success import Judges, key_of
+from swift_rlvr.verifiers.answers import completion_text
 
 _logger = logging.getLogger(__name__)
 
 
 class ReasonCallback(TrainerCallback):
-    """Hands success and reasons of all ranks to the trainer's metrics and to a log in the output folder.
+    """Hands success and reasons of all ranks to the trainer's metrics and to a log in the output
+    folder.
 
     log: one that is to get the trainer's metrics too, since the trainer writes none.
     """
@@ -34,7 +37,9 @@ class ReasonCallback(TrainerCallback):
     def __init__(self, args: Any, trainer: Any, log: RunLog | None = None):
         self.trainer, self.grades = trainer, GradeLog()
         self.writes = log is not None  # the log's lines too, as under TRL; ms-swift writes its own
-        self.log = log or RunLog(args.output_dir, stop_on_alarm=AlarmSettings.from_environment().stop_on_alarm)
+        self.log = log or RunLog(
+            args.output_dir, stop_on_alarm=AlarmSettings.from_environment().stop_on_alarm
+        )
 
     def on_train_begin(self, args, state, control, **kwargs):
         for reward in self.trainer.reward_funcs:
@@ -52,7 +57,8 @@ class ReasonCallback(TrainerCallback):
         self._write("train", state.global_step)
         if self.writes:
             self.log.advance(state.global_step)
-        # Under ZeRO-3 a rank's parameters are empty between the steps; on_log sees the gradient then.
+        # Under ZeRO-3 a rank's parameters are empty between the steps; on_log sees the gradient
+        # then.
         if model is not None and not all(weight.isfinite().all() for weight in model.parameters()):
             raise diverged(args.output_dir, state.global_step, "the weights are no longer finite")
         if self.log.stop_on_alarm and any(stops := gather_object([self.log.stop])):
@@ -69,7 +75,9 @@ class ReasonCallback(TrainerCallback):
             else:
                 for alarm in self.log.watch(state.global_step, logs):
                     _logger.warning(alarm.message)
-        if math.isnan((logs or {}).get("grad_norm", 0.0)):  # an infinite norm is usual with float16's loss scaling
+        if math.isnan(
+            (logs or {}).get("grad_norm", 0.0)
+        ):  # an infinite norm is usual with float16's loss scaling
             raise diverged(args.output_dir, state.global_step, "the norm of the gradient is nan")
 
     def on_prediction_step(self, args, state, control, **kwargs):
@@ -85,19 +93,28 @@ class ReasonCallback(TrainerCallback):
             self.trainer._metrics[mode][name].extend(values)
 
     def _records(self, mode: str, step: int) -> list[Record]:
-        """Those of all ranks since the last call, in the order in which the trainers gather completions, judged."""
+        """Those of all ranks since the last call, in the order in which the trainers gather
+        completions, judged.
+        """
         trainer, recorded = self.trainer, getattr(self.trainer, "_logs", {})
         records = gather_object(self.grades.take())
-        if not any(hasattr(reward, "log") for reward in trainer.reward_funcs):  # none is ours: the trainer's last batch
+        if not any(
+            hasattr(reward, "log") for reward in trainer.reward_funcs
+        ):  # none is ours: the trainer's last batch
             batch = zip(recorded.get("prompt", ()), recorded.get("completion", ()), strict=True)
             records = [_record_of(prompt, completion) for prompt, completion in batch]
-        values = {key: list(recorded["rewards"][name])[-len(records) :] for key, name in names_of(trainer).items()}
+        values = {
+            key: list(recorded["rewards"][name])[-len(records) :]
+            for key, name in names_of(trainer).items()
+        }
         advantages = list(recorded.get("advantages", ()))[-len(records) :]
         for index, record in enumerate(records):
             record.index, record.step, record.mode = index, step, mode
             for key, column in values.items():
                 if len(column) == len(records):
-                    record.rewards.setdefault(key, None if math.isnan(column[index]) else column[index])
+                    record.rewards.setdefault(
+                        key, None if math.isnan(column[index]) else column[index]
+                    )
             if len(advantages) == len(records) and mode == "train":
                 record.advantage = round(advantages[index], 6)
         judge(records, self.judges)
@@ -107,7 +124,9 @@ class ReasonCallback(TrainerCallback):
 def _record_of(prompt: Any, completion: Any) -> Record:
     """Of what a trainer logs, texts or messages."""
     messages = prompt if isinstance(prompt, list) else [{"role": "user", "content": str(prompt)}]
-    return Record(index=0, completion=completion_text(completion) or "", rewards={}, messages=messages)
+    return Record(
+        index=0, completion=completion_text(completion) or "", rewards={}, messages=messages
+    )
 
 
 def functions_of(trainer: Any) -> list[Any]:
@@ -118,8 +137,13 @@ def functions_of(trainer: Any) -> list[Any]:
 
 def names_of(trainer: Any) -> dict[str, str]:
     """By a reward's key in records, the name that the trainer logs it under."""
-    return {key_of(each): name for each, name in zip(functions_of(trainer), trainer.reward_func_names, strict=True)}
+    return {
+        key_of(each): name
+        for each, name in zip(functions_of(trainer), trainer.reward_func_names, strict=True)
+    }
 
 
 def gym_reward() -> None:
-    """Stands for what an environment gives, with ms-swift's `use_gym_env`: the last reward, of the outcome."""
+    """Stands for what an environment gives, with ms-swift's `use_gym_env`: the last reward, of the
+    outcome.
+    """

@@ -1,20 +1,22 @@
-"""A run of this package's own trainer, `swift_rlvr.grpo`: what `swift-rlvr train --trainer scratch` does."""
+"""A run of this package's own trainer, `swift_rlvr.grpo`: what `swift-rlvr train --trainer scratch`
+does.
+"""
 
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
 
+from swift_rlvr.evaluation.models import load_pretrained, load_tokenizer
+from swift_rlvr.evaluation.sampling.checkpoint import download
 from swift_rlvr.grpo.settings import GRPOSettings
-from swift_rlvr.models import load_pretrained, load_tokenizer
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.curriculum import CurriculumSettings, curriculum_of
 from swift_rlvr.runs.folder import checkpoint_to_resume
 from swift_rlvr.runs.held_out import HeldOutSettings
-from swift_rlvr.sampling.checkpoint import download
-from swift_rlvr.settings import setting
 from swift_rlvr.training.arguments import Command, RunArguments
 from swift_rlvr.training.rows import read_data
+from swift_rlvr.utils.settings import setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +24,9 @@ class ScratchArguments(RunArguments):
     """What to train on what, where to, and from where."""
 
     output_dir: str = setting(help="Folder for the checkpoints and the logs.")
-    resume_from_checkpoint: str | None = setting(None, "true for the last checkpoint in output_dir, or one of them.")
+    resume_from_checkpoint: str | None = setting(
+        None, "true for the last checkpoint in output_dir, or one of them."
+    )
 
 
 def read(command: Command) -> Any:
@@ -31,7 +35,9 @@ def read(command: Command) -> Any:
 
 
 def run(command: Command, console: Console) -> str:
-    """Train; the result is the folder of the last checkpoint. InputError before the training, DivergedError in it."""
+    """Train; the result is the folder of the last checkpoint. InputError before the training,
+    DivergedError in it.
+    """
     arguments, settings, evaluation, drawing = read(command)
     checkpoint = checkpoint_to_resume(arguments.output_dir, arguments.resume_from_checkpoint)
     rewards = build_rewards(arguments.reward_funcs)
@@ -51,7 +57,9 @@ def run(command: Command, console: Console) -> str:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     with console.status(f"Loading {arguments.model}"):
         model, reference = (
-            load_pretrained(AutoModelForCausalLM, folder, dtype=torch.float32).to(device) if needed else None
+            load_pretrained(AutoModelForCausalLM, folder, dtype=torch.float32).to(device)
+            if needed
+            else None
             for needed in (True, settings.beta > 0)
         )
     rows = [{"messages": row["prompt"], **row} for row in prompts]

@@ -1,7 +1,9 @@
-"""The report: `curves.png`, and the page `report.html` with tables, curves and a browser of completions.
+"""The report: `curves.png`, and the page `report.html` with tables, curves and a browser of
+completions.
 
-What a model wrote is only in blocks of compressed JSON in base64, and the script shows it as text, never as HTML. The
-page's content security policy allows the scripts and styles of this package, by their hashes, and no network.
+What a model wrote is only in blocks of compressed JSON in base64, and the script shows it as text,
+never as HTML. The page's content security policy allows the scripts and styles of this package, by
+their hashes, and no network.
 """
 
 import json
@@ -14,21 +16,42 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from swift_rlvr.errors import InputError, NotInstalledError
 from swift_rlvr.evaluation.compare import figures_table, in_words
 from swift_rlvr.evaluation.report.completions import COMPLETIONS, Collector, packed
 from swift_rlvr.evaluation.report.curves import Rows, curves, draw, panels_of
 from swift_rlvr.evaluation.report.observations import EXPERIMENT, observations
 from swift_rlvr.evaluation.report.reading import Run, read_runs
-from swift_rlvr.jsonl import replacing
+from swift_rlvr.utils.errors import InputError, NotInstalledError
+from swift_rlvr.utils.jsonl import replacing
 
 PAGE, CURVES = "report.html", "curves.png"
 
 STYLES, SCRIPTS = ("uPlot.min.css", "page.css"), ("uPlot.iife.min.js", "page.js")
 SETTINGS = (
-    *("model", "rlhf_type", "learning_rate", "lr_scheduler_type", "beta", "epsilon", "num_generations"),
-    *("per_device_train_batch_size", "gradient_accumulation_steps", "num_iterations", "temperature", "top_p"),
-    *("max_completion_length", "max_steps", "loss_type", "advantage_estimator", "reward_funcs", "rewards"),
+    *(
+        "model",
+        "rlhf_type",
+        "learning_rate",
+        "lr_scheduler_type",
+        "beta",
+        "epsilon",
+        "num_generations",
+    ),
+    *(
+        "per_device_train_batch_size",
+        "gradient_accumulation_steps",
+        "num_iterations",
+        "temperature",
+        "top_p",
+    ),
+    *(
+        "max_completion_length",
+        "max_steps",
+        "loss_type",
+        "advantage_estimator",
+        "reward_funcs",
+        "rewards",
+    ),
     *("reward_weights", "seed"),
 )
 LONGEST_SETTING = 200
@@ -41,13 +64,19 @@ def write_report(
     limit: int | None = None,
     tell: Callable[[str], object] = lambda note: None,
 ) -> tuple[Path | None, Path]:
-    """Write `curves.png` and `report.html` into the folder `out`; returns their paths, None for a picture not drawn.
+    """Write `curves.png` and `report.html` into the folder `out`; returns their paths, None for a
+    picture not drawn.
 
-    runs: their folders, or ms-swift's output folders above them. comparisons: from `swift_rlvr.evaluation.compare`.
-    limit: the most completions on the page. tell: called with each thing that is missing or left out.
+    runs: their folders, or ms-swift's output folders above them. comparisons: from
+    `swift_rlvr.evaluation.compare`.
+    limit: the most completions on the page. tell: called with each thing that is missing or left
+    out.
     """
     found, out = read_runs([runs] if isinstance(runs, (str, Path)) else runs), Path(out)
-    collected, rows = Collector(found, limit or COMPLETIONS), {run.label: _merged(run) for run in found}
+    collected, rows = (
+        Collector(found, limit or COMPLETIONS),
+        {run.label: _merged(run) for run in found},
+    )
     for run in found:
         for note in run.notes:
             tell(f"{run.label}: {note}")
@@ -61,7 +90,9 @@ def write_report(
         picture = None
         tell(f"there is no picture, only the page: {error}")
     except OSError as error:
-        raise InputError(f"cannot write {error.filename or out}: {error.strerror}", field="out") from error
+        raise InputError(
+            f"cannot write {error.filename or out}: {error.strerror}", field="out"
+        ) from error
     with replacing(out / PAGE) as file:
         file.writelines(page(found, rows, collected, comparisons))
     return picture, out / PAGE
@@ -76,7 +107,10 @@ def _merged(run: Run) -> list[dict[str, Any]]:
 
 
 def page(
-    runs: Sequence[Run], rows: Mapping[str, Rows], collected: Collector, comparisons: Sequence[Mapping[str, Any]]
+    runs: Sequence[Run],
+    rows: Mapping[str, Rows],
+    collected: Collector,
+    comparisons: Sequence[Mapping[str, Any]],
 ) -> Iterator[str]:
     """The parts of the HTML, in order; only the blocks of data are large."""
     styles, scripts = ([_asset(name) for name in names] for names in (STYLES, SCRIPTS))
@@ -94,13 +128,23 @@ def page(
     for number, part in enumerate(re.split(r"\{\{(\w+)\}\}", _asset("page.html"))):
         if number % 2 == 0:
             yield part
-        elif part == "figures":  # before the scripts, which begin with them while the rest is still being loaded
+        elif (
+            part == "figures"
+        ):  # before the scripts, which begin with them while the rest is still being loaded
             yield _block("page", packed(_summary(runs, rows, collected)))
             yield _block("columns", packed(collected.data()))
-            yield from (_block(name, block) for name, block in collected.blocks.items() if name.startswith("prompts"))
+            yield from (
+                _block(name, block)
+                for name, block in collected.blocks.items()
+                if name.startswith("prompts")
+            )
         elif part == "texts":
             for kind in ("texts", "explained"):
-                yield from (_block(name, block) for name, block in collected.blocks.items() if name.startswith(kind))
+                yield from (
+                    _block(name, block)
+                    for name, block in collected.blocks.items()
+                    if name.startswith(kind)
+                )
         else:
             yield parts[part]
 
@@ -114,8 +158,12 @@ def _asset(name: str) -> str:
 
 
 def _hashes(texts: Sequence[str]) -> str:
-    """The sources of a content security policy that allow these texts (CSP level 3, section 2.3.1)."""
-    return " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts)
+    """The sources of a content security policy that allow these texts (CSP level 3, section
+    2.3.1).
+    """
+    return " ".join(
+        f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts
+    )
 
 
 def _summary(runs: Sequence[Run], rows: Mapping[str, Rows], collected: Collector) -> dict[str, Any]:
@@ -128,7 +176,13 @@ def _summary(runs: Sequence[Run], rows: Mapping[str, Rows], collected: Collector
                 "top": panel.top,
                 "runs": [run.label for run in runs].index(panel.run) if panel.run else None,
                 "curves": [
-                    {**curve, **{name: [round(value, 8) for value in curve[name]] for name in ("values", "smooth")}}
+                    {
+                        **curve,
+                        **{
+                            name: [round(value, 8) for value in curve[name]]
+                            for name in ("values", "smooth")
+                        },
+                    }
                     for curve in curves(panel, rows)
                 ],
             }
@@ -147,7 +201,10 @@ def _summary(runs: Sequence[Run], rows: Mapping[str, Rows], collected: Collector
         ],
         "total": collected.total,
         "names": list(collected.names),
-        "rules": [{"reward": name, "outcome": each, "rules": rules} for name, each, rules in collected.rules],
+        "rules": [
+            {"reward": name, "outcome": each, "rules": rules}
+            for name, each, rules in collected.rules
+        ],
         "verifiers": {key: run.judges.judges[key].full for run in runs for key in run.verifiers},
         "starts": collected.starts,
         "promptStarts": collected.prompt_starts,
@@ -159,17 +216,26 @@ def _notes(runs: Sequence[Run]) -> str:
     if not notes:
         return ""
     several = len(runs) > 1
-    items = "".join(f"<li>{f'<b>{escape(label)}</b>: ' * several}{escape(note)}</li>" for label, note in notes)
+    items = "".join(
+        f"<li>{f'<b>{escape(label)}</b>: ' * several}{escape(note)}</li>" for label, note in notes
+    )
     return f'<section class="notes"><h2>What is missing</h2><ul>{items}</ul></section>'
 
 
 def _observations(runs: Sequence[Run], collected: Collector) -> str:
     """Beside what the Countdown experiment has seen where all runs are of Countdown."""
-    figures = [observations(run, failures) for run, failures in zip(runs, collected.failures, strict=True)]
+    figures = [
+        observations(run, failures) for run, failures in zip(runs, collected.failures, strict=True)
+    ]
     beside = all(run.is_countdown for run in runs)
-    headings = ["", *(run.label for run in runs), *(["in the Countdown experiment"] if beside else [])]
+    headings = [
+        "",
+        *(run.label for run in runs),
+        *(["in the Countdown experiment"] if beside else []),
+    ]
     rows = [
-        [name, *(figure[name] for figure in figures), *([text] if beside else [])] for name, text in EXPERIMENT.items()
+        [name, *(figure[name] for figure in figures), *([text] if beside else [])]
+        for name, text in EXPERIMENT.items()
     ]
     return _table("Observations", headings, rows, "text")
 
@@ -177,7 +243,10 @@ def _observations(runs: Sequence[Run], collected: Collector) -> str:
 def _comparisons(comparisons: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for comparison in comparisons:
         rows = figures_table(comparison["before"], comparison["after"])
-        models = [str(comparison[side].get("settings", {}).get("model", side)) for side in ("before", "after")]
+        models = [
+            str(comparison[side].get("settings", {}).get("model", side))
+            for side in ("before", "after")
+        ]
         table = _table("Held-out tasks, before and after", ["", "before", "after"], rows)
         sentences = [f"before: {models[0]}; after: {models[1]}."]
         if comparison.get("paired"):
@@ -201,7 +270,9 @@ def _settings(runs: Sequence[Run]) -> str:
     return _table("Settings", ["", *(run.label for run in runs)], rows, "text") + note
 
 
-def _table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "numbers") -> str:
+def _table(
+    title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "numbers"
+) -> str:
     head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in headings)
     body = "".join(
         f'<tr><th scope="row">{escape(row[0])}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in row[1:])}</tr>'

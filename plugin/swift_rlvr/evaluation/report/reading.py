@@ -1,8 +1,9 @@
-"""What the report reads of a training's folder: the log, the graded completions, the settings, the alarms.
+"""What the report reads of a training's folder: the log, the graded completions, the settings, the
+alarms.
 
-A run of ours has its graded completions in RECORDS and the roles of its rewards in REWARDS. Of a run of ms-swift
-without our callback the tables of COMPLETIONS are read instead, and the roles are those of known names; `notes` says
-so.
+A run of ours has its graded completions in RECORDS and the roles of its rewards in REWARDS. Of a
+run of ms-swift without our callback the tables of COMPLETIONS are read instead, and the roles are
+those of known names; `notes` says so.
 """
 
 import re
@@ -11,18 +12,27 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from swift_rlvr.answers import completion_text
-from swift_rlvr.errors import InputError
 from swift_rlvr.evaluation.completion_files import items_of, with_columns_from_prompt
-from swift_rlvr.jsonl import LineError, read_json, read_jsonl
 from swift_rlvr.rewards import REWARDS as OUR_REWARDS
 from swift_rlvr.rewards import Reward
 from swift_rlvr.runs.alarms import Alarms
-from swift_rlvr.runs.folder import ALARMS, ARGS, COMPLETIONS, HELD_OUT, LOG, RECORDS, REWARDS, find_run
+from swift_rlvr.runs.folder import (
+    ALARMS,
+    ARGS,
+    COMPLETIONS,
+    HELD_OUT,
+    LOG,
+    RECORDS,
+    REWARDS,
+    find_run,
+)
 from swift_rlvr.runs.grades import judge
 from swift_rlvr.runs.records import Record, read_records
 from swift_rlvr.runs.statistics import is_number
 from swift_rlvr.success import FORMAT, VERIFIER, Judge, Judges, role_of
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.jsonl import LineError, read_json, read_jsonl
+from swift_rlvr.verifiers.answers import completion_text
 
 Steps = list[dict[str, Any]]  # logged lines, each with `step`
 _LOGGED_MEAN = re.compile(r"rewards/(.+)/mean")
@@ -31,7 +41,9 @@ _COUNTDOWN = {"external_countdown", "CountdownORM"}
 
 
 class Entry(NamedTuple):
-    """What is kept in mind of a completion. question: a number, the same for the completions of a row in a run."""
+    """What is kept in mind of a completion. question: a number, the same for the completions of a
+    row in a run.
+    """
 
     step: int
     question: int
@@ -44,7 +56,8 @@ class Entry(NamedTuple):
 class Run:
     """What the files of a run hold.
 
-    entries: the completions of the training by their position in the file, without those that a resumed run made again.
+    entries: the completions of the training by their position in the file, without those that a
+    resumed run made again.
     """
 
     folder: Path
@@ -59,19 +72,27 @@ class Run:
 
     def records(self) -> Iterator[Record]:
         """The graded completions of the training, those of `entries`."""
-        return (record for number, record in enumerate(_training_records(self, [])) if number in self.entries)
+        return (
+            record
+            for number, record in enumerate(_training_records(self, []))
+            if number in self.entries
+        )
 
     def held_out_records(self) -> Iterator[Record]:
         """The graded completions of held-out rows; of repeated ones the last."""
         path = self.folder / HELD_OUT
         if path.is_file():
             records = read_records(path, self.notes.append)
-            yield from {(record.step, record.index, record.sample): record for record in records}.values()
+            yield from {
+                (record.step, record.index, record.sample): record for record in records
+            }.values()
 
     @property
     def verifiers(self) -> dict[str, str]:
         """By its key in records, the name that each verifier is logged under."""
-        return {key: each.logged for key, each in self.judges.judges.items() if each.role == VERIFIER}
+        return {
+            key: each.logged for key, each in self.judges.judges.items() if each.role == VERIFIER
+        }
 
     @property
     def is_countdown(self) -> bool:
@@ -80,7 +101,9 @@ class Run:
 
 
 def read_run(path: str | Path, label: str = "") -> Run:
-    """Everything about a run but its completions' texts; InputError where a line is damaged or no log is there."""
+    """Everything about a run but its completions' texts; InputError where a line is damaged or no
+    log is there.
+    """
     folder = find_run(path)
     run = Run(folder, label or folder.name)
     _read_log(run)
@@ -98,7 +121,9 @@ def read_run(path: str | Path, label: str = "") -> Run:
 
 
 def _read_log(run: Run) -> None:
-    """Fill in `steps` and `held_out`: in order, of a step that a resumed run repeats the last line."""
+    """Fill in `steps` and `held_out`: in order, of a step that a resumed run repeats the last
+    line.
+    """
     path, last = run.folder / LOG, 0
     steps: dict[int, dict[str, Any]] = {}
     held_out: dict[int, dict[str, Any]] = {}
@@ -108,7 +133,9 @@ def _read_log(run: Run) -> None:
             continue  # the end of the training
         place = re.match(r"([0-9]+)/([0-9]+)", str(row.get("global_step/max_steps")))
         if place is None:
-            raise InputError(f'{path}, line {number}: expected "global_step/max_steps" such as "7/100"')
+            raise InputError(
+                f'{path}, line {number}: expected "global_step/max_steps" such as "7/100"'
+            )
         step, last = int(place[1]), int(place[2])
         if "reward" in row:
             steps[step] = {"step": step, **row}
@@ -119,24 +146,37 @@ def _read_log(run: Run) -> None:
     if not steps:
         run.notes.append(f"{LOG} has no training step yet: there are no curves")
     elif max(steps) < last:
-        run.notes.append(f"step {max(steps)} of {last} is the last one logged: it is still training, or was stopped")
+        run.notes.append(
+            f"step {max(steps)} of {last} is the last one logged: it is still training, or was stopped"
+        )
 
 
 def _judges(run: Run) -> Judges:
-    """The roles that the run wrote down; else those of the names that it logs, and a note of what is assumed."""
+    """The roles that the run wrote down; else those of the names that it logs, and a note of what
+    is assumed.
+    """
     if (run.folder / REWARDS).is_file():
         return Judges.from_json(read_json(run.folder / REWARDS))
-    ours: dict[str, type[Reward]] = {str(reward.__name__): reward for reward in OUR_REWARDS.values()}
+    ours: dict[str, type[Reward]] = {
+        str(reward.__name__): reward for reward in OUR_REWARDS.values()
+    }
     judges = {}
-    for name in dict.fromkeys(match[1] for row in run.steps for key in row if (match := _LOGGED_MEAN.fullmatch(key))):
+    for name in dict.fromkeys(
+        match[1] for row in run.steps for key in row if (match := _LOGGED_MEAN.fullmatch(key))
+    ):
         reward = ours.get(name)
         key, role = (name, role_of(name)) if reward is None else (reward.name, reward.role)
         judges[key] = Judge(role, name)
     words = {"verifier": VERIFIER, "format reward": FORMAT, "reward of unknown role": None}
-    assumed = {text: [each.logged for each in judges.values() if each.role == role] for text, role in words.items()}
+    assumed = {
+        text: [each.logged for each in judges.values() if each.role == role]
+        for text, role in words.items()
+    }
     said = "; ".join(f"{text}: {', '.join(names)}" for text, names in assumed.items() if names)
     if judges:
-        run.notes.append(f"there is no {REWARDS}: the roles of the rewards are assumed from their names ({said})")
+        run.notes.append(
+            f"there is no {REWARDS}: the roles of the rewards are assumed from their names ({said})"
+        )
     return Judges(judges)
 
 
@@ -147,7 +187,9 @@ def _index_completions(run: Run) -> None:
     for position, record in enumerate(_training_records(run, run.notes)):
         place = record.step or 0, record.index
         if place <= before:
-            run.entries = {each: entry for each, entry in run.entries.items() if entry.step < place[0]}
+            run.entries = {
+                each: entry for each, entry in run.entries.items() if entry.step < place[0]
+            }
         before, asked = place, record.question
         characters = len(record.completion) + (0 if asked in questions else len(asked))
         question = questions.setdefault(asked, len(questions))
@@ -160,7 +202,9 @@ def _index_completions(run: Run) -> None:
 
 
 def _training_records(run: Run, notes: list[str]) -> Iterator[Record]:
-    """Every record of the training in the order of the file, also those that were made again later."""
+    """Every record of the training in the order of the file, also those that were made again
+    later.
+    """
     if (run.folder / RECORDS).is_file():
         written = read_records(run.folder / RECORDS, notes.append)
         yield from (record for record in written if record.mode in (None, "train"))
@@ -176,7 +220,9 @@ def _training_records(run: Run, notes: list[str]) -> Iterator[Record]:
         except LineError as error:
             raise InputError(f"{path}, line {number}: {error}") from error
         same_step = bool(before) and [each.step for each in records[:1]] == [before[0].step]
-        if same_step and [each.completion for each in records] == [each.completion for each in before]:
+        if same_step and [each.completion for each in records] == [
+            each.completion for each in before
+        ]:
             continue  # ms-swift writes the last table again when the training ends
         for index, record in enumerate(records, start=before[-1].index + 1 if same_step else 0):
             record.index = index
@@ -186,7 +232,8 @@ def _training_records(run: Run, notes: list[str]) -> Iterator[Record]:
 
 
 def _record(completion: object, row: dict[str, Any], keys: Mapping[str, str]) -> Record:
-    """Of a completion in COMPLETIONS; LineError without a step. keys: of the rewards, by the name that is logged.
+    """Of a completion in COMPLETIONS; LineError without a step. keys: of the rewards, by the name
+    that is logged.
 
     The prompt, a text with the chat template, becomes one message.
     """
@@ -201,14 +248,24 @@ def _record(completion: object, row: dict[str, Any], keys: Mapping[str, str]) ->
         step=step,
         completion=completion_text(completion) or "",
         messages=prompt if isinstance(prompt, list) else [{"role": "user", "content": str(prompt)}],
-        rewards={key: row[name] if is_number(row[name]) else None for name, key in keys.items() if name in row},
-        row={name: value for name, value in row.items() if name not in keys and name not in _NOT_A_COLUMN},
+        rewards={
+            key: row[name] if is_number(row[name]) else None
+            for name, key in keys.items()
+            if name in row
+        },
+        row={
+            name: value
+            for name, value in row.items()
+            if name not in keys and name not in _NOT_A_COLUMN
+        },
         advantage=advantage if is_number(advantage) else None,
     )
 
 
 def _fill_in_success(run: Run) -> None:
-    """Success of each step from its completions, or from the mean of the only verifier, where the log has none."""
+    """Success of each step from its completions, or from the mean of the only verifier, where the
+    log has none.
+    """
     if any("success" in row for row in run.steps) or not run.verifiers:
         return
     verifiers = list(run.verifiers.values())
@@ -224,8 +281,13 @@ def _fill_in_success(run: Run) -> None:
 
 
 def _fill_in_success_by_task(run: Run) -> None:
-    """Of a mixture, `success/TASK` of each step and `eval/success/TASK` of each held-out evaluation."""
-    graded = ((run.steps, "success", run.entries.values()), (run.held_out, "eval/success", run.held_out_records()))
+    """Of a mixture, `success/TASK` of each step and `eval/success/TASK` of each held-out
+    evaluation.
+    """
+    graded = (
+        (run.steps, "success", run.entries.values()),
+        (run.held_out, "eval/success", run.held_out_records()),
+    )
     for rows, name, completions in graded:
         by_step = {row["step"]: row for row in rows}
         shares = _shares(completions, lambda each: (each.step, each.task or "unknown task"))
@@ -245,7 +307,9 @@ def _shares(completions: Iterable[Entry | Record], key: Callable[[Any], Any]) ->
 
 def _read_alarms(run: Run) -> None:
     if (run.folder / ALARMS).is_file():
-        run.alarms = [row for _, row in read_jsonl(run.folder / ALARMS, unfinished=run.notes.append)]
+        run.alarms = [
+            row for _, row in read_jsonl(run.folder / ALARMS, unfinished=run.notes.append)
+        ]
         return
     alarms = Alarms()
     rows = sorted([*run.held_out, *run.steps], key=lambda row: row["step"])

@@ -1,4 +1,6 @@
-"""What `swift-rlvr doctor` looks at, by subject. A check takes a `Launch`, gives results, and changes nothing."""
+"""What `swift-rlvr doctor` looks at, by subject. A check takes a `Launch`, gives results, and
+changes nothing.
+"""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -9,7 +11,7 @@ from typing import Any, Literal
 from swift_rlvr.launch.estimate import Estimate
 from swift_rlvr.launch.parse_arguments import Parsed
 from swift_rlvr.launch.plan import Plan
-from swift_rlvr.recipes import as_list
+from swift_rlvr.utils.settings import as_list
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,9 @@ failed = partial(CheckResult, "failed")  # it cannot work
 
 @dataclass(frozen=True)
 class Launch:
-    """A plan to check. parsed: what ms-swift makes of its arguments, for the checks that need it."""
+    """A plan to check. parsed: what ms-swift makes of its arguments, for the checks that need
+    it.
+    """
 
     plan: Plan
     parsed: Parsed = Parsed()
@@ -62,7 +66,9 @@ class Launch:
 Check = Callable[[Launch], Iterable[CheckResult]]
 
 
-def judged(name: str, estimate: Callable[[Plan], Estimate], remedy: str | Callable[[Plan], str]) -> Check:
+def judged(
+    name: str, estimate: Callable[[Plan], Estimate], remedy: str | Callable[[Plan], str]
+) -> Check:
     """A check by an estimate: failed where the run does not fit, a warning where it is tight."""
 
     def check(launch: Launch) -> list[CheckResult]:

@@ -1,0 +1,271 @@
+"""The rules for a reward class: each gives the problems that it finds, in plain words."""
+
+import copy
+import math
+import pickle
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import product
+from operator import methodcaller
+from pathlib import Path
+from typing import Any
+
+from swift_rlvr.rewards import Example, Grade, Reward
+from swift_rlvr.success import VERIFIER
+from swift_rlvr.tasks.task import Row, shown
+from swift_rlvr.utils.parallel import map_within
+
+HUGE = 1_000_000
+HOSTILE: tuple[Any, ...] = (  # what a policy may write, in either shape and in none
+    "",
+    None,
+    3,
+    [],
+    {},
+    [None],
+    [{}],
+    [{"role": "assistant", "content": None}],
+    "\0\ud800\u200b",
+    "</answer></think><answer>",
+    "<answer>nan</answer>",
+    "<answer>9**9**9**9</answer>",
+    "<answer>{}</answer>",
+    "<answer>[[1, 2], {3: 4}]</answer>",
+    "(" * HUGE,
+    "<answer>" + "(" * HUGE + "</answer>",
+    "<answer>" + "[" * HUGE + "</answer>",
+    "<answer>" * (HUGE // 8),
+    "<answer>" + "9" * HUGE + "</answer>",
+    "<answer>" + "1+" * (HUGE // 2) + "1</answer>",
+    "<answer>" + "\\frac{" * (HUGE // 6) + "</answer>",
+    "<answer>" + "９" * HUGE + "</answer>",
+    "<answer>" + " a" * (HUGE // 2) + "</answer>",
+)
+CODE = "__import__('pathlib').Path({!r}).touch()"  # what leaves a trace if it is run
+JUNK = (None, "", "no such value", -1, float("nan"))  # in place of a column's value
+Problems = Iterator[str]
+
+
+def _built(cls: type[Reward]) -> Problems:
+    for reward in (
+        cls(),
+        cls(args=object()),
+    ):  # TRL: any callable with a name; ms-swift: cls(args=args)
+        if reward.__name__ != cls.__name__:
+            yield f"its __name__ is {reward.__name__!r}, and ms-swift logs it as {cls.__name__!r}"
+    if not isinstance(pickle.loads(pickle.dumps(cls(args=lambda: None))), cls):
+        yield "a pickled one is of another class"
+
+
+def _exemplified(cls: type[Reward]) -> Problems:
+    values = [example.reward for example in cls.examples]
+    earned = {value for value in values if value is not None}
+    if len(earned) < 2:
+        yield "`examples` must have a completion that earns the most and one that earns less"
+    if cls().columns and None not in values:
+        yield "`examples` must have a row that cannot be graded, with reward None"
+    for number, example in enumerate(cls.examples, start=1):
+        grade = _grade(cls(), example.completion, example.row)
+        if not _same(grade.reward, example.reward):
+            yield f"example {number} earns {grade.reward} ({grade.reason}), and should earn {example.reward}"
+        if grade.reason not in cls.reasons:
+            yield f"example {number} gives the reason {grade.reason!r}, which is not one of `reasons`"
+
+
+def _columns(cls: type[Reward]) -> Problems:
+    reward, best = cls(), _best(cls)
+    columns = _listed([best.row])
+    for name in reward.columns:
+        if name not in columns:
+            yield f"the examples have no column {name!r}"
+            return
+        others = {other: values for other, values in columns.items() if other != name}
+        if repr(name) not in _refusal(reward, [best.completion], others):
+            yield f"a missing column {name!r} must raise a ValueError that names it"
+        if repr(name) not in _refusal(
+            reward, [best.completion] * 2, _listed([best.row] * 2) | {name: columns[name]}
+        ):
+            yield f"a column {name!r} of another length must raise a ValueError that names it"
+    before = copy.deepcopy(columns)
+    extra = {"trainer_state": object(), "finish_reason": [None], "other": ["x"]}
+    (value,) = reward([best.completion], **columns, **extra)
+    if not _same(value, best.reward):
+        yield "it must ignore the columns that it does not declare"
+    if columns != before:
+        yield "it changes the columns, which other rewards read as well"
+
+
+def _shapes(cls: type[Reward]) -> Problems:
+    reward, completions, columns = _batch(cls, cls.examples)
+    expected = reward(completions, **columns)
+    parts = [[{"type": "text", "text": text}] for text in completions]
+    for shape, contents in (("messages", completions), ("messages of parts", parts)):
+        batch = [[{"role": "assistant", "content": content}] for content in contents]
+        if reward(batch, **columns) != expected:
+            yield f"completions as {shape}, which TRL passes, get other rewards than the same texts"
+    if any(value is not None and type(value) is not float for value in expected):
+        yield f"a reward must be a float or None, got {expected!r:.80}"
+
+
+def _batches(cls: type[Reward]) -> Problems:
+    examples = [*cls.examples, *reversed(cls.examples)]
+    reward, completions, columns = _batch(cls, examples)
+    together = reward.grades(completions, **columns)
+    if len(together) != len(examples):
+        yield f"it gives {len(together)} rewards for {len(examples)} completions"
+    for example, other in zip(examples, together, strict=False):
+        one = _grade(cls(), example.completion, example.row)
+        if not _same(one.reward, other.reward) or one.reason != other.reason:
+            yield f"{shown(example.completion)} gets {one} alone, and {other} among others"
+            return
+    if reward.grades([], **{name: [] for name in columns}) != []:
+        yield "no completions must give no rewards"
+
+
+def _explained(cls: type[Reward]) -> Problems:
+    reward, best = cls(), _best(cls)
+    for completion, row in [(each.completion, each.row) for each in cls.examples] + [
+        ("", best.row),
+        (None, best.row),
+    ]:
+        explanation, grade = reward.explain(completion, row), _grade(reward, completion, row)
+        if not _same(explanation.reward, grade.reward) or explanation.reason != grade.reason:
+            said = f"{explanation.reward} ({explanation.reason})"
+            yield f"`explain` says {said} of {shown(completion)}, and the reward gives {grade.reward} ({grade.reason})"
+        if not explanation.rules:
+            yield f"`explain` lists no rule for {shown(completion)}"
+
+
+def _golds(cls: type[Reward]) -> Problems:
+    reward, best = cls(), _best(cls)
+    for name, value in product(best.row, JUNK):
+        rows = [best.row, {**best.row, name: value}, best.row]
+        before, grade, after = reward.grades([best.completion] * 3, **_listed(rows))
+        if not (_same(before.reward, best.reward) and _same(after.reward, best.reward)):
+            yield f"a row with {value!r} in the column {name!r} changes the rewards of its neighbours"
+        if grade.reason not in reward.reasons:
+            yield f"{value!r} in the column {name!r} gives the reason {grade.reason!r}, not one of `reasons`"
+    grade = _grade(reward, best.completion, dict.fromkeys(best.row))
+    if reward.columns and grade.reward is not None:
+        yield f"a row with empty columns must give None, not {grade.reward}"
+
+
+def _hostile(completion: object, cls: type[Reward]) -> Problems:
+    value, reason = _grade(cls(), completion, _best(cls).row)
+    if reason not in cls.reasons:
+        yield f"{shown(completion)} gives the reason {reason!r}, which is not one of `reasons`"
+    if value is None or not math.isfinite(value):
+        yield f"{shown(completion)} earns {value}: what a policy writes must not be left ungraded"
+    elif cls.role == VERIFIER and value > min(
+        each.reward for each in cls.examples if each.reward is not None
+    ):
+        yield f"{shown(completion)} earns {value}, more than a wrong answer"
+
+
+def _runs_nothing(cls: type[Reward]) -> Problems:
+    if cls.runs_code:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        trace = Path(folder) / "trace"
+        code = CODE.format(str(trace))
+        for text in (
+            code,
+            f"<answer>{code}</answer>",
+            f"<answer>1 + {code}</answer>",
+            rf"\boxed{{{code}}}",
+        ):
+            _grade(cls(), text, _best(cls).row)
+            if trace.exists():
+                yield f"it runs what the completion says: {shown(text)}"
+                return
+
+
+def _repeatable(cls: type[Reward]) -> Problems:
+    reward, completions, columns = _batch(cls, [*cls.examples] * 10)
+    first = reward.grades(completions, **columns)
+    if reward.grades(completions, **columns) != first:
+        yield "the same completions get other rewards the second time"
+    if pickle.loads(pickle.dumps(reward)).grades(completions, **columns) != first:
+        yield "a pickled reward gives other rewards"
+    with ThreadPoolExecutor(4) as pool:
+        if any(
+            each != first
+            for each in pool.map(lambda _: reward.grades(completions, **columns), range(4))
+        ):
+            yield "in threads it gives other rewards"
+    grade: Callable[[Reward], list[Grade]] = methodcaller("grades", completions, **columns)
+    for _, elsewhere in map_within(
+        grade, [reward], seconds=3600, start=int
+    ):  # the rule as a whole has a limit
+        if isinstance(elsewhere, Exception):
+            raise elsewhere
+        if elsewhere != first:
+            yield "in another process it gives other rewards"
+
+
+def _routed(cls: type[Reward]) -> Problems:
+    reward, best = cls(tasks=("mine", "ours")), _best(cls)
+    columns = _listed([best.row] * 4)
+    values = reward([best.completion] * 4, **columns, task=["mine", "theirs", None, "ours"])
+    expected = [best.reward, None, best.reward, best.reward]
+    if len(values) != 4 or not all(_same(a, b) for a, b in zip(values, expected, strict=True)):
+        yield "rows of another task must give None, and all others what they give without the column `task`"
+
+
+REWARD_RULES: dict[str, Callable[[type[Reward]], Problems]] = {
+    "it can be built as the trainers build it, and pickled": _built,
+    "its examples earn what they say, for reasons that are declared": _exemplified,
+    "it needs its columns, ignores others and changes none": _columns,
+    "both shapes of completions earn the same": _shapes,
+    "a batch is graded as its completions one by one": _batches,
+    "its explanations agree with its rewards": _explained,
+    "a row without a gold that can be read is not graded, and raises nothing": _golds,
+    "the same completion earns the same: again, pickled, in threads, in another process": _repeatable,
+    "rows of other tasks are passed over": _routed,
+    "it runs nothing that a completion says": _runs_nothing,
+    **{
+        f"hostile text {number} of {len(HOSTILE)} is graded and earns nothing": partial(
+            _hostile, completion
+        )
+        for number, completion in enumerate(HOSTILE, start=1)
+    },
+}
+
+
+def _best(cls: type[Reward]) -> Example:
+    graded = [example for example in cls.examples if example.reward is not None]
+    if not graded:
+        raise ValueError("there are no `examples` to try it on")
+    return max(graded, key=lambda example: example.reward or 0.0)
+
+
+def _listed(rows: Sequence[Row]) -> dict[str, list[Any]]:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _batch(
+    cls: type[Reward], examples: Sequence[Example]
+) -> tuple[Reward, list[str], dict[str, list]]:
+    _best(cls)
+    return cls(), [each.completion for each in examples], _listed([each.row for each in examples])
+
+
+def _grade(reward: Reward, completion: object, row: Row) -> Grade:
+    return reward.grades([completion], **_listed([row]))[0]
+
+
+def _refusal(reward: Reward, completions: list[str], columns: dict[str, list]) -> str:
+    try:
+        reward(completions, **columns)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _same(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return math.isclose(one, other, rel_tol=1e-4, abs_tol=1e-4)

@@ -1,3 +1,0 @@
-from swift_rlvr.countdown.verifier import Reason, Verdict, grade_all, read_gold, verify
-
-__all__ = ["Reason", "Verdict", "grade_all", "read_gold", "verify"]

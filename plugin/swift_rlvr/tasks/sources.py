@@ -1,0 +1,182 @@
+"""Where the rows of a dataset come from: a file, a hub or a generator.
+
+A dataset is named as in ms-swift's `--dataset`: `gsm8k:FILE`, `gsm8k` or `gsm8k:test`, each with
+`#N` for the first N rows (ms-swift draws N at random). `FILE` alone is enough where its columns
+tell the task. Rows of `reasoning_gym:TEXT#N` are made.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from swift_rlvr.tasks import TASKS, RowError, Task
+from swift_rlvr.tasks.row_check import check_columns
+from swift_rlvr.utils.errors import InputError, did_you_mean, require
+from swift_rlvr.utils.files import find_file
+from swift_rlvr.utils.jsonl import LONGEST_ROW, opened, read_jsonl
+from swift_rlvr.utils.network import why_no_hub
+
+SUFFIXES = (".jsonl", ".json", ".parquet", ".csv")
+_FILE = f"a file ending in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A dataset of `task`: the file `path`, what the task makes of the text `made`, or the split
+    `split` on a hub.
+    """
+
+    task: Task
+    path: Path | None = None
+    split: str | None = None
+    limit: int | None = None  # how many of the first rows to read
+    use_hf: bool = False  # the hub is Hugging Face, not ModelScope
+    made: str | None = None
+
+    def __str__(self) -> str:
+        where = self.path or ":".join(filter(None, [self.task.name, self.made, self.split]))
+        return str(where) if self.limit is None else f"{where}#{self.limit}"
+
+    def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """`(line or number of the row, from 1, raw row)`.
+
+        InputError where a row cannot be read, the first one lacks a column of the task, or there is
+        none.
+        """
+        if self.made is not None and self.task.make is not None:
+            rows: Iterator[tuple[int, Any]] = enumerate(self.task.make(self.made), start=1)
+        else:
+            rows = _hub_rows(self) if self.path is None else file_rows(self.path)
+        rows = islice(rows, self.limit)
+        line, row = next(rows, (0, None))
+        if row is None:
+            raise InputError(f"{self}: no rows; expected columns {', '.join(self.task.columns)}")
+        try:
+            check_columns(self.task, row)
+        except ValueError as error:
+            raise InputError(f"{self}, line {line}: {error}") from error
+        yield line, row
+        yield from rows
+
+    def row(self, number: int) -> tuple[int, dict[str, Any]]:
+        """`(line, raw row)` of row `number`, from 1; InputError where there is no such row."""
+        row = next(islice(self.rows(), number - 1, None), None)
+        if row is None:
+            raise InputError(f"{self} has no row {number}")
+        return row
+
+    @contextmanager
+    def at(self, line: int) -> Iterator[None]:
+        """Turns a RowError inside the `with` block into an InputError that names the dataset and
+        the line.
+        """
+        try:
+            yield
+        except RowError as error:
+            raise InputError(f"{self}, line {line}: {error}") from error
+
+
+def parse_source(name: str, use_hf: bool = False) -> Source:
+    """The dataset that NAME, NAME:SPLIT, NAME:FILE or FILE stands for, each with or without #N."""
+    text, limit = name, None
+    count = re.search(r"#([0-9]{1,12})\Z", name)
+    if count is not None and not Path(name).exists():
+        text, limit = name[: count.start()], int(count[1])
+        if limit == 0:
+            raise InputError(f"{name}: expected # and a number of rows from 1")
+    first, colon, rest = text.partition(":")
+    if first in TASKS and not (colon and not rest):
+        task = TASKS[first]
+        if Path(rest).suffix in SUFFIXES:
+            return Source(task, Path(find_file(rest)).expanduser(), None, limit, use_hf)
+        if task.make is not None:
+            if limit is None or not rest:
+                raise InputError(
+                    f"{name}: expected {first}:FILE, or {first}:TASK#N for N rows, which are made"
+                )
+            task.make(rest)  # refuses what it cannot make
+            return Source(task, limit=limit, made=rest)
+        if (task.hf_dataset_id if use_hf else task.ms_dataset_id) is None:
+            raise InputError(f"{name}: {first} is on no hub, expected {first}:FILE")
+        if rest and rest not in task.splits:
+            raise InputError(
+                f"{name}: expected {first}:FILE, {_FILE}, or one of the splits {', '.join(task.splits)}"
+            )
+        return Source(task, None, rest or task.splits[0], limit, use_hf)
+    path = Path(text).expanduser()
+    if colon and path.suffix in SUFFIXES and not path.exists():
+        known = did_you_mean(first, TASKS) or f"expected one of {', '.join(TASKS)}"
+        raise InputError(f"{name}: there is no dataset {first!r}; {known}")
+    if path.suffix not in SUFFIXES:
+        raise InputError(
+            f"{name}: expected {_FILE}, NAME:FILE or NAME; NAME is one of {', '.join(TASKS)}"
+        )
+    return Source(guess_task(path), path, None, limit, use_hf)
+
+
+def guess_task(path: Path) -> Task:
+    """The task whose columns the first row of a file has; InputError where there is none."""
+    line, row = next(file_rows(path), (0, None))
+    if row is None:
+        raise InputError(f"{path}: no rows")
+    if "task" in row:
+        return TASKS["mixed"]
+    known = [task for task in TASKS.values() if not (task.part or task.find_columns)]
+    fitting = [task for task in known if set(task.columns) <= row.keys()]
+    if not fitting:
+        columns = ", ".join(row)
+        raise InputError(
+            f"{path}, line {line}: no task has the columns {columns}; say which, as in math:{path}"
+        )
+    # Variants of a task have the same columns; the shortest name is the plain task's. Ours come
+    # before other packages'.
+    return min(fitting, key=lambda task: (task.name in TASKS.owners, len(task.name)))
+
+
+def file_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """`(line, row)` of a .jsonl file, `(number of the row, row)` of another."""
+    if path.suffix == ".jsonl":
+        yield from read_jsonl(path, LONGEST_ROW)
+        return
+    with opened(path):
+        pass  # only to see that it is there
+    require("datasets", extra="train", purpose=f"reading a {path.suffix} file")
+    import datasets
+
+    builder = path.suffix[1:]
+    options = {"na_filter": False} if builder == "csv" else {}
+    try:
+        loaded = datasets.load_dataset(builder, data_files=str(path), split="train", **options)
+    except (
+        datasets.exceptions.DatasetGenerationError,
+        ValueError,
+        TypeError,
+        StopIteration,
+    ) as error:
+        raise InputError(
+            f"{path}: cannot be read as {builder} ({error.__cause__ or error})"
+        ) from error
+    yield from enumerate(loaded, start=1)
+
+
+def _hub_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    require("swift", extra="train", purpose=f"reading {source} from a hub")
+    from swift.hub import get_hub
+
+    task = source.task
+    name = task.hf_dataset_id if source.use_hf else task.ms_dataset_id
+    assert name is not None, source  # parse_source has checked it
+    # As in ms-swift, a folder of that name is read instead.
+    hub = get_hub(source.use_hf or Path(name).is_dir())
+    try:
+        loaded = hub.load_dataset(name, task.subset, source.split)
+    except Exception as error:  # the hubs' libraries raise all kinds of errors
+        where = "Hugging Face" if source.use_hf else "ModelScope"
+        # What the libraries say without a network is long, and Chinese from ModelScope's.
+        problem = f"{name} cannot be loaded from {where} ({why_no_hub(source.use_hf) or error})"
+        raise InputError(f"{problem}; a file is read as {task.name}:FILE") from error
+    yield from enumerate(loaded, start=1)

@@ -1,0 +1,139 @@
+"""Our tasks as ms-swift's datasets: a preprocessor, a loader for local files, and the subsets."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from swift.dataset import (
+    DatasetMeta,
+    RowPreprocessor,
+    SubsetDataset,
+    dataset_syntax,
+    register_dataset,
+)
+from swift.dataset.loader import DatasetLoader
+from swift.utils import get_logger
+
+from datasets import Dataset
+from swift_rlvr.tasks import Task
+from swift_rlvr.tasks.row_check import allowed_share, check_columns, check_rows
+from swift_rlvr.tasks.sources import SUFFIXES, parse_source
+from swift_rlvr.tasks.task import RowError
+from swift_rlvr.utils.jsonl import check_jsonl
+
+logger = get_logger()
+
+
+class TaskPreprocessor(RowPreprocessor):
+    """Hands rows to `task.preprocess`, which makes all columns that are kept.
+
+    Unusable rows are counted and left out. Too many (see `allowed_share`), or any with `--strict
+    true`, end the run. With `--streaming true` they are counted as they come, and only `--strict
+    true` ends the run.
+    """
+
+    def __init__(self, task: Task, source: str | None = None):
+        super().__init__()
+        self.task = task
+        self.name = task.name if source is None else f"{source}: {task.name}"
+        self.left_out = 0
+
+    def __call__(self, dataset, *, strict=False, **kwargs):
+        self.strict = strict
+        return super().__call__(dataset, strict=strict, **kwargs)
+
+    def prepare_dataset(self, dataset):
+        check_columns(self.task, dataset.features)
+        if self.task.find_columns:  # ms-swift caches rows under a hash of this object as well
+            self.columns_found = self.task.find_columns(dataset.features)
+        if not hasattr(dataset, "select"):  # streaming: rows are seen one at a time, later
+            return dataset
+        needed = None if self.task.part or self.task.find_columns else list(self.task.columns)
+        result = check_rows(self.task, dataset.select_columns(needed) if needed else dataset)
+        if not result.errors and result.usable:
+            return dataset
+        excess = result.excess(allowed_share(self.task))
+        if self.strict or excess:
+            raise ValueError("\n".join(filter(None, [result.describe(self.name), excess])))
+        logger.warning(result.describe(self.name))
+        return dataset.select(result.usable)
+
+    def preprocess(self, row):
+        try:
+            return self.task.preprocess_for_training(row)
+        except RowError as error:
+            self.left_out += 1
+            if self.left_out in (1, 10, 100) or self.left_out % 1000 == 0:
+                logger.warning(
+                    f"{self.name}: rows left out so far: {self.left_out}; the last because of {error}"
+                )
+            raise
+
+
+class TaskLoader(DatasetLoader):
+    """Loads `NAME:FILE`. ms-swift reads the part after the colon as subsets, which it separates by
+    slashes.
+    """
+
+    def load(self, dataset_syntax=None, dataset_meta=None, *, use_hf=None):
+        path = Path("/".join(dataset_syntax.subsets)).expanduser()
+        name, task = dataset_meta.dataset_name, dataset_meta.preprocess_func.task
+        if task.make is not None and path.suffix not in SUFFIXES:
+            return self._made(dataset_syntax, dataset_meta)
+        if path.suffix not in SUFFIXES:
+            if dataset_syntax.dataset is None:
+                raise ValueError(
+                    f"--dataset {name}: there is no such dataset on the hubs; give a file, {name}:FILE"
+                )
+            return super().load(dataset_syntax, dataset_meta, use_hf=use_hf)
+        if not path.is_file():
+            raise FileNotFoundError(f"--dataset {name}:{path}: no such file")
+        if (
+            path.suffix == ".jsonl"
+        ):  # what is wrong in which line; the reader that comes next does not say
+            check_jsonl(path)
+        dataset_syntax.dataset = str(
+            path
+        )  # ms-swift notes it in each row, as where the row is from
+        meta = replace(dataset_meta, preprocess_func=TaskPreprocessor(task, str(path)))
+        return self._load_dataset_path(str(path), dataset_meta=meta)
+
+    def _made(self: Any, dataset_syntax: Any, dataset_meta: Any) -> Any:
+        """The rows that `NAME:TEXT#N` stands for; each rank makes the same."""
+        task, options = dataset_meta.preprocess_func.task, vars(self)
+        text, count = "/".join(dataset_syntax.subsets), dataset_syntax.dataset_sample
+        source = parse_source(task.name + (text and f":{text}") + (f"#{count}" if count else ""))
+        dataset = Dataset.from_list([row for _, row in source.rows()])
+        if options["streaming"]:
+            dataset = dataset.to_iterable_dataset()
+        dataset = TaskPreprocessor(task, str(source))(
+            dataset, num_proc=options["num_proc"], strict=options["strict"]
+        )
+        return (
+            RowPreprocessor.remove_useless_columns(dataset)
+            if options["remove_unused_columns"]
+            else dataset
+        )
+
+
+def register_task(task: Task) -> None:
+    """Make a task known to `--dataset` by its name and its ids on the hubs; ValueError where the
+    name is taken.
+
+    `NAME` alone is the first split, the others are `NAME:SPLIT`.
+    """
+    first, *others = task.splits
+    subsets = [SubsetDataset("default", task.subset, [first])]
+    subsets += [SubsetDataset(split, task.subset, [split], is_weak_subset=True) for split in others]
+    register_dataset(
+        DatasetMeta(
+            dataset_name=task.name,
+            ms_dataset_id=task.ms_dataset_id,
+            hf_dataset_id=task.hf_dataset_id,
+            subsets=subsets,
+            preprocess_func=TaskPreprocessor(task),
+            loader=TaskLoader,
+        )
+    )
+    # Before 4.6 an index of the datasets' ids that was made earlier would go on without this one.
+    dataset_syntax._dataset_meta_mapping = None

@@ -1,0 +1,323 @@
+"""What the patches put in place, mostly functions from the original to its replacement; `table.py`
+says why.
+"""
+
+import functools
+import os
+import socket
+import traceback
+from contextlib import asynccontextmanager
+from typing import Any
+
+import torch
+
+from swift_rlvr.training.ms_swift import register_vllm_plugin
+from swift_rlvr.training.ms_swift.weight_sync import (
+    Reports,
+    SyncCommunicator,
+    SyncSettings,
+    WeightSyncError,
+    deadline,
+)
+from swift_rlvr.utils.network import LOOPBACK, is_loopback
+from swift_rlvr.utils.parallel import end_with_parent
+
+_UPDATES = (
+    "update_named_param",
+    "update_flattened_params",
+    "update_adapter_param",
+    "update_adapter_flattened_param",
+)
+
+
+def count_cores() -> int:
+    """Each core that this process may use counts as a device, so that ``--vllm_data_parallel_size``
+    has a meaning.
+    """
+    return len(os.sched_getaffinity(0))
+
+
+def tied_worker(worker):
+    """The server's worker process, which ends with the server, however that ends."""
+    return functools.partial(_run_tied, worker.__name__)
+
+
+def _run_tied(name: str, *args) -> None:
+    """In the worker's new process, where nothing is patched yet: ``name`` is still ms-swift's own
+    function.
+    """
+    end_with_parent()
+    from swift.pipelines.infer import rollout
+
+    worker = getattr(rollout, name)
+    register_vllm_plugin()
+    worker(*args)
+
+
+def do_nothing(*args, **kwargs) -> None:
+    """In place of what a CPU does not need."""
+
+
+def broadcast(communicator: SyncCommunicator, tensors) -> None:
+    """Trainer: hand all tensors to the communicator, in order."""
+    for tensor in tensors:
+        communicator.broadcast(tensor, src=communicator.rank)
+
+
+def reporting_group(process_group: Any):
+    """vLLM's group with reports in its store: what it sends and broadcasts, NCCL's id for example,
+    stays as it is.
+    """
+
+    class ReportingGroup(Reports, process_group):
+        def __init__(self, store, rank: int, world_size: int):
+            process_group.__init__(self, rank=rank, world_size=world_size, store=store)
+            Reports.__init__(self, store, rank, world_size)
+
+    return ReportingGroup
+
+
+def checked_nccl(communicator: Any):
+    """NCCL between trainer and workers: without it an error, and no broadcast that the other side
+    never joins.
+    """
+
+    class CheckedNccl(communicator):
+        def __init__(self, group: Reports, device, **options):
+            with deadline("NCCL's connection for the weights"):
+                super().__init__(group, device, **options)
+            if self.disabled:
+                raise WeightSyncError(
+                    "NCCL cannot be loaded here, so no weights would reach the rollout server"
+                )
+
+        def broadcast(self, tensor: torch.Tensor, src: int, stream=None) -> None:
+            """A worker reports that it is about to receive, or has failed before: NCCL would wait
+            for it forever.
+            """
+            self.group.barrier() if self.rank == src else self.group.report()
+            with deadline("a broadcast of weights"):
+                super().broadcast(tensor, src, stream)
+                if stream is not None:
+                    stream.synchronize()
+
+    return CheckedNccl
+
+
+def loopback_sync(init_communicator):
+    """The weights' port is opened where the server listens: on loopback only, unless it can be
+    reached from outside.
+    """
+
+    @functools.wraps(init_communicator)
+    async def init(self, request):
+        if is_loopback(self.args.host):
+            host = "::1" if ":" in self.args.host else LOOPBACK
+            request = request.model_copy(update={"host": host})
+        return await init_communicator(self, request)
+
+    return init
+
+
+def loopback_store(store_class):
+    """The store in which torchrun's ranks meet, listening on the loopback interface only."""
+
+    def store(host, port, world_size, is_master, timeout, **options):
+        if is_master and host == LOOPBACK:
+            options["master_listen_fd"] = socket.create_server((host, port)).detach()
+        return store_class(host, port, world_size, is_master, timeout, **options)
+
+    return store
+
+
+def gloo_backend(prepare_backend):
+    """gloo where accelerate finds no backend for a launched rank."""
+
+    def prepare(*args, **kwargs):
+        from accelerate.utils import DistributedType
+
+        chosen, distributed_type = prepare_backend(*args, **kwargs)
+        if chosen is None and "LOCAL_RANK" in os.environ:
+            return "gloo", DistributedType.MULTI_CPU
+        return chosen, distributed_type
+
+    return prepare
+
+
+def plain_gemm(layer, remove_weight: bool) -> None:
+    """Make it a plain linear layer that reads its weight at every call, so that an update takes
+    effect.
+    """
+    layer.cpu_linear = torch.nn.functional.linear
+
+
+def reporting_worker(extension: Any):
+    """The worker extension, reporting every update to the trainer, and whether it held all
+    parameters.
+    """
+
+    class ReportingWeightSync(extension):
+        def init_communicator(self, host: str, port: int, world_size: int) -> None:
+            super().init_communicator(host, port, world_size)
+            self._loaded_parameters: set[str] = set()
+            model = self.get_model()
+            load_weights = type(model).load_weights
+
+            def remember(weights):
+                loaded = load_weights(model, weights)
+                # vLLM lets a model return None; it is taken to have loaded all.
+                self._loaded_parameters |= (
+                    set(dict(model.named_parameters())) if loaded is None else loaded
+                )
+                return loaded
+
+            model.load_weights = remember
+
+        def process_weights_after_loading(self) -> None:
+            """Called by ms-swift when the last bucket of a full update is loaded."""
+            self._report(self._finish_update)
+
+        def _finish_update(self) -> None:
+            loaded, self._loaded_parameters = self._loaded_parameters, set()
+            missing = {name for name, _ in self.get_model().named_parameters()} - loaded
+            # As in vLLM itself: a quantized model has parameters that no checkpoint holds.
+            if missing and self.model_runner.model_config.quantization is None:
+                raise WeightSyncError(
+                    f"the update left out {len(missing)} parameters: {sorted(missing)[:5]} ..."
+                )
+            super().process_weights_after_loading()
+
+        def _report(self, update, *args, **kwargs) -> None:
+            from swift.pipelines.infer import rollout
+
+            try:
+                update(*args, **kwargs)
+                rollout.synchronize()  # what fails on a GPU shows only now
+            except BaseException:
+                if self.communicator is not None:
+                    self.communicator.group.report(traceback.format_exc())
+                raise
+            self.communicator.group.report()
+
+    def reported(name):
+        @functools.wraps(getattr(extension, name))
+        def update(self, *args, **kwargs):
+            self._report(getattr(super(ReportingWeightSync, self), name), *args, **kwargs)
+
+        return update
+
+    for name in _UPDATES:
+        setattr(ReportingWeightSync, name, reported(name))
+    return ReportingWeightSync
+
+
+def checked_client(client: Any):
+    """The trainer's client, with a time limit for requests; a full update waits for the last report
+    of all workers.
+    """
+
+    class CheckedVLLMClient(client):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            limit = SyncSettings.from_environment().request_timeout
+            for session in self.sessions:
+                session.request = functools.partial(session.request, timeout=limit)
+
+        def process_weights_after_loading(self) -> None:
+            super().process_weights_after_loading()
+            for communicator in self.pynccl_comms:
+                communicator.group.barrier()
+
+    return CheckedVLLMClient
+
+
+def without_old_policy(log_probs):
+    """No forward pass for the old policy where it is the policy itself; the loss then takes its own
+    log probabilities.
+
+    `GRPOTrainer.old_policy` is ms-swift's own answer to whether they can differ, which 4.6.0 no
+    longer asks. A teacher and a KL term in the reward read the old policy's log probabilities
+    before the loss.
+    """
+
+    def log_probs_where_needed(self, model, *args, **kwargs):
+        for_old_policy = model is self.model and model.training and not torch.is_grad_enabled()
+        read_elsewhere = self.kl_in_reward or self._has_teacher_explicit() or self.ref_model is None
+        if for_old_policy and not (self.old_policy() or read_elsewhere):
+            return None, None
+        return log_probs(self, model, *args, **kwargs)
+
+    return log_probs_where_needed
+
+
+def alike_lengths_together(split_by_mini_batches):
+    """Micro-batches of completions of like length, where all of them make one step: the same
+    gradient, less padding.
+
+    Left alone with `log_entropy`, whose values are written beside the completions in the order of
+    the micro-batches.
+    """
+
+    def response_tokens(sample) -> int:
+        # a list of ids, or with several turns a list of such lists
+        return sum(len(ids) if isinstance(ids, list) else 1 for ids in sample.response_token_ids)
+
+    def split(self, samples):
+        if not (
+            self.old_policy() or self.args.log_entropy or self.template.sequence_parallel_size > 1
+        ):
+            samples = sorted(samples, key=response_tokens)
+        return split_by_mini_batches(self, samples)
+
+    return split
+
+
+def prompt_shutdown(lifespan):
+    """Tells the workers to stop before ms-swift waits for them."""
+
+    @asynccontextmanager
+    async def stop_workers(self, app):
+        async with lifespan(self, app):
+            yield
+            for connection, process in zip(self.connections, self.processes, strict=True):
+                if process.is_alive():
+                    connection.send({"type": "shutdown"})
+
+    return stop_workers
+
+
+def _take_buffers(optimizer) -> list[dict[Any, torch.Tensor]]:
+    """The copies in memory that ms-swift keeps in the state of the optimizer, where a checkpoint
+    would save them.
+    """
+    states = optimizer.state.values()
+    return [
+        {key: state.pop(key) for key in list(state) if str(key).endswith("_offload_buffer")}
+        for state in states
+    ]
+
+
+def offload_with_kept_buffers(offload_optimizer):
+    """Back into the state go the buffers of the last time, to be used again, and none that a
+    checkpoint brought.
+    """
+
+    def offload(self) -> None:
+        _take_buffers(self.optimizer)
+        for state, buffers in zip(
+            self.optimizer.state.values(), getattr(self, "_offload_buffers", ()), strict=False
+        ):
+            state.update(buffers)
+        offload_optimizer(self)
+
+    return offload
+
+
+def load_without_buffers(load_optimizer):
+    """The buffers leave the state until the optimizer is offloaded again."""
+
+    def load(self) -> None:
+        load_optimizer(self)
+        self._offload_buffers = _take_buffers(self.optimizer)
+
+    return load

@@ -1,0 +1,224 @@
+"""What trainer and rollout server tell each other while weights are synced; on a CPU the weights go
+the same way.
+
+ms-swift's protocol for one update: the trainer posts the tensors' names and shapes, the server
+starts its workers on ``update_*`` and answers 200 at once, the trainer broadcasts the tensors over
+a communicator and waits at a barrier. Here the trainer's barrier waits until every worker has
+reported that its model holds the update, so that a failed one raises in the trainer instead of
+going unnoticed. The reports go through the TCPStore of a group: `Reports`.
+
+On a GPU the group is vLLM's ``StatelessProcessGroup`` with these reports, and NCCL carries the
+tensors. On a CPU it is `Reports` alone, and its store carries them too. ``SWIFT_RLVR_SYNC_TIMEOUT``
+(seconds, 120 unless set) is the longest that either side waits.
+"""
+
+import os
+import socket
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import torch
+from torch.distributed import DistError, TCPStore
+
+from swift_rlvr.utils.network import LOOPBACK
+from swift_rlvr.utils.settings import Settings, setting
+
+_DONE = b"done"
+
+
+class WeightSyncError(RuntimeError):
+    """An update did not reach the rollout server, or failed there."""
+
+
+@dataclass(frozen=True)
+class SyncSettings(Settings):
+    """Time limits in seconds, from variables."""
+
+    sync_timeout: float = setting(
+        120.0, "The longest that trainer and server wait for each other.", more_than=0
+    )
+    request_timeout: float = setting(
+        1800.0, "The longest that the trainer waits for completions.", more_than=0
+    )
+
+
+def sync_timeout() -> float:
+    """Seconds that either side waits at most, from the environment."""
+    return SyncSettings.from_environment().sync_timeout
+
+
+class Reports:
+    """A member of a group: the trainer (highest rank) or a worker of the server (rank 0 of them
+    holds the store).
+    """
+
+    def __init__(self, store: TCPStore, rank: int, world_size: int):
+        self.store, self.rank, self.world_size = store, rank, world_size
+        self.is_trainer = rank == world_size - 1
+        self._reports = 0
+        self.sent: list[str] = []  # keys of the store that are needed up to the next barrier
+
+    @classmethod
+    def create(cls, host: str, port: int, rank: int, world_size: int) -> Any:
+        """Join the group and make sure that the peers belong to this run and not to another behind
+        the same port.
+
+        Args:
+            host: where rank 0 listens, and where the others find it; the workers are all on one
+            machine.
+
+        Raises:
+            WeightSyncError: the others did not join within the time limit.
+        """
+        limit = timedelta(seconds=sync_timeout())
+        try:
+            if rank == 0:
+                family = socket.AF_INET6 if ":" in host else socket.AF_INET
+                listener = socket.create_server((host, port), family=family)
+                master = {"is_master": True, "master_listen_fd": listener.detach()}
+                store = TCPStore(
+                    host, port, **master, timeout=limit, wait_for_workers=False, use_libuv=False
+                )
+            else:
+                store = _connect({"0.0.0.0": LOOPBACK, "::": "::1"}.get(host, host), port, limit)
+            group = cls(store, rank, world_size)
+            if group.is_trainer:
+                token = uuid.uuid4().hex
+                store.set("run", token)
+                store.wait([f"{token}/{worker}" for worker in range(world_size - 1)], limit)
+            else:
+                store.set(f"{store.get('run').decode()}/{rank}", _DONE)
+        except (DistError, OSError) as error:
+            raise WeightSyncError(
+                f"no weight-sync connection between trainer and rollout server on port {port} within "
+                f"{limit.total_seconds():g} s: {error}. The rollout server's log has its side; another "
+                "process may hold the port (--vllm_server_group_port sets it), or the server was started by plain "
+                "`swift rollout` (start it with `python -m swift_rlvr.training.ms_swift rollout`)."
+            ) from error
+        return group
+
+    def report(self, error: str = "") -> None:
+        """Worker: tell the trainer that it has come this far, or why not."""
+        self.guarded(self.store.set, f"report/{self._reports}/{self.rank}", error.encode() or _DONE)
+        self._reports += 1
+
+    def barrier(self) -> None:
+        """Trainer: wait until every worker has made its next report. Workers: pass, they report
+        when they have loaded.
+
+        Raises:
+            WeightSyncError: a worker failed, is gone, or did not report within the time limit.
+        """
+        if not self.is_trainer:
+            return
+        for worker in range(self.world_size - 1):
+            key = f"report/{self._reports}/{worker}"
+            report = self.guarded(self.store.get, key)
+            if report != _DONE:
+                text = (
+                    report.decode().strip()
+                )  # a traceback: its last line first, because messages are cut short
+                cause = text.rpartition("\n")[2]
+                raise WeightSyncError(
+                    f"the rollout server could not load the new weights: {cause}\n{text}"
+                )
+            self.sent.append(key)
+        for key in self.sent:
+            self.store.delete_key(key)
+        self.sent.clear()
+        self._reports += 1
+
+    def guarded(self, operation: Any, key: str, *args: Any) -> Any:
+        """An operation of the store on a key; WeightSyncError where it fails or takes too long."""
+        start = time.monotonic()
+        try:
+            return operation(key, *args)
+        except DistError as error:
+            raise WeightSyncError(
+                f"weight sync stopped after {time.monotonic() - start:.1f} s (limit {sync_timeout():g} s, "
+                f"SWIFT_RLVR_SYNC_TIMEOUT): the {'rollout server' if self.is_trainer else 'trainer'} is gone or stuck; "
+                f"waiting for {key!r}: {error}"
+            ) from error
+
+
+def _connect(host: str, port: int, limit: timedelta) -> TCPStore:
+    """A client of the store; in a thread, because torch's own time limit does not cover a peer that
+    never answers.
+    """
+    connected: Future[TCPStore] = Future()
+
+    def connect() -> None:
+        try:
+            store = TCPStore(
+                host, port, is_master=False, timeout=limit, wait_for_workers=False, use_libuv=False
+            )
+            connected.set_result(store)
+        except BaseException as error:
+            connected.set_exception(error)
+
+    threading.Thread(target=connect, daemon=True).start()
+    try:
+        return connected.result(timeout=limit.total_seconds() + 1)
+    except TimeoutError:
+        raise TimeoutError("the process that listens there does not answer") from None
+
+
+class SyncCommunicator:
+    """Replaces vLLM's ``PyNcclCommunicator`` in ms-swift on a CPU: the group's store carries the
+    tensors.
+    """
+
+    def __init__(self, group: Reports, device: object = None):
+        self.group, self.rank, self.device = group, group.rank, torch.device("cpu")
+        self._tensors = 0
+
+    def broadcast(self, tensor: torch.Tensor, src: int, stream: object = None) -> None:
+        """Send ``tensor`` if this rank is ``src``, without waiting, else fill it; dtype and shape
+        are the receiver's.
+
+        Raises:
+            WeightSyncError: nothing arrived within the time limit, or a tensor of another size.
+        """
+        key, store = f"tensor/{self._tensors}", self.group.store
+        self._tensors += 1
+        if self.rank == src:
+            data = tensor.detach().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+            self.group.guarded(store.set, key, data)
+            self.group.sent.append(key)
+            return
+        data = self.group.guarded(store.get, key)
+        if len(data) != tensor.nbytes:
+            raise WeightSyncError(
+                f"expected {tensor.nbytes} bytes for shape {tuple(tensor.shape)}, got {len(data)}"
+            )
+        if data:
+            tensor.copy_(torch.frombuffer(bytearray(data), dtype=tensor.dtype).view(tensor.shape))
+
+
+@contextmanager
+def deadline(what: str) -> Iterator[None]:
+    """End this process loudly if the block takes longer than the limit: nothing interrupts a call
+    into CUDA or NCCL.
+    """
+
+    def give_up() -> None:
+        side = "its peer, the trainer or the rollout server, is gone or stuck"
+        limit = f"within {sync_timeout():g} s (SWIFT_RLVR_SYNC_TIMEOUT)"
+        print(f"WeightSyncError: {what} did not end {limit}: {side}", file=sys.stderr, flush=True)
+        os._exit(1)
+
+    timer = threading.Timer(sync_timeout(), give_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -1,0 +1,81 @@
+"""Tests that call a function with arguments and compare what it returns, in the forms of APPS, TACO
+and LiveCodeBench.
+
+Arguments are a list, or JSON with one argument a line; what the function has to return is a value,
+or JSON too where the arguments are. Values are compared as JSON writes them: a tuple equals a list,
+and keys of dicts are strings. An object that is the only argument and has whole numbers as keys
+arrives with int keys, as in these graders.
+
+APPS, and what was made from it, puts some expected values into a list of one, and its graders
+accept either. Here either is accepted only where all expected values of a row are lists of one.
+"""
+
+import json
+from typing import Any, NamedTuple
+
+from swift_rlvr.verifiers.code.asserts import BadTests, UnitTest
+
+_NO_JSON = (ValueError, TypeError, RecursionError)
+
+
+class Call(NamedTuple):
+    """A call as it stands in a dataset."""
+
+    function: str
+    arguments: Any
+    expected: Any
+    is_exact: bool = False  # the expected value is never in a list of its own
+
+
+def read_calls(calls: list[Call]) -> list[UnitTest]:
+    r"""Read calls. Raises BadTests, saying what is wrong with them.
+
+    >>> unit, = read_calls([Call("add", "1\n[2]", "[3]")])
+    >>> unit.arguments, unit.expected, unit.kind, str(unit)
+    ([1, [2]], [3], 'json in a list', 'add(1, [2])')
+    """
+    units = [
+        UnitTest("", each.function, "json", _expected(each), None, _arguments(each.arguments))
+        for each in calls
+    ]
+    if not all(isinstance(unit.expected, list) and len(unit.expected) == 1 for unit in units):
+        return units
+    pairs = zip(calls, units, strict=True)
+    return [unit if call.is_exact else unit._replace(kind="json in a list") for call, unit in pairs]
+
+
+def _arguments(given: Any) -> list:
+    if given is None or isinstance(given, str):
+        try:
+            return [json.loads(line) for line in (given or "").split("\n") if line.strip()]
+        except _NO_JSON:
+            raise BadTests(
+                f"the arguments of a call must be JSON, one a line, not {given!r:.80}"
+            ) from None
+    if not isinstance(given, (list, tuple)):
+        raise BadTests(
+            f"the arguments of a call must be a list, or JSON, one a line, not {given!r:.80}"
+        )
+    return _plain(list(given))
+
+
+def _expected(call: Call) -> Any:
+    if not isinstance(call.expected, str) or not (
+        call.arguments is None or isinstance(call.arguments, str)
+    ):
+        return _plain(call.expected)
+    try:
+        return json.loads(call.expected)
+    except _NO_JSON:
+        raise BadTests(
+            f"the output of a call must be JSON, as its input is, not {call.expected!r:.80}"
+        ) from None
+
+
+def _plain(value: Any) -> Any:
+    try:
+        return json.loads(json.dumps(value))
+    except _NO_JSON:
+        raise BadTests(
+            f"arguments and outputs of a call must be what JSON can write, not {value!r:.80}"
+        ) from None

@@ -1,0 +1,74 @@
+"""Names that code may use without importing them, as on LeetCode and in the graders of APPS,
+LiveCodeBench and verl.
+
+Those put ``from typing import *`` and the like before every program, so that ``List[int]`` works in
+a signature and ``defaultdict`` in a body, and completions for their datasets count on it. Here only
+what the code names is imported, since importing all of it would take longer than most programs run.
+What the code defines or imports itself goes before.
+
+The child imports this outside the package: only the standard library.
+"""
+
+from importlib import import_module
+from types import CodeType
+
+_MODULES = """
+    bisect collections copy datetime fractions functools heapq io itertools json math operator random re statistics
+    string sys time typing
+"""
+_MEMBERS = {
+    "typing": """
+        Any Callable ClassVar DefaultDict Deque Dict Final FrozenSet Generator Generic Hashable Iterable Iterator List
+        Literal Mapping MutableMapping MutableSequence NamedTuple NoReturn Optional Protocol Sequence Set Sized Tuple
+        Type TypeVar TypedDict Union cast
+    """,
+    "collections": "ChainMap Counter OrderedDict defaultdict deque namedtuple",
+    "heapq": "heapify heappop heappush heappushpop heapreplace nlargest nsmallest",
+    "bisect": "bisect_left bisect_right insort insort_left insort_right",
+    "itertools": """
+        accumulate chain combinations combinations_with_replacement compress count cycle dropwhile filterfalse groupby
+        islice pairwise permutations product repeat starmap takewhile tee zip_longest
+    """,
+    "functools": "cache cached_property cmp_to_key lru_cache partial reduce total_ordering wraps",
+    "math": """
+        acos asin atan atan2 ceil comb cos degrees dist e exp fabs factorial floor fmod gcd hypot inf isclose isinf
+        isnan isqrt lcm log log10 log2 nan perm pi prod radians sin sqrt tan tau trunc
+    """,
+    "operator": "add attrgetter itemgetter methodcaller mul or_ and_ sub truediv xor",
+    "string": "ascii_letters ascii_lowercase ascii_uppercase digits punctuation",
+    "random": "choice choices randint randrange sample shuffle uniform",
+    "statistics": "mean median mode",
+    "datetime": "date timedelta",
+    "copy": "deepcopy",
+    "re": "findall finditer fullmatch",
+    "io": "BytesIO StringIO",
+    "sys": "maxsize setrecursionlimit stdin stdout",
+}
+NAMES = {
+    name: name for name in _MODULES.split()
+}  # name -> the module that it is, or that it is imported from
+NAMES |= {name: module for module, names in _MEMBERS.items() for name in names.split()}
+
+
+def provide(code: CodeType, space: dict) -> None:
+    """Put those of `NAMES` that the code mentions into the namespace in which it is going to run.
+
+    >>> space = {}
+    >>> provide(compile("def solve(numbers: List[int]): return gcd(*numbers)", "", "exec"), space)
+    >>> sorted(space)
+    ['List', 'gcd']
+    """
+    for name in _mentioned(code) & NAMES.keys():
+        module = import_module(NAMES[name])
+        space[name] = module if name == NAMES[name] else getattr(module, name)
+
+
+def _mentioned(code: CodeType) -> set[str]:
+    """Names that are not local to a function, and names of attributes."""
+    names: set[str] = set()
+    left = [code]
+    while left:
+        part = left.pop()
+        names.update(part.co_names)
+        left += [constant for constant in part.co_consts if isinstance(constant, CodeType)]
+    return names

@@ -1,0 +1,473 @@
+"""The parent's side of one child process: start it, exchange messages with it until its time is up,
+kill it.
+
+A message is one line of JSON in either direction. `sandboxed` gives a child for untrusted code, a
+fork of a process that runs none; the scorers of `swift_rlvr.verifiers.reasoning_gym` run in
+children that stay.
+"""
+
+import json
+import math
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import weakref
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from io import FileIO
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+Result = TypeVar("Result")
+_START = (
+    "import sys; sys.path[0] = sys.argv.pop(1); import child, lockdown, prelude; del sys.path[0]; "
+    "child.serve(lockdown.lock_down, prelude.provide, lockdown.end_with)"
+)
+# a fixed seed: the order of a set of strings, and with it the reward, must not change from run to
+# run
+_ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin",
+    "LANG": "C.UTF-8",
+    "PYTHONUTF8": "1",
+    "PYTHONHASHSEED": "0",
+}
+_HERE = str(Path(__file__).parent)
+_CHUNK = _LONGEST_REPORT = 1 << 16
+_REFUSED = "code cannot be run safely here, so it is not run at all"
+_TICK = 0.1  # seconds between looks at the folder and the clocks
+ALL_TESTS = 5  # times `Limits.seconds`, for all tests of a completion
+LOAD = 10  # times that again on the wall, where the machine is busy
+_FILE_SIZE, _FOLDER_SIZE, _FOLDER_FILES = 16 << 20, 64 << 20, 256
+
+
+class SandboxError(RuntimeError):
+    """Untrusted code cannot be run safely on this machine, and so it is not run at all."""
+
+
+class Ended(Exception):
+    """A child was stopped, or ended without an answer; its arguments are one of `check.FAILURES`
+    and a detail.
+    """
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a run may use."""
+
+    # of CPU time for one test, a third of that asleep; `ALL_TESTS` times that for all together
+    seconds: float = 6.0
+    memory_mb: int = 512  # MiB of address space, of which the interpreter itself takes some 20
+    packages: tuple[
+        str, ...
+    ] = ()  # modules besides the standard library that code may import, such as numpy
+    # use it where the kernel has it; without it no file can be written, but all can be read
+    landlock: bool = True
+
+
+class _Process(Protocol):
+    """What a child needs of the process that it is: a part of `subprocess.Popen`."""
+
+    pid: int
+    returncode: int | None
+
+    def kill(self) -> None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
+def python(*arguments: str, environment: Mapping[str, str]) -> Callable[[list[int]], _Process]:
+    """A function that starts `python ARGUMENTS PIPES` for a `Child`.
+
+    By `subprocess`, which never runs Python code between fork and exec, so it can be used from any
+    thread of a process that has loaded CUDA. It has no terminal, and Ctrl-C is for the parent.
+    """
+
+    def start(pipes: list[int]) -> _Process:
+        return subprocess.Popen(
+            [sys.executable, *arguments, *map(str, pipes)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=pipes,
+            env=environment,
+            start_new_session=True,
+        )
+
+    return start
+
+
+class Zygote:
+    """A Python that has imported what children need, runs no code of a completion, and forks a
+    child when asked to.
+
+    It dies with the thread that made it, and its children with it.
+    """
+
+    def __init__(self, packages: tuple[str, ...] = ()):
+        """Raises SandboxError where a package is not installed."""
+        self.places = {name: _place(name) for name in packages}
+        folders = json.dumps({name: str(place.parent) for name, place in self.places.items()})
+        environment = _ENVIRONMENT | (
+            {"OPENBLAS_NUM_THREADS": "1"} if packages else {}
+        )  # threads take address space
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            arguments = ("-S", "-c", _START, _HERE, str(os.getpid()), folders)
+            self._process = python(*arguments, environment=environment)([theirs.fileno()])
+        self.pid = self._process.pid
+
+    def fork(self, pipes: list[int]) -> _Process:
+        """Start a child that has these pipes. Raises SandboxError where the zygote has ended."""
+        with suppress(OSError):
+            socket.send_fds(self._socket, [b"fork"], pipes)
+        answer = self._receive(None)
+        if not answer:
+            status = self._process.wait()
+            raise SandboxError(f"{_REFUSED}: {sys.executable} ended early: exit status {status}")
+        return _Fork(self, int(answer))
+
+    def wait(self, child: int, timeout: float | None, is_asked: bool) -> int:
+        """The exit status of a child. Raises TimeoutError; the next call must then say that it is
+        asked.
+        """
+        with suppress(OSError):
+            if not is_asked:
+                self._socket.send(str(child).encode())
+        return int(
+            self._receive(timeout) or -signal.SIGKILL
+        )  # which it dies of where the zygote does
+
+    def _receive(self, timeout: float | None) -> bytes:
+        self._socket.settimeout(timeout)
+        try:
+            return self._socket.recv(64)  # one answer to one request, far shorter than that
+        except ConnectionError:
+            return b""
+
+    def close(self) -> None:
+        """Kill it."""
+        self._socket.close()
+        self._process.kill()
+        self._process.wait()
+
+
+class _Fork:
+    """A child of a zygote."""
+
+    def __init__(self, zygote: Zygote, pid: int):
+        self.pid = pid
+        self.returncode: int | None = None
+        self._zygote, self._is_asked = zygote, False
+
+    def kill(self) -> None:
+        # No other process has its number before the zygote is asked how it ended.
+        if self.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None:
+            try:
+                self.returncode = self._zygote.wait(self.pid, timeout, self._is_asked)
+            except TimeoutError:
+                self._is_asked = True
+                raise subprocess.TimeoutExpired("child", timeout or 0) from None
+        return self.returncode
+
+
+class Child:
+    """A process that exchanges messages until `close`, which kills it, or until nothing refers to
+    this object.
+
+    Attributes:
+        deadline: the time, by `time.monotonic`, at which an exchange with the child ends in
+        `Ended`.
+        folder: its working directory, which it must not fill; None where nobody looks at it.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[list[int]], _Process],
+        deadline: float = math.inf,
+        folder: str | None = None,
+        has_streams: bool = False,
+    ):
+        """Start it with pipes for messages to it and from it, and for standard input and output if
+        it `has_streams`.
+        """
+        self.deadline, self.folder = deadline, folder
+        self._computed, self._asleep, self._most_cpu, self._most_asleep = (
+            0.0,
+            0.0,
+            math.inf,
+            math.inf,
+        )  # in seconds
+        self._unsent: dict[FileIO, memoryview] = {}  # by pipe that is written to
+        self._received: dict[FileIO, bytearray] = defaultdict(bytearray)
+        self._open: dict[FileIO, int] = {}  # pipe that is read, and how many bytes of it at most
+        with ExitStack() as ours:
+            with ExitStack() as theirs:
+                messages, self._messages = _pipe(reader=theirs, writer=ours)
+                self._reports, reports = _pipe(reader=ours, writer=theirs)
+                pipes = [messages, reports]
+                if has_streams:
+                    stdin, self._stdin = _pipe(reader=theirs, writer=ours)
+                    self._stdout, stdout = _pipe(reader=ours, writer=theirs)
+                    pipes += [stdin, stdout]
+                self._process = start([pipe.fileno() for pipe in pipes])
+            ours.callback(self._process.wait)
+            ours.callback(self._process.kill)  # the last callback is the first to be called
+            self.close = weakref.finalize(self, ours.pop_all().close)
+
+    def allow(self, seconds: float) -> None:
+        """From now on it may compute for so long, and for a third of that do nothing at all."""
+        self._most_cpu, self._most_asleep = self._cpu() + seconds, self._asleep + seconds / 3
+
+    @property
+    def used(self) -> float:
+        """The seconds for which it has computed or done nothing, though nobody kept it from
+        computing.
+        """
+        return self._cpu() + self._asleep
+
+    def _cpu(self) -> float:
+        """The CPU time of all its threads, as far as it is known where it has been waited for."""
+        with suppress(OSError):
+            self._computed = time.clock_gettime(
+                ~self._process.pid << 3 | 2
+            )  # as clock_getcpuclockid(3) has it
+        return self._computed
+
+    @property
+    def status(self) -> int | None:
+        """The exit status, negative for a signal; None where the child has not been waited for."""
+        return self._process.returncode
+
+    def ask(self, message: dict, longest: int = _LONGEST_REPORT) -> dict:
+        """Send a message and return the report that follows, of at most `longest` bytes. Raises
+        Ended if none does.
+        """
+        self._send(self._messages, _line(message))
+        self._open[self._reports] = longest
+        self._exchange(
+            lambda: b"\n" in self._received[self._reports] or self._reports not in self._open
+        )
+        report = self._take_report()
+        if report is None:
+            raise self._end()
+        return report
+
+    def run(self, job: dict, stdin: bytes, max_output: int) -> tuple[bytes, dict | None]:
+        """Have a program read its input and run to its end; its standard output, and its report if
+        it made one.
+
+        Raises Ended where it was stopped, also after `max_output` bytes, or where it ended with
+        neither a report nor exit status 0.
+        """
+        self._send(self._messages, _line(job))
+        self._send(self._stdin, stdin)
+        self._open |= {self._reports: _LONGEST_REPORT, self._stdout: max_output}
+        self._exchange(lambda: not self._open)
+        report = self._take_report()
+        if report is None:
+            ended = self._end()
+            if self.status != 0:
+                raise ended
+        return bytes(self._received[self._stdout]), report
+
+    def _take_report(self) -> dict | None:
+        """Read what the child says, which may be anything; None where it is no report."""
+        line, newline, self._received[self._reports] = self._received[self._reports].partition(
+            b"\n"
+        )
+        try:
+            report = json.loads(line) if newline else None
+        except (ValueError, RecursionError):
+            return None
+        return report if isinstance(report, dict) else None
+
+    def _end(self) -> Ended:
+        """Wait for the end of a child that has closed its pipes, and say how it ended."""
+        if self._reports in self._open:  # it has not closed them: what it sent was no report
+            return Ended("ended early")
+        while True:
+            try:
+                status = self._within_limits(self._process.wait)
+            except subprocess.TimeoutExpired:
+                continue
+            except Ended as ended:
+                return ended
+            return (
+                Ended("killed", f"signal {-status}")
+                if status < 0
+                else Ended("ended early", f"exit status {status}")
+            )
+
+    def _within_limits(self, wait: Callable[[float], Result]) -> Result:
+        """Wait for at most some seconds. Raises Ended where the child has used what it may."""
+        left = self.deadline - time.monotonic()
+        if (
+            left <= 0
+            or self._asleep >= self._most_asleep
+            or self._cpu() >= self._most_cpu < math.inf
+        ):
+            raise Ended("timeout")
+        if self.folder is not None and _is_full(self.folder):
+            raise Ended("too many files")
+        sleeps = (
+            self._most_asleep < math.inf and not self._is_due() and _is_asleep(self._process.pid)
+        )
+        start = time.monotonic()
+        try:
+            return wait(min(left, _TICK))
+        finally:  # while this process itself had to wait for a core, the child may have computed
+            self._asleep += min(time.monotonic() - start, _TICK) if sleeps else 0
+
+    def _is_due(self) -> bool:
+        """Whether something can be sent to it now; a pipe that is full has to wait for the
+        child.
+        """
+        poll = select.poll()
+        for pipe in self._unsent:
+            poll.register(pipe, select.POLLOUT)
+        return bool(poll.poll(0))
+
+    def _exchange(self, is_done: Callable[[], bool]) -> None:
+        """Write what is unsent and read what arrives, until `is_done()` or until the child has to
+        be stopped.
+        """
+        while not is_done():
+            poll = select.poll()
+            for pipe in self._unsent:
+                poll.register(pipe, select.POLLOUT)
+            for pipe in self._open:
+                poll.register(pipe, select.POLLIN)
+            ready = {descriptor for descriptor, _ in self._within_limits(partial(_poll, poll))}
+            for pipe in [each for each in self._open if each.fileno() in ready]:
+                self._read(pipe)
+            for pipe in [each for each in self._unsent if each.fileno() in ready]:
+                self._write(pipe)
+
+    def _send(self, pipe: FileIO, content: bytes) -> None:
+        """Have `_exchange` write this. Standard input is closed after it."""
+        os.set_blocking(pipe.fileno(), False)
+        self._unsent[pipe] = memoryview(content)
+
+    def _write(self, pipe: FileIO) -> None:
+        unsent = self._unsent.pop(pipe)
+        try:
+            unsent = unsent[pipe.write(unsent[:_CHUNK]) or 0 :]
+        except BrokenPipeError:  # the child need not read all of it
+            unsent = unsent[:0]
+        if unsent:
+            self._unsent[pipe] = unsent
+        elif pipe is not self._messages:
+            pipe.close()
+
+    def _read(self, pipe: FileIO) -> None:
+        chunk = os.read(pipe.fileno(), _CHUNK)
+        self._received[pipe] += chunk
+        if len(self._received[pipe]) > self._open[pipe]:
+            raise Ended("too much output")
+        if not chunk:
+            del self._open[pipe]
+
+
+@contextmanager
+def sandboxed(
+    zygote: Zygote, limits: Limits, deadline: float, is_program: bool = False
+) -> Iterator[Child]:
+    """A child that has locked itself down, with a folder of its own that is removed in the end.
+
+    It sees nothing of the parent's environment. The deadline is by `time.monotonic`. There is
+    standard input and output only with `is_program`, for `Child.run`.
+
+    Raises:
+        SandboxError: where the child could not lock itself down.
+        Ended: where it was stopped or killed before that.
+    """
+    with tempfile.TemporaryDirectory(prefix="swift-rlvr-", ignore_cleanup_errors=True) as folder:
+        request = {
+            "parent": zygote.pid,
+            "folder": folder,
+            "memory": limits.memory_mb << 20,
+            "file_size": _FILE_SIZE,
+        }
+        request |= {
+            "cpu_seconds": math.ceil(ALL_TESTS * limits.seconds) + 1,
+            "landlock": limits.landlock,
+        }
+        request["readable"] = [
+            f"{place}{more}" for place in zygote.places.values() for more in ("", ".libs")
+        ]
+        with closing(Child(zygote.fork, deadline, folder, is_program)) as child:
+            try:
+                report = child.ask(
+                    request
+                )  # no code was sent to it yet, so its answer can be believed
+            except Ended as ended:
+                if ended.args[0] != "ended early":
+                    raise
+                report = {"detail": f"{sys.executable} {': '.join(ended.args)}"}
+            if report.get("kind") != "locked down":
+                raise SandboxError(f"{_REFUSED}: {report.get('detail')}")
+            yield child
+
+
+def _place(package: str) -> Path:
+    """The folder of an installed package."""
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise SandboxError(
+            f"code is to use the package {package}, and there is none of that name here"
+        )
+    return Path(spec.submodule_search_locations[0])
+
+
+def _pipe(reader: ExitStack, writer: ExitStack) -> tuple[FileIO, FileIO]:
+    """The two ends of a pipe, each to be closed by a stack."""
+    read, write = os.pipe()
+    return reader.enter_context(FileIO(read, "rb")), writer.enter_context(FileIO(write, "wb"))
+
+
+def _line(message: dict) -> bytes:
+    return json.dumps(message).encode() + b"\n"
+
+
+def _poll(poll: "select.poll", seconds: float) -> list[tuple[int, int]]:
+    return poll.poll(1000 * seconds)
+
+
+def _is_asleep(process: int) -> bool:
+    """Whether none of its threads computes, or would if the machine had time for it."""
+    try:
+        for thread in os.listdir(f"/proc/{process}/task"):
+            text = Path(f"/proc/{process}/task/{thread}/stat").read_text(
+                encoding="utf-8", errors="replace"
+            )
+            if text.rpartition(")")[2].split()[0] in "RD":
+                return False
+    except OSError:  # it has just ended
+        return False
+    return True
+
+
+def _is_full(folder: str) -> bool:
+    """Whether the child has written more than it may; there are no folders in its folder."""
+    with os.scandir(folder) as entries:
+        size = 0
+        for count, entry in enumerate(entries):
+            with suppress(FileNotFoundError):
+                size += entry.stat(follow_symlinks=False).st_size
+            if size > _FOLDER_SIZE or count >= _FOLDER_FILES:
+                return True
+    return False

@@ -1,0 +1,122 @@
+"""Grades answers to rows of reasoning-gym.
+
+An answer is right where its score is exactly 1. What else a scorer gives, such as reasoning-gym's
+share of an answer that contains the right one, is partial credit.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from enum import StrEnum
+from typing import NamedTuple
+
+from swift_rlvr.utils.parallel import usable_cores
+from swift_rlvr.verifiers.answers import has_unclosed_answer, last_answer
+from swift_rlvr.verifiers.reasoning_gym import processes
+from swift_rlvr.verifiers.reasoning_gym.library import REFUSED
+from swift_rlvr.verifiers.reasoning_gym.rows import BadEntry, read_entry
+
+_SPARE_CHARS, _CHARS_PER_GOLD = 1000, 4
+
+
+class Reason(StrEnum):
+    """Why a completion got its reward; the value is the text for logs. Where several apply, the
+    first listed counts.
+    """
+
+    # the column entry is not what this package writes, or the right answer cannot be scored either
+    BAD_ROW = "bad row"
+    REFUSED_TASK = "refused task"  # and the dataset string did not insist
+    NO_ANSWER = "no answer"
+    UNCLOSED_ANSWER = "unclosed answer"
+    EMPTY_ANSWER = "empty answer"
+    TOO_LONG = "too long"  # more than four times as long as the gold, and 1,000 characters
+    TIMED_OUT = "timed out"
+    # it ended its process, ran out of memory, or gave a score outside 0 to 1
+    SCORER_FAILED = "scorer failed"
+    WRONG = "wrong answer"
+    PARTLY_RIGHT = "partly right"
+    CORRECT = "correct"
+
+
+class ScoredAnswer(NamedTuple):
+    """The judgement of one completion."""
+
+    score: float | None  # from 0 to 1, where 1 is right; None where the row cannot be graded
+    reason: Reason
+    answer: str | None = None  # as written
+    detail: str = ""
+
+
+def grade_all(
+    texts: Sequence[str | None],
+    entries: Sequence[object],
+    seconds: float = 2.0,
+    memory_mb: int = processes.MEMORY_MB,
+    workers: int = 0,
+) -> list[ScoredAnswer]:
+    """Grade each completion by the entry of the same index; equal answers to the same entry are
+    scored once.
+
+    Args:
+        seconds, memory_mb: for one answer, see `processes.ask`.
+        workers: processes; 0 is one for each core.
+
+    Raises:
+        NotInstalledError: reasoning-gym is not installed.
+    """
+    pool = processes.pool(workers or usable_cores())
+    results: list[ScoredAnswer | Future[ScoredAnswer]] = []
+    futures: dict[tuple[str, str], Future[ScoredAnswer]] = {}
+    try:
+        for text, entry in zip(texts, entries, strict=True):
+            result = _before_scoring(text, entry)
+            if isinstance(result, ScoredAnswer):
+                results.append(result)
+                continue
+            job = result, str(entry)
+            if job not in futures:
+                futures[job] = pool.submit(_score, *job, seconds, memory_mb)
+            results.append(futures[job])
+        return [each.result() if isinstance(each, Future) else each for each in results]
+    finally:
+        for future in futures.values():
+            future.cancel()  # what has not begun when this is interrupted
+
+
+def _before_scoring(text: str | None, entry_text: object) -> ScoredAnswer | str:
+    """The answer to be scored, or the judgement where there is none."""
+    try:
+        entry = read_entry(entry_text)
+    except BadEntry as error:
+        return ScoredAnswer(None, Reason.BAD_ROW, detail=str(error))
+    task = entry["task"]
+    if task in REFUSED and entry.get("refused") != "yes":
+        return ScoredAnswer(None, Reason.REFUSED_TASK, detail=f"{task}: {REFUSED[task]}")
+    answer = None if text is None else last_answer(text)
+    if answer is None:
+        unclosed = text is not None and has_unclosed_answer(text)
+        return ScoredAnswer(0.0, Reason.UNCLOSED_ANSWER if unclosed else Reason.NO_ANSWER)
+    answer = answer.strip()
+    if not answer:
+        return ScoredAnswer(0.0, Reason.EMPTY_ANSWER)
+    if len(answer) > _SPARE_CHARS + _CHARS_PER_GOLD * len(entry["answer"]):
+        return ScoredAnswer(0.0, Reason.TOO_LONG)
+    return answer
+
+
+def _score(answer: str, entry: str, seconds: float, memory_mb: int) -> ScoredAnswer:
+    report = processes.ask(
+        {"answer": answer, "entry": entry, "seconds": seconds}, seconds, memory_mb
+    )
+    if "bad_row" in report:
+        return ScoredAnswer(None, Reason.BAD_ROW, answer, report["bad_row"])
+    if report.get("ended") == "timeout":
+        return ScoredAnswer(0.0, Reason.TIMED_OUT, answer, f"stopped after {seconds:g} s")
+    if problem := report.get("ended") or report.get("error"):
+        failed = "ended" in report or problem.startswith("MemoryError")
+        return ScoredAnswer(0.0, Reason.SCORER_FAILED if failed else Reason.WRONG, answer, problem)
+    score = report["score"]
+    if not 0 <= score <= 1:  # NaN too
+        return ScoredAnswer(0.0, Reason.SCORER_FAILED, answer, f"a score of {score}")
+    reason = Reason.CORRECT if score == 1 else Reason.PARTLY_RIGHT if score > 0 else Reason.WRONG
+    return ScoredAnswer(score, reason, answer)

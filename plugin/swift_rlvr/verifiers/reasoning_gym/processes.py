@@ -1,0 +1,98 @@
+"""Processes that draw items and score answers, started outside of the trainer; `worker.py` is what
+runs in them.
+
+They stay, because importing reasoning-gym takes seconds. They are those of the sandbox and not of
+`swift_rlvr.utils.parallel`, whose multiprocessing would import the trainer's main module in each of
+them. Their PYTHONHASHSEED is 0: several tasks choose from sets of texts, whose order depends on it,
+and all ranks are to have the same rows.
+"""
+
+import os
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from swift_rlvr.utils.errors import NotInstalledError
+from swift_rlvr.verifiers.code.process import Child, Ended, python
+
+MEMORY_MB = 1024
+_START = """\
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+from swift_rlvr.verifiers.reasoning_gym.worker import main
+main()
+"""
+_PLUGIN = str(Path(__file__).parents[3])
+_START_SECONDS = 300  # for the import on a busy machine
+_WAIT_FACTOR, _WAIT_LEAST = (
+    30,
+    60,
+)  # wall-clock limit of a job that computes nothing, which none should reach
+_LONGEST = 1 << 26  # bytes of a report
+_VARIABLES = {
+    "PYTHONHASHSEED": "0",
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MPLBACKEND": "agg",
+}
+
+_here = threading.local()  # of a thread: its processes, by their memory; on Linux they end with it
+
+
+@cache
+def pool(workers: int) -> ThreadPoolExecutor:
+    """Threads that live as long as this process, each with a process of its own."""
+    return ThreadPoolExecutor(workers)
+
+
+os.register_at_fork(after_in_child=pool.cache_clear)  # no thread is left there
+
+
+def ask(job: dict[str, Any], seconds: float, memory_mb: int = MEMORY_MB) -> dict[str, Any]:
+    """The report on a job by the process of this thread, which is replaced where it ends; {"ended":
+    how} where it does.
+
+    Args:
+        seconds: of CPU time, after which the process ends itself where the job says so.
+        memory_mb: in MiB, on top of what a process has when it has imported reasoning-gym.
+
+    Raises:
+        NotInstalledError: reasoning-gym is not installed.
+    """
+    killed = False
+    while True:
+        child = vars(_here).pop(f"{memory_mb} MiB", None) or _start(memory_mb)
+        child.deadline = time.monotonic() + max(_WAIT_LEAST, _WAIT_FACTOR * seconds)
+        try:
+            report = child.ask(job, _LONGEST)
+        except Ended as ended:
+            child.close()
+            if child.status == -signal.SIGKILL and ended.args[0] == "killed" and not killed:
+                killed = True  # by somebody else, perhaps, and not for what is in the job
+                continue
+            timed_out = ended.args[0] == "timeout" or child.status == -signal.SIGPROF
+            return {"ended": "timeout" if timed_out else f"exit status {child.status}"}
+        if "MemoryError" in str(report.get("error")):
+            child.close()  # the next job gets a process that has all its memory
+        else:
+            vars(_here)[f"{memory_mb} MiB"] = child
+        return report
+
+
+def _start(memory_mb: int) -> Child:
+    deadline = time.monotonic() + _START_SECONDS
+    child = Child(python("-c", _START, _PLUGIN, environment={**os.environ, **_VARIABLES}), deadline)
+    try:
+        report = child.ask({"memory": memory_mb << 20})
+    except Ended as ended:
+        child.close()
+        raise RuntimeError(
+            f"a process for reasoning-gym has not started: {', '.join(ended.args)}"
+        ) from None
+    if "unavailable" in report:
+        raise NotInstalledError(report["unavailable"])
+    return child

@@ -1,0 +1,289 @@
+"""`swift-rlvr dataset check`: what it counts, in which words, its limit."""
+
+import json
+import shutil
+
+import commands
+import pytest
+from paths import DATASETS
+from swift_rlvr.contract.datasets import check
+from swift_rlvr.tasks.sources import parse_source
+from swift_rlvr.utils.errors import InputError
+
+pytestmark = pytest.mark.slow  # as a whole
+
+GOOD = {"nums": [3, 5, 7], "target": 22}
+
+
+def write(path, rows):
+    path.write_text(
+        "".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows)
+    )
+    return path
+
+
+def ran(*arguments, **options):
+    return commands.ran("dataset", *arguments, **options)
+
+
+def refused(*arguments):
+    return commands.refused("dataset", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "bad"),
+    [
+        ("countdown/train", 64, 0),
+        ("countdown/tiny_test", 539, 0),
+        ("gsm8k/train", 28, 0),
+        ("gsm8k/test", 12, 0),
+        ("numina_math_tir/train", 23, 0),
+        ("bespoke_stratos/train", 24, 2),
+        ("bespoke_stratos/test", 8, 0),
+    ],
+)
+def test_samples(name, rows, bad):
+    path = DATASETS / f"{name}.jsonl"
+    other = path.with_name(
+        path.name.replace("train", "!").replace("test", "train").replace("!", "test")
+    )
+    found = json.loads(ran("check", path, "--against", other, "--json"))
+    assert found["task"] == name.partition("/")[0]
+    assert (found["rows"], found["bad"], found["duplicates"], found["shared"]) == (
+        rows,
+        bad,
+        0,
+        {str(other): 0},
+    )
+    assert (
+        all(counts["full"] == rows - bad for counts in found["rewards"].values())
+        and len(found["rewards"]) > 1
+    )
+
+
+def test_a_countdown_file_with_every_fault(tmp_path):
+    test = write(
+        tmp_path / "test.jsonl", [{"nums": [2, 9], "target": 11}, {"nums": "4 5", "target": "20"}]
+    )
+    rows = [
+        GOOD,
+        {"nums": [1, 1, 1], "target": 99},  # 2: unsolvable
+        {"nums": [1, "x"], "target": 99},  # 3: nums
+        {"nums": [1, 2]},  # 4: target
+        {"nums": [7, 3, 5], "target": "22"},  # 5: line 1 in another order
+        {"nums": [9, 2], "target": 11},  # 6: in the test file
+        {"nums": [5, 4], "target": 20},  # 7: in the test file, written otherwise
+    ]
+    train = write(tmp_path / "train.jsonl", rows)
+    found = check(parse_source(str(train)), [parse_source(str(test))])
+    assert found.rows == 7 and found.bad == 3
+    assert (found.unusable, found.no_gold) == ({"nums": 1, "target": 1}, {"unsolvable": 1})
+    assert (found.duplicates, found.shared) == (1, {str(test): 2})
+    assert found.rewards["external_countdown"] == {"full": 4, "less": 0, "none": 0, "reasons": {}}
+    assert [line for line, _ in found.problems] == [
+        2,
+        3,
+        4,
+        6,
+        7,
+        5,
+    ]  # what only repeats comes last
+    shown = ran("check", train, "--against", test, code=1, columns=400)
+    for text in (
+        "unsolvable",
+        "line 5: asks the same as line 1",
+        "Rows are shared",
+        "3 of 7 rows are bad",
+    ):
+        assert text in shown
+    assert "unsolvable" in ran("check", train)  # within the limit: few rows never are too many
+
+
+@pytest.mark.parametrize("gold", ["$$", r"\frac{}{}", "???", "f(x)="])
+def test_golds_that_the_verifier_cannot_read_are_counted_with_the_reason(tmp_path, gold):
+    """Written again word for word they would earn the maximum, but a policy writes something
+    else.
+    """
+    rows = [
+        {"problem": "What?", "solution": rf"\boxed{{{gold}}}"},
+        {"problem": "And?", "solution": r"\boxed{2}"},
+    ]
+    found = check(parse_source(str(write(tmp_path / "rows.jsonl", rows))))
+    assert found.rewards["external_accuracy"] == {
+        "full": 1,
+        "less": 0,
+        "none": 1,
+        "reasons": {"bad gold": 1},
+    }
+    assert (found.bad, found.problems) == (
+        1,
+        [(1, "external_accuracy cannot read the gold: bad gold")],
+    )
+
+
+def test_a_gold_that_breaks_the_format_earns_less_than_the_maximum_and_is_reported(tmp_path):
+    row = {"question": "1 + 1?", "answer": "Look: </think> is a tag.\n#### 2"}
+    found = check(parse_source(f"gsm8k:{write(tmp_path / 'rows.jsonl', [row])}"))
+    assert (
+        found.rewards["external_format_strict"]["less"] == 1 and found.bad == 1 and found.too_many
+    )
+    assert "external_format_strict gives the gold 0: repeated tag" in dict(found.problems)[1]
+
+
+def test_a_solution_without_a_box_is_counted_and_rows_with_tests_need_no_known_answer(tmp_path):
+    rows = [
+        {"problem": "Prove it.", "solution": "Left to the reader."},
+        {"problem": "1?", "solution": r"\boxed{1}"},
+    ]
+    found = check(parse_source(str(write(tmp_path / "rows.jsonl", rows))))
+    assert (found.unusable, found.bad, found.too_many) == ({"no box": 1}, 1, False)
+    asked = [{"role": "user", "content": "Write f."}]
+    rows = [
+        {"task": "code", "messages": asked, "tests": tests}
+        for tests in ("assert f(1) == 1", "no tests (")
+    ]
+    found = check(parse_source(str(write(tmp_path / "code.jsonl", rows))))
+    assert (found.no_gold, found.bad, found.rows) == ({}, 1, 2)
+
+
+def test_tests_that_code_can_lie_to_are_counted_and_named(tmp_path):
+    sources = [
+        "assert f(1) == 7",
+        "assert f(1) == g(1)\nwhile f(1): break",
+        "while f(1): break",
+        "import numpy\nassert numpy.all(f(1))",
+    ]
+    sources = [*sources, {"inputs": ["1"], "outputs": ["2"]}]
+    messages = [[{"role": "user", "content": f"Write f, number {n}."}] for n in range(len(sources))]
+    rows = [
+        {"task": "code", "messages": m, "tests": tests}
+        for m, tests in zip(messages, sources, strict=True)
+    ]
+    path = write(tmp_path / "rows.jsonl", rows)
+    found = check(parse_source(f"mixed:{path}"))
+    lies = "a test that code can lie to: "
+    assert found.remarks == {
+        f"{lies}comparison without a literal": 1,
+        f"{lies}while statement": 2,
+        "tests cannot be used: tests import numpy, which is not in the standard library": 1,
+    }
+    assert (2, f"{lies}while statement") in found.problems and (
+        3,
+        f"{lies}while statement",
+    ) in found.problems
+    assert not [problem for line, problem in found.problems if line in (1, 5) and "lie" in problem]
+    assert f"{lies}while statement" in ran("check", f"mixed:{path}", columns=400)
+
+
+def test_the_limit(tmp_path, monkeypatch):
+    bad = {"question": "1 + 1?", "answer": "2"}
+    good = [{"question": f"{n} + 1?", "answer": f"#### {n + 1}"} for n in range(80)]
+    path = write(tmp_path / "rows.jsonl", good + [bad] * 20)
+
+    def output(*arguments, code=0) -> str:
+        return ran("check", path, *arguments, code=code, columns=400)
+
+    assert "Too many bad rows: 20 of 100 rows are bad, the limit is 10%" in output(code=1)
+    assert "Within the limit" in output("--limit", "0.2")
+    monkeypatch.setenv("SWIFT_RLVR_MAX_UNUSABLE", "0.5")
+    assert "Within the limit" in output()
+    assert "no number after ####" in output()
+
+
+@pytest.mark.parametrize("name", ["gsm8k", "numina_math_tir", "bespoke_stratos"])
+def test_leaks_of_every_task_are_found_however_the_question_is_spaced(tmp_path, name):
+    rows = [
+        json.loads(line) for line in (DATASETS / name / "train.jsonl").read_text().splitlines()[:6]
+    ]
+    other = json.loads(json.dumps(rows[3]))
+    if name == "bespoke_stratos":
+        turn = other["conversations"][0]
+        turn["value"] = turn["value"].upper().replace(" ", "\n ")
+    else:
+        column = "question" if name == "gsm8k" else "problem"
+        other[column] = f"  {other[column].replace(' ', '  ')} ".replace("?", " ?")
+    evaluation = write(tmp_path / "eval.jsonl", [other])
+    found = check(
+        parse_source(f"{name}:{write(tmp_path / 'train.jsonl', rows)}"),
+        [parse_source(str(evaluation))],
+    )
+    assert found.shared == {str(evaluation): 1} and found.failed
+    assert found.problems == [(4, f"is in {evaluation} as well")]
+
+
+def test_a_mixed_file(tmp_path):
+    rows = [
+        {"task": "countdown", **GOOD},
+        {"task": "gsm8k", "question": "1 + 1?", "answer": "#### 2"},
+    ]
+    rows += [
+        {"task": "chess"},
+        {"task": "math", "messages": [{"role": "user", "content": "?"}], "solution": "2"},
+    ]
+    found = check(parse_source(str(write(tmp_path / "rows.jsonl", rows))))
+    assert found.tasks == {"countdown": 1, "gsm8k": 1, "math": 1} and found.unusable == {"task": 1}
+    assert (
+        found.rewards["external_accuracy"]["full"],
+        found.rewards["external_countdown"]["full"],
+    ) == (2, 1)
+    assert "countdown: 1, gsm8k: 1, math: 1" in ran("check", f"mixed:{tmp_path / 'rows.jsonl'}")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (['{"nums": [1, 2], "target": 3}', "7"], "rows.jsonl, line 2: expected an object"),
+        (
+            ['{"goal": 3}'],
+            "rows.jsonl, line 1: no task has the columns goal; say which, as in math:",
+        ),
+        ([], "rows.jsonl: no rows"),
+    ],
+)
+def test_bad_files(tmp_path, content, message):
+    assert message in refused("check", write(tmp_path / "rows.jsonl", content))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["gsm8k:rows.jsonl"], "cannot read rows.jsonl: No such file"),
+        (["gsm8k:rows.parquet"], "cannot read rows.parquet: No such file"),
+        (
+            ["chess"],
+            "chess: expected a file ending in .jsonl, .json, .parquet or .csv, NAME:FILE or NAME",
+        ),
+        (["gsm8k:validation"], "or one of the splits train, test"),
+        (["mixed"], "mixed is on no hub, expected mixed:FILE"),
+        (["countdown:x.jsonl#0"], "expected # and a number of rows from 1"),
+        (
+            [DATASETS / "gsm8k" / "test.jsonl", "--against", DATASETS / "countdown" / "test.jsonl"],
+            ": expected a file of gsm8k, with the columns question, answer; it is one of countdown",
+        ),
+        (
+            [f"gsm8k:{DATASETS / 'countdown' / 'test.jsonl'}"],
+            "column question, answer missing; the dataset has nums, target",
+        ),
+    ],
+)
+def test_mistakes(tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert message in refused("check", *arguments)
+
+
+def test_a_name_is_read_from_the_hub_or_from_a_folder_of_that_name(tmp_path, monkeypatch):
+    pytest.importorskip("swift", reason="needs the extra [train]")
+    shutil.copytree(DATASETS / "numina_math_tir", tmp_path / "AI-MO" / "NuminaMath-TIR")
+    monkeypatch.chdir(tmp_path)
+    assert json.loads(ran("check", "numina_math_tir", "--json"))["rows"] == 23
+    assert json.loads(ran("check", "numina_math_tir:test#5", "--json"))["rows"] == 5
+
+
+def test_other_file_types(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    path = tmp_path / "rows.parquet"
+    datasets.Dataset.from_list([GOOD, {"nums": [1, 1], "target": 9}]).to_parquet(str(path))
+    assert check(parse_source(str(path))).no_gold == {"unsolvable": 1}
+    (tmp_path / "rows.json").write_text("{nonsense")
+    with pytest.raises(InputError, match="rows.json: cannot be read as json"):
+        check(parse_source(f"countdown:{tmp_path / 'rows.json'}"))

@@ -1,0 +1,241 @@
+"""`swift-rlvr dataset show` and `prepare`: the prompt that the model sees, to the letter; what is
+cut to its length.
+"""
+
+import json
+
+import commands
+import pytest
+from paths import DATASETS
+from swift_rlvr.evaluation.models import load_tokenizer
+from swift_rlvr.evaluation.prompts import show, system_prompt
+from swift_rlvr.tasks import TASKS
+from swift_rlvr.tasks.sources import parse_source
+from swift_rlvr.tasks.task import with_system
+from swift_rlvr.utils.files import TINY_MODEL
+from swift_rlvr.utils.jsonl import read_jsonl
+
+pytestmark = pytest.mark.slow  # as a whole
+
+pytest.importorskip("transformers", reason="needs the extra [train]")
+MODEL = str(TINY_MODEL)
+FILES = {
+    name: DATASETS / name / "train.jsonl"
+    for name in ("countdown", "gsm8k", "numina_math_tir", "bespoke_stratos")
+}
+
+
+def ran(*arguments, **options):
+    return commands.ran("dataset", *arguments, **options)
+
+
+def refused(*arguments):
+    return commands.refused("dataset", *arguments)
+
+
+def raw(name, row=1):
+    return [row for _, row in read_jsonl(FILES[name])][row - 1]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_prompt_is_the_chat_template_of_system_and_question(name):
+    task, shown = TASKS[name], show(parse_source(str(FILES[name])), MODEL, number=3)
+    question = task.preprocess(raw(name, 3))["messages"][-1]["content"]
+    turns = [("system", task.system), ("user", question)]
+    text = "".join(f"<|im_start|>{role}\n{content}<|im_end|>\n" for role, content in turns)
+    assert shown.prompt == f"{text}<|im_start|>assistant\n"
+    assert shown.tokens == len(load_tokenizer(MODEL)(shown.prompt)["input_ids"])
+    assert set(shown.columns) == {*task.reward_columns, "task"}
+    assert shown.system_from == ("the task countdown" if name == "countdown" else "the row")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_it_is_what_ms_swift_gives_to_the_model(name):
+    pytest.importorskip("swift", reason="needs the extra [train]")
+    from swift.model import get_processor
+    from swift.template import get_template
+
+    task = TASKS[name]
+    processor = get_processor(MODEL, model_type="qwen2")
+    template = get_template(processor, template_type="qwen2_5", default_system=task.system)
+    template.set_mode("vllm")
+    encoded = template.encode({"messages": task.preprocess(raw(name))["messages"]})
+    assert (
+        processor.decode(encoded["input_ids"]) == show(parse_source(str(FILES[name])), MODEL).prompt
+    )
+
+
+def test_on_the_terminal(tmp_path, monkeypatch):
+    (tmp_path / "rows.jsonl").write_bytes(FILES["gsm8k"].read_bytes())
+    monkeypatch.chdir(tmp_path)  # a short path, for the one line that is as long as the path is
+    shown = ran("show", "gsm8k:rows.jsonl", "--model", MODEL, columns=80)
+    assert shown.startswith("rows.jsonl, line 1: a prompt of 234 tokens\n")
+    for text in ("<|im_start|>system", "the row", "101"):
+        assert text in shown
+    # "[...": what a package may log when it is loaded here for the first time
+    assert [
+        line for line in shown.splitlines() if len(line) > 80 and not line.startswith("[")
+    ] == []
+
+
+def test_another_row():
+    shown = show(parse_source(str(FILES["gsm8k"])), MODEL, 2)
+    assert (shown.line, shown.columns) == (2, {"solution": "140", "task": "gsm8k"})
+    assert shown.gold.endswith("<answer>\n140\n</answer>")
+
+
+def test_the_system_prompt_is_for_rows_without_one():
+    countdown, gsm8k = (
+        show(parse_source(str(FILES[name])), MODEL, 1, "Be brief.")
+        for name in ("countdown", "gsm8k")
+    )
+    assert (
+        countdown.prompt.startswith("<|im_start|>system\nBe brief.<|im_end|>")
+        and countdown.system_from == "--system"
+    )
+    assert "Be brief." not in gsm8k.prompt and gsm8k.system_from == "the row"
+
+
+def test_a_prompt_cannot_hide_what_it_holds(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(
+        json.dumps({"question": "[bold]1\u200b + 1?[/bold]", "answer": "So.\n#### 2"}) + "\n"
+    )
+    assert "[bold]1\\u200b + 1?[/bold]" in ran("show", path, "--model", MODEL)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([FILES["gsm8k"], "--model", MODEL, "--row", 99], "train.jsonl has no row 99"),
+        ([f"gsm8k:{FILES['countdown']}", "--model", MODEL], "column question, answer missing"),
+        (
+            [f"{FILES['bespoke_stratos']}", "--model", MODEL, "--row", 23],
+            "line 23: column 'conversations': expected",
+        ),
+        (
+            [FILES["gsm8k"], "--model", "no/such/model/here"],
+            "--model no/such/model/here: cannot be loaded",
+        ),
+    ],
+)
+def test_mistakes(monkeypatch, arguments, message):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert message in refused("show", *arguments)
+
+
+# prepare
+
+
+def test_prepare_keeps_the_first_rows_that_are_short_enough(tmp_path):
+    tokenizer, task = load_tokenizer(MODEL), TASKS["gsm8k"]
+    rows = [row for _, row in read_jsonl(FILES["gsm8k"])]
+    prompts = [
+        show(parse_source(str(FILES["gsm8k"])), MODEL, number).tokens
+        for number in range(1, len(rows) + 1)
+    ]
+    answers = [len(tokenizer(task.gold(row).text)["input_ids"]) for row in rows]
+    most, longest = sorted(prompts)[20], sorted(answers)[20]
+    fitting = [
+        row for row, p, a in zip(rows, prompts, answers, strict=True) if p <= most and a <= longest
+    ]
+    assert 5 < len(fitting) < 25
+    out = tmp_path / "kept.jsonl"
+    limits = ["--max_prompt_tokens", most, "--max_answer_tokens", longest]
+    long = sum(prompt > most for prompt in prompts)
+    shown = ran("prepare", FILES["gsm8k"], "--model", MODEL, *limits, "--out", out)
+    assert [row for _, row in read_jsonl(out)] == fitting
+    assert f"{len(fitting)} of {len(rows)} rows that were read are kept (" in shown
+    assert (
+        f"prompt too long: {long}" in shown
+        and f"answer too long: {len(rows) - len(fitting) - long}" in shown
+    )
+    shown = ran(
+        "prepare",
+        f"gsm8k:{FILES['gsm8k']}",
+        "--model",
+        MODEL,
+        *limits,
+        "--rows",
+        5,
+        "--out",
+        tmp_path / "5.jsonl",
+    )
+    assert [row for _, row in read_jsonl(tmp_path / "5.jsonl")] == fitting[:5]
+    assert f"train on it with --dataset gsm8k:{tmp_path / '5.jsonl'}" in shown
+    words = ("prepare", out, "--model", MODEL, "--rows", 99, "--out")
+    assert "fewer than the 99 asked for" in ran(*words, tmp_path / "99.jsonl")
+    assert f"--out {out} is there already, and nothing is overwritten" in refused(*words, out)
+
+
+def test_prepare_counts_rows_that_cannot_be_used(tmp_path):
+    shown = ran(
+        "prepare", FILES["bespoke_stratos"], "--model", MODEL, "--out", tmp_path / "kept.jsonl"
+    )
+    assert "22 of 24 rows that were read are kept (cannot be used, no box: 2)" in shown
+
+
+def test_prepare_leaves_no_file_where_no_row_is_left(tmp_path):
+    out = tmp_path / "kept.jsonl"
+    message = refused(
+        "prepare", FILES["gsm8k"], "--model", MODEL, "--max_prompt_tokens", 3, "--out", out
+    )
+    assert "is left (prompt too long: 28)" in message and not out.exists()
+    message = refused("prepare", FILES["gsm8k"], "--model", MODEL, "--out", tmp_path / "kept.csv")
+    assert "--out must end in .jsonl" in message
+
+
+# the system prompt
+
+
+def test_the_rows_own_system_prompt_is_kept_unless_overridden():
+    messages = [{"role": "system", "content": "own"}, {"role": "user", "content": "?"}]
+    assert with_system(messages, "other") == messages
+    assert with_system(messages, "other", override=True)[0] == {
+        "role": "system",
+        "content": "other",
+    }
+    assert with_system(messages, "", override=True) == messages[1:]
+    assert with_system(messages[1:], None) == messages[1:]
+
+
+def test_the_system_prompt_is_that_of_the_training(tmp_path):
+    checkpoint = tmp_path / "run" / "checkpoint-2"
+    checkpoint.mkdir(parents=True)
+    countdown, numina = TASKS["countdown"], TASKS["numina_math_tir"]
+    assert system_prompt(str(checkpoint), countdown)[0] == countdown.system
+    above, beside = checkpoint.parent / "args.json", checkpoint / "args.json"
+    cases = [
+        ({"system": "Think.", "dataset": "countdown"}, "Think."),
+        (
+            {"system": None, "dataset": ["countdown:tasks.jsonl#9"]},
+            None,
+        ),  # the template's own default
+        # Rows that bring their system prompt: ms-swift notes none.
+        ({"system": None, "dataset": ["AI-MO/NuminaMath-TIR#100"]}, numina.system),
+        ({"system": None, "dataset": "gsm8k:train.jsonl"}, TASKS["gsm8k"].system),
+        ({"system": None, "dataset": ["gsm8k", "countdown"]}, None),
+        ({}, None),
+    ]
+    for noted, expected in cases:
+        above.write_text(json.dumps(noted))
+        assert system_prompt(str(checkpoint), countdown) == system_prompt(
+            str(checkpoint), TASKS["gsm8k"]
+        )
+        assert system_prompt(str(checkpoint), countdown)[0] == expected, noted
+    beside.write_text(json.dumps({"system": "Nearer."}))
+    assert system_prompt(str(checkpoint), countdown) == ("Nearer.", str(beside))
+
+
+def test_after_supervised_training_the_system_prompt_is_the_tasks(tmp_path):
+    """`dataset make sft` writes it into the rows, and ms-swift's args.json says none; --system
+    stays what was given.
+    """
+    for args, expected in (
+        ({"system": None}, TASKS["gsm8k"].system),
+        ({"system": "Mine."}, "Mine."),
+    ):
+        (tmp_path / "args.json").write_text(
+            json.dumps({"task_type": "causal_lm", "dataset": ["rows.jsonl"], **args})
+        )
+        assert system_prompt(str(tmp_path), TASKS["gsm8k"])[0] == expected

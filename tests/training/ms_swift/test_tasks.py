@@ -1,0 +1,322 @@
+"""The tasks through ms-swift's own loader: files, folders, names, ids, subsets, samples,
+mixtures.
+"""
+
+import json
+import logging
+import shutil
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("swift", reason="needs the extra [train]")
+from ms_swift_names import NOTES_DATASET, without_nulls
+from swift.dataset import DATASET_MAPPING, load_dataset
+from swift.dataset.dataset_syntax import DatasetSyntax
+from swift.rewards import orms
+from swift.utils import import_external_file
+from swift_rlvr.tasks import TASKS
+
+pytestmark = pytest.mark.slow  # as a whole
+
+ROOT = Path(__file__).parents[2]
+DATASETS = ROOT / "datasets"
+IDS = {
+    "countdown": ("zouxuhong/Countdown-Tasks-3to4", "Jiayi-Pan/Countdown-Tasks-3to4"),
+    "gsm8k": ("modelscope/gsm8k", "openai/gsm8k"),
+    "numina_math_tir": ("AI-MO/NuminaMath-TIR", "AI-MO/NuminaMath-TIR"),
+    "bespoke_stratos": ("bespokelabs/Bespoke-Stratos-17k", "bespokelabs/Bespoke-Stratos-17k"),
+}
+# Rows of the sample's train split.
+USABLE = {"countdown": 64, "gsm8k": 28, "numina_math_tir": 23, "bespoke_stratos": 22}
+COLUMNS = ("nums", "target", "solution", "task")
+builtin_keys = set(DATASET_MAPPING)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plugin():
+    import_external_file(str(ROOT / "plugin" / "rlvr_plugin.py"))
+
+
+def load(names, **options):
+    """As `swift rlhf` loads them: columns that the template does not use are for the rewards, and
+    stay.
+    """
+    return load_dataset(names, remove_unused_columns=False, **options)[0]
+
+
+def expected(name, split="train"):
+    rows = [
+        json.loads(line) for line in (DATASETS / name / f"{split}.jsonl").read_text().splitlines()
+    ]
+    return [
+        TASKS[name].preprocess(row) for row in rows if "def " not in str(row.get("conversations"))
+    ]
+
+
+def content(dataset):
+    return [
+        {key: row[key] for key in COLUMNS if row.get(key) is not None}
+        | {"messages": without_nulls(row["messages"])}
+        for row in dataset
+    ]
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_local_file(name):
+    dataset = load(f"{name}:{DATASETS / name / 'train.jsonl'}")
+    assert content(dataset) == expected(name)
+    assert len(dataset) == USABLE[name]
+    columns = expected(name)[0].keys() | ({"dataset"} if NOTES_DATASET else set())
+    assert {column for column in dataset.column_names if any(dataset[column])} == columns
+    if name == "countdown":
+        assert dataset.features["nums"].feature.dtype == dataset.features["target"].dtype == "int64"
+    assert len(load(f"{name}:{DATASETS / name / 'train.jsonl'}#7")) == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "suffix"),
+    [
+        (name, suffix)
+        for name in IDS
+        for suffix in (".json", ".parquet", ".csv")
+        if (name, suffix) != ("bespoke_stratos", ".csv")  # a CSV file cannot hold conversations
+    ],
+)
+def test_other_file_types(tmp_path, name, suffix):
+    from datasets import Dataset
+
+    rows = [json.loads(line) for line in (DATASETS / name / "test.jsonl").read_text().splitlines()]
+    if suffix == ".csv":
+        rows = [{key: str(value) for key, value in row.items()} for row in rows]
+    path = tmp_path / f"rows{suffix}"
+    {".json": Dataset.to_json, ".parquet": Dataset.to_parquet, ".csv": Dataset.to_csv}[suffix](
+        Dataset.from_list(rows), str(path)
+    )
+    assert content(load(f"{name}:{path}")) == expected(name, "test")
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_streaming(name):
+    rows = list(load(f"{name}:{DATASETS / name / 'train.jsonl'}", streaming=True))
+    assert content(rows) == expected(name)
+
+
+@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize("use_hf", [False, True])
+def test_ids_find_our_entry_and_ms_swifts_own_stay(name, use_hf):
+    entry = DatasetSyntax.parse(f"{IDS[name][use_hf]}#1000").get_dataset_meta(use_hf)
+    assert entry.dataset_name == name
+    assert builtin_keys <= set(DATASET_MAPPING)
+    builtin = [
+        meta
+        for key, meta in DATASET_MAPPING.items()
+        if isinstance(key, tuple) and IDS[name][0] in key
+    ]
+    assert len(builtin) == 1 and builtin[0].dataset_name is None
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """A working folder with folders named as the datasets' ids; ms-swift takes these instead of the
+    hub.
+    """
+    for name, (modelscope, _) in IDS.items():
+        shutil.copytree(DATASETS / name, tmp_path / modelscope)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "split", "count"),
+    [
+        ("gsm8k", "gsm8k", "train", 28),
+        ("gsm8k:test", "gsm8k", "test", 12),
+        (
+            "gsm8k:main",
+            "gsm8k",
+            "train",
+            28,
+        ),  # the subset's name on the hub, as for ms-swift's entry
+        ("gsm8k:main#10", "gsm8k", "train", 10),
+        ("gsm8k:test#5", "gsm8k", "test", 5),
+        ("gsm8k#1000", "gsm8k", "train", 1000),  # more than there are: ms-swift repeats them
+        ("modelscope/gsm8k", "gsm8k", "train", 28),
+        ("modelscope/gsm8k:main#3", "gsm8k", "train", 3),
+        ("numina_math_tir", "numina_math_tir", "train", 23),
+        ("AI-MO/NuminaMath-TIR:test#4", "numina_math_tir", "test", 4),
+        ("bespoke_stratos", "bespoke_stratos", "train", 22),
+        ("bespokelabs/Bespoke-Stratos-17k#6", "bespoke_stratos", "train", 6),
+    ],
+)
+def test_names_ids_subsets_and_counts(hub, given, name, split, count):
+    rows = content(load(given))
+    assert len(rows) == count
+    assert all(row in expected(name, split) for row in rows)
+    if "#" not in given:
+        assert rows == expected(name, split)
+
+
+def test_one_shot_by_name(hub):
+    (row,) = load("gsm8k_one_shot#1")
+    assert [message["role"] for message in row["messages"]] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+    ]
+    assert row["task"] == "gsm8k"
+
+
+def test_several_tasks_in_one_dataset_list_are_graded_by_their_own_rewards():
+    names = list(IDS)
+    dataset = load([f"{name}:{DATASETS / name / 'train.jsonl'}#8" for name in names], shuffle=True)
+    assert sorted(dataset["task"]) == sorted(names * 8)
+    columns = {name: dataset[name][:] for name in ("task", "nums", "target", "solution")}
+    nothing = ["<answer>no idea</answer>"] * len(dataset)
+    mine = [0.0 if task == "countdown" else None for task in columns["task"]]
+    assert orms["external_countdown"]()(nothing, **columns) == mine
+    assert orms["external_accuracy"]()(nothing, **columns) == [
+        0.0 if value is None else None for value in mine
+    ]
+
+
+def test_a_file_of_several_tasks(tmp_path):
+    names = list(IDS)
+    lines = []
+    for name in names:
+        for line in (DATASETS / name / "train.jsonl").read_text().splitlines()[:5]:
+            lines.append(json.dumps({"task": name, **json.loads(line)}))
+    lines.append(
+        json.dumps(
+            {
+                "task": "code",
+                "messages": [{"role": "user", "content": "?"}],
+                "tests": ["assert f()"],
+            }
+        )
+    )
+    path = tmp_path / "mixed.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    dataset = load(f"mixed:{path}")
+    assert dataset["task"][:] == [name for name in names for _ in range(5)] + ["code"]
+    assert (
+        dataset["nums"][0]
+        and dataset["nums"][5] is None
+        and dataset["solution"][5]
+        and dataset["tests"][20]
+    )
+    assert content(dataset)[:20] == [row for name in IDS for row in expected(name)[:5]]
+    columns = {name: dataset[name][:] for name in dataset.column_names}
+    rewards = orms["external_accuracy"]()(["<answer>no idea</answer>"] * 21, **columns)
+    assert rewards == [None] * 5 + [0.0] * 15 + [None]
+    with pytest.raises(
+        ValueError, match="--dataset mixed: there is no such dataset on the hubs; give a file"
+    ):
+        load("mixed")
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return f"gsm8k:{path}"
+
+
+GOOD, BAD = {"question": "1 + 1?", "answer": "#### 2"}, {"question": "1 + 1?", "answer": "two"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "kept", "said"),
+    [
+        (
+            [GOOD, BAD, GOOD],
+            {},
+            2,
+            "rows.jsonl: gsm8k: 1 of 3 rows cannot be used (no number after ####: 1)\n  row 2: column 'answer':",
+        ),
+        (
+            [BAD, *[GOOD] * 3, *[BAD] * 9],
+            {"streaming": True},
+            3,
+            "gsm8k: rows left out so far: 10;",
+        ),
+    ],
+)
+def test_left_out_rows_are_counted_with_file_row_and_reason(
+    tmp_path, caplog, rows, options, kept, said
+):
+    logger = logging.getLogger("swift")
+    logger.addHandler(
+        caplog.handler
+    )  # it does not hand records on to the root logger, where caplog listens
+    try:
+        assert len(list(load(write(tmp_path / "rows.jsonl", rows), **options))) == kept
+    finally:
+        logger.removeHandler(caplog.handler)
+    assert said in caplog.text
+
+
+def test_too_many_unusable_rows_end_the_run_unless_allowed(tmp_path, monkeypatch):
+    name = write(tmp_path / "rows.jsonl", [GOOD] * 50 + [BAD] * 11)
+    with pytest.raises(
+        ValueError,
+        match="(?s)11 of 61 rows cannot be used .*limit of 10%, which SWIFT_RLVR_MAX_UNUSABLE sets",
+    ):
+        load(name)
+    monkeypatch.setenv("SWIFT_RLVR_MAX_UNUSABLE", "0.2")
+    assert len(load(name)) == 50
+    with pytest.raises(ValueError, match="11 of 61 rows cannot be used"):
+        load(name, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (json.dumps(GOOD) + '\n{"question"\n', "rows.jsonl, line 2: not JSON"),
+        (json.dumps(GOOD) + "\n7\n", "rows.jsonl, line 2: expected an object"),
+        ("", "rows.jsonl: no rows"),
+        (
+            json.dumps(GOOD) + '\n{"question": "' + "x" * 2**23 + '"}\n',
+            "rows.jsonl, line 2: longer than",
+        ),
+        (
+            '{"question": "?", "reply": "2"}\n',
+            "gsm8k: column answer missing; the dataset has question, reply",
+        ),
+        (
+            '{"question": 1, "answer": 2}\n',
+            "rows.jsonl: gsm8k: 1 of 1 rows cannot be used (?s:.*)row 1: column 'question'",
+        ),
+    ],
+)
+def test_bad_files_end_with_file_and_line(tmp_path, text, message):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        load(f"gsm8k:{path}")
+    with pytest.raises(FileNotFoundError, match="--dataset gsm8k:no/such.jsonl: no such file"):
+        load("gsm8k:no/such.jsonl")
+
+
+def test_rows_that_are_made():
+    """As `--dataset` and `--val_dataset` have them: as many as asked for, in ms-swift's order, of
+    the split.
+    """
+    pytest.importorskip("zss", reason="needs the extra [reasoning-gym]")
+    task = TASKS["reasoning_gym"]
+    for split, options in (("", {}), (":test", {"streaming": True})):
+        text = f"gcd?seed=2&max_value=50+lcm{split}"
+        expected = [task.preprocess(row) for row in islice(task.make(text), 12)]
+        rows = [
+            {key: row[key] for key in ("entry", "task")}
+            | {"messages": without_nulls(row["messages"])}
+            for row in load(f"reasoning_gym:{text}#12", **options)
+        ]
+        assert sorted(map(repr, (sorted(row.items()) for row in rows))) == sorted(
+            map(repr, (sorted(row.items()) for row in expected))
+        )
+    for name, message in (
+        ("gcd", "for N rows"),
+        ("gdc#5", "there is no task 'gdc'; did you mean gcd"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            load(f"reasoning_gym:{name}")

@@ -1,0 +1,590 @@
+"""The recipes of scripts/configs: the experiment's values, what each differs in, and that their
+trainers read them so.
+
+None of those for GPUs was run with one. ms-swift's own arguments are built and checked on the CPU,
+without a server.
+"""
+
+import ast
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from unittest import mock
+
+import pytest
+import yaml
+from helpers import planned
+from paths import ROOT
+from swift_rlvr.evaluation.models import SMOLLM2
+from swift_rlvr.launch import estimate
+from swift_rlvr.launch.machine import Gpu, Machine
+from swift_rlvr.launch.plan import ACCUMULATION, BATCH
+from swift_rlvr.launch.sizes import longest_completion
+from swift_rlvr.rewards import REWARDS
+from swift_rlvr.runs.curriculum import CurriculumSettings
+from swift_rlvr.tasks import TASKS
+from swift_rlvr.tasks.countdown import SYSTEM_PROMPT
+from swift_rlvr.utils.files import TINY_MODEL
+from swift_rlvr.utils.network import free_port
+
+CONFIGS = ROOT / "scripts" / "configs"
+RECIPES = sorted(path.name for path in CONFIGS.glob("*.yaml"))
+# Of ms-swift 4.6.0.
+BUILT_IN_REWARDS = {"accuracy", "format", "cosine", "repetition", "soft_overlong"}
+TINY = [
+    "--model",
+    str(TINY_MODEL),
+    "--model_type",
+    "qwen2",
+    "--template",
+    "qwen2_5",
+    "--check_model",
+    "false",
+]
+
+
+def recipe(name: str) -> dict:
+    return yaml.safe_load((CONFIGS / name).read_text())
+
+
+def header(name: str) -> str:
+    return (CONFIGS / name).read_text().partition("\n\n")[0]
+
+
+def recipes_of(trainer: str | None) -> list[str]:
+    return [
+        name
+        for name in RECIPES
+        if recipe(name).get("trainer") == trainer and name != "countdown_ray.yaml"
+    ]
+
+
+TRAININGS = [name for name in recipes_of(None) if "rlhf_type" in recipe(name)]
+
+# The Countdown experiment, value by value; top_p, top_k and split_dataset_ratio were ms-swift's
+# defaults then. Its dataset was named by its id on ModelScope, and it kept 20 checkpoints.
+EXPERIMENT = {
+    "rlhf_type": "grpo",
+    "model": "Qwen/Qwen2.5-3B-Instruct",
+    "reward_funcs": ["external_countdown", "format"],
+    "use_vllm": True,
+    "vllm_mode": "server",
+    "vllm_server_host": "127.0.0.1",
+    "vllm_server_port": 8000,
+    "tuner_type": "full",
+    "torch_dtype": "bfloat16",
+    "dataset": "countdown#50000",
+    "split_dataset_ratio": 0.01,
+    "max_length": 2048,
+    "max_completion_length": 1024,
+    "num_train_epochs": 1,
+    "per_device_train_batch_size": 8,
+    "per_device_eval_batch_size": 8,
+    "learning_rate": 5e-7,
+    "gradient_accumulation_steps": 8,
+    "eval_steps": 500,
+    "save_steps": 100,
+    "logging_steps": 1,
+    "output_dir": "output/GRPO_COUNTDOWN",
+    "warmup_ratio": 0.01,
+    "dataloader_num_workers": 4,
+    "num_generations": 8,
+    "temperature": 1.0,
+    "top_p": 0.9,
+    "top_k": 50,
+    "system": "You are a helpful assistant. You first thinks about the reasoning process in the mind "
+    "and then provides the user with the answer.",
+    "deepspeed": "zero3",
+    "log_completions": True,
+    "beta": 0.001,
+    "num_iterations": 1,
+}
+# What our recipe says beside it: ms-swift's defaults, our rewards, what is logged, TensorBoard for
+# wandb.
+BESIDE = {
+    "vllm_server_group_port": 29516,
+    "max_steps": -1,
+    "add_version": False,
+    "external_plugins": "plugin/rlvr_plugin.py",
+    "callbacks": "reward_reasons",
+    "log_rollout_offpolicy_metrics": True,
+    "report_to": "tensorboard",
+}
+NO_SERVER = dict.fromkeys(("vllm_server_host", "vllm_server_port", "vllm_server_group_port"))
+ONE_TRAINER = {
+    "ENV": {"NPROC_PER_NODE": 1},
+    **{
+        "per_device_train_batch_size": 4,
+        "gradient_accumulation_steps": 32,
+        "num_generations_eval": 1,
+    },
+}
+COLOCATED = NO_SERVER | {"vllm_mode": "colocate", "vllm_max_model_len": 3072, "sleep_level": 1}
+# What the recipes change in it, besides the folder of the run; None: it is not there.
+CHANGES = {
+    "countdown": {"ENV": {"NPROC_PER_NODE": 4}, "gradient_accumulation_steps": 4},
+    "countdown_1gpu_80gb": ONE_TRAINER
+    | COLOCATED
+    | {"vllm_gpu_memory_utilization": 0.25, "offload_optimizer": True},
+    "countdown_1gpu_24gb": ONE_TRAINER
+    | COLOCATED
+    | {
+        "per_device_train_batch_size": 2,
+        "gradient_accumulation_steps": 64,
+        "vllm_gpu_memory_utilization": 0.45,
+    }
+    | {"tuner_type": "lora", "lora_rank": 16, "lora_alpha": 32, "target_modules": "all-linear"}
+    | {"deepspeed": None, "learning_rate": 5e-6, "per_device_eval_batch_size": 4},
+}
+
+
+def completions(values: dict) -> int:
+    """A step's, of all processes on all nodes."""
+    env = values["ENV"]
+    batch = values["per_device_train_batch_size"] * values["gradient_accumulation_steps"]
+    return env["NPROC_PER_NODE"] * env.get("NNODES", 1) * batch
+
+
+def on(gpus: int, *words: object, gigabytes: int = 80, **environ: str):
+    """The plan of `swift-rlvr train WORDS` on so many GPUs."""
+    there = tuple(Gpu(str(index), "GPU", gigabytes * 1000, 0) for index in range(gpus))
+    return planned(
+        *words, machine=Machine(there, "580.82", cores=16, memory=131072), environ=environ
+    )
+
+
+def test_on_three_gpus_the_countdown_recipe_is_the_experiment(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    plan = on(3, "countdown")
+    assert (plan.processes, plan.train_gpus, plan.server_gpus) == (2, ("0", "1"), ("2",))
+    assert plan.settings.items() >= (EXPERIMENT | BESIDE).items()
+    assert (
+        completions(plan.settings | {"ENV": {"NPROC_PER_NODE": plan.processes}})
+        == plan.completions
+        == 128
+    )
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_countdown_recipe_differs_from_the_experiment_in_these_values_only_and_has_128_completions_a_step(
+    name,
+):
+    values = recipe(f"{name}.yaml")
+    folder = values["output_dir"]
+    expected = EXPERIMENT | BESIDE | CHANGES[name] | {"output_dir": folder}
+    assert values == {key: value for key, value in expected.items() if value is not None}
+    assert completions(values) == 128
+    if "vllm_max_model_len" in values:
+        assert values["vllm_max_model_len"] == values["max_length"] + longest_completion(values)
+
+
+def test_every_gpu_recipe_of_the_experiment_is_among_them_and_each_has_a_folder_of_its_own():
+    names = {
+        Path(name).stem for name in RECIPES if recipe(name).get("dataset") == EXPERIMENT["dataset"]
+    }
+    assert names == {"countdown_ray", *CHANGES}
+    assert len({recipe(f"{name}.yaml")["output_dir"] for name in names}) == len(names)
+
+
+def test_the_server_for_gpus_holds_the_models_context_of_the_trainings():
+    server = recipe("rollout.yaml")
+    assert server["model"] == EXPERIMENT["model"] and server["host"] == "127.0.0.1"
+    assert (
+        server["vllm_max_model_len"]
+        == EXPERIMENT["max_length"] + EXPERIMENT["max_completion_length"]
+    )
+
+
+def test_the_countdown_experiment_in_small_has_the_same_rewards_and_a_model_and_tasks_that_are_here():
+    """Its prompt is the task's own, with which the tiny model was made."""
+    small, server = recipe("countdown_cpu.yaml"), recipe("rollout_cpu.yaml")
+    for name in ("reward_funcs", "use_vllm", "vllm_mode", "num_generations", "temperature", "beta"):
+        assert small[name] == EXPERIMENT[name]
+    assert small["system"] == SYSTEM_PROMPT
+    assert ROOT / small["model"] == ROOT / server["model"] == TINY_MODEL
+    assert (
+        server["model_type"] == small["model_type"]
+        and server["vllm_max_model_len"] == small["max_length"]
+    )
+
+
+def test_levels_differ_from_the_experiment_in_their_rows_and_how_these_are_drawn():
+    for name, base in (
+        ("countdown_levels_cpu", "countdown_cpu"),
+        ("countdown_levels", "countdown"),
+    ):
+        levels, other = recipe(f"{name}.yaml"), recipe(f"{base}.yaml")
+        assert levels.pop("callbacks") == ["reward_reasons", "held_out", "curriculum"]
+        assert "levels" in levels.pop("dataset") and "LEVELS" in levels.pop("output_dir").upper()
+        env = levels.pop("ENV")
+        CurriculumSettings.from_environment({key: str(value) for key, value in env.items()})
+        rest = {key: value for key, value in other.items() if key in levels}
+        assert levels == rest | {"split_dataset_ratio": 0}
+        assert other.keys() - levels.keys() <= {
+            "ENV",
+            "dataset",
+            "output_dir",
+            "callbacks",
+            "eval_steps",
+        }
+        assert env["NPROC_PER_NODE"] == other["ENV"]["NPROC_PER_NODE"]
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_says_how_it_is_run_and_names_things_that_are_here(name):
+    text = header(name)
+    assert all(line.startswith("#") for line in text.splitlines())
+    assert "Hardware:" in text
+    assert f"scripts/configs/{name}" in text
+    for script in re.findall(r"\bscripts/\S+\.sh\b", text):
+        assert (ROOT / script).is_file()
+    values = recipe(name)
+    named = [
+        values.get(key, "")
+        for key in ("model", "dataset", "val_dataset", "external_plugins", "deepspeed")
+    ]
+    for path in (value.rpartition(":")[2].partition("#")[0] for value in named if value):
+        if path.startswith(("plugin/", "datasets/", "scripts/")):
+            assert (ROOT / path).exists(), path
+    rewards = values.get("reward_funcs", [])
+    assert set(rewards) <= REWARDS.keys() | BUILT_IN_REWARDS
+    assert len(values.get("reward_weights", rewards)) == len(rewards)
+    ours = {id for task in TASKS.values() for id in (task.name, task.ms_dataset_id)}
+    for key in ("dataset", "val_dataset"):
+        if key in values:
+            assert values[key].partition(":")[0].partition("#")[0] in ours
+
+
+@pytest.mark.parametrize("name", TRAININGS)
+def test_a_recipe_of_ms_swift_says_for_how_many_processes_it_is_and_fills_its_groups(name):
+    values = recipe(name)
+    assert values["add_version"] is False
+    assert completions(values) % values["num_generations"] == 0
+    if "val_dataset" in values or values.get("split_dataset_ratio"):
+        at_once = values["ENV"]["NPROC_PER_NODE"] * values["per_device_eval_batch_size"]
+        assert at_once % values.get("num_generations_eval", values["num_generations"]) == 0
+    if values["vllm_mode"] == "colocate":
+        assert not [key for key in values if key.startswith("vllm_server")], (
+            "ms-swift would connect to a server"
+        )
+    if values["tuner_type"] == "full":
+        assert "deepspeed" in values, (
+            "without it bfloat16 weights are updated in bfloat16, which loses small updates"
+        )
+
+
+@pytest.mark.parametrize("name", ["gsm8k", "r1_zero"])
+def test_on_one_gpu_the_plan_of_a_recipe_for_it_is_the_recipe(name, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    plan = on(1, f"scripts/configs/{name}.yaml", gigabytes=24)
+    assert (plan.train_gpus, plan.server_gpus, plan.notes) == (("0",), (), ())
+    assert plan.completions == completions(recipe(f"{name}.yaml"))
+
+
+def test_the_table_of_what_fits_is_what_is_planned(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    memory = {
+        "16": 16376,
+        "24": 24564,
+        "40": 40960,
+        "48": 46068,
+        "80": 81559,
+    }  # as nvidia-smi has them
+    table = (
+        (CONFIGS / "README.md")
+        .read_text()
+        .partition("GiB for each trainer |\n")[2]
+        .partition("\n\n")[0]
+    )
+    rows = re.findall(
+        r"\| (\d) x (\d+) GB \| (.+?) \| (\d) x (\d) x (\d+) = (\d+) \| (\d+) \|", table
+    )
+    assert len(rows) == len(table.splitlines()) - 1 > 7
+    for gpus, gigabytes, roles, *numbers, needed in rows:
+        there = tuple(Gpu(str(index), "GPU", memory[gigabytes], 0) for index in range(int(gpus)))
+        plan = planned(
+            "countdown", machine=Machine(there, "580.82", cores=16, memory=131072), environ={}
+        )
+        step = [
+            plan.processes,
+            *(plan.settings[each] for each in (BATCH, ACCUMULATION)),
+            plan.completions,
+        ]
+        assert [*map(str, step)] == numbers, (gpus, gigabytes)
+        text = estimate.memory(plan).text
+        assert text.startswith(f"training about {needed} of ") and estimate.memory(plan).fits, (
+            gpus,
+            gigabytes,
+            text,
+        )
+        assert not plan.server_gpus or roles.startswith(
+            f"{plan.processes} + {len(plan.server_gpus)}"
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RECIPES)
+def test_model_and_datasets_of_a_recipe_are_found_on_both_hubs(name):
+    """By ms-swift's own tables, with our tasks registered."""
+    from swift.dataset.dataset_syntax import DatasetSyntax
+    from swift.dataset.register import DATASET_MAPPING
+    from swift.model.register import MODEL_MAPPING
+    from swift.utils import import_external_file
+
+    import_external_file(str(ROOT / "plugin" / "rlvr_plugin.py"))
+    values = recipe(name)
+    for key in ("dataset", "val_dataset"):
+        dataset = DatasetSyntax.parse(values.get(key, "countdown"))
+        if dataset.dataset != "reasoning_gym" and not any(
+            Path(each).suffix for each in dataset.subsets
+        ):
+            meta = DATASET_MAPPING[dataset.dataset]
+            assert meta.ms_dataset_id and meta.hf_dataset_id, dataset
+    if values.get("model", SMOLLM2) != SMOLLM2 and not (ROOT / values["model"]).exists():
+        models = [
+            each
+            for meta in MODEL_MAPPING.values()
+            for group in meta.model_groups
+            for each in group.models
+        ]
+        assert any(values["model"] == each.ms_model_id == each.hf_model_id for each in models)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", recipes_of(None))
+def test_ms_swift_reads_a_recipe_as_it_is_meant_and_flags_override_it(name, monkeypatch):
+    """With ms-swift's own two steps: YAML to flags, flags to fields; an unknown key is an error of
+    the second.
+    """
+    from swift.arguments import RLHFArguments, RolloutArguments
+    from swift.cli.main import parse_yaml_args
+    from swift.utils.utils import HfArgumentParser, _patch_get_type_hints
+
+    monkeypatch.chdir(ROOT)
+    argv = [f"scripts/configs/{name}", "--seed", "7", "--model", "another"]
+    expected = recipe(name) | {"seed": 7, "model": "another"}
+    with mock.patch.dict(os.environ):
+        for variable in (env := expected.pop("ENV", {})):
+            os.environ.pop(variable, None)
+        parse_yaml_args(argv)
+        assert {variable: os.environ[variable] for variable in env} == {
+            key: str(value) for key, value in env.items()
+        }
+    with _patch_get_type_hints():
+        parser = HfArgumentParser(
+            [RolloutArguments if name.startswith("rollout") else RLHFArguments]
+        )
+    values = vars(parser.parse_args(argv))
+    for key, value in expected.items():
+        assert values[key] in (value, [value], str(value)), (key, values[key], value)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> dict[str, dict]:
+    """What ms-swift makes of every recipe; in a process of its own, because it changes the whole
+    process.
+    """
+    out = tmp_path_factory.mktemp("built")
+    command = [sys.executable, __file__, str(out), *TRAININGS]
+    port = str(free_port())  # where a process group of one will meet
+    environment = os.environ | {
+        "MASTER_PORT": port,
+        "DS_ACCELERATOR": "cpu",
+        "CUDA_VISIBLE_DEVICES": "",
+    }
+    run = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900
+    )
+    assert run.returncode == 0, run.stderr[-3000:]
+    return json.loads((out / "built.json").read_text())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", TRAININGS)
+def test_ms_swift_accepts_what_a_recipe_combines(name, built):
+    """RLHFArguments and GRPOConfig with all their checks, for as many processes as the recipe
+    says.
+    """
+    values, made = recipe(name), built[name]
+    assert made["generation_batch_size"] == completions(values)
+    hosts = values.get("vllm_server_host")
+    assert made["servers"] == ([hosts] if isinstance(hosts, str) else hosts)
+    evaluates = bool("val_dataset" in values or values.get("split_dataset_ratio"))
+    assert made["eval_strategy"] == ("steps" if evaluates else "no")
+    assert made["metric_for_best_model"] == "reward"
+    assert made["sleep_level"] == values.get("sleep_level", 0)
+    assert made["output_dir"] == str(Path(made["folder"]) / name)
+    assert (made["ref_model"] is None) == (values["tuner_type"] == "lora")
+
+
+def build(out: Path, names: list[str]) -> None:
+    """Builds RLHFArguments of recipes and writes what they came to to out/built.json.
+
+    The tiny model stands in for the recipes', so that nothing is downloaded. The server is not
+    connected to, and the number of processes is the recipe's without their being started.
+    """
+    from swift.arguments import RLHFArguments
+    from swift.cli.main import parse_yaml_args
+    from swift.utils import parse_args
+    from transformers import TrainingArguments
+
+    made = {}
+    for name in names:
+        values = recipe(name)
+        env = values.get("ENV", {})
+        processes = env["NPROC_PER_NODE"] * env.get("NNODES", 1)
+        argv = [
+            f"scripts/configs/{name}",
+            *TINY,
+            "--use_cpu",
+            "true",
+            "--output_dir",
+            str(out / name),
+        ]
+        with (
+            mock.patch.dict(os.environ),
+            mock.patch.object(RLHFArguments, "_init_external_vllm", lambda self: None),
+            mock.patch.object(TrainingArguments, "world_size", processes),
+        ):
+            for variable in env:
+                os.environ.pop(variable, None)
+            parse_yaml_args(argv)
+            args, unknown = parse_args(RLHFArguments, argv)
+        assert not unknown, unknown
+        config = args.training_args
+        made[name] = {
+            "servers": args.vllm_server_host,
+            "folder": str(out),
+            "ref_model": args.ref_model,
+            "generation_batch_size": config.generation_batch_size,
+            "eval_strategy": str(getattr(config.eval_strategy, "value", config.eval_strategy)),
+            "metric_for_best_model": config.metric_for_best_model,
+            "sleep_level": config.sleep_level,
+            "output_dir": config.output_dir,
+        }
+    (out / "built.json").write_text(json.dumps(made))
+
+
+@pytest.mark.parametrize("name", recipes_of("scratch"))
+def test_our_trainer_reads_a_recipe_as_it_is_meant(name):
+    from swift_rlvr.grpo import GRPOSettings
+    from swift_rlvr.training.arguments import read_command
+    from swift_rlvr.training.scratch import ScratchArguments
+
+    with mock.patch.dict(os.environ):
+        command = read_command([str(CONFIGS / name), "--seed", "7"])
+    assert command.trainer == "scratch"
+    check(name, *command.parse((ScratchArguments, GRPOSettings)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", recipes_of("trl"))
+def test_trl_reads_a_recipe_as_it_is_meant(name):
+    from swift_rlvr.training.arguments import read_command
+    from swift_rlvr.training.trl import read
+
+    with mock.patch.dict(os.environ):
+        command = read_command([str(CONFIGS / name), "--seed", "7"])
+    assert command.trainer == "trl"
+    check(name, *read(command))
+
+
+def check(name: str, *parts) -> None:
+    """The settings of a recipe, read with `--seed 7`, are those in its file."""
+    expected = recipe(name) | {"seed": 7}
+    del expected["trainer"]
+    expected.pop("ENV", None)
+    for key, value in expected.items():
+        (actual,) = (getattr(part, key) for part in parts if hasattr(part, key))
+        assert actual == value or actual == [value] or list(actual) == value, key
+
+
+# Megatron's names of the experiment's settings; what it has under the same name is not here.
+MEGATRON_NAMES = {
+    "learning_rate": "lr",
+    "warmup_ratio": "lr_warmup_fraction",
+    "per_device_train_batch_size": "micro_batch_size",
+}
+# Of the Hugging Face trainer, or set in another way: one launch without processes, evaluation,
+# callbacks and servers.
+NOT_IN_RAY = {
+    *(
+        "ENV",
+        "deepspeed",
+        "gradient_accumulation_steps",
+        "per_device_eval_batch_size",
+        "eval_steps",
+        "max_steps",
+    ),
+    *("split_dataset_ratio", "dataloader_num_workers", "callbacks", "vllm_mode"),
+    *("vllm_server_host", "vllm_server_port", "vllm_server_group_port"),
+}
+
+
+def test_the_recipe_for_ray_is_the_experiment_under_megatrons_names():
+    ray = recipe("countdown_ray.yaml")
+    for key, value in (EXPERIMENT | BESIDE).items():
+        if key not in NOT_IN_RAY | {"output_dir", "per_device_train_batch_size"}:
+            assert ray[MEGATRON_NAMES.get(key, key)] == value, key
+    assert ray["global_batch_size"] == 128
+    # As ms-swift's validate_batch_dp_alignment: the prompts of each data-parallel rank fill its
+    # micro-batches.
+    prompts, ranks = ray["global_batch_size"] // ray["num_generations"], ray["train"]["gpus"]
+    assert prompts % ranks == 0 and prompts // ranks % ray["micro_batch_size"] == 0
+    for group in ("train", "rollout"):
+        assert ray[group]["gpus"] % ray["nnodes"] == 0
+    assert "--use_ray true --config scripts/configs/countdown_ray.yaml" in header(
+        "countdown_ray.yaml"
+    )
+
+
+def test_ms_swifts_megatron_and_ray_have_its_keys():
+    """Read from the sources: importing them needs megatron-core and ray."""
+    ray = recipe("countdown_ray.yaml")
+    package = Path(importlib.util.find_spec("swift").origin).parent
+    engine = fields_of(package, "VllmArguments", "VllmEngineConfig")
+    assert set(ray.pop("rollout")) - {"gpus"} <= engine
+    assert set(ray.pop("train")) == {"gpus"}
+    assert ray.pop("nnodes") == 2
+    megatron = fields_of(
+        package,
+        *(
+            "MegatronRLHFArguments",
+            "MegatronSftArguments",
+            "MegatronArguments",
+            "RLHFMegatronArgumentsMixin",
+        ),
+        *(
+            "MegatronTunerMixin",
+            "BaseArguments",
+            "DataArguments",
+            "ModelArguments",
+            "TemplateArguments",
+        ),
+    )
+    assert set(ray) <= megatron, set(ray) - megatron
+
+
+def fields_of(package: Path, *classes: str) -> set[str]:
+    """The annotated names in the bodies of classes of ms-swift."""
+    fields = set()
+    found = set()
+    for folder in ("megatron/arguments", "arguments", "ray/megatron/rollout", "rlhf_trainers"):
+        for path in (package / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ClassDef) and node.name in classes:
+                    found.add(node.name)
+                    fields |= {
+                        line.target.id for line in node.body if isinstance(line, ast.AnnAssign)
+                    }
+    assert found == set(classes)
+    return fields
+
+
+if __name__ == "__main__":
+    build(Path(sys.argv[1]), sys.argv[2:])

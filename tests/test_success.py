@@ -341,7 +341,7 @@ def test_rewards_of_others_have_a_role_by_the_table_by_an_attribute_or_by_the_va
     monkeypatch.delenv("SWIFT_RLVR_ROLES")
     Mine.role = "verifier"
     assert_shown([*rewards, REWARDS["tag_count"]()], COUNTDOWN, tmp_path / "declared")
-    with pytest.raises(InputError, match="SWIFT_RLVR_ROLES must be NAME=ROLE .*; got 'Mine'"):
+    with pytest.raises(InputError, match="SWIFT_RLVR_ROLES: must be NAME=ROLE .*; got 'Mine'"):
         roles_in_environment({"SWIFT_RLVR_ROLES": "Mine"})
 
 

@@ -45,16 +45,16 @@ def test_dataset_make(tmp_path):
             ["huge", "--split", "test", "--out", "x.jsonl"],
             "'huge' is not one of 'tutorial', 'tv', '24', 'tiny'",
         ),
-        (["tiny", "--split", "test", "--out", "x.csv"], "--out must end in .jsonl, got x.csv"),
+        (["tiny", "--split", "test", "--out", "x.csv"], "--out: must end in .jsonl, got x.csv"),
         (
             ["tiny", "--split", "dev", "--out", "x.jsonl"],
             "'dev' is not one of 'train', 'validation', 'test'",
         ),
-        ([*TINY, "--count", "3-9"], "--count must be at least 2 and at most 6, got (3, 9)"),
-        ([*TINY, "--target", "few"], "--target must be a range"),
-        ([*TINY, "--with_depth", "0"], "--with_depth must be"),
-        (["tutorial", *TINY[1:]], "--rows is needed"),
-        ([*TINY, "--rows", "99999"], "--rows is too large: 99999 rows wanted"),
+        ([*TINY, "--count", "3-9"], "--count: must be at least 2 and at most 6, got (3, 9)"),
+        ([*TINY, "--target", "few"], "--target: must be a range"),
+        ([*TINY, "--with_depth", "0"], "--with_depth: must be"),
+        (["tutorial", *TINY[1:]], "--rows: is needed"),
+        ([*TINY, "--rows", "99999"], "--rows: is too large: 99999 rows wanted"),
         (
             ["tiny", "--split", "test", "--out", "/dev/null/x.jsonl"],
             "cannot write /dev/null/x.jsonl",
@@ -137,7 +137,7 @@ def test_an_error_names_the_flag_of_the_setting_and_ends_the_command_with_code_2
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
-    assert capsys.readouterr().err == "Error: --max_completion_length must be at least 1, got 0\n"
+    assert capsys.readouterr().err == "Error: --max_completion_length: must be at least 1, got 0\n"
 
 
 def test_the_plugin_is_found_without_ms_swift(monkeypatch):

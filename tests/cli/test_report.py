@@ -53,7 +53,7 @@ def test_without_matplotlib_there_is_the_page_alone_and_the_picture_is_said_to_b
 
 
 def test_mistakes(runs):
-    assert "RUNS the same run is named twice" in refused(
+    assert "RUNS: the same run is named twice" in refused(
         "report", runs / "stable", runs / "stable", "--out", runs
     )
     assert "--limit': Input should be greater than or equal to 1" in refused(
@@ -64,5 +64,5 @@ def test_mistakes(runs):
     )
     assert message == f"Error: cannot read {runs}/none.json: No such file or directory"
     message = refused("report", runs / "stable", "--out", runs / "stable" / "logging.jsonl")
-    assert message.startswith(f"Error: --out cannot write {runs}/stable/logging.jsonl")
+    assert message.startswith(f"Error: --out: cannot write {runs}/stable/logging.jsonl")
     assert not (runs / "out").exists()

@@ -42,4 +42,4 @@ def test_what_a_parameter_may_be_and_its_flag():
     assert "\nmax_len: int, at least 1; default 1000\n" in text
     assert "\nunit: str, one of characters, tokens; default tokens\n" in text
     assert "in ms-swift --cosine_min_len_value_correct" in text
-    assert "NAME must be one of external_countdown" in refused("rewards", "luck")
+    assert "NAME: must be one of external_countdown" in refused("rewards", "luck")

@@ -225,11 +225,11 @@ def test_long_texts_are_cut(registry):
             ["x", "--nums", "3", "--target", "[/red]"],
             "--target: expected a whole number such as 22, got '[/red]'",
         ),
-        (["x", "--column", "nums"], "--column must be NAME=VALUE, got 'nums'"),
-        (["x", "--row", "{"], "--row the object: not JSON"),
+        (["x", "--column", "nums"], "--column: must be NAME=VALUE, got 'nums'"),
+        (["x", "--row", "{"], "--row: the object: not JSON"),
         (
             ["x", "--row", "rows.jsonl"],
-            "--row must be '{\"nums\": [3, 5, 7], ...}', FILE.jsonl:LINE or",
+            "--row: must be '{\"nums\": [3, 5, 7], ...}', FILE.jsonl:LINE or",
         ),
         (["x", "--row", "no.jsonl:1"], "cannot read no.jsonl: No such file or directory"),
         (["--row", "table.jsonl:1"], "line 1 of table.jsonl has 2 completions: say which"),
@@ -318,7 +318,7 @@ def test_score_against_earlier_verdicts(tmp_path):
     assert [(each["line"], each["now"]) for each in found["changed"]] == [
         (2, [0.0, "missing number"])
     ]
-    assert "--fail_on_change needs --against" in refused(
+    assert "--fail_on_change: needs --against" in refused(
         "score", tmp_path / "records.jsonl", "--fail-on-change"
     )
 
@@ -371,10 +371,10 @@ def test_lines_that_cannot_be_used_are_named(tmp_path):
             ["c.jsonl", "--reward_funcs", "test_gold"],
             "line 1: external_test_gold needs the column 'solution', and there is",
         ),
-        (["c.jsonl", "--out", "out.txt"], "--out must end in .jsonl, got out.txt"),
+        (["c.jsonl", "--out", "out.txt"], "--out: must end in .jsonl, got out.txt"),
         (
             ["c.jsonl", "--out", "c.jsonl"],
-            "--out c.jsonl is there already, and nothing is overwritten",
+            "--out: c.jsonl is there already, and nothing is overwritten",
         ),
         (["c.jsonl", "--workers", "0"], "Invalid value for --workers"),
     ],

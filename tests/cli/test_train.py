@@ -104,9 +104,9 @@ def test_variables_of_the_file_are_set_unless_they_are_set_already(config, monke
         ("trainer: swift", "run.yaml: trainer must be one of scratch, trl, got 'swift'"),
         (
             "output_dir: out\nloss_type: ppo",
-            "loss_type must be one of grpo, dapo, dr_grpo, got 'ppo'",
+            "loss_type: must be one of grpo, dapo, dr_grpo, got 'ppo'",
         ),
-        ("output_dir: out\nbeta: high", "beta must be a finite number, got 'high'"),
+        ("output_dir: out\nbeta: high", "beta: must be a finite number, got 'high'"),
         ("ENV: 3", "run.yaml: ENV: expected variables"),
         ("beta: [", "run.yaml: not YAML"),
         ("seed: 7", "the following arguments are required: --output_dir/--output-dir"),
@@ -237,10 +237,10 @@ def test_how_a_run_that_breaks_off_ends(tmp_path, monkeypatch, error, code, mess
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        (["--temperature", 0], "--temperature must be more than 0, got 0.0"),
+        (["--temperature", 0], "--temperature: must be more than 0, got 0.0"),
         (
             ["--num_generations", 6],
-            "--per_device_train_batch_size times gradient_accumulation_steps must be a multiple",
+            "--per_device_train_batch_size: times gradient_accumulation_steps must be a multiple",
         ),
         (
             ["--temprature", 1],
@@ -249,19 +249,19 @@ def test_how_a_run_that_breaks_off_ends(tmp_path, monkeypatch, error, code, mess
         (["--reward_funcs", "luck"], "there is no reward 'luck'"),
         (
             ["--reward_weights", 1, 2],
-            "--reward_weights must be one for each of 1 rewards, got [1.0, 2.0]",
+            "--reward_weights: must be one for each of 1 rewards, got [1.0, 2.0]",
         ),
-        (["--dataset", "countdown:gone.jsonl"], "--dataset cannot read gone.jsonl"),
-        (["--dataset", "countdown:empty.jsonl"], "--dataset empty.jsonl: no rows"),
+        (["--dataset", "countdown:gone.jsonl"], "--dataset: cannot read gone.jsonl"),
+        (["--dataset", "countdown:empty.jsonl"], "--dataset: empty.jsonl: no rows"),
         (
             ["--dataset", COUNTDOWN.replace("#20", "#1")],
             "the dataset has 1 rows, too few for one step",
         ),
-        (["--model", "./nowhere"], "--model ./nowhere: cannot be loaded"),
-        (["--max_completion_length", 2000], "--max_completion_length must be at most 9"),
+        (["--model", "./nowhere"], "--model: ./nowhere: cannot be loaded"),
+        (["--max_completion_length", 2000], "--max_completion_length: must be at most 9"),
         (
             ["--resume_from_checkpoint", "true"],
-            "--resume_from_checkpoint true: expected true or a checkpoint in run",
+            "--resume_from_checkpoint: true: expected true or a checkpoint in run",
         ),
     ],
 )

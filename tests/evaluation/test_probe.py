@@ -259,7 +259,7 @@ def test_two_probes_do_not_write_into_one_folder(stand_in, tmp_path):
 )
 def test_malformed_ranges(text):
     with pytest.raises(
-        ValueError, match="keep must be LOW..HIGH, two pass rates from 0 to 1 such as 0.1..0.9, got"
+        ValueError, match="keep: must be LOW..HIGH, two pass rates from 0 to 1 such as 0.1..0.9, got"
     ):
         parse_keep(text)
 
@@ -328,18 +328,18 @@ def command(*arguments):
     [
         (
             ["--num_generations", 4],
-            "Error: --num_generations must be at least --group_size, 8, got 4",
+            "Error: --num_generations: must be at least --group_size, 8, got 4",
         ),
-        (["--group_size", 1], "Error: --group_size must be at least 2, got 1"),
-        (["--keep", "0.9..0.1"], "Error: --keep must be LOW..HIGH"),
-        (["--temperature", 0], "Error: --num_generations must be 1 at temperature 0"),
+        (["--group_size", 1], "Error: --group_size: must be at least 2, got 1"),
+        (["--keep", "0.9..0.1"], "Error: --keep: must be LOW..HIGH"),
+        (["--temperature", 0], "Error: --num_generations: must be 1 at temperature 0"),
         (
             ["--server", "127.0.0.1:8000"],
-            "Error: --server must be a URL such as http://127.0.0.1:8000",
+            "Error: --server: must be a URL such as http://127.0.0.1:8000",
         ),
         (
             ["--server", "http://127.0.0.1:9"],
-            "Error: --server http://127.0.0.1:9: no rollout server answers there",
+            "Error: --server: http://127.0.0.1:9: no rollout server answers there",
         ),
     ],
 )

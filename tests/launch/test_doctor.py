@@ -230,11 +230,11 @@ def test_a_launch_that_cannot_be_planned(recipe, words, message):
     [
         (
             ["--max_completion_length", "long"],
-            "max_completion_length must be a whole number, got 'long'",
+            "max_completion_length: must be a whole number, got 'long'",
         ),
-        (["--max_length", "1e400"], "max_length must be a whole number, got inf"),
+        (["--max_length", "1e400"], "max_length: must be a whole number, got inf"),
         (["--deepspeed", "none.json"], "cannot read none.json"),
-        (["--save_steps", "often"], "save_steps must be a number, got 'often'"),
+        (["--save_steps", "often"], "save_steps: must be a number, got 'often'"),
     ],
 )
 def test_settings_that_cannot_be_read_are_named_once(words, message):

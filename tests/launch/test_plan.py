@@ -134,10 +134,10 @@ def test_tensor_and_data_parallel_flags_reach_the_server(recipe):
             3,
             {"ROLLOUT_GPUS": "1", "TRAIN_GPUS": "0,1"},
             [],
-            "TRAIN_GPUS and ROLLOUT_GPUS name a GPU twice: 0, 1, 1",
+            "TRAIN_GPUS: and ROLLOUT_GPUS name a GPU twice: 0, 1, 1",
         ),
-        (3, {"ROLLOUT_GPUS": "3"}, [], "ROLLOUT_GPUS names GPU 3, and visible are 0, 1, 2"),
-        (3, {"TRAIN_GPUS": "0,0"}, [], "TRAIN_GPUS and ROLLOUT_GPUS name a GPU twice: 0, 0"),
+        (3, {"ROLLOUT_GPUS": "3"}, [], "ROLLOUT_GPUS: names GPU 3, and visible are 0, 1, 2"),
+        (3, {"TRAIN_GPUS": "0,0"}, [], "TRAIN_GPUS: and ROLLOUT_GPUS name a GPU twice: 0, 0"),
         (
             2,
             {"TRAIN_GPUS": "0,1"},
@@ -145,8 +145,8 @@ def test_tensor_and_data_parallel_flags_reach_the_server(recipe):
             "recipe.yaml needs more than 2 GPUs: the rollout server takes 1 (vllm_tensor_parallel_size), and "
             "TRAIN_GPUS is 0,1: leave TRAIN_GPUS out",
         ),
-        (2, {"ROLLOUT_GPUS": "0,1"}, [], "ROLLOUT_GPUS leaves no GPU for training"),
-        (0, {"ROLLOUT_GPUS": "0"}, [], "ROLLOUT_GPUS names GPU 0, and visible are none"),
+        (2, {"ROLLOUT_GPUS": "0,1"}, [], "ROLLOUT_GPUS: leaves no GPU for training"),
+        (0, {"ROLLOUT_GPUS": "0"}, [], "ROLLOUT_GPUS: names GPU 0, and visible are none"),
         (1, {}, [], "recipe.yaml needs more than 1 GPUs: the rollout server takes 1 "),
         (
             3,
@@ -159,40 +159,40 @@ def test_tensor_and_data_parallel_flags_reach_the_server(recipe):
             4,
             {"ROLLOUT_GPUS": "2,3"},
             ["--vllm_data_parallel_size", "3"],
-            "vllm_data_parallel_size 3 x 1",
+            "vllm_data_parallel_size: 3 x 1",
         ),
-        (3, {"START_SERVER": "maybe"}, [], "START_SERVER must be true or false, got 'maybe'"),
-        (3, {"RESTARTS": "many"}, [], "RESTARTS must be a whole number, got 'many'"),
-        (3, {"NNODES": "2", "HOST": "10.0.0.1"}, [], "MASTER_ADDR is needed"),
-        (3, {"NNODES": "2", "NODE_RANK": "2"}, [], "NODE_RANK must be below NNODES (2), got 2"),
-        (3, {"RESUME": "1"}, [], "RESUME there is no whole checkpoint in out"),
-        (3, {}, ["--vllm_mode", "colocate"], "vllm_mode needs a recipe without vllm_server_host"),
+        (3, {"START_SERVER": "maybe"}, [], "START_SERVER: must be true or false, got 'maybe'"),
+        (3, {"RESTARTS": "many"}, [], "RESTARTS: must be a whole number, got 'many'"),
+        (3, {"NNODES": "2", "HOST": "10.0.0.1"}, [], "MASTER_ADDR: is needed"),
+        (3, {"NNODES": "2", "NODE_RANK": "2"}, [], "NODE_RANK: must be below NNODES (2), got 2"),
+        (3, {"RESUME": "1"}, [], "RESUME: there is no whole checkpoint in out"),
+        (3, {}, ["--vllm_mode", "colocate"], "vllm_mode: needs a recipe without vllm_server_host"),
         (
             3,
             {"PORT": "http"},
             [],
-            "vllm_server_port must be a whole number of at least 1, got 'http'",
+            "vllm_server_port: must be a whole number of at least 1, got 'http'",
         ),
         (
             3,
             {},
             ["--vllm_server_group_port", "1", "2"],
-            "vllm_server_group_port must be one port for each of the 1 hosts",
+            "vllm_server_group_port: must be one port for each of the 1 hosts",
         ),
         (
             3,
             {},
             ["--vllm_tensor_parallel_size", "x"],
-            "vllm_tensor_parallel_size must be a whole number",
+            "vllm_tensor_parallel_size: must be a whole number",
         ),
-        (3, {}, ["--vllm_server_host="], "vllm_server_host is needed with vllm_mode server"),
-        (3, {"NNODES": "0"}, [], "NNODES must be at least 1, got 0"),
+        (3, {}, ["--vllm_server_host="], "vllm_server_host: is needed with vllm_mode server"),
+        (3, {"NNODES": "0"}, [], "NNODES: must be at least 1, got 0"),
         (3, {}, ["stray"], "expected a flag, such as --max_steps 100, got 'stray'"),
         (
             3,
             {},
             ["--per_device_train_batch_size", "many"],
-            "per_device_train_batch_size must be a whole number of",
+            "per_device_train_batch_size: must be a whole number of",
         ),
     ],
 )
@@ -509,7 +509,7 @@ def test_gpus_are_those_that_nvidia_smi_lists_and_cuda_may_see(tmp_path):
     assert this_machine(environ | {"CUDA_VISIBLE_DEVICES": ""}).gpus == ()
     assert this_machine(environ | {"CUDA_VISIBLE_DEVICES": "-1"}).gpus == ()
     with pytest.raises(
-        InputError, match="CUDA_VISIBLE_DEVICES names GPU '5'; nvidia-smi lists 0, 1, 2"
+        InputError, match="CUDA_VISIBLE_DEVICES: names GPU '5'; nvidia-smi lists 0, 1, 2"
     ):
         this_machine(environ | {"CUDA_VISIBLE_DEVICES": "5"})
     assert this_machine(smi(tmp_path, "No devices were found")).gpus == ()

@@ -389,7 +389,7 @@ def test_two_runs_do_not_write_into_one_folder(plan):
             [sys.executable, "-c", lock, str(made.trainer.log)], capture_output=True, text=True
         )
         refused.append(done.stderr)
-        with pytest.raises(InputError, match="output_dir .*another run is writing there") as error:
+        with pytest.raises(InputError, match="output_dir: .*another run is writing there") as error:
             supervise(made, Console(file=io.StringIO()))
         refused.append(error)
         os.kill(os.getpid(), signal.SIGINT)

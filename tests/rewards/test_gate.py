@@ -76,7 +76,7 @@ def test_cosine_with_a_gate_pays_a_wrong_answer_nothing_at_any_length():
     assert 0.8 < reward(texts, **columns(4))[0] <= 1.0
     with pytest.raises(
         InputError,
-        match="max_len_value_correct must be more than 0, what a wrong answer earns with a",
+        match="max_len_value_correct: must be more than 0, what a wrong answer earns with a",
     ):
         REWARDS["cosine"](gate="outcome", max_len_value_correct=0.0)
     REWARDS["cosine"](gate="outcome", min_len_value_wrong=2.0)  # is not used
@@ -174,14 +174,14 @@ def test_bad_parameters_name_what_is_accepted(name, monkeypatch):
             REWARDS[name](gate="outcome", accuracy=accuracy)
     monkeypatch.setenv(f"{name.upper()}_GATE", "outcom")
     with pytest.raises(
-        InputError, match=f"{name.upper()}_GATE must be one of none, outcome, got 'outcom'"
+        InputError, match=f"{name.upper()}_GATE: must be one of none, outcome, got 'outcom'"
     ):
         REWARDS[name]()
 
 
 def test_a_penalty_without_an_end_cannot_be_gated():
     with pytest.raises(
-        InputError, match="max_length must be more than 0 with a gate and a negative scale, got 0"
+        InputError, match="max_length: must be more than 0 with a gate and a negative scale, got 0"
     ):
         REWARDS["length"](gate="outcome", scale=-1.0)
     assert REWARDS["length"](gate="outcome", scale=1.0).least == 0.0

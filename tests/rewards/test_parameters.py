@@ -58,19 +58,19 @@ def test_the_first_that_has_a_value_wins(monkeypatch):
 
 def test_a_value_out_of_range_is_named_by_where_it_comes_from(monkeypatch):
     args = Arguments(some_count=-1)
-    with pytest.raises(InputError, match="^--some_count must be more than 0, got -1$"):
+    with pytest.raises(InputError, match="^--some_count: must be more than 0, got -1$"):
         read(args)
     monkeypatch.setenv("EXTERNAL_SOME_COUNT", "-2")
     with pytest.raises(
-        InputError, match="^EXTERNAL_SOME_COUNT must be more than 0, got -2$"
+        InputError, match="^EXTERNAL_SOME_COUNT: must be more than 0, got -2$"
     ) as error:
         read(args)
     assert error.value.field == "EXTERNAL_SOME_COUNT"
-    with pytest.raises(InputError, match="^external_some: count must be more than 0, got -3$"):
+    with pytest.raises(InputError, match="^external_some: count: must be more than 0, got -3$"):
         read(args, count=-3)
     monkeypatch.setenv("EXTERNAL_SOME_COUNT", "twelve")
     with pytest.raises(
-        InputError, match="^EXTERNAL_SOME_COUNT must be a whole number, got 'twelve'$"
+        InputError, match="^EXTERNAL_SOME_COUNT: must be a whole number, got 'twelve'$"
     ):
         read(args)
     assert read(args, count=7).count == 7  # it is not looked at

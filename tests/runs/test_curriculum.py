@@ -168,7 +168,7 @@ def test_without_a_verifier_there_is_no_curriculum():
     countdown, form = REWARDS["external_countdown"](), REWARDS["external_format"]()
     check_has_verifier([form, countdown])
     with pytest.raises(
-        InputError, match="reward_funcs must hold a reward that tells right from wrong"
+        InputError, match="reward_funcs: must hold a reward that tells right from wrong"
     ):
         check_has_verifier([form])
 
@@ -197,5 +197,5 @@ def test_the_variables_are_the_settings_and_without_curriculum_they_have_no_effe
     assert read.as_json()["curriculum_floor"] == 0.2 and CurriculumSettings().as_json() == {
         "curriculum": False
     }
-    with pytest.raises(InputError, match="curriculum_floor has no effect without curriculum"):
+    with pytest.raises(InputError, match="curriculum_floor: has no effect without curriculum"):
         CurriculumSettings(curriculum_floor=0.2).as_json()

@@ -56,7 +56,7 @@ def test_a_new_run_needs_a_folder_without_another(run, tmp_path_factory):
     assert checkpoint_to_resume(empty / "deeper", "false") is None
     with pytest.raises(
         InputError,
-        match=r"output_dir .*holds another run \(args.json, checkpoint-2, checkpoint-4\)",
+        match=r"output_dir: .*holds another run \(args.json, checkpoint-2, checkpoint-4\)",
     ):
         checkpoint_to_resume(run, None)
     (empty / ARGS).write_text("{}")
@@ -69,7 +69,7 @@ def test_a_new_run_needs_a_folder_without_another(run, tmp_path_factory):
         match=r"holds another run \(args.json, logging.jsonl\).*--resume_from_checkpoint true",
     ):
         checkpoint_to_resume(empty, None)
-    with pytest.raises(InputError, match="output_dir .*is a file, expected a folder"):
+    with pytest.raises(InputError, match="output_dir: .*is a file, expected a folder"):
         checkpoint_to_resume(empty / LOG, None)
 
 
@@ -97,10 +97,10 @@ def test_a_run_goes_on_from_its_last_checkpoint_or_a_named_one(run, tmp_path_fac
     assert checkpoint_to_resume(run, f"{run}/../{run.name}/checkpoint-4/") == run / "checkpoint-4"
     with pytest.raises(
         InputError,
-        match=r"resume_from_checkpoint .*/checkpoint-3: expected true or a checkpoint in",
+        match=r"resume_from_checkpoint: .*/checkpoint-3: expected true or a checkpoint in",
     ):
         checkpoint_to_resume(run, str(run / "checkpoint-3"))
-    with pytest.raises(InputError, match="resume_from_checkpoint true: expected .*; there is none"):
+    with pytest.raises(InputError, match="resume_from_checkpoint: true: expected .*; there is none"):
         checkpoint_to_resume(tmp_path_factory.mktemp("empty"), "true")
 
 

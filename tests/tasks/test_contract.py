@@ -243,7 +243,7 @@ def test_the_limit_is_set_by_the_task_or_by_a_variable():
     )
     assert allowed_share(TASKS["bespoke_stratos"], {"SWIFT_RLVR_MAX_UNUSABLE": "0.02"}) == 0.02
     for wrong in ("10%", "1.5", "-0.1", "nan"):
-        with pytest.raises(InputError, match="^SWIFT_RLVR_MAX_UNUSABLE must be "):
+        with pytest.raises(InputError, match="^SWIFT_RLVR_MAX_UNUSABLE: must be "):
             allowed_share(TASKS["gsm8k"], {"SWIFT_RLVR_MAX_UNUSABLE": wrong})
 
 

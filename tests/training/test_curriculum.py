@@ -129,7 +129,7 @@ def test_levels_are_read_of_lists_and_datasets_with_and_without_the_column():
 
 @pytest.mark.parametrize("field", ["async_generate", "dynamic_sample"])
 def test_what_draws_rows_of_its_own_is_refused(field):
-    with pytest.raises(InputError, match=f"{field} draws rows that curriculum does not choose"):
+    with pytest.raises(InputError, match=f"{field}: draws rows that curriculum does not choose"):
         CurriculumCallback(SimpleNamespace(seed=1, **{field: True}), Ranks(1).trainer(0, ROWS))
 
 

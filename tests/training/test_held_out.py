@@ -83,9 +83,9 @@ def test_completions_that_are_missing_are_no_smaller_evaluation(rows):
 def test_a_row_that_cannot_be_used_is_named(tmp_path):
     file = tmp_path / "rows.jsonl"
     file.write_text('{"nums": [1, 2], "target": 3}\n{"nums": "none", "target": 3}\n')
-    with pytest.raises(InputError, match="held_out_dataset .*rows.jsonl, line 2"):
+    with pytest.raises(InputError, match="held_out_dataset: .*rows.jsonl, line 2"):
         held_out(f"countdown:{file}")
     with pytest.raises(
-        InputError, match="held_out_dataset is required: .* SWIFT_RLVR_HELD_OUT_DATASET"
+        InputError, match="held_out_dataset: is required: .* SWIFT_RLVR_HELD_OUT_DATASET"
     ):
         held_out(None)

@@ -94,7 +94,7 @@ MISTAKES = [  # (setting, value, what is accepted)
 
 @pytest.mark.parametrize("name, value, accepted", MISTAKES)
 def test_a_value_that_does_not_fit_is_named_with_what_does(name, value, accepted):
-    with pytest.raises(InputError, match=f"^{name} must be {accepted}, got ") as error:
+    with pytest.raises(InputError, match=f"^{name}: must be {accepted}, got ") as error:
         Some(**{name: value})
     assert (
         error.value.field == name
@@ -125,7 +125,7 @@ def test_variables_have_the_settings_names():
     }
     assert Some.from_environment(environ, mode="fast") == Some(3, mode="fast")
     assert type("Bare", (Some,), {"variable_prefix": ""}).from_environment(environ).count == 5
-    with pytest.raises(InputError, match="^SWIFT_RLVR_COUNT must be at least 1, got 0$"):
+    with pytest.raises(InputError, match="^SWIFT_RLVR_COUNT: must be at least 1, got 0$"):
         Some.from_environment({"SWIFT_RLVR_COUNT": "0"})
 
 
@@ -144,7 +144,7 @@ def test_a_variable_of_the_group_that_is_no_setting_is_refused():
 def test_another_librarys_settings_are_held_to_the_ranges_of_their_names():
     check_ranges(Some, SimpleNamespace(count=1, rate=None, mode="other"))
     for value in (2, math.inf, math.nan):
-        with pytest.raises(InputError, match="^rate must be more than 0 and less than 1, got "):
+        with pytest.raises(InputError, match="^rate: must be more than 0 and less than 1, got "):
             check_ranges(Some, SimpleNamespace(rate=value))
 
 

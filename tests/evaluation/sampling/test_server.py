@@ -97,7 +97,7 @@ def test_each_sample_is_a_request_of_its_own_in_batches(server, monkeypatch):
 def test_a_server_that_fails(server):
     server.status = 500
     with pytest.raises(
-        InputError, match=r"server http://127.*: the server refuses /infer/ with status 500"
+        InputError, match=r"server: http://127.*: the server refuses /infer/ with status 500"
     ):
         asked(server)
     server.status, server.answer = 200, []
@@ -115,5 +115,5 @@ def test_no_server(server):
         asked(server)
     for url in ("localhost:8000", "file:///etc/passwd", "http://"):
         server.url = url
-        with pytest.raises(InputError, match="server must be a URL such as http://127.0.0.1:8000"):
+        with pytest.raises(InputError, match="server: must be a URL such as http://127.0.0.1:8000"):
             asked(server)

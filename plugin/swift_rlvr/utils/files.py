@@ -5,26 +5,37 @@ from pathlib import Path
 from typing import Any
 
 PACKAGE = Path(__file__).parents[1]
-CHECKOUT = PACKAGE.parents[1]  # where this is one, and not an installed wheel
+# The root of the repository, where this is a checkout and not an installed wheel.
+CHECKOUT = PACKAGE.parents[1]
+# The tiny Countdown model: 0.9 million parameters, made by scripts/build_tiny_model.py, so that
+# everything runs without a download.
 TINY_MODEL = PACKAGE / "share" / "tiny_model" / "weights"
-# Paths of this repository, which a wheel holds as well, in a dataset's name too:
-# countdown:datasets/...
-_OURS = re.compile(r"(\w+:)?((?:datasets|plugin|scripts)/[^#]+)(#\d+)?")
+
+# A path of this repository, alone or in a dataset's name: countdown:datasets/x.jsonl#100.
+_REPOSITORY_PATH = re.compile(r"(\w+:)?((?:datasets|plugin|scripts)/[^#]+)(#\d+)?")
 
 
 def find_file(value: Any) -> Any:
-    """A path of this repository, a dataset's name with one or a list of them, from any folder; else
-    the value.
+    """A path of this repository, where it is on this machine, whatever the current folder.
 
-    It is a path below the current folder, below the checkout's, or one in the package that a wheel
-    installed.
+    Looked for below the current folder, then in the checkout, then in the package that a wheel
+    installed. A dataset's name keeps what stands around its path; a list is looked up item by
+    item; anything else is returned as it is.
     """
     if isinstance(value, list):
-        return [find_file(each) for each in value]
-    match = _OURS.fullmatch(value) if isinstance(value, str) else None
-    if match is None or Path(match[2]).exists():
+        return [find_file(item) for item in value]
+    match = _REPOSITORY_PATH.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
         return value
-    places = [CHECKOUT / match[2], PACKAGE / "share" / match[2]]
-    places.append(PACKAGE.parent / match[2].removeprefix("plugin/"))
-    path = next((place for place in places if place.exists()), match[2])
-    return f"{match[1] or ''}{path}{match[3] or ''}"
+    task, path, limit = match.groups(default="")
+    if Path(path).exists():
+        return value
+    places = (
+        CHECKOUT / path,
+        PACKAGE / "share" / path,
+        PACKAGE.parent / path.removeprefix("plugin/"),
+    )
+    for place in places:
+        if place.exists():
+            return f"{task}{place}{limit}"
+    return value

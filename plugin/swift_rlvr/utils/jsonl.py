@@ -8,14 +8,12 @@ from typing import Any, BinaryIO, TextIO
 
 from swift_rlvr.utils.errors import InputError
 
+# The longest line of a dataset, in bytes. A longer one is a mistake and could fill the memory.
 LONGEST_ROW = 8 * 2**20
-"""The longest line of a dataset, in bytes. A longer one is a mistake and could fill the memory."""
 
 
 class LineError(ValueError):
-    """Text that cannot be used. The message says why; whoever reads the file adds its name and the
-    line.
-    """
+    """Text that cannot be used. Whoever reads the file adds its name and the line."""
 
 
 @contextmanager
@@ -36,7 +34,8 @@ def parse_object(text: bytes | str) -> dict[str, Any]:
         raise LineError(f"not UTF-8 text ({error.reason} at byte {error.start})") from error
     except RecursionError:
         raise LineError("not JSON that can be read (nested too deeply)") from None
-    except ValueError as error:  # also for a number with thousands of digits
+    except ValueError as error:
+        # Broken JSON, or a number with thousands of digits.
         raise LineError(f"not JSON ({error})") from error
     if not isinstance(value, dict):
         raise LineError(f"expected an object such as {{...}}, got {brief(value)}")
@@ -52,12 +51,17 @@ def brief(value: object) -> str:
 def read_jsonl(
     path: str | Path, longest: int | None = None, unfinished: Callable[[str], object] | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield `(line number from 1, object)` for every line that is not blank, holding one line in
-    memory at a time.
+    """Yield `(line number from 1, object)` for every line that is not blank.
 
-    InputError for a file that cannot be read, and for a line that is no JSON object or has more
-    than `longest` bytes.
-    unfinished: gets a note of a last line whose end is not written yet, which is then left out.
+    One line is in memory at a time.
+
+    Args:
+        longest: the most bytes of a line.
+        unfinished: is called with a note where the last line is not written to its end yet; that
+            line is then left out.
+
+    Raises:
+        InputError: the file cannot be read, or a line is no JSON object or too long.
     """
     limit = -1 if longest is None else longest + 1
     with opened(path) as file:
@@ -71,15 +75,12 @@ def read_jsonl(
             except LineError as error:
                 if unfinished is None or line.endswith(b"\n"):
                     raise InputError(f"{path}, line {number}: {error}") from error
-                unfinished(
-                    f"{Path(path).name}, line {number}, is left out: its end is not written yet"
-                )
+                where = f"{Path(path).name}, line {number}"
+                unfinished(f"{where}, is left out: its end is not written yet")
 
 
 def check_jsonl(path: str | Path) -> int:
-    """The number of rows of a dataset file; InputError where a line is no JSON object or there is
-    no row.
-    """
+    """The number of rows of a dataset file; InputError where it has none, or a line is no object."""
     rows = sum(1 for _ in read_jsonl(path, LONGEST_ROW))
     if rows == 0:
         raise InputError(f"{path}: no rows")
@@ -96,23 +97,24 @@ def read_json(path: str | Path) -> dict[str, Any]:
 
 
 def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write one object a line; the folder is made if need be, and no half-written file is left
-    after an error.
-    """
+    """Write one object a line; an error leaves no half-written file. The folder is made."""
     with replacing(Path(path)) as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 def write_json(path: str | Path, value: Mapping[str, Any]) -> None:
-    """Write one object, indented; the folder is made if need be."""
+    """Write one object, indented. The folder is made."""
     with replacing(Path(path)) as file:
         file.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[TextIO]:
-    """A file to write, which takes its place, with its folder, when it is whole; InputError where
-    it cannot be.
+    """A file to write, which replaces `path` once it is whole; its folder is made.
+
+    Raises:
+        InputError: it cannot be written.
     """
     part = path.with_name(path.name + ".part")
     try:
@@ -123,5 +125,6 @@ def replacing(path: Path) -> Iterator[TextIO]:
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
     finally:
-        with suppress(OSError):  # a parent that is no folder
+        # It is gone where it has replaced the file, and was never there below a path that is no folder.
+        with suppress(OSError):
             part.unlink()

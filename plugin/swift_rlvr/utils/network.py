@@ -9,6 +9,7 @@ import urllib.request
 from urllib.parse import urlsplit
 
 LOOPBACK = "127.0.0.1"
+# Below Linux's default range for outgoing connections, which could take a free port before us.
 PORTS = range(10_000, 32_768)
 
 
@@ -25,13 +26,10 @@ def is_loopback(host: str) -> bool:
 
 
 def refusal_of_server(host: str, port: int) -> str | None:
-    """Why no rollout server answers there, None where one does; past any proxy.
-
-    We hang up first: who does holds the port for another minute.
-    """
-    connection = http.client.HTTPConnection(
-        "127.0.0.1" if host in ("0.0.0.0", "::") else host, port, timeout=2
-    )
+    """Why no rollout server answers at an address; None where one does. No proxy is asked."""
+    # A server that listens on all interfaces answers on this one.
+    address = LOOPBACK if host in ("0.0.0.0", "::") else host
+    connection = http.client.HTTPConnection(address, port, timeout=2)
     try:
         connection.request("GET", "/health/")
         response = connection.getresponse()
@@ -40,30 +38,33 @@ def refusal_of_server(host: str, port: int) -> str | None:
     except (OSError, http.client.HTTPException) as error:
         return str(error)
     finally:
+        # We hang up first, so that the minute for which the system holds a port is ours.
         connection.close()
 
 
 def why_no_hub(use_hf: bool) -> str | None:
-    """Why ModelScope or Hugging Face cannot be reached, whose own libraries try for long; None
-    behind a proxy.
+    """Why ModelScope or Hugging Face cannot be reached; None where it can, or behind a proxy.
+
+    Their own libraries would try for minutes.
     """
-    address = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
-    parts = urlsplit(
-        address if use_hf else f"https://{os.environ.get('MODELSCOPE_DOMAIN') or 'modelscope.cn'}"
-    )
+    if use_hf:
+        address = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+    else:
+        address = f"https://{os.environ.get('MODELSCOPE_DOMAIN') or 'modelscope.cn'}"
+    parts = urlsplit(address)
     port = parts.port or (80 if parts.scheme == "http" else 443)
+    proxies = urllib.request.getproxies()
+    if parts.scheme in proxies or "all" in proxies:
+        return None
     try:
-        if not {parts.scheme, "all"} & urllib.request.getproxies().keys():
-            socket.create_connection((parts.hostname or "", port), timeout=10).close()
+        socket.create_connection((parts.hostname or "", port), timeout=10).close()
     except OSError as error:
         return f"{parts.hostname} cannot be reached: {error.strerror or error}"
     return None
 
 
 def free_port() -> int:
-    """A TCP port that is free now, and that Linux by default gives to no outgoing connection before
-    it is used.
-    """
+    """A TCP port that is free now."""
     for port in random.SystemRandom().sample(PORTS, len(PORTS)):
         if not is_held(port):
             return port
@@ -71,15 +72,17 @@ def free_port() -> int:
 
 
 def is_held(port: int) -> bool:
-    """The system still holds the port, for a minute after a server; swift rollout would silently
-    take the next one.
+    """Whether the system holds a port, as it does for a minute after its server has ended.
+
+    `swift rollout` would silently take the next one.
     """
     return why_not_free(port, reuse=False) is not None
 
 
 def why_not_free(port: int, reuse: bool = True) -> OSError | None:
-    """The error with which a port of this machine cannot be listened on. reuse: one that is held
-    counts as free.
+    """The error with which listening on a port of this machine fails; None where it is free.
+
+    reuse: whether a port that the system only holds counts as free.
     """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(reuse))

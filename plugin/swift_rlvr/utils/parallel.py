@@ -1,10 +1,9 @@
-"""Cores and processes: how many cores there are, and one function applied to many items by several
-processes, in order.
+"""One function applied to many items, in order, by several processes that never outlive you.
 
-Why not `concurrent.futures.ProcessPoolExecutor`: its workers share one pipe, so when one is killed
-while it sends a result, for example because memory ran out, the caller hangs; and it cannot end a
-worker that is busy (Python 3.14 adds `kill_workers`), so that Ctrl-C waits. Here every worker has a
-pipe of its own, which breaks when the worker ends.
+Why not `concurrent.futures.ProcessPoolExecutor`? Its workers share one pipe. When one is killed
+while it sends a result, for example because memory ran out, the caller hangs. And a busy worker
+cannot be ended (Python 3.14 adds `kill_workers`), so Ctrl-C waits. Here every worker has a pipe of
+its own, which breaks when the worker ends.
 """
 
 import atexit
@@ -13,7 +12,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -23,7 +22,7 @@ from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-# items read ahead of the result that is due, for each worker: what a slow item may hold up
+# How many items per worker are read ahead of the result that is due: what one slow item may hold up.
 _READ_AHEAD = 4
 
 
@@ -47,38 +46,46 @@ def map_in_order(
     try:
         for _ in range(workers):
             started.append(_Worker(function))
-        idle, numbered, due = list(started), enumerate(items), 0
-        busy: dict[Any, tuple[int, _Worker]] = {}  # by pipe
-        done: dict[int, tuple[Any, Exception | None]] = {}
-        while True:
-            # Only to a worker that waits for it: a busy one might be sending, and both would wait
-            # forever.
-            while (
-                idle
-                and len(busy) + len(done) < _READ_AHEAD * workers
-                and (pair := next(numbered, None))
-            ):
-                worker = idle.pop()
-                with worker.connection() as pipe:
-                    pipe.send(pair[1])
-                busy[worker.pipe] = pair[0], worker
-            if due in done:
-                result, error = done.pop(due)
-                if error is not None:
-                    raise error
-                yield result
-                due += 1
-            elif busy:
-                for ready in wait(list(busy)):
-                    number, worker = busy.pop(ready)
-                    with worker.connection() as pipe:
-                        done[number] = pipe.recv()
-                    idle.append(worker)
-            else:
-                return
+        yield from _distribute(items, started)
     finally:
         for worker in started:
             worker.end()
+
+
+def _distribute(items: Iterable[Any], workers: Sequence["_Worker"]) -> Iterator[Any]:
+    """Give each item to an idle worker, and yield the results in the items' order."""
+    numbered = enumerate(items)
+    idle = list(workers)
+    busy: dict[Any, tuple[int, _Worker]] = {}  # by the worker's pipe
+    done: dict[int, tuple[Any, Exception | None]] = {}  # by the item's number
+    due = 0  # the number of the item whose result comes next
+    while True:
+        # Send only to a worker that waits for an item: a busy one may be sending its result, and
+        # then both sides would wait forever.
+        while idle and len(busy) + len(done) < _READ_AHEAD * len(workers):
+            numbered_item = next(numbered, None)
+            if numbered_item is None:
+                break
+            number, item = numbered_item
+            worker = idle.pop()
+            with worker.connection() as pipe:
+                pipe.send(item)
+            busy[worker.pipe] = number, worker
+
+        if due in done:
+            result, error = done.pop(due)
+            if error is not None:
+                raise error
+            yield result
+            due += 1
+        elif busy:
+            for ready in wait(list(busy)):
+                number, worker = busy.pop(ready)
+                with worker.connection() as pipe:
+                    done[number] = pipe.recv()
+                idle.append(worker)
+        else:
+            return
 
 
 def map_within(
@@ -87,13 +94,17 @@ def map_within(
     seconds: float,
     start: Callable[[], Any],
 ) -> Iterator[tuple[Item, Result | Exception]]:
-    """Yield each item with function(item), in order, from one process that is ended where an item
-    takes too long.
+    """Yield each item with function(item), in order, from a process with a time limit per item.
 
-    In place of a result there is a TimeoutError, a BrokenProcessPool where the process ended, or
-    what the function raised; the next item then gets a new process. `start` is called in each
-    process first and may take any time. Function, items, results and `start` are pickled. An item
-    is read when the one before it has its result.
+    A failure takes the place of a result: a TimeoutError, a BrokenProcessPool where the process
+    ended, or what the function raised. After the first two, the next item gets a new process.
+
+    Args:
+        seconds: what one item may take.
+        start: called first in each process; it may take any time.
+
+    Function, items, results and `start` are pickled. An item is read when the one before it has
+    its result.
     """
     worker: _Worker | None = None
     try:
@@ -112,7 +123,8 @@ def map_within(
                     pipe.send((item,))
                     if pipe.poll(seconds):
                         answer, error = pipe.recv()
-                        result, ended = answer if error is None else error, False
+                        result = answer if error is None else error
+                        ended = False
             except BrokenProcessPool as broken:
                 result = broken
             if ended:
@@ -137,23 +149,22 @@ class _Worker:
     """A process that applies the function to one item at a time."""
 
     def __init__(self, function: Callable):
-        context = get_context(
-            "spawn"
-        )  # not fork: threads may be running, of a progress bar or of torch
-        resource_tracker.ensure_running()  # otherwise it starts below and unblocks the signal
+        # Not fork: threads of a progress bar or of torch may be running.
+        context = get_context("spawn")
+        # Otherwise the tracker starts below, and unblocks the signal.
+        resource_tracker.ensure_running()
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, function))
-        # Ctrl-C reaches all processes of a terminal, but this one ends its workers: they never see
-        # it.
+        # Ctrl-C reaches all processes of a terminal. The workers never see it: this process ends
+        # them.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
             self.process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             theirs.close()
-        atexit.register(
-            self.end
-        )  # of an iterator that was abandoned: multiprocessing would wait for the worker
+        # For an iterator that was abandoned: multiprocessing would wait for the worker.
+        atexit.register(self.end)
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
@@ -162,9 +173,9 @@ class _Worker:
             yield self.pipe
         except (EOFError, OSError) as error:
             self.process.join(1)
+            why = "it was killed, for example because memory ran out, or its traceback is above"
             raise BrokenProcessPool(
-                f"a worker ended early, with exit code {self.process.exitcode}: it was killed, for example because "
-                "memory ran out, or its traceback is above"
+                f"a worker ended early, with exit code {self.process.exitcode}: {why}"
             ) from error
 
     def end(self) -> None:
@@ -179,7 +190,8 @@ def _serve(pipe: Connection, function: Callable) -> None:
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-    with suppress(EOFError, BrokenPipeError, ConnectionResetError):  # the parent is gone
+    # These errors mean that the parent is gone.
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
             item = pipe.recv()
             try:
@@ -191,18 +203,17 @@ def _serve(pipe: Connection, function: Callable) -> None:
 
 
 def usable_cores() -> int:
-    """The cores that this process may use, shared with the other ranks on this machine under
-    torchrun.
-    """
-    cores = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
-    return max(1, cores // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
+    """The cores that this process may use; under torchrun, its share beside the other ranks."""
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    ranks = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
+    return max(1, cores // ranks)
 
 
 def end_with_parent() -> None:
-    """Have the kernel end this process when its parent dies; on Linux only (prctl PR_SET_PDEATHSIG
-    = 1).
-    """
+    """Have the kernel kill this process when its parent dies, on Linux."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+        pr_set_pdeathsig = 1
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)

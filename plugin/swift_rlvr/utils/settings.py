@@ -1,10 +1,10 @@
-"""How a setting is declared: name, type, default, meaning and accepted values, once, as a field of
-a frozen dataclass.
+"""How a setting is declared: once, as a field of a frozen dataclass.
 
-Values come from keywords, texts (`Text`), environment variables (`from_environment`), or flags and
-YAML (`swift_rlvr.training.arguments`). For one that cannot be used there is an InputError that says
-what is accepted; its field is the setting's name, which a reader replaces with its flag or
-variable.
+The field says its name, type, default, meaning and accepted values. A value comes from a keyword,
+from a text (`Text`), from an environment variable (`from_environment`), or from flags and YAML
+(`swift_rlvr.training.arguments`). A value that cannot be used raises an InputError that says what
+is accepted. Its `field` is the setting's name; whoever reads a flag or a variable puts that in its
+place.
 """
 
 import math
@@ -20,9 +20,13 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar, get_args, get_origi
 
 from swift_rlvr.utils.errors import InputError
 
-PREFIX = "SWIFT_RLVR_"  # of variables that are not a reward's or the launcher's
+# What the variables of settings begin with, but for those of a reward or of the launcher.
+PREFIX = "SWIFT_RLVR_"
+
+# How messages name the types of a setting, and those of a list's items.
 _TYPES = {bool: "true or false", int: "a whole number", float: "a finite number", str: "a text"}
 _LISTS = {int: "whole numbers", float: "finite numbers", str: "names, with commas"}
+
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _BOUNDS = {
     "at_least": operator.ge,
@@ -30,6 +34,8 @@ _BOUNDS = {
     "at_most": operator.le,
     "less_than": operator.lt,
 }
+# A message lists all known names only where that is still readable.
+_MOST_NAMES = 20
 
 
 def setting(
@@ -43,117 +49,113 @@ def setting(
     choices: Collection[str] = (),
     **metadata: Any,
 ) -> Any:
-    """A field of a `Settings`: its default, what it means, and the numbers or texts that it may be.
+    """A field of a `Settings`: its default, its meaning, and the numbers or texts it accepts.
 
-    The bounds of a list are those of its items. metadata: for one kind of reader, such as a
+    The bounds of a list are those of its items. `metadata` is for one kind of reader, such as a
     reward's `flag`.
     """
-    bounds = {
+    all_bounds = {
         "at_least": at_least,
         "more_than": more_than,
         "at_most": at_most,
         "less_than": less_than,
     }
-    accepts = Accepts(
-        {name: bound for name, bound in bounds.items() if bound is not None}, tuple(choices)
-    )
+    bounds = {name: bound for name, bound in all_bounds.items() if bound is not None}
+    accepts = Accepts(bounds, tuple(choices))
     return field(default=default, metadata={"help": help, "accepts": accepts, **metadata})
 
 
 class Accepts(NamedTuple):
-    """What a setting may be besides its type: numbers within bounds, by name as in `setting`, or
-    one of some texts.
+    """What a setting accepts besides its type.
+
+    bounds: limits of a number, by their names in `setting`. choices: the texts, where only some
+    are accepted.
     """
 
     bounds: Mapping[str, float] = {}
     choices: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        bounds = " and ".join(
-            f"{name.replace('_', ' ')} {bound}" for name, bound in self.bounds.items()
-        )
-        return bounds or f"one of {', '.join(self.choices)}"
+        if self.bounds:
+            texts = [f"{name.replace('_', ' ')} {bound}" for name, bound in self.bounds.items()]
+            return " and ".join(texts)
+        return f"one of {', '.join(self.choices)}"
 
     def allows(self, value: Any) -> bool:
-        """Whether a value of the setting's type may be it."""
-        if self.bounds:
-            return math.isfinite(value) and all(
-                _BOUNDS[name](value, bound) for name, bound in self.bounds.items()
-            )
-        return not self.choices or value in self.choices
+        """Whether a value of the setting's type is accepted."""
+        if self.choices and value not in self.choices:
+            return False
+        if self.bounds and not math.isfinite(value):
+            return False
+        return all(_BOUNDS[name](value, bound) for name, bound in self.bounds.items())
 
 
 class Text(str):
-    """The text of a variable or flag, which stands for a value of its setting's type.
+    """The text of a variable or a flag, which stands for a value of its setting's type.
 
-    Names and numbers of a list are separated by commas; `tuple[int, int]` is a range, 3-5 or one
+    Commas separate the names or numbers of a list. `tuple[int, int]` is a range: 3-5, or one
     number.
     """
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings that are checked when they are built; what a field cannot say, `__post_init__` of a
-    subclass checks.
+    """Settings that are checked when they are built.
 
-    A setting's variable is called `variable_prefix` and its name in capitals. group: how the names
-    of settings begin that have one.
+    A subclass checks in `__post_init__` what the declaration of a field cannot say. A setting's
+    variable is `variable_prefix` and the setting's name, in capitals. `group` is how the names of
+    the settings begin that have a variable.
     """
 
     variable_prefix: ClassVar[str] = PREFIX
     group: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        """InputError for a value of another type or out of its range."""
-        hints = _hints(type(self))  # type: ignore[arg-type]  # mypy takes a class's __hash__ for its metaclass's
-        for each in fields(self):
-            object.__setattr__(
-                self, each.name, as_type(getattr(self, each.name), hints[each.name], each.name)
-            )
+        """Convert every value to its type; InputError where that fails or is out of range."""
+        hints = _hints(type(self))  # type: ignore[arg-type]  # mypy sees the metaclass's __hash__
+        for declared in fields(self):
+            name = declared.name
+            value = as_type(getattr(self, name), hints[name], name)
+            object.__setattr__(self, name, value)
         check_ranges(type(self), self)
 
     def require(self, condition: bool, name: str, accepted: str) -> None:
-        """InputError naming the setting, its value and what is accepted, unless `condition`
-        holds.
-        """
+        """InputError with the setting, its value and what is accepted, unless `condition` holds."""
         if not condition:
             raise InputError(f"must be {accepted}, got {getattr(self, name)!r}", name)
 
     def check_unset(self, switch: str) -> None:
-        """InputError for a setting with another value than its default: none has an effect without
-        `switch`.
-        """
+        """InputError where a setting is not at its default: none has an effect without `switch`."""
         default = type(self)()
-        for each in fields(self):
-            if getattr(self, each.name) != getattr(default, each.name):
-                raise InputError(f"has no effect without {switch}", each.name)
+        for declared in fields(self):
+            if getattr(self, declared.name) != getattr(default, declared.name):
+                raise InputError(f"has no effect without {switch}", declared.name)
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None, **values: Any) -> Self:
-        """The settings in environment variables, an empty one being as none. values: of those that
-        have no variable.
+        """The settings that environment variables give; an empty variable counts as unset.
 
-        InputError, with the variable's name, for a bad value, and for a variable of the group that
-        is no setting.
+        values: of the settings that have no variable.
+
+        Raises:
+            InputError: a bad value, or a variable of the group that is no setting; `field` is the
+                variable's name.
         """
-        environ, prefix = os.environ if environ is None else environ, cls.variable_prefix
-        known = {
-            f"{prefix}{each.name}".upper(): each.name
-            for each in fields(cls)
-            if each.name.startswith(cls.group)
-        }
-        for variable in environ:
-            if (
-                cls.group
-                and variable.startswith(f"{prefix}{cls.group}".upper())
-                and variable not in known
-            ):
-                raise InputError(no_setting(cls.group.strip("_"), variable, known))
-        values |= {
-            name: Text(environ[variable])
-            for variable, name in known.items()
-            if environ.get(variable)
-        }
+        environ = os.environ if environ is None else environ
+        prefix = cls.variable_prefix
+        names = {}
+        for declared in fields(cls):
+            if declared.name.startswith(cls.group):
+                names[f"{prefix}{declared.name}".upper()] = declared.name
+
+        if cls.group:
+            start = f"{prefix}{cls.group}".upper()
+            for variable in environ:
+                if variable.startswith(start) and variable not in names:
+                    raise InputError(no_setting(cls.group.strip("_"), variable, names))
+        for variable, name in names.items():
+            if environ.get(variable):
+                values[name] = Text(environ[variable])
         try:
             return cls(**values)
         except InputError as error:
@@ -161,82 +163,118 @@ class Settings:
 
 
 def check_ranges(cls: type[Settings], values: object) -> None:
-    """InputError where an attribute of `values` is no value that `cls` accepts for its setting of
-    this name.
+    """InputError where `values` has an attribute that `cls` does not accept for this setting.
 
-    values: an instance, or another library's settings, of which only the numbers are checked.
+    values: an instance of `cls`, or another library's settings, of which only the numbers are
+    checked.
     """
-    for each in fields(cls):
-        value, accepts = getattr(values, each.name, None), each.metadata.get("accepts", Accepts())
-        items = value if isinstance(value, (list, tuple)) else () if value is None else (value,)
-        if (accepts.bounds or isinstance(values, cls)) and not all(map(accepts.allows, items)):
-            raise InputError(f"must be {accepts}, got {value!r}", each.name)
+    for declared in fields(cls):
+        accepts = declared.metadata.get("accepts", Accepts())
+        if not accepts.bounds and not isinstance(values, cls):
+            continue
+        value = getattr(values, declared.name, None)
+        if not all(accepts.allows(item) for item in as_list(value)):
+            raise InputError(f"must be {accepts}, got {value!r}", declared.name)
 
 
 def no_setting(owner: str, name: str, known: Collection[str]) -> str:
-    """What to say of a name that is no setting of `owner`.
+    """A message for a name that is no setting of `owner`.
 
     >>> no_setting("cosine", "maxlen", ["max_len", "unit"])
     "cosine has no setting 'maxlen'; the nearest is max_len; it has max_len, unit"
     """
     message = f"{owner} has no setting {name!r}"
     nearest = get_close_matches(name, known, 1)
-    message += f"; the nearest is {nearest[0]}" if nearest else ""
-    return message + (f"; it has {', '.join(known)}" if len(known) <= 20 else "")
+    if nearest:
+        message += f"; the nearest is {nearest[0]}"
+    if len(known) <= _MOST_NAMES:
+        message += f"; it has {', '.join(known)}"
+    return message
 
 
 def as_type(value: Any, hint: Any, name: str) -> Any:
-    """The value, or what a `Text` stands for, as one of the hint's type; InputError, with the
-    setting, for no such.
+    """The value as one of the hint's type; InputError, with the setting's name, where it is none.
+
+    >>> as_type(Text("3-5"), tuple[int, int], "count")
+    (3, 5)
     """
     try:
-        return _as_type(value, hint)
+        return _convert(value, hint)
     except TypeError:
-        raise InputError(f"must be {_described(hint)}, got {value!r}", name) from None
+        raise InputError(f"must be {_type_name(hint)}, got {value!r}", name) from None
 
 
 _hints = cache(get_type_hints)
 
 
-def _inner(hint: Any) -> tuple[Any, Any]:
-    """The type of a hint without None, and that of its items where it is one of lists or tuples."""
-    if NoneType in get_args(hint):
-        (hint,) = (each for each in get_args(hint) if each is not NoneType)
-    return hint, get_args(hint)[0] if get_origin(hint) in (list, tuple) else None
+def _without_none(hint: Any) -> Any:
+    """`int` for `int | None`."""
+    if NoneType not in get_args(hint):
+        return hint
+    (other,) = (choice for choice in get_args(hint) if choice is not NoneType)
+    return other
 
 
-def _described(hint: Any) -> str:
-    cls, item = _inner(hint)
-    if item is None:
-        return _TYPES[cls]
-    return "a range such as 3-5" if get_args(cls) == (item, item) else _LISTS[item]
+def _item_type(hint: Any) -> Any:
+    """The type of a list's or a tuple's items; None for a single value."""
+    return get_args(hint)[0] if get_origin(hint) in (list, tuple) else None
 
 
-def _as_type(value: Any, hint: Any) -> Any:
+def _is_range(hint: Any) -> bool:
+    """Whether a hint is that of a range from low to high, such as `tuple[int, int]`."""
+    item = _item_type(hint)
+    return item is not None and get_args(hint) == (item, item)
+
+
+def _type_name(hint: Any) -> str:
+    hint = _without_none(hint)
+    if _is_range(hint):
+        return "a range such as 3-5"
+    item = _item_type(hint)
+    return _TYPES[hint] if item is None else _LISTS[item]
+
+
+def _convert(value: Any, hint: Any) -> Any:
     """The value as one of the hint's type; TypeError where it stands for none."""
-    cls, item = _inner(hint)
-    if value is None and cls is not hint:
+    if value is None and NoneType in get_args(hint):
         return None
-    if item is not None:
-        is_range = get_args(cls) == (item, item)
-        if isinstance(value, str):
-            low, dash, high = value.partition("-")
-            texts = (
-                [low, high if dash else low] if is_range else filter(str.strip, value.split(","))
-            )
-            value = list(map(Text, texts))
-        if not isinstance(value, (list, tuple)):
-            raise TypeError
-        value = get_origin(cls)(_as_type(each, item) for each in value)
-        if is_range and (len(value) != 2 or value[0] > value[1]):
-            raise TypeError
-        return value
+    hint = _without_none(hint)
+    if _item_type(hint) is None:
+        return _convert_single(value, hint)
+    return _convert_items(value, hint)
+
+
+def _convert_items(value: Any, hint: Any) -> Any:
+    if isinstance(value, str):
+        value = _split(value, _is_range(hint))
+    if not isinstance(value, (list, tuple)):
+        raise TypeError
+    container = get_origin(hint)
+    items = container(_convert(entry, _item_type(hint)) for entry in value)
+    if _is_range(hint) and (len(items) != 2 or items[0] > items[1]):
+        raise TypeError
+    return items
+
+
+def _split(text: str, is_range: bool) -> list[Text]:
+    """`a, b` as two texts; for a range `3-5` as two, and `3` as twice the same."""
+    if not is_range:
+        return [Text(part) for part in text.split(",") if part.strip()]
+    low, dash, high = text.partition("-")
+    return [Text(low), Text(high if dash else low)]
+
+
+def _convert_single(value: Any, cls: Any) -> Any:
     if isinstance(value, Text):
         value = value.strip()
-        with suppress(ValueError):
-            value = _BOOLEANS.get(value.lower(), value) if cls is bool else cls(value)
+        if cls is bool:
+            value = _BOOLEANS.get(value.lower(), value)
+        else:
+            with suppress(ValueError):
+                value = cls(value)
     if cls is float and type(value) is int:
         value = float(value)
+    # True is an int to Python, and no number to a user.
     if not isinstance(value, cls) or isinstance(value, bool) != (cls is bool):
         raise TypeError
     if cls is float and not math.isfinite(value):
@@ -250,7 +288,9 @@ def as_list(value: Any) -> list[Any]:
     >>> as_list("format"), as_list(None)
     (['format'], [])
     """
-    return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
+    if value is None:
+        return []
+    return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 Number = TypeVar("Number", int, float)
@@ -259,21 +299,24 @@ Number = TypeVar("Number", int, float)
 def number(
     settings: Mapping[str, Any], name: str, default: Number, at_least: int | None = None
 ) -> Number:
-    """A setting, or the first of a list, as a number like its default; InputError for anything
-    else.
+    """A setting, or the first of a list, as a number of the default's type.
+
+    Raises:
+        InputError: it is anything else, or below `at_least`.
 
     >>> number({"max_steps": "100"}, "max_steps", -1), number({}, "beta", 0.04)
     (100, 0.04)
     """
-    value = next(iter(as_list(settings.get(name))), default)
+    values = as_list(settings.get(name))
+    value = values[0] if values else default
+    kind = type(default)
     with suppress(TypeError, ValueError):
         result = float(value)
-        if (
-            math.isfinite(result)
-            and type(default)(result) == result
-            and (at_least is None or result >= at_least)
-        ):
-            return type(default)(result)
-    expected = "a number" if isinstance(default, float) else "a whole number"
-    expected += "" if at_least is None else f" of at least {at_least}"
+        # `int` would cut 2.5 to 2.
+        is_exact = math.isfinite(result) and kind(result) == result
+        if is_exact and (at_least is None or result >= at_least):
+            return kind(result)
+    expected = "a number" if kind is float else "a whole number"
+    if at_least is not None:
+        expected += f" of at least {at_least}"
     raise InputError(f"must be {expected}, got {settings.get(name)!r}", name)

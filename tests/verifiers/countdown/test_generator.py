@@ -275,7 +275,7 @@ def test_the_committed_levels_are_what_the_command_makes(split, tmp_path):
 
 
 MISTAKES = {
-    "--preset tv --rows 5": "--levels: are there for the presets tiny and tutorial, not for tv",
+    "--preset tv --rows 5": "--levels: the presets tiny and tutorial have levels, tv has none",
     "--preset tiny": "--rows: is needed",
     "--preset tiny --rows 140": "--rows: is too large: 140 rows of each level wanted, and level 0",
     "--preset tiny --rows 5 --target 1-9": "--levels: gives the rows their settings",

@@ -1,0 +1,111 @@
+"""`swift-rlvr dataset check`: what is wrong with a dataset, before you train on it."""
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from swift_rlvr.cli import flags
+from swift_rlvr.cli.render import count_text, table, visible
+from swift_rlvr.contract import datasets as checking
+from swift_rlvr.tasks.sources import Source, parse_source
+
+LONGEST_PROBLEM = 200
+
+
+def check(
+    dataset: flags.Dataset,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(help="Another dataset, such as the evaluation's, that should share no row."),
+    ] = None,
+    limit: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="The share of bad rows that is too much; by default the task's."
+        ),
+    ] = None,
+    use_hf: flags.UseHf = False,
+    as_json: flags.Json = False,
+) -> None:
+    """Run the rewards on every gold; count unusable, unsolvable, duplicate and shared rows.
+
+    Ends with code 1 where too many rows are bad, or where rows are shared.
+    """
+    source = parse_source(dataset, use_hf)
+    others = [parse_source(other, use_hf) for other in against or []]
+    with Console(stderr=True).status(f"Checking {source}"):
+        findings = checking.check(source, others, limit)
+    if as_json:
+        result = {"dataset": str(source), "task": source.task.name, **findings.as_json()}
+        typer.echo(json.dumps(result))
+    else:
+        _print_findings(Console(highlight=False), source, findings)
+    if findings.failed:
+        raise typer.Exit(1)
+
+
+def _print_findings(console: Console, source: Source, findings: checking.Findings) -> None:
+    task = (source.task.name, "bold")
+    title = Text.assemble((str(source), "bold"), f": {findings.rows:,} rows of ", task)
+    console.print(title, soft_wrap=True)
+    if source.task.part and findings.tasks:
+        counts = ", ".join(f"{name}: {count:,}" for name, count in findings.tasks.items())
+        console.print(f"  {counts}")
+
+    if findings.bad and findings.rewards:
+        console.print("", _rewards_table(findings), "", sep="\n")
+    row_counts = _row_counts(findings)
+    if row_counts:
+        console.print(table("rows", "count", numbers=("count",), rows=row_counts), "")
+    for line, problem in findings.problems:
+        text = visible(problem, LONGEST_PROBLEM, console.encoding)
+        console.print(f"  line {line}: ", text, sep="", soft_wrap=True)
+    if len(findings.problems) == checking.SHOWN:
+        console.print("  and perhaps more; these are the first", style="dim")
+    if findings.problems:
+        console.print()
+    _print_conclusion(console, findings)
+
+
+def _rewards_table(findings: checking.Findings) -> Table:
+    """What each reward paid for the gold completions, and its reasons where it paid less."""
+    rows = []
+    for name, counts in findings.rewards.items():
+        reasons = counts["reasons"].most_common()
+        why = ", ".join(f"{reason}: {count:,}" for reason, count in reasons)
+        full = count_text(counts["full"], "green")
+        rows.append((name, full, count_text(counts["less"]), count_text(counts["none"]), why))
+    numbers = ("maximum", "less", "none")
+    return table("reward on the gold", *numbers, "why", numbers=numbers, rows=rows)
+
+
+def _row_counts(findings: checking.Findings) -> list[tuple[str, Text]]:
+    """The rows of the table of bad and remarkable rows; empty where there are none."""
+    counts = []
+    for label, count in findings.unusable.items():
+        counts.append((f"cannot be used: {label}", count_text(count)))
+    for label, count in (findings.no_gold + findings.remarks).items():
+        counts.append((label, count_text(count)))
+    if findings.duplicates:
+        counts.append(("ask the same as an earlier row", count_text(findings.duplicates)))
+    for name, count in findings.shared.items():
+        counts.append((f"are in {name} as well", count_text(count, bad="bold red")))
+    return counts
+
+
+def _print_conclusion(console: Console, findings: checking.Findings) -> None:
+    share = f"{findings.bad:,} of {findings.rows:,} rows are bad, the limit is {findings.limit:.0%}"
+    if findings.too_many:
+        console.print(f"Too many bad rows: {share}.", style="bold red")
+    elif findings.bad:
+        console.print(f"Within the limit: {share}.", style="yellow")
+    else:
+        rewards = f" of {', '.join(findings.rewards)}" if findings.rewards else ""
+        console.print(f"Every gold earns the maximum{rewards}.", style="green")
+    if any(findings.shared.values()):
+        text = "Rows are shared: the evaluation would measure what was trained on."
+        console.print(text, style="bold red")

@@ -1,0 +1,97 @@
+"""`swift-rlvr dataset make countdown`: Countdown tasks, as many as you ask for."""
+
+from dataclasses import replace
+from enum import Enum
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import track
+
+from swift_rlvr.cli import flags
+from swift_rlvr.cli.flags import option
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.jsonl import write_jsonl
+from swift_rlvr.verifiers.countdown.settings import (
+    LEVELS,
+    PRESET_HELP,
+    PRESETS,
+    SPLITS,
+    CountdownSettings,
+)
+
+Preset = Enum("Preset", [(name, name) for name in PRESETS], type=str)  # type: ignore[misc]
+Split = Enum("Split", [(name, name) for name in SPLITS], type=str)  # type: ignore[misc]
+Count = Annotated[str | None, option(CountdownSettings, "count", metavar="RANGE")]
+Number = Annotated[str | None, option(CountdownSettings, "number", metavar="RANGE")]
+Target = Annotated[str | None, option(CountdownSettings, "target", metavar="RANGE")]
+Operators = Annotated[str | None, option(CountdownSettings, "operators")]
+Negative = Annotated[bool | None, option(CountdownSettings, "negative")]
+Fractions = Annotated[bool | None, option(CountdownSettings, "fractions")]
+Largest = Annotated[int | None, option(CountdownSettings, "largest")]
+Solutions = Annotated[str | None, option(CountdownSettings, "with_solutions", metavar="RANGE")]
+Depth = Annotated[str | None, option(CountdownSettings, "with_depth", metavar="RANGE")]
+
+
+def make_countdown(
+    context: typer.Context,
+    out: flags.OutFile,
+    preset: Annotated[Preset, typer.Option(help=PRESET_HELP)],
+    split: Annotated[
+        Split, typer.Option(help="No task is in two splits, whatever the settings and the seeds.")
+    ],
+    rows: Annotated[
+        int | None, typer.Option(min=1, help="How many; for 24 and tiny, by default all.")
+    ] = None,
+    levels: Annotated[
+        bool,
+        typer.Option(
+            "--levels",
+            help="--rows of each level of the preset, easy to hard, with a column level.",
+        ),
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Same seed, same rows.")] = 0,
+    count: Count = None,
+    number: Number = None,
+    target: Target = None,
+    operators: Operators = None,
+    negative: Negative = None,
+    fractions: Fractions = None,
+    largest: Largest = None,
+    with_solutions: Solutions = None,
+    with_depth: Depth = None,
+) -> None:
+    """Write Countdown tasks (columns nums and target): solvable, no two alike."""
+    from swift_rlvr.verifiers.countdown.generator import holds_few, make_levels, make_tasks
+
+    flags.check_out(out)
+    changes = flags.settings_in(CountdownSettings, context)
+    if levels and changes:
+        problem = "gives the rows their settings, and goes with --rows and --seed only"
+        raise InputError(problem, field="levels")
+    if levels and preset.value not in LEVELS:
+        names = " and ".join(LEVELS)
+        raise InputError(f"the presets {names} have levels, {preset.value} has none", "levels")
+
+    if number is not None:
+        # A range of numbers replaces the preset's tiles, which are a fixed stock of numbers.
+        changes["tiles"] = None
+    settings = replace(PRESETS[preset.value], **changes)
+    if rows is None and (levels or not holds_few(settings)):
+        problem = "is needed: with --levels, and where there are very many tasks"
+        raise InputError(problem, field="rows")
+
+    total = rows
+    if levels and rows:
+        tasks = make_levels(LEVELS[preset.value], split.value, seed, rows)
+        total = rows * len(LEVELS[preset.value])
+    else:
+        tasks = make_tasks(settings, split.value, seed, rows)
+
+    console = Console()
+    progress = track(tasks, "Making tasks", total, console=console, disable=not console.is_terminal)
+    try:
+        write_jsonl(out, progress)
+    except IndexError as error:
+        raise InputError(f"is too large: {error}", field="rows") from error
+    console.print(f"written: {out}", soft_wrap=True)

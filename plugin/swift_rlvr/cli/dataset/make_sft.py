@@ -1,0 +1,63 @@
+"""`swift-rlvr dataset make sft`: conversations for supervised training before GRPO."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from swift_rlvr.cli import flags
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.jsonl import write_jsonl
+
+
+def make_sft(
+    out: flags.OutFile,
+    dataset: Annotated[str | None, typer.Argument(help=flags.DATASET)] = None,
+    records: Annotated[
+        list[Path] | None,
+        typer.Option(help="Take right completions from a records.jsonl instead; may be repeated."),
+    ] = None,
+    against: Annotated[
+        list[str] | None, typer.Option(help="Held-out rows, none of which is taken.")
+    ] = None,
+    most: Annotated[
+        int, typer.Option(min=1, help="With --records: at most so many of a question.")
+    ] = 1,
+    shortest: Annotated[
+        bool, typer.Option("--shortest", help="Its shortest, in place of random ones.")
+    ] = False,
+    system: flags.System = None,
+    use_hf: flags.UseHf = False,
+) -> None:
+    """Write conversations that end in a right answer, for swift sft.
+
+    They come from a dataset's answers, which its task's verifier and format
+    rewards judge, or from --records: right completions in the right form, one
+    of each question at random.
+
+    swift-rlvr dataset make sft reasoning_gym:chain_sum:train#2000 --out sft.jsonl
+    """
+    from swift_rlvr.evaluation import conversations
+    from swift_rlvr.tasks.sources import parse_source
+
+    flags.check_out(out)
+    if (dataset is None) == (not records):
+        raise InputError("is needed, or a dataset, and not both", field="records")
+    held_out = [parse_source(name, use_hf) for name in against or []]
+    left_out = Counter[str]()
+    with Console(stderr=True).status("Making conversations"):
+        if dataset is not None:
+            source = parse_source(dataset, use_hf)
+            found = conversations.from_answers(source, held_out, left_out, system)
+        else:
+            found = conversations.from_records(records or [], held_out, left_out, most, shortest)
+        rows = list(found)
+
+    why = ", ".join(f"{reason}: {count:,}" for reason, count in left_out.most_common()) or "none"
+    if not rows:
+        raise InputError(f"there is no right answer to write (left out: {why})")
+    write_jsonl(out, rows)
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console.print(f"{len(rows):,} rows written to {out}; left out: {why}")

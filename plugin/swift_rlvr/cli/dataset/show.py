@@ -1,0 +1,51 @@
+"""`swift-rlvr dataset show`: one row as the model sees it, before you train on it."""
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from swift_rlvr.cli import flags
+from swift_rlvr.cli.render import table, visible
+from swift_rlvr.tasks.sources import parse_source
+
+LONGEST_PROMPT = 20_000
+LONGEST_VALUE = 300
+LONGEST_COMPLETION = 2_000
+
+
+def show(
+    dataset: flags.Dataset,
+    model: flags.Tokenizer,
+    row: Annotated[int, typer.Option(min=1, help="Which row.")] = 1,
+    system: flags.RowSystem = None,
+    use_hf: flags.UseHf = False,
+) -> None:
+    """Show the exact prompt that a model sees, and what reaches the rewards."""
+    from swift_rlvr.evaluation import prompts
+
+    source = parse_source(dataset, use_hf)
+    shown = prompts.show(source, model, row, system)
+    console = Console(highlight=False)
+
+    tokens = (f"{shown.tokens:,} tokens", "bold")
+    title = Text.assemble((str(source), "bold"), f", line {shown.line}: a prompt of ", tokens)
+    console.print(title, soft_wrap=True)
+    console.print(Text(f"The system prompt is from {shown.system_from}.", "dim"), soft_wrap=True)
+    console.rule("prompt", style="dim")
+    console.print(visible(shown.prompt, LONGEST_PROMPT, console.encoding))
+    console.rule("what the model writes comes here", style="dim")
+
+    rows = []
+    for name, value in shown.columns.items():
+        text = value if isinstance(value, str) else json.dumps(value, default=str)
+        rows.append((name, visible(text, LONGEST_VALUE, console.encoding)))
+    console.print("", table("column", "value that reaches the rewards", rows=rows), sep="\n")
+
+    if shown.gold is not None:
+        completion = visible(shown.gold, LONGEST_COMPLETION, console.encoding)
+        console.print("\nA completion that earns the maximum:")
+        console.print(Padding(completion, (0, 0, 0, 2), expand=False))

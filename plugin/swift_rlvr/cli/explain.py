@@ -1,0 +1,187 @@
+"""`swift-rlvr explain`: why one completion gets its reward."""
+
+import json
+import re
+import sys
+from collections.abc import Mapping
+from itertools import islice
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from swift_rlvr.cli import flags
+from swift_rlvr.cli.render import print_explanation
+from swift_rlvr.evaluation.completion_files import (
+    COMPLETION_KEYS,
+    Item,
+    is_completion,
+    items_of,
+    read_object,
+    with_columns_from_prompt,
+)
+from swift_rlvr.rewards import REWARDS
+from swift_rlvr.rewards.build import build_rewards, missing_column
+from swift_rlvr.tasks import RowError
+from swift_rlvr.tasks.countdown import parse_row
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.jsonl import LineError, opened
+
+FLAGS = {"nums": '--nums "3 5 7"', "target": "--target 22", "solution": "--gold TEXT"}
+
+
+def explain(
+    completion: Annotated[
+        str | None, typer.Argument(help="What the model wrote; - reads standard input.")
+    ] = None,
+    row: Annotated[
+        str | None,
+        typer.Option(help="Columns as JSON, FILE.jsonl:LINE or FILE.jsonl:LINE:POSITION."),
+    ] = None,
+    nums: Annotated[
+        str | None, typer.Option(help='Countdown: the numbers, such as "3 5 7".')
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="Countdown: the number to reach.")] = None,
+    gold: Annotated[
+        str | None, typer.Option(help="The right answer, for the column solution.")
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=VALUE, any other column, JSON or text; may be repeated."),
+    ] = None,
+    reward_funcs: flags.RewardNames = None,
+    as_json: flags.Json = False,
+) -> None:
+    """Show why a completion gets its reward: what was judged, and every rule.
+
+    With --row FILE.jsonl:LINE the completion is the one on that line, unless
+    you give another. One line break at the end of standard input does not
+    count as part of the completion.
+
+    swift-rlvr explain "<answer>3*5+7</answer>" --nums "3 5 7" --target 22
+    """
+    item = Item(None, None, {}) if row is None else _read_row(row)
+    columns = with_columns_from_prompt({**item.row, **_columns(nums, target, gold, column or [])})
+    text = _completion(completion, item)
+    if reward_funcs is None:
+        reward_funcs = _fitting_rewards(columns)
+
+    explanations = {}
+    for reward in build_rewards(reward_funcs):
+        missing = missing_column(reward, columns)
+        if missing is not None:
+            flag = FLAGS.get(missing, f"--column {missing}=VALUE")
+            raise InputError(f"{reward.name} needs the column {missing!r}: give it with {flag}")
+        explanations[reward.name] = reward.explain(text, columns)
+
+    if as_json:
+        rewards = {}
+        for name, explanation in explanations.items():
+            rules = [rule._asdict() for rule in explanation.rules]
+            rewards[name] = {**explanation._asdict(), "rules": rules}
+        typer.echo(json.dumps({"rewards": rewards}))
+        return
+    for name, explanation in explanations.items():
+        print_explanation(Console(highlight=False), name, explanation)
+
+
+def _fitting_rewards(columns: Mapping[str, Any]) -> list[str]:
+    """The verifiers whose columns there are, where the user names no reward."""
+    names = []
+    if {"nums", "target"} <= columns.keys():
+        names.append("external_countdown")
+    if "solution" in columns:
+        names.append("external_accuracy")
+    if not names:
+        raise InputError(
+            "name a reward with --reward_funcs, or give a Countdown task with --nums and --target, "
+            f"or a right answer with --gold; the rewards are {', '.join(REWARDS)}"
+        )
+    return names
+
+
+def _read_row(text: str) -> Item:
+    """The row that `--row` names, with its completion if it has one."""
+    if text.lstrip().startswith("{"):
+        return _item_of(text, "the object", position=None)
+
+    place = re.fullmatch(r"(.+?):([0-9]{1,12})(?::([0-9]{1,12}))?", text, re.DOTALL)
+    if place is None:
+        forms = """'{"nums": [3, 5, 7], ...}', FILE.jsonl:LINE or FILE.jsonl:LINE:POSITION"""
+        raise InputError(f"must be {forms}, got {text}", field="row")
+    path = place[1]
+    number = int(place[2])
+    position = None if place[3] is None else int(place[3])
+    with opened(path) as file:
+        line = next(islice(file, number - 1, None), b"") if number else b""
+    if not line:
+        raise InputError(f"{path} has no line {number}", field="row")
+    return _item_of(line, f"line {number} of {path}", position)
+
+
+def _item_of(line: str | bytes, where: str, position: int | None) -> Item:
+    """One completion of a line, which holds several in ms-swift's tables; position: from 1."""
+    try:
+        row = read_object(line)
+        if not any(key in row for key in COMPLETION_KEYS):
+            # A row of a dataset, without a completion.
+            return Item(None, None, row)
+        items = items_of(row)
+    except LineError as error:
+        raise InputError(f"{where}: {error}", field="row") from error
+    if position is None:
+        if len(items) != 1:
+            problem = "completions: say which, as in FILE.jsonl:LINE:1"
+            raise InputError(f"{where} has {len(items)} {problem}", field="row")
+        return items[0]
+    if not 1 <= position <= len(items):
+        problem = f"{where} has {len(items)} completions, got position {position}"
+        raise InputError(problem, field="row")
+    return items[position - 1]
+
+
+def _columns(
+    nums: str | None, target: str | None, gold: str | None, pairs: list[str]
+) -> dict[str, Any]:
+    """The columns that flags give. pairs: of --column, such as `level=2`; the value is JSON or text."""
+    columns: dict[str, Any] = {}
+    if gold is not None:
+        columns["solution"] = gold
+    if nums is not None:
+        columns["nums"], _ = _parse_task("nums", {"nums": nums, "target": 0})
+    if target is not None:
+        _, columns["target"] = _parse_task("target", {"nums": [0], "target": target})
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name:
+            raise InputError(f"must be NAME=VALUE, got {pair!r}", field="column")
+        try:
+            columns[name] = json.loads(text)
+        except (ValueError, RecursionError):
+            columns[name] = text
+    return columns
+
+
+def _parse_task(flag: str, row: dict[str, Any]) -> tuple[list[int], int]:
+    try:
+        return parse_row(row)
+    except RowError as error:
+        # The message begins with the name of the column, which is the flag's.
+        raise InputError(f"--{flag}: {str(error).partition(': ')[2]}") from error
+
+
+def _completion(text: str | None, item: Item) -> object:
+    """The completion that was given, - for standard input, or else the one of --row."""
+    if text == "-":
+        try:
+            return sys.stdin.buffer.read().decode().removesuffix("\n")
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"standard input: not UTF-8 text ({error.reason} at byte {error.start})"
+            ) from error
+    if text is None and not is_completion(item.completion):
+        raise InputError(
+            "COMPLETION: give what the model wrote as an argument, as - from standard input, "
+            "or on the line that --row names"
+        )
+    return item.completion if text is None else text

@@ -1,0 +1,84 @@
+"""`swift-rlvr probe`: what GRPO can learn from a dataset, before you train on it."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from swift_rlvr.cli import flags
+from swift_rlvr.cli.render import print_figures, table
+from swift_rlvr.evaluation import compare as comparing
+from swift_rlvr.evaluation.sampling import SamplingSettings
+from swift_rlvr.utils.errors import InputError
+
+
+def probe(
+    context: typer.Context,
+    model: flags.Model,
+    dataset: Annotated[str, flags.dataset_option("The rows to train on, 500 of a NAME without #N")],
+    out: Annotated[Path, typer.Option(help="Folder for the results.")],
+    num_generations: flags.NumGenerations = 16,
+    group_size: Annotated[int, typer.Option(help="Completions per prompt in the training.")] = 8,
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOW..HIGH", help="Write rows with such a pass rate to OUT/keep.jsonl."
+        ),
+    ] = None,
+    temperature: flags.Temperature = 1.0,
+    max_completion_length: flags.MaxCompletionLength = 1024,
+    batch_size: flags.BatchSize = 512,
+    seed: flags.Seed = 0,
+    engine: flags.Engine = "auto",
+    server: flags.Server = None,
+    system: flags.System = None,
+    use_hf: flags.UseHf = False,
+) -> None:
+    """Sample a dataset with a model: what GRPO can learn from it, and the rows worth training on.
+
+    After an interruption the same command goes on. Once the samples are there,
+    you can change --keep or --group_size without sampling again.
+
+    swift-rlvr probe MODEL --dataset gsm8k --keep 0.1..0.9 --out hard
+    """
+    from swift_rlvr.evaluation import probe as probing
+
+    pass_rates = None if keep is None else probing.parse_keep(keep)
+    sampling = SamplingSettings(**flags.settings_in(SamplingSettings, context))
+    console = Console(highlight=False)
+    try:
+        summary = probing.probe(sampling, dataset, out, console, system, group_size, pass_rates)
+    except KeyboardInterrupt:
+        console.print("\ninterrupted; the same command goes on from here", markup=False)
+        raise typer.Exit(130) from None
+
+    no_spread = comparing.figure_text(summary, "no_spread", ".3f")
+    figures = comparing.figures_table(summary)
+    figures.append((f"groups of {group_size} without a gradient", no_spread))
+    print_figures(console, f"{model} on {dataset}", ("measure", "value"), figures)
+    console.print("", _pass_rates(summary), sep="\n")
+    files = f"\n{out}: records.jsonl, probe.jsonl, summary.json"
+    console.print(files, markup=False, soft_wrap=True)
+
+    kept = summary.get("keep")
+    if kept and kept["rows"]:
+        counts = f"{kept['rows']:,} of {kept['of']:,} rows, pass rate {kept['range']}"
+        flag = f"--dataset {summary['settings']['task']}:{kept['file']}"
+        text = f"{kept['file']}: {counts}; train on it with {flag}"
+        console.print(text, markup=False, soft_wrap=True)
+    console.print(Text(f"\n{summary['verdict']}", "bold"), soft_wrap=True)
+    if kept and not kept["rows"]:
+        problem = "no row has such a pass rate; another range needs no new samples"
+        raise InputError(f"{kept['range']}: {problem}", "keep")
+
+
+def _pass_rates(summary: dict[str, Any]) -> Table:
+    """How many rows the model always, sometimes or never gets right."""
+    rows = []
+    for name, count in summary["pass_rates"].items():
+        rows.append((name, f"{count:,}", f"{count / summary['tasks']:.1%}"))
+    numbers = ("rows", "share")
+    return table("pass rate of a row", *numbers, numbers=numbers, rows=rows)

@@ -1,0 +1,45 @@
+"""`swift-rlvr report`: one page of a run's curves and completions."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from swift_rlvr.cli.render import note
+from swift_rlvr.utils.jsonl import read_json
+
+
+def report(
+    runs: Annotated[
+        list[Path], typer.Argument(help="Folders of runs, or ms-swift's --output_dir.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for report.html and curves.png.")],
+    comparison: Annotated[
+        list[Path] | None,
+        typer.Option(help="What `swift-rlvr compare --out` wrote; may be repeated."),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="The most completions on the page, by default 200,000; of more, a sample."
+        ),
+    ] = None,
+) -> None:
+    """Write a page of one or several runs: curves, tables, all completions.
+
+    The page is one file that you open from disk. You can make it while a run
+    is still training: it says what is missing.
+    """
+    from swift_rlvr.evaluation.report import write_report
+
+    comparisons = [read_json(path) for path in comparison or []]
+    notes: list[str] = []
+    with Console(stderr=True).status("Reading the runs"):
+        written = write_report(runs, out, comparisons, limit, notes.append)
+    console = Console(highlight=False, soft_wrap=True)
+    for text in notes:
+        console.print(note(text))
+    for path in written:
+        if path is not None:
+            console.print(f"written: {path}", markup=False)

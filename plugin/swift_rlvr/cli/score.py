@@ -1,0 +1,142 @@
+"""`swift-rlvr score`: grade files of completions, again or for the first time."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from swift_rlvr.cli import flags
+from swift_rlvr.cli.render import LONGEST_DETAIL, table, visible
+from swift_rlvr.evaluation.scoring import SHOWN_PROBLEMS, default_rewards, stored_verdicts
+from swift_rlvr.evaluation.scoring import score as score_files
+from swift_rlvr.rewards import REWARDS
+from swift_rlvr.rewards.build import build_rewards
+from swift_rlvr.runs.log import pace
+from swift_rlvr.utils.errors import InputError
+
+
+def score(
+    files: Annotated[list[Path], typer.Argument(help="Files with completions, .jsonl.")],
+    reward_funcs: flags.RewardNames = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A .jsonl file for the reward and reason of each.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; by default one a core.")
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(help="`stored` for the verdicts in the file, or another file of verdicts."),
+    ] = None,
+    fail_on_change: Annotated[
+        bool, typer.Option("--fail_on_change", help="Exit with 1 if a verdict changed.")
+    ] = False,
+    as_json: flags.Json = False,
+) -> None:
+    """Grade files of completions and count rewards and reasons.
+
+    A line is a record, as in the records.jsonl of swift-rlvr evaluate and of
+    every training, or an object with "completion" and the columns of the
+    rewards, or a table of ms-swift's completions.jsonl. Without
+    --reward_funcs, the rewards are those whose columns the first line has,
+    except those that run code; with --against, those of its verdicts.
+
+    swift-rlvr score eval/records.jsonl --against stored --fail-on-change
+    """
+    if fail_on_change and against is None:
+        raise InputError("needs --against", field="fail_on_change")
+    if against is not None and len(files) != 1:
+        raise InputError(f"is for one file, got {len(files)}", field="against")
+    verdicts = None
+    if against is not None:
+        verdicts = stored_verdicts(files[0] if against == "stored" else against)
+    if verdicts and reward_funcs is None:
+        stored = {name for verdict in verdicts.values() for name in verdict.rewards}
+        reward_funcs = [name for name in REWARDS if name in stored]
+    flags.check_out(out)
+    rewards = build_rewards(reward_funcs) if reward_funcs else default_rewards(files)
+    errors = Console(stderr=True)
+    columns = (TextColumn("grading"), BarColumn(), TimeRemainingColumn())
+    hidden = as_json or not errors.is_terminal
+    with Progress(*columns, console=errors, transient=True, disable=hidden) as progress:
+        bar = progress.add_task("", total=1.0)
+        summary = score_files(
+            files,
+            rewards,
+            out,
+            workers=workers,
+            against=verdicts,
+            advance=lambda share: progress.update(bar, completed=share),
+        )
+    if as_json:
+        typer.echo(json.dumps({**summary, "out": None if out is None else str(out)}))
+    else:
+        _show_scores(summary, reward_funcs, out)
+    if fail_on_change and summary["changed"]:
+        raise typer.Exit(1)
+
+
+def _show_scores(summary: dict[str, Any], reward_funcs: list[str] | None, out: Path | None) -> None:
+    """Print rewards, reasons, completions that cannot be used, and verdicts that changed."""
+    console = Console(highlight=False)
+    if reward_funcs is None:
+        names = ", ".join(summary["rewards"])
+        console.print(f"Rewards that fit the first line: {names}", style="dim")
+    count = summary["completions"]
+    seconds = summary["seconds"]
+    processes = "1 process" if summary["workers"] == 1 else f"{summary['workers']} processes"
+    time = f"{seconds:.2f} s, {pace(count, seconds)}"
+    console.print(f"{count:,} completions graded by {processes} in {time}")
+    if summary["from_prompt"]:
+        count = summary["from_prompt"]
+        console.print(f"nums and target of {count:,} completions were read from their prompts")
+    _show_rewards(console, summary)
+    _show_unusable(console, summary)
+    _show_changes(console, summary)
+    if out is not None:
+        console.print(f"written: {out}", markup=False, soft_wrap=True)
+
+
+def _show_rewards(console: Console, summary: dict[str, Any]) -> None:
+    rewards = []
+    reasons = []
+    for name, figures in summary["rewards"].items():
+        mean = "-" if figures["mean"] is None else f"{figures['mean']:.3f}"
+        rewards.append((name, mean, f"{figures['ungraded']:,}"))
+        # The name stands once, beside the first of its reasons.
+        label = name
+        for reason, count in figures["reasons"].items():
+            share = f"{count / summary['completions']:.1%}"
+            reasons.append((label, reason, f"{count:,}", share))
+            label = ""
+    numbers = ("mean", "not graded")
+    console.print("", table("reward", *numbers, numbers=numbers, rows=rewards), "", sep="\n")
+    numbers = ("completions", "share")
+    console.print(table("reward", "reason", *numbers, numbers=numbers, rows=reasons))
+
+
+def _show_unusable(console: Console, summary: dict[str, Any]) -> None:
+    if not summary["unusable"]:
+        return
+    console.print(f"\n{summary['unusable']:,} could not be used:", style="yellow")
+    for problem in summary["problems"]:
+        text = visible(problem, LONGEST_DETAIL, console.encoding)
+        console.print("  ", text, sep="", soft_wrap=True)
+    if summary["unusable"] > SHOWN_PROBLEMS:
+        console.print(f"  ... and {summary['unusable'] - SHOWN_PROBLEMS:,} more")
+
+
+def _show_changes(console: Console, summary: dict[str, Any]) -> None:
+    if "changed" not in summary:
+        return
+    for change in summary["changed"]:
+        position = f", completion {change['position']}" if "position" in change else ""
+        where = f"{change['file']}, line {change['line']}{position}: {change['reward']}"
+        before, reason_before = change["before"]
+        now, reason_now = change["now"]
+        text = f"{where} was {before} ({reason_before}) and is {now} ({reason_now})"
+        console.print(text, markup=False, soft_wrap=True)
+    console.print(f"{len(summary['changed']):,} of {summary['compared']:,} verdicts changed")

@@ -1,8 +1,10 @@
-"""What the commands show on the terminal. Text from a model or a file is escaped: see `visible` and
-`plain`.
+"""What the commands show on the terminal.
+
+Text from a model or a file could steer the terminal: `visible` and `plain` escape it.
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -18,24 +20,25 @@ OUTCOMES = {
     False: Text("failed", "bold red"),
     None: Text("not looked at", "dim"),
 }
-LONGEST_EXTRACT, LONGEST_DETAIL = 600, 200
+LONGEST_EXTRACT = 600
+LONGEST_DETAIL = 200
 
 
 def table(
     *headings: str, numbers: Collection[str] = (), rows: Iterable[Sequence[str | Text]] = ()
 ) -> Table:
-    """A table of rows; texts are no markup and not cut; columns `numbers` stand right and are never
-    broken.
+    """A table of rows. Its texts are not read as markup and not cut.
+
+    numbers: the columns that stand to the right and never break.
     """
-    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    result = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for heading in headings:
-        number = heading in numbers
-        made.add_column(
-            heading, justify="right" if number else "left", no_wrap=number, overflow="fold"
-        )
+        is_number = heading in numbers
+        justify: Any = "right" if is_number else "left"
+        result.add_column(heading, justify=justify, no_wrap=is_number, overflow="fold")
     for row in rows:
-        made.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
-    return made
+        result.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    return result
 
 
 def note(text: str) -> Text:
@@ -44,26 +47,25 @@ def note(text: str) -> Text:
 
 
 def count_text(count: int, good: str = "", bad: str = "yellow") -> Text:
-    """A count of rows for a table, in the style `good` or, where it counts faults, `bad`; a zero is
-    dim.
-    """
-    return Text(f"{count:,}", good or bad if count else "dim")
+    """A count for a table: in the style `good`, or `bad` where it counts faults; a zero is dim."""
+    if count == 0:
+        return Text("0", "dim")
+    return Text(f"{count:,}", good or bad)
 
 
 def plain(text: str) -> str:
-    r"""A text without what could steer the terminal, which is written as in Python.
+    r"""A text whose invisible characters are written as in Python, but for line breaks and tabs.
 
     >>> print(plain("a\x1b[2J"))
     a\x1b[2J
     """
-    return "".join(
-        char if char.isprintable() or char in "\n\t" else repr(char)[1:-1] for char in text
-    )
+    return "".join(char if char in "\n\t" else _escaped(char) for char in text)
 
 
 def visible(text: str, longest: int, encoding: str = "utf-8") -> Text:
-    r"""A text for the terminal, cut in the middle; what cannot be seen or encoded is escaped as in
-    Python.
+    r"""A text for the terminal, cut in the middle, with invisible characters as in Python.
+
+    encoding: the terminal's; what it lacks is escaped too.
 
     >>> print(visible("[bold]1\u200b+\t2\n", longest=20))
     [bold]1\u200b+\t2\n
@@ -73,52 +75,45 @@ def visible(text: str, longest: int, encoding: str = "utf-8") -> Text:
     """
     if len(text) > longest:
         tail = longest // 4
-        text = f"{text[: longest - tail]} ... {len(text) - longest:,} more characters ... {text[-tail:]}"
-    text = "".join(
-        char if char.isprintable() else repr(char)[1:-1] + "\n" * (char == "\n") for char in text
-    )
-    return Text(text.encode(encoding, "backslashreplace").decode(encoding))
+        start = text[: longest - tail]
+        text = f"{start} ... {len(text) - longest:,} more characters ... {text[-tail:]}"
+    # A line break is shown, and breaks the line.
+    escaped = "".join("\\n\n" if char == "\n" else _escaped(char) for char in text)
+    return Text(escaped.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def _escaped(char: str) -> str:
+    return char if char.isprintable() else repr(char)[1:-1]
 
 
 def print_figures(
     console: Console, title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]
 ) -> None:
-    """A table of figures under a title; where the terminal is too narrow, a heading stands before
-    each figure.
+    """A table of figures under a title.
+
+    On a terminal that is too narrow for it, each figure stands on a line of its own, after its
+    heading.
     """
-    rows, names = list(rows), headings[1:]
-    shown: Table | Text = table(*headings, numbers=names, rows=rows)
-    if console.measure(shown, options=console.options.update(width=10_000)).maximum > console.width:
-        texts = (
-            "\n  ".join((label, *map(" ".join, zip(names, cells, strict=True))))
-            for label, *cells in rows
-        )
-        shown = Text("\n".join(texts))
-    console.print(Text(title, "bold"), shown, sep="\n")
+    rows = list(rows)
+    names = headings[1:]
+    figures: Table | Text = table(*headings, numbers=names, rows=rows)
+    unlimited = console.options.update(width=10_000)
+    if console.measure(figures, options=unlimited).maximum > console.width:
+        lines = []
+        for label, *cells in rows:
+            lines.append(label)
+            lines += [f"  {name} {cell}" for name, cell in zip(names, cells, strict=True)]
+        figures = Text("\n".join(lines))
+    console.print(Text(title, "bold"), figures, sep="\n")
 
 
 def print_explanation(console: Console, name: str, explanation: Explanation) -> None:
     """A reward with its reason, what was judged, and every rule with its outcome."""
-    reward = explanation.reward
-    value = "none, cannot be graded" if reward is None else str(round(reward, 4))
-    style = (
-        "yellow" if reward is None else "green" if reward >= FULL else "red" if reward <= 0 else ""
-    )
-    console.print(
-        Text.assemble(
-            (name, "bold"), ": reward ", (value, f"bold {style}"), f" ({explanation.reason})"
-        )
-    )
-    if explanation.extracted is None:
-        console.print("Nothing was found that could be judged.")
-    else:
-        length = len(explanation.extracted)
-        console.print(
-            f"Judged ({length:,} character{'' if length == 1 else 's'}){':' * bool(length)}"
-        )
-        extract = visible(explanation.extracted, LONGEST_EXTRACT, console.encoding)
-        if extract:
-            console.print(Padding(extract, (0, 0, 0, 2), expand=False))
+    value, style = _reward_text(explanation.reward)
+    reason = f" ({explanation.reason})"
+    console.print(Text.assemble((name, "bold"), ": reward ", (value, f"bold {style}"), reason))
+    _print_extract(console, explanation.extracted)
+
     rules = table("outcome", "rule")
     rules.columns[0].no_wrap = True
     for rule in explanation.rules:
@@ -127,8 +122,31 @@ def print_explanation(console: Console, name: str, explanation: Explanation) -> 
             text.stylize("dim")
         if rule.detail:
             text = Text.assemble(text, ": ", visible(rule.detail, LONGEST_DETAIL, console.encoding))
-        # None with a detail: a measurement, or the detail says why the rule was not looked at.
-        rules.add_row(
-            Text("-") if rule.passed is None and rule.detail else OUTCOMES[rule.passed], text
-        )
+        # A detail without an outcome is a measurement, or says why the rule was not looked at.
+        outcome = Text("-") if rule.passed is None and rule.detail else OUTCOMES[rule.passed]
+        rules.add_row(outcome, text)
     console.print("", rules, sep="\n")
+
+
+def _reward_text(reward: float | None) -> tuple[str, str]:
+    """A reward in words, and its style."""
+    if reward is None:
+        return "none, cannot be graded", "yellow"
+    value = str(round(reward, 4))
+    if reward >= FULL:
+        return value, "green"
+    return value, "red" if reward <= 0 else ""
+
+
+def _print_extract(console: Console, extract: str | None) -> None:
+    """The part of a completion that a reward judged."""
+    if extract is None:
+        console.print("Nothing was found that could be judged.")
+        return
+    unit = "character" if len(extract) == 1 else "characters"
+    if not extract:
+        console.print(f"Judged (0 {unit})")
+        return
+    console.print(f"Judged ({len(extract):,} {unit}):")
+    text = visible(extract, LONGEST_EXTRACT, console.encoding)
+    console.print(Padding(text, (0, 0, 0, 2), expand=False))

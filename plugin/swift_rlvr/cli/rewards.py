@@ -23,8 +23,8 @@ from swift_rlvr.evaluation.completion_files import (
     read_object,
     with_columns_from_prompt,
 )
-from swift_rlvr.evaluation.scoring import SHOWN_PROBLEMS, default_rewards, stored_verdicts
-from swift_rlvr.evaluation.scoring import score as score_files
+from swift_rlvr.evaluation.score import SHOWN_PROBLEMS, default_rewards, stored_grades
+from swift_rlvr.evaluation.score import score as score_files
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import build_rewards, missing_column
 from swift_rlvr.runs.log import pace
@@ -127,12 +127,10 @@ def score(
     if against is not None and len(files) != 1:
         raise InputError(f"is for one file, got {len(files)}", field="against")
     verdicts = (
-        None if against is None else stored_verdicts(files[0] if against == "stored" else against)
+        None if against is None else stored_grades(files[0] if against == "stored" else against)
     )
     if verdicts and reward_funcs is None:
-        reward_funcs = [
-            name for name in REWARDS if any(name in each.rewards for each in verdicts.values())
-        ]
+        reward_funcs = [name for name in REWARDS if any(name in each for each in verdicts.values())]
     flags.check_out(out)
     rewards = build_rewards(reward_funcs) if reward_funcs else default_rewards(files)
     errors = Console(stderr=True)

@@ -104,7 +104,7 @@ def test_a_server_that_fails(server):
     with pytest.raises(InputError, match="expected an answer to each of 2 prompts"):
         asked(server)
     server.answer = [{"choices": []}] * 2
-    with pytest.raises(InputError, match="its answer is none of a rollout server"):
+    with pytest.raises(InputError, match="its answer is not one of a rollout server"):
         asked(server)
 
 

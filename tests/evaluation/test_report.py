@@ -14,7 +14,7 @@ from helpers import graded, write_records
 from report_pages import HOSTILE, Document
 from swift_rlvr.evaluation.compare import compare
 from swift_rlvr.evaluation.report import write_report
-from swift_rlvr.evaluation.report.completions import Collector
+from swift_rlvr.evaluation.report.completions import PageCompletions
 from swift_rlvr.evaluation.report.curves import panels
 from swift_rlvr.evaluation.report.reading import read_run, read_runs
 from swift_rlvr.runs.folder import find_run
@@ -564,7 +564,7 @@ def test_the_picture_is_a_png_and_values_that_are_no_numbers_are_left_out(
 def test_the_same_runs_have_the_same_page(run, tmp_path):
     pages = [write_report(run, tmp_path / name)[1].read_bytes() for name in ("a", "b")]
     assert pages[0] == pages[1]
-    assert Collector(read_runs([run])).columns["step"] == [1] * 4 + [60] * 4 + [120] * 4
+    assert PageCompletions(read_runs([run])).columns["step"] == [1] * 4 + [60] * 4 + [120] * 4
 
 
 # ---- What a model writes cannot get out of its block ----

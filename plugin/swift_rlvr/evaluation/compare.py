@@ -40,26 +40,8 @@ def figures_table(*summaries: Mapping[str, Any]) -> list[tuple[str, ...]]:
     Reasons that make up at least 1% in one of them come last.
     """
     flat = [_flat(summary) for summary in summaries]
-    measures = [
-        ("tasks", "tasks", ","),
-        ("success", "success", ".3f"),
-        ("success with format", "strict", ".3f"),
-    ]
-    for part, label in LABELS.items():
-        # A dict keeps the order of the keys, each once over all summaries.
-        keys = dict.fromkeys(key for summary in summaries for key in summary.get(part, ()))
-        names = [label.format(key) for key in keys]
-        # pass@1 is success, which is there already.
-        measures += [(name, name, ".3f") for name in names if name != "pass@1"]
-    measures += [
-        ("standard deviation over seeds", "seed_spread", ".3f"),
-        ("format", "format", ".3f"),
-        ("mean length in tokens", "mean_tokens", ".0f"),
-        ("cut off at the longest length", "cut_off", ".3f"),
-    ]
-
     rows: list[tuple[str, ...]] = []
-    for label, name, form in measures:
+    for label, name, form in _measures(summaries):
         texts = [figure_text(summary, name, form) for summary in flat]
         # Success has a row also where nothing was graded.
         if name == "success" or set(texts) != {"-"}:
@@ -73,6 +55,29 @@ def figures_table(*summaries: Mapping[str, Any]) -> list[tuple[str, ...]]:
             shares = [summary["reasons"].get(reason, 0) for summary in summaries]
             rows.append((f"reason: {reason}", *(f"{share:.1%}" for share in shares)))
     return rows
+
+
+def _measures(summaries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+    """The label, the name in a flat summary and the format of each figure."""
+    by_key = []
+    for part, label in LABELS.items():
+        # A dict keeps the order of the keys, each once over all summaries.
+        keys = dict.fromkeys(key for summary in summaries for key in summary.get(part, ()))
+        for key in keys:
+            name = label.format(key)
+            # pass@1 is success, which is there already.
+            if name != "pass@1":
+                by_key.append((name, name, ".3f"))
+    return [
+        ("tasks", "tasks", ","),
+        ("success", "success", ".3f"),
+        ("success with format", "strict", ".3f"),
+        *by_key,
+        ("standard deviation over seeds", "seed_spread", ".3f"),
+        ("format", "format", ".3f"),
+        ("mean length in tokens", "mean_tokens", ".0f"),
+        ("cut off at the longest length", "cut_off", ".3f"),
+    ]
 
 
 def _flat(summary: Mapping[str, Any]) -> dict[str, Any]:

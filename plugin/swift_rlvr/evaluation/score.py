@@ -68,9 +68,7 @@ def grade_block(block: Block, rewards: Sequence[Reward]) -> GradedBlock:
     """Grade every completion of a block that can be used."""
     needed = frozenset(column for reward in rewards for column in reward.columns)
     needs_countdown = needed >= FROM_PROMPT
-    places: list[tuple[int, int | None]] = []
-    completions: list[Any] = []
-    rows: list[dict[str, Any]] = []
+    usable: list[tuple[int, Item]] = []
     problems: list[str] = []
     from_prompt = 0
     for line, item in _items(block):
@@ -82,26 +80,33 @@ def grade_block(block: Block, rewards: Sequence[Reward]) -> GradedBlock:
             row = with_columns_from_prompt(row)
             from_prompt += row is not item.row
         problem = _problem(item.completion, row, rewards)
-        if problem is not None:
+        if problem is None:
+            usable.append((line, item._replace(row=row)))
+        else:
             within = "" if item.position is None else f", completion {item.position}"
             problems.append(f"{block.file}, line {line}{within}: {problem}")
-            continue
-        places.append((line, item.position))
-        completions.append(item.completion)
-        rows.append(row)
+    rows = _graded_rows(block.file, usable, rewards)
+    return GradedBlock(len(block.text), rows, from_prompt, problems)
 
-    grades = {
-        reward.name: reward.grades(completions, **columns_for(reward, rows)) for reward in rewards
-    }
-    graded = []
-    for number, (line, position) in enumerate(places):
-        graded_row: dict[str, Any] = {"file": block.file, "line": line}
-        if position is not None:
-            graded_row["position"] = position
-        graded_row["rewards"] = {name: column[number].reward for name, column in grades.items()}
-        graded_row["reasons"] = {name: column[number].reason for name, column in grades.items()}
-        graded.append(graded_row)
-    return GradedBlock(len(block.text), graded, from_prompt, problems)
+
+def _graded_rows(
+    file: str, usable: Sequence[tuple[int, Item]], rewards: Sequence[Reward]
+) -> list[dict[str, Any]]:
+    """What `score` writes of completions. usable: each with its line."""
+    completions = [item.completion for _, item in usable]
+    rows = [item.row for _, item in usable]
+    grades = {}
+    for reward in rewards:
+        grades[reward.name] = reward.grades(completions, **columns_for(reward, rows))
+    graded_rows = []
+    for number, (line, item) in enumerate(usable):
+        graded: dict[str, Any] = {"file": file, "line": line}
+        if item.position is not None:
+            graded["position"] = item.position
+        graded["rewards"] = {name: column[number].reward for name, column in grades.items()}
+        graded["reasons"] = {name: column[number].reason for name, column in grades.items()}
+        graded_rows.append(graded)
+    return graded_rows
 
 
 def _items(block: Block) -> Iterator[tuple[int, Item | LineError]]:

@@ -122,7 +122,7 @@ def _build(name: str, run: Run) -> Reward:
         return REWARDS[name]()
 
 
-class Collector:
+class PageCompletions:
     """The completions of runs as the page needs them.
 
     columns: a value of each completion. rewards, reasons: the same by reward, up to the last

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from swift_rlvr.evaluation.compare import figures_table, in_words
-from swift_rlvr.evaluation.report.completions import COMPLETIONS, Collector, packed
+from swift_rlvr.evaluation.report.completions import COMPLETIONS, PageCompletions, packed
 from swift_rlvr.evaluation.report.curves import Steps, curves, draw, panels_of
 from swift_rlvr.evaluation.report.observations import EXPERIMENT, observations
 from swift_rlvr.evaluation.report.reading import Run, read_runs
@@ -75,7 +75,7 @@ def write_report(
         runs = [runs]
     out = Path(out)
     read = read_runs(runs)
-    collected = Collector(read, limit or COMPLETIONS)
+    completions = PageCompletions(read, limit or COMPLETIONS)
     steps = {run.label: _merged_steps(run) for run in read}
     for run in read:
         for note in run.notes:
@@ -91,7 +91,7 @@ def write_report(
             f"cannot write {error.filename or out}: {error.strerror}", field="out"
         ) from error
     with replacing(out / PAGE) as file:
-        file.writelines(page(read, steps, collected, comparisons))
+        file.writelines(page(read, steps, completions, comparisons))
     return picture, out / PAGE
 
 
@@ -115,7 +115,7 @@ def _merged_steps(run: Run) -> list[dict[str, Any]]:
 def page(
     runs: Sequence[Run],
     steps: Mapping[str, Steps],
-    collected: Collector,
+    completions: PageCompletions,
     comparisons: Sequence[Mapping[str, Any]],
 ) -> Iterator[str]:
     """The parts of the HTML, in order; only the blocks of data are large."""
@@ -135,7 +135,7 @@ def page(
         "title": escape(f"GRPO: {', '.join(run.label for run in runs)}"),
         "styles": "\n".join(f"<style>{text}</style>" for text in styles),
         "notes": _notes(runs),
-        "observations": _observations(runs, collected),
+        "observations": _observations(runs, completions),
         "tables": "\n".join(tables),
         "license": escape(_asset("uPlot.LICENSE").replace("--", "- -")),
         "scripts": "\n".join(f"<script>{text}</script>" for text in scripts),
@@ -146,18 +146,18 @@ def page(
             yield part
         elif part == "figures":
             # Before the scripts, which begin with them while the rest is still being loaded.
-            yield _block("page", packed(_summary(runs, steps, collected)))
-            yield _block("columns", packed(collected.data()))
-            yield from _blocks(collected, "prompts")
+            yield _block("page", packed(_summary(runs, steps, completions)))
+            yield _block("columns", packed(completions.data()))
+            yield from _blocks(completions, "prompts")
         elif part == "texts":
-            yield from _blocks(collected, "texts")
-            yield from _blocks(collected, "explained")
+            yield from _blocks(completions, "texts")
+            yield from _blocks(completions, "explained")
         else:
             yield parts[part]
 
 
-def _blocks(collected: Collector, kind: str) -> Iterator[str]:
-    for name, block in collected.blocks.items():
+def _blocks(completions: PageCompletions, kind: str) -> Iterator[str]:
+    for name, block in completions.blocks.items():
         if name.startswith(kind):
             yield _block(name, block)
 
@@ -179,7 +179,7 @@ def _hashes(texts: Sequence[str]) -> str:
 
 
 def _summary(
-    runs: Sequence[Run], steps: Mapping[str, Steps], collected: Collector
+    runs: Sequence[Run], steps: Mapping[str, Steps], completions: PageCompletions
 ) -> dict[str, Any]:
     """What the page knows beside the columns of the completions."""
     verifiers = {}
@@ -187,18 +187,18 @@ def _summary(
         for key in run.verifiers:
             verifiers[key] = run.judges.judges[key].full
     rules = []
-    for name, outcome, names in collected.rules:
+    for name, outcome, names in completions.rules:
         rules.append({"reward": name, "outcome": outcome, "rules": names})
     return {
         "runs": [run.label for run in runs],
         "panels": _panels(runs, steps),
         "alarms": _alarms(runs),
-        "total": collected.total,
-        "names": list(collected.names),
+        "total": completions.total,
+        "names": list(completions.names),
         "rules": rules,
         "verifiers": verifiers,
-        "starts": collected.starts,
-        "promptStarts": collected.prompt_starts,
+        "starts": completions.starts,
+        "promptStarts": completions.prompt_starts,
     }
 
 
@@ -249,10 +249,10 @@ def _notes(runs: Sequence[Run]) -> str:
     return f'<section class="notes"><h2>What is missing</h2><ul>{items}</ul></section>'
 
 
-def _observations(runs: Sequence[Run], collected: Collector) -> str:
+def _observations(runs: Sequence[Run], completions: PageCompletions) -> str:
     """Where all runs are of Countdown, beside what the Countdown experiment has seen."""
     figures = []
-    for run, failures in zip(runs, collected.failures, strict=True):
+    for run, failures in zip(runs, completions.failures, strict=True):
         figures.append(observations(run, failures))
     beside_experiment = all(run.is_countdown for run in runs)
     headings = ["", *(run.label for run in runs)]

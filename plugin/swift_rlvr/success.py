@@ -1,13 +1,14 @@
 """Which reward decides whether a completion is right: the one place that says so.
 
-A reward declares its `role`: a verifier judges the outcome, a format reward the form, a shaping
-reward length, style and the like. A task names its verifier. A completion is a **success** where
-the verifier of its row's task pays its full reward; partial credit is none. It is **strict** where
-the format rewards of the run are paid in full as well. Where the verifier cannot grade the row,
-both are None, and the completion counts for nothing.
+A reward declares its `role`: a verifier judges the outcome, a format reward the form, and a shaping
+reward length, style and the like. A task names its verifier. A completion is a **success** where the
+verifier of its row's task pays its full reward; partial credit is not enough. It is **strict** where
+the format rewards of the run are paid in full as well. Where the verifier cannot grade the row, both
+are None, and the completion counts for nothing.
 
-Everything that shows, logs, draws, selects or compares by success asks `Judges`. Plain Python, no
-names of classes but those in KNOWN_ROLES: rewards of others that cannot declare a role.
+Everything that shows, logs, draws, selects or compares by success asks `Judges`. This is plain
+Python. The only rewards that it knows by name are those of KNOWN_ROLES, of other packages, which
+cannot declare a role.
 """
 
 import os

@@ -104,12 +104,12 @@ def test_figures_of_rows_and_of_the_set(stand_in, tmp_path):
     assert summary["success"] == sum(RIGHT) / 32
     for k in (1, 2, 4):  # over all subsets of the samples of each row
         subsets = [list(combinations([n < right for n in range(4)], k)) for right in RIGHT]
-        shares = [sum(map(any, each)) / len(each) for each in subsets]
+        shares = [sum(map(any, draws)) / len(draws) for draws in subsets]
         assert summary["pass_at_k"][str(k)] == pytest.approx(statistics.fmean(shares))
         low, high = summary["pass_at_k_interval"][str(k)]
         assert low < summary["pass_at_k"][str(k)] < high
     pairs = [list(combinations([n < right for n in range(4)], 2)) for right in RIGHT]
-    alike = [sum(len(set(pair)) == 1 for pair in each) / len(each) for each in pairs]
+    alike = [sum(len(set(pair)) == 1 for pair in row_pairs) / len(row_pairs) for row_pairs in pairs]
     assert summary["no_spread"] == pytest.approx(statistics.fmean(alike))
     assert summary["no_spread_interval"] == pytest.approx(bootstrap(alike))
     assert summary["pass_rates"] == {

@@ -72,8 +72,8 @@ def scored(files, **options):
 
 def graded(records) -> list[Grade]:
     return [
-        Grade(each["rewards"]["external_countdown"], each["reasons"]["external_countdown"])
-        for each in records
+        Grade(row["rewards"]["external_countdown"], row["reasons"]["external_countdown"])
+        for row in records
     ]
 
 
@@ -86,7 +86,7 @@ def test_order_and_grades_are_those_of_direct_grading(tmp_path, monkeypatch, wor
         file.write_bytes(lines_of(part))
     done = []
     records, summary = scored(files, workers=workers, advance=done.append)
-    assert [(each["file"], each["line"]) for each in records] == [
+    assert [(row["file"], row["line"]) for row in records] == [
         (str(file), line)
         for file, part in zip(files, rows, strict=True)
         for line in range(1, len(part) + 1)
@@ -132,7 +132,7 @@ def test_a_broken_line_never_touches_its_neighbours(tmp_path_factory, rows, garb
         patch.setattr("swift_rlvr.evaluation.score._BLOCK_SIZE", size)
         records, summary = scored([file], workers=1)
     assert graded(records) == direct(rows)
-    assert [each["line"] for each in records] == [
+    assert [row["line"] for row in records] == [
         n for n, (_, row) in enumerate(lines, start=1) if row is not None
     ]
     assert summary["unusable"] == len(lines) - len(rows) - blank == len(summary["problems"])
@@ -219,7 +219,7 @@ def test_tables_of_ms_swift(tmp_path):
     file.write_bytes(lines_of([table(rows[:8]), {"oops": 1}, table(rows[8:])]))
     records, summary = scored([file])
     assert graded(records) == direct(rows)
-    assert [(each["line"], each["position"]) for each in records] == [
+    assert [(row["line"], row["position"]) for row in records] == [
         (n, p) for n in (1, 3) for p in range(1, 9)
     ]
     assert summary["from_prompt"] == 16 and summary["unusable"] == 1

@@ -26,7 +26,9 @@ def server():
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             made.asked.append((self.path, body))
-            texts = [each["messages"][-1]["content"].split()[-1] for each in body["infer_requests"]]
+            texts = [
+                request["messages"][-1]["content"].split()[-1] for request in body["infer_requests"]
+            ]
             answers = [
                 {
                     "response": {

@@ -1,5 +1,5 @@
-"""Finds a model (a folder, a hub id or a LoRA adapter) and loads it. Imports transformers only when
-called.
+"""Finds a model (a folder, a hub id or a LoRA adapter) and loads it. transformers is imported only
+when it is needed.
 """
 
 from collections.abc import Iterator

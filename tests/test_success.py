@@ -19,7 +19,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the extra [train]")
 from paths import ROOT  # noqa: E402
 from rich.console import Console  # noqa: E402
-from swift_rlvr.evaluation.grading import grade_samples  # noqa: E402
+from swift_rlvr.evaluation.grade_samples import grade_samples  # noqa: E402
 from swift_rlvr.evaluation.report.reading import read_run  # noqa: E402
 from swift_rlvr.evaluation.sampling import Completion  # noqa: E402
 from swift_rlvr.rewards import REWARDS, Grade, Reward, add_reward  # noqa: E402
@@ -113,10 +113,10 @@ def built(name):
 def trainer_of(rewards, answers):
     """A trainer as our callbacks see it, after a batch of these answers."""
     columns = {
-        name: [each.row.get(name) for each in answers]
-        for name in {key for each in answers for key in each.row}
+        name: [answer.row.get(name) for answer in answers]
+        for name in {key for answer in answers for key in answer.row}
     }
-    texts = [each.text for each in answers]
+    texts = [answer.text for answer in answers]
     columns |= {
         "messages": [QUESTION] * len(texts),
         "completion_ids": [[1] * len(text) for text in texts],
@@ -138,7 +138,7 @@ def trainer_of(rewards, answers):
         reward_funcs=list(rewards), reward_func_names=names, reward_weights=torch.ones(len(names)), num_generations=1,
         accelerator=SimpleNamespace(is_main_process=True, num_processes=1, process_index=0), _logs=logs,
         _metrics={"train": defaultdict(list)}, model=SimpleNamespace(training=True),
-        train_dataset=[each.row for each in answers], _generate_and_score_completions=score,
+        train_dataset=[answer.row for answer in answers], _generate_and_score_completions=score,
     )  # fmt: skip
 
 
@@ -163,7 +163,8 @@ def shown(rewards, answers, folder):
         "log": (run.steps[0].get("success"), run.steps[0].get("strict")),
         "alarms": (seen[0].get("success"), seen[0].get("strict")),
         "records": tuple(
-            share([getattr(each, name) for each in run.records()]) for name in ("success", "strict")
+            share([getattr(record, name) for record in run.records()])
+            for name in ("success", "strict")
         ),
         "report": (
             share([entry.success for entry in run.entries.values()]),
@@ -179,10 +180,10 @@ def rounded(value):
 
 
 def expected(answers, rewards):
-    right = share([each.right for each in answers])
+    right = share([answer.right for answer in answers])
     judges_form = any(role_of(reward) == "format" for reward in rewards)
     strict = share(
-        [None if each.right is None else each.right and each.formatted for each in answers]
+        [None if answer.right is None else answer.right and answer.formatted for answer in answers]
     )
     return rounded(right), rounded(strict) if judges_form else None
 
@@ -207,11 +208,11 @@ def test_of_the_rewards_of_every_recipe_in_every_order(name, tmp_path, monkeypat
     task = recipe.settings["dataset"].partition(":")[0].partition("#")[0]
     answers = OF_TASK.get(task, COUNTDOWN)
     names = [
-        each for each in recipe.settings["reward_funcs"] if each == "format" or each in REWARDS
+        name for name in recipe.settings["reward_funcs"] if name == "format" or name in REWARDS
     ]
     assert len(names) >= 2
     for number, order in enumerate(itertools.islice(itertools.permutations(names), MOST_ORDERS)):
-        assert_shown([built(each) for each in order], answers, tmp_path / str(number))
+        assert_shown([built(name) for name in order], answers, tmp_path / str(number))
 
 
 NAMES = (
@@ -267,8 +268,8 @@ def test_the_curriculum_goes_by_the_same_success_whatever_the_task_and_the_order
         callback.on_train_begin(SimpleNamespace(seed=0), state, None)
         callback.curriculum.draw = lambda count: list(range(len(MIXED)))
         trainer._generate_and_score_completions([None] * len(MIXED))
-        same = Curriculum([each.row["level"] for each in MIXED], CurriculumSettings(), 0)
-        figures = same.record(list(range(len(MIXED))), [each.right for each in MIXED])
+        same = Curriculum([answer.row["level"] for answer in MIXED], CurriculumSettings(), 0)
+        figures = same.record(list(range(len(MIXED))), [answer.right for answer in MIXED])
         assert {
             name: values[0] for name, values in trainer._metrics["train"].items()
         } == pytest.approx(figures)
@@ -276,13 +277,13 @@ def test_the_curriculum_goes_by_the_same_success_whatever_the_task_and_the_order
 
 def test_evaluate_counts_the_same(tmp_path):
     for task, answers in (("countdown", COUNTDOWN), ("gsm8k", GSM8K), ("mixed", MIXED)):
-        completions = [[Completion(each.text, 5, "stop")] for each in answers]
+        completions = [[Completion(answer.text, 5, "stop")] for answer in answers]
         records = grade_samples(
-            TASKS[task], [each.row for each in answers], [QUESTION] * len(answers), completions
+            TASKS[task], [answer.row for answer in answers], [QUESTION] * len(answers), completions
         )
-        assert [record.success for record in records] == [each.right for each in answers]
+        assert [record.success for record in records] == [answer.right for answer in answers]
         assert summarize(records)["success"] == pytest.approx(
-            share([each.right for each in answers])
+            share([answer.right for answer in answers])
         )
 
 
@@ -318,7 +319,7 @@ def test_of_a_third_partys_task_with_partial_credit_and_a_larger_full_reward(tmp
             columns = {"nums": None, "target": None}
             assert_shown(
                 order,
-                [replace(each, row=each.row | columns) for each in answers],
+                [replace(answer, row=answer.row | columns) for answer in answers],
                 tmp_path / str(id(order)),
             )
     finally:
@@ -333,7 +334,7 @@ def test_rewards_of_others_have_a_role_by_the_table_by_an_attribute_or_by_the_va
             return [float("1 + 2" in text) for text in completions]
 
     rewards = [Format(), Mine()]
-    assert [role_of(each) for each in rewards] == ["format", None]
+    assert [role_of(reward) for reward in rewards] == ["format", None]
     found, terminal = shown(rewards, COUNTDOWN, tmp_path / "unknown")
     assert found["log"][0] is None and " reward 0.50" in terminal and "success" not in terminal
     monkeypatch.setenv("SWIFT_RLVR_ROLES", "Mine=verifier")
@@ -405,9 +406,9 @@ def test_a_format_reward_that_has_not_graded_a_completion_has_no_part_in_its_for
 
 def test_no_decision_is_made_by_the_order_of_the_rewards():
     several = (Format(), REWARDS["boxed"](), REWARDS["code"]())
-    judges = [Judges.from_rewards(each) for each in itertools.permutations(several)]
+    judges = [Judges.from_rewards(order) for order in itertools.permutations(several)]
     rewards = {"Format": 1.0, "external_boxed": 1.0, "external_code": 0.5}
-    assert {each.of(rewards) for each in judges} == {
+    assert {one_order.of(rewards) for one_order in judges} == {
         (False, False, True)
     }  # of no known task: every verifier must pay
-    assert {each.of(rewards, "external_boxed") for each in judges} == {(True, True, True)}
+    assert {one_order.of(rewards, "external_boxed") for one_order in judges} == {(True, True, True)}

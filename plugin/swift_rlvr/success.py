@@ -1,13 +1,14 @@
 """Which reward decides whether a completion is right: the one place that says so.
 
-A reward declares its `role`: a verifier judges the outcome, a format reward the form, a shaping
-reward length, style and the like. A task names its verifier. A completion is a **success** where
-the verifier of its row's task pays its full reward; partial credit is none. It is **strict** where
-the format rewards of the run are paid in full as well. Where the verifier cannot grade the row,
-both are None, and the completion counts for nothing.
+A reward declares its `role`: a verifier judges the outcome, a format reward the form, and a shaping
+reward length, style and the like. A task names its verifier. A completion is a **success** where the
+verifier of its row's task pays its full reward; partial credit is not enough. It is **strict** where
+the format rewards of the run are paid in full as well. Where the verifier cannot grade the row, both
+are None, and the completion counts for nothing.
 
-Everything that shows, logs, draws, selects or compares by success asks `Judges`. Plain Python, no
-names of classes but those in KNOWN_ROLES: rewards of others that cannot declare a role.
+Everything that shows, logs, draws, selects or compares by success asks `Judges`. This is plain
+Python. The only rewards that it knows by name are those of KNOWN_ROLES, of other packages, which
+cannot declare a role.
 """
 
 import os
@@ -17,32 +18,46 @@ from typing import Any, NamedTuple
 
 from swift_rlvr.utils.errors import InputError
 
-VERIFIER, FORMAT, SHAPING = "verifier", "format", "shaping"
+VERIFIER = "verifier"
+FORMAT = "format"
+SHAPING = "shaping"
 ROLES = (VERIFIER, FORMAT, SHAPING)
-# MyReward=verifier,other_reward=shaping; by the name that is logged
+# An environment variable such as "MyReward=verifier,other_reward=shaping", by the names that are
+# logged.
 ROLES_VARIABLE = "SWIFT_RLVR_ROLES"
 FULL = 1.0
 
 # Rewards of ms-swift and TRL, by the names that they are logged under and those in ms-swift's
 # `--reward_funcs`.
 KNOWN_ROLES = {
-    **dict.fromkeys(
-        ("MathAccuracy", "accuracy", "MathORM", "math", "ReactORM", "toolbench"), VERIFIER
-    ),
-    **dict.fromkeys(
-        ("accuracy_reward", "reasoning_accuracy_reward", "gym_reward", "CountdownORM"), VERIFIER
-    ),
-    **dict.fromkeys(
-        ("Format", "format", "ReActFormat", "react_format", "think_format_reward"), FORMAT
-    ),
-    **dict.fromkeys(("CosineReward", "cosine", "RepetitionPenalty", "repetition"), SHAPING),
-    **dict.fromkeys(("SoftOverlong", "soft_overlong", "soft_overlong_punishment_reward"), SHAPING),
+    "accuracy": VERIFIER,
+    "MathAccuracy": VERIFIER,
+    "math": VERIFIER,
+    "MathORM": VERIFIER,
+    "toolbench": VERIFIER,
+    "ReactORM": VERIFIER,
+    "accuracy_reward": VERIFIER,
+    "reasoning_accuracy_reward": VERIFIER,
+    "gym_reward": VERIFIER,
+    "CountdownORM": VERIFIER,
+    "format": FORMAT,
+    "Format": FORMAT,
+    "react_format": FORMAT,
+    "ReActFormat": FORMAT,
+    "think_format_reward": FORMAT,
+    "cosine": SHAPING,
+    "CosineReward": SHAPING,
+    "repetition": SHAPING,
+    "RepetitionPenalty": SHAPING,
+    "soft_overlong": SHAPING,
+    "SoftOverlong": SHAPING,
+    "soft_overlong_punishment_reward": SHAPING,
 }
 
 
 class Judgement(NamedTuple):
-    """Of one completion: whether it is right, right in the right form, and in the right form; None
-    where unknown.
+    """Whether a completion is right, right in the right form, and in the right form; None where
+    that is unknown.
     """
 
     success: bool | None
@@ -63,25 +78,30 @@ def key_of(reward: Any) -> str:
 
 
 def role_of(reward: Any) -> str | None:
-    """The role of a reward, or of the name of one that is not ours; None where nothing is known of
-    it.
+    """The role of a reward, or of the name of a reward that is not ours; None where it is unknown.
 
     What the variable SWIFT_RLVR_ROLES says comes first, then the attribute `role`, then the table
-    KNOWN_ROLES. InputError for a role that there is none of.
+    KNOWN_ROLES. InputError for a role that does not exist.
 
     >>> role_of("Format"), role_of("my_reward"), role_of(type("Mine", (), {"role": "verifier"})())
     ('format', None, 'verifier')
     """
     names = (reward,) if isinstance(reward, str) else (logged_name(reward), key_of(reward))
-    said = roles_in_environment()
-    role = next((said[name] for name in names if name in said), None) or getattr(
-        reward, "role", None
-    )
+    role = _role_by_name(names, roles_in_environment())
     if role is None:
-        role = next((KNOWN_ROLES[name] for name in names if name in KNOWN_ROLES), None)
+        role = getattr(reward, "role", None)
+    if role is None:
+        role = _role_by_name(names, KNOWN_ROLES)
     if role is not None and role not in ROLES:
         raise InputError(f"must be one of {', '.join(ROLES)}, got {role!r}", f"role of {names[0]}")
     return role
+
+
+def _role_by_name(names: Iterable[str], roles: Mapping[str, str]) -> str | None:
+    for name in names:
+        if name in roles:
+            return roles[name]
+    return None
 
 
 def roles_in_environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -91,11 +111,15 @@ def roles_in_environment(environ: Mapping[str, str] | None = None) -> dict[str, 
     >>> roles_in_environment({"SWIFT_RLVR_ROLES": "MyReward=verifier, style=shaping"})
     {'MyReward': 'verifier', 'style': 'shaping'}
     """
-    text = (os.environ if environ is None else environ).get(ROLES_VARIABLE, "")
+    if environ is None:
+        environ = os.environ
     roles = {}
-    for part in filter(None, map(str.strip, text.split(","))):
-        name, equals, role = part.partition("=")
-        if not equals or not name or role not in ROLES:
+    for part in environ.get(ROLES_VARIABLE, "").split(","):
+        part = part.strip()
+        if not part:
+            continue
+        name, _, role = part.partition("=")
+        if not name or role not in ROLES:
             raise InputError(
                 f"must be NAME=ROLE with commas, a role one of {', '.join(ROLES)}; got {part!r}",
                 ROLES_VARIABLE,
@@ -106,9 +130,9 @@ def roles_in_environment(environ: Mapping[str, str] | None = None) -> dict[str, 
 
 @dataclass(frozen=True)
 class Judge:
-    """A reward of a run. role: None where it is unknown. logged: its name in the log. full: what it
-    pays at most.
+    """What there is to know of a reward of a run.
 
+    role: None where it is unknown. logged: its name in the log. full: what it pays at most.
     neutral: what it pays for a row that it cannot grade, if not None; such a completion counts for
     nothing.
     """
@@ -136,20 +160,24 @@ class Judges:
 
     @classmethod
     def from_rewards(cls, rewards: Iterable[Any]) -> "Judges":
-        """Those of rewards, which are functions or objects; `full_reward` of one says what it pays
-        at most.
+        """The judges of rewards, which are functions or objects. The attribute `full_reward` says
+        what a reward pays at most.
         """
         judges = {}
         for reward in rewards:
-            full, neutral = getattr(reward, "full_reward", FULL), getattr(reward, "neutral", None)
-            judges[key_of(reward)] = Judge(role_of(reward), logged_name(reward), full, neutral)
+            judges[key_of(reward)] = Judge(
+                role=role_of(reward),
+                logged=logged_name(reward),
+                full=getattr(reward, "full_reward", FULL),
+                neutral=getattr(reward, "neutral", None),
+            )
         return cls(judges)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Judges":
-        """What `as_json` has given; InputError where it is something else."""
+        """The judges that `as_json` has written; InputError where it is something else."""
         try:
-            return cls({key: Judge(**each) for key, each in value.items()})
+            return cls({key: Judge(**judge) for key, judge in value.items()})
         except (TypeError, AttributeError) as error:
             raise InputError(
                 f"expected role, logged and full of each reward, got {value!r:.80}"
@@ -171,26 +199,37 @@ class Judges:
     def of(self, rewards: Mapping[str, float | None], verifier: str | None = None) -> Judgement:
         """The judgement on one completion, whatever the order of its rewards.
 
-        rewards: by key; None or NaN where one did not grade it. verifier: that of the row's task,
-        which decides. Where it is unknown or not in the run, all verifiers decide that have graded
-        the completion. So do the format rewards that have graded it: tasks may have different ones.
+        The verifier of the row's task decides. Where it is unknown or not in the run, all verifiers
+        decide that have graded the completion. So do the format rewards that have graded it, since
+        tasks may have different ones.
+
+        rewards: by key; None or NaN where one did not grade it. verifier: the key of that of the
+        row's task.
         """
-        paid = {}  # by verifier that has graded the completion, whether in full
-        for key in self._verifiers:
-            value = rewards.get(key)
-            if value is not None and value == value and value != self.judges[key].neutral:
-                paid[key] = value >= self.judges[key].full
-        success = all(paid.values()) if paid else None
+        paid = self._paid_in_full(self._verifiers, rewards)
         if verifier in self._verifiers:
             success = paid.get(verifier)
-        values = {
-            key: value
-            for key in self._formats
-            if (value := rewards.get(key)) is not None and value == value
-        }
-        format = (
-            all(value >= self.judges[key].full for key, value in values.items()) if values else None
-        )
-        return Judgement(
-            success, None if success is None or format is None else success and format, format
-        )
+        else:
+            success = all(paid.values()) if paid else None
+        formats = self._paid_in_full(self._formats, rewards)
+        format = all(formats.values()) if formats else None
+        strict = None
+        if success is not None and format is not None:
+            strict = success and format
+        return Judgement(success, strict, format)
+
+    def _paid_in_full(
+        self, keys: Iterable[str], rewards: Mapping[str, float | None]
+    ) -> dict[str, bool]:
+        """Whether each of these rewards is paid in full; without those that did not grade."""
+        paid = {}
+        for key in keys:
+            judge = self.judges[key]
+            value = rewards.get(key)
+            # NaN, which is not equal to itself, is logged where a reward returned None.
+            if value is None or value != value:
+                continue
+            if judge.role == VERIFIER and value == judge.neutral:
+                continue
+            paid[key] = value >= judge.full
+        return paid

@@ -26,7 +26,7 @@ import time
 from fractions import Fraction
 
 from swift_rlvr.rewards.countdown import CountdownReward
-from swift_rlvr.runs.grades import GradeLog
+from swift_rlvr.runs.grade_log import GradeLog
 from swift_rlvr.verifiers.countdown import arithmetic
 
 # Times the speed of CountdownORM, warm, at least. On a busy machine both ratios come out about a

@@ -263,7 +263,7 @@ def test_compare_says_whether_it_is_a_difference(tmp_path):
 
 def test_seeds_and_greedy_are_of_the_same_tasks():
     of_one = records([0.0, 1.0, 0.0], target=3)
-    seeds = [replace(each, seed=seed, sample=seed) for seed in (0, 1) for each in of_one]
+    seeds = [replace(record, seed=seed, sample=seed) for seed in (0, 1) for record in of_one]
     assert paired(seeds, records([1.0, 1.0, 1.0], target=3))["better"] == 2
-    others = [replace(each, seed=each.seed + 7) for each in seeds]
+    others = [replace(record, seed=record.seed + 7) for record in seeds]
     assert paired(seeds, others)["difference"] == 0.0

@@ -41,7 +41,7 @@ def test_a_search_is_true_and_ends_in_the_answer(tmp_path, settings):
     trials = 0
     for row in rows:
         system, user, answer = row["messages"]
-        assert [each["role"] for each in row["messages"]] == ["system", "user", "assistant"]
+        assert [turn["role"] for turn in row["messages"]] == ["system", "user", "assistant"]
         assert system["content"] == TASKS["countdown"].system
         target = re.search(r"equals (\d+)", user["content"])[1]
         *misses, hit = re.search("<think>(.*)</think>", answer["content"], re.DOTALL)[1].split("\n")
@@ -164,7 +164,7 @@ def test_right_completions_of_records(tmp_path, flags, texts):
 def test_random_completions_are_the_same_each_time(tmp_path):
     append_records(
         tmp_path / "records.jsonl",
-        [record(each, f"{text}") for each in range(40) for text in range(5)],
+        [record(index, f"{text}") for index in range(40) for text in range(5)],
     )
     texts = []
     for name in ("a", "b"):

@@ -10,12 +10,11 @@ import pytest
 from commands import ran
 from paths import DATASETS
 from rich.console import Console
-from swift_rlvr.evaluation import sampled
+from swift_rlvr.evaluation import sample_dataset
 from swift_rlvr.evaluation.evaluate import evaluate
-from swift_rlvr.evaluation.grading import grade_samples
-from swift_rlvr.evaluation.sampled import Rows
+from swift_rlvr.evaluation.grade_samples import grade_samples
+from swift_rlvr.evaluation.sample_dataset import Rows
 from swift_rlvr.evaluation.sampling import Completion, SamplingSettings
-from swift_rlvr.runs.grades import reason_of
 from swift_rlvr.runs.records import read_records
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.tasks.sources import Source
@@ -131,10 +130,10 @@ def test_grade_samples():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"num_generations": 0}, "num_generations must be at least 1, got 0"),
-        ({"temperature": -1.0}, "temperature must be at least 0, got -1.0"),
-        ({"temperature": 0.0, "num_generations": 2}, "num_generations must be 1 at temperature 0"),
-        ({"engine": "tgi"}, "engine must be one of auto, transformers, vllm, got 'tgi'"),
+        ({"num_generations": 0}, "num_generations: must be at least 1, got 0"),
+        ({"temperature": -1.0}, "temperature: must be at least 0, got -1.0"),
+        ({"temperature": 0.0, "num_generations": 2}, "num_generations: must be 1 at temperature 0"),
+        ({"engine": "tgi"}, "engine: must be one of auto, transformers, vllm, got 'tgi'"),
     ],
 )
 def test_bad_settings_name_the_field_and_the_range(change, message):
@@ -163,7 +162,7 @@ def test_a_tiny_evaluation_of_gsm8k_end_to_end(model, tmp_path):
     )
     records = list(read_records(tmp_path / "records.jsonl"))
     assert [record.row["solution"] for record in records] == ["101", "140"]
-    assert all(record.success is False and reason_of(record) for record in records)
+    assert all(record.success is False and record.reason for record in records)
 
 
 @pytest.fixture
@@ -238,9 +237,9 @@ def test_greedy_stands_beside_sampled(model, countdown, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"seeds": [1, 1]}, "seeds must be different ones, got 1,1"),
-        ({"seeds": [0, 1], "temperature": 0}, "temperature samples greedily at 0"),
-        ({"greedy": True, "temperature": 0}, "temperature samples greedily at 0"),
+        ({"seeds": [1, 1]}, "seeds: must be different ones, got 1,1"),
+        ({"seeds": [0, 1], "temperature": 0}, "temperature: samples greedily at 0"),
+        ({"greedy": True, "temperature": 0}, "temperature: samples greedily at 0"),
     ],
 )
 def test_options_that_do_not_go_together(model, countdown, tmp_path, options, message):
@@ -256,7 +255,7 @@ def test_an_interrupted_evaluation_goes_on_and_comes_to_the_same(
     sampling = SamplingSettings(model, num_generations=2, max_completion_length=4, batch_size=2)
     options = {"seeds": [0, 7], "greedy": True}
     whole = evaluate(sampling, countdown, tmp_path / "whole", QUIET, **options)
-    grade = sampled.grade_samples
+    grade = sample_dataset.grade_samples
     for stopped, folder in ((1, "first"), (4, "greedy")):
         out, chunks = tmp_path / folder, iter(range(99))
 
@@ -266,7 +265,7 @@ def test_an_interrupted_evaluation_goes_on_and_comes_to_the_same(
             return grade(*arguments)
 
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(sampled, "grade_samples", interrupted)
+            patch.setattr(sample_dataset, "grade_samples", interrupted)
             evaluate(sampling, countdown, out, QUIET, **options)
         assert evaluate(sampling, countdown, out, QUIET, **options) == whole
         for name in ("records.jsonl", "greedy/records.jsonl"):

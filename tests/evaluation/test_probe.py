@@ -17,8 +17,8 @@ import pytest
 from commands import ran, refused
 from paths import DATASETS
 from rich.console import Console
-from swift_rlvr.evaluation import sampled
-from swift_rlvr.evaluation.probe import parse_keep, probe, verdict
+from swift_rlvr.evaluation import sample_dataset
+from swift_rlvr.evaluation.probe import conclusion, parse_keep, probe
 from swift_rlvr.evaluation.sampling import Completion, SamplingSettings
 from swift_rlvr.runs.statistics import bootstrap, wilson
 from swift_rlvr.tasks.sources import parse_source
@@ -78,7 +78,7 @@ def stand_in(monkeypatch, tmp_path):
     model = StandIn()
 
     def use(other):
-        monkeypatch.setattr(sampled, "open_engine", other)
+        monkeypatch.setattr(sample_dataset, "open_engine", other)
         return other
 
     model.use = use
@@ -104,12 +104,12 @@ def test_figures_of_rows_and_of_the_set(stand_in, tmp_path):
     assert summary["success"] == sum(RIGHT) / 32
     for k in (1, 2, 4):  # over all subsets of the samples of each row
         subsets = [list(combinations([n < right for n in range(4)], k)) for right in RIGHT]
-        shares = [sum(map(any, each)) / len(each) for each in subsets]
+        shares = [sum(map(any, draws)) / len(draws) for draws in subsets]
         assert summary["pass_at_k"][str(k)] == pytest.approx(statistics.fmean(shares))
         low, high = summary["pass_at_k_interval"][str(k)]
         assert low < summary["pass_at_k"][str(k)] < high
     pairs = [list(combinations([n < right for n in range(4)], 2)) for right in RIGHT]
-    alike = [sum(len(set(pair)) == 1 for pair in each) / len(each) for each in pairs]
+    alike = [sum(len(set(pair)) == 1 for pair in row_pairs) / len(row_pairs) for row_pairs in pairs]
     assert summary["no_spread"] == pytest.approx(statistics.fmean(alike))
     assert summary["no_spread_interval"] == pytest.approx(bootstrap(alike))
     assert summary["pass_rates"] == {
@@ -225,12 +225,12 @@ def test_ctrl_c_says_how_to_go_on(stand_in, tmp_path):
 
 
 def test_weights_that_have_changed_are_other_settings(tmp_path):
-    assert sampled.weights_digest("some/model") is None
+    assert sample_dataset.weights_digest("some/model") is None
     (tmp_path / "model.safetensors").write_bytes(b"12")
-    before = sampled.weights_digest(str(tmp_path))
-    assert before == sampled.weights_digest(str(tmp_path))
+    before = sample_dataset.weights_digest(str(tmp_path))
+    assert before == sample_dataset.weights_digest(str(tmp_path))
     (tmp_path / "model.safetensors").write_bytes(b"123")
-    assert sampled.weights_digest(str(tmp_path)) != before
+    assert sample_dataset.weights_digest(str(tmp_path)) != before
 
 
 def test_records_of_something_else_are_left_alone(stand_in, tmp_path):
@@ -259,7 +259,8 @@ def test_two_probes_do_not_write_into_one_folder(stand_in, tmp_path):
 )
 def test_malformed_ranges(text):
     with pytest.raises(
-        ValueError, match="keep: must be LOW..HIGH, two pass rates from 0 to 1 such as 0.1..0.9, got"
+        ValueError,
+        match="keep: must be LOW..HIGH, two pass rates from 0 to 1 such as 0.1..0.9, got",
     ):
         parse_keep(text)
 
@@ -277,7 +278,7 @@ def test_of_a_range_without_a_row_nothing_is_written_but_the_figures(stand_in, t
 def test_the_time_left_is_a_bound_until_the_first_completions_have_ended(
     stand_in, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(sampled, "_SAID_EVERY", -1)
+    monkeypatch.setattr(sample_dataset, "_SECONDS_BETWEEN_LINES", -1)
     console = Console(file=io.StringIO(), width=80)
     probed(tmp_path, console=console)  # 8 rows, 2 in a chunk
     lines = [line for line in console.file.getvalue().splitlines() if line.endswith(" left")]
@@ -306,7 +307,7 @@ def test_the_verdict(stand_in, tmp_path, right, words):
     stand_in.right = right
     summary = probed(tmp_path)
     assert re.match(words, summary["verdict"]), summary["verdict"]
-    assert verdict(summary) == summary["verdict"] and summary["verdict"].count(". ") == 0
+    assert conclusion(summary) == summary["verdict"] and summary["verdict"].count(". ") == 0
 
 
 def test_a_dataset_that_cannot_be_graded(stand_in, tmp_path, monkeypatch):

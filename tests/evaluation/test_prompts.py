@@ -115,7 +115,7 @@ def test_a_prompt_cannot_hide_what_it_holds(tmp_path):
         ),
         (
             [FILES["gsm8k"], "--model", "no/such/model/here"],
-            "--model no/such/model/here: cannot be loaded",
+            "--model: no/such/model/here: cannot be loaded",
         ),
     ],
 )
@@ -165,7 +165,7 @@ def test_prepare_keeps_the_first_rows_that_are_short_enough(tmp_path):
     assert f"train on it with --dataset gsm8k:{tmp_path / '5.jsonl'}" in shown
     words = ("prepare", out, "--model", MODEL, "--rows", 99, "--out")
     assert "fewer than the 99 asked for" in ran(*words, tmp_path / "99.jsonl")
-    assert f"--out {out} is there already, and nothing is overwritten" in refused(*words, out)
+    assert f"--out: {out} is there already, and nothing is overwritten" in refused(*words, out)
 
 
 def test_prepare_counts_rows_that_cannot_be_used(tmp_path):
@@ -182,7 +182,7 @@ def test_prepare_leaves_no_file_where_no_row_is_left(tmp_path):
     )
     assert "is left (prompt too long: 28)" in message and not out.exists()
     message = refused("prepare", FILES["gsm8k"], "--model", MODEL, "--out", tmp_path / "kept.csv")
-    assert "--out must end in .jsonl" in message
+    assert "--out: must end in .jsonl" in message
 
 
 # the system prompt

@@ -14,7 +14,7 @@ from helpers import graded, write_records
 from report_pages import HOSTILE, Document
 from swift_rlvr.evaluation.compare import compare
 from swift_rlvr.evaluation.report import write_report
-from swift_rlvr.evaluation.report.completions import Collector
+from swift_rlvr.evaluation.report.completions import PageCompletions
 from swift_rlvr.evaluation.report.curves import panels
 from swift_rlvr.evaluation.report.reading import read_run, read_runs
 from swift_rlvr.runs.folder import find_run
@@ -158,7 +158,7 @@ def test_completions_that_a_resumed_run_makes_again_are_read_once(run):
         run / "completions.jsonl",
         [table(step, text) for step, text in zip(steps, texts, strict=True)],
     )
-    assert [(each.step, each.completion) for each in read_run(run).records()] == [
+    assert [(record.step, record.completion) for record in read_run(run).records()] == [
         (1, "a"),
         (2, "B"),
         (3, "D"),
@@ -309,7 +309,7 @@ def test_of_a_mixture_the_figures_are_there_by_task(run, tmp_path):
     write_records(run / "records.jsonl", own + others)
     write_records(
         run / "held_out.jsonl",
-        [replace(each, index=i) for i, each in enumerate((own[1], others[0]))],
+        [replace(record, index=i) for i, record in enumerate((own[1], others[0]))],
     )
     with (run / "logging.jsonl").open("a") as log:
         log.write(json.dumps({"eval/success": 0.0, "global_step/max_steps": "1/120"}) + "\n")
@@ -327,7 +327,7 @@ def test_of_a_mixture_the_figures_are_there_by_task(run, tmp_path):
     assert document.completions()[3]["reasons"] == {"external_accuracy": "no answer"}
     write_records(run / "records.jsonl", own)
     assert "Success by task" not in {
-        each["title"] for each in page_of(run, tmp_path / "one").data("page")["panels"]
+        panel["title"] for panel in page_of(run, tmp_path / "one").data("page")["panels"]
     }
 
 
@@ -394,11 +394,11 @@ def test_completions_of_held_out_rows_are_there_with_their_task_at_every_step(ru
         document.data("columns")["held_out"] == [0] * 12 + [1] * 2
         and document.data("page")["total"] == 14
     )
-    assert [each["step"] for each in shown] == [
+    assert [completion["step"] for completion in shown] == [
         0,
         1,
     ]  # what a resumed run has logged twice is there once
-    assert {each["prompt"] for each in shown} == {QUESTION}
+    assert {completion["prompt"] for completion in shown} == {QUESTION}
     assert document.data("columns")["success"][12:] == [0, 1]
     assert shown[0]["rules"]["external_countdown"][1] == 0.0
 
@@ -424,8 +424,8 @@ def test_two_runs_stand_side_by_side(run, tmp_path, curves_are_drawn):
     shown = document.completions()
     assert (
         len(shown) == 24
-        and {each["run"] for each in shown} == {0, 1}
-        and len({each["prompt"] for each in shown}) == 1
+        and {completion["run"] for completion in shown} == {0, 1}
+        and len({completion["prompt"] for completion in shown}) == 1
     )
     assert "learning_rate * 0.0003 0.003" in said(document) and "beta 0.001 0.001" in said(document)
     with pytest.raises(InputError, match="the same run is named twice"):
@@ -442,10 +442,13 @@ def test_a_run_of_plain_ms_swift_has_reasons_and_rules_too(run, tmp_path):
         run / "completions.jsonl", [table(1, texts, CountdownORM=[1.0, 0.0], Format=[0.0, 0.0])]
     )
     shown = page_of(run, tmp_path / "report").completions()
-    assert [each["rewards"] for each in shown] == [
+    assert [completion["rewards"] for completion in shown] == [
         {"CountdownORM": value, "Format": 0.0} for value in (1.0, 0.0)
     ]
-    assert [each["reasons"]["external_countdown"] for each in shown] == ["correct", "no answer"]
+    assert [completion["reasons"]["external_countdown"] for completion in shown] == [
+        "correct",
+        "no answer",
+    ]
     assert shown[1]["rules"]["external_countdown"][1:4] == [0.0, "no answer", None]
 
 
@@ -456,13 +459,15 @@ def test_mathematics_is_explained_with_its_gold_and_of_many_a_part(run, tmp_path
         [table(1, texts, "How many?", solution=["7"] * 10, MathAccuracy=[0.0] * 10)],
     )
     shown = page_of(run, tmp_path / "report").completions()
-    assert [each["rules"]["external_accuracy"][1] for each in shown] == [
+    assert [completion["rules"]["external_accuracy"][1] for completion in shown] == [
         float(i == 7) for i in range(10)
     ]
     monkeypatch.setattr("swift_rlvr.evaluation.report.completions.EXPLAINED_SLOWLY", 5)
     document = page_of(run, tmp_path / "report")
     assert [
-        i for i, each in enumerate(document.completions()) if "external_accuracy" in each["rules"]
+        i
+        for i, completion in enumerate(document.completions())
+        if "external_accuracy" in completion["rules"]
     ] == [
         0,
         2,
@@ -507,10 +512,10 @@ def test_of_too_many_completions_whole_groups_are_taken_over_all_steps(run, tmp_
     document = page_of(run, tmp_path / "report", limit=limit)
     shown = document.completions()
     assert len(shown) <= max(8, limit) and len(shown) >= limit - 8
-    groups = [each["prompt"] for each in shown]
+    groups = [completion["prompt"] for completion in shown]
     assert all(groups.count(group) == 8 for group in groups)
     if limit == 100:
-        assert sorted({each["step"] for each in shown}) == list(range(2, 25, 2))
+        assert sorted({completion["step"] for completion in shown}) == list(range(2, 25, 2))
     sampled = f"{len(shown):,} of 400 completions are on this page" in said(document)
     assert sampled == (limit < 400) and document.data("page")["total"] == 400
 
@@ -564,7 +569,7 @@ def test_the_picture_is_a_png_and_values_that_are_no_numbers_are_left_out(
 def test_the_same_runs_have_the_same_page(run, tmp_path):
     pages = [write_report(run, tmp_path / name)[1].read_bytes() for name in ("a", "b")]
     assert pages[0] == pages[1]
-    assert Collector(read_runs([run])).columns["step"] == [1] * 4 + [60] * 4 + [120] * 4
+    assert PageCompletions(read_runs([run])).columns["step"] == [1] * 4 + [60] * 4 + [120] * 4
 
 
 # ---- What a model writes cannot get out of its block ----
@@ -584,8 +589,8 @@ def test_nothing_that_a_model_writes_is_outside_the_blocks_of_data(run, tmp_path
     write_lines(folder / "logging.jsonl", [row])
     (folder / "args.json").write_text(json.dumps({"model": HOSTILE[0], "beta": HOSTILE[1]}))
     hostile, plain = (
-        write_report(each, tmp_path / f"{number}")[1]
-        for number, each in enumerate((folder, tmp_path / "plain"))
+        write_report(run_folder, tmp_path / f"{number}")[1]
+        for number, run_folder in enumerate((folder, tmp_path / "plain"))
     )
     text = hostile.read_text(encoding="ascii", errors="replace")
     document = Document(hostile.read_text())
@@ -607,7 +612,7 @@ def test_nothing_that_a_model_writes_is_outside_the_blocks_of_data(run, tmp_path
         if name.startswith("on") or name in ("src", "style")
     ] == []
     # And nothing is lost, lone surrogates and NUL included.
-    assert [each["text"] for each in document.completions()] == HOSTILE
+    assert [completion["text"] for completion in document.completions()] == HOSTILE
     assert document.data("page")["alarms"][0]["completions"] == HOSTILE
 
 

@@ -100,7 +100,9 @@ def test_a_run_goes_on_from_its_last_checkpoint_or_a_named_one(run, tmp_path_fac
         match=r"resume_from_checkpoint: .*/checkpoint-3: expected true or a checkpoint in",
     ):
         checkpoint_to_resume(run, str(run / "checkpoint-3"))
-    with pytest.raises(InputError, match="resume_from_checkpoint: true: expected .*; there is none"):
+    with pytest.raises(
+        InputError, match="resume_from_checkpoint: true: expected .*; there is none"
+    ):
         checkpoint_to_resume(tmp_path_factory.mktemp("empty"), "true")
 
 

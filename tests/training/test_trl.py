@@ -21,7 +21,7 @@ from rich.console import Console
 from swift_rlvr.evaluation.prompts import system_prompt
 from swift_rlvr.evaluation.report import write_report
 from swift_rlvr.evaluation.report.reading import read_run
-from swift_rlvr.evaluation.scoring import score
+from swift_rlvr.evaluation.score import score
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.log import cut_logs
 from swift_rlvr.runs.records import read_records

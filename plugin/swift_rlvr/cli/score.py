@@ -10,8 +10,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from swift_rlvr.cli import flags
 from swift_rlvr.cli.render import LONGEST_DETAIL, table, visible
-from swift_rlvr.evaluation.scoring import SHOWN_PROBLEMS, default_rewards, stored_verdicts
-from swift_rlvr.evaluation.scoring import score as score_files
+from swift_rlvr.evaluation.score import SHOWN_PROBLEMS, default_rewards, stored_grades
+from swift_rlvr.evaluation.score import score as score_files
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.log import pace
@@ -52,9 +52,9 @@ def score(
         raise InputError(f"is for one file, got {len(files)}", field="against")
     verdicts = None
     if against is not None:
-        verdicts = stored_verdicts(files[0] if against == "stored" else against)
+        verdicts = stored_grades(files[0] if against == "stored" else against)
     if verdicts and reward_funcs is None:
-        stored = {name for verdict in verdicts.values() for name in verdict.rewards}
+        stored = {name for grades in verdicts.values() for name in grades}
         reward_funcs = [name for name in REWARDS if name in stored]
     flags.check_out(out)
     rewards = build_rewards(reward_funcs) if reward_funcs else default_rewards(files)

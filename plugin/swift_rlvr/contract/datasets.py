@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from swift_rlvr.evaluation.grading import BATCH
+from swift_rlvr.evaluation.grade_samples import BATCH
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import columns_for
 from swift_rlvr.rewards.code import UNUSABLE

@@ -15,75 +15,91 @@ from swift_rlvr.runs.statistics import bootstrap, by_row
 
 RESAMPLES = 10_000
 
+# Parts of a summary that hold a figure for each key, and the label of such a figure.
+LABELS = {
+    "success_by_task": "success of {}",
+    "pass_at_k": "pass@{}",
+    "seeds": "success with seed {}",
+}
+
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """Two summaries side by side, with the settings in which they differ apart from the model."""
-    old, new = before.get("settings", {}), after.get("settings", {})
-    names = sorted((old.keys() | new.keys()) - {"model", "weights"})
-    different = {
-        name: [old.get(name), new.get(name)] for name in names if old.get(name) != new.get(name)
-    }
+    old = before.get("settings", {})
+    new = after.get("settings", {})
+    different = {}
+    for name in sorted((old.keys() | new.keys()) - {"model", "weights"}):
+        if old.get(name) != new.get(name):
+            different[name] = [old.get(name), new.get(name)]
     return {"before": dict(before), "after": dict(after), "different_settings": different}
 
 
-def figures_table(*sides: Mapping[str, Any]) -> list[tuple[str, ...]]:
+def figures_table(*summaries: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Rows (measure, its value in each summary), "-" where a summary lacks it.
 
     Reasons that make up at least 1% in one of them come last.
     """
-    labels = {
-        "success_by_task": "success of {}",
-        "pass_at_k": "pass@{}",
-        "seeds": "success with seed {}",
-    }
-    flat = [dict(side) for side in sides]
-    for name, label in labels.items():
-        for part in ("", "_interval"):
-            for side in flat:
-                side |= {
-                    label.format(key) + part: value
-                    for key, value in side.get(name + part, {}).items()
-                }
-    labelled = (
-        label.format(key)
-        for name, label in labels.items()
-        for side in sides
-        for key in side.get(name, ())
-    )
-    names = [name for name in dict.fromkeys(labelled) if name != "pass@1"]  # which is success
-    rows = {
-        "tasks": ("tasks", ","),
-        "success": ("success", ".3f"),
-        "success with format": ("strict", ".3f"),
-        **{name: (name, ".3f") for name in names},
-        "standard deviation over seeds": ("seed_spread", ".3f"),
-        "format": ("format", ".3f"),
-        "mean length in tokens": ("mean_tokens", ".0f"),
-        "cut off at the longest length": ("cut_off", ".3f"),
-    }
-    texts = [
-        (label, *(figure_text(side, name, form) for side in flat))
-        for label, (name, form) in rows.items()
-    ]
-    texts = [
-        each for each in texts if each[0] == "success" or set(each[1:]) != {"-"}
-    ]  # "-": nothing was graded
-    most: Counter[str] = Counter()
-    for each in sides:
-        most |= Counter(each["reasons"])
-    shown = [reason for reason, share in most.most_common() if share >= 0.01]
-    return texts + [
-        (f"reason: {each}", *(f"{side['reasons'].get(each, 0):.1%}" for side in sides))
-        for each in shown
+    flat = [_flat(summary) for summary in summaries]
+    rows: list[tuple[str, ...]] = []
+    for label, name, form in _measures(summaries):
+        texts = [figure_text(summary, name, form) for summary in flat]
+        # Success has a row also where nothing was graded.
+        if name == "success" or set(texts) != {"-"}:
+            rows.append((label, *texts))
+
+    highest_shares: Counter[str] = Counter()
+    for summary in summaries:
+        highest_shares |= Counter(summary["reasons"])
+    for reason, highest in highest_shares.most_common():
+        if highest >= 0.01:
+            shares = [summary["reasons"].get(reason, 0) for summary in summaries]
+            rows.append((f"reason: {reason}", *(f"{share:.1%}" for share in shares)))
+    return rows
+
+
+def _measures(summaries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+    """The label, the name in a flat summary and the format of each figure."""
+    by_key = []
+    for part, label in LABELS.items():
+        # A dict keeps the order of the keys, each once over all summaries.
+        keys = dict.fromkeys(key for summary in summaries for key in summary.get(part, ()))
+        for key in keys:
+            name = label.format(key)
+            # pass@1 is success, which is there already.
+            if name != "pass@1":
+                by_key.append((name, name, ".3f"))
+    return [
+        ("tasks", "tasks", ","),
+        ("success", "success", ".3f"),
+        ("success with format", "strict", ".3f"),
+        *by_key,
+        ("standard deviation over seeds", "seed_spread", ".3f"),
+        ("format", "format", ".3f"),
+        ("mean length in tokens", "mean_tokens", ".0f"),
+        ("cut off at the longest length", "cut_off", ".3f"),
     ]
 
 
-def figure_text(side: Mapping[str, Any], name: str, form: str) -> str:
+def _flat(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """A summary in which the figures of LABELS, and their intervals, stand under their labels."""
+    flat = dict(summary)
+    for part, label in LABELS.items():
+        for suffix in ("", "_interval"):
+            for key, value in summary.get(part + suffix, {}).items():
+                flat[label.format(key) + suffix] = value
+    return flat
+
+
+def figure_text(summary: Mapping[str, Any], name: str, form: str) -> str:
     """A figure of a summary with its interval, if it has one; "-" where it is unknown."""
-    value, interval = side.get(name), side.get(f"{name}_interval")
+    value = summary.get(name)
+    interval = summary.get(f"{name}_interval")
     if value is None:
         return "-"
-    return f"{value:{form}}" + ("" if interval is None else " ({:.3f} to {:.3f})".format(*interval))
+    if interval is None:
+        return f"{value:{form}}"
+    low, high = interval
+    return f"{value:{form}} ({low:.3f} to {high:.3f})"
 
 
 def paired(before: Sequence[Record], after: Sequence[Record]) -> dict[str, Any] | None:
@@ -101,12 +117,14 @@ def paired(before: Sequence[Record], after: Sequence[Record]) -> dict[str, Any] 
     """
     import numpy as np
 
-    if {record.index: record.row for record in before} != {
-        record.index: record.row for record in after
-    }:
+    rows_before = {record.index: record.row for record in before}
+    rows_after = {record.index: record.row for record in after}
+    if rows_before != rows_after:
         return None
-    old, new = by_row(before), by_row(after)
-    if not (shared := sorted(old.keys() & new.keys())):
+    old = by_row(before)
+    new = by_row(after)
+    shared = sorted(old.keys() & new.keys())
+    if not shared:
         return None
     differences = np.array([fmean(new[index]) - fmean(old[index]) for index in shared])
     return {
@@ -127,8 +145,10 @@ def _p_value(differences: Any) -> float:
     if not count:
         return 1.0
     if set(changed.tolist()) <= {-1.0, 1.0}:
-        fewer = min((changed > 0).sum(), (changed < 0).sum())
-        return min(1.0, 2 * sum(math.comb(count, k) for k in range(int(fewer) + 1)) / 2**count)
+        # McNemar's exact test: the two-sided binomial one for the tasks that have changed.
+        fewer = int(min((changed > 0).sum(), (changed < 0).sum()))
+        ways = sum(math.comb(count, k) for k in range(fewer + 1))
+        return min(1.0, 2 * ways / 2**count)
     signs = np.random.default_rng(0).choice((-1.0, 1.0), size=(RESAMPLES, count))
     extreme = np.abs(signs @ changed) >= abs(changed.sum()) - 1e-9
     return float((1 + extreme.sum()) / (1 + RESAMPLES))
@@ -142,9 +162,10 @@ def in_words(result: Mapping[str, Any]) -> str:
     """
     low, high = result["interval"]
     p = "p < 0.001" if result["p"] < 0.001 else f"p = {result['p']:.3f}"
-    clear = result["p"] < 0.05 and low * high > 0
+    is_clear = result["p"] < 0.05 and low * high > 0
+    conclusion = "That is a difference." if is_clear else "That may be chance."
     return (
-        f"Success differs by {result['difference']:+.3f} ({low:+.3f} to {high:+.3f}) on {result['tasks']:,} tasks: "
-        f"{result['better']:,} better, {result['worse']:,} worse, {p}. "
-        + ("That is a difference." if clear else "That may be chance.")
+        f"Success differs by {result['difference']:+.3f} ({low:+.3f} to {high:+.3f}) on "
+        f"{result['tasks']:,} tasks: {result['better']:,} better, {result['worse']:,} worse, {p}. "
+        f"{conclusion}"
     )

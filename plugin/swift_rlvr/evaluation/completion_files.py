@@ -21,12 +21,14 @@ from swift_rlvr.utils.jsonl import LineError, brief, parse_object
 from swift_rlvr.verifiers.answers import completion_text
 
 COMPLETION_KEYS = ("completion", "response")
-FROM_PROMPT = frozenset(("nums", "target"))  # columns that can be read from a prompt
+# Columns that can be read from a prompt.
+FROM_PROMPT = frozenset(("nums", "target"))
 
 
 class Item(NamedTuple):
-    """One completion, with all else on its line, and its position from 1 there; None where the line
-    holds only it.
+    """One completion, with the other columns of its line.
+
+    position: from 1, among the completions of the line; None where the line has only one.
     """
 
     position: int | None
@@ -48,43 +50,56 @@ def read_items(line: bytes | str) -> list[Item]:
 def items_of(row: dict[str, Any]) -> list[Item]:
     """The completions of a line's object, as `read_items` reads them."""
     if is_record(row):
-        columns = {
-            **row.get("row", {}),
-            "messages": row.get("messages"),
-            "prompts": row.get("messages"),
-        }
-        if isinstance(row.get("tokens"), int):
-            columns["response_token_ids"] = [0] * row[
-                "tokens"
-            ]  # rewards for length count them, no more
-        return [Item(None, row["completion"], columns)]
+        return [_record_item(row)]
     key = next((key for key in COMPLETION_KEYS if key in row), None)
     if key is None:
         raise LineError(
             f"no completion: expected 'completion' or 'response', got {column_names(row)}"
         )
-    value = row[key]
-    if is_completion(value):
-        return [Item(None, value, row)]
-    lists = {name: values for name, values in row.items() if isinstance(values, list)}
-    if key not in lists or (not value and len(lists) == 1):
+    if is_completion(row[key]):
+        return [Item(None, row[key], row)]
+    return _table_items(row, key)
+
+
+def _record_item(record: dict[str, Any]) -> Item:
+    columns = dict(record.get("row", {}))
+    columns["messages"] = record.get("messages")
+    columns["prompts"] = record.get("messages")
+    if isinstance(record.get("tokens"), int):
+        # Rewards for length only count the tokens.
+        columns["response_token_ids"] = [0] * record["tokens"]
+    return Item(None, record["completion"], columns)
+
+
+def _table_items(table: dict[str, Any], key: str) -> list[Item]:
+    """The completions of a table, whose columns are lists. Columns that are no lists are ignored."""
+    completions = table[key]
+    lists = {name: values for name, values in table.items() if isinstance(values, list)}
+    # An empty list alone is no table; ms-swift writes empty tables with several columns.
+    if key not in lists or (not completions and len(lists) == 1):
         raise LineError(
-            f"{key}: expected a text, a list of messages or a list of completions, got {brief(value)}"
+            f"{key}: expected a text, a list of messages or a list of completions, "
+            f"got {brief(completions)}"
         )
     for name, values in lists.items():
-        if len(values) != len(value):
+        if len(values) != len(completions):
             raise LineError(
-                f"lists of unequal length: {key} has {len(value)}, {name} has {len(values)}"
+                f"lists of unequal length: {key} has {len(completions)}, {name} has {len(values)}"
             )
-    rows = (dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True))
-    return [Item(number, row[key], row) for number, row in enumerate(rows, start=1)]
+    items = []
+    for position, row_values in enumerate(zip(*lists.values(), strict=True), start=1):
+        row = dict(zip(lists, row_values, strict=True))
+        items.append(Item(position, row[key], row))
+    return items
 
 
 def read_object(line: bytes | str) -> dict[str, Any]:
     """The JSON object on a line, which may begin with a byte order mark; LineError for anything
     else.
     """
-    return parse_object(line.removeprefix(codecs.BOM_UTF8) if isinstance(line, bytes) else line)
+    if isinstance(line, bytes):
+        line = line.removeprefix(codecs.BOM_UTF8)
+    return parse_object(line)
 
 
 def is_completion(value: object) -> bool:
@@ -95,31 +110,30 @@ def is_completion(value: object) -> bool:
     """
     if isinstance(value, str):
         return True
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and isinstance(value[-1], dict)
-        and "content" in value[-1]
-    )
+    if not isinstance(value, list) or not value:
+        return False
+    return isinstance(value[-1], dict) and "content" in value[-1]
 
 
 def with_columns_from_prompt(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with nums and target from its prompt if it has neither and the prompt asks for them,
-    else the row itself.
+    """The row with nums and target from its prompt, where it has neither and the prompt is
+    Countdown's; else the row itself.
 
     The prompt is `prompt`, a text or messages, or the last user turn of `messages`.
     """
     if FROM_PROMPT & row.keys():
         return row
     prompt = row.get("prompt")
-    if prompt is None and isinstance(row.get("messages"), list):
+    messages = row.get("messages")
+    if prompt is None and isinstance(messages, list):
         prompt = [
-            turn
-            for turn in row["messages"]
-            if isinstance(turn, dict) and turn.get("role") == "user"
+            turn for turn in messages if isinstance(turn, dict) and turn.get("role") == "user"
         ]
-    task = read_prompt(completion_text(prompt) or "")
-    return row if task is None else {**row, "nums": task[0], "target": task[1]}
+    numbers = read_prompt(completion_text(prompt) or "")
+    if numbers is None:
+        return row
+    nums, target = numbers
+    return {**row, "nums": nums, "target": target}
 
 
 def column_names(row: Mapping[str, Any]) -> str:

@@ -1,9 +1,9 @@
 """Rows for supervised training (`swift sft`): conversations that end in a right answer, each judged
 by the verifier.
 
-They come from a dataset, whose right answers are written out (a cold start), or from the records of
-a probe, an evaluation or a training, of which the right ones are taken (rejection sampling). No
-question of the datasets that are to be held out is among them.
+They come from a dataset whose right answers are written out (a cold start), or from the right
+completions in the records of a probe, an evaluation or a training (rejection sampling). Questions of
+the held-out datasets are left out.
 """
 
 import random
@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from swift_rlvr.evaluation.grading import BATCH, grade_samples
+from swift_rlvr.evaluation.grade_samples import BATCH, grade_samples
 from swift_rlvr.evaluation.sampling import Completion
 from swift_rlvr.runs.records import Record, read_records
 from swift_rlvr.tasks import TASKS, RowError
@@ -27,41 +27,52 @@ Conversation = dict[str, Any]  # a row: `messages`
 def from_answers(
     source: Source, held_out: Iterable[Source], left_out: Counter[str], system: str | None = None
 ) -> Iterator[Conversation]:
-    """For each row of a dataset its question and right answer.
+    """The question and right answer of each row of a dataset.
 
-    left_out: counts why others are not among them. system: for rows without a system turn; None for
-    the task's.
+    left_out: counts why rows are left out. system: for rows without a system turn; None for the
+    task's.
     """
-    excluded, seen = _questions(held_out), set[str]()
+    excluded = _questions(held_out)
+    seen = set[str]()
     rows = (row for _, row in source.rows())
-    system = source.task.system if system is None else system
+    if system is None:
+        system = source.task.system
     while batch := list(islice(rows, BATCH)):
-        asked, answers = [], []
-        for row in batch:
-            try:
-                prepared, gold = (
-                    source.task.preprocess(row),
-                    source.task.of(row).gold_completion(row, worked=True),
-                )
-            except RowError as error:
-                left_out[f"cannot be used, {error.label}"] += 1
-                continue
-            if gold is None:
-                left_out["no right answer is known"] += 1
-            else:
-                asked.append({**prepared, "messages": with_system(prepared["messages"], system)})
-                answers.append([Completion(gold, 0, "stop")])
-        conversations = [row["messages"] for row in asked]
-        for record in grade_samples(source.task, asked, conversations, answers):
-            keys = _keys(asked[record.index])
-            reason = _refusal(record) or (
-                "held out" if keys & excluded else "asked before" if keys & seen else ""
-            )
+        prepared_rows, answers = _with_answers(source, batch, left_out, system)
+        conversations = [row["messages"] for row in prepared_rows]
+        for record in grade_samples(source.task, prepared_rows, conversations, answers):
+            keys = _question_keys(prepared_rows[record.index])
+            reason = _refusal(record)
+            if not reason and keys & excluded:
+                reason = "held out"
+            elif not reason and keys & seen:
+                reason = "asked before"
             seen |= keys
             if reason:
                 left_out[reason] += 1
             else:
                 yield _conversation(record)
+
+
+def _with_answers(
+    source: Source, rows: list[dict[str, Any]], left_out: Counter[str], system: str | None
+) -> tuple[list[dict[str, Any]], list[list[Completion]]]:
+    """The preprocessed rows whose right answer is known, and that answer as a completion of each."""
+    prepared_rows, answers = [], []
+    for row in rows:
+        try:
+            prepared = source.task.preprocess(row)
+            gold = source.task.of(row).gold_completion(row, worked=True)
+        except RowError as error:
+            left_out[f"cannot be used, {error.label}"] += 1
+            continue
+        if gold is None:
+            left_out["no right answer is known"] += 1
+            continue
+        messages = with_system(prepared["messages"], system)
+        prepared_rows.append({**prepared, "messages": messages})
+        answers.append([Completion(gold, 0, "stop")])
+    return prepared_rows, answers
 
 
 def from_records(
@@ -71,31 +82,48 @@ def from_records(
     most: int,
     shortest: bool,
 ) -> Iterator[Conversation]:
-    """The right completions of files of records, at most so many different ones a question.
+    """The right completions of files of records.
 
-    Right are those that the file calls a success, in the right form where it knows that, and not
-    cut off.
-    shortest: these of a question, in place of random ones, which are the same each time.
+    A completion is right where the file calls it a success, in the right form where that is known,
+    and not cut off.
+
+    Args:
+        left_out: counts why completions are left out.
+        most: how many different completions of a question are taken.
+        shortest: take the shortest ones of a question, in place of random ones. The random choice
+            is the same each time.
     """
-    excluded, right = _questions(held_out), dict[str, dict[str, Record]]()
-    for record in (each for path in paths for each in read_records(path)):
-        known = right.setdefault(record.question, {})
-        reason = _refusal(record) or ("the same answer again" if record.completion in known else "")
-        if not reason and _keys({**record.row, "messages": record.messages}) & excluded:
-            reason = "held out"
-        if reason:
-            left_out[reason] += 1
-        else:
-            known[record.completion] = record
+    excluded = _questions(held_out)
+    right: dict[str, dict[str, Record]] = {}  # by question, then by text
+    for path in paths:
+        for record in read_records(path):
+            known = right.setdefault(record.question, {})
+            reason = _refusal(record)
+            if not reason and record.completion in known:
+                reason = "the same answer again"
+            if not reason:
+                keys = _question_keys({**record.row, "messages": record.messages})
+                if keys & excluded:
+                    reason = "held out"
+            if reason:
+                left_out[reason] += 1
+            else:
+                known[record.completion] = record
+
     for question, answers in right.items():
-        chosen = sorted(answers.values(), key=lambda each: (len(each.completion), each.completion))
+        records = sorted(
+            answers.values(), key=lambda record: (len(record.completion), record.completion)
+        )
         if not shortest:
-            random.Random(question).shuffle(chosen)
-        left_out.update([f"more than {most} of its question"] * len(chosen[most:]))
-        yield from map(_conversation, chosen[:most])
+            random.Random(question).shuffle(records)
+        if len(records) > most:
+            left_out[f"more than {most} of its question"] += len(records) - most
+        for record in records[:most]:
+            yield _conversation(record)
 
 
 def _refusal(record: Record) -> str:
+    """Why a completion is no example to train on; empty where it is one."""
     if not record.messages:
         return "its conversation is not in the record"
     if record.success is None:
@@ -104,34 +132,33 @@ def _refusal(record: Record) -> str:
         return "not right"
     if record.strict is False:
         return "right in the wrong form"
-    return "cut off" if record.finish == "length" else ""
+    if record.finish == "length":
+        return "cut off"
+    return ""
 
 
 def _conversation(record: Record) -> Conversation:
-    return {
-        "messages": [*(record.messages or []), {"role": "assistant", "content": record.completion}]
-    }
+    answer = {"role": "assistant", "content": record.completion}
+    return {"messages": [*(record.messages or []), answer]}
 
 
 def _questions(sources: Iterable[Source]) -> set[str]:
-    """Of datasets, what their rows ask."""
+    """The keys of every question of some datasets."""
     keys = set[str]()
     for source in sources:
         for line, row in source.rows():
             with source.at(line):
-                keys |= _keys(source.task.preprocess(row))
+                keys |= _question_keys(source.task.preprocess(row))
     return keys
 
 
-def _keys(row: dict[str, Any]) -> set[str]:
-    """Texts that a preprocessed row shares with each that asks the same: its task's identity, and
-    its user turns.
+def _question_keys(row: dict[str, Any]) -> set[str]:
+    """Texts of a preprocessed row; two rows that ask the same share one of them.
+
+    They are the row's user turns, and the identity that its task gives it.
     """
-    keys = {
-        normalised(
-            " ".join(str(turn["content"]) for turn in row["messages"] if turn["role"] == "user")
-        )
-    }
+    user_turns = [str(turn["content"]) for turn in row["messages"] if turn["role"] == "user"]
+    keys = {normalised(" ".join(user_turns))}
     task = TASKS.get(str(row.get("task")))
     if task is not None and set(task.columns) <= row.keys():
         with suppress(RowError):

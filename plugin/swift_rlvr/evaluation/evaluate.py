@@ -2,8 +2,8 @@
 a summary.
 
 `swift-rlvr evaluate MODEL --dataset FILE --out DIR` writes records.jsonl and summary.json, and
-settings.json, by which an interrupted evaluation goes on; with --greedy the same for the greedy
-completions, in the folder DIR/greedy.
+settings.json, by which an interrupted evaluation goes on. With --greedy the folder DIR/greedy gets
+the same for the greedy completions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.console import Console
 
-from swift_rlvr.evaluation.sampled import Rows, Sampler
+from swift_rlvr.evaluation.sample_dataset import Rows, Sampler
 from swift_rlvr.evaluation.sampling import SamplingSettings
 from swift_rlvr.runs.statistics import summarize
 from swift_rlvr.utils.errors import InputError
@@ -32,37 +32,50 @@ def evaluate(
     """Run an evaluation, or go on with an interrupted one; writes its files into the folder `out`,
     returns the summary.
 
-    dataset, system: as in `Rows.read`. seeds: sample once with each of them, and count all the
-    samples; none is `sampling.seed`. greedy: one greedy completion of each task too, in out/greedy,
-    and in `greedy` of the summary.
+    Args:
+        dataset, system: as in `Rows.read`.
+        seeds: sample once with each of them, and count all the samples; by default only with
+            `sampling.seed`.
+        greedy: also one greedy completion of each task, in out/greedy, and in `greedy` of the
+            summary.
     """
     seeds = list(seeds) or [sampling.seed]
+    _check_seeds(sampling, seeds, greedy)
+    sampling = replace(sampling, seed=seeds[0])
+    out = Path(out)
+    rows = Rows.read(dataset, sampling.model, system, sampling.use_hf)
+    settings = rows.settings(sampling, dataset)
+    if len(seeds) > 1:
+        settings |= {"seed": None, "seeds": seeds}
+    with Sampler(sampling, rows, console) as sampler:
+        summary = _evaluate_into(out, sampler, settings, [{"seed": seed} for seed in seeds])
+        if greedy:
+            changes: dict[str, Any] = {"num_generations": 1, "temperature": 0}
+            greedy_settings = settings | changes
+            summary["greedy"] = _evaluate_into(out / "greedy", sampler, greedy_settings, [changes])
+            write_json(out / "summary.json", summary)
+    return summary
+
+
+def _check_seeds(sampling: SamplingSettings, seeds: Sequence[int], greedy: bool) -> None:
     for seed in seeds:
-        replace(sampling, seed=seed)  # is it one?
+        replace(sampling, seed=seed)  # InputError where it is out of range
     if len(set(seeds)) < len(seeds):
         raise InputError(f"must be different ones, got {','.join(map(str, seeds))}", "seeds")
     if sampling.temperature == 0 and (greedy or len(seeds) > 1):
         raise InputError(
             "samples greedily at 0; --greedy and --seeds are for one above", "temperature"
         )
-    sampling, out = replace(sampling, seed=seeds[0]), Path(out)
-    rows = Rows.read(dataset, sampling.model, system, sampling.use_hf)
-    used = rows.settings(sampling, dataset) | (
-        {"seed": None, "seeds": seeds} if len(seeds) > 1 else {}
-    )
-    with Sampler(sampling, rows, console) as sampler:
 
-        def evaluated(
-            folder: Path, changes: dict[str, Any], draws: Sequence[Mapping[str, Any]]
-        ) -> dict[str, Any]:
-            settings = used | changes
-            summary = {"settings": settings, **summarize(sampler.fill(folder, settings, draws))}
-            write_json(folder / "summary.json", summary)
-            return summary
 
-        summary = evaluated(out, {}, [{"seed": seed} for seed in seeds])
-        if greedy:
-            changes: dict[str, Any] = {"num_generations": 1, "temperature": 0}
-            summary["greedy"] = evaluated(out / "greedy", changes, [changes])
-            write_json(out / "summary.json", summary)
+def _evaluate_into(
+    folder: Path,
+    sampler: Sampler,
+    settings: Mapping[str, Any],
+    draws: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Sample into a folder, and write the summary there."""
+    records = sampler.fill(folder, settings, draws)
+    summary = {"settings": settings, **summarize(records)}
+    write_json(folder / "summary.json", summary)
     return summary

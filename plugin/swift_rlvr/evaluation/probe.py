@@ -2,7 +2,7 @@
 finds the rows to keep.
 
 `swift-rlvr probe MODEL --dataset DATASET --out DIR` writes records.jsonl, one graded completion a
-line and added to as the samples come in; settings.json, by which an interrupted probe goes on;
+line, to which it adds as the samples come in; settings.json, by which an interrupted probe goes on;
 probe.jsonl, one row of the dataset a line; and summary.json. With --keep LOW..HIGH the rows whose
 pass rate is in that range go to keep.jsonl.
 """
@@ -17,17 +17,19 @@ from typing import Any
 
 from rich.console import Console
 
-from swift_rlvr.evaluation.sampled import SETTINGS, Rows, Sampler
+from swift_rlvr.evaluation.sample_dataset import SETTINGS, Rows, Sampler
 from swift_rlvr.evaluation.sampling import SamplingSettings
 from swift_rlvr.runs.folder import as_json
-from swift_rlvr.runs.grades import reason_of
 from swift_rlvr.runs.records import Record
 from swift_rlvr.runs.statistics import mean_interval, no_spread, summarize, wilson
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import read_json, write_json, write_jsonl
 
+# Pass rates are counted in these bins; a rate belongs to the first one that holds it.
 BINS = ("0", "up to 0.25", "up to 0.5", "up to 0.75", "below 1", "1")
-PLENTY, LITTLE = 0.5, 0.1  # shares of the groups with a gradient, for the closing sentence
+# Shares of the groups with a gradient, for the closing sentence: rules of thumb of this package.
+PLENTY = 0.5
+LITTLE = 0.1
 
 
 def parse_keep(text: str) -> tuple[float, float]:
@@ -35,12 +37,14 @@ def parse_keep(text: str) -> tuple[float, float]:
     else InputError.
     """
     match = re.fullmatch(r"([0-9]*\.?[0-9]+)\.\.([0-9]*\.?[0-9]+)", text)
-    low, high = (float(match[1]), float(match[2])) if match else (1.0, 0.0)
-    if not low <= high <= 1:
-        raise InputError(
-            f"must be LOW..HIGH, two pass rates from 0 to 1 such as 0.1..0.9, got {text}", "keep"
-        )
-    return low, high
+    if match is not None:
+        low = float(match[1])
+        high = float(match[2])
+        if low <= high <= 1:
+            return low, high
+    raise InputError(
+        f"must be LOW..HIGH, two pass rates from 0 to 1 such as 0.1..0.9, got {text}", "keep"
+    )
 
 
 def probe(
@@ -55,42 +59,40 @@ def probe(
     """Probe, or go on with an interrupted probe; writes the files into the folder `out` and returns
     the summary.
 
-    dataset, system: as in `Rows.read`. group_size: the completions per prompt of the training, at
-    most `sampling.num_generations`. keep: the pass rates of the rows to write to out/keep.jsonl;
-    where no row has one, `rows` in the summary's `keep` is 0, and no file is written.
+    Args:
+        dataset, system: as in `Rows.read`.
+        group_size: the completions per prompt of the training, at most `sampling.num_generations`.
+        keep: the pass rates of the rows to write to out/keep.jsonl. Where no row has one, `rows` in
+            the summary's `keep` is 0, and no file is written.
     """
+    samples = sampling.num_generations
     if group_size < 2:
         raise InputError(f"must be at least 2, got {group_size}", "group_size")
-    if sampling.num_generations < group_size:
-        problem = f"must be at least --group_size, {group_size}, got {sampling.num_generations}"
+    if samples < group_size:
+        problem = f"must be at least --group_size, {group_size}, got {samples}"
         raise InputError(problem, "num_generations")
+
     rows = Rows.read(dataset, sampling.model, system, sampling.use_hf)
     with Sampler(sampling, rows, console) as sampler:
         records = sampler.fill(out, rows.settings(sampling, dataset))
-    groups = [
-        records[i : i + sampling.num_generations]
-        for i in range(0, len(records), sampling.num_generations)
-    ]
-    per_row = [_figures(rows, group, group_size) for group in groups]
-    graded = [row for row in per_row if row["pass_rate"] is not None]
+    per_row = []
+    for start in range(0, len(records), samples):
+        per_row.append(_row_figures(rows, records[start : start + samples], group_size))
+    graded = [figures for figures in per_row if figures["pass_rate"] is not None]
     if not graded:
-        raise InputError(
-            f"no completion for {rows.source} could be graded: {reason_of(records[0])}"
-        )
-    shares = [row["no_spread"] for row in graded if row["no_spread"] is not None]
-    rates = Counter(
-        bisect_left((0, 0.25, 0.5, 0.75), row["pass_rate"]) + (row["pass_rate"] == 1)
-        for row in graded
-    )
+        raise InputError(f"no completion for {rows.source} could be graded: {records[0].reason}")
+
+    shares = [figures["no_spread"] for figures in graded if figures["no_spread"] is not None]
+    counts = Counter(_bin(figures["pass_rate"]) for figures in graded)
     summary = {
         "settings": read_json(out / SETTINGS),
         **summarize(records),
         "group_size": group_size,
         "no_spread": statistics.fmean(shares) if shares else None,
         "no_spread_interval": list(mean_interval(shares)) if shares else None,
-        "pass_rates": {name: rates[number] for number, name in enumerate(BINS)},
+        "pass_rates": {name: counts[name] for name in BINS},
     }
-    summary["verdict"] = verdict(summary)
+    summary["verdict"] = conclusion(summary)
     write_jsonl(out / "probe.jsonl", per_row)
     if keep is not None:
         summary["keep"] = _write_kept(keep, out / "keep.jsonl", rows, graded)
@@ -98,66 +100,80 @@ def probe(
     return summary
 
 
-def verdict(summary: Mapping[str, Any]) -> str:
+def _bin(pass_rate: float) -> str:
+    if pass_rate == 1:
+        return BINS[-1]
+    return BINS[bisect_left((0, 0.25, 0.5, 0.75), pass_rate)]
+
+
+def conclusion(summary: Mapping[str, Any]) -> str:
     """One sentence: has GRPO something to learn from here?
 
-    What counts is the share of groups that have a gradient, 1 - `no_spread`; the limits are rules
-    of thumb of this package. pass@k far above pass@1 says that right answers are within reach of
-    the sampling.
+    What counts is the share of groups that have a gradient, 1 - `no_spread`. pass@k far above
+    pass@1 says that right answers are within reach of the sampling.
 
-    >>> verdict({"success": 0.0, "completions": 144, "no_spread": 1.0, "group_size": 8})
+    >>> conclusion({"success": 0.0, "completions": 144, "no_spread": 1.0, "group_size": 8})
     'GRPO has nothing to learn from here: none of 144 completions is right; take easier rows or a warm start.'
     """
-    share = 0.0 if summary["no_spread"] is None else 1 - summary["no_spread"]
-    group = summary["group_size"]
-    if not summary["success"]:
+    success = summary["success"]
+    if not success:
         return (
-            f"GRPO has nothing to learn from here: none of {summary['completions']:,} completions is right; "
-            "take easier rows or a warm start."
+            f"GRPO has nothing to learn from here: none of {summary['completions']:,} completions "
+            "is right; take easier rows or a warm start."
         )
-    if summary["success"] == 1:
+    if success == 1:
         return "GRPO has nothing to learn from here: every completion is right; take harder rows."
+
+    share = 0.0 if summary["no_spread"] is None else 1 - summary["no_spread"]
+    gradient = f"{share:.0%} of the groups of {summary['group_size']} have a gradient"
     most = max(summary["pass_at_k"], key=int)
-    within = f"pass@{most} is {summary['pass_at_k'][most]:.2f}, pass@1 {summary['success']:.2f}"
+    within_reach = f"pass@{most} is {summary['pass_at_k'][most]:.2f}, pass@1 {success:.2f}"
     if share >= PLENTY:
-        return f"GRPO has plenty to learn from here: {share:.0%} of the groups of {group} have a gradient; {within}."
-    hard = summary["success"] < 0.5
+        return f"GRPO has plenty to learn from here: {gradient}; {within_reach}."
     amount = "something" if share >= LITTLE else "little"
+    others = "wrong" if success < 0.5 else "right"
     return (
-        f"GRPO has {amount} to learn from here: {share:.0%} of the groups of {group} have a gradient, "
-        f"most others are all {'wrong' if hard else 'right'}; {within}; --keep 0.1..0.9 leaves the rows that teach."
+        f"GRPO has {amount} to learn from here: {gradient}, most others are all {others}; "
+        f"{within_reach}; --keep 0.1..0.9 leaves the rows that teach."
     )
 
 
-def _figures(rows: Rows, records: Sequence[Record], group_size: int) -> dict[str, Any]:
+def _row_figures(rows: Rows, records: Sequence[Record], group_size: int) -> dict[str, Any]:
     """One row of the dataset: its pass rate with Wilson's interval, and why its completions
     fail.
     """
     index = records[0].index
-    right = [record.success for record in records if record.success is not None]
-    n, correct = len(right), sum(right)
-    columns = rows.source.task.reward_columns or tuple(rows.prepared[index])
+    successes = [record.success for record in records if record.success is not None]
+    graded = len(successes)
+    right = sum(successes)
+    reward_columns = rows.source.task.reward_columns or tuple(rows.prepared[index])
+    columns = {name: value for name, value in records[0].row.items() if name in reward_columns}
     return {
         "index": index,
         "line": rows.lines[index],
-        **{name: value for name, value in records[0].row.items() if name in columns},
-        "graded": n,
-        "right": correct,
-        "pass_rate": correct / n if n else None,
-        "interval": list(wilson(correct / n, n)) if n else None,
-        "no_spread": no_spread(n, correct, group_size) if n >= group_size else None,
+        **columns,
+        "graded": graded,
+        "right": right,
+        "pass_rate": right / graded if graded else None,
+        "interval": list(wilson(right / graded, graded)) if graded else None,
+        "no_spread": no_spread(graded, right, group_size) if graded >= group_size else None,
         "format": statistics.fmean(bool(record.format) for record in records),
         "mean_tokens": statistics.fmean(record.tokens or 0 for record in records),
-        "reasons": dict(Counter(reason_of(record) for record in records).most_common()),
+        "reasons": dict(Counter(record.reason for record in records).most_common()),
     }
 
 
 def _write_kept(
     keep: tuple[float, float], file: Path, rows: Rows, graded: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
+    """Write the rows whose pass rate is in the range, as they were read."""
     low, high = keep
-    kept = [row for row in graded if low <= row["pass_rate"] <= high]
-    chosen = [{**rows.raw[row["index"]], "pass_rate": row["pass_rate"]} for row in kept]
-    if chosen:
-        write_jsonl(file, map(as_json, chosen))  # dates and the like as text
+    kept = []
+    for figures in graded:
+        pass_rate = figures["pass_rate"]
+        if low <= pass_rate <= high:
+            row = {**rows.raw[figures["index"]], "pass_rate": pass_rate}
+            kept.append(as_json(row))
+    if kept:
+        write_jsonl(file, kept)
     return {"range": f"{low:g}..{high:g}", "file": str(file), "rows": len(kept), "of": len(graded)}

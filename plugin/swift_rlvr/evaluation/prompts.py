@@ -18,19 +18,27 @@ from swift_rlvr.tasks.task import with_system
 def render(tokenizer: Any, messages: list[dict[str, str]]) -> tuple[str, int]:
     """The prompt as text, up to where the model begins to write, and its number of tokens."""
     text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
-    return text, len(tokenizer(text, add_special_tokens=False)["input_ids"])
+    return text, _token_count(tokenizer, text)
+
+
+def _token_count(tokenizer: Any, text: str) -> int:
+    return len(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A row as the model and the rewards see it."""
+    """A row as the model and the rewards see it.
+
+    tokens: the length of the prompt. system_from: where the system prompt was found. gold: a
+    completion that earns the maximum, where one is known.
+    """
 
     line: int
     prompt: str
     tokens: int
     columns: dict[str, Any]
     system_from: str
-    gold: str | None  # a completion that earns the maximum, where one is known
+    gold: str | None
 
 
 def show(source: Source, model: str, number: int = 1, system: str | None = None) -> Shown:
@@ -51,7 +59,8 @@ def show(source: Source, model: str, number: int = 1, system: str | None = None)
     else:
         system, system_from = system_prompt(model, source.task)
     messages = with_system(prepared["messages"], system)
-    prompt, tokens = render(load_tokenizer(download(model, source.use_hf, weights=False)), messages)
+    tokenizer = load_tokenizer(download(model, source.use_hf, weights=False))
+    prompt, tokens = render(tokenizer, messages)
     columns = {name: value for name, value in prepared.items() if name != "messages"}
     return Shown(line, prompt, tokens, columns, system_from, gold)
 
@@ -64,16 +73,16 @@ def select(
     rows: int | None = None,
     system: str | None = None,
 ) -> tuple[list[dict[str, Any]], Counter[str]]:
-    """The first `rows` raw rows that can be used and are not too long, None being no limit; why
-    others were left out.
+    """The first `rows` raw rows that can be used and are not too long, and why others were left
+    out; None is no limit.
 
     Measured are the whole rendered prompt and the dataset's own solution (`Gold.text`), in tokens
     of `model`.
     """
-    tokenizer, left_out = (
-        load_tokenizer(download(model, source.use_hf, weights=False)),
-        Counter[str](),
-    )
+    tokenizer = load_tokenizer(download(model, source.use_hf, weights=False))
+    if system is None:
+        system = source.task.system
+    left_out = Counter[str]()
     kept: list[dict[str, Any]] = []
     for _, row in source.rows():
         if len(kept) == rows:
@@ -84,48 +93,56 @@ def select(
         except RowError as error:
             left_out[f"cannot be used, {error.label}"] += 1
             continue
-        own = with_system(prepared["messages"], source.task.system if system is None else system)
-        _, prompt = render(tokenizer, own)
-        answer = (
-            0 if gold is None else len(tokenizer(gold.text, add_special_tokens=False)["input_ids"])
-        )
-        if max_prompt_tokens is not None and prompt > max_prompt_tokens:
+        _, prompt_tokens = render(tokenizer, with_system(prepared["messages"], system))
+        answer_tokens = 0 if gold is None else _token_count(tokenizer, gold.text)
+        if max_prompt_tokens is not None and prompt_tokens > max_prompt_tokens:
             left_out["prompt too long"] += 1
-        elif max_answer_tokens is not None and answer > max_answer_tokens:
+        elif max_answer_tokens is not None and answer_tokens > max_answer_tokens:
             left_out["answer too long"] += 1
         else:
-            kept.append(as_json(row))  # dates and the like as text
+            # What JSON lacks, such as a date, becomes text.
+            kept.append(as_json(row))
     return kept, left_out
 
 
 def system_prompt(model: str, task: Task) -> tuple[str | None, str]:
-    """The system prompt that a model was trained with, and where it was found.
+    """The system prompt that a model was trained with, and where it was found. None is the
+    template's own.
 
-    It is in the args.json of the run, see `training_args`. ms-swift notes none there where the rows
-    brought their own, so in that case it is the one of the dataset's task. A model of `swift sft`,
-    whose rows bring it, and one without args.json get the prompt of `task`, so that evaluations
-    before and after training ask alike. None: the template's.
+    It is in the args.json of the run, see `training_args`. There are three exceptions:
+
+    - ms-swift notes none there where the rows brought their own. It is then the one of the
+      dataset's task.
+    - A model of `swift sft`, whose rows bring it, gets the prompt of `task`, so that evaluations
+      before and after training ask alike.
+    - A model without args.json gets the prompt of `task` too.
     """
     run = training_args(model)
     if run is None:
         return task.system, f"the task {task.name}"
     file, options = run
-    supervised = options.get("task_type") == "causal_lm" and not options.get("rlhf_type")
-    if supervised and options.get("system") is None:
+    system = options.get("system")
+    if system is not None:
+        return system, str(file)
+    if options.get("task_type") == "causal_lm" and not options.get("rlhf_type"):
         return task.system, f"the task {task.name}"
     trained = _trained_on(options.get("dataset"))
-    if options.get("system") is None and trained is not None and trained.system_in_rows:
+    if trained is not None and trained.system_in_rows:
         return trained.system, f"{file}, whose dataset brings it"
-    return options.get("system"), str(file)
+    return None, str(file)
 
 
 def _trained_on(dataset: object) -> Task | None:
     """The task of the one dataset that an args.json names, a text or a list of texts."""
     listed = dataset if isinstance(dataset, list) else [dataset]
+    # NAME:SPLIT#N, without the split and the number.
     names = {re.split("[:#]", name)[0] for name in listed if isinstance(name, str)}
-    known = {
-        name: task
-        for task in TASKS.values()
-        for name in (task.hf_dataset_id, task.ms_dataset_id, task.name)
-    }
-    return known.get(names.pop()) if len(names) == 1 else None
+    if len(names) != 1:
+        return None
+    (name,) = names
+    trained = None
+    # Of tasks with the same id the last one counts, as in ms-swift.
+    for task in TASKS.values():
+        if name in (task.hf_dataset_id, task.ms_dataset_id, task.name):
+            trained = task
+    return trained

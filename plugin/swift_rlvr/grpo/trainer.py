@@ -29,9 +29,8 @@ from swift_rlvr.grpo.settings import GRPOSettings, check_enough_rows
 from swift_rlvr.rewards import Reward
 from swift_rlvr.runs.curriculum import Curriculum, check_has_verifier
 from swift_rlvr.runs.folder import ARGS, check_same_settings, checkpoints, diverged, link_best
-from swift_rlvr.runs.grades import is_long, judge
 from swift_rlvr.runs.log import RunLog
-from swift_rlvr.runs.records import Record
+from swift_rlvr.runs.records import Record, is_long, judge
 from swift_rlvr.success import Judges, key_of
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import write_json

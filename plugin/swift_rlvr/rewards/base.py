@@ -66,7 +66,7 @@ class Reward:
         self.parameters: Any = read_parameters(
             self.Parameters, self.name, args, parameters, other_names=REWARDS
         )
-        self.log: Any = None  # the `swift_rlvr.runs.grades.GradeLog` of a training run
+        self.log: Any = None  # the `swift_rlvr.runs.grade_log.GradeLog` of a training run
         # what a row earns that cannot be graded; rewards built on this one see None
         self.neutral: float | None = None
         # the `swift_rlvr.rewards.gate.Outcome` that it asks whether an answer is right

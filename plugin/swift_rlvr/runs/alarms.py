@@ -15,7 +15,7 @@ import math
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -24,35 +24,55 @@ from swift_rlvr.runs.folder import LOG
 from swift_rlvr.runs.statistics import is_number
 from swift_rlvr.utils.jsonl import read_jsonl
 
-WINDOW = 10  # logged steps in a mean of success, format and groups without spread
-SHORT = 5  # in a mean of KL and length; also the steps in a row that success must be low
-LOW, CERTAIN = (
-    0.7,
-    4.0,
-)  # success: at most this share of its best, and further below than so many standard errors
-HELD_OUT_LOW, HELD_OUT_CERTAIN, HELD_OUT_ROWS = (
-    0.75,
-    2.0,
-    2,
-)  # the same for evaluations, so many in a row
-KL_LIMIT, KL_GROWTH = (
-    0.5,
-    10.0,
-)  # more than this, and than so many times that of BACK logged steps before
-GROWTH, SHRINKAGE, BACK = 2.0, 1 / 3, 20  # of the length, against so many logged steps before
-CUT_OFF = 0.5  # share of completions at the longest length
-FORMAT_RISE = 0.05
-NO_SPREAD = 0.9  # share of groups
-EXAMPLES = 3
-SLIGHT = 0.05  # a fall of success that is none
-REMEDY = "a smaller learning_rate or a larger beta may help."
 KINDS = ("held_out_success", "success", "format", "kl", "length", "no_spread")
-Found = Iterator[tuple[str, str]]  # kinds and messages
+REMEDY = "a smaller learning_rate or a larger beta may help."
+
+# Logged steps in a mean of success, format and groups without spread.
+WINDOW = 10
+# Logged steps in a mean of KL and length.
+SHORT = 5
+# Logged steps before, with which KL and length are compared.
+BACK = 20
+# Completions that an alarm shows.
+EXAMPLES = 3
+
+
+class FallLimits(NamedTuple):
+    """When success has fallen far below its best.
+
+    low: at most this share of the best. certain: further below it than so many standard errors.
+    times: so many times in a row.
+    """
+
+    low: float
+    certain: float
+    times: int
+
+
+TRAINING_FALL = FallLimits(low=0.7, certain=4.0, times=SHORT)
+HELD_OUT_FALL = FallLimits(low=0.75, certain=2.0, times=2)
+# A fall of success that is none, however certain.
+SLIGHT_FALL = 0.05
+# A rise of the format while success falls.
+FORMAT_RISE = 0.05
+# KL that is too large, and how many times as large as before.
+KL_LIMIT = 0.5
+KL_GROWTH = 10.0
+# The mean length, against that of before.
+GROWTH = 2.0
+SHRINKAGE = 1 / 3
+# The share of completions at the longest length.
+CUT_OFF = 0.5
+# The share of groups without spread.
+NO_SPREAD = 0.9
+
+# A kind, and what is wrong.
+Warnings = Iterator[tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class Alarm:
-    """kind: one of KINDS. message: one or two sentences for people. completions: three of the last
+    """kind: one of KINDS. message: one or two sentences for people. completions: some of the last
     batch.
     """
 
@@ -82,20 +102,24 @@ class Alarms:
     def __init__(self, raised: Sequence[str] = ()):
         self.raised = set(raised)
         self._rows: deque[Mapping[str, Any]] = deque(maxlen=BACK + SHORT)
-        self._best: dict[str, Window] = {}  # by kind, success and held_out_success
-        self._low: Counter[str] = Counter()  # by kind: how often in a row
-        self._cut_off: list[float] = []  # of the first steps
+        # By kind, success and held_out_success: the best so far, and how often in a row it is low.
+        self._best: dict[str, Window] = {}
+        self._low = Counter[str]()
+        # The shares of completions that were cut off in the first steps.
+        self._first_cut_off: list[float] = []
         self._examples: tuple[str, ...] = ()
 
     def batch(self, prompts: Sequence[str], completions: Sequence[str]) -> None:
-        """The completions of a step, of which an alarm shows some, of different prompts as far as
-        there are some.
+        """Note the completions of a step, of which an alarm shows some: of different prompts, where
+        there are enough.
         """
-        firsts = dict(reversed(list(zip(prompts, completions, strict=True))))
-        different = [firsts[prompt] for prompt in dict.fromkeys(prompts)]
-        self._examples = tuple(
-            (different if len(different) >= EXAMPLES else completions)[:EXAMPLES]
-        )
+        first_by_prompt: dict[str, str] = {}
+        for prompt, completion in zip(prompts, completions, strict=True):
+            first_by_prompt.setdefault(prompt, completion)
+        examples: Sequence[str] = list(first_by_prompt.values())
+        if len(examples) < EXAMPLES:
+            examples = completions
+        self._examples = tuple(examples[:EXAMPLES])
 
     def row(self, step: int, metrics: Mapping[str, Any]) -> list[Alarm]:
         """The alarms that a logged line raises: of a training step, or with `eval/success` of a
@@ -103,138 +127,155 @@ class Alarms:
         """
         known = {name: value for name, value in metrics.items() if is_number(value)}
         if "eval/success" in known:
-            found = self._of_held_out(step, known)
+            warnings = self._of_held_out(step, known)
         elif "reward" in known:
             self._rows.append(known)
-            found = chain(
-                self._of_success(step), self._of_kl(), self._of_length(), self._of_spread()
-            )
+            warnings = self._of_training(step)
         else:
             return []
         alarms = []
-        for kind, message in found:
+        for kind, message in warnings:
             if kind not in self.raised:
                 self.raised.add(kind)
                 alarms.append(Alarm(step, kind, f"step {step}: {message}", self._examples))
         return alarms
 
+    def _of_training(self, step: int) -> Warnings:
+        yield from self._of_success(step)
+        yield from self._of_kl()
+        yield from self._of_cut_off()
+        yield from self._of_length()
+        yield from self._of_spread()
+
     def _last(self, name: str, steps: int) -> list[float]:
         """The values of a name in the last logged steps, of those that have it."""
         return [row[name] for row in list(self._rows)[-steps:] if name in row]
 
-    def _of_held_out(self, step: int, row: Mapping[str, Any]) -> Found:
+    def _of_held_out(self, step: int, row: Mapping[str, Any]) -> Warnings:
         success = row["eval/success"]
         noise = success * (1 - success) / max(1.0, row.get("eval/tasks", 64))
-        yield from self._of_fall(
+        now = Window(step, success, noise, row.get("eval/format"))
+        best = self._fallen_from("held_out_success", now, HELD_OUT_FALL)
+        if best is None:
+            return
+        yield (
             "held_out_success",
-            Window(step, success, noise, row.get("eval/format")),
-            (HELD_OUT_LOW, HELD_OUT_CERTAIN, HELD_OUT_ROWS),
-            "success on the held-out tasks is {:.2f}, and was {:.2f} at step {}; it was this low in "
-            f"{HELD_OUT_ROWS} evaluations in a row. What the run learns now makes it worse: go back to the best "
-            "checkpoint, with a smaller learning_rate or a larger beta.",
-            "of the held-out tasks",
+            f"success on the held-out tasks is {now.success:.2f}, and was {best.success:.2f} at step "
+            f"{best.step}; it was this low in {HELD_OUT_FALL.times} evaluations in a row. What the "
+            "run learns now makes it worse: go back to the best checkpoint, with a smaller "
+            "learning_rate or a larger beta.",
         )
+        yield from _of_format(now, best, "of the held-out tasks")
 
-    def _of_success(self, step: int) -> Found:
-        values, formats = self._last("success", WINDOW), self._last("format", WINDOW)
+    def _of_success(self, step: int) -> Warnings:
+        values = self._last("success", WINDOW)
+        formats = self._last("format", WINDOW)
         if len(values) < WINDOW:
             return
-        now = Window(
-            step, fmean(values), _noise(values), fmean(formats) if len(formats) == WINDOW else None
-        )
-        yield from self._of_fall(
+        mean_format = fmean(formats) if len(formats) == WINDOW else None
+        now = Window(step, fmean(values), _noise(values), mean_format)
+        best = self._fallen_from("success", now, TRAINING_FALL)
+        if best is None:
+            return
+        yield (
             "success",
-            now,
-            (LOW, CERTAIN, SHORT),
-            f"success is {{:.2f}} over the last {WINDOW} logged steps, and was {{:.2f}} around step {{}}. The run may "
-            f"be collapsing: {REMEDY}",
-            "of the completions",
+            f"success is {now.success:.2f} over the last {WINDOW} logged steps, and was "
+            f"{best.success:.2f} around step {best.step}. The run may be collapsing: {REMEDY}",
         )
+        yield from _of_format(now, best, "of the completions")
 
-    def _of_fall(
-        self, kind: str, now: Window, limits: tuple[float, float, int], message: str, of: str
-    ) -> Found:
-        """Of a success that is far below the best one, so many times in a row; message: of now, the
-        best and its step.
-
-        limits: the share of the best, the number of standard errors below it, and how many times in
-        a row.
+    def _fallen_from(self, kind: str, now: Window, limits: FallLimits) -> Window | None:
+        """The best success so far, where the one of now is far below it, and was so before; else
+        None.
         """
-        low, certain, times = limits
         best = self._best.get(kind)
         if best is None or now.success > best.success:
-            self._best[kind], self._low[kind] = now, 0
-            return
+            self._best[kind] = now
+            self._low[kind] = 0
+            return None
         fall = best.success - now.success
-        is_low = now.success <= low * best.success and fall > max(
-            SLIGHT, certain * math.sqrt(best.noise + now.noise)
-        )
-        self._low[kind] = self._low[kind] + 1 if is_low else 0
-        if self._low[kind] < times:
-            return
-        yield kind, message.format(now.success, best.success, best.step)
-        if (
-            now.format is not None
-            and best.format is not None
-            and now.format >= best.format + FORMAT_RISE
-        ):
-            yield (
-                "format",
-                f"the format {of} went up from {best.format:.2f} to {now.format:.2f} since step {best.step} while "
-                f"success fell from {best.success:.2f} to {now.success:.2f}: the format is learnt in place of the "
-                "task.",
-            )
+        standard_error = math.sqrt(best.noise + now.noise)
+        is_certain = fall > max(SLIGHT_FALL, limits.certain * standard_error)
+        if is_certain and now.success <= limits.low * best.success:
+            self._low[kind] += 1
+        else:
+            self._low[kind] = 0
+        return best if self._low[kind] >= limits.times else None
 
-    def _of_kl(self) -> Found:
+    def _of_kl(self) -> Warnings:
         values = self._last("kl", BACK + SHORT)
-        last, before = values[-SHORT:], values[:-SHORT][:SHORT]
-        if len(before) == SHORT and min(last) > max(KL_LIMIT, KL_GROWTH * fmean(before)):
+        last = values[-SHORT:]
+        before = values[:-SHORT][:SHORT]
+        if len(before) < SHORT:
+            return
+        if min(last) > max(KL_LIMIT, KL_GROWTH * fmean(before)):
             yield (
                 "kl",
-                f"the KL to the reference policy is {fmean(last):.2g} over the last {SHORT} logged steps, and was "
-                f"{fmean(before):.2g} {len(values) - SHORT} logged steps before. The policy runs away from its start: "
-                f"{REMEDY}",
+                f"the KL to the reference policy is {fmean(last):.2g} over the last {SHORT} logged "
+                f"steps, and was {fmean(before):.2g} {len(values) - SHORT} logged steps before. The "
+                f"policy runs away from its start: {REMEDY}",
             )
 
-    def _of_length(self) -> Found:
-        cut = self._last("completions/clipped_ratio", SHORT)
-        if len(self._cut_off) < SHORT:
-            self._cut_off += cut[-1:]
-        elif len(cut) == SHORT and min(cut) >= CUT_OFF > 2 * fmean(self._cut_off):
+    def _of_cut_off(self) -> Warnings:
+        shares = self._last("completions/clipped_ratio", SHORT)
+        if len(self._first_cut_off) < SHORT:
+            self._first_cut_off += shares[-1:]
+            return
+        if len(shares) < SHORT:
+            return
+        at_first = fmean(self._first_cut_off)
+        if min(shares) >= CUT_OFF > 2 * at_first:
             yield (
                 "length",
-                f"{fmean(cut):.0%} of the completions of the last {SHORT} logged steps are cut off at "
-                f"max_completion_length, and {fmean(self._cut_off):.0%} were at the start: they no longer come to an "
-                "end, or need more tokens.",
+                f"{fmean(shares):.0%} of the completions of the last {SHORT} logged steps are cut "
+                f"off at max_completion_length, and {at_first:.0%} were at the start: they no longer "
+                "come to an end, or need more tokens.",
             )
+
+    def _of_length(self) -> Warnings:
         rows = list(self._rows)
         if len(rows) < BACK + SHORT:
             return
-        (then, success_then), (now, success) = map(
-            _length_and_success, (rows[:SHORT], rows[-SHORT:])
-        )
-        if (
-            not then
-            or now is None
-            or (success is not None and success_then is not None and success > success_then)
-        ):
+        before = _mean("completions/mean_length", rows[:SHORT])
+        now = _mean("completions/mean_length", rows[-SHORT:])
+        if not before or now is None:
             return
-        if not SHRINKAGE * then < now < GROWTH * then:
+        success_before = _mean("success", rows[:SHORT])
+        success_now = _mean("success", rows[-SHORT:])
+        if success_before is not None and success_now is not None and success_now > success_before:
+            return
+        if not SHRINKAGE * before < now < GROWTH * before:
             yield (
                 "length",
-                f"the mean length of a completion went from {then:.0f} to {now:.0f} tokens in {BACK} logged steps, and "
-                "success did not rise with it: length seems to be what is learnt.",
+                f"the mean length of a completion went from {before:.0f} to {now:.0f} tokens in "
+                f"{BACK} logged steps, and success did not rise with it: length seems to be what is "
+                "learnt.",
             )
 
-    def _of_spread(self) -> Found:
-        shares, success = self._last("frac_reward_zero_std", WINDOW), self._last("success", WINDOW)
+    def _of_spread(self) -> Warnings:
+        shares = self._last("frac_reward_zero_std", WINDOW)
+        success = self._last("success", WINDOW)
         if len(shares) == WINDOW and fmean(shares) >= NO_SPREAD:
             why = f" (success is {fmean(success):.2f})" if success else ""
             yield (
                 "no_spread",
-                f"in {fmean(shares):.0%} of the groups of the last {WINDOW} logged steps all completions got the same "
-                f"reward{why}: such groups teach nothing. Other tasks, neither solved always nor never, are needed.",
+                f"in {fmean(shares):.0%} of the groups of the last {WINDOW} logged steps all "
+                f"completions got the same reward{why}: such groups teach nothing. Other tasks, "
+                "neither solved always nor never, are needed.",
             )
+
+
+def _of_format(now: Window, best: Window, of: str) -> Warnings:
+    """Of a format that has risen while success fell. of: what both are shares of."""
+    if now.format is None or best.format is None:
+        return
+    if now.format >= best.format + FORMAT_RISE:
+        yield (
+            "format",
+            f"the format {of} went up from {best.format:.2f} to {now.format:.2f} since step "
+            f"{best.step} while success fell from {best.success:.2f} to {now.success:.2f}: the "
+            "format is learnt in place of the task.",
+        )
 
 
 def replay(folder: str | Path, until: float, raised: Sequence[str] = ()) -> Alarms:
@@ -250,10 +291,9 @@ def replay(folder: str | Path, until: float, raised: Sequence[str] = ()) -> Alar
     return alarms
 
 
-def _length_and_success(rows: Sequence[Mapping[str, Any]]) -> tuple[float | None, float | None]:
-    lengths = [row["completions/mean_length"] for row in rows if "completions/mean_length" in row]
-    success = [row["success"] for row in rows if "success" in row]
-    return fmean(lengths) if lengths else None, fmean(success) if success else None
+def _mean(name: str, rows: Sequence[Mapping[str, Any]]) -> float | None:
+    values = [row[name] for row in rows if name in row]
+    return fmean(values) if values else None
 
 
 def _noise(values: Sequence[float]) -> float:

@@ -22,14 +22,17 @@ from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.settings import Settings, setting
 
 COLUMN = "level"
-PRIOR = 8.0  # completions that the prior counts as
-WIDTH, STEEPEST = 0.15, 4.0  # of the bell around the target; of the tilt that brings the mean there
+# How many completions the prior counts as.
+PRIOR = 8.0
+# The width of the bell around the target, and the steepest tilt that brings the mean there.
+WIDTH = 0.15
+STEEPEST = 4.0
 
 
 @dataclass(frozen=True)
 class CurriculumSettings(Settings):
-    """How rows are drawn. Under ms-swift the callback `curriculum` switches it on, and the others
-    are variables.
+    """How rows are drawn. Under ms-swift the callback `curriculum` switches it on, and the other
+    settings are variables.
 
     >>> CurriculumSettings.from_environment({"SWIFT_RLVR_CURRICULUM_TARGET": "0.7"}, curriculum=True).curriculum_target
     0.7
@@ -48,7 +51,7 @@ class CurriculumSettings(Settings):
     )
 
     def as_json(self) -> dict[str, Any]:
-        """What the run's args.json holds of this; InputError where others are given without
+        """What the run's args.json holds of this; InputError where settings are given without
         `curriculum`.
         """
         if self.curriculum:
@@ -69,12 +72,10 @@ def check_has_verifier(rewards: Sequence[Any]) -> None:
 def curriculum_of(
     rows: Sequence[Mapping[str, Any]], settings: CurriculumSettings, seed: int
 ) -> "Curriculum | None":
-    """That of a run with these rows; None where none is asked for."""
-    return (
-        Curriculum([row.get(COLUMN) for row in rows], settings, seed)
-        if settings.curriculum
-        else None
-    )
+    """The curriculum of a run with these rows; None where it is not switched on."""
+    if not settings.curriculum:
+        return None
+    return Curriculum([row.get(COLUMN) for row in rows], settings, seed)
 
 
 class Curriculum:
@@ -84,71 +85,66 @@ class Curriculum:
     """
 
     def __init__(self, levels: Sequence[Any], settings: CurriculumSettings, seed: int):
-        for number, level in enumerate(levels, start=1):
-            if isinstance(level, bool) or not isinstance(level, int):
-                raise InputError(
-                    f"curriculum needs the column {COLUMN!r} with a whole number in every row, got {level!r} in row "
-                    f"{number}; `swift-rlvr dataset make countdown --levels` writes one",
-                    "dataset",
-                )
-        self.levels, self.settings, self.seed = levels, settings, seed
-        self.rows = {
-            level: [row for row, each in enumerate(levels) if each == level]
-            for level in sorted(set(levels))
-        }
+        self.levels = levels
+        self.settings = settings
+        self.seed = seed
+        self.rows = _rows_by_level(levels)
         if len(self.rows) < 2:
             raise InputError(
                 f"curriculum needs rows of several levels, got only {list(self.rows)}", "dataset"
             )
         self.batches = 0
-        self.drawn = dict.fromkeys(self.rows, 0)  # rows of each level so far
-        self._orders: dict[
-            int, tuple[int, list[int]]
-        ] = {}  # of each level: the epoch, and its rows in their order
-        self.right, self.graded = (
-            dict.fromkeys(self.rows, 0.0),
-            dict.fromkeys(self.rows, 0.0),
-        )  # discounted
+        # By level: the rows drawn so far.
+        self.drawn = dict.fromkeys(self.rows, 0)
+        # By level: the completions that were right and that were graded, discounted.
+        self.right = dict.fromkeys(self.rows, 0.0)
+        self.graded = dict.fromkeys(self.rows, 0.0)
+        # By level: the epoch, and the level's rows in the order of that epoch.
+        self._orders: dict[int, tuple[int, list[int]]] = {}
 
     def success(self) -> dict[int, float]:
         """The share of right completions to expect of each level; at the target where nothing is
         known.
         """
         prior = PRIOR * self.settings.curriculum_target
-        return {
-            level: (self.right[level] + prior) / (self.graded[level] + PRIOR) for level in self.rows
-        }
+        expected = {}
+        for level in self.rows:
+            expected[level] = (self.right[level] + prior) / (self.graded[level] + PRIOR)
+        return expected
 
     def shares(self) -> dict[int, float]:
         """The share of rows to draw of each level.
 
-        A bell around the target, tilted towards easy or hard levels as far as the mean success
-        needs it to be at the
-        target: the closest to the bell, by relative entropy, with that mean. Beside it, the floor.
+        It is a bell around the target, tilted towards easy or hard levels as far as the mean
+        success needs it to be at the target: the closest to the bell, by relative entropy, with
+        that mean. Beside it, every level has its part of the floor.
         """
-        success, target, floor = (
-            self.success(),
-            self.settings.curriculum_target,
-            self.settings.curriculum_floor,
-        )
-
-        def tilted(slope: float) -> dict[int, float]:
-            weights = {
-                level: math.exp(-(((p - target) / WIDTH) ** 2) / 2 + slope * (p - target))
-                for level, p in success.items()
-            }
-            total = math.fsum(weights.values())
-            return {
-                level: floor / len(weights) + (1 - floor) * weight / total
-                for level, weight in weights.items()
-            }
-
-        low, high = -STEEPEST, STEEPEST
-        for _ in range(50):  # the mean rises with the slope
+        success = self.success()
+        # The mean success rises with the slope, so the slope is found by bisection.
+        low = -STEEPEST
+        high = STEEPEST
+        for _ in range(50):
             slope = (low + high) / 2
-            mean = math.fsum(share * success[level] for level, share in tilted(slope).items())
-            low, high = (slope, high) if mean < target else (low, slope)
-        return tilted((low + high) / 2)
+            shares = self._tilted_bell(success, slope)
+            mean = math.fsum(share * success[level] for level, share in shares.items())
+            if mean < self.settings.curriculum_target:
+                low = slope
+            else:
+                high = slope
+        return self._tilted_bell(success, (low + high) / 2)
+
+    def _tilted_bell(self, success: Mapping[int, float], slope: float) -> dict[int, float]:
+        """The shares for a slope, the floor included. success: to expect of each level."""
+        floor = self.settings.curriculum_floor
+        weights = {}
+        for level, expected in success.items():
+            distance = expected - self.settings.curriculum_target
+            weights[level] = math.exp(-((distance / WIDTH) ** 2) / 2 + slope * distance)
+        total = math.fsum(weights.values())
+        shares = {}
+        for level, weight in weights.items():
+            shares[level] = floor / len(weights) + (1 - floor) * weight / total
+        return shares
 
     def draw(self, count: int) -> list[int]:
         """The numbers of `count` rows: each level as often as its share says, to within one row
@@ -157,31 +153,37 @@ class Curriculum:
         The rows of a level come in a seeded order, each once before any comes again.
         """
         chance = random.Random(f"{self.seed} batch {self.batches}")
-        start, reached = chance.random(), 0.0
-        places: list[int] = []  # levels
-        shares = list(self.shares().items())
-        for level, share in shares:
+        # Points at a distance of 1, of which the first is drawn; each level gets those in its part.
+        start = chance.random()
+        reached = 0.0
+        drawn_levels: list[int] = []
+        shares = self.shares()
+        for level, share in shares.items():
             reached += share * count
-            places += [level] * (min(count, max(0, math.ceil(reached - start))) - len(places))
-        places += [shares[-1][0]] * (count - len(places))  # where the shares' sum was rounded down
-        chance.shuffle(places)
+            points = min(count, max(0, math.ceil(reached - start)))
+            drawn_levels += [level] * (points - len(drawn_levels))
+        # Where the shares' sum was rounded down.
+        last_level = list(shares)[-1]
+        drawn_levels += [last_level] * (count - len(drawn_levels))
+        chance.shuffle(drawn_levels)
         self.batches += 1
-        return [self._next(level) for level in places]
+        return [self._next_row(level) for level in drawn_levels]
 
-    def _next(self, level: int) -> int:
+    def _next_row(self, level: int) -> int:
         epoch, place = divmod(self.drawn[level], len(self.rows[level]))
         self.drawn[level] += 1
-        if self._orders.get(level, (None, []))[0] != epoch:
+        if level not in self._orders or self._orders[level][0] != epoch:
             order = list(self.rows[level])
             random.Random(f"{self.seed} level {level} epoch {epoch}").shuffle(order)
-            self._orders[level] = epoch, order
-        return self._orders[level][1][place]
+            self._orders[level] = (epoch, order)
+        _, order = self._orders[level]
+        return order[place]
 
     def record(self, rows: Sequence[int], successes: Sequence[bool | None]) -> dict[str, float]:
         """Take note of a batch: which completions are right, None where one could not be graded.
 
-        rows: of each completion. Returns what there is to log: the mean level of the batch, and for
-        each level its share of the batch and its success as estimated now.
+        rows: the row of each completion. Returns what there is to log: the mean level of the batch,
+        and for each level its share of the batch and its success as estimated now.
         """
         forget = 0.5 ** (1 / self.settings.curriculum_memory)
         for level in self.rows:
@@ -192,9 +194,8 @@ class Curriculum:
                 self.right[self.levels[row]] += success
                 self.graded[self.levels[row]] += 1
         counts = Counter(self.levels[row] for row in rows)
-        figures = {
-            "curriculum/level": sum(level * count for level, count in counts.items()) / len(rows)
-        }
+        mean_level = sum(level * count for level, count in counts.items()) / len(rows)
+        figures = {"curriculum/level": mean_level}
         for level, expected in self.success().items():
             figures[f"curriculum/share_{level}"] = counts[level] / len(rows)
             figures[f"curriculum/success_{level}"] = expected
@@ -202,10 +203,10 @@ class Curriculum:
 
     def state(self) -> dict[str, Any]:
         """What a continuation of the run needs, as JSON."""
-        counts = [
-            [level, self.drawn[level], self.right[level], self.graded[level]] for level in self.rows
-        ]
-        return {"batches": self.batches, "levels": counts}
+        levels = []
+        for level in self.rows:
+            levels.append([level, self.drawn[level], self.right[level], self.graded[level]])
+        return {"batches": self.batches, "levels": levels}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Go on from a state; InputError where it is of other levels."""
@@ -217,4 +218,21 @@ class Curriculum:
             )
         self.batches = state["batches"]
         for level, drawn, right, graded in state["levels"]:
-            self.drawn[level], self.right[level], self.graded[level] = drawn, right, graded
+            self.drawn[level] = drawn
+            self.right[level] = right
+            self.graded[level] = graded
+
+
+def _rows_by_level(levels: Sequence[Any]) -> dict[int, list[int]]:
+    """The numbers of the rows of each level, the lowest level first."""
+    rows: dict[int, list[int]] = {}
+    for number, level in enumerate(levels):
+        if isinstance(level, bool) or not isinstance(level, int):
+            raise InputError(
+                f"curriculum needs the column {COLUMN!r} with a whole number in every row, got "
+                f"{level!r} in row {number + 1}; `swift-rlvr dataset make countdown --levels` "
+                "writes one",
+                "dataset",
+            )
+        rows.setdefault(level, []).append(number)
+    return {level: rows[level] for level in sorted(rows)}

@@ -4,15 +4,15 @@ found again.
 All trainers leave the same here: ARGS with the settings, REWARDS with the roles of the rewards, LOG
 with a line for each logged step, RECORDS with each graded completion, and folders
 `checkpoint-<step>`. Where a run evaluates held-out rows, HELD_OUT has their completions, and the
-link BEST leads to the best checkpoint. ALARMS has a line a warning. ms-swift's are in a folder
-`v<N>-<time>` of its output folder, and it writes tables of completions besides, COMPLETIONS.
+link BEST leads to the best checkpoint. ALARMS has a line for each warning. ms-swift makes the folder
+of a run, `v<N>-<time>`, in its output folder, and writes tables of completions too, COMPLETIONS.
 """
 
 import json
 import math
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,47 +21,55 @@ from swift_rlvr.utils.errors import DivergedError, InputError
 from swift_rlvr.utils.jsonl import read_json
 from swift_rlvr.utils.settings import number
 
-ARGS, REWARDS, LOG, RECORDS = "args.json", "rewards.json", "logging.jsonl", "records.jsonl"
+ARGS = "args.json"
+REWARDS = "rewards.json"
+LOG = "logging.jsonl"
+RECORDS = "records.jsonl"
 COMPLETIONS = "completions.jsonl"
-HELD_OUT, ALARMS, BEST = "held_out.jsonl", "alarms.jsonl", "best"
-# What may differ between a run and its continuation; the rest changes the result.
+HELD_OUT = "held_out.jsonl"
+ALARMS = "alarms.jsonl"
+BEST = "best"
+
+# Settings that may differ between a run and its continuation; the others change the result.
 MAY_CHANGE = {
-    *(
-        "output_dir",
-        "resume_from_checkpoint",
-        "save_steps",
-        "save_total_limit",
-        "logging_steps",
-        "report_to",
-    ),
-    *(
-        "run_name",
-        "log_level",
-        "disable_tqdm",
-        "dataloader_num_workers",
-        "dataloader_pin_memory",
-        "stop_on_alarm",
-    ),
-    *(f"held_out_{name}" for name in ("dataset", "every", "rows", "samples", "patience")),
+    "output_dir",
+    "resume_from_checkpoint",
+    "save_steps",
+    "save_total_limit",
+    "logging_steps",
+    "report_to",
+    "run_name",
+    "log_level",
+    "disable_tqdm",
+    "dataloader_num_workers",
+    "dataloader_pin_memory",
+    "stop_on_alarm",
+    "held_out_dataset",
+    "held_out_every",
+    "held_out_rows",
+    "held_out_samples",
+    "held_out_patience",
 }
+# In a line of LOG: a step that was made, as in "7/100". Step 0 is an evaluation before the first.
 _LOGGED_STEP = re.compile(rb'"global_step/max_steps": "[1-9]')
 
 
 def checkpoints(folder: str | Path) -> list[Path]:
     """The checkpoints in a folder, the oldest first."""
-    paths = [
-        path
-        for path in Path(folder).glob("checkpoint-*")
-        if re.fullmatch(r"checkpoint-\d+", path.name)
-    ]
-    return sorted(paths, key=lambda path: int(path.name.rpartition("-")[2]))
+    steps = {}
+    for path in Path(folder).glob("checkpoint-*"):
+        match = re.fullmatch(r"checkpoint-(\d+)", path.name)
+        if match is not None:
+            steps[path] = int(match[1])
+    return sorted(steps, key=lambda path: steps[path])
 
 
 def link_best(folder: str | Path, step: int) -> None:
     """Let BEST lead to the checkpoint of a step. It is a relative link, so that the folder can be
     moved.
     """
-    link, part = Path(folder) / BEST, Path(folder) / f"{BEST}.part"
+    link = Path(folder) / BEST
+    part = Path(folder) / f"{BEST}.part"
     part.unlink(missing_ok=True)
     part.symlink_to(f"checkpoint-{step}", target_is_directory=True)
     part.replace(link)
@@ -90,26 +98,45 @@ def missing(checkpoint: Path) -> str | None:
     if step != int(checkpoint.name.rpartition("-")[2]):
         return "a trainer_state.json of its own step"
     ranks = 1
-    with suppress(InputError):  # ms-swift's
+    # Only ms-swift's checkpoints have it.
+    with suppress(InputError):
         ranks = int(read_json(checkpoint / ARGS).get("global_world_size", 1))
-    if any(checkpoint.glob("global_step*")):  # DeepSpeed's
-        if not (checkpoint / "latest").is_file():
-            return "latest, which names the optimizer's state"
-        folder = checkpoint / (checkpoint / "latest").read_text().strip()
-        lost = ranks - len(
-            list(folder.glob("*_optim_states.pt"))
-        )  # such as bf16_zero_pp_rank_0_mp_rank_00_...
-        if lost > 0:
-            return f"the optimizer's state of {lost} ranks"
-    elif not (checkpoint / "optimizer.pt").is_file():
+    return (
+        _missing_optimizer_state(checkpoint, ranks)
+        or _missing_random_state(checkpoint, ranks)
+        or _unfinished_file(checkpoint)
+    )
+
+
+def _missing_optimizer_state(checkpoint: Path, ranks: int) -> str | None:
+    is_of_deepspeed = any(checkpoint.glob("global_step*"))
+    if not is_of_deepspeed:
+        if (checkpoint / "optimizer.pt").is_file():
+            return None
         return "the optimizer's state (save_only_model keeps only weights)"
-    for name in (
-        [f"rng_state_{rank}.pth" for rank in range(ranks)] if ranks > 1 else ["rng_state.pth"]
-    ):
+    latest = checkpoint / "latest"
+    if not latest.is_file():
+        return "latest, which names the optimizer's state"
+    # Such as bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt, one for each rank.
+    states = list((checkpoint / latest.read_text().strip()).glob("*_optim_states.pt"))
+    lost = ranks - len(states)
+    return f"the optimizer's state of {lost} ranks" if lost > 0 else None
+
+
+def _missing_random_state(checkpoint: Path, ranks: int) -> str | None:
+    names = ["rng_state.pth"]
+    if ranks > 1:
+        names = [f"rng_state_{rank}.pth" for rank in range(ranks)]
+    for name in names:
         if not (checkpoint / name).is_file():
             return name
+    return None
+
+
+def _unfinished_file(checkpoint: Path) -> str | None:
     for path in checkpoint.rglob("*.pt*"):
-        if not zipfile.is_zipfile(path):  # whose table of contents stands at the end
+        # torch saves zip files, whose table of contents stands at the end.
+        if not zipfile.is_zipfile(path):
             return f"the end of {path.name}"
     return None
 
@@ -119,7 +146,8 @@ def training_args(model: str | Path) -> tuple[Path, dict[str, Any]] | None:
     without one.
     """
     for folder in (Path(model), Path(model).parent):
-        if (file := folder / ARGS).is_file():
+        file = folder / ARGS
+        if file.is_file():
             return file, read_json(file)
     return None
 
@@ -134,7 +162,8 @@ def find_run(path: str | Path) -> Path:
     runs = sorted(path.glob(f"v*-*/{LOG}"), key=lambda log: log.stat().st_mtime)
     if not runs:
         raise InputError(
-            f"{path}: expected a training run, a folder with {LOG} in it or in a folder v<N>-<time> below"
+            f"{path}: expected a training run, a folder with {LOG} in it or in a folder v<N>-<time> "
+            "below"
         )
     return runs[-1].parent
 
@@ -143,28 +172,18 @@ def checkpoint_to_resume(output_dir: str | Path, resume_from_checkpoint: str | N
     """The checkpoint that a run begins from; None for a new run, whose folder must not hold another
     one.
 
-    What an attempt left that ended before its first step is no run. resume_from_checkpoint: one in
-    `output_dir`, or "true" for the last.
+    What is left of an attempt that ended before its first step is no run.
+
+    resume_from_checkpoint: a checkpoint in `output_dir`, or "true" for the last one.
     """
     folder = Path(output_dir)
     for path in (folder, *folder.parents):
         if path.exists() and not path.is_dir():
             raise InputError(f"{folder}: {path} is a file, expected a folder", "output_dir")
-    if resume_from_checkpoint is None or resume_from_checkpoint.lower() == "false":
-        has_steps = (folder / LOG).is_file() and _LOGGED_STEP.search((folder / LOG).read_bytes())
-        if has_steps or checkpoints(folder):
-            existing = [
-                path.name
-                for path in (folder / ARGS, folder / LOG, *checkpoints(folder))
-                if path.exists()
-            ]
-            raise InputError(
-                f"{folder}: holds another run ({', '.join(existing[:3])}); choose another folder, or resume that run "
-                "with --resume_from_checkpoint true",
-                "output_dir",
-            )
-        return None
     available = checkpoints(folder)
+    if resume_from_checkpoint is None or resume_from_checkpoint.lower() == "false":
+        _check_holds_no_run(folder, available)
+        return None
     if resume_from_checkpoint.lower() == "true" and available:
         return available[-1]
     for path in available:
@@ -177,26 +196,41 @@ def checkpoint_to_resume(output_dir: str | Path, resume_from_checkpoint: str | N
     )
 
 
+def _check_holds_no_run(folder: Path, available: Sequence[Path]) -> None:
+    log = folder / LOG
+    has_steps = log.is_file() and _LOGGED_STEP.search(log.read_bytes())
+    if not has_steps and not available:
+        return
+    existing = [path.name for path in (folder / ARGS, log, *available) if path.exists()]
+    raise InputError(
+        f"{folder}: holds another run ({', '.join(existing[:3])}); choose another folder, or resume "
+        "that run with --resume_from_checkpoint true",
+        "output_dir",
+    )
+
+
 def is_finished(checkpoint: Path, settings: Mapping[str, Any]) -> bool:
-    """Whether a checkpoint of transformers' trainer is that of the last step that the settings ask
+    """Whether a checkpoint of transformers' trainer is of the last step that the settings ask
     for.
     """
     state = read_json(checkpoint / "trainer_state.json")
     last: float = number(settings, "max_steps", -1)
     if last <= 0:
-        more = number(settings, "num_train_epochs", 3.0) > state.get("num_train_epochs", 0)
-        last = math.inf if more else state.get("max_steps", math.inf)
+        last = state.get("max_steps", math.inf)
+        if number(settings, "num_train_epochs", 3.0) > state.get("num_train_epochs", 0):
+            last = math.inf
     return state.get("global_step", 0) >= last
 
 
 def check_same_settings(checkpoint: str | Path, settings: Mapping[str, Any]) -> None:
     """InputError where a run had other settings than those that it is to be resumed with."""
-    args = training_args(checkpoint)
-    if args is None:
+    run = training_args(checkpoint)
+    if run is None:
         raise InputError(
             f"{checkpoint}: expected a checkpoint of a run, with {ARGS} in it or one folder above"
         )
-    changes = list(_changes(args[1], as_json(settings)))
+    _, args = run
+    changes = list(_changes(args, as_json(settings)))
     if changes:
         raise InputError(
             f"{checkpoint}: cannot be resumed with other settings: {'; '.join(changes[:5])}"
@@ -204,13 +238,15 @@ def check_same_settings(checkpoint: str | Path, settings: Mapping[str, Any]) -> 
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """What differs, with the path of each setting, such as reward_parameters.format.tasks."""
     for name, value in now.items():
-        if name in MAY_CHANGE or value == before.get(name):
+        old = before.get(name)
+        if name in MAY_CHANGE or value == old:
             continue
-        if isinstance(value, dict) and isinstance(before.get(name), dict):
-            yield from _changes(before[name], value, f"{prefix}{name}.")
+        if isinstance(value, dict) and isinstance(old, dict):
+            yield from _changes(old, value, f"{prefix}{name}.")
         else:
-            yield f"{prefix}{name} was {before.get(name)!r} and is {value!r}"
+            yield f"{prefix}{name} was {old!r} and is {value!r}"
 
 
 def as_json(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -223,11 +259,10 @@ def diverged(folder: str | Path, step: int, sign: str) -> DivergedError:
     nan".
     """
     kept = checkpoints(folder)
+    checkpoint = f"there is no checkpoint yet in {folder}"
+    if kept:
+        checkpoint = f"the last checkpoint is {kept[-1]}"
     return DivergedError(
-        f"training has diverged at step {step}: {sign}; a smaller learning_rate or a larger beta may help; "
-        + (
-            f"the last checkpoint is {kept[-1]}"
-            if kept
-            else f"there is no checkpoint yet in {folder}"
-        )
+        f"training has diverged at step {step}: {sign}; a smaller learning_rate or a larger beta may "
+        f"help; {checkpoint}"
     )

@@ -51,22 +51,28 @@ class HeldOutSettings(Settings):
 
 
 def another_task(held_out: Iterable[object], trained: Iterable[object]) -> str:
-    """What to say where no held-out row is of a task that is trained, else nothing; None is no task
-    of ours.
+    """A warning where no held-out row is of a task that is trained, else an empty text.
+
+    held_out, trained: the names of the rows' tasks; None is no task of ours.
     """
-    names = [
-        {"no known task" if name is None else str(name) for name in names}
-        for names in (held_out, trained)
-    ]
-    if names[0] & names[1] or "mixed" in names[0] | names[1]:
+    asked = _task_names(held_out)
+    learnt = _task_names(trained)
+    if asked & learnt or "mixed" in asked | learnt:
         return ""
-    asked, learnt = (", ".join(sorted(each)) for each in names)
-    return f"its rows are of {asked}, those of the training of {learnt}: its success says little of the training"
+    return (
+        f"its rows are of {', '.join(sorted(asked))}, those of the training of "
+        f"{', '.join(sorted(learnt))}: its success says little of the training"
+    )
+
+
+def _task_names(tasks: Iterable[object]) -> set[str]:
+    return {"no known task" if task is None else str(task) for task in tasks}
 
 
 class Decision(NamedTuple):
-    """Of an evaluation. best: better than those of all trained steps before. stop: why the run is
-    to stop, or None.
+    """What follows from an evaluation.
+
+    best: it is better than those of all trained steps before. stop: why the run is to stop, or None.
     """
 
     best: bool = False
@@ -80,16 +86,18 @@ class Schedule:
         self.settings = settings
         self.best: float | None = None
         self.best_step: int | None = None
-        self.evaluated = -1  # the last step
-        self.without_best = 0  # evaluations in a row
+        # The last step that was evaluated.
+        self.evaluated = -1
+        # How many evaluations in a row were no new best.
+        self.without_best = 0
 
     def is_due(self, step: int, last: int) -> bool:
         """Whether a step is evaluated: before the first one, every `held_out_every`, and after the
         last one.
         """
-        return step != self.evaluated and (
-            step in (0, last) or step % self.settings.held_out_every == 0
-        )
+        if step == self.evaluated:
+            return False
+        return step in (0, last) or step % self.settings.held_out_every == 0
 
     def record(self, step: int, success: float | None) -> Decision:
         """Take note of an evaluation. The model before the training has no checkpoint, and is never
@@ -99,27 +107,26 @@ class Schedule:
         if step == 0:
             return Decision()
         if success is not None and (self.best is None or success > self.best):
-            self.best, self.best_step, self.without_best = success, step, 0
+            self.best = success
+            self.best_step = step
+            self.without_best = 0
             return Decision(best=True)
         self.without_best += 1
         patience = self.settings.held_out_patience
         if not patience or self.without_best < patience:
             return Decision()
-        best = (
-            "there was none with a success"
-            if self.best is None
-            else f"{self.best:.3f} at step {self.best_step}"
-        )
+        best = "there was none with a success"
+        if self.best is not None:
+            best = f"{self.best:.3f} at step {self.best_step}"
         return Decision(
-            stop=f"stopping at step {step}: {self.without_best} held-out evaluations in a row are no better than the "
-            f"best, {best} (held_out_patience)"
+            stop=f"stopping at step {step}: {self.without_best} held-out evaluations in a row are no "
+            f"better than the best, {best} (held_out_patience)"
         )
 
     def state(self) -> dict[str, Any]:
         """What a continuation of the run needs, as JSON."""
-        return {
-            name: getattr(self, name) for name in ("best", "best_step", "evaluated", "without_best")
-        }
+        names = ("best", "best_step", "evaluated", "without_best")
+        return {name: getattr(self, name) for name in names}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state` has given."""
@@ -131,8 +138,9 @@ def figures(records: Sequence[Record]) -> dict[str, float]:
     """What is logged about an evaluation from the records of its completions, see `summarize`."""
     summary = summarize(records)
     values = {name: summary[name] for name in ("success", "strict", "format", "cut_off", "tasks")}
-    values |= {
-        f"pass@{k}": share for k, share in summary["pass_at_k"].items() if k != "1"
-    }  # that is success
+    for k, share in summary["pass_at_k"].items():
+        # pass@1 is success.
+        if k != "1":
+            values[f"pass@{k}"] = share
     values["mean_length"] = summary["mean_tokens"]
     return {f"eval/{name}": float(value) for name, value in values.items() if value is not None}

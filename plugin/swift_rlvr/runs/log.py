@@ -10,7 +10,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace  # noqa: F401 - in a doctest
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
@@ -30,7 +30,7 @@ class RunLog(ExitStack):
     """The log of the run in `folder`: REWARDS, LOG, RECORDS, HELD_OUT and ALARMS.
 
     The progress bar, and TensorBoard files in `runs/` where tensorboard is installed, need a `with`
-    statement. `stop` says why the run is to end where `stop_on_alarm` and there was an alarm.
+    statement. With `stop_on_alarm`, `stop` says after an alarm why the run is to end.
     """
 
     def __init__(
@@ -41,18 +41,18 @@ class RunLog(ExitStack):
         stop_on_alarm: bool = False,
     ):
         super().__init__()
-        self.folder, self.console = Path(folder), console or Console(quiet=True)
-        self.alarms, self.stop_on_alarm, self.judges = Alarms(), stop_on_alarm, Judges({})
+        self.folder = Path(folder)
+        self.console = console or Console(quiet=True)
+        self.alarms = Alarms()
+        self.stop_on_alarm = stop_on_alarm
         self.stop: str | None = None
-        self._seen: defaultdict[str, set[str]] = defaultdict(set)  # the reasons so far, by reward
+        self.judges = Judges({})
         self.board: Any = None
         self._tensorboard = tensorboard and find_spec("tensorboard") is not None
-        columns = (
-            "GRPO",
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-        )  # `line` has the time left
+        # The reasons so far, by reward.
+        self._seen_reasons: defaultdict[str, set[str]] = defaultdict(set)
+        # Without the time left, which `line` shows.
+        columns = ("GRPO", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         self.progress = Progress(*columns, console=self.console)
 
     def __enter__(self) -> Self:
@@ -64,17 +64,19 @@ class RunLog(ExitStack):
         return self
 
     def start(self, first: int, last: int) -> None:
-        """Begin to count time and steps. first: steps that were made before; last: the number of
-        the last one.
+        """Begin to count time and steps.
 
         What the logs hold of later steps, or of an attempt that made none, is taken out.
+
+        first: steps that were made before. last: the number of the last step.
         """
         cut_logs(self.folder, first or -1)
-        self.first, self.last, self.started = first, last, time.monotonic()
-        self._in_steps, self._since = (
-            0.0,
-            self.started,
-        )  # seconds of the training steps alone; of the last line
+        self.first = first
+        self.last = last
+        self.started = time.monotonic()
+        self._last_line = self.started
+        # Without the evaluations.
+        self._seconds_in_steps = 0.0
         self.bar = self.progress.add_task("", total=last, completed=first)
         self.resume_alarms(first)
 
@@ -82,56 +84,61 @@ class RunLog(ExitStack):
         """Bring the alarms to where they were after a step of the log, from which the run goes
         on.
         """
-        if step and (self.folder / LOG).is_file():
-            lines = read_jsonl(self.folder / ALARMS) if (self.folder / ALARMS).is_file() else ()
-            self.alarms = replay(
-                self.folder, step, [row["kind"] for _, row in lines if row["step"] <= step]
-            )
+        if not step or not (self.folder / LOG).is_file():
+            return
+        raised = []
+        if (self.folder / ALARMS).is_file():
+            for _, row in read_jsonl(self.folder / ALARMS):
+                if row["step"] <= step:
+                    raised.append(row["kind"])
+        self.alarms = replay(self.folder, step, raised)
 
     def advance(self, step: int) -> None:
         """Show that a step was made."""
         self.progress.update(self.bar, completed=step)
 
     def update(self, step: int, metrics: Mapping[str, Any]) -> None:
-        """Log a step or an evaluation. None and NaN are left out: the mean of a reward that graded
-        nothing.
+        """Log a step or an evaluation.
+
+        None and NaN are left out: the mean of a reward that graded nothing.
         """
-        known = {name: value for name, value in metrics.items() if is_number(value)}
-        known = {
-            name: round(value, 8) if isinstance(value, float) else value
-            for name, value in known.items()
-        }
-        now = time.monotonic()
-        if not any(
-            name.startswith("eval") for name in known
-        ):  # an evaluation says nothing of the steps to come
-            self._in_steps += now - self._since
-        self._since, speed = now, self._in_steps / max(1, step - self.first)
-        times = {
-            "elapsed_time": f"{now - self.started:.0f}s",
-            "remaining_time": f"{speed * (self.last - step):.0f}s",
-            "train_speed(s/it)": round(speed, 6),
-        }
+        known = {}
+        for name, value in metrics.items():
+            if is_number(value):
+                known[name] = round(value, 8) if isinstance(value, float) else value
+        times = self._times(step, is_evaluation=any(name.startswith("eval") for name in known))
         row = {**known, "global_step/max_steps": f"{step}/{self.last}", **times}
         self._append(LOG, row)
         self.advance(step)
-        if "train_runtime" not in known:  # the closing line of transformers' trainer
+        # The closing line of transformers' trainer has this value, and is no step.
+        if "train_runtime" not in known:
             self.console.print(line(row), markup=False, soft_wrap=True)
         if self.board:
             for name, value in known.items():
-                self.board.add_scalar(
-                    name if name.startswith("eval/") else f"train/{name}", value, step
-                )
+                tag = name if name.startswith("eval/") else f"train/{name}"
+                self.board.add_scalar(tag, value, step)
         self.watch(step, known)
 
+    def _times(self, step: int, is_evaluation: bool) -> dict[str, Any]:
+        now = time.monotonic()
+        # The time of an evaluation says nothing of the steps to come.
+        if not is_evaluation:
+            self._seconds_in_steps += now - self._last_line
+        self._last_line = now
+        seconds_a_step = self._seconds_in_steps / max(1, step - self.first)
+        return {
+            "elapsed_time": f"{now - self.started:.0f}s",
+            "remaining_time": f"{seconds_a_step * (self.last - step):.0f}s",
+            "train_speed(s/it)": round(seconds_a_step, 6),
+        }
+
     def watch(self, step: int, metrics: Mapping[str, Any]) -> list[Alarm]:
-        """The alarms that a logged line raises; they are written, and said."""
+        """The alarms that a logged line raises; they are written and shown."""
         raised = self.alarms.row(step, metrics)
         for alarm in raised:
             self._append(ALARMS, asdict(alarm))
-            self.console.print(
-                f"Warning: {alarm.message}", style="yellow", markup=False, soft_wrap=True
-            )
+            warning = f"Warning: {alarm.message}"
+            self.console.print(warning, style="yellow", markup=False, soft_wrap=True)
         if raised and self.stop_on_alarm and self.stop is None:
             self.stop = (
                 f"stopping at step {step} because of an alarm: {raised[0].kind} (stop_on_alarm)"
@@ -154,53 +161,57 @@ class RunLog(ExitStack):
         if records:
             append_records(self.folder / RECORDS, records)
         if records and records[0].mode == "train":
-            self.alarms.batch(
-                [each.question for each in records], [each.completion for each in records]
-            )
+            questions = [record.question for record in records]
+            self.alarms.batch(questions, [record.completion for record in records])
         return self.batch_figures(records)
 
     def batch_figures(self, records: Sequence[Record]) -> dict[str, list[float]]:
-        """By name, the values whose mean is to be logged: `success`, `strict` and `format` of each
-        completion, 0 or 1, so that a mean over several batches is one over completions; and the
-        share of each reason.
+        """By name, the values of a batch whose mean is to be logged.
 
-        A reason that was seen once is there in every step from then on, so that a mean over steps
-        counts the zeros.
+        `success`, `strict` and `format` have a value for each completion, 0 or 1, so that a mean
+        over several batches is one over completions. Each reason has its share. A reason that was
+        seen once is there in every step from then on, so that a mean over steps counts the zeros.
 
-        >>> log, record = RunLog("run"), Record(index=0, completion="", rewards={}, success=True)
-        >>> log.batch_figures([replace(record, reasons={"external_format": reason}) for reason in ("ok", "no answer")])
-        {'success': [1.0, 1.0], 'reasons/external_format/no_answer': [0.5], 'reasons/external_format/ok': [0.5]}
-        >>> log.batch_figures([replace(record, reasons={"external_format": "ok"}, success=None)])
+        >>> log = RunLog("run")
+        >>> right = Record(index=0, completion="", rewards={}, reasons={"external_format": "ok"}, success=True)
+        >>> wrong = Record(index=1, completion="", rewards={}, reasons={"external_format": "no answer"}, success=False)
+        >>> log.batch_figures([right, wrong])
+        {'success': [1.0, 0.0], 'reasons/external_format/no_answer': [0.5], 'reasons/external_format/ok': [0.5]}
+        >>> ungraded = Record(index=0, completion="", rewards={}, reasons={"external_format": "ok"})
+        >>> log.batch_figures([ungraded])
         {'reasons/external_format/no_answer': [0.0], 'reasons/external_format/ok': [1.0]}
         """
+        figures: dict[str, list[float]] = {}
+        for measure in Judgement._fields:
+            values = [getattr(record, measure) for record in records]
+            known = [float(value) for value in values if value is not None]
+            if known:
+                figures[measure] = known
+
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for record in records:
             for name, reason in record.reasons.items():
                 counts[name][reason] += 1
-        figures: dict[str, list[float]] = {}
-        for measure in Judgement._fields:
-            known = [value for record in records if (value := getattr(record, measure)) is not None]
-            if known:
-                figures[measure] = list(map(float, known))
         for name, reasons in counts.items():
-            self._seen[name].update(reasons)
-            for reason in sorted(self._seen[name]):
+            seen = self._seen_reasons[name]
+            seen.update(reasons)
+            for reason in sorted(seen):
                 key = f"reasons/{self.judges.logged_as(name)}/{reason.replace(' ', '_')}"
                 figures[key] = [reasons[reason] / reasons.total()]
         return figures
 
-    def _append(self, name: str, *rows: Mapping[str, Any]) -> None:
+    def _append(self, name: str, row: Mapping[str, Any]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / name).open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 def line(row: Mapping[str, Any]) -> str:
-    """What the terminal shows of a logged step or evaluation, a line of LOG; in 80 columns also of
-    a long run.
+    """What the terminal shows of a logged step or evaluation, a line of LOG. It fits into 80 columns
+    for a long run too.
 
     success, format: of the step's completions, see `swift_rlvr.success`; the reward where no
-    success is logged. length: tokens of a completion; then the seconds that the step took, or the
+    success is logged. length: tokens of a completion. Then the seconds that the step took, or the
     mean step, and the time that is left.
 
     >>> row = {"reward": 1.2, "success": 0.3125, "format": 0.98, "completions/mean_length": 84.25,
@@ -214,55 +225,64 @@ def line(row: Mapping[str, Any]) -> str:
     'held out, step 10/60 success 0.30 strict 0.25 pass@2 0.40 format 0.90 length  90 in 3.2 s'
     """
     step, last = map(int, row["global_step/max_steps"].split("/"))
+    place = f"step {step:{len(str(last))}}/{last}"
     known = {name: value for name, value in row.items() if is_number(value)}
-    at = f"step {step:{len(str(last))}}/{last}"
     if any(name.startswith("eval/") for name in row):
-        passes = sorted(
-            (name for name in known if name.startswith("eval/pass@")),
-            key=lambda name: int(name[10:]),
-        )
-        names = ("eval/success", "eval/strict", *passes[-1:], "eval/format")
-        parts = [
-            f"held out, {at}",
-            *(f"{name[5:]} {known[name]:.2f}" for name in names if name in known),
-        ]
-        parts += [f"length {known['eval/mean_length']:3.0f}"] if "eval/mean_length" in known else []
-        parts += [f"in {known['eval/seconds']:.2g} s"] if "eval/seconds" in known else []
-        return " ".join(parts)
-    evaluates = any(name.startswith("eval_") for name in row)
-    if evaluates:
-        known = {
-            name.removeprefix("eval_"): value
-            for name, value in known.items()
-            if name.startswith("eval_")
-        }
-    names = ("success" if "success" in known else "reward", "format")
-    parts = [f"evaluation at {at}" if evaluates else at]
-    parts += [f"{name} {known[name]:.2f}" for name in names if name in known]
-    parts += (
-        [f"length {known['completions/mean_length']:3.0f}"]
-        if "completions/mean_length" in known
-        else []
-    )
-    parts += [f"KL {known['kl']:<6.2g}"] if "kl" in known else []
-    seconds = known.get(
-        "step_time", known.get("train_speed(s/it)")
-    )  # ms-swift's of the last step, else the mean
-    if not evaluates and seconds is not None:
-        parts.append(f"{seconds:4.3g} s left {clock(seconds * (last - step))}")
+        parts = [f"held out, {place}", *_held_out_parts(_without_prefix("eval/", known))]
+    elif any(name.startswith("eval_") for name in row):
+        # ms-swift's own evaluation.
+        parts = [f"evaluation at {place}", *_step_parts(_without_prefix("eval_", known))]
+    else:
+        parts = [place, *_step_parts(known)]
+        # ms-swift's time of the last step, else the mean.
+        seconds = known.get("step_time", known.get("train_speed(s/it)"))
+        if seconds is not None:
+            parts.append(f"{seconds:4.3g} s left {clock(seconds * (last - step))}")
     return " ".join(parts).rstrip()
 
 
+def _without_prefix(prefix: str, known: Mapping[str, float]) -> dict[str, float]:
+    return {
+        name.removeprefix(prefix): value for name, value in known.items() if name.startswith(prefix)
+    }
+
+
+def _held_out_parts(known: Mapping[str, float]) -> list[str]:
+    passes = [name for name in known if name.startswith("pass@")]
+    largest_k = sorted(passes, key=lambda name: int(name.removeprefix("pass@")))[-1:]
+    parts = []
+    for name in ("success", "strict", *largest_k, "format"):
+        if name in known:
+            parts.append(f"{name} {known[name]:.2f}")
+    if "mean_length" in known:
+        parts.append(f"length {known['mean_length']:3.0f}")
+    if "seconds" in known:
+        parts.append(f"in {known['seconds']:.2g} s")
+    return parts
+
+
+def _step_parts(known: Mapping[str, float]) -> list[str]:
+    parts = []
+    for name in ("success" if "success" in known else "reward", "format"):
+        if name in known:
+            parts.append(f"{name} {known[name]:.2f}")
+    if "completions/mean_length" in known:
+        parts.append(f"length {known['completions/mean_length']:3.0f}")
+    if "kl" in known:
+        parts.append(f"KL {known['kl']:<6.2g}")
+    return parts
+
+
 def clock(seconds: float) -> str:
-    """
+    """A duration in minutes and seconds, or in hours.
+
     >>> clock(254.4), clock(4500)
     ('4:14', '1.25 h')
     """
-    return (
-        f"{seconds / 3600:.3g} h"
-        if seconds >= 3600
-        else f"{int(seconds) // 60}:{int(seconds) % 60:02}"
-    )
+    if seconds >= 3600:
+        return f"{seconds / 3600:.3g} h"
+    minutes, seconds = divmod(int(seconds), 60)
+    return f"{minutes}:{seconds:02}"
 
 
 def pace(count: int, seconds: float) -> str:
@@ -272,39 +292,48 @@ def pace(count: int, seconds: float) -> str:
     ('871 a second', '2.4 a second', '4.2 s each')
     """
     rate = count / max(seconds, 1e-3)
-    return (
-        f"{rate:,.{0 if rate >= 10 else 1}f} a second"
-        if rate >= 1
-        else f"{seconds / count:.1f} s each"
-    )
+    if rate < 1:
+        return f"{seconds / count:.1f} s each"
+    decimals = 0 if rate >= 10 else 1
+    return f"{rate:,.{decimals}f} a second"
 
 
 def cut_logs(folder: str | Path, step: int) -> int | None:
     """Take out of a run's logs what came after a step, before the run goes on from that step's
     checkpoint.
 
-    Those lines are made again. They are moved to files beside the logs, such as logging.lost.jsonl,
-    as are the closing lines of the trainer and a line of which the end was not written. Returns the
-    last step that is lost, None for none.
+    Those lines are made again. They are moved to files beside the logs, such as logging.lost.jsonl.
+    So are the closing lines of the trainer, and a line whose end was not written. Returns the last
+    step that is lost, None for none.
     """
-    last = None
+    last_lost = None
     for name in (LOG, COMPLETIONS, RECORDS, HELD_OUT, ALARMS):
         path = Path(folder) / name
         if not path.is_file():
             continue
-        part = path.with_name(f"{name}.part")
-        removed = path.with_suffix(".lost.jsonl")
-        with path.open("rb") as old, part.open("wb") as kept, removed.open("ab") as lost:
-            for text in old:
-                number = _step_of(text)
-                is_kept = number is not None and number <= step
-                (kept if is_kept else lost).write(text if text.endswith(b"\n") else text + b"\n")
-                if name == LOG and number is not None and not is_kept:
-                    last = max(number, last or 0)
-        part.replace(path)
-        if not removed.stat().st_size:
-            removed.unlink()
-    return last
+        lost_step = _cut_log(path, step)
+        if name == LOG:
+            last_lost = lost_step
+    return last_lost
+
+
+def _cut_log(path: Path, step: int) -> int | None:
+    """Cut one log; returns the last step that is lost, None for none."""
+    last_lost = None
+    part = path.with_name(f"{path.name}.part")
+    removed = path.with_suffix(".lost.jsonl")
+    with path.open("rb") as old, part.open("wb") as kept, removed.open("ab") as lost:
+        for text in old:
+            number = _step_of(text)
+            is_kept = number is not None and number <= step
+            file = kept if is_kept else lost
+            file.write(text if text.endswith(b"\n") else text + b"\n")
+            if number is not None and not is_kept:
+                last_lost = max(number, last_lost or 0)
+    part.replace(path)
+    if not removed.stat().st_size:
+        removed.unlink()
+    return last_lost
 
 
 def _step_of(text: bytes) -> int | None:
@@ -313,10 +342,12 @@ def _step_of(text: bytes) -> int | None:
     """
     try:
         row = json.loads(text)
+        if "train_runtime" in row:
+            return None
         if "global_step/max_steps" in row:
-            return (
-                None if "train_runtime" in row else int(row["global_step/max_steps"].split("/")[0])
-            )
-        return int(row["step"][-1] if isinstance(row["step"], list) else row["step"])
+            return int(row["global_step/max_steps"].split("/")[0])
+        # In ms-swift's tables of completions the step is a column.
+        step = row["step"]
+        return int(step[-1] if isinstance(step, list) else step)
     except (ValueError, KeyError, IndexError):
         return None

@@ -1,8 +1,8 @@
-"""A graded completion, as everything here writes it: one schema, a JSON object a line, one writer
-and one reader.
+"""A graded completion: one schema, one writer and one reader for all files that hold them.
 
-`swift-rlvr evaluate` and `probe` write such files, a training its RECORDS and HELD_OUT; `swift-rlvr
-score` grades any of them again, and the report shows them. What is unknown is left out of a line.
+Such a file has a JSON object a line. `swift-rlvr evaluate` and `probe` write them, and a training
+its RECORDS and HELD_OUT; `swift-rlvr score` grades any of them again, and the report shows them.
+What is unknown is left out of a line.
 
     {"index": 0, "sample": 1, "row": {"nums": [3, 5, 7], "target": 22, "task": "countdown"},
      "messages": [{"role": "user", "content": "Using the numbers ..."}], "completion":
@@ -18,10 +18,15 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from swift_rlvr.success import Judges
+from swift_rlvr.tasks import verifier_of
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import read_jsonl
 
 Messages = list[dict[str, Any]]
+
+# Characters of a text that a record keeps; longer ones stay in the dataset.
+LONGEST_COLUMN = 65_536
 
 
 @dataclass(kw_only=True)
@@ -29,10 +34,10 @@ class Record:
     """One graded completion.
 
     index: of its row in the dataset, from 0; in a training its position among the completions of
-    its step.
+        its step.
     completion: the text that was judged, the last answer of a conversation.
-    rewards, reasons: by reward, under its name in the registry; for rewards of others, which give
-        no reasons, under the name that is logged. None where a reward could not grade the row.
+    rewards, reasons: by reward, under its name in the registry. Rewards of others are under the
+        name that is logged, and give no reasons. A reward is None where it could not grade the row.
     success, strict, format: see `swift_rlvr.success`.
     row: the columns that the rewards read. messages: the conversation before the completion.
     sample: which completion of its row, from 0. tokens: of the completion, with the end-of-turn
@@ -61,31 +66,51 @@ class Record:
 
     @property
     def question(self) -> str:
-        """A text that is the same for the completions of a row: the conversation before the first
-        answer.
-        """
+        """The conversation before the first answer: a text that all completions of a row share."""
         messages = self.messages or []
-        asked = messages[: len(messages) - 2 * ((self.turn or 1) - 1)]
-        return json.dumps(asked or self.row, ensure_ascii=False, default=str)
+        earlier_turns = (self.turn or 1) - 1
+        first_prompt = messages[: len(messages) - 2 * earlier_turns]
+        return json.dumps(first_prompt or self.row, ensure_ascii=False, default=str)
 
     @property
     def task(self) -> str | None:
-        """The name of its row's task; of reasoning_gym with the task of the entry, such as
-        reasoning_gym:gcd.
+        """The name of its row's task; of reasoning-gym with the task of the entry.
+
+        >>> row = {"task": "reasoning_gym", "entry": '{"task": "gcd", "seed": 1}'}
+        >>> Record(index=0, completion="", rewards={}, row=row).task
+        'reasoning_gym:gcd'
         """
-        name, entry = (
-            self.row.get("task"),
-            re.match(r'{"task": "(\w+)"', str(self.row.get("entry"))),
-        )
+        name = self.row.get("task")
+        entry = re.match(r'{"task": "(\w+)"', str(self.row.get("entry")))
         return f"{name}:{entry[1]}" if name and entry else name
+
+    @property
+    def reason(self) -> str:
+        """Why it is a success or not: what its task's verifier said, else the first reward that
+        gave a reason.
+        """
+        verifier = verifier_of(self.row.get("task"))
+        return self.reasons.get(verifier or "") or next(iter(self.reasons.values()), "")
 
     def as_json(self) -> dict[str, Any]:
         """The object of its line, without what is unknown."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
-_KEYS = {each.name for each in fields(Record)}
+_KEYS = {column.name for column in fields(Record)}
 _NEEDED = ("index", "completion", "rewards")
+
+
+def judge(records: Sequence[Record], judges: Judges) -> None:
+    """Fill in whether each record is a success, by its rewards and its row's task."""
+    for record in records:
+        verifier = verifier_of(record.row.get("task"))
+        record.success, record.strict, record.format = judges.of(record.rewards, verifier)
+
+
+def is_long(value: Any) -> bool:
+    """Whether a column's value is too long to be kept in records."""
+    return isinstance(value, str) and len(value) > LONGEST_COLUMN
 
 
 def is_record(value: Mapping[str, Any]) -> bool:
@@ -94,12 +119,12 @@ def is_record(value: Mapping[str, Any]) -> bool:
 
 
 def record_from_json(value: Mapping[str, Any]) -> Record:
-    """The record of an object; InputError where it is none, naming what is missing or unknown."""
+    """The record of an object; InputError for anything else, naming what is missing or unknown."""
     if not is_record(value):
-        raise InputError(
-            f"expected a record with {', '.join(_NEEDED)}, got {', '.join(value) or 'nothing'}"
-        )
-    if unknown := sorted(value.keys() - _KEYS):
+        keys = ", ".join(value) or "nothing"
+        raise InputError(f"expected a record with {', '.join(_NEEDED)}, got {keys}")
+    unknown = sorted(value.keys() - _KEYS)
+    if unknown:
         raise InputError(f"a record has no {', '.join(unknown)}; it has {', '.join(sorted(_KEYS))}")
     return Record(**value)
 
@@ -107,8 +132,9 @@ def record_from_json(value: Mapping[str, Any]) -> Record:
 def read_records(
     path: str | Path, unfinished: Callable[[str], object] | None = None
 ) -> Iterator[Record]:
-    """The records of a file in order; InputError, which names the line, where one is none.
-    unfinished: `read_jsonl`.
+    """The records of a file, in order; InputError, which names the line, for any other line.
+
+    unfinished: as in `read_jsonl`.
     """
     for number, value in read_jsonl(path, unfinished=unfinished):
         try:
@@ -118,11 +144,9 @@ def read_records(
 
 
 def append_records(path: str | Path, records: Sequence[Record]) -> None:
-    """Add records to a file, which is made with its folder if need be."""
+    """Add records to a file; the file and its folder are made if need be."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
-        file.writelines(
-            json.dumps(record.as_json(), ensure_ascii=False, default=str) + "\n"
-            for record in records
-        )
+        for record in records:
+            file.write(json.dumps(record.as_json(), ensure_ascii=False, default=str) + "\n")

@@ -1,4 +1,4 @@
-"""Estimates from samples with their intervals: shares, pass@k, groups without a gradient; the
+"""Estimates from samples with their intervals: shares, pass@k, groups without a gradient; and the
 summary of records.
 """
 
@@ -8,20 +8,20 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 from typing import Any
 
-from swift_rlvr.runs.grades import reason_of
 from swift_rlvr.runs.records import Record
 
 
 def by_row(records: Sequence[Record], strict: bool = False) -> dict[int, list[bool]]:
-    """Which graded completions of each row are successes; where `strict`, also in the right
-    format.
+    """The successes of each row's graded completions, by the row's index.
+
+    strict: a success counts only in the right format.
     """
-    right: dict[int, list[bool]] = defaultdict(list)
+    successes: dict[int, list[bool]] = defaultdict(list)
     for record in records:
         success = record.strict if strict else record.success
         if success is not None:
-            right[record.index].append(success)
-    return dict(right)
+            successes[record.index].append(success)
+    return dict(successes)
 
 
 def wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
@@ -30,9 +30,10 @@ def wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
     """
     centre = share + z * z / (2 * n)
     spread = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(0.0, (centre - spread) / (1 + z * z / n)), min(
-        1.0, (centre + spread) / (1 + z * z / n)
-    )
+    scale = 1 + z * z / n
+    low = max(0.0, (centre - spread) / scale)
+    high = min(1.0, (centre + spread) / scale)
+    return low, high
 
 
 def pass_at_k(n: int, correct: int, k: int) -> float:
@@ -49,9 +50,11 @@ def no_spread(n: int, correct: int, group: int) -> float:
     """The expected share of groups in which all or none are right, which teach GRPO nothing (DAPO,
     2503.14476).
 
-    The unbiased estimate from n samples of which some were right, as in `pass_at_k`.
+    Unbiased, from n samples of which `correct` are right, as `pass_at_k` is.
     """
-    return (math.comb(n - correct, group) + math.comb(correct, group)) / math.comb(n, group)
+    all_wrong = math.comb(n - correct, group)
+    all_right = math.comb(correct, group)
+    return (all_wrong + all_right) / math.comb(n, group)
 
 
 def bootstrap(values: Sequence[float], resamples: int = 2_000) -> tuple[float, float]:
@@ -60,7 +63,8 @@ def bootstrap(values: Sequence[float], resamples: int = 2_000) -> tuple[float, f
     """
     import numpy as np
 
-    data, generator = np.asarray(values, dtype=float), np.random.default_rng(0)
+    data = np.asarray(values, dtype=float)
+    generator = np.random.default_rng(0)
     means = [data[generator.integers(len(data), size=len(data))].mean() for _ in range(resamples)]
     low, high = np.percentile(means, (2.5, 97.5))
     return float(low), float(high)
@@ -70,7 +74,7 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float]:
     """A 95% interval of the mean of shares from 0 to 1: Wilson's where each is 0 or 1, else the
     bootstrap's.
 
-    Wilson's does not shrink to a point where all are 0, which a bootstrap would.
+    Where all are 0, Wilson's does not shrink to a point as a bootstrap would.
     """
     if values and set(values) <= {0, 1}:
         return wilson(sum(values) / len(values), len(values))
@@ -80,60 +84,39 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float]:
 def summarize(records: Sequence[Record]) -> dict[str, Any]:
     """The figures of one evaluation.
 
-    `success`, which is pass@1, is the share of successes over the graded tasks, each counting once
-    however many samples it has; its interval counts tasks, since samples of one are not
-    independent. `strict` demands the format too. Of several seeds, `seeds` has the success of each,
-    and `seed_spread` its standard deviation. pass@k is of the powers of two up to the number of
-    samples; a task with fewer graded ones than k has no part in it. Of a mixture, `success_by_task`
-    has the success of each kind of task.
+    success: the share of successes, which is pass@1. Each graded task counts once, however many
+        samples it has. The interval counts tasks, because the samples of a task are not
+        independent.
+    strict: the same where a success must have the right format too.
+    pass_at_k: for the powers of two up to the number of samples. A task with fewer than k graded
+        samples is left out.
+    success_by_task: of a mixture, the success of each kind of task.
+    seeds, seed_spread: of several seeds, the success with each, and its standard deviation.
 
     >>> summarize([Record(index=0, completion="", rewards={}, success=True, tokens=7, finish="stop")])["success"]
     1.0
     """
-    right = by_row(records)
-    seeds = {record.seed for record in records if record.seed is not None}
-    by_seed = {
-        seed: _shares([record for record in records if record.seed == seed])
-        for seed in sorted(seeds)
-    }
-    of_seeds = {str(seed): fmean(shares) for seed, shares in by_seed.items() if shares}
-    passes = {
-        str(k): _estimate(
-            [pass_at_k(len(each), sum(each), k) for each in right.values() if len(each) >= k]
-        )
-        for k in (
-            2**power for power in range(max(map(len, right.values()), default=0).bit_length())
-        )
-    }
-    kinds: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        kinds[record.task or "unknown task"].append(record)
-    by_kind = (
-        {name: _estimate(_shares(own)) for name, own in sorted(kinds.items())}
-        if len(kinds) > 1
-        else {}
-    )
     success, success_interval = _estimate(_shares(records))
     strict, strict_interval = _estimate(_shares(records, strict=True))
-    formats = [record.format for record in records if record.format is not None]
-    reasons = Counter(reason_of(record) for record in records)
-    return {
-        "tasks": len(right),
+    summary: dict[str, Any] = {
+        "tasks": len(by_row(records)),
         "completions": len(records),
         "ungraded": sum(record.success is None for record in records),
         "success": success,
         "success_interval": success_interval,
         "strict": strict,
         "strict_interval": strict_interval,
-        "pass_at_k": {k: share for k, (share, _) in passes.items()},
-        "pass_at_k_interval": {k: interval for k, (_, interval) in passes.items()},
-        "success_by_task": {name: share for name, (share, _) in by_kind.items()},
-        "success_by_task_interval": {name: interval for name, (_, interval) in by_kind.items()},
-        **(
-            {"seeds": of_seeds, "seed_spread": stdev(of_seeds.values())}
-            if len(of_seeds) > 1
-            else {}
-        ),
+        **_pass_at_powers_of_two(records),
+        **_success_by_task(records),
+    }
+    seeds = _success_by_seed(records)
+    if len(seeds) > 1:
+        summary["seeds"] = seeds
+        summary["seed_spread"] = stdev(seeds.values())
+
+    formats = [record.format for record in records if record.format is not None]
+    reasons = Counter(record.reason for record in records)
+    return summary | {
         "format": fmean(formats) if formats else None,
         "mean_tokens": fmean([record.tokens or 0 for record in records]),
         "cut_off": fmean([record.finish == "length" for record in records]),
@@ -141,13 +124,58 @@ def summarize(records: Sequence[Record]) -> dict[str, Any]:
     }
 
 
+def _pass_at_powers_of_two(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
+    successes_by_row = by_row(records).values()
+    most_samples = max(map(len, successes_by_row), default=0)
+    shares: dict[str, Any] = {}
+    intervals: dict[str, Any] = {}
+    k = 1
+    while k <= most_samples:
+        estimates = []
+        for successes in successes_by_row:
+            if len(successes) >= k:
+                estimates.append(pass_at_k(len(successes), sum(successes), k))
+        shares[str(k)], intervals[str(k)] = _estimate(estimates)
+        k *= 2
+    return {"pass_at_k": shares, "pass_at_k_interval": intervals}
+
+
+def _success_by_task(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
+    """The success of each kind of task; empty where all records are of one kind."""
+    by_task: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        by_task[record.task or "unknown task"].append(record)
+    shares: dict[str, Any] = {}
+    intervals: dict[str, Any] = {}
+    if len(by_task) > 1:
+        for task in sorted(by_task):
+            shares[task], intervals[task] = _estimate(_shares(by_task[task]))
+    return {"success_by_task": shares, "success_by_task_interval": intervals}
+
+
+def _success_by_seed(records: Sequence[Record]) -> dict[str, float]:
+    by_seed: dict[int, list[Record]] = defaultdict(list)
+    for record in records:
+        if record.seed is not None:
+            by_seed[record.seed].append(record)
+    success = {}
+    for seed in sorted(by_seed):
+        shares = _shares(by_seed[seed])
+        if shares:
+            success[str(seed)] = fmean(shares)
+    return success
+
+
 def _shares(records: Sequence[Record], strict: bool = False) -> list[float]:
     """The share of successes of each row that was graded."""
-    return [fmean(right) for right in by_row(records, strict).values()]
+    return [fmean(successes) for successes in by_row(records, strict).values()]
 
 
 def _estimate(shares: Sequence[float]) -> tuple[float | None, list[float] | None]:
-    return (fmean(shares), list(mean_interval(shares))) if shares else (None, None)
+    """The mean of shares with its interval; None where there are none."""
+    if not shares:
+        return None, None
+    return fmean(shares), list(mean_interval(shares))
 
 
 def is_number(value: object) -> bool:

@@ -24,7 +24,7 @@ from accelerate.utils import broadcast_object_list, gather_object
 from rich.console import Console
 from transformers import TrainerCallback
 
-from swift_rlvr.evaluation.grading import grade_samples
+from swift_rlvr.evaluation.grade_samples import grade_samples
 from swift_rlvr.evaluation.sampling import Completion
 from swift_rlvr.runs.folder import link_best
 from swift_rlvr.runs.held_out import Decision, HeldOutSettings, Schedule, another_task, figures

@@ -17,10 +17,10 @@ from accelerate.utils import gather_object
 from transformers import TrainerCallback
 
 from swift_rlvr.runs.folder import diverged
-from swift_rlvr.runs.grades import GradeLog, judge
+from swift_rlvr.runs.grade_log import GradeLog
 from swift_rlvr.runs.held_out import AlarmSettings
 from swift_rlvr.runs.log import RunLog
-from swift_rlvr.runs.records import Record
+from swift_rlvr.runs.records import Record, judge
 from swift_rlvr.success import Judges, key_of
 from swift_rlvr.verifiers.answers import completion_text
 

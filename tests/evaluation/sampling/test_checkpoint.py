@@ -13,8 +13,13 @@ from commands import ran
 from paths import DATASETS
 from rich.console import Console
 from swift_rlvr.evaluation.models import stop_token_ids, visible_device
-from swift_rlvr.evaluation.sampling import SamplingSettings, checkpoint, choose_engine, open_engine
-from swift_rlvr.evaluation.sampling import settings as sampling_settings
+from swift_rlvr.evaluation.sampling import (
+    SamplingSettings,
+    checkpoint,
+    choose_engine,
+    engines,
+    open_engine,
+)
 from swift_rlvr.evaluation.sampling.checkpoint import Checkpoint, find_checkpoint
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.files import TINY_MODEL
@@ -185,7 +190,7 @@ def test_on_a_cpu_vllm_samples_from_large_models(monkeypatch):
     assert visible_device() == "cpu"
     assert choose_engine(SamplingSettings(str(TINY_MODEL))) == "transformers"
     monkeypatch.setattr(
-        sampling_settings, "WORTH_VLLM", (TINY_MODEL / "model.safetensors").stat().st_size - 1
+        engines, "WORTH_VLLM", (TINY_MODEL / "model.safetensors").stat().st_size - 1
     )
     assert choose_engine(SamplingSettings(str(TINY_MODEL))) == "vllm"
     assert choose_engine(SamplingSettings(str(TINY_MODEL), engine="transformers")) == "transformers"

@@ -26,7 +26,9 @@ def server():
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             made.asked.append((self.path, body))
-            texts = [each["messages"][-1]["content"].split()[-1] for each in body["infer_requests"]]
+            texts = [
+                request["messages"][-1]["content"].split()[-1] for request in body["infer_requests"]
+            ]
             answers = [
                 {
                     "response": {
@@ -104,7 +106,7 @@ def test_a_server_that_fails(server):
     with pytest.raises(InputError, match="expected an answer to each of 2 prompts"):
         asked(server)
     server.answer = [{"choices": []}] * 2
-    with pytest.raises(InputError, match="its answer is none of a rollout server"):
+    with pytest.raises(InputError, match="its answer is not one of a rollout server"):
         asked(server)
 
 

@@ -19,21 +19,25 @@ from swift_rlvr.evaluation.report.reading import Entry, Run
 from swift_rlvr.rewards import REWARDS, Explanation, Reward
 from swift_rlvr.rewards.base import OTHER_TASK
 from swift_rlvr.rewards.build import missing_column
-from swift_rlvr.runs.grades import TOKENS, reason_of
+from swift_rlvr.runs.grade_log import TOKENS
 from swift_rlvr.runs.records import Record
 from swift_rlvr.tasks import verifier_of
 from swift_rlvr.verifiers.answers import completion_text
 
-COMPLETIONS, CHARACTERS = 200_000, 250_000_000
-"""What a page holds at most."""
-BLOCK, BLOCK_CHARACTERS = (
-    1000,
-    2_000_000,
-)  # completions and characters in a block: what is read at a time
-SLOW = "solution"  # rewards with this column take milliseconds a completion
+# What a page holds at most: completions, and characters of their texts.
+COMPLETIONS = 200_000
+CHARACTERS = 250_000_000
+# Completions and characters in a block, which the page reads at a time.
+BLOCK = 1000
+BLOCK_CHARACTERS = 2_000_000
+# Rewards with this column take milliseconds a completion, so only so many are explained.
+SLOW = "solution"
 EXPLAINED_SLOWLY = 5000
-LONGEST_PART, LONGEST_DETAIL = 2000, 500
+# Characters that the page shows of what was judged, and of a rule's name or detail.
+LONGEST_PART = 2000
+LONGEST_DETAIL = 500
 COUNTDOWN = {"nums", "target"}
+# In a prompt with its chat template, what comes before the user's turn.
 _OPENING = "<|im_start|>user\n"
 
 
@@ -42,51 +46,75 @@ def numbers() -> defaultdict[Any, int]:
     return defaultdict(count().__next__)
 
 
-class Explainers:
-    """The rewards whose rules are shown for a run: those of the run that are ours, and the verifier
-    of a row's task.
+class Explainer:
+    """Explains the completions of a run, by the run's own rewards that are ours and by the verifier
+    of each row's task.
+
+    total: of the completions to explain.
     """
 
     def __init__(self, run: Run, total: int):
-        self.run, self.built = (
-            run,
-            {name: _build(name, run) for name in run.judges.judges if name in REWARDS},
-        )
-        self.stride = max(1, -(-total // EXPLAINED_SLOWLY))
-        self.has_code = self.is_slow = False
+        self.run = run
+        self.rewards = {name: _build(name, run) for name in run.judges.judges if name in REWARDS}
+        # One completion in so many is explained by slow rewards.
+        self.stride = max(1, math.ceil(total / EXPLAINED_SLOWLY))
+        self.has_code = False
+        self.is_slow = False
 
-    def explain(self, number: int, record: Record) -> Iterator[tuple[Reward, Explanation]]:
-        """What they say of the completion with this number; nothing of those that would run code or
-        lack a column.
+    def explain(self, number: int, record: Record) -> list[tuple[Reward, Explanation]]:
+        """What the rewards say of the completion with this number.
+
+        Left out are rewards that would run code, lack a column or are for another task.
         """
         row = {**record.row, "prompts": record.messages}
-        verifier = verifier_of(row.get("task")) or (
-            "external_countdown" if row.keys() >= COUNTDOWN else None
-        )
-        verifier = verifier or ("external_accuracy" if SLOW in row else None)
-        if verifier is not None and verifier not in self.built:
-            self.built[verifier] = _build(verifier, self.run)
-        for reward in self.built.values():
-            if missing_column(reward, row) is not None or {*TOKENS} & {*reward.optional_columns}:
-                continue  # rewards for length have nothing to explain on a page
+        verifier = _verifier(row)
+        if verifier is not None and verifier not in self.rewards:
+            self.rewards[verifier] = _build(verifier, self.run)
+        explanations = []
+        for reward in self.rewards.values():
+            is_for_length = not {*TOKENS}.isdisjoint(reward.optional_columns)
+            # Rewards for length have nothing to explain on a page.
+            if is_for_length or missing_column(reward, row) is not None:
+                continue
+            is_slow = SLOW in reward.columns
             self.has_code |= reward.runs_code
-            self.is_slow |= SLOW in reward.columns
-            if not reward.runs_code and not (SLOW in reward.columns and number % self.stride):
-                explanation = reward.explain(record.completion, row)
-                if explanation.reason != OTHER_TASK:
-                    yield reward, explanation
+            self.is_slow |= is_slow
+            if reward.runs_code or (is_slow and number % self.stride):
+                continue
+            explanation = reward.explain(record.completion, row)
+            if explanation.reason != OTHER_TASK:
+                explanations.append((reward, explanation))
+        return explanations
 
     def notes(self) -> Iterator[str]:
         """What is not explained."""
         if self.has_code:
-            yield "the rules of rewards for code are not shown: that would run code which the model wrote"
+            yield (
+                "the rules of rewards for code are not shown: that would run code which the model "
+                "wrote"
+            )
         if self.is_slow and self.stride > 1:
-            yield f"the rules of the mathematical verifier are shown for 1 in {self.stride} completions"
+            yield (
+                f"the rules of the mathematical verifier are shown for 1 in {self.stride} "
+                "completions"
+            )
+
+
+def _verifier(row: Mapping[str, Any]) -> str | None:
+    """The verifier of a row by its task, else by its columns."""
+    verifier = verifier_of(row.get("task"))
+    if verifier:
+        return verifier
+    if row.keys() >= COUNTDOWN:
+        return "external_countdown"
+    if SLOW in row:
+        return "external_accuracy"
+    return None
 
 
 def _build(name: str, run: Run) -> Reward:
-    """A reward with the parameters of the run, as far as its settings say them; a bad one is as
-    good as none here.
+    """A reward with the parameters of the run, or the default ones where its settings have none
+    that can be used.
     """
     try:
         return REWARDS[name](**run.settings["reward_parameters"][name])
@@ -94,85 +122,92 @@ def _build(name: str, run: Run) -> Reward:
         return REWARDS[name]()
 
 
-class Collector:
-    """The completions of runs as the page needs them: `columns` has a value of each, `blocks` is
-    packed JSON by name.
+class PageCompletions:
+    """The completions of runs as the page needs them.
 
-    failures: for each run, by step the reasons of its wrong completions. total: also those for
-    which there is no room.
-    rewards, reasons: by their name, the value and the number in `names` of the completions up to
-    the last that has one.
+    columns: a value of each completion. rewards, reasons: the same by reward, up to the last
+    completion that has one; a reason is its number in `names`.
+    blocks: packed JSON by name. starts, prompt_starts: the first completion of each block of texts,
+    and the first prompt of each block of prompts.
+    failures: for each run, by step the reasons of its wrong completions.
+    total: of the completions, also those for which there is no room.
     """
 
     def __init__(self, runs: Sequence[Run], limit: int = COMPLETIONS):
         self.columns: dict[str, list[Any]] = defaultdict(list)
         self.rewards: dict[str, list[float | None]] = defaultdict(list)
         self.reasons: dict[str, list[int]] = defaultdict(list)
-        self.names, self.rules, self._prompts = numbers(), numbers(), numbers()
-        self.starts: list[int] = []  # the first completion of each block of texts
+        self.names = numbers()
+        self.rules = numbers()
+        self.starts: list[int] = []
+        self.prompt_starts: list[int] = []
         self.blocks: dict[str, str] = {}
         self.failures: list[dict[int, Counter[str]]] = [defaultdict(Counter) for _ in runs]
+        self._prompts = numbers()
+        # Of the block that is being filled.
         self._texts: list[str] = []
         self._explained: list[list[Any]] = []
         self._characters = 0
+
         self.total = sum(len(run.entries) for run in runs)
-        characters = sum(entry.characters for run in runs for entry in run.entries.values())
+        characters = 0
+        for run in runs:
+            characters += sum(entry.characters for entry in run.entries.values())
         self.share = min(1.0, limit / max(1, self.total), CHARACTERS / max(1, characters))
-        kept_total = round(self.share * self.total)
+        kept = round(self.share * self.total)
         for number, run in enumerate(runs):
-            self._collect(number, run, Explainers(run, kept_total))
-        self._close()
-        prompts = list(self._prompts)
-        self.prompt_starts = list(range(0, len(prompts), BLOCK))
-        for number, start in enumerate(self.prompt_starts):
-            self.blocks[f"prompts-{number}"] = packed(prompts[start : start + BLOCK])
+            self._collect(number, run, Explainer(run, kept))
+        self._close_block()
+        self._pack_prompts()
 
     def data(self) -> dict[str, Any]:
-        """The columns, those of rewards and reasons among them; None and -1 where a completion has
-        none.
+        """The columns, with those of rewards and reasons. A completion without a reward has None
+        there, without a reason -1.
         """
         length = len(self.columns["step"])
-        rewards = {name: _padded(known, length, None) for name, known in self.rewards.items()}
-        reasons = {name: _padded(known, length, -1) for name, known in self.reasons.items()}
+        rewards = {name: _padded(column, length, None) for name, column in self.rewards.items()}
+        reasons = {name: _padded(column, length, -1) for name, column in self.reasons.items()}
         return {**self.columns, "rewards": rewards, "reasons": reasons}
 
-    def _collect(self, number: int, run: Run, explainers: Explainers) -> None:
-        kept, explained_here = kept_positions(run.entries, self.share), 0
+    def _collect(self, number: int, run: Run, explainer: Explainer) -> None:
+        kept = kept_positions(run.entries, self.share)
+        reasons_found_here = 0
         for position, record in zip(run.entries, run.records(), strict=True):
             if position in kept:
-                explained_here += self._add(number, record, explainers)
+                explanations = self._add(number, record, explainer)
+                reasons_found_here += bool(explanations) and not record.reasons
         for record in run.held_out_records():
             self.total += 1
             if math.floor((record.index + 1) * self.share) > math.floor(record.index * self.share):
-                self._add(number, record, explainers, held_out=True)
-        run.notes += explainers.notes()
-        if explained_here:
+                self._add(number, record, explainer, held_out=True)
+        run.notes += explainer.notes()
+        if reasons_found_here:
             run.notes.append(
-                f"the reasons of {explained_here:,} completions are not logged, and were worked out here"
+                f"the reasons of {reasons_found_here:,} completions are not logged, and were worked "
+                "out here"
             )
         if len(kept) < len(run.entries):
             run.notes.append(
-                f"{len(kept):,} of {len(run.entries):,} completions are on this page, in whole groups evenly spaced "
-                "over the steps"
+                f"{len(kept):,} of {len(run.entries):,} completions are on this page, in whole "
+                "groups evenly spaced over the steps"
             )
 
     def _add(
-        self, run: int, record: Record, explainers: Explainers, held_out: bool = False
-    ) -> bool:
-        """Add a completion; returns whether its reasons were not logged, and are those found
-        here.
-        """
-        position, step = len(self.columns["step"]), record.step or 0
-        explained = list(explainers.explain(position, record))
-        reasons = record.reasons or {
-            each.name: explanation.reason for each, explanation in explained
-        }
+        self, run: int, record: Record, explainer: Explainer, held_out: bool = False
+    ) -> list[tuple[Reward, Explanation]]:
+        """Add a completion; returns its explanations."""
+        position = len(self.columns["step"])
+        step = record.step or 0
+        explanations = explainer.explain(position, record)
+        reasons = record.reasons
+        if not reasons:
+            reasons = {reward.name: explanation.reason for reward, explanation in explanations}
         for name, value in record.rewards.items():
-            _padded(self.rewards[name], position, None).append(_number(value))
+            _padded(self.rewards[name], position, None).append(_rounded(value))
         for name, reason in reasons.items():
             if reason != OTHER_TASK:
                 _padded(self.reasons[name], position, -1).append(self.names[reason])
-        why = reason_of(record) or next(iter(reasons.values()), "")
+        why = record.reason or next(iter(reasons.values()), "")
         if record.success is False and not held_out:
             self.failures[run][step][why] += 1
         values = {
@@ -184,46 +219,58 @@ class Collector:
             "task": self.names[record.task] if record.task else -1,
             "length": len(record.completion),
             "prompt": self._prompts[prompt_text(record), question(record)],
-            "advantage": _number(record.advantage),
+            "advantage": _rounded(record.advantage),
         }
         for name, value in values.items():
             self.columns[name].append(value)
+        self._add_to_block(position, record.completion, explanations)
+        return explanations
+
+    def _add_to_block(
+        self, position: int, text: str, explanations: Sequence[tuple[Reward, Explanation]]
+    ) -> None:
         if not self._texts:
             self.starts.append(position)
-        self._texts.append(record.completion)
-        self._characters += len(record.completion)
+        self._texts.append(text)
+        self._characters += len(text)
         self._explained.append(
-            [self._compact(reward, each, record.completion) for reward, each in explained]
+            [self._compact(reward, explanation, text) for reward, explanation in explanations]
         )
         if len(self._texts) >= BLOCK or self._characters >= BLOCK_CHARACTERS:
-            self._close()
-        return bool(explained) and not record.reasons
+            self._close_block()
 
     def _compact(self, reward: Reward, explanation: Explanation, text: str) -> list[Any]:
         """[rules and outcomes, reward, reason, what was judged (1: the whole text), details by the
         rule's number].
         """
-        outcome = "".join(
-            "-" if rule.passed is None else "01"[rule.passed] for rule in explanation.rules
-        )
-        rules = self.rules[
-            reward.name, outcome, tuple(rule.name[:LONGEST_DETAIL] for rule in explanation.rules)
-        ]
-        part = explanation.extracted
-        judged = 1 if part and part == text else part and part[:LONGEST_PART]
-        details = {
-            str(i): rule.detail[:LONGEST_DETAIL]
-            for i, rule in enumerate(explanation.rules)
-            if rule.detail
-        }
+        outcome = ""
+        names = []
+        details = {}
+        for number, rule in enumerate(explanation.rules):
+            outcome += "-" if rule.passed is None else str(int(rule.passed))
+            names.append(rule.name[:LONGEST_DETAIL])
+            if rule.detail:
+                details[str(number)] = rule.detail[:LONGEST_DETAIL]
+        rules = self.rules[reward.name, outcome, tuple(names)]
+        judged: Any = explanation.extracted
+        if judged:
+            judged = 1 if judged == text else judged[:LONGEST_PART]
         return [rules, explanation.reward, explanation.reason, judged, details]
 
-    def _close(self) -> None:
+    def _close_block(self) -> None:
         if self._texts:
             number = len(self.starts) - 1
             self.blocks[f"texts-{number}"] = packed(self._texts)
             self.blocks[f"explained-{number}"] = packed(self._explained)
-            self._texts, self._explained, self._characters = [], [], 0
+            self._texts = []
+            self._explained = []
+            self._characters = 0
+
+    def _pack_prompts(self) -> None:
+        prompts = list(self._prompts)
+        self.prompt_starts = list(range(0, len(prompts), BLOCK))
+        for number, start in enumerate(self.prompt_starts):
+            self.blocks[f"prompts-{number}"] = packed(prompts[start : start + BLOCK])
 
 
 def kept_positions(entries: Mapping[int, Entry], share: float) -> set[int]:
@@ -236,7 +283,8 @@ def kept_positions(entries: Mapping[int, Entry], share: float) -> set[int]:
     groups: dict[tuple[int, int], list[int]] = defaultdict(list)
     for position, entry in entries.items():
         groups[entry.step, entry.question].append(position)
-    kept, before = set[int](), 0
+    kept = set[int]()
+    before = 0
     for positions in groups.values():
         # A group is as long as its completions; it is taken where a multiple of 1 / share lies in
         # it.
@@ -248,26 +296,26 @@ def kept_positions(entries: Mapping[int, Entry], share: float) -> set[int]:
 
 
 def _padded(column: list[Any], length: int, empty: Any) -> list[Any]:
+    """The column itself, filled up to a length."""
     column += [empty] * (length - len(column))
     return column
 
 
 def packed(value: Any) -> str:
     """JSON in ASCII, compressed, in base64: no character of it means anything in HTML."""
-    return b64encode(
-        zlib.compress(json.dumps(value, separators=(",", ":")).encode("ascii"))
-    ).decode("ascii")
+    text = json.dumps(value, separators=(",", ":"))
+    return b64encode(zlib.compress(text.encode("ascii"))).decode("ascii")
 
 
 def prompt_text(record: Record) -> str:
     """The conversation before a completion, for people."""
-    turns = [
-        (str(turn.get("role", "")), completion_text([turn]) or "") for turn in record.messages or ()
-    ]
-    if len(turns) == 1:
-        return turns[0][1]
+    turns = []
+    for turn in record.messages or ():
+        turns.append((str(turn.get("role", "")), completion_text([turn]) or ""))
     if not turns:
         return f"row {record.index}: {json.dumps(record.row, ensure_ascii=False, default=str)}"
+    if len(turns) == 1:
+        return turns[0][1]
     return "\n\n".join(f"[{role}]\n{text}" for role, text in turns)
 
 
@@ -278,15 +326,20 @@ def question(record: Record) -> str:
     '1 + 1?'
     """
     messages = record.messages or []
-    asked = [
-        turn
-        for turn in messages[: len(messages) - 2 * ((record.turn or 1) - 1)]
-        if turn.get("role") == "user"
-    ]
-    text = (completion_text(asked[-1:]) or "") if asked else prompt_text(record)
-    text = (text.rpartition(_OPENING)[2] or text).strip()  # of a prompt with its chat template
+    earlier_turns = (record.turn or 1) - 1
+    first_prompt = messages[: len(messages) - 2 * earlier_turns]
+    user_turns = [turn for turn in first_prompt if turn.get("role") == "user"]
+    if user_turns:
+        text = completion_text(user_turns[-1:]) or ""
+    else:
+        text = prompt_text(record)
+    # Of a prompt with its chat template, what follows the opening of the user's turn.
+    text = (text.rpartition(_OPENING)[2] or text).strip()
     return text.splitlines()[0][:300] if text else ""
 
 
-def _number(value: Any) -> float | None:
-    return round(value, 4) if isinstance(value, (int, float)) and math.isfinite(value) else None
+def _rounded(value: Any) -> float | None:
+    """A figure as the page holds it; None for what is no finite number."""
+    if isinstance(value, (int, float)) and math.isfinite(value):
+        return round(value, 4)
+    return None

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,27 +11,40 @@ from swift_rlvr.rewards.base import OTHER_TASK
 from swift_rlvr.runs.statistics import is_number
 from swift_rlvr.utils.errors import require
 
-SUCCESS = "curriculum/success_"  # and the level, of a training that draws its rows by it
-BY_TASK = ("success/", "eval/success/")  # and the task, of a mixture
-LINES = 2  # of a run in a panel of several, where colours tell the runs apart: solid and dashed
+# The beginnings of logged names that end in a level, of a curriculum, or in a task, of a mixture.
+BY_LEVEL = "curriculum/success_"
+BY_TASK = "success/"
+HELD_OUT_BY_TASK = "eval/success/"
+HELD_OUT_PASS = "eval/pass@"
+# "rewards/CountdownReward/mean", or "eval_rewards/..." of ms-swift's own evaluation.
+_MEAN = re.compile("(eval_)?rewards/(.*)/mean")
 
-Rows = Sequence[Mapping[str, Any]]
+# Lines of a run in a panel of several, where colours tell the runs apart: solid and dashed.
+LINES = 2
+# The top of an axis for shares, which are at most 1.
+SHARE_TOP = 1.05
+
+# Logged lines, each with its `step`.
+Steps = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One set of axes: the logged values `keys`, each with its legend, over the training step."""
+    """One set of axes: the logged values `keys`, each with its legend, over the training step.
+
+    top: of the axis; None for as high as the values. run: the only run whose values it shows.
+    """
 
     title: str
     unit: str
     keys: dict[str, str]
     top: float | None = None
-    run: str | None = None  # the only run whose values it shows
+    run: str | None = None
 
 
-def points(rows: Rows, key: str) -> list[tuple[int, float]]:
+def points(steps: Steps, key: str) -> list[tuple[int, float]]:
     """The steps in which a value was logged, with it."""
-    return [(row["step"], row[key]) for row in rows if is_number(row.get(key))]
+    return [(row["step"], row[key]) for row in steps if is_number(row.get(key))]
 
 
 def smoothed(values: Sequence[float], window: int) -> list[float]:
@@ -41,8 +54,11 @@ def smoothed(values: Sequence[float], window: int) -> list[float]:
     [1.5, 3.0, 6.0, 7.5]
     """
     half = window // 2
-    parts = [values[max(0, i - half) : i + half + 1] for i in range(len(values))]
-    return [sum(part) / len(part) for part in parts]
+    averages = []
+    for index in range(len(values)):
+        part = values[max(0, index - half) : index + half + 1]
+        averages.append(sum(part) / len(part))
+    return averages
 
 
 def smoothing_window(steps: int) -> int:
@@ -50,47 +66,26 @@ def smoothing_window(steps: int) -> int:
     return max(1, steps // 8) | 1
 
 
-def panels(steps: Rows) -> list[Panel]:
+def panels(steps: Steps) -> list[Panel]:
     """The panels that the logged values allow: success, rewards, held-out tasks, format, and the
     rest.
     """
-    logged = {key for step in steps for key, value in step.items() if is_number(value)}
-    means = [
-        match for key in sorted(logged) if (match := re.fullmatch("(eval_)?rewards/(.*)/mean", key))
-    ]
-    rewards, own = (
-        {match[0]: match[2] for match in means if match[1] == prefix} for prefix in (None, "eval_")
-    )
-    held_out = {"eval/success": "success", "eval/strict": "strict"}
-    largest = max(
-        (key for key in logged if key.startswith("eval/pass@")),
-        key=lambda key: int(key[10:]),
-        default=None,
-    )
-    held_out |= {largest: largest.removeprefix("eval/")} if largest else {}
-    by_level = sorted(int(key[len(SUCCESS) :]) for key in logged if key.startswith(SUCCESS))
-    levels = {f"{SUCCESS}{level}": f"level {level}" for level in by_level}
-    tasks, own_tasks = (
-        {key: key[len(start) :] for key in sorted(logged) if key.startswith(start)}
-        for start in BY_TASK
-    )
-    wanted = [
+    logged = {key for row in steps for key, value in row.items() if is_number(value)}
+    share = "share of completions"
+    possible = [
+        Panel("Success", share, {"success": "success", "strict": "in the format too"}, SHARE_TOP),
+        Panel("Success by task", share, _named_after(BY_TASK, logged), SHARE_TOP),
+        Panel("Rewards", "mean", _means(logged, None) or {"reward": "reward"}),
+        Panel("Held-out tasks", "share", _held_out(logged), SHARE_TOP),
         Panel(
-            "Success",
-            "share of completions",
-            {"success": "success", "strict": "in the format too"},
-            1.05,
+            "Held-out success by task", "share", _named_after(HELD_OUT_BY_TASK, logged), SHARE_TOP
         ),
-        Panel("Success by task", "share of completions", tasks, 1.05),
-        Panel("Rewards", "mean", rewards or {"reward": "reward"}),
-        Panel("Held-out tasks", "share", held_out, 1.05),
-        Panel("Held-out success by task", "share", own_tasks, 1.05),
-        Panel("Held-out reward", "mean", own),
+        Panel("Held-out reward", "mean", _means(logged, "eval_")),
         Panel(
             "Format",
             "share in the format",
             {"format": "training", "eval/format": "held-out tasks"},
-            1.05,
+            SHARE_TOP,
         ),
         Panel(
             "Completion length",
@@ -109,83 +104,128 @@ def panels(steps: Rows) -> list[Panel]:
         ),
         Panel("KL to the reference policy", "nats per token (k3)", {"kl": "KL"}),
         Panel(
-            "Groups without spread (no gradient)", "share", {"frac_reward_zero_std": "groups"}, 1.05
+            "Groups without spread (no gradient)",
+            "share",
+            {"frac_reward_zero_std": "groups"},
+            SHARE_TOP,
         ),
         Panel("Level of the tasks that are drawn", "mean", {"curriculum/level": "level"}),
-        Panel("Success by level, estimated", "share of completions", levels, 1.05),
+        Panel("Success by level, estimated", share, _levels(logged), SHARE_TOP),
     ]
-    shown = [
-        replace(panel, keys={key: name for key, name in panel.keys.items() if key in logged})
-        for panel in wanted
-    ]
-    return [panel for panel in shown if panel.keys] + reason_panels(steps)
+    shown = []
+    for panel in possible:
+        keys = {key: legend for key, legend in panel.keys.items() if key in logged}
+        if keys:
+            shown.append(replace(panel, keys=keys))
+    return shown + reason_panels(steps)
 
 
-def reason_panels(steps: Rows, rewards: int = 4, reasons: int = 6) -> list[Panel]:
+def _named_after(start: str, logged: Iterable[str]) -> dict[str, str]:
+    """The logged names that begin so, with what follows as their legend."""
+    return {key: key.removeprefix(start) for key in sorted(logged) if key.startswith(start)}
+
+
+def _means(logged: Iterable[str], prefix: str | None) -> dict[str, str]:
+    """The means of the rewards, with the rewards' names. prefix: "eval_" or None."""
+    means = {}
+    for key in sorted(logged):
+        match = _MEAN.fullmatch(key)
+        if match is not None and match[1] == prefix:
+            means[key] = match[2]
+    return means
+
+
+def _held_out(logged: Iterable[str]) -> dict[str, str]:
+    """Success on held-out tasks, and pass@k for the largest k."""
+    keys = {"eval/success": "success", "eval/strict": "strict"}
+    ks = [int(key.removeprefix(HELD_OUT_PASS)) for key in logged if key.startswith(HELD_OUT_PASS)]
+    if ks:
+        keys[f"{HELD_OUT_PASS}{max(ks)}"] = f"pass@{max(ks)}"
+    return keys
+
+
+def _levels(logged: Iterable[str]) -> dict[str, str]:
+    levels = [int(key.removeprefix(BY_LEVEL)) for key in logged if key.startswith(BY_LEVEL)]
+    return {f"{BY_LEVEL}{level}": f"level {level}" for level in sorted(levels)}
+
+
+def reason_panels(steps: Steps, rewards: int = 4, reasons: int = 6) -> list[Panel]:
     """The most frequent reasons of the rewards; ms-swift logs them with `--callbacks
     reward_reasons`.
+
+    rewards, reasons: how many rewards are shown, and how many reasons of each.
     """
+    other_task = OTHER_TASK.replace(" ", "_")
     totals: dict[str, Counter[str]] = defaultdict(Counter)
-    for key, value in (each for step in steps for each in step.items()):
-        if (
-            key.startswith("reasons/")
-            and not key.endswith(f"/{OTHER_TASK.replace(' ', '_')}")
-            and is_number(value)
-        ):
-            totals[key.split("/")[1]][key] += value
+    for row in steps:
+        for key, value in row.items():
+            # A key is "reasons/REWARD/REASON".
+            if not key.startswith("reasons/") or key.endswith(f"/{other_task}"):
+                continue
+            if is_number(value):
+                totals[key.split("/")[1]][key] += value
     shown = []
     for name in sorted(totals)[:rewards]:
-        frequent = [key for key, _ in totals[name].most_common(reasons)]
-        frequent = [key for key in frequent if totals[name][key] >= 0.01 * len(steps)] or frequent[
-            :1
-        ]
-        legend = {key: key.rpartition("/")[2].replace("_", " ") for key in frequent}
-        only = f", {legend[frequent[0]]}" if len(frequent) == 1 else ""
-        shown.append(Panel(f"Why: {name}{only}", "share of completions", legend, 1.05))
+        most_common = totals[name].most_common(reasons)
+        keys = [key for key, total in most_common if total >= 0.01 * len(steps)]
+        if not keys:
+            keys = [most_common[0][0]]
+        legend = {key: key.rpartition("/")[2].replace("_", " ") for key in keys}
+        title = f"Why: {name}"
+        if len(keys) == 1:
+            title += f", {legend[keys[0]]}"
+        shown.append(Panel(title, "share of completions", legend, SHARE_TOP))
     return shown
 
 
-def panels_of(runs: Mapping[str, Rows]) -> list[Panel]:
+def panels_of(runs: Mapping[str, Steps]) -> list[Panel]:
     """The panels of one run or several. One with more keys than there are kinds of lines is there
     once for each run.
     """
+    all_steps = [row for steps in runs.values() for row in steps]
     shown = []
-    for panel in panels([row for rows in runs.values() for row in rows]):
+    for panel in panels(all_steps):
         if len(runs) == 1 or len(panel.keys) <= LINES:
             shown.append(panel)
             continue
-        for label, rows in runs.items():
-            if any(points(rows, key) for key in panel.keys):
+        for label, steps in runs.items():
+            if any(points(steps, key) for key in panel.keys):
                 shown.append(replace(panel, title=f"{panel.title} · {label}", run=label))
     return shown
 
 
-def curves(panel: Panel, runs: Mapping[str, Rows]) -> list[dict[str, Any]]:
+def curves(panel: Panel, runs: Mapping[str, Steps]) -> list[dict[str, Any]]:
     """The lines of a panel: a colour for each run where it shows several, else for each key;
     smooth: their average.
     """
-    several = len(runs) > 1 and panel.run is None
+    shows_several = len(runs) > 1 and panel.run is None
     drawn = []
-    for number, (label, rows) in enumerate(runs.items()):
+    for run_number, (label, steps) in enumerate(runs.items()):
         if panel.run not in (None, label):
             continue
-        for place, (key, name) in enumerate(panel.keys.items()):
-            if not (logged := points(rows, key)):
+        for key_number, (key, legend) in enumerate(panel.keys.items()):
+            logged = points(steps, key)
+            if not logged:
                 continue
-            steps, values = map(list, zip(*logged, strict=True))
-            smooth = smoothed(values, 1 if key.startswith("eval") else smoothing_window(len(steps)))
-            if several:
-                name = f"{label} · {name}" if len(panel.keys) > 1 else label
-            curve = {
-                "label": name,
-                "color": number if several else place,
-                "dashed": several and place > 0,
-            }
-            drawn.append(curve | {"steps": steps, "values": values, "smooth": smooth})
+            values = [value for _, value in logged]
+            # There are few evaluations, each over many completions.
+            window = 1 if key.startswith("eval") else smoothing_window(len(values))
+            if shows_several:
+                legend = f"{label} · {legend}" if len(panel.keys) > 1 else label
+            drawn.append(
+                {
+                    "label": legend,
+                    "color": run_number if shows_several else key_number,
+                    "dashed": shows_several and key_number > 0,
+                    "steps": [step for step, _ in logged],
+                    "values": values,
+                    "smooth": smoothed(values, window),
+                }
+            )
     return drawn
 
 
-def draw(runs: Mapping[str, Rows], path: str | Path, title: str = "") -> None:
+def draw(runs: Mapping[str, Steps], path: str | Path, title: str = "") -> None:
     """Write one PNG with all panels: raw values faint, their moving average as a line."""
     require("matplotlib", extra="report", purpose="curves.png")
     import matplotlib
@@ -199,43 +239,48 @@ def draw(runs: Mapping[str, Rows], path: str | Path, title: str = "") -> None:
         rows, 2, figsize=(11, 3.1 * rows + 0.4), squeeze=False, layout="constrained"
     )
     for axis, panel in zip(axes.flat, shown, strict=False):
-        drawn = curves(panel, runs)
-        for curve in drawn:
-            x = curve["steps"]
-            style: dict[str, Any] = {
-                "color": f"C{curve['color']}",
-                "linestyle": "--" if curve["dashed"] else "-",
-            }
-            axis.plot(x, curve["smooth"], linewidth=2, label=_plain(curve["label"]), **style)
-            axis.plot(
-                x,
-                curve["values"],
-                linewidth=1,
-                alpha=0.3,
-                marker="o" if len(x) < 3 else "",
-                **style,
-            )
-        axis.set(title=_plain(panel.title), xlabel="training step", ylabel=_plain(panel.unit))
-        top = panel.top or (axis.dataLim.y1 * 1.05 if axis.dataLim.y1 > 0 else None)
-        axis.set_ylim(bottom=min(0, axis.get_ylim()[0]) if axis.dataLim.y0 < 0 else 0, top=top)
-        axis.grid(alpha=0.3)
-        if len(drawn) > 1:
-            columns = max(1, 76 // (max(len(curve["label"]) for curve in drawn) + 8))
-            axis.legend(
-                frameon=False,
-                fontsize="small",
-                ncols=columns,
-                loc="upper center",
-                bbox_to_anchor=(0.5, -0.2),
-            )
+        _draw_panel(axis, panel, curves(panel, runs))
     for axis in axes.flat[len(shown) :]:
         axis.set_visible(False)
     figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1)
     window = smoothing_window(max(map(len, runs.values())))
     averaged = f"lines: mean over {window} steps" if window > 1 else ""
-    figure.suptitle(_plain(" · ".join(part for part in (title, averaged) if part)))
+    figure.suptitle(_plain(" · ".join(filter(None, (title, averaged)))))
     figure.savefig(path, dpi=110)
     pyplot.close(figure)
+
+
+def _draw_panel(axis: Any, panel: Panel, drawn: Sequence[Mapping[str, Any]]) -> None:
+    for curve in drawn:
+        steps = curve["steps"]
+        style: dict[str, Any] = {
+            "color": f"C{curve['color']}",
+            "linestyle": "--" if curve["dashed"] else "-",
+        }
+        axis.plot(steps, curve["smooth"], linewidth=2, label=_plain(curve["label"]), **style)
+        # One or two points make no line that could be seen.
+        marker = "o" if len(steps) < 3 else ""
+        axis.plot(steps, curve["values"], linewidth=1, alpha=0.3, marker=marker, **style)
+    axis.set(title=_plain(panel.title), xlabel="training step", ylabel=_plain(panel.unit))
+
+    lowest = axis.dataLim.y0
+    highest = axis.dataLim.y1
+    top = panel.top
+    if top is None and highest > 0:
+        top = highest * 1.05
+    bottom = min(0, axis.get_ylim()[0]) if lowest < 0 else 0
+    axis.set_ylim(bottom=bottom, top=top)
+    axis.grid(alpha=0.3)
+    if len(drawn) > 1:
+        longest = max(len(curve["label"]) for curve in drawn)
+        axis.legend(
+            frameon=False,
+            fontsize="small",
+            # About 76 characters fit below the axes, and a line's sample takes 8.
+            ncols=max(1, 76 // (longest + 8)),
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.2),
+        )
 
 
 def _plain(text: str) -> str:

@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from swift_rlvr.evaluation.report.curves import Rows, points, smoothed, smoothing_window
+from swift_rlvr.evaluation.report.curves import Steps, points, smoothed, smoothing_window
 from swift_rlvr.evaluation.report.reading import Run
 
+# What the experiment has seen of each observation.
 EXPERIMENT = {
     "Success": "rises to about 0.5",
     "Format": "stays at 0.9 to 1",
@@ -28,55 +29,81 @@ def observations(run: Run, failures: Mapping[int, Mapping[str, int]]) -> dict[st
 
     failures: by step, the reasons of wrong completions.
     """
-    success, spread, none = (
-        _change(run.steps, key) for key in ("success", "reward_std", "frac_reward_zero_std")
-    )
-    length = _change(run.steps, "completions/mean_length", ".0f")
-    if success != UNKNOWN:
-        success += ", best {:.2f} around step {:,}".format(*_extreme(run.steps, "success", max))
-        if held_out := points(run.held_out, "eval/success"):
-            at, top = max(held_out, key=lambda point: point[1])
-            success += f"; held-out tasks {held_out[0][1]:.2f} → {held_out[-1][1]:.2f}, best {top:.2f} at step {at:,}"
-    if spread != UNKNOWN:
-        spread = f"standard deviation {spread}" + (
-            "" if none == UNKNOWN else f"; groups without any {none}"
-        )
-    if length != UNKNOWN:
-        shortest = _extreme(run.steps, "completions/mean_length", min)
-        length += " tokens, shortest {:.0f} around step {:,}".format(*shortest)
-    failed = sum((Counter(failures[step]) for step in _tenths(sorted(failures))[1]), Counter[str]())
-    shares = ", ".join(
-        f"{reason} {count / failed.total():.0%}" for reason, count in failed.most_common(3)
-    )
     return {
-        "Success": success,
+        "Success": _success(run),
         "Format": _change(run.steps, "format"),
-        "Spread within a group": spread,
-        "Kinds of failure": f"of the last failures: {shares}"
-        if shares
-        else "the reasons are not logged",
-        "Length": length,
+        "Spread within a group": _spread(run),
+        "Kinds of failure": _failures(failures),
+        "Length": _length(run),
     }
 
 
+def _success(run: Run) -> str:
+    text = _change(run.steps, "success")
+    if text == UNKNOWN:
+        return UNKNOWN
+    best, step = _extreme(run.steps, "success", max)
+    text += f", best {best:.2f} around step {step:,}"
+    held_out = points(run.held_out, "eval/success")
+    if held_out:
+        _, first = held_out[0]
+        _, last = held_out[-1]
+        step, best = max(held_out, key=lambda point: point[1])
+        text += f"; held-out tasks {first:.2f} → {last:.2f}, best {best:.2f} at step {step:,}"
+    return text
+
+
+def _spread(run: Run) -> str:
+    spread = _change(run.steps, "reward_std")
+    without_any = _change(run.steps, "frac_reward_zero_std")
+    if spread == UNKNOWN:
+        return UNKNOWN
+    text = f"standard deviation {spread}"
+    if without_any != UNKNOWN:
+        text += f"; groups without any {without_any}"
+    return text
+
+
+def _failures(failures: Mapping[int, Mapping[str, int]]) -> str:
+    """The most frequent reasons of the last tenth of the steps."""
+    reasons = Counter[str]()
+    _, last_steps = _tenths(sorted(failures))
+    for step in last_steps:
+        reasons.update(failures[step])
+    if not reasons:
+        return "the reasons are not logged"
+    shares = []
+    for reason, count in reasons.most_common(3):
+        shares.append(f"{reason} {count / reasons.total():.0%}")
+    return f"of the last failures: {', '.join(shares)}"
+
+
+def _length(run: Run) -> str:
+    length = _change(run.steps, "completions/mean_length", ".0f")
+    if length == UNKNOWN:
+        return UNKNOWN
+    shortest, step = _extreme(run.steps, "completions/mean_length", min)
+    return f"{length} tokens, shortest {shortest:.0f} around step {step:,}"
+
+
 def _tenths(values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-    part = max(1, len(values) // 10)
-    return values[:part], values[-part:]
+    """The first and the last tenth, each of at least one value where there is one."""
+    size = max(1, len(values) // 10)
+    return values[:size], values[-size:]
 
 
-def _change(rows: Rows, key: str, form: str = ".2f") -> str:
-    logged = points(rows, key)
-    return (
-        " → ".join(f"{fmean(value for _, value in part):{form}}" for part in _tenths(logged))
-        if logged
-        else UNKNOWN
-    )
+def _change(steps: Steps, key: str, form: str = ".2f") -> str:
+    """The mean over the first and the last tenth of the steps."""
+    logged = points(steps, key)
+    if not logged:
+        return UNKNOWN
+    first, last = (fmean(value for _, value in tenth) for tenth in _tenths(logged))
+    return f"{first:{form}} → {last:{form}}"
 
 
-def _extreme(rows: Rows, key: str, choose: Callable) -> tuple[float, int]:
+def _extreme(steps: Steps, key: str, choose: Callable) -> tuple[float, int]:
     """The highest or lowest smoothed value and its step. choose: max or min."""
-    steps, values = zip(*points(rows, key), strict=True)
-    return choose(
-        zip(smoothed(values, smoothing_window(len(values))), steps, strict=True),
-        key=lambda pair: pair[0],
-    )
+    logged = points(steps, key)
+    values = smoothed([value for _, value in logged], smoothing_window(len(logged)))
+    numbers = [step for step, _ in logged]
+    return choose(zip(values, numbers, strict=True), key=lambda pair: pair[0])

@@ -17,42 +17,40 @@ from pathlib import Path
 from typing import Any
 
 from swift_rlvr.evaluation.compare import figures_table, in_words
-from swift_rlvr.evaluation.report.completions import COMPLETIONS, Collector, packed
-from swift_rlvr.evaluation.report.curves import Rows, curves, draw, panels_of
+from swift_rlvr.evaluation.report.completions import COMPLETIONS, PageCompletions, packed
+from swift_rlvr.evaluation.report.curves import Steps, curves, draw, panels_of
 from swift_rlvr.evaluation.report.observations import EXPERIMENT, observations
 from swift_rlvr.evaluation.report.reading import Run, read_runs
 from swift_rlvr.utils.errors import InputError, NotInstalledError
 from swift_rlvr.utils.jsonl import replacing
 
-PAGE, CURVES = "report.html", "curves.png"
+PAGE = "report.html"
+CURVES = "curves.png"
 
-STYLES, SCRIPTS = ("uPlot.min.css", "page.css"), ("uPlot.iife.min.js", "page.js")
+STYLES = ("uPlot.min.css", "page.css")
+SCRIPTS = ("uPlot.iife.min.js", "page.js")
+# The settings that the page shows, in this order.
 SETTINGS = (
-    *(
-        "model",
-        "rlhf_type",
-        "learning_rate",
-        "lr_scheduler_type",
-        "beta",
-        "epsilon",
-        "num_generations",
-    ),
-    *(
-        "per_device_train_batch_size",
-        "gradient_accumulation_steps",
-        "num_iterations",
-        "temperature",
-        "top_p",
-    ),
-    *(
-        "max_completion_length",
-        "max_steps",
-        "loss_type",
-        "advantage_estimator",
-        "reward_funcs",
-        "rewards",
-    ),
-    *("reward_weights", "seed"),
+    "model",
+    "rlhf_type",
+    "learning_rate",
+    "lr_scheduler_type",
+    "beta",
+    "epsilon",
+    "num_generations",
+    "per_device_train_batch_size",
+    "gradient_accumulation_steps",
+    "num_iterations",
+    "temperature",
+    "top_p",
+    "max_completion_length",
+    "max_steps",
+    "loss_type",
+    "advantage_estimator",
+    "reward_funcs",
+    "rewards",
+    "reward_weights",
+    "seed",
 )
 LONGEST_SETTING = 200
 
@@ -67,25 +65,24 @@ def write_report(
     """Write `curves.png` and `report.html` into the folder `out`; returns their paths, None for a
     picture not drawn.
 
-    runs: their folders, or ms-swift's output folders above them. comparisons: from
-    `swift_rlvr.evaluation.compare`.
-    limit: the most completions on the page. tell: called with each thing that is missing or left
-    out.
+    Args:
+        runs: their folders, or ms-swift's output folders above them.
+        comparisons: from `swift_rlvr.evaluation.compare`.
+        limit: the most completions on the page.
+        tell: called with each thing that is missing or left out.
     """
-    found, out = read_runs([runs] if isinstance(runs, (str, Path)) else runs), Path(out)
-    collected, rows = (
-        Collector(found, limit or COMPLETIONS),
-        {run.label: _merged(run) for run in found},
-    )
-    for run in found:
+    if isinstance(runs, (str, Path)):
+        runs = [runs]
+    out = Path(out)
+    read = read_runs(runs)
+    completions = PageCompletions(read, limit or COMPLETIONS)
+    steps = {run.label: _merged_steps(run) for run in read}
+    for run in read:
         for note in run.notes:
             tell(f"{run.label}: {note}")
-    picture = out / CURVES if any(rows.values()) else None
     try:
         out.mkdir(parents=True, exist_ok=True)
-        if picture is not None:
-            steps = " and ".join(f"{len(run.steps):,} steps" for run in found)
-            draw(rows, picture, title=f"GRPO, {steps}")
+        picture = _draw_picture(read, steps, out / CURVES)
     except NotInstalledError as error:
         picture = None
         tell(f"there is no picture, only the page: {error}")
@@ -94,11 +91,20 @@ def write_report(
             f"cannot write {error.filename or out}: {error.strerror}", field="out"
         ) from error
     with replacing(out / PAGE) as file:
-        file.writelines(page(found, rows, collected, comparisons))
+        file.writelines(page(read, steps, completions, comparisons))
     return picture, out / PAGE
 
 
-def _merged(run: Run) -> list[dict[str, Any]]:
+def _draw_picture(runs: Sequence[Run], steps: Mapping[str, Steps], path: Path) -> Path | None:
+    """Draw the curves; None where no run has logged a step."""
+    if not any(steps.values()):
+        return None
+    counts = " and ".join(f"{len(run.steps):,} steps" for run in runs)
+    draw(steps, path, title=f"GRPO, {counts}")
+    return path
+
+
+def _merged_steps(run: Run) -> list[dict[str, Any]]:
     """One row for each step with all that was logged of it."""
     rows: dict[int, dict[str, Any]] = {}
     for row in (*run.steps, *run.held_out):
@@ -108,45 +114,52 @@ def _merged(run: Run) -> list[dict[str, Any]]:
 
 def page(
     runs: Sequence[Run],
-    rows: Mapping[str, Rows],
-    collected: Collector,
+    steps: Mapping[str, Steps],
+    completions: PageCompletions,
     comparisons: Sequence[Mapping[str, Any]],
 ) -> Iterator[str]:
     """The parts of the HTML, in order; only the blocks of data are large."""
-    styles, scripts = ([_asset(name) for name in names] for names in (STYLES, SCRIPTS))
-    parts = {
-        "policy": f"default-src 'none'; script-src {_hashes(scripts)}; style-src {_hashes(styles)}; base-uri 'none'; "
+    styles = [_asset(name) for name in STYLES]
+    scripts = [_asset(name) for name in SCRIPTS]
+    policy = [
+        "default-src 'none'",
+        f"script-src {_hashes(scripts)}",
+        f"style-src {_hashes(styles)}",
+        "base-uri 'none'",
         "form-action 'none'",
+    ]
+    tables = [_comparison(comparison) for comparison in comparisons]
+    tables.append(_settings(runs))
+    parts = {
+        "policy": "; ".join(policy),
         "title": escape(f"GRPO: {', '.join(run.label for run in runs)}"),
         "styles": "\n".join(f"<style>{text}</style>" for text in styles),
         "notes": _notes(runs),
-        "observations": _observations(runs, collected),
-        "tables": "\n".join([*_comparisons(comparisons), _settings(runs)]),
+        "observations": _observations(runs, completions),
+        "tables": "\n".join(tables),
         "license": escape(_asset("uPlot.LICENSE").replace("--", "- -")),
         "scripts": "\n".join(f"<script>{text}</script>" for text in scripts),
     }
+    # The template's text and the names in {{...}}, by turns.
     for number, part in enumerate(re.split(r"\{\{(\w+)\}\}", _asset("page.html"))):
         if number % 2 == 0:
             yield part
-        elif (
-            part == "figures"
-        ):  # before the scripts, which begin with them while the rest is still being loaded
-            yield _block("page", packed(_summary(runs, rows, collected)))
-            yield _block("columns", packed(collected.data()))
-            yield from (
-                _block(name, block)
-                for name, block in collected.blocks.items()
-                if name.startswith("prompts")
-            )
+        elif part == "figures":
+            # Before the scripts, which begin with them while the rest is still being loaded.
+            yield _block("page", packed(_summary(runs, steps, completions)))
+            yield _block("columns", packed(completions.data()))
+            yield from _blocks(completions, "prompts")
         elif part == "texts":
-            for kind in ("texts", "explained"):
-                yield from (
-                    _block(name, block)
-                    for name, block in collected.blocks.items()
-                    if name.startswith(kind)
-                )
+            yield from _blocks(completions, "texts")
+            yield from _blocks(completions, "explained")
         else:
             yield parts[part]
+
+
+def _blocks(completions: PageCompletions, kind: str) -> Iterator[str]:
+    for name, block in completions.blocks.items():
+        if name.startswith(kind):
+            yield _block(name, block)
 
 
 def _block(name: str, block: str) -> str:
@@ -161,123 +174,141 @@ def _hashes(texts: Sequence[str]) -> str:
     """The sources of a content security policy that allow these texts (CSP level 3, section
     2.3.1).
     """
-    return " ".join(
-        f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts
-    )
+    digests = [b64encode(sha256(text.encode()).digest()).decode() for text in texts]
+    return " ".join(f"'sha256-{digest}'" for digest in digests)
 
 
-def _summary(runs: Sequence[Run], rows: Mapping[str, Rows], collected: Collector) -> dict[str, Any]:
+def _summary(
+    runs: Sequence[Run], steps: Mapping[str, Steps], completions: PageCompletions
+) -> dict[str, Any]:
+    """What the page knows beside the columns of the completions."""
+    verifiers = {}
+    for run in runs:
+        for key in run.verifiers:
+            verifiers[key] = run.judges.judges[key].full
+    rules = []
+    for name, outcome, names in completions.rules:
+        rules.append({"reward": name, "outcome": outcome, "rules": names})
     return {
         "runs": [run.label for run in runs],
-        "panels": [
+        "panels": _panels(runs, steps),
+        "alarms": _alarms(runs),
+        "total": completions.total,
+        "names": list(completions.names),
+        "rules": rules,
+        "verifiers": verifiers,
+        "starts": completions.starts,
+        "promptStarts": completions.prompt_starts,
+    }
+
+
+def _panels(runs: Sequence[Run], steps: Mapping[str, Steps]) -> list[dict[str, Any]]:
+    labels = [run.label for run in runs]
+    shown = []
+    for panel in panels_of(steps):
+        drawn = curves(panel, steps)
+        for curve in drawn:
+            for name in ("values", "smooth"):
+                curve[name] = [round(value, 8) for value in curve[name]]
+        shown.append(
             {
                 "title": panel.title,
                 "unit": panel.unit,
                 "top": panel.top,
-                "runs": [run.label for run in runs].index(panel.run) if panel.run else None,
-                "curves": [
-                    {
-                        **curve,
-                        **{
-                            name: [round(value, 8) for value in curve[name]]
-                            for name in ("values", "smooth")
-                        },
-                    }
-                    for curve in curves(panel, rows)
-                ],
+                "runs": labels.index(panel.run) if panel.run else None,
+                "curves": drawn,
             }
-            for panel in panels_of(rows)
-        ],
-        "alarms": [
-            {
-                "run": number,
-                "step": alarm.get("step"),
-                "alarm": str(alarm.get("kind", "")).replace("_", " "),
-                "message": str(alarm.get("message", "")),
-                "completions": list(map(str, alarm.get("completions") or ())),
-            }
-            for number, run in enumerate(runs)
-            for alarm in run.alarms
-        ],
-        "total": collected.total,
-        "names": list(collected.names),
-        "rules": [
-            {"reward": name, "outcome": each, "rules": rules}
-            for name, each, rules in collected.rules
-        ],
-        "verifiers": {key: run.judges.judges[key].full for run in runs for key in run.verifiers},
-        "starts": collected.starts,
-        "promptStarts": collected.prompt_starts,
-    }
+        )
+    return shown
+
+
+def _alarms(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    shown = []
+    for number, run in enumerate(runs):
+        for alarm in run.alarms:
+            shown.append(
+                {
+                    "run": number,
+                    "step": alarm.get("step"),
+                    "alarm": str(alarm.get("kind", "")).replace("_", " "),
+                    "message": str(alarm.get("message", "")),
+                    "completions": list(map(str, alarm.get("completions") or ())),
+                }
+            )
+    return shown
 
 
 def _notes(runs: Sequence[Run]) -> str:
-    notes = [(run.label, note) for run in runs for note in run.notes]
-    if not notes:
+    items = ""
+    for run in runs:
+        label = f"<b>{escape(run.label)}</b>: " if len(runs) > 1 else ""
+        for note in run.notes:
+            items += f"<li>{label}{escape(note)}</li>"
+    if not items:
         return ""
-    several = len(runs) > 1
-    items = "".join(
-        f"<li>{f'<b>{escape(label)}</b>: ' * several}{escape(note)}</li>" for label, note in notes
-    )
     return f'<section class="notes"><h2>What is missing</h2><ul>{items}</ul></section>'
 
 
-def _observations(runs: Sequence[Run], collected: Collector) -> str:
-    """Beside what the Countdown experiment has seen where all runs are of Countdown."""
-    figures = [
-        observations(run, failures) for run, failures in zip(runs, collected.failures, strict=True)
-    ]
-    beside = all(run.is_countdown for run in runs)
-    headings = [
-        "",
-        *(run.label for run in runs),
-        *(["in the Countdown experiment"] if beside else []),
-    ]
-    rows = [
-        [name, *(figure[name] for figure in figures), *([text] if beside else [])]
-        for name, text in EXPERIMENT.items()
-    ]
+def _observations(runs: Sequence[Run], completions: PageCompletions) -> str:
+    """Where all runs are of Countdown, beside what the Countdown experiment has seen."""
+    figures = []
+    for run, failures in zip(runs, completions.failures, strict=True):
+        figures.append(observations(run, failures))
+    beside_experiment = all(run.is_countdown for run in runs)
+    headings = ["", *(run.label for run in runs)]
+    if beside_experiment:
+        headings.append("in the Countdown experiment")
+    rows = []
+    for name, seen in EXPERIMENT.items():
+        row = [name, *(figure[name] for figure in figures)]
+        if beside_experiment:
+            row.append(seen)
+        rows.append(row)
     return _table("Observations", headings, rows, "text")
 
 
-def _comparisons(comparisons: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for comparison in comparisons:
-        rows = figures_table(comparison["before"], comparison["after"])
-        models = [
-            str(comparison[side].get("settings", {}).get("model", side))
-            for side in ("before", "after")
-        ]
-        table = _table("Held-out tasks, before and after", ["", "before", "after"], rows)
-        sentences = [f"before: {models[0]}; after: {models[1]}."]
-        if comparison.get("paired"):
-            sentences.append(in_words(comparison["paired"]))
-        for name, (first, second) in comparison.get("different_settings", {}).items():
-            sentences.append(f"{name} differs: {first!r} before, {second!r} after.")
-        yield table + f"<p>{escape(' '.join(sentences))}</p>"
+def _comparison(comparison: Mapping[str, Any]) -> str:
+    rows = figures_table(comparison["before"], comparison["after"])
+    table = _table("Held-out tasks, before and after", ["", "before", "after"], rows)
+    models = []
+    for side in ("before", "after"):
+        model = comparison[side].get("settings", {}).get("model", side)
+        models.append(f"{side}: {model}")
+    sentences = [f"{'; '.join(models)}."]
+    if comparison.get("paired"):
+        sentences.append(in_words(comparison["paired"]))
+    for name, (before, after) in comparison.get("different_settings", {}).items():
+        sentences.append(f"{name} differs: {before!r} before, {after!r} after.")
+    return f"{table}<p>{escape(' '.join(sentences))}</p>"
 
 
 def _settings(runs: Sequence[Run]) -> str:
     rows = []
+    some_differ = False
     for name in SETTINGS:
         values = [run.settings.get(name) for run in runs]
-        if any(value is not None for value in values):
-            shown = [value if isinstance(value, str) else json.dumps(value) for value in values]
-            differs = " *" if len(set(shown)) > 1 else ""
-            rows.append([name + differs, *(value[:LONGEST_SETTING] for value in shown)])
+        if all(value is None for value in values):
+            continue
+        texts = [value if isinstance(value, str) else json.dumps(value) for value in values]
+        heading = name
+        if len(set(texts)) > 1:
+            heading += " *"
+            some_differ = True
+        rows.append([heading, *(text[:LONGEST_SETTING] for text in texts)])
     if not rows:
         return ""
-    note = "<p>* differs between the runs</p>" if any(row[0].endswith("*") for row in rows) else ""
-    return _table("Settings", ["", *(run.label for run in runs)], rows, "text") + note
+    table = _table("Settings", ["", *(run.label for run in runs)], rows, "text")
+    return table + ("<p>* differs between the runs</p>" if some_differ else "")
 
 
 def _table(
     title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "numbers"
 ) -> str:
     head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in headings)
-    body = "".join(
-        f'<tr><th scope="row">{escape(row[0])}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in row[1:])}</tr>'
-        for row in rows
-    )
+    body = ""
+    for heading, *cells in rows:
+        columns = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        body += f'<tr><th scope="row">{escape(heading)}</th>{columns}</tr>'
     caption = escape(title)
     return (
         f'<div class="wide" tabindex="0" role="region" aria-label="{caption}"><table class="{kind}">'

@@ -8,11 +8,11 @@ evaluate, probe, chat and our own trainer sample with it; ms-swift's and TRL's t
 own. torch, transformers and vLLM are imported when an engine is opened.
 """
 
-from swift_rlvr.evaluation.sampling.engines import Engine, open_engine
-from swift_rlvr.evaluation.sampling.settings import (
+from swift_rlvr.evaluation.sampling.engines import choose_engine, open_engine
+from swift_rlvr.evaluation.sampling.interface import (
     Completion,
+    Engine,
     SamplingSettings,
-    choose_engine,
     mixed_seed,
 )
 

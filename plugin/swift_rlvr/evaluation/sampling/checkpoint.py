@@ -1,5 +1,5 @@
-"""Finds a model (a folder, a hub id or a LoRA adapter) and loads it. Imports transformers only when
-called.
+"""Finds a model (a folder, a hub id or a LoRA adapter) and loads it. transformers is imported only
+when it is needed.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,9 @@ from swift_rlvr.utils.network import why_no_hub
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """base: the folder of a whole model, or a hub id for transformers. adapter: that of a LoRA
+    """A model to load.
+
+    base: the folder of a whole model, or a hub id for transformers. adapter: the folder of a LoRA
     adapter for it.
     """
 
@@ -27,12 +29,13 @@ class Checkpoint:
     adapter: str | None = None
 
     def tokenizer(self) -> Any:
-        """That of the adapter, where one was saved with it."""
-        own = self.adapter is not None and (Path(self.adapter) / "tokenizer_config.json").is_file()
-        return load_tokenizer(self.adapter if own and self.adapter else self.base)
+        """The adapter's, where one was saved with it, else the base model's."""
+        if self.adapter is not None and (Path(self.adapter) / "tokenizer_config.json").is_file():
+            return load_tokenizer(self.adapter)
+        return load_tokenizer(self.base)
 
     def config(self) -> Any:
-        """That of the whole model; InputError where it cannot be loaded."""
+        """The configuration of the whole model; InputError where it cannot be loaded."""
         from transformers import AutoConfig
 
         return load_pretrained(AutoConfig, self.base)
@@ -89,9 +92,12 @@ def find_checkpoint(model: str, use_hf: bool = False) -> Checkpoint:
     file = Path(folder) / "adapter_config.json"
     if not file.is_file():
         return Checkpoint(folder)
-    base, run = read_json(file).get("base_model_name_or_path") or "", training_args(folder)
-    if not Path(base).is_dir() and run is not None:
-        base, use_hf = run[1].get("model") or base, bool(run[1].get("use_hf") or use_hf)
+    base = read_json(file).get("base_model_name_or_path") or ""
+    run = training_args(folder)
+    if run is not None and not Path(base).is_dir():
+        _, args = run
+        base = args.get("model") or base
+        use_hf = bool(args.get("use_hf") or use_hf)
     if not base:
         raise InputError(f"{file}: names no base model, expected base_model_name_or_path", "model")
     return Checkpoint(download(base, use_hf), folder)
@@ -101,12 +107,11 @@ def download(model: str, use_hf: bool = False, weights: bool = True) -> str:
     """The folder of a model, which is a folder or a hub id; a hub id is downloaded as in a
     training.
 
-    That is from ModelScope unless `use_hf` or the variable USE_HF says otherwise, and into the same
-    cache, which will do without a network. Without ms-swift it stays a hub id, which transformers
-    loads from Hugging Face.
+    It comes from ModelScope unless `use_hf` or the variable USE_HF says otherwise, and goes into the
+    same cache, which is enough without a network. Without ms-swift it stays a hub id, which
+    transformers loads from Hugging Face. InputError where there is no such model.
 
-    weights: False for the configuration and the tokenizer alone. InputError where there is no such
-    model.
+    weights: False for the configuration and the tokenizer alone.
     """
     folder = Path(folder_of(model)).expanduser()
     if folder.is_dir():

@@ -3,58 +3,58 @@
 """
 
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from importlib.util import find_spec
 from io import StringIO
 from itertools import count
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from swift_rlvr.evaluation.models import fitting_prompts, stop_token_ids, visible_device
+from swift_rlvr.evaluation.models import (
+    fitting_prompts,
+    folder_of,
+    stop_token_ids,
+    visible_device,
+)
 from swift_rlvr.evaluation.sampling.checkpoint import Checkpoint, find_checkpoint
-from swift_rlvr.evaluation.sampling.settings import Completion, SamplingSettings, choose_engine
+from swift_rlvr.evaluation.sampling.interface import (
+    Completion,
+    Engine,
+    Groups,
+    OnProgress,
+    SamplingSettings,
+)
+from swift_rlvr.evaluation.sampling.server import ServerEngine
 from swift_rlvr.runs.records import Messages
-from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.errors import InputError, require
 
-# parameters; on a CPU, threads that wait for each other cost more than they give
+# Parameters; on a CPU, threads that wait for each other cost a smaller model more than they give.
 SMALL_MODEL = 5_000_000
+# Bytes of weights. On two cores vLLM took 97 s, its start included, for 400 completions of
+# SmolLM2-135M, 512 MB, and transformers 248 s; for the tiny model it is the other way round.
+WORTH_VLLM = 100_000_000
 VLLM_BATCH_SIZE = 2048
-OnProgress = Callable[[float], object]
-Groups = list[list[Completion]]
 
 
-class Engine(ABC):
-    """Samples completions of conversations, which are messages of which the last is the user's.
-
-    settings: those it was opened with. batch_size: the completions worth asking for together.
-    """
-
-    def __init__(self, settings: SamplingSettings):
-        self.settings, self.batch_size = settings, settings.batch_size
-
-    def sample(
-        self,
-        conversations: Sequence[Messages],
-        on_progress: OnProgress = lambda share: None,
-        **changes: Any,
-    ) -> Groups:
-        """`num_generations` completions for each conversation, in order; InputError where the
-        context is too short.
-
-        With transformers the same arguments give the same completions, whatever was sampled before.
-        vLLM draws on from the seed that it was opened with, and a server from its own. on_progress:
-        called with the share that is done.
-        changes: num_generations, temperature, seed in place of those of the settings.
-        """
-        return self._sample(conversations, replace(self.settings, **changes), on_progress)
-
-    @abstractmethod
-    def _sample(
-        self, conversations: Sequence[Messages], settings: SamplingSettings, on_progress: OnProgress
-    ) -> Groups:
-        """`sample` with all its settings."""
+def choose_engine(settings: SamplingSettings) -> str:
+    """The engine that "auto" stands for on this machine; "server" where a server samples."""
+    if settings.server is not None:
+        return "server"
+    if settings.engine != "auto":
+        return settings.engine
+    require("torch", extra="train", purpose="sampling from a model")
+    if not find_spec("vllm"):
+        return "transformers"
+    if visible_device() == "cuda":
+        return "vllm"
+    if not Path(folder_of(settings.model)).expanduser().is_dir():
+        # A hub id is not downloaded only to measure it: stored results need no model.
+        return "transformers"
+    folder = find_checkpoint(settings.model, settings.use_hf).base
+    weights = sum(file.stat().st_size for file in Path(folder).glob("*.safetensors"))
+    return "vllm" if weights > WORTH_VLLM else "transformers"
 
 
 @contextmanager
@@ -68,8 +68,6 @@ def open_engine(
     """
     chosen = choose_engine(settings)
     if chosen == "server":
-        from swift_rlvr.evaluation.sampling.server import ServerEngine
-
         yield ServerEngine(settings)
         return
     checkpoint = find_checkpoint(settings.model, settings.use_hf)
@@ -87,9 +85,10 @@ def open_engine(
         return
     import torch
 
-    model = checkpoint.model().to("cuda" if visible_device() == "cuda" else "cpu")
+    device = "cuda" if visible_device() == "cuda" else "cpu"
+    model = checkpoint.model().to(device)
     threads = torch.get_num_threads()
-    if model.device.type == "cpu" and model.num_parameters() < SMALL_MODEL:
+    if device == "cpu" and model.num_parameters() < SMALL_MODEL:
         torch.set_num_threads(1)
     try:
         yield TransformersEngine(settings, model, tokenizer)
@@ -161,16 +160,18 @@ class VllmEngine(Engine):
     def __init__(self, settings: SamplingSettings, folder: str, longest_prompt: int):
         super().__init__(settings)
         checkpoint = Checkpoint(folder)
-        self.tokenizer, self.config = checkpoint.tokenizer(), checkpoint.config()
-        self.stop_token_ids, self.batch_size = checkpoint.stop_token_ids(), VLLM_BATCH_SIZE
+        self.tokenizer = checkpoint.tokenizer()
+        self.config = checkpoint.config()
+        self.stop_token_ids = checkpoint.stop_token_ids()
+        self.batch_size = VLLM_BATCH_SIZE
         longest = longest_prompt + settings.max_completion_length
+        context = getattr(self.config, "max_position_embeddings", None)
         options = {
             "seed": settings.seed,
-            "max_model_len": min(
-                longest, getattr(self.config, "max_position_embeddings", None) or longest
-            ),
+            "max_model_len": min(longest, context or longest),
             "enforce_eager": visible_device() != "cuda",
-            "generation_config": "vllm",  # vLLM's neutral defaults instead of the model's own
+            # vLLM's neutral defaults in place of the model's own.
+            "generation_config": "vllm",
         }
         try:
             self.llm = _load_vllm()(folder, **options)
@@ -188,8 +189,9 @@ class VllmEngine(Engine):
         at_once = self.llm.llm_engine.vllm_config.scheduler_config.max_num_seqs
 
         class Progress(tqdm):
-            """vLLM's bar, whose share is told instead of shown: a completion that has begun counts
-            as half of one.
+            """vLLM's bar, which reports the share in place of showing it.
+
+            A completion that has begun counts as half of one.
             """
 
             def __init__(self, *args, **options):
@@ -197,7 +199,8 @@ class VllmEngine(Engine):
 
             def update(self, n=1):
                 super().update(n)
-                on_progress((self.n + min(at_once, self.total - self.n) / 2) / self.total)
+                running = min(at_once, self.total - self.n)
+                on_progress((self.n + running / 2) / self.total)
 
         # The engine's seed, not one for each request: those are slow on a GPU, and vLLM's CPU build
         # fails on them.
@@ -213,14 +216,14 @@ class VllmEngine(Engine):
             self.tokenizer, conversations, settings.max_completion_length, self.config
         )
         requests = [{"prompt_token_ids": prompt} for prompt in prompts]
-        outputs = self.llm.generate(requests, params, use_tqdm=Progress)
-        return [
-            [
-                Completion(one.text, len(one.token_ids), one.finish_reason, one.token_ids)
-                for one in each.outputs
-            ]
-            for each in outputs
-        ]
+        groups = []
+        for request in self.llm.generate(requests, params, use_tqdm=Progress):
+            group = []
+            for output in request.outputs:
+                ids = output.token_ids
+                group.append(Completion(output.text, len(ids), output.finish_reason, ids))
+            groups.append(group)
+        return groups
 
 
 def _load_vllm() -> Any:
@@ -231,14 +234,13 @@ def _load_vllm() -> Any:
     # A forked engine process could not use CUDA if anything here had asked for it before.
     os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
     if visible_device() != "cuda":
-        os.environ.setdefault(
-            "VLLM_PLUGINS", ""
-        )  # ms-swift's needs torchvision, which a CPU build of torch lacks
-        os.environ.setdefault(
-            "VLLM_CPU_KVCACHE_SPACE", "1"
-        )  # GiB; by default nearly all memory, or an error
+        # ms-swift's plugin needs torchvision, which a CPU build of torch lacks.
+        os.environ.setdefault("VLLM_PLUGINS", "")
+        # GiB; by default it takes nearly all memory, or fails.
+        os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
+        # No binding to cores and no spinning on cores that others use.
         os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
-        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # no spinning on cores that others use
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from vllm import LLM
 
     return LLM

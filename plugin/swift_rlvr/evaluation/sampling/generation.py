@@ -15,7 +15,7 @@ from torch import Tensor
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
-from swift_rlvr.evaluation.sampling.settings import SamplingSettings
+from swift_rlvr.evaluation.sampling.interface import SamplingSettings
 
 # tokens by which the cache grows; the copy costs a 64th of what one at every token would
 CACHE_STEP = 64

@@ -11,13 +11,18 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from swift_rlvr.evaluation.sampling.engines import Engine, Groups, OnProgress
-from swift_rlvr.evaluation.sampling.settings import Completion, SamplingSettings
+from swift_rlvr.evaluation.sampling.interface import (
+    Completion,
+    Engine,
+    Groups,
+    OnProgress,
+    SamplingSettings,
+)
 from swift_rlvr.runs.records import Messages
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.network import is_loopback
 
-# seconds for one request; a server that has died in the middle of one would never answer
+# Seconds for one request; a server that has died in the middle of one would never answer.
 TIMEOUT = 1800
 
 
@@ -29,7 +34,8 @@ class ServerEngine(Engine):
     def __init__(self, settings: SamplingSettings):
         super().__init__(settings)
         self.url = settings.server or ""
-        if urlsplit(self.url).scheme not in ("http", "https") or not urlsplit(self.url).hostname:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError(
                 f"must be a URL such as http://127.0.0.1:8000, got {self.url}", "server"
             )
@@ -38,14 +44,16 @@ class ServerEngine(Engine):
     def _sample(
         self, conversations: Sequence[Messages], settings: SamplingSettings, on_progress: OnProgress
     ) -> Groups:
-        n = settings.num_generations
-        wanted = [messages for messages in conversations for _ in range(n)]
+        samples = settings.num_generations
+        repeated = [messages for messages in conversations for _ in range(samples)]
         completions: list[Completion] = []
-        while len(completions) < len(wanted):
-            part = wanted[len(completions) : len(completions) + self.batch_size]
-            completions += self._ask(part, settings)
-            on_progress(len(completions) / len(wanted))
-        return [completions[start : start + n] for start in range(0, len(completions), n)]
+        while len(completions) < len(repeated):
+            batch = repeated[len(completions) : len(completions) + self.batch_size]
+            completions += self._ask(batch, settings)
+            on_progress(len(completions) / len(repeated))
+        return [
+            completions[start : start + samples] for start in range(0, len(completions), samples)
+        ]
 
     def _ask(
         self, conversations: Sequence[Messages], settings: SamplingSettings
@@ -58,44 +66,54 @@ class ServerEngine(Engine):
             "top_k": settings.top_k or -1,
             "min_p": 0.0,
             "repetition_penalty": 1.0,
-            "return_details": True,  # the token ids
+            # With the token ids.
+            "return_details": True,
         }
         requests = [{"messages": messages} for messages in conversations]
         body = {"infer_requests": requests, "request_config": config, "use_tqdm": False}
         answers = _request(self.url, "infer/", body, TIMEOUT)
         if not isinstance(answers, list) or len(answers) != len(conversations):
             raise InputError(
-                f"{self.url}: expected an answer to each of {len(conversations)} prompts of a rollout server",
+                f"{self.url}: expected an answer to each of {len(conversations)} prompts of a "
+                "rollout server",
                 "server",
             )
         return [_completion(self.url, answer) for answer in answers]
 
 
 def _completion(url: str, answer: Any) -> Completion:
+    """The completion in a server's answer; InputError where it has another form."""
     try:
         choice = answer["response"]["choices"][0]
-        text, ids = choice["message"]["content"], choice["token_ids"]
+        text = choice["message"]["content"]
+        ids = choice["token_ids"]
         return Completion(text, len(ids), choice["finish_reason"], ids)
     except (KeyError, IndexError, TypeError) as error:
         raise InputError(
-            f"{url}: its answer is none of a rollout server ({error!r})", "server"
+            f"{url}: its answer is not one of a rollout server ({error!r})", "server"
         ) from error
 
 
 def _request(url: str, path: str, body: Any = None, timeout: float = TIMEOUT) -> Any:
+    """What the server answers: to a body, which is posted, a JSON value; else None."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(
         f"{url.rstrip('/')}/{path}", data, {"Content-Type": "application/json"}
     )
-    local = is_loopback(urlsplit(url).hostname or "")  # where a proxy does not reach
-    opener = urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if local else []))
+    handlers = []
+    if is_loopback(urlsplit(url).hostname or ""):
+        # A proxy does not reach this machine's own address.
+        handlers.append(urllib.request.ProxyHandler({}))
+    opener = urllib.request.build_opener(*handlers)
     try:
         with opener.open(request, timeout=timeout) as response:
-            return json.loads(response.read()) if body is not None else None
+            if body is None:
+                return None
+            return json.loads(response.read())
     except urllib.error.HTTPError as error:
-        said = error.read(300).decode(errors="replace")
+        text = error.read(300).decode(errors="replace")
         raise InputError(
-            f"{url}: the server refuses /{path} with status {error.code}: {said}", "server"
+            f"{url}: the server refuses /{path} with status {error.code}: {text}", "server"
         ) from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)

@@ -8,7 +8,7 @@ import pytest
 from swift_rlvr.rewards import REWARDS, Grade
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.rewards.repetition_penalty import RepetitionPenaltyReward
-from swift_rlvr.runs.grades import GradeLog
+from swift_rlvr.runs.grade_log import GradeLog
 
 ROW = {"nums": [[1, 2, 3]] * 3, "target": [6] * 3}
 RIGHT, WRONG, NONE = "<answer>1+2+3</answer>", "<answer>1*2+3</answer>", "I do not know"

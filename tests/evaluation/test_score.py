@@ -8,9 +8,8 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from swift_rlvr.evaluation import scoring
 from swift_rlvr.evaluation.completion_files import read_items, with_columns_from_prompt
-from swift_rlvr.evaluation.scoring import Block, default_rewards, grade_block, score
+from swift_rlvr.evaluation.score import Block, default_rewards, grade_block, score
 from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import build_rewards, columns_for
 from swift_rlvr.rewards.countdown import CountdownReward
@@ -73,21 +72,21 @@ def scored(files, **options):
 
 def graded(records) -> list[Grade]:
     return [
-        Grade(each["rewards"]["external_countdown"], each["reasons"]["external_countdown"])
-        for each in records
+        Grade(row["rewards"]["external_countdown"], row["reasons"]["external_countdown"])
+        for row in records
     ]
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_order_and_grades_are_those_of_direct_grading(tmp_path, monkeypatch, workers):
-    monkeypatch.setattr(scoring, "_BLOCK", 5_000)
+    monkeypatch.setattr("swift_rlvr.evaluation.score._BLOCK_SIZE", 5_000)
     files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
     rows = [list(map(record, range(1500))), list(map(record, range(7, 300)))]
     for file, part in zip(files, rows, strict=True):
         file.write_bytes(lines_of(part))
     done = []
     records, summary = scored(files, workers=workers, advance=done.append)
-    assert [(each["file"], each["line"]) for each in records] == [
+    assert [(row["file"], row["line"]) for row in records] == [
         (str(file), line)
         for file, part in zip(files, rows, strict=True)
         for line in range(1, len(part) + 1)
@@ -130,10 +129,10 @@ def test_a_broken_line_never_touches_its_neighbours(tmp_path_factory, rows, garb
     file.write_bytes(b"\n".join(line for line, _ in lines))
     blank = sum(not line.strip() for line, _ in lines)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scoring, "_BLOCK", size)
+        patch.setattr("swift_rlvr.evaluation.score._BLOCK_SIZE", size)
         records, summary = scored([file], workers=1)
     assert graded(records) == direct(rows)
-    assert [each["line"] for each in records] == [
+    assert [row["line"] for row in records] == [
         n for n, (_, row) in enumerate(lines, start=1) if row is not None
     ]
     assert summary["unusable"] == len(lines) - len(rows) - blank == len(summary["problems"])
@@ -220,7 +219,7 @@ def test_tables_of_ms_swift(tmp_path):
     file.write_bytes(lines_of([table(rows[:8]), {"oops": 1}, table(rows[8:])]))
     records, summary = scored([file])
     assert graded(records) == direct(rows)
-    assert [(each["line"], each["position"]) for each in records] == [
+    assert [(row["line"], row["position"]) for row in records] == [
         (n, p) for n in (1, 3) for p in range(1, 9)
     ]
     assert summary["from_prompt"] == 16 and summary["unusable"] == 1
@@ -288,14 +287,14 @@ def test_rows_of_other_tasks_need_no_columns():
         {"completion": "42"},
         {**record(2), "task": "countdown"},
     ]
-    _, verdicts, _, problems = grade_block(Block("x.jsonl", 1, lines_of(rows)), COUNTDOWN)
-    assert [verdict.line for verdict in verdicts] == [1, 2, 4]
-    assert [*(verdict.reasons["external_countdown"] for verdict in verdicts)] == [
+    block = grade_block(Block("x.jsonl", 1, lines_of(rows)), COUNTDOWN)
+    assert [row["line"] for row in block.rows] == [1, 2, 4]
+    assert [row["reasons"]["external_countdown"] for row in block.rows] == [
         "wrong value",
         "other task",
         "wrong value",
     ]
-    assert [problem.partition(":")[0] for problem in problems] == ["x.jsonl, line 3"]
+    assert [problem.partition(":")[0] for problem in block.problems] == ["x.jsonl, line 3"]
 
 
 def test_bad_gold_is_graded_as_none_and_not_refused(tmp_path):
@@ -333,7 +332,7 @@ def test_default_rewards_are_those_whose_columns_are_there(tmp_path, registry):
         "external_test_limit",
     ]
     assert chosen(table([record(0)])) == ["external_countdown", "external_test_length"]
-    with pytest.raises(InputError, match="no line can be used; .*line 1: not JSON"):
+    with pytest.raises(InputError, match="no line can be used: .*line 1: not JSON"):
         chosen()
 
 

@@ -20,9 +20,10 @@ from typing import Any, BinaryIO, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TimeElapsedColumn
 
-from swift_rlvr.evaluation.grading import grade_samples
+from swift_rlvr.evaluation.grade_samples import grade_samples
 from swift_rlvr.evaluation.prompts import system_prompt
 from swift_rlvr.evaluation.sampling import (
+    Completion,
     Engine,
     SamplingSettings,
     choose_engine,
@@ -38,16 +39,21 @@ from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import read_json, write_json
 
 SETTINGS = "settings.json"
-HUB_ROWS = 500  # by default, of a dataset on a hub: +-0.04 on success
-_MAY_DIFFER = ("batch_size", "use_hf")  # what a completion is drawn from does not depend on them
+# Rows that are read by default of a dataset on a hub: success is then known to +-0.04.
+HUB_ROWS = 500
+# Settings that may differ when a command goes on: no completion depends on them.
+_MAY_DIFFER = ("batch_size", "use_hf")
+# Settings whose values say nothing to people, in words.
 _IN_WORDS = {"rows_digest": "the content of the dataset", "weights": "the weights of the model"}
-_SAID_EVERY = 30  # seconds, where there is no terminal for a progress bar
+# Seconds between two lines of progress where there is no terminal for a bar.
+_SECONDS_BETWEEN_LINES = 30
 
 
 @dataclass
 class Rows:
-    """The rows of a dataset, each with its line, as read and preprocessed, and the conversation
-    that asks it.
+    """The rows of a dataset, each with its line in the file.
+
+    raw: as read. prepared: as preprocessed by the task. conversations: what the model is asked.
     """
 
     source: Source
@@ -61,24 +67,27 @@ class Rows:
     def read(
         cls, dataset: str, model: str, system: str | None = None, use_hf: bool = False
     ) -> Self:
-        """Those of a dataset as in `parse_source`, HUB_ROWS of a NAME without #N; InputError as
-        there, naming the line.
+        """Read a dataset, which is named as in `parse_source`; InputError as there, naming the line.
 
-        model: its training says the system prompt where `system` is None, see `system_prompt`.
+        Of a dataset on a hub without #N the first HUB_ROWS rows are read.
+
+        system: the system prompt; None for that of the model's training, see `system_prompt`.
         """
         source = parse_source(dataset, use_hf)
         if source.path is None and source.limit is None:
             source = replace(source, limit=HUB_ROWS)
-        rows = cls(source, system_prompt(model, source.task)[0] if system is None else system)
+        is_overridden = system is not None
+        if system is None:
+            system, _ = system_prompt(model, source.task)
+        rows = cls(source, system)
         for line, row in source.rows():
             with source.at(line):
                 prepared = source.task.preprocess(row)
+            messages = with_system(prepared["messages"], system, override=is_overridden)
             rows.lines.append(line)
             rows.raw.append(row)
             rows.prepared.append(prepared)
-            rows.conversations.append(
-                with_system(prepared["messages"], rows.system, override=system is not None)
-            )
+            rows.conversations.append(messages)
         return rows
 
     def settings(self, sampling: SamplingSettings, dataset: str) -> dict[str, Any]:
@@ -96,13 +105,17 @@ class Rows:
 
 
 class Sampler(ExitStack):
-    """Samples rows with an engine that is opened when the first one is needed, and not where all
-    are there already.
+    """Samples rows; needs a `with` statement.
+
+    The engine is opened when the first sample is needed, and not at all where all records are there
+    already.
     """
 
     def __init__(self, sampling: SamplingSettings, rows: Rows, console: Console):
         super().__init__()
-        self.sampling, self.rows, self.console = sampling, rows, console
+        self.sampling = sampling
+        self.rows = rows
+        self.console = console
         self._engine: Engine | None = None
 
     def fill(
@@ -112,12 +125,13 @@ class Sampler(ExitStack):
         made now.
 
         Args:
-            settings: everything that they depend on. InputError where the folder has records of
-            other ones.
+            settings: everything that the samples depend on. InputError where the folder has records
+                of other settings.
             draws: for each set of samples of a row, what differs from the sampling settings, for
-            `Engine.sample`.
+                `Engine.sample`.
         """
-        file, count = folder / RECORDS, len(self.rows.raw)
+        file = folder / RECORDS
+        count = len(self.rows.raw)
         per_row = sum(draw.get("num_generations", self.sampling.num_generations) for draw in draws)
         records = _existing(folder, settings, per_row) if file.exists() else []
         first = len(records) // per_row
@@ -126,49 +140,54 @@ class Sampler(ExitStack):
         if records:
             text = f"going on after {first:,} of {count:,} rows, which {file} has"
             self.console.print(text, markup=False, soft_wrap=True)
-        if self._engine is None:  # vLLM's random numbers depend on the first row that is sampled
+        if self._engine is None:
+            # vLLM's random numbers depend on the first row that is sampled.
             seeded = replace(self.sampling, seed=mixed_seed(self.sampling.seed, first))
             self._engine = self.enter_context(open_engine(seeded, self.rows.conversations))
+
         write_json(folder / SETTINGS, settings)
         step = max(1, self._engine.batch_size // per_row)
         with _locked(file), _progress(self.console, first, count, per_row, first + step) as advance:
             for start in range(first, count, step):
-                chunk = self._samples(
-                    self._engine, slice(start, min(start + step, count)), draws, advance
-                )
-                append_records(file, chunk)
-                records += chunk
+                chunk = slice(start, min(start + step, count))
+                graded = self._sample_chunk(self._engine, chunk, draws, advance)
+                append_records(file, graded)
+                records += graded
         return records
 
-    def _samples(
+    def _sample_chunk(
         self,
         engine: Engine,
-        part: slice,
+        chunk: slice,
         draws: Sequence[Mapping[str, Any]],
         advance: Callable[[float], None],
     ) -> list[Record]:
-        """Graded samples of a part of the rows. advance: gets the number of rows that are done,
+        """Graded samples of a slice of the rows. advance: gets the number of rows that are done,
         with fractions.
         """
-        asked = self.rows.conversations[part]
-        groups: list[list] = [[] for _ in asked]
-        seeds: list[int] = []
+        conversations = self.rows.conversations[chunk]
+        groups: list[list[Completion]] = [[] for _ in conversations]
+        seeds: list[int] = []  # of each completion of a group
         for number, draw in enumerate(draws):
 
             def on_progress(share: float, number: int = number) -> None:
-                advance(part.start + (number + share) / len(draws) * len(asked))
+                share_of_all = (number + share) / len(draws)
+                advance(chunk.start + share_of_all * len(conversations))
 
             seed = draw.get("seed", self.sampling.seed)
-            options = {**draw, "seed": mixed_seed(seed, part.start)}
-            drawn = engine.sample(asked, on_progress=on_progress, **options)
-            for group, more in zip(groups, drawn, strict=True):
-                group += more
+            options = {**draw, "seed": mixed_seed(seed, chunk.start)}
+            drawn = engine.sample(conversations, on_progress=on_progress, **options)
+            for group, completions in zip(groups, drawn, strict=True):
+                group += completions
             seeds += [seed] * len(drawn[0])
-        records = grade_samples(self.rows.source.task, self.rows.prepared[part], asked, groups)
+
+        task = self.rows.source.task
+        records = grade_samples(task, self.rows.prepared[chunk], conversations, groups)
         for record in records:
-            record.index += part.start
-            record.seed = seeds[record.sample] if len(draws) > 1 else None
-        advance(part.stop)
+            record.index += chunk.start
+            if len(draws) > 1:
+                record.seed = seeds[record.sample]
+        advance(chunk.stop)
         return records
 
 
@@ -176,13 +195,11 @@ def weights_digest(model: str) -> str | None:
     """Tells whether a folder's weights are still the same files, by name, size and time; None for a
     hub id.
     """
-    files = sorted(
-        path
-        for path in Path(model).expanduser().glob("*")
-        if path.suffix in (".safetensors", ".bin")
-    )
-    stats = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files]
-    return _digest(stats) if files else None
+    stats = []
+    for path in sorted(Path(model).expanduser().glob("*")):
+        if path.suffix in (".safetensors", ".bin"):
+            stats.append((path.name, path.stat().st_size, path.stat().st_mtime_ns))
+    return _digest(stats) if stats else None
 
 
 def _digest(value: Any) -> str:
@@ -193,40 +210,45 @@ def _existing(folder: Path, settings: Mapping[str, Any], samples: int) -> list[R
     """The records of the rows that are complete; the rest of an interrupted chunk is cut off the
     file.
     """
-    with _locked(folder / RECORDS) as log:
-        if log.tell() == 0:  # at its end
+    file = folder / RECORDS
+    with _locked(file) as log:
+        # The file is opened at its end.
+        if log.tell() == 0:
             return []
         if not (folder / SETTINGS).exists():
-            raise InputError(
-                f"{folder / RECORDS} is of something else; choose another folder", "out"
-            )
+            raise InputError(f"{file} is of something else; choose another folder", "out")
         _check_same(folder / SETTINGS, settings)
         log.seek(0)
         sizes = [len(line) for line in log if line.endswith(b"\n")]
-        del sizes[len(sizes) // samples * samples :]
-        records = list(islice(read_records(folder / RECORDS), len(sizes)))
+        complete = len(sizes) // samples * samples
+        records = list(islice(read_records(file), complete))
         for number, record in enumerate(records):
             if (record.index, record.sample) != divmod(number, samples):
-                where = f"{folder / RECORDS}, line {number + 1}"
-                raise InputError(f"{where}: not of these settings; delete the folder to begin anew")
-        log.truncate(sum(sizes))
+                raise InputError(
+                    f"{file}, line {number + 1}: not of these settings; delete the folder to begin "
+                    "anew"
+                )
+        log.truncate(sum(sizes[:complete]))
     return records
 
 
 def _check_same(file: Path, settings: Mapping[str, Any]) -> None:
     """InputError where a folder holds samples of other settings, naming what differs."""
     before = read_json(file)
-    differences = [
-        f"{_IN_WORDS[name]} differs"
-        if name in _IN_WORDS
-        else f"{name} was {before.get(name)!r} and is {value!r}"
-        for name, value in json.loads(json.dumps(settings)).items()
-        if name not in _MAY_DIFFER and before.get(name) != value
-    ]
+    # Compared as JSON, in which a tuple is a list.
+    now = json.loads(json.dumps(settings))
+    differences = []
+    for name, value in now.items():
+        if name in _MAY_DIFFER or before.get(name) == value:
+            continue
+        if name in _IN_WORDS:
+            differences.append(f"{_IN_WORDS[name]} differs")
+        else:
+            differences.append(f"{name} was {before.get(name)!r} and is {value!r}")
     if differences:
         raise InputError(
-            f"{file.parent} holds samples with other settings: {'; '.join(differences[:5])}; choose another folder, or "
-            "delete this one",
+            f"{file.parent} holds samples with other settings: {'; '.join(differences[:5])}; "
+            "choose another folder, or delete this one",
             "out",
         )
 
@@ -251,27 +273,30 @@ def _locked(file: Path) -> Iterator[BinaryIO]:
 def _progress(
     console: Console, first: int, rows: int, samples: int, known: int
 ) -> Iterator[Callable[[float], None]]:
-    """A bar with the time left, or on what is no terminal a line now and then; gets the number of
-    rows done.
+    """Shows how many rows are done and the time left; yields the function that is told so.
 
-    Up to the row `known` it is the time if all completions get as long as they may: how long they
-    do get is not known.
+    On a terminal it is a bar, elsewhere a line now and then. Up to the row `known` the time left is
+    what it takes if all completions get as long as they may, since their real length is not known.
     """
-    begin = said = time.monotonic()
+    begin = time.monotonic()
     columns = ("{task.description}", BarColumn(), TimeElapsedColumn(), "{task.fields[left]}")
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task(f"{rows:,} rows x {samples}", total=rows, completed=first, left="")
+        last_line = begin
 
         def advance(done: float) -> None:
-            nonlocal said
+            nonlocal last_line
             now = time.monotonic()
-            left = (now - begin) / max(done - first, 1e-9) * (rows - done)
-            text = f"{'about' if done >= known else 'at most'} {clock(left)} left"
-            progress.update(bar, completed=done, left=text)
-            if not console.is_terminal and now - said > _SAID_EVERY and done > first:
-                said = now
-                console.print(f"{int(done):,} of {rows:,} rows, {text}", soft_wrap=True)
+            seconds_a_row = (now - begin) / max(done - first, 1e-9)
+            certainty = "about" if done >= known else "at most"
+            left = f"{certainty} {clock(seconds_a_row * (rows - done))} left"
+            progress.update(bar, completed=done, left=left)
+            is_due = now - last_line > _SECONDS_BETWEEN_LINES
+            if not console.is_terminal and is_due and done > first:
+                last_line = now
+                console.print(f"{int(done):,} of {rows:,} rows, {left}", soft_wrap=True)
 
         yield advance
-    seconds, made = time.monotonic() - begin, (rows - first) * samples
+    seconds = time.monotonic() - begin
+    made = (rows - first) * samples
     console.print(f"sampled {made:,} completions in {seconds:.0f} s, {pace(made, seconds)}")

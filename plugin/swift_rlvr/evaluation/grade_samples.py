@@ -1,0 +1,108 @@
+"""Grades sampled completions, many at once: each by the verifier of its task, and by format rewards."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from swift_rlvr.evaluation.sampling import Completion
+from swift_rlvr.rewards import REWARDS, Grade, Reward
+from swift_rlvr.rewards.build import columns_for
+from swift_rlvr.runs.records import Messages, Record, judge
+from swift_rlvr.success import FORMAT, Judges, key_of
+from swift_rlvr.tasks import Task
+
+BATCH = 256
+
+
+def grade_samples(
+    task: Task,
+    rows: Sequence[Mapping[str, Any]],
+    conversations: Sequence[Messages],
+    completions: Sequence[Sequence[Completion]],
+    formats: Sequence[Any] = (),
+) -> list[Record]:
+    """One judged record for each completion.
+
+    Args:
+        rows: preprocessed by `task`.
+        completions: `completions[i]` are of `rows[i]` and answer `conversations[i]`.
+        formats: the format rewards of a run, which may be functions of others. By default they are
+            those of each row's task.
+    """
+    records = []
+    for index, group in enumerate(completions):
+        columns = _kept_columns(task, rows[index])
+        for sample, completion in enumerate(group):
+            record = Record(
+                index=index,
+                completion=completion.text,
+                rewards={},
+                row=columns,
+                messages=list(conversations[index]),
+                sample=sample,
+                tokens=completion.tokens,
+                finish=completion.finish,
+            )
+            records.append(record)
+
+    records_by_reward: dict[str, list[Record]] = {}
+    for record in records:
+        for name in _reward_names(task.of(rows[record.index]), with_formats=not formats):
+            records_by_reward.setdefault(name, []).append(record)
+
+    rewards: list[Any] = []
+    for name, to_grade in records_by_reward.items():
+        reward = REWARDS[name]()
+        rewards.append(reward)
+        grade_records(reward, to_grade, [rows[record.index] for record in to_grade])
+    for reward in formats:
+        rewards.append(reward)
+        grade_records(reward, records, [rows[record.index] for record in records])
+    judge(records, Judges.from_rewards(rewards))
+    return records
+
+
+def _kept_columns(task: Task, row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record keeps of a row: the columns that its task's rewards read."""
+    names = task.of(row).reward_columns or [name for name in row if name != "messages"]
+    return {name: row[name] for name in (*names, "task") if name in row}
+
+
+def _reward_names(task: Task, with_formats: bool) -> list[str]:
+    names = [task.verifier] if task.verifier else []
+    if with_formats:
+        names += [name for name in task.further_rewards if REWARDS[name].role == FORMAT]
+    return names
+
+
+def grade_records(
+    reward: Any, records: Sequence[Record], rows: Sequence[Mapping[str, Any]]
+) -> None:
+    """Have a reward grade the completions of these rows; the grades go into the records."""
+    key = key_of(reward)
+    for start in range(0, len(records), BATCH):
+        batch = records[start : start + BATCH]
+        grades = _grades(reward, batch, rows[start : start + BATCH])
+        for record, (value, reason) in zip(batch, grades, strict=True):
+            record.rewards[key] = value
+            if reason:
+                record.reasons[key] = reason
+
+
+def _grades(
+    reward: Any, records: Sequence[Record], rows: Sequence[Mapping[str, Any]]
+) -> list[Grade]:
+    texts = [record.completion for record in records]
+    if isinstance(reward, Reward):
+        rows_with_tokens = []
+        for record, row in zip(records, rows, strict=True):
+            columns = dict(row)
+            if record.tokens is not None:
+                # Rewards for length only count the tokens.
+                columns["response_token_ids"] = [0] * record.tokens
+            rows_with_tokens.append(columns)
+        return reward.grades(texts, **columns_for(reward, rows_with_tokens))
+
+    # A function of somebody else's, which gives no reasons.
+    names = {name for row in rows for name in row}
+    columns_by_name = {name: [row.get(name) for row in rows] for name in names}
+    return [Grade(value, "") for value in reward(texts, **columns_by_name)]

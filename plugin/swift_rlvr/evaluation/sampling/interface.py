@@ -1,0 +1,110 @@
+"""What every engine takes and gives: the settings of a sampling, and completions."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from swift_rlvr.runs.records import Messages
+from swift_rlvr.utils.settings import Settings, setting
+
+ENGINES = ("auto", "transformers", "vllm")
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What a model has written.
+
+    text: without special tokens. tokens: their number, with the end-of-turn token. finish: "stop"
+    or "length". token_ids: the `tokens` themselves, where the engine has them; equal completions may
+    differ in them.
+    """
+
+    text: str
+    tokens: int
+    finish: str
+    token_ids: Sequence[int] = field(default=(), repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class SamplingSettings(Settings):
+    """How to sample. The same settings on the same machine give the same completions, except with a
+    server.
+    """
+
+    model: str = setting(
+        help="A folder with a model and its tokenizer, or with a LoRA adapter, or a hub id."
+    )
+    num_generations: int = setting(1, "Completions per prompt.", at_least=1)
+    temperature: float = setting(1.0, "0 is greedy.", at_least=0)
+    max_completion_length: int = setting(1024, "The longest completion, in tokens.", at_least=1)
+    batch_size: int = setting(64, "Completions at a time; vLLM decides for itself.", at_least=1)
+    seed: int = setting(0, "Same seed, same completions, though not always with vLLM.", at_least=0)
+    engine: str = setting(
+        "auto",
+        "auto: vllm with a GPU or 100 MB of weights here, else transformers.",
+        choices=ENGINES,
+    )
+    use_hf: bool = setting(False, "A hub id is one of Hugging Face, not of ModelScope.")
+    server: str | None = setting(
+        None, "The URL of a rollout server that has the model and samples from it."
+    )
+    top_k: int = setting(
+        0, "The likeliest tokens to sample from; 0 for all, whatever the model's own.", at_least=0
+    )
+    top_p: float = setting(1.0, "Nucleus sampling; 1 for all tokens.", more_than=0, at_most=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        may_differ = self.temperature > 0 or self.num_generations == 1
+        self.require(may_differ, "num_generations", "1 at temperature 0, where all are the same")
+
+
+OnProgress = Callable[[float], object]
+# The completions of each conversation.
+Groups = list[list[Completion]]
+
+
+class Engine(ABC):
+    """Samples completions of conversations, which are messages of which the last is the user's.
+
+    settings: those it was opened with. batch_size: the completions worth asking for together.
+    """
+
+    def __init__(self, settings: SamplingSettings):
+        self.settings = settings
+        self.batch_size = settings.batch_size
+
+    def sample(
+        self,
+        conversations: Sequence[Messages],
+        on_progress: OnProgress = lambda share: None,
+        **changes: Any,
+    ) -> Groups:
+        """`num_generations` completions for each conversation, in order; InputError where the
+        context is too short.
+
+        With transformers the same arguments give the same completions, whatever was sampled before.
+        vLLM draws on from the seed that it was opened with, and a server from its own.
+
+        Args:
+            on_progress: called with the share that is done.
+            changes: num_generations, temperature, seed in place of those of the settings.
+        """
+        return self._sample(conversations, replace(self.settings, **changes), on_progress)
+
+    @abstractmethod
+    def _sample(
+        self, conversations: Sequence[Messages], settings: SamplingSettings, on_progress: OnProgress
+    ) -> Groups:
+        """`sample` with all its settings."""
+
+
+def mixed_seed(seed: int, part: int) -> int:
+    """The seed of one part of a job, such as a step of a training. Parts then do not depend on those
+    before them.
+
+    >>> mixed_seed(0, 3), mixed_seed(1, 3)
+    (3, 1000006)
+    """
+    return (seed * 1_000_003 + part) % 2**31

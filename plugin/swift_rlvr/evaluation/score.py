@@ -1,0 +1,344 @@
+"""`swift-rlvr score`: files of completions -> rewards, reasons and counts, on several cores.
+
+`swift_rlvr.evaluation.completion_files` describes the lines. A line that cannot be used is counted
+and reported, and does not affect the others. Files are graded block by block, so memory does not
+grow with them.
+"""
+
+import math
+import os
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from swift_rlvr.evaluation.completion_files import (
+    FROM_PROMPT,
+    Item,
+    column_names,
+    is_completion,
+    read_items,
+    with_columns_from_prompt,
+)
+from swift_rlvr.rewards import REWARDS, Grade, Reward
+from swift_rlvr.rewards.build import build_rewards, columns_for, missing_column
+from swift_rlvr.runs.records import is_record
+from swift_rlvr.utils.errors import InputError
+from swift_rlvr.utils.jsonl import LineError, brief, opened, read_jsonl, write_jsonl
+from swift_rlvr.utils.parallel import map_in_order, usable_cores
+
+SHOWN_PROBLEMS = 10
+
+# Bytes in a block: few enough for the cores to share a file, enough to be worth handing over.
+_BLOCK_SIZE = 1 << 18
+# Bytes of files for each worker: a process takes longer to start than Countdown takes for these.
+_WORTH_A_WORKER = 1 << 20
+
+# The grades of completions, each by reward, at their line and position. The position counts the
+# completions of a line from 1; it is None where the line has only one.
+StoredGrades = Mapping[tuple[int, int | None], Mapping[str, Grade]]
+
+
+class Block(NamedTuple):
+    """Whole lines of a file, the first of which has the number `first_line`."""
+
+    file: str
+    first_line: int
+    text: bytes
+
+
+class GradedBlock(NamedTuple):
+    """What grading makes of a block.
+
+    size: the bytes of the block. rows: one for each graded completion, as `score` writes them.
+    from_prompt: how many completions got nums and target from their prompt. problems: what cannot
+    be used, and why.
+    """
+
+    size: int
+    rows: list[dict[str, Any]]
+    from_prompt: int
+    problems: list[str]
+
+
+def grade_block(block: Block, rewards: Sequence[Reward]) -> GradedBlock:
+    """Grade every completion of a block that can be used."""
+    needed = frozenset(column for reward in rewards for column in reward.columns)
+    needs_countdown = needed >= FROM_PROMPT
+    usable: list[tuple[int, Item]] = []
+    problems: list[str] = []
+    from_prompt = 0
+    for line, item in _items(block):
+        if isinstance(item, LineError):
+            problems.append(f"{block.file}, line {line}: {item}")
+            continue
+        row = item.row
+        if needs_countdown and not needed <= row.keys():
+            row = with_columns_from_prompt(row)
+            from_prompt += row is not item.row
+        problem = _problem(item.completion, row, rewards)
+        if problem is None:
+            usable.append((line, item._replace(row=row)))
+        else:
+            within = "" if item.position is None else f", completion {item.position}"
+            problems.append(f"{block.file}, line {line}{within}: {problem}")
+    rows = _graded_rows(block.file, usable, rewards)
+    return GradedBlock(len(block.text), rows, from_prompt, problems)
+
+
+def _graded_rows(
+    file: str, usable: Sequence[tuple[int, Item]], rewards: Sequence[Reward]
+) -> list[dict[str, Any]]:
+    """What `score` writes of completions. usable: each with its line."""
+    completions = [item.completion for _, item in usable]
+    rows = [item.row for _, item in usable]
+    grades = {}
+    for reward in rewards:
+        grades[reward.name] = reward.grades(completions, **columns_for(reward, rows))
+    graded_rows = []
+    for number, (line, item) in enumerate(usable):
+        graded: dict[str, Any] = {"file": file, "line": line}
+        if item.position is not None:
+            graded["position"] = item.position
+        graded["rewards"] = {name: column[number].reward for name, column in grades.items()}
+        graded["reasons"] = {name: column[number].reason for name, column in grades.items()}
+        graded_rows.append(graded)
+    return graded_rows
+
+
+def _items(block: Block) -> Iterator[tuple[int, Item | LineError]]:
+    """Each completion of a block with the number of its line, or what is wrong with a line."""
+    for number, line in enumerate(block.text.split(b"\n"), start=block.first_line):
+        if not line or line.isspace():
+            continue
+        try:
+            items = read_items(line)
+        except LineError as error:
+            yield number, error
+            continue
+        for item in items:
+            yield number, item
+
+
+def _problem(completion: object, row: Mapping[str, Any], rewards: Iterable[Reward]) -> str | None:
+    if not is_completion(completion):
+        return f"expected a text or a list of messages, got {brief(completion)}"
+    for reward in rewards:
+        column = missing_column(reward, row)
+        if column is not None:
+            return f"{reward.name} needs the column {column!r}, and there is {column_names(row)}"
+    return None
+
+
+class _Totals:
+    """Counts over the graded blocks, and the grades that differ from the stored ones."""
+
+    def __init__(self, rewards: Sequence[Reward], against: StoredGrades | None):
+        self.against = against
+        self.completions = 0
+        self.from_prompt = 0
+        self.unusable = 0
+        self.compared = 0
+        self.problems: list[str] = []
+        self.changed: list[dict[str, Any]] = []
+        self.graded = Counter[str]()
+        self.sums = {reward.name: 0.0 for reward in rewards}
+        self.reasons: dict[str, Counter[str]] = {reward.name: Counter() for reward in rewards}
+
+    def add(self, block: GradedBlock) -> None:
+        self.completions += len(block.rows)
+        self.from_prompt += block.from_prompt
+        self.unusable += len(block.problems)
+        self.problems += block.problems[: SHOWN_PROBLEMS - len(self.problems)]
+        for row in block.rows:
+            for name, reward in row["rewards"].items():
+                self.reasons[name][row["reasons"][name]] += 1
+                if reward is not None:
+                    self.graded[name] += 1
+                    self.sums[name] += reward
+            if self.against is not None:
+                stored = self.against.get((row["line"], row.get("position")), {})
+                self._compare(row, stored)
+
+    def _compare(self, row: Mapping[str, Any], stored: Mapping[str, Grade]) -> None:
+        for name, reward in row["rewards"].items():
+            if name not in stored:
+                continue
+            self.compared += 1
+            before = stored[name]
+            if not _same_reward(before.reward, reward):
+                place = {key: row[key] for key in ("file", "line", "position") if key in row}
+                change = {"before": list(before), "now": [reward, row["reasons"][name]]}
+                self.changed.append({**place, "reward": name, **change})
+
+    def of_reward(self, reward: Reward) -> dict[str, Any]:
+        """The figures of one reward."""
+        graded = self.graded[reward.name]
+        return {
+            "mean": self.sums[reward.name] / graded if graded else None,
+            "graded": graded,
+            "ungraded": self.completions - graded,
+            "reasons": dict(self.reasons[reward.name].most_common()),
+            "parameters": asdict(reward.parameters),
+        }
+
+
+def _same_reward(before: float | None, now: float | None) -> bool:
+    if before is None or now is None:
+        return before is now
+    return math.isclose(before, now, abs_tol=1e-6)
+
+
+def score(
+    files: Sequence[str | Path],
+    rewards: Sequence[Reward],
+    out: str | Path | None = None,
+    *,
+    workers: int | None = None,
+    advance: Callable[[float], object] = lambda share: None,
+    against: StoredGrades | None = None,
+) -> dict[str, Any]:
+    """Grade .jsonl files, and return all counts and figures by name.
+
+    InputError for a file that is empty or cannot be read, and where no line can be used.
+
+    Args:
+        out: a file for the grades of each completion, in order, with file, line and position.
+        workers: processes; None for one a core, or fewer where the files are too small for that.
+        advance: called with the share that is done.
+        against: earlier grades, see `stored_grades`. `changed` of the result lists the rewards
+            that differ now.
+    """
+    # A file that is named twice counts once.
+    names = list(dict.fromkeys(map(str, files)))
+    if out is not None and Path(out).resolve() in [Path(name).resolve() for name in names]:
+        raise InputError(f"{out}: this is a file to be graded, and would be replaced", field="out")
+    size = sum(_file_size(name) for name in names)
+    if not workers:
+        workers = max(1, min(usable_cores(), size // _WORTH_A_WORKER))
+
+    start = time.perf_counter()
+    totals = _Totals(rewards, against)
+    blocks = map_in_order(partial(grade_block, rewards=rewards), read_blocks(names), workers)
+    rows = _counted_rows(blocks, totals, size, advance)
+    if out is None:
+        deque(rows, maxlen=0)
+    else:
+        write_jsonl(out, rows)
+    seconds = time.perf_counter() - start
+
+    summary: dict[str, Any] = {
+        "files": names,
+        "completions": totals.completions,
+        "from_prompt": totals.from_prompt,
+        "unusable": totals.unusable,
+    }
+    if against is not None:
+        summary["compared"] = totals.compared
+        summary["changed"] = totals.changed
+    return summary | {
+        "problems": totals.problems,
+        "workers": workers,
+        "seconds": round(seconds, 3),
+        "rewards": {reward.name: totals.of_reward(reward) for reward in rewards},
+    }
+
+
+def _counted_rows(
+    blocks: Iterable[GradedBlock],
+    totals: _Totals,
+    size: int,
+    advance: Callable[[float], object],
+) -> Iterator[dict[str, Any]]:
+    """The rows of all blocks, in order; `totals` counts them as they pass."""
+    done = 0
+    for block in blocks:
+        totals.add(block)
+        yield from block.rows
+        done += block.size
+        advance(done / size)
+    if not totals.completions:
+        raise _nothing_usable("; ".join(totals.problems[:3]))
+
+
+def _nothing_usable(problems: str) -> InputError:
+    if problems:
+        return InputError(f"no line can be used: {problems}")
+    return InputError("no completions: there are only empty lines")
+
+
+def stored_grades(path: str | Path) -> dict[tuple[int, int | None], dict[str, Grade]]:
+    """The grades that a file of records has, or that `swift-rlvr score --out` has written.
+
+    InputError for a line that has no rewards.
+    """
+    stored = {}
+    for number, row in read_jsonl(path):
+        rewards = row.get("rewards")
+        if not isinstance(rewards, Mapping):
+            raise InputError(
+                f"{path}, line {number}: no rewards; expected records, or what `score --out` writes"
+            )
+        line, position = number, None
+        if not is_record(row):
+            line, position = int(row.get("line", number)), row.get("position")
+        reasons = row.get("reasons") or {}
+        stored[line, position] = {
+            name: Grade(reward, reasons.get(name, "")) for name, reward in rewards.items()
+        }
+    return stored
+
+
+def read_blocks(files: Iterable[str]) -> Iterator[Block]:
+    """The files in blocks of whole lines, in order."""
+    for path in files:
+        with opened(path) as file:
+            number = 1
+            while text := file.read(_BLOCK_SIZE):
+                text += file.readline()
+                yield Block(path, number, text)
+                number += text.count(b"\n")
+
+
+def _file_size(path: str) -> int:
+    with opened(path) as file:
+        size = file.seek(0, os.SEEK_END)
+    if not size:
+        raise InputError(f"{path}: the file is empty; expected completions, one a line")
+    return size
+
+
+def default_rewards(files: Iterable[str | Path]) -> list[Reward]:
+    """The rewards whose columns the first usable line has, except those that run code.
+
+    InputError where no reward fits.
+    """
+    where, row = _first_row(files)
+    plain = [name for name, reward in REWARDS.items() if not reward.runs_code]
+    fitting = []
+    # Built before their columns are read: the columns of a reward may depend on its parameters.
+    for reward in build_rewards(plain):
+        if not reward.runs_code and set(reward.columns) <= row.keys():
+            fitting.append(reward)
+    if not fitting:
+        raise InputError(
+            f"{where}: no reward fits {column_names(row)}; choose one with --reward_funcs: "
+            f"{', '.join(REWARDS)}"
+        )
+    return fitting
+
+
+def _first_row(files: Iterable[str | Path]) -> tuple[str, dict[str, Any]]:
+    """The first line that can be used: its file and number, and the columns of its completion."""
+    first_problem = ""
+    for block in read_blocks(map(str, files)):
+        for number, item in _items(block):
+            where = f"{block.file}, line {number}"
+            if isinstance(item, LineError):
+                first_problem = first_problem or f"{where}: {item}"
+            elif is_completion(item.completion):
+                return where, with_columns_from_prompt(item.row)
+    raise _nothing_usable(first_problem)

@@ -1,0 +1,104 @@
+"""The grades of a training step: the rewards report them one after another, until the step ends."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from swift_rlvr.runs.records import Record, is_long
+from swift_rlvr.success import key_of
+from swift_rlvr.verifiers.answers import completion_text
+
+# The column of a completion's token ids: ms-swift's, and TRL's.
+TOKENS = ("response_token_ids", "completion_ids")
+NOT_OF_THE_ROW = {*TOKENS, "prompts", "trainer_state"}
+
+
+class GradeLog:
+    """Collects what rewards are asked and answer, until it is taken.
+
+    A reward reports to it where its attribute `log` is one.
+    """
+
+    def __init__(self) -> None:
+        self._by_reward: defaultdict[str, list[Record]] = defaultdict(list)
+
+    def add(
+        self,
+        reward: Any,
+        completions: Sequence,
+        columns: Mapping[str, Any],
+        grades: Sequence[tuple[float | None, str]],
+    ) -> None:
+        """Note one call of a reward: the completions and columns that it got, and its grades."""
+        key = key_of(reward)
+        of_the_row = {}
+        for name in (*reward.columns, *reward.optional_columns, "task", "level"):
+            if name not in NOT_OF_THE_ROW and columns.get(name) is not None:
+                of_the_row[name] = columns[name]
+
+        records = self._by_reward[key]
+        graded = zip(completions, grades, strict=True)
+        for index, (completion, (value, reason)) in enumerate(graded):
+            row = {}
+            for name, values in of_the_row.items():
+                if not is_long(values[index]):
+                    row[name] = values[index]
+            record = Record(
+                index=0,
+                completion=completion_text(completion) or "",
+                rewards={key: value},
+                reasons={key: reason},
+                row=row,
+            )
+            _add_trainers_columns(record, columns, index)
+            records.append(record)
+
+    def take(self) -> list[Record]:
+        """The records since the last call, in order, each with the grades of all rewards."""
+        merged: list[Record] = []
+        for records in self._by_reward.values():
+            for known, record in zip(merged, records, strict=False):
+                known.rewards |= record.rewards
+                known.reasons |= record.reasons
+                known.row |= record.row
+            merged += records[len(merged) :]
+        self._by_reward.clear()
+        return merged
+
+
+def _add_trainers_columns(record: Record, columns: Mapping[str, Any], index: int) -> None:
+    """What ms-swift, TRL and our trainer hand over of a completion beside its row."""
+    messages = _value("messages", columns, index) or _value("prompts", columns, index)
+    if isinstance(messages, Sequence) and not isinstance(messages, str):
+        # ms-swift's messages end with the completion, and have fields that only it knows.
+        if messages and messages[-1].get("role") == "assistant":
+            messages = messages[:-1]
+        record.messages = [
+            {"role": turn.get("role"), "content": turn.get("content")} for turn in messages
+        ]
+    for name in TOKENS:
+        ids = _value(name, columns, index)
+        if ids is not None:
+            record.tokens = _token_count(ids)
+            break
+    finish = _value("finish_reason", columns, index)
+    if finish is not None:
+        record.finish = str(finish)
+    rollout = _value("rollout_infos", columns, index)
+    if isinstance(rollout, Mapping) and isinstance(rollout.get("num_turns"), int):
+        record.turn = rollout["num_turns"]
+
+
+def _value(name: str, columns: Mapping[str, Any], index: int) -> Any:
+    """The value of a column for one completion; None where it is missing or not a column."""
+    values = columns.get(name)
+    if isinstance(values, Sequence) and len(values) > index:
+        return values[index]
+    return None
+
+
+def _token_count(ids: Sequence[Any]) -> int:
+    # A conversation of several turns has a list for each turn.
+    if ids and isinstance(ids[0], Sequence):
+        return sum(len(turn) for turn in ids)
+    return len(ids)

@@ -1,10 +1,7 @@
-"""The command `swift-rlvr train`: GRPO with ms-swift, with this package's own trainer or with
-TRL's.
-"""
+"""The command `swift-rlvr train`: GRPO with ms-swift or with TRL."""
 
 import os
 import shlex
-from importlib import import_module
 from inspect import cleandoc
 
 import typer
@@ -21,36 +18,34 @@ from swift_rlvr.utils.errors import DivergedError, InputError, require
 
 
 def train(words: flags.Launch = None) -> None:
-    """Train with GRPO: train [RECIPE.yaml | countdown | scratch | trl] [--name value ...]
+    """Train with GRPO: train [RECIPE.yaml | countdown | trl] [--name value ...]
 
     A recipe of ms-swift (rlhf_type: grpo) is launched with its rollout server and
-    watched; see scripts/README.md. Others are for this package's own trainer
-    (trainer: scratch, the default) or TRL's (trainer: trl). In place of a recipe,
-    countdown, scratch and trl stand for those of scripts/configs that fit this
+    watched; see scripts/README.md. Others are for TRL's trainer. In place of a
+    recipe, countdown and trl stand for those of scripts/configs that fit this
     machine.
 
     Settings have ms-swift's and TRL's names, as flags or as keys of the file;
-    flags override the file. With --trainer scratch|trl and --help all are listed.
+    flags override the file. With --trainer trl and --help TRL's are listed.
     Variables say what the machine has: MODEL, DATASET, OUTPUT and others.
     DRY_RUN=1 stops after the plan.
 
-    Our own trainer and TRL's go on with --resume_from_checkpoint true, ms-swift
-    with RESUME=1. Exit status: 2 for settings that cannot be used, 3 where training
-    diverges, 130 where it is interrupted.
+    TRL goes on with --resume_from_checkpoint true, ms-swift with RESUME=1.
+    Exit status: 2 for settings that cannot be used, 3 where training diverges,
+    130 where it is interrupted.
 
-    swift-rlvr train scripts/configs/countdown_scratch_cpu.yaml --max_steps 10
+    swift-rlvr train scripts/configs/countdown_trl_cpu.yaml --max_steps 10
     """
     if not words or words in (["--help"], ["-h"]):
-        usage = (
-            "Usage: swift-rlvr train [RECIPE.yaml | countdown | scratch | trl] [--name value ...]"
-        )
+        usage = "Usage: swift-rlvr train [RECIPE.yaml | countdown | trl] [--name value ...]"
         typer.echo(f"{usage}\n\n{cleandoc(train.__doc__ or '')}")
         return
     machine = this_machine()
-    recipe, given = read_words(words, machine)
+    recipe, overrides = read_words(words, machine)
     if recipe is not None and "rlhf_type" in recipe.settings:
-        raise typer.Exit(_launch(make_plan(recipe, given, machine), Console(highlight=False)))
-    _train_here(recipe, given, machine)
+        plan = make_plan(recipe, overrides, machine)
+        raise typer.Exit(_launch(plan, Console(highlight=False)))
+    _train_with_trl(recipe, overrides, machine)
 
 
 def _launch(plan: Plan, console: Console) -> int:
@@ -156,47 +151,45 @@ def _devices(plan: Plan) -> str:
     return f"{text}; vLLM on the same" if plan.settings.get("use_vllm") else text
 
 
-def _train_here(recipe: Recipe | None, given: list[str], machine: Machine) -> None:
-    """Our own trainer or TRL's, in this process, on the first visible GPU."""
-    settings = {**(recipe.settings if recipe else {}), **read_flags(given)}
-    given = [*flags_of_variables(os.environ, settings), *given]
-    settings |= read_flags(given)
-    words = [*([str(recipe.path)] if recipe else []), *given]
-    gpus = machine.gpus
-    if len(gpus) > 1 and "RANK" not in os.environ:
-        os.environ |= {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": gpus[0].index}
-    require("transformers", "train", "swift-rlvr train")
-    from swift_rlvr.training.arguments import TRAINERS, read_command
+def _train_with_trl(recipe: Recipe | None, overrides: list[str], machine: Machine) -> None:
+    """Train in this process, on the first visible GPU."""
+    recipe_settings = recipe.settings if recipe else {}
+    variables = flags_of_variables(os.environ, {**recipe_settings, **read_flags(overrides)})
+    words = [*variables, *overrides]
+    settings = {**recipe_settings, **read_flags(words)}
+    if recipe is not None:
+        words = [str(recipe.path), *words]
 
-    rank_zero = (
-        os.environ.get("RANK", "0") == "0"
-    )  # of the processes that torchrun started, or the only one
-    console = Console(highlight=False, quiet=not rank_zero)
+    # torchrun gives each of its processes a GPU; without it one process takes one.
+    if len(machine.gpus) > 1 and "RANK" not in os.environ:
+        os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
+        os.environ["CUDA_VISIBLE_DEVICES"] = machine.gpus[0].index
+    require("transformers", "train", "swift-rlvr train")
+    require("trl", "trl", "--trainer trl")
+    from swift_rlvr.training import trl
+    from swift_rlvr.training.arguments import read_command
+
+    is_first_rank = os.environ.get("RANK", "0") == "0"
+    console = Console(highlight=False, quiet=not is_first_rank)
     try:
         command = read_command(words)
-        if command.trainer == "trl":
-            require("trl", "trl", "--trainer trl")
-        trainer = import_module(TRAINERS[command.trainer])
         if Variables.from_environment().dry_run:
-            trainer.read(command)
-            device = f"CUDA_VISIBLE_DEVICES={gpus[0].index} " if gpus else ""
+            trl.read(command)
+            device = f"CUDA_VISIBLE_DEVICES={machine.gpus[0].index} " if machine.gpus else ""
             typer.echo(f"{device}swift-rlvr train {shlex.join(words)}")
             return
-        model = trainer.run(command, console)
+        model = trl.run(command, console)
     except InputError as error:
         raise InputError(error.problem, error.field and f"--{error.field}") from error
     except DivergedError as error:
-        Console(stderr=True).print(
-            Text.assemble(("Error:", "red"), f" {error}"), highlight=False, soft_wrap=True
-        )
+        message = Text.assemble(("Error:", "red"), f" {error}")
+        Console(stderr=True).print(message, highlight=False, soft_wrap=True)
         raise typer.Exit(3) from None
     except KeyboardInterrupt:
         kept = checkpoints(settings.get("output_dir") or "none")
-        text = (
-            f"--resume_from_checkpoint true goes on from {kept[-1]}"
-            if kept
-            else "there is no checkpoint yet"
-        )
-        console.print(f"\ninterrupted; {text}", markup=False, soft_wrap=True)
+        hint = "there is no checkpoint yet"
+        if kept:
+            hint = f"--resume_from_checkpoint true goes on from {kept[-1]}"
+        console.print(f"\ninterrupted; {hint}", markup=False, soft_wrap=True)
         raise typer.Exit(130) from None
     console.print(f"saved: {model}", markup=False, soft_wrap=True)

@@ -37,7 +37,6 @@ EXPERIMENTS = {
         ("countdown", f"countdown {_BATCH_4}", f"countdown {_BATCH_2}", f"countdown {_LORA}"),
     ),
     "tiny": (("countdown_cpu",), ("countdown_tiny_1gpu",), ("countdown_tiny_gpus",)),
-    "scratch": (("countdown_scratch_cpu",), ("gsm8k_scratch",), ("gsm8k_scratch",)),
     "trl": (("countdown_trl_cpu",), ("r1_zero_trl",), ("r1_zero_trl",)),
 }
 _EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")

@@ -251,12 +251,12 @@ TABLE = [
     (
         machine.disk,
         "--max_steps 9999999 --save_steps 1 --save_total_limit 9999999",
-        "failed",
+        "warning",
         "9999999 checkpoints",
     ),
     (machine.running_servers, "", "none", ""),
     (data.files, "", "passed", "856,704 parameters"),
-    (data.files, "--model Qwen/Qwen2.5-3B-Instruct", "passed", "comes from ModelScope, 6.2 GB"),
+    (data.files, "--model Qwen/Qwen2.5-3B-Instruct", "passed", "comes from ModelScope, 6.0 GB"),
     (
         data.files,
         "--model plugin/weights",
@@ -717,7 +717,7 @@ def test_busy_gpus(monkeypatch, tmp_path, used, words, status):
     [
         ("Qwen/Qwen2.5-3B-Instruct", 81559, "passed"),
         ("Qwen/Qwen2.5-3B-Instruct", 46068, "warning"),
-        ("Qwen/Qwen2.5-7B-Instruct", 46068, "failed"),
+        ("Qwen/Qwen2.5-7B-Instruct", 46068, "warning"),  # no launch is refused by an estimate
         ("who/knows", 24564, "passed"),
     ],
 )
@@ -726,67 +726,13 @@ def test_memory(monkeypatch, tmp_path, name, memory, status):
     assert outcome(machine.memory, "--model", name, recipe=GPUS)[0] == status
 
 
-@pytest.mark.parametrize(
-    ("recipe", "count", "memory", "words", "first"),
-    [
-        ("countdown", 3, 46068, "", "--per_device_train_batch_size 4 "),
-        (
-            "countdown",
-            3,
-            24564,
-            "",
-            "--tuner_type lora --learning_rate 5e-06",
-        ),  # zero3_offload does not fit either
-        (
-            "countdown",
-            8,
-            81559,
-            "--model Qwen/Qwen2.5-32B-Instruct",
-            "--tuner_type lora --learning_rate 5e-06",
-        ),
-        (
-            "countdown",
-            8,
-            40960,
-            "--model Qwen/Qwen2.5-32B-Instruct",
-            "--vllm_tensor_parallel_size 2 --tuner_type lora",
-        ),
-        (
-            "countdown_1gpu_80gb",
-            1,
-            24564,
-            "",
-            "--offload_model true --vllm_gpu_memory_utilization 0.5 --tuner_",
-        ),
-        ("countdown_1gpu_24gb", 1, 16376, "", "--offload_model true --vllm_gpu_memory_utilization"),
-        ("gsm8k", 1, 16376, "", "--per_device_train_batch_size 4"),
-        ("countdown_1gpu_24gb", 1, 2000, "", "more GPUs or memory, or a smaller model"),
-    ],
-)
-def test_every_remedy_that_is_named_fits(
-    monkeypatch, tmp_path, recipe, count, memory, words, first
-):
-    announce_gpus(monkeypatch, tmp_path, count=count, memory=memory)
-    path, words = f"scripts/configs/{recipe}.yaml", [*words.split(), "--output_dir", OUTPUT]
-    (result,) = machine.memory(Launch(planned(path, *words)))
-    assert result.status != "passed" and result.remedy.startswith(first)
-    for remedy in result.remedy.split(", or ") if first.startswith("--") else ():
-        (changed,) = machine.memory(Launch(planned(path, *words, *remedy.split())))
-        assert changed.status == "passed", remedy
-
-
-@pytest.mark.parametrize(
-    ("gigabytes", "limit"), [(50, "--save_total_limit 2 --save_only_model true"), (1, "")]
-)
-def test_a_disk_that_is_too_small(monkeypatch, tmp_path, gigabytes, limit):
+def test_a_disk_that_is_too_small(monkeypatch, tmp_path):
     announce_gpus(monkeypatch, tmp_path)
-    monkeypatch.setattr(
-        machine.shutil, "disk_usage", lambda path: SimpleNamespace(free=gigabytes * 10**9)
-    )
+    usage = SimpleNamespace(free=50 * 10**9)
+    monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: usage)
     status, message = outcome(machine.disk, recipe=GPUS)
-    assert status == "failed" and "2 checkpoints of 43.2 GB: 86.4 GB" in message
-    assert "OUTPUT on a disk with more than 86.4 GB" in message and limit in message
-    assert limit or "--save" not in message
+    assert status == "warning" and "20 checkpoints of 42.0 GB: 840.0 GB; 50.0 GB free" in message
+    assert "a smaller --save_total_limit" in message
 
 
 @pytest.mark.parametrize(("free", "status"), [(64, "failed"), (500, "warning"), (16384, "passed")])

@@ -54,10 +54,8 @@ def _launch(plan: Plan, console: Console) -> int:
     if plan.variables.dry_run:
         return 0
     if plan.resume and is_finished(plan.resume, plan.settings):
-        console.print(
-            f"finished: {plan.resume} is that of the last step; a larger max_steps goes on",
-            soft_wrap=True,
-        )
+        text = f"finished: {plan.resume} is that of the last step; a larger max_steps goes on"
+        console.print(text, soft_wrap=True)
         return 0
     require("swift", "train", "training with ms-swift")
     from swift_rlvr.cli.doctor import print_results
@@ -68,9 +66,8 @@ def _launch(plan: Plan, console: Console) -> int:
         results = [result for result in doctor.check(plan) if result.status != "passed"]
     print_results(results, console)
     if any(result.status == "failed" for result in results):
-        raise InputError(
-            "nothing was started; `swift-rlvr doctor` with the same arguments shows all checks"
-        )
+        hint = "`swift-rlvr doctor` with the same arguments shows all checks"
+        raise InputError(f"nothing was started; {hint}")
     return supervise(plan, console)
 
 
@@ -80,59 +77,34 @@ def _show_plan(plan: Plan, console: Console) -> None:
     """
     from swift_rlvr.launch import estimate
 
-    settings, nodes, port = plan.settings, plan.variables.nnodes, plan.master_port
-    group, processes = int(settings.get("num_generations", 8)), plan.processes * nodes
-    batch, accumulation = (
-        settings.get("per_device_train_batch_size", 1),
-        settings.get("gradient_accumulation_steps", 1),
-    )
-    ports = (
-        f"ranks {plan.variables.master_addr or '127.0.0.1'}:{port}"
-        if port
-        else "ranks on a free one"
-    )
-    if plan.hosts:
-        servers = ", ".join(
-            f"{host}:{port}" for host, port in zip(plan.hosts, plan.ports, strict=False)
-        )
-        ports = f"rollout server {servers}; weights {', '.join(map(str, plan.sync_ports))}; {ports}"
+    tuner = "all parameters" if plan.settings.get("tuner_type") == "full" else "LoRA"
+    logs = "trainer.log and server.log" if plan.server else "trainer.log"
+    lines = {
+        "recipe": str(plan.recipe),
+        "model": f"{plan.settings.get('model')}, {tuner}",
+        "devices": _devices(plan),
+        "a step": _step(plan),
+        "steps": estimate.steps(plan).text,
+        "tokens": estimate.tokens(plan).text,
+        "memory": estimate.memory(plan).text,
+        "disk": estimate.disk(plan).text,
+        "ports": _ports(plan),
+        "results": f"{plan.output}, with {logs}",
+    }
+    if plan.resume:
+        lines["resumes"] = str(plan.resume)
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for label, text in (
-        ("recipe", str(plan.recipe)),
-        (
-            "model",
-            f"{settings.get('model')}, {'all parameters' if settings.get('tuner_type') == 'full' else 'LoRA'}",
-        ),
-        ("devices", _devices(plan)),
-        (
-            "a step",
-            f"{_processes(processes)} x {batch} x {accumulation} accumulated = {plan.completions} completions, "
-            f"{plan.completions // group} prompts x {group}",
-        ),
-        ("steps", estimate.steps(plan).text),
-        ("tokens", estimate.tokens(plan).text),
-        ("memory", estimate.memory(plan).text),
-        ("disk", estimate.disk(plan).text),
-        ("ports", ports),
-        (
-            "results",
-            f"{plan.output}, with trainer.log" + (" and server.log" if plan.server else ""),
-        ),
-        *([("resumes", str(plan.resume))] if plan.resume else []),
-    ):
+    for label, text in lines.items():
         table.add_row(label, Text(text))  # no markup: it may quote a path
     console.print(table)
     for note in plan.notes:
         console.print(Text.assemble(("note: ", "yellow"), note), soft_wrap=True)
     if plan.variables.dry_run:
-        for process in filter(None, (plan.server, plan.trainer)):
-            console.print(process.command(), markup=False, soft_wrap=True)
-
-
-def _processes(count: int) -> str:
-    return f"{count} process{'es' * (count > 1)}"
+        for process in (plan.server, plan.trainer):
+            if process is not None:
+                console.print(process.command(), markup=False, soft_wrap=True)
 
 
 def _devices(plan: Plan) -> str:
@@ -142,13 +114,42 @@ def _devices(plan: Plan) -> str:
     if not plan.machine.gpus:
         server = ", rollout server" if plan.server else ""
         return f"no GPU: {trainers} for training{server}, on {plan.machine.cores} cores"
-    text = f"training on GPU {', '.join(plan.train_gpus)} ({plan.machine.gpu(plan.train_gpus[0]).name}), {trainers}"
+    name = plan.machine.gpu(plan.train_gpus[0]).name
+    text = f"training on GPU {', '.join(plan.train_gpus)} ({name}), {trainers}"
     if plan.server_gpus:
         server = "rollout server on" if plan.server else "kept for the server that runs already:"
         return f"{text}; {server} GPU {', '.join(plan.server_gpus)}"
     if plan.hosts:
         return f"{text}; rollout servers on {', '.join(plan.hosts)}"
-    return f"{text}; vLLM on the same" if plan.settings.get("use_vllm") else text
+    if plan.settings.get("use_vllm"):
+        return f"{text}; vLLM on the same"
+    return text
+
+
+def _step(plan: Plan) -> str:
+    """How the completions of a step come about: 2 processes x 8 x 8 accumulated = 128 ..."""
+    batch = plan.settings.get("per_device_train_batch_size", 1)
+    accumulation = plan.settings.get("gradient_accumulation_steps", 1)
+    group = int(plan.settings.get("num_generations", 8))
+    processes = _processes(plan.processes * plan.variables.nnodes)
+    product = f"{processes} x {batch} x {accumulation} accumulated = {plan.completions} completions"
+    return f"{product}, {plan.completions // group} prompts x {group}"
+
+
+def _ports(plan: Plan) -> str:
+    ranks = "ranks on a free one"
+    if plan.master_port:
+        ranks = f"ranks {plan.variables.master_addr or '127.0.0.1'}:{plan.master_port}"
+    if not plan.hosts:
+        return ranks
+    pairs = zip(plan.hosts, plan.ports, strict=False)
+    servers = ", ".join(f"{host}:{port}" for host, port in pairs)
+    weights = ", ".join(map(str, plan.sync_ports))
+    return f"rollout server {servers}; weights {weights}; {ranks}"
+
+
+def _processes(count: int) -> str:
+    return "1 process" if count == 1 else f"{count} processes"
 
 
 def _train_with_trl(recipe: Recipe | None, overrides: list[str], machine: Machine) -> None:

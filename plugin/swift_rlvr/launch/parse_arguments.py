@@ -21,8 +21,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from swift_rlvr.launch.estimate import model_folder
 from swift_rlvr.launch.plan import Plan
-from swift_rlvr.launch.sizes import model_folder
 from swift_rlvr.success import role_of
 from swift_rlvr.utils.files import TINY_MODEL
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from rich.filesize import decimal
 
 from swift_rlvr.contract import datasets as checking
-from swift_rlvr.launch import estimate, sizes
+from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
-from swift_rlvr.launch.estimate import local_file
+from swift_rlvr.launch.estimate import local_file, model_folder, model_size
 from swift_rlvr.runs.held_out import HeldOutSettings, another_task
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.sources import Source, file_rows, parse_source
@@ -56,7 +56,7 @@ steps = judged("steps", estimate.steps, "more rows, a smaller batch, or max_step
 def files(launch: Launch) -> Iterator[CheckResult]:
     """A model's folder has all it needs, or its name can be one on a hub that can be reached."""
     name = str(launch.settings.get("model") or "")
-    folder, model = sizes.model_folder(name), sizes.model_size(name)
+    folder, model = model_folder(name), model_size(name)
     offline = [
         each
         for each in OFFLINE
@@ -290,7 +290,7 @@ def prompts(launch: Launch) -> Iterator[CheckResult]:
     from swift_rlvr.evaluation.prompts import render
 
     folder, limit = (
-        sizes.model_folder(str(launch.settings.get("model"))),
+        model_folder(str(launch.settings.get("model"))),
         number(launch.settings, "max_length", 0),
     )
     rows = [example.row for example in examples(launch)]

@@ -217,32 +217,28 @@ def make_plan(
 
     hosts = _server_hosts(settings)
     ports = _server_ports(settings, PORT, 8000, hosts)
-    sync_ports = _server_ports(settings, SYNC_PORT, 51216, hosts)
-    if hosts and len(sync_ports) < len(hosts):  # as ms-swift counts on
-        sync_ports = tuple(sync_ports[0] + index for index in range(len(hosts)))
-    # Only the first process of all nodes asks the server, and its node starts it.
-    is_first_node = variables.node_rank == 0
-    starts_server = variables.start_server and is_first_node and len(hosts) == 1
-    has_server = starts_server or (bool(hosts) and is_first_node and is_loopback(hosts[0]))
+    sync_ports = _sync_ports(settings, hosts)
+    starts_server = variables.start_server and variables.node_rank == 0 and len(hosts) == 1
+    has_server = starts_server or _server_runs_here(hosts, variables)
 
     train_gpus, server_gpus = _share_gpus(recipe, settings, variables, machine, has_server)
     processes = len(train_gpus) or variables.processes or _recipes_processes(recipe)
+    all_processes = processes * variables.nnodes
 
-    derived = _accumulation(recipe, settings, overrides, processes * variables.nnodes)
-    resume = _checkpoint(settings) if variables.resume else None
-    if resume is not None:
-        derived["resume_from_checkpoint"] = resume
+    derived = _accumulation(recipe, settings, overrides, all_processes)
+    derived |= _checkpoint(settings, variables)
     derived |= _defaults(settings, variables, hosts)
     if starts_server:
         derived |= _context(settings, overrides)
     settings = settings | derived
-    completions = _completions(settings, processes * variables.nnodes)
+    completions = _completions(settings, all_processes)
 
     env = _environment(recipe, environ)
     trainer_words = [*_as_flags(recipe.found), *words, *_as_flags(derived)]
     trainer_env = env | _devices(train_gpus, machine) | _rendezvous(processes, variables)
     trainer = _trainer(recipe, settings, variables, trainer_words, trainer_env)
-    server, server_settings = None, settings
+    server = None
+    server_settings = settings
     if starts_server:
         server_env = env | _devices(server_gpus, machine)
         server_recipe = read_recipe(SERVER_RECIPES[bool(machine.gpus)])
@@ -265,7 +261,7 @@ def make_plan(
         output=trainer.log.parent,
         server=server,
         trainer=trainer,
-        resume=resume,
+        resume=derived.get("resume_from_checkpoint"),
         notes=_notes(recipe, overrides, machine, {*train_gpus, *server_gpus}, completions),
     )
 
@@ -306,13 +302,15 @@ def _check_settings(recipe: Recipe, settings: Mapping[str, Any]) -> None:
             number(settings, name, 0.0)
 
 
-def _checkpoint(settings: Mapping[str, Any]) -> Path:
-    """The checkpoint to go on from."""
+def _checkpoint(settings: Mapping[str, Any], variables: Variables) -> dict[str, Path]:
+    """The checkpoint to go on from, with RESUME=1."""
+    if not variables.resume:
+        return {}
     output = settings["output_dir"]
     checkpoints = whole_checkpoints(output)
     if not checkpoints:
         raise InputError(f"no complete checkpoint in {output}", "RESUME=1")
-    return checkpoints[-1]
+    return {"resume_from_checkpoint": checkpoints[-1]}
 
 
 def _defaults(
@@ -375,6 +373,24 @@ def _server_ports(
     return ports
 
 
+def _sync_ports(settings: Mapping[str, Any], hosts: Sequence[str]) -> tuple[int, ...]:
+    """Where the servers' first workers listen for weights: from the one port on, as ms-swift
+    counts.
+    """
+    ports = _server_ports(settings, SYNC_PORT, 51216, hosts)
+    if len(ports) < len(hosts):
+        return tuple(ports[0] + index for index in range(len(hosts)))
+    return ports
+
+
+def _server_runs_here(hosts: Sequence[str], variables: Variables) -> bool:
+    """Whether a server that runs already has GPUs of this machine.
+
+    Only the first process of all nodes asks the server, so that a loopback address is node 0's.
+    """
+    return bool(hosts) and variables.node_rank == 0 and is_loopback(hosts[0])
+
+
 def _server_flags(
     settings: Mapping[str, Any], host: str, port: int, gpus: Sequence[str]
 ) -> dict[str, Any]:
@@ -415,24 +431,16 @@ def _share_gpus(
     has_server: a server runs on this machine, or will.
     """
     visible = [gpu.index for gpu in machine.gpus]
-    train, server = list(variables.train_gpus), list(variables.rollout_gpus)
-    for name, gpus in (("TRAIN_GPUS", train), ("ROLLOUT_GPUS", server)):
-        for gpu in gpus:
-            if gpu not in visible:
-                listed = ", ".join(visible) or "none"
-                raise InputError(f"names GPU {gpu}, and visible are {listed}", name)
+    _check_named_gpus(recipe, variables, visible, has_server)
     if not visible:
         return (), ()
-    if server and not has_server:
-        problem = f"is set, and {recipe.path} needs no server on this machine"
-        raise InputError(problem, "ROLLOUT_GPUS")
-
-    tensor = _count(settings, TENSOR)
+    train, server = variables.train_gpus, variables.rollout_gpus
     # The fewest GPUs that the server can do with, where no variable names them.
     needed = 0
     if has_server and not server:
-        needed = tensor * _count(settings, DATA)
-    free = [gpu for gpu in visible if gpu not in train and gpu not in server]
+        needed = _count(settings, TENSOR) * _count(settings, DATA)
+
+    free = tuple(gpu for gpu in visible if gpu not in train and gpu not in server)
     if not train:
         count = _number_of_trainers(recipe, settings, variables, len(free) - needed)
         train, free = free[:count], free[count:]
@@ -440,12 +448,28 @@ def _share_gpus(
         raise InputError("leaves no GPU for training", "ROLLOUT_GPUS")
     if not train or len(free) < needed:
         raise _too_few_gpus(recipe, settings, variables, len(visible), needed)
+    if needed and DATA not in settings:
+        # A worker for each trainer: more would wait for the trainers most of the time.
+        tensor = _count(settings, TENSOR)
+        needed = max(tensor, min(len(free), len(train)) // tensor * tensor)
     if needed:
-        if DATA not in settings:
-            # A worker for each trainer: more would wait for the trainers most of the time.
-            needed = max(tensor, min(len(free), len(train)) // tensor * tensor)
         server = free[-needed:]
-    return tuple(train), tuple(server)
+    return train, server
+
+
+def _check_named_gpus(
+    recipe: Recipe, variables: Variables, visible: Sequence[str], has_server: bool
+) -> None:
+    """InputError where TRAIN_GPUS or ROLLOUT_GPUS cannot be used."""
+    named = {"TRAIN_GPUS": variables.train_gpus, "ROLLOUT_GPUS": variables.rollout_gpus}
+    for name, gpus in named.items():
+        for gpu in gpus:
+            if gpu not in visible:
+                listed = ", ".join(visible) or "none"
+                raise InputError(f"names GPU {gpu}, and visible are {listed}", name)
+    if variables.rollout_gpus and not has_server:
+        problem = f"is set, and {recipe.path} needs no server on this machine"
+        raise InputError(problem, "ROLLOUT_GPUS")
 
 
 def _number_of_trainers(

@@ -283,21 +283,25 @@ class _Run:
     def _ended(self) -> End | None:
         """How the run has ended, where a program has."""
         server, trainer = self.children.get("server"), self.children.get("trainer")
-        if trainer and trainer.poll() == 0:
+        if trainer is not None and trainer.poll() == 0:
             self._read()
             return self.failure or End(0)
         trainer_failed = trainer is not None and (trainer.poll() is not None or self.failed_rank)
         server_ended = server is not None and server.poll() is not None
         if not trainer_failed and not server_ended:
             return None
-        if server and not server_ended:
+        if server is not None and not server_ended:
             # Killed, it can take the trainer with it before it is gone itself.
             with suppress(subprocess.TimeoutExpired):
                 server.wait(0.5)
         self._read()
-        if self.failure:
-            return self.failure
-        if server and server.poll() is not None:
+        return self.failure or self._failed(server, trainer)
+
+    def _failed(
+        self, server: subprocess.Popen[bytes] | None, trainer: subprocess.Popen[bytes] | None
+    ) -> End:
+        """Which program has failed first, and how: the server where both have."""
+        if server is not None and server.poll() is not None:
             end = self._end("server", f"the rollout server {in_words(server.returncode)}")
             return replace(end, of_server=self.ready)
         assert trainer is not None

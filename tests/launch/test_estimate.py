@@ -54,11 +54,21 @@ def test_a_models_name_tells_its_size(name, parameters):
     assert (size and size.parameters) == parameters
 
 
-def test_the_size_of_a_model_that_is_here_is_that_of_its_files(tmp_path):
+def test_the_size_of_a_model_that_is_here_is_that_of_its_files():
     config = json.loads((TINY / "config.json").read_text())
     assert model_size(str(TINY)) == ModelSize(856_704, config["vocab_size"], 1024)
-    (tmp_path / "my-7B").mkdir()  # without weights the name counts
-    assert model_size(str(tmp_path / "my-7B")).parameters == 7_000_000_000
+
+
+@pytest.mark.parametrize(
+    "weights", [None, b"", b"version https://git-lfs", b"\x08" + bytes(7) + b"{"]
+)
+def test_without_weights_that_can_be_read_the_name_counts(tmp_path, weights):
+    folder = tmp_path / "my-7B"
+    folder.mkdir()
+    (folder / "config.json").write_text('{"vocab_size": 100}')
+    if weights is not None:
+        (folder / "model.safetensors").write_bytes(weights)
+    assert model_size(str(folder)).parameters == 7_000_000_000
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def results_of(words: Sequence[str]) -> list[CheckResult]:
         recipe, overrides = read_words(words, machine)
         if recipe is None or "rlhf_type" not in recipe.settings:
             problem = "is for another trainer, and only launches of `swift rlhf` are checked"
-            raise InputError(f"{words[0]} {problem}")
+            raise InputError(problem, words[0])
         return check(make_plan(recipe, overrides, machine))
     except InputError as error:
         remedy = f"correct {error.field or 'the recipe, the flag or the variable'}"

@@ -28,6 +28,8 @@ from swift_rlvr.utils.settings import as_list, number
 GIB, MIB = 2**30, 2**20
 # Above this share of a GPU what the formula leaves out may no longer fit.
 TIGHT = 0.9
+# Bytes of a .safetensors' header, as its own reader has the limit.
+LONGEST_HEADER = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -170,16 +172,21 @@ def model_size(model: str) -> ModelSize | None:
 def _size_of_files(folder: Path) -> ModelSize:
     config = read_json(folder / "config.json")
     config = config | (config.get("text_config") or {})  # of a model that also sees
-    parameters = 0
-    for path in folder.glob("*.safetensors"):
-        with path.open("rb") as file:
-            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-        for name, tensor in header.items():
-            if name != "__metadata__":
-                parameters += math.prod(tensor["shape"])
+    parameters = sum(_parameters(path) for path in folder.glob("*.safetensors"))
     if not parameters:
         raise InputError(f"{folder}: no weights in .safetensors")
     return ModelSize(parameters, config["vocab_size"], config.get("max_position_embeddings"))
+
+
+def _parameters(weights: Path) -> int:
+    """The numbers in a file of weights, by its header: its length in 8 bytes, then JSON."""
+    with weights.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if length > LONGEST_HEADER:
+            raise InputError(f"{weights}: no .safetensors")  # but a pointer of Git LFS, for example
+        header = json.loads(file.read(length))
+    shapes = [tensor["shape"] for name, tensor in header.items() if name != "__metadata__"]
+    return sum(math.prod(shape) for shape in shapes)
 
 
 def model_folder(model: str, environ: Mapping[str, str] | None = None) -> Path | None:

@@ -52,8 +52,8 @@ _NUMBERS = (
     *("learning_rate", "beta", "temperature", "top_p", "warmup_ratio", "epsilon"),
     "weight_decay",
 )
-# With GPUs, and without.
-SERVER_RECIPES = {True: CONFIGS / "rollout.yaml", False: CONFIGS / "rollout_cpu.yaml"}
+# The server's recipes, with GPUs and without.
+_SERVER_ON_GPUS, _SERVER_ON_CPU = CONFIGS / "rollout.yaml", CONFIGS / "rollout_cpu.yaml"
 _PATCHED_SWIFT = (sys.executable, "-m", "swift_rlvr.training.ms_swift")
 
 
@@ -174,22 +174,26 @@ def _recipe_for(
 ) -> tuple[Recipe, list[str]]:
     """The recipe of an experiment for this machine's class, and the flags that belong to it."""
     candidates = [line for line in EXPERIMENTS[experiment] if line[0] <= len(machine.gpus)]
-    _, needed, first_choice = candidates[0]
-    sizes = [gpu.memory for gpu in machine.gpus]
-    known = [size for size in sizes if size is not None]
-    # Where nvidia-smi does not know the memory, the recipe that needs least is the safe one.
-    memory = min(known, default=0) / 1024 if len(known) == len(sizes) else 0
+    _, most_memory, first_choice = candidates[0]
+    memory = _least_memory(machine)
     if (environ.get("NNODES") or "1") != "1":
-        memory = needed  # all nodes need the same settings, whatever their GPUs
+        memory = most_memory  # all nodes need the same settings, whatever their GPUs
 
-    choice = next(words for _, least, words in candidates if least <= memory)
+    choice = next(words for _, needed, words in candidates if needed <= memory)
     name, *flags = choice.split()
     recipe = read_recipe(CONFIGS / f"{name}.yaml")
     if choice != first_choice:
-        experiments_own = CONFIGS / f"{first_choice.split()[0]}.yaml"
-        note = f"chosen by memory: {experiments_own} as it is needs {needed:g} GiB a GPU"
+        first = CONFIGS / f"{first_choice.split()[0]}.yaml"
+        note = f"chosen by memory: {first} as it is needs {most_memory:g} GiB a GPU"
         recipe = recipe._replace(note=note)
     return recipe, flags
+
+
+def _least_memory(machine: Machine) -> float:
+    """GiB of the smallest GPU; 0, for which the recipe is that needs least, where nvidia-smi does
+    not know it.
+    """
+    return min((gpu.memory or 0 for gpu in machine.gpus), default=0) / 1024
 
 
 # From a recipe and flags to a plan.
@@ -241,7 +245,7 @@ def make_plan(
     server_settings = settings
     if starts_server:
         server_env = env | _devices(server_gpus, machine)
-        server_recipe = read_recipe(SERVER_RECIPES[bool(machine.gpus)])
+        server_recipe = read_recipe(_SERVER_ON_GPUS if machine.gpus else _SERVER_ON_CPU)
         server_flags = _server_flags(settings, hosts[0], ports[0], server_gpus)
         server = _server(server_recipe, server_flags, server_env, trainer.log.parent)
         server_settings = settings | server_recipe.settings | server_flags

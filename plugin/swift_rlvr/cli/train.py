@@ -167,13 +167,15 @@ def _train_with_trl(recipe: Recipe | None, overrides: list[str], machine: Machin
         os.environ["CUDA_VISIBLE_DEVICES"] = machine.gpus[0].index
     require("transformers", "train", "swift-rlvr train")
     require("trl", "trl", "--trainer trl")
-    from swift_rlvr.training import trl
     from swift_rlvr.training.arguments import read_command
 
     is_first_rank = os.environ.get("RANK", "0") == "0"
     console = Console(highlight=False, quiet=not is_first_rank)
     try:
         command = read_command(words)
+        # After what can be refused: importing TRL takes seconds.
+        from swift_rlvr.training import trl
+
         if Variables.from_environment().dry_run:
             trl.read(command)
             device = f"CUDA_VISIBLE_DEVICES={machine.gpus[0].index} " if machine.gpus else ""

@@ -24,9 +24,7 @@ def run(name: str, *arguments: str, gpus: int = 0, folder: Path | None = None, *
     """
     environment = bare_environment() | settings
     if gpus:
-        smi = folder / "nvidia-smi"
-        smi.write_text(NVIDIA_SMI.format(indices=" ".join(map(str, range(gpus)))))
-        smi.chmod(0o755)
+        write_nvidia_smi(folder, gpus)
         environment["PATH"] = f"{folder}:{environment['PATH']}"
     else:
         environment["CUDA_VISIBLE_DEVICES"] = ""
@@ -44,10 +42,31 @@ def bare_environment() -> dict[str, str]:
     return kept | {"INSTALL": "0", "PATH": f"{sys.prefix}/bin:{os.environ['PATH']}"}
 
 
+def write_nvidia_smi(
+    folder: Path, gpus: int, *, listed: str = "", knows_compute_cap: bool = True
+) -> None:
+    """A stand-in for nvidia-smi that has so many GPUs. listed: what it prints with -L."""
+    script = NVIDIA_SMI.format(
+        indices=" ".join(map(str, range(gpus))),
+        listed=shlex.quote(listed),
+        status=0 if knows_compute_cap else 2,
+    )
+    path = folder / "nvidia-smi"
+    path.write_text(script)
+    path.chmod(0o755)
+
+
+# It answers as nvidia-smi does what scripts/common.sh and launch/machine.py ask: -L, and
+# --query-gpu=index, =driver_version and =index,uuid,... with compute_cap, if it knows that, or
+# without.
 NVIDIA_SMI = """#!/bin/sh
+[ "$1" != -L ] || exec echo {listed}
+[ -n "{indices}" ] || exec echo "No devices were found"
+capability=
+case "$*" in *compute_cap*) [ {status} = 0 ] || exit {status}; capability=", 9.0" ;; esac
 for index in {indices}; do
   case "$*" in
-    *uuid*) echo "$index, GPU-$index, NVIDIA H100 80GB HBM3, 81559, 4, 580.65.06" ;;
+    *uuid*) echo "$index, GPU-${{index}}abc, NVIDIA H100 80GB HBM3, 81559, 4, 580.65.06$capability" ;;
     *query-gpu=driver_version*) echo 580.65.06 ;;
     *query-gpu=index*) echo "$index" ;;
   esac

@@ -3,15 +3,12 @@ name the cause.
 """
 
 import shlex
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import helpers
 import pytest
 import yaml
 from helpers import planned
-from swift_rlvr.launch import estimate
 from swift_rlvr.launch.machine import Gpu, Machine, this_machine
 from swift_rlvr.utils.errors import InputError
 
@@ -134,20 +131,25 @@ def test_tensor_and_data_parallel_flags_reach_the_server(recipe):
             3,
             {"ROLLOUT_GPUS": "1", "TRAIN_GPUS": "0,1"},
             [],
-            "TRAIN_GPUS: and ROLLOUT_GPUS name a GPU twice: 0, 1, 1",
+            "TRAIN_GPUS: names a GPU twice, or one of ROLLOUT_GPUS: 0, 1, 1",
         ),
         (3, {"ROLLOUT_GPUS": "3"}, [], "ROLLOUT_GPUS: names GPU 3, and visible are 0, 1, 2"),
-        (3, {"TRAIN_GPUS": "0,0"}, [], "TRAIN_GPUS: and ROLLOUT_GPUS name a GPU twice: 0, 0"),
+        (
+            3,
+            {"TRAIN_GPUS": "0,0"},
+            [],
+            "TRAIN_GPUS: names a GPU twice, or one of ROLLOUT_GPUS: 0, 0",
+        ),
         (
             2,
             {"TRAIN_GPUS": "0,1"},
             [],
-            "recipe.yaml needs more than 2 GPUs: the rollout server takes 1 (vllm_tensor_parallel_size), and "
+            "recipe.yaml: needs more than 2 GPUs: the rollout server takes 1 (vllm_tensor_parallel_size), and "
             "TRAIN_GPUS is 0,1: leave TRAIN_GPUS out",
         ),
         (2, {"ROLLOUT_GPUS": "0,1"}, [], "ROLLOUT_GPUS: leaves no GPU for training"),
         (0, {"ROLLOUT_GPUS": "0"}, [], "ROLLOUT_GPUS: names GPU 0, and visible are none"),
-        (1, {}, [], "recipe.yaml needs more than 1 GPUs: the rollout server takes 1 "),
+        (1, {}, [], "recipe.yaml: needs more than 1 GPUs: the rollout server takes 1 "),
         (
             3,
             {},
@@ -165,7 +167,7 @@ def test_tensor_and_data_parallel_flags_reach_the_server(recipe):
         (3, {"RESTARTS": "many"}, [], "RESTARTS: must be a whole number, got 'many'"),
         (3, {"NNODES": "2", "HOST": "10.0.0.1"}, [], "MASTER_ADDR: is needed"),
         (3, {"NNODES": "2", "NODE_RANK": "2"}, [], "NODE_RANK: must be below NNODES (2), got 2"),
-        (3, {"RESUME": "1"}, [], "RESUME: there is no whole checkpoint in out"),
+        (3, {"RESUME": "1"}, [], "RESUME=1: no complete checkpoint in out"),
         (3, {}, ["--vllm_mode", "colocate"], "vllm_mode: needs a recipe without vllm_server_host"),
         (
             3,
@@ -331,140 +333,87 @@ def test_a_recipe_of_megatron_is_for_its_own_command(recipe):
         planned("scripts/configs/countdown_ray.yaml", machine=machine(8), environ={})
 
 
-MIB = {16: 16376, 24: 24564, 40: 40960, 48: 46068, 80: 81559}  # as nvidia-smi has them
-ONE = ["countdown_1gpu_24gb"] * 3
 BATCH_4 = "countdown --per_device_train_batch_size 4 --num_generations_eval 1"
 BATCH_2 = "countdown --per_device_train_batch_size 2 --per_device_eval_batch_size 4 --num_generations_eval 1"
 LORA = BATCH_2.replace(
     " ", " --tuner_type lora --lora_rank 16 --lora_alpha 32 --learning_rate 5e-6 ", 1
 )
-MATRIX = {  # GPUs: the recipe and its flags on those of 16, 24, 40, 48 and 80 GB
-    1: (
-        f"{ONE[0]} --offload_model true --vllm_gpu_memory_utilization 0.7",
-        *ONE,
-        "countdown_1gpu_80gb",
-    ),
-    2: (*[LORA] * 4, BATCH_4),
-    **dict.fromkeys((3, 4), (LORA, LORA, BATCH_2, BATCH_4, "countdown")),
-    **dict.fromkeys((5, 6, 7, 8), (LORA, BATCH_2, *["countdown"] * 3)),
-}
+OFFLOAD = "countdown_1gpu_24gb --offload_model true --vllm_gpu_memory_utilization 0.7"
+# MiB as nvidia-smi has them of cards of 16, 24, 40, 48 and 80 GB, of a T4, of an L4 and of an H200.
+T4, RTX_4080, L4, RTX_4090, A100_40, A40, H100, H200 = (
+    *(15360, 16376, 23034, 24564),
+    *(40960, 46068, 81559, 143771),
+)
+MACHINES = [  # GPUs, their memory, the recipe with its flags
+    (0, 0, "countdown_cpu"),
+    (1, T4, OFFLOAD),
+    (1, RTX_4080, OFFLOAD),
+    (1, L4, "countdown_1gpu_24gb"),
+    (1, RTX_4090, "countdown_1gpu_24gb"),
+    (1, A40, "countdown_1gpu_24gb"),
+    (1, H100, "countdown_1gpu_80gb"),
+    (2, RTX_4080, LORA),
+    (2, RTX_4090, LORA),
+    (2, A40, LORA),
+    (2, H100, BATCH_4),
+    (2, H200, "countdown"),
+    (3, RTX_4090, LORA),
+    (3, A100_40, BATCH_2),
+    (3, A40, BATCH_4),
+    (3, H100, "countdown"),
+    (4, H100, "countdown"),
+    (5, RTX_4090, BATCH_2),
+    (8, RTX_4080, LORA),
+    (8, RTX_4090, BATCH_2),
+    (8, 32607, BATCH_4),
+    (8, A100_40, "countdown"),
+    (8, H100, "countdown"),
+]
 
 
-@pytest.mark.parametrize("gigabytes", MIB)
-@pytest.mark.parametrize("gpus", MATRIX)
-def test_an_experiments_name_stands_for_the_recipe_that_fits_the_machine(
-    recipe, monkeypatch, gpus, gigabytes
+@pytest.mark.parametrize("model", ["Qwen/Qwen2.5-3B-Instruct", "who/knows"])
+@pytest.mark.parametrize(("gpus", "mib", "words"), MACHINES)
+def test_an_experiments_name_stands_for_the_recipe_of_the_machines_class(
+    recipe, gpus, mib, words, model
 ):
+    """Whatever the model is."""
     recipe()
-    monkeypatch.setattr(estimate.shutil, "disk_usage", lambda path: SimpleNamespace(free=10**13))
-    name, *changes = MATRIX[gpus][list(MIB).index(gigabytes)].split()
+    name, *changes = words.split()
     plan = planned(
-        "countdown", "--top_p", "1", machine=machine(gpus, mib=MIB[gigabytes]), environ={}
+        "countdown", "--model", model, "--top_p", "1", machine=machine(gpus, mib), environ={}
     )
-    assert plan.recipe == Path(f"scripts/configs/{name}.yaml") and plan.settings["top_p"] == 1
-    assert list(plan.inputs.flags) == [*changes, "--top_p", "1"]
-    assert (
-        plan.completions == 128 and len(plan.train_gpus) + len(plan.server_gpus) == gpus
-    )  # none is left over
-    assert estimate.memory(plan).fits and not estimate.memory(plan).tight
-    if name != "countdown_1gpu_80gb" and [name, *changes] != ["countdown"]:
-        first = "countdown_1gpu_80gb" if gpus == 1 else "countdown"
-        assert plan.notes[0].startswith(
-            f"chosen by memory: scripts/configs/{first}.yaml as it is would take"
-        )
-    assert len(plan.notes) <= 1
+    assert plan.recipe == Path(f"scripts/configs/{name}.yaml")
+    assert plan.settings["top_p"] == 1 and plan.settings["model"] == model
+    assert shlex.join([*changes, "--model", model, "--top_p", "1"]) in shlex.join(plan.trainer.argv)
+    assert plan.completions == (128 if gpus else 64)
+    used = {*plan.train_gpus, *plan.server_gpus}
+    assert len(used) == gpus  # none is left over
+    is_first_choice = words in ("countdown", "countdown_1gpu_80gb", "countdown_cpu")
+    assert [note.startswith("chosen by memory: ") for note in plan.notes] == (
+        [] if is_first_choice else [True]
+    )
 
 
-@pytest.mark.parametrize(
-    ("size", "flags", "candidate", "tensor"),
-    [
-        ("7B", [], "countdown", 1),
-        ("14B", [], LORA, 1),
-        ("32B", [], LORA, 1),
-        ("32B", ["--vllm_tensor_parallel_size", "4"], LORA, 4),
-    ],
-)
-def test_larger_models_on_eight_gpus_of_80_gb(recipe, size, flags, candidate, tensor):
+def test_gpus_of_unknown_memory_and_several_nodes_get_a_recipe_too(recipe):
     recipe()
-    words = ["--model", f"Qwen/Qwen2.5-{size}-Instruct", *flags]
-    plan = planned("countdown", *words, machine=machine(8, mib=MIB[80]), environ={})
-    assert [plan.recipe.stem, *plan.inputs.flags] == [*candidate.split(), *words]
-    assert (len(plan.train_gpus), len(plan.server_gpus)) == (4, 4)
-    assert estimate.memory(plan).fits and not estimate.memory(plan).tight
-    assert int(plan.server_settings.get("vllm_tensor_parallel_size", 1)) == tensor
+    plan = planned("countdown", machine=machine(1, mib=None), environ={})
+    assert plan.recipe.stem == "countdown_1gpu_24gb" and plan.settings["offload_model"] is True
+    # The GPUs of other nodes may differ, their settings must not.
+    nodes = {"NNODES": "2", "MASTER_ADDR": "10.0.0.1"}
+    plan = planned("countdown", machine=machine(8, mib=RTX_4090), environ=nodes)
+    assert plan.recipe.stem == "countdown" and plan.settings["per_device_train_batch_size"] == 8
 
 
-@pytest.mark.parametrize(
-    ("size", "lora"), [("7B", ""), ("32B", " --tuner_type lora --learning_rate 5e-06")]
-)
-def test_a_server_that_leaves_no_gpu_is_told_the_flags_with_which_the_model_fits(
-    recipe, size, lora
-):
+def test_a_server_that_leaves_no_gpu_is_told_how_many_it_can_have(recipe):
     recipe()
-    words = ["--model", f"Qwen/Qwen2.5-{size}-Instruct", "--vllm_tensor_parallel_size", "8"]
+    words = ["--model", "Qwen/Qwen2.5-7B-Instruct", "--vllm_tensor_parallel_size", "8"]
     with pytest.raises(InputError) as error:
-        planned("countdown", *words, machine=machine(8, mib=MIB[80]), environ={})
-    asked = "the rollout server takes 8 (vllm_tensor_parallel_size), and the training needs at least one"
-    assert (
-        f"countdown.yaml needs more than 8 GPUs: {asked}: --vllm_tensor_parallel_size 4{lora}"
-        in str(error.value)
+        planned("countdown", *words, machine=machine(8), environ={})
+    server = "the rollout server takes 8 (vllm_tensor_parallel_size)"
+    assert str(error.value) == (
+        f"scripts/configs/countdown.yaml: needs more than 8 GPUs: {server}, and the training needs "
+        "at least one: --vllm_tensor_parallel_size 4"
     )
-    assert str(error.value).endswith(lora or "size 4")
-
-
-def test_a_model_that_is_not_here_yet_and_gpus_of_unknown_memory_get_a_recipe_too(recipe):
-    recipe()
-    plan = planned(
-        "countdown",
-        "--model",
-        "who/knows",
-        machine=machine(1, mib=MIB[24]),
-        environ={"RESUME": "0"},
-    )
-    assert plan.recipe.stem == "countdown_1gpu_24gb"
-    assert (
-        planned("countdown", machine=machine(1, mib=None), environ={}).recipe.stem
-        == "countdown_1gpu_24gb"
-    )
-    nodes = {
-        "NNODES": "2",
-        "MASTER_ADDR": "10.0.0.1",
-    }  # their GPUs may differ, their settings must not
-    assert planned("countdown", machine=machine(8, mib=MIB[24]), environ=nodes).inputs.flags == ()
-    assert planned("countdown", machine=machine(0), environ={}).recipe.stem == "countdown_cpu"
-
-
-@pytest.mark.parametrize(
-    ("gigabytes", "words", "kept", "why"),
-    [
-        (2000, [], None, ""),
-        (1300, [], 29, "the last 29 checkpoints are kept, for the disk does not hold 31"),
-        (200, [], 3, "the last 3 checkpoints are kept"),
-        (50, [], 2, "the last 2 checkpoints are kept"),
-        (200, ["--save_total_limit", "20"], 20, ""),
-        (200, ["--save_strategy", "no"], None, ""),
-        (
-            2000,
-            ["--model", "who/knows"],
-            2,
-            "for their size is not known yet; --save_total_limit N overrides",
-        ),
-    ],
-)
-def test_as_many_checkpoints_are_kept_as_the_disk_holds_unless_somebody_says(
-    recipe, monkeypatch, gigabytes, words, kept, why
-):
-    recipe()
-    monkeypatch.setattr(
-        estimate.shutil, "disk_usage", lambda path: SimpleNamespace(free=gigabytes * 10**9)
-    )
-    plan = planned("countdown", *words, machine=machine(3), environ={})
-    assert plan.settings.get("save_total_limit") == kept
-    assert flags(plan.trainer.argv).get("save_total_limit") == (None if kept is None else str(kept))
-    assert [note for note in plan.notes if "checkpoints" in note] == [
-        note for note in plan.notes if why and why in note
-    ]
-    assert bool(why) == any("checkpoints" in note for note in plan.notes)
 
 
 def test_a_recipe_after_an_experiments_name_takes_its_place(recipe):
@@ -473,47 +422,38 @@ def test_a_recipe_after_an_experiments_name_takes_its_place(recipe):
     )
 
 
-def smi(folder: Path, *rows: str, listed: str = "") -> dict[str, str]:
-    """An environment whose nvidia-smi prints these rows, and `listed` with -L. An old one refuses
-    compute_cap.
-    """
-    for name, text in (("rows", "\n".join(rows)), ("listed", listed)):
-        (folder / name).write_text(text)
-    new = "cat" if rows[0].count(", ") == 6 else "false"
-    choice = (
-        f"-L) cat {folder}/listed ;; *compute_cap*) {new} {folder}/rows ;; *) cat {folder}/rows ;;"
-    )
-    script = folder / "nvidia-smi"
-    script.write_text(f'#!/bin/sh\ncase "$*" in {choice} esac\n')
-    script.chmod(0o755)
+def smi(folder: Path, gpus: int, **options) -> dict[str, str]:
+    """An environment with a stand-in for nvidia-smi."""
+    helpers.write_nvidia_smi(folder, gpus, **options)
     return {"PATH": f"{folder}:/usr/bin:/bin"}
 
 
-ROWS = [f"{n}, GPU-{n}abc, NVIDIA A100-SXM4-80GB, 81920, 5, 580.65.06, 8.0" for n in range(3)]
-
-
-def test_gpus_are_those_that_nvidia_smi_lists_and_cuda_may_see(tmp_path):
-    old = this_machine(smi(tmp_path, *(row.rpartition(",")[0] for row in ROWS)))
-    environ = smi(tmp_path, *ROWS)
-    seen = this_machine(environ)
-    assert [gpu.index for gpu in seen.gpus] == [
-        "0",
-        "1",
-        "2",
-    ] and seen.driver == old.driver == "580.65.06"
-    assert seen.gpus[0] == Gpu("0", "NVIDIA A100-SXM4-80GB", 81920, 5, 8.0)
-    assert old.gpus == tuple(replace(gpu, capability=None) for gpu in seen.gpus)
-    assert [
-        gpu.index for gpu in this_machine(environ | {"CUDA_VISIBLE_DEVICES": "2,GPU-0a"}).gpus
-    ] == ["2", "0"]
-    assert this_machine(environ | {"CUDA_VISIBLE_DEVICES": ""}).gpus == ()
-    assert this_machine(environ | {"CUDA_VISIBLE_DEVICES": "-1"}).gpus == ()
-    with pytest.raises(
-        InputError, match="CUDA_VISIBLE_DEVICES: names GPU '5'; nvidia-smi lists 0, 1, 2"
-    ):
-        this_machine(environ | {"CUDA_VISIBLE_DEVICES": "5"})
-    assert this_machine(smi(tmp_path, "No devices were found")).gpus == ()
+def test_gpus_are_those_that_nvidia_smi_lists(tmp_path):
+    seen = this_machine(smi(tmp_path, 3))
+    assert [gpu.index for gpu in seen.gpus] == ["0", "1", "2"] and seen.driver == "580.65.06"
+    assert seen.gpus[0] == Gpu("0", "NVIDIA H100 80GB HBM3", 81559, 4, 9.0)
+    assert this_machine(smi(tmp_path, 0)).gpus == ()
     assert this_machine({"PATH": str(tmp_path / "nowhere")}).gpus == ()
+
+
+def test_an_old_driver_does_not_know_the_compute_capability(tmp_path):
+    (gpu,) = this_machine(smi(tmp_path, 1, knows_compute_cap=False)).gpus
+    assert gpu == Gpu("0", "NVIDIA H100 80GB HBM3", 81559, 4, None)
+
+
+@pytest.mark.parametrize(
+    ("visible", "indices"),
+    [("2,GPU-0a", ["2", "0"]), ("", []), ("-1", []), ("1,-1,2", ["1"])],
+)
+def test_cuda_visible_devices_says_which_gpus_are_seen(tmp_path, visible, indices):
+    environ = smi(tmp_path, 3) | {"CUDA_VISIBLE_DEVICES": visible}
+    assert [gpu.index for gpu in this_machine(environ).gpus] == indices
+
+
+def test_a_gpu_that_is_not_listed_is_named(tmp_path):
+    problem = "CUDA_VISIBLE_DEVICES: names GPU '5'; nvidia-smi lists 0, 1, 2"
+    with pytest.raises(InputError, match=problem):
+        this_machine(smi(tmp_path, 3) | {"CUDA_VISIBLE_DEVICES": "5"})
 
 
 # As `nvidia-smi -L` prints them (NVIDIA's MIG user guide).
@@ -530,12 +470,14 @@ GPU 1: NVIDIA A100-SXM4-80GB (UUID: GPU-1abc)"""
         ("0", ("MIG-c7384736-a75d-5afc-978f-d2f1294409fd", "MIG 3g.40gb", 38912, 0)),
         ("MIG-a28ad590", ("MIG-a28ad590-3fda-56dd-84fc-0a0b96edc58d", "MIG 1g.10gb+me", 9728, 3)),
         ("1,MIG-a28ad590", ("MIG-a28ad590-3fda-56dd-84fc-0a0b96edc58d", "MIG 1g.10gb+me", 9728, 3)),
-        ("1", ("1", "NVIDIA A100-SXM4-80GB", 81920, None)),
+        ("1", ("1", "NVIDIA H100 80GB HBM3", 81559, None)),
     ],
 )
 def test_of_mig_instances_cuda_sees_one(recipe, tmp_path, visible, seen):
-    environ = smi(tmp_path, *ROWS[:2], listed=INSTANCES)
-    machine = this_machine(environ | ({"CUDA_VISIBLE_DEVICES": visible} if visible else {}))
+    environ = smi(tmp_path, 2, listed=INSTANCES)
+    if visible is not None:
+        environ["CUDA_VISIBLE_DEVICES"] = visible
+    machine = this_machine(environ)
     assert [(gpu.index, gpu.name, gpu.memory, gpu.instance) for gpu in machine.gpus] == [seen]
     recipe()
     plan = planned("scripts/configs/countdown_1gpu_24gb.yaml", machine=machine, environ={})

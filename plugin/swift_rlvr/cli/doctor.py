@@ -5,7 +5,6 @@ started.
 from collections import Counter
 from collections.abc import Sequence
 from inspect import cleandoc
-from itertools import chain
 from textwrap import wrap
 
 import typer
@@ -19,6 +18,7 @@ from swift_rlvr.launch.machine import this_machine
 from swift_rlvr.launch.plan import make_plan, read_words
 from swift_rlvr.utils.errors import InputError
 
+STATUS_WIDTH = 9
 STYLES = {"passed": "green", "warning": "yellow", "failed": "bold red"}
 
 
@@ -37,17 +37,16 @@ def doctor(words: flags.Launch = None) -> None:
     """
     words = words or []
     if "--help" in words or "-h" in words:
-        typer.echo(
-            f"Usage: swift-rlvr doctor [RECIPE.yaml] [the launch's flags]\n\n{cleandoc(doctor.__doc__ or '')}"
-        )
+        usage = "Usage: swift-rlvr doctor [RECIPE.yaml] [the launch's flags]"
+        typer.echo(f"{usage}\n\n{cleandoc(doctor.__doc__ or '')}")
         return
     with Console(stderr=True).status("Checking"):
         results = results_of(words)
-    counts, console = Counter(str(result.status) for result in results), Console(highlight=False)
+    console = Console(highlight=False)
     print_results(results, console)
-    console.print(
-        "\n" + ", ".join(f"{counts[status]} {status}" for status in STYLES if counts[status])
-    )
+    counts = Counter(str(result.status) for result in results)
+    summary = [f"{counts[status]} {status}" for status in STYLES if counts[status]]
+    console.print("\n" + ", ".join(summary))
     if counts["failed"]:
         raise typer.Exit(1)
 
@@ -60,43 +59,40 @@ def results_of(words: Sequence[str]) -> list[CheckResult]:
         words = ["countdown", *words]
     try:
         machine = this_machine()
-        recipe, flags = read_words(words, machine)
+        recipe, overrides = read_words(words, machine)
         if recipe is None or "rlhf_type" not in recipe.settings:
-            raise InputError(
-                f"{words[0]} is for another trainer, and only launches of `swift rlhf` are checked"
-            )
-        return check(make_plan(recipe, flags, machine))
+            problem = "is for another trainer, and only launches of `swift rlhf` are checked"
+            raise InputError(problem, words[0])
+        return check(make_plan(recipe, overrides, machine))
     except InputError as error:
-        return [
-            failed(
-                "plan",
-                str(error),
-                f"correct {error.field or 'the recipe, the flag or the variable'}",
-            )
-        ]
+        remedy = f"correct {error.field or 'the recipe, the flag or the variable'}"
+        return [failed("plan", str(error), remedy)]
 
 
 def print_results(results: Sequence[CheckResult], console: Console) -> None:
     """Results in lines that break between words alone, so that paths stay whole; the remedy under
     the message.
     """
-    names = 2 + max((len(result.name) for result in results), default=0)
-    width, last = max(console.width - 9 - names, 40), None
+    name_width = 2 + max((len(result.name) for result in results), default=0)
+    indent = STATUS_WIDTH + name_width
+    width = max(console.width - indent, 40)
+    previous_name = None
     for result in results:
-        lines = []
-        for text, style in (
-            (plain(result.message), ""),
-            (f"-> {plain(result.remedy)}" * bool(result.remedy), "cyan"),
-        ):
-            parts = (
-                wrap(line, width, break_long_words=False, break_on_hyphens=False)
-                for line in text.splitlines()
-            )
-            lines += [
-                Text(part, style) for part in chain.from_iterable(parts)
-            ]  # no markup: it may quote a file
-        name = "" if result.name == last else result.name
-        outcome = (f"{result.status:9}", STYLES[result.status])
-        body = Text("\n" + " " * (9 + names)).join(lines)
-        console.print(Text.assemble(outcome, f"{name:{names}}", body), soft_wrap=True)
-        last = result.name
+        # Texts without markup: a message may quote a file.
+        lines = [Text(line) for line in _wrapped(plain(result.message), width)]
+        if result.remedy:
+            remedy = f"-> {plain(result.remedy)}"
+            lines += [Text(line, "cyan") for line in _wrapped(remedy, width)]
+        # The name of several results in a row is shown once.
+        name = "" if result.name == previous_name else result.name
+        status = (f"{result.status:{STATUS_WIDTH}}", STYLES[result.status])
+        body = Text("\n" + " " * indent).join(lines)
+        console.print(Text.assemble(status, f"{name:{name_width}}", body), soft_wrap=True)
+        previous_name = result.name
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    lines: list[str] = []
+    for line in text.splitlines():
+        lines += wrap(line, width, break_long_words=False, break_on_hyphens=False)
+    return lines

@@ -1,10 +1,7 @@
-"""The command `swift-rlvr train`: GRPO with ms-swift, with this package's own trainer or with
-TRL's.
-"""
+"""The command `swift-rlvr train`: GRPO with ms-swift or with TRL."""
 
 import os
 import shlex
-from importlib import import_module
 from inspect import cleandoc
 
 import typer
@@ -21,36 +18,34 @@ from swift_rlvr.utils.errors import DivergedError, InputError, require
 
 
 def train(words: flags.Launch = None) -> None:
-    """Train with GRPO: train [RECIPE.yaml | countdown | scratch | trl] [--name value ...]
+    """Train with GRPO: train [RECIPE.yaml | countdown | trl] [--name value ...]
 
     A recipe of ms-swift (rlhf_type: grpo) is launched with its rollout server and
-    watched; see scripts/README.md. Others are for this package's own trainer
-    (trainer: scratch, the default) or TRL's (trainer: trl). In place of a recipe,
-    countdown, scratch and trl stand for those of scripts/configs that fit this
+    watched; see scripts/README.md. Others are for TRL's trainer. In place of a
+    recipe, countdown and trl stand for those of scripts/configs that fit this
     machine.
 
     Settings have ms-swift's and TRL's names, as flags or as keys of the file;
-    flags override the file. With --trainer scratch|trl and --help all are listed.
+    flags override the file. With --trainer trl and --help TRL's are listed.
     Variables say what the machine has: MODEL, DATASET, OUTPUT and others.
     DRY_RUN=1 stops after the plan.
 
-    Our own trainer and TRL's go on with --resume_from_checkpoint true, ms-swift
-    with RESUME=1. Exit status: 2 for settings that cannot be used, 3 where training
-    diverges, 130 where it is interrupted.
+    TRL goes on with --resume_from_checkpoint true, ms-swift with RESUME=1.
+    Exit status: 2 for settings that cannot be used, 3 where training diverges,
+    130 where it is interrupted.
 
-    swift-rlvr train scripts/configs/countdown_scratch_cpu.yaml --max_steps 10
+    swift-rlvr train scripts/configs/countdown_trl_cpu.yaml --max_steps 10
     """
     if not words or words in (["--help"], ["-h"]):
-        usage = (
-            "Usage: swift-rlvr train [RECIPE.yaml | countdown | scratch | trl] [--name value ...]"
-        )
+        usage = "Usage: swift-rlvr train [RECIPE.yaml | countdown | trl] [--name value ...]"
         typer.echo(f"{usage}\n\n{cleandoc(train.__doc__ or '')}")
         return
     machine = this_machine()
-    recipe, given = read_words(words, machine)
+    recipe, overrides = read_words(words, machine)
     if recipe is not None and "rlhf_type" in recipe.settings:
-        raise typer.Exit(_launch(make_plan(recipe, given, machine), Console(highlight=False)))
-    _train_here(recipe, given, machine)
+        plan = make_plan(recipe, overrides, machine)
+        raise typer.Exit(_launch(plan, Console(highlight=False)))
+    _train_with_trl(recipe, overrides, machine)
 
 
 def _launch(plan: Plan, console: Console) -> int:
@@ -59,10 +54,8 @@ def _launch(plan: Plan, console: Console) -> int:
     if plan.variables.dry_run:
         return 0
     if plan.resume and is_finished(plan.resume, plan.settings):
-        console.print(
-            f"finished: {plan.resume} is that of the last step; a larger max_steps goes on",
-            soft_wrap=True,
-        )
+        text = f"finished: {plan.resume} is that of the last step; a larger max_steps goes on"
+        console.print(text, soft_wrap=True)
         return 0
     require("swift", "train", "training with ms-swift")
     from swift_rlvr.cli.doctor import print_results
@@ -73,9 +66,8 @@ def _launch(plan: Plan, console: Console) -> int:
         results = [result for result in doctor.check(plan) if result.status != "passed"]
     print_results(results, console)
     if any(result.status == "failed" for result in results):
-        raise InputError(
-            "nothing was started; `swift-rlvr doctor` with the same arguments shows all checks"
-        )
+        hint = "`swift-rlvr doctor` with the same arguments shows all checks"
+        raise InputError(f"nothing was started; {hint}")
     return supervise(plan, console)
 
 
@@ -85,59 +77,34 @@ def _show_plan(plan: Plan, console: Console) -> None:
     """
     from swift_rlvr.launch import estimate
 
-    settings, nodes, port = plan.settings, plan.variables.nnodes, plan.master_port
-    group, processes = int(settings.get("num_generations", 8)), plan.processes * nodes
-    batch, accumulation = (
-        settings.get("per_device_train_batch_size", 1),
-        settings.get("gradient_accumulation_steps", 1),
-    )
-    ports = (
-        f"ranks {plan.variables.master_addr or '127.0.0.1'}:{port}"
-        if port
-        else "ranks on a free one"
-    )
-    if plan.hosts:
-        servers = ", ".join(
-            f"{host}:{port}" for host, port in zip(plan.hosts, plan.ports, strict=False)
-        )
-        ports = f"rollout server {servers}; weights {', '.join(map(str, plan.sync_ports))}; {ports}"
+    tuner = "all parameters" if plan.settings.get("tuner_type") == "full" else "LoRA"
+    logs = "trainer.log and server.log" if plan.server else "trainer.log"
+    lines = {
+        "recipe": str(plan.recipe),
+        "model": f"{plan.settings.get('model')}, {tuner}",
+        "devices": _devices(plan),
+        "a step": _step(plan),
+        "steps": estimate.steps(plan).text,
+        "tokens": estimate.tokens(plan).text,
+        "memory": estimate.memory(plan).text,
+        "disk": estimate.disk(plan).text,
+        "ports": _ports(plan),
+        "results": f"{plan.output}, with {logs}",
+    }
+    if plan.resume:
+        lines["resumes"] = str(plan.resume)
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for label, text in (
-        ("recipe", str(plan.recipe)),
-        (
-            "model",
-            f"{settings.get('model')}, {'all parameters' if settings.get('tuner_type') == 'full' else 'LoRA'}",
-        ),
-        ("devices", _devices(plan)),
-        (
-            "a step",
-            f"{_processes(processes)} x {batch} x {accumulation} accumulated = {plan.completions} completions, "
-            f"{plan.completions // group} prompts x {group}",
-        ),
-        ("steps", estimate.steps(plan).text),
-        ("tokens", estimate.tokens(plan).text),
-        ("memory", estimate.memory(plan).text),
-        ("disk", estimate.disk(plan).text),
-        ("ports", ports),
-        (
-            "results",
-            f"{plan.output}, with trainer.log" + (" and server.log" if plan.server else ""),
-        ),
-        *([("resumes", str(plan.resume))] if plan.resume else []),
-    ):
+    for label, text in lines.items():
         table.add_row(label, Text(text))  # no markup: it may quote a path
     console.print(table)
     for note in plan.notes:
         console.print(Text.assemble(("note: ", "yellow"), note), soft_wrap=True)
     if plan.variables.dry_run:
-        for process in filter(None, (plan.server, plan.trainer)):
-            console.print(process.command(), markup=False, soft_wrap=True)
-
-
-def _processes(count: int) -> str:
-    return f"{count} process{'es' * (count > 1)}"
+        for process in (plan.server, plan.trainer):
+            if process is not None:
+                console.print(process.command(), markup=False, soft_wrap=True)
 
 
 def _devices(plan: Plan) -> str:
@@ -147,56 +114,85 @@ def _devices(plan: Plan) -> str:
     if not plan.machine.gpus:
         server = ", rollout server" if plan.server else ""
         return f"no GPU: {trainers} for training{server}, on {plan.machine.cores} cores"
-    text = f"training on GPU {', '.join(plan.train_gpus)} ({plan.machine.gpu(plan.train_gpus[0]).name}), {trainers}"
+    name = plan.machine.gpu(plan.train_gpus[0]).name
+    text = f"training on GPU {', '.join(plan.train_gpus)} ({name}), {trainers}"
     if plan.server_gpus:
         server = "rollout server on" if plan.server else "kept for the server that runs already:"
         return f"{text}; {server} GPU {', '.join(plan.server_gpus)}"
     if plan.hosts:
         return f"{text}; rollout servers on {', '.join(plan.hosts)}"
-    return f"{text}; vLLM on the same" if plan.settings.get("use_vllm") else text
+    if plan.settings.get("use_vllm"):
+        return f"{text}; vLLM on the same"
+    return text
 
 
-def _train_here(recipe: Recipe | None, given: list[str], machine: Machine) -> None:
-    """Our own trainer or TRL's, in this process, on the first visible GPU."""
-    settings = {**(recipe.settings if recipe else {}), **read_flags(given)}
-    given = [*flags_of_variables(os.environ, settings), *given]
-    settings |= read_flags(given)
-    words = [*([str(recipe.path)] if recipe else []), *given]
-    gpus = machine.gpus
-    if len(gpus) > 1 and "RANK" not in os.environ:
-        os.environ |= {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": gpus[0].index}
+def _step(plan: Plan) -> str:
+    """How the completions of a step come about: 2 processes x 8 x 8 accumulated = 128 ..."""
+    batch = plan.settings.get("per_device_train_batch_size", 1)
+    accumulation = plan.settings.get("gradient_accumulation_steps", 1)
+    group = int(plan.settings.get("num_generations", 8))
+    processes = _processes(plan.processes * plan.variables.nnodes)
+    product = f"{processes} x {batch} x {accumulation} accumulated = {plan.completions} completions"
+    return f"{product}, {plan.completions // group} prompts x {group}"
+
+
+def _ports(plan: Plan) -> str:
+    ranks = "ranks on a free one"
+    if plan.master_port:
+        ranks = f"ranks {plan.variables.master_addr or '127.0.0.1'}:{plan.master_port}"
+    if not plan.hosts:
+        return ranks
+    pairs = zip(plan.hosts, plan.ports, strict=False)
+    servers = ", ".join(f"{host}:{port}" for host, port in pairs)
+    weights = ", ".join(map(str, plan.sync_ports))
+    return f"rollout server {servers}; weights {weights}; {ranks}"
+
+
+def _processes(count: int) -> str:
+    return "1 process" if count == 1 else f"{count} processes"
+
+
+def _train_with_trl(recipe: Recipe | None, overrides: list[str], machine: Machine) -> None:
+    """Train in this process, on the first visible GPU."""
+    recipe_settings = recipe.settings if recipe else {}
+    variables = flags_of_variables(os.environ, {**recipe_settings, **read_flags(overrides)})
+    words = [*variables, *overrides]
+    settings = {**recipe_settings, **read_flags(words)}
+    if recipe is not None:
+        words = [str(recipe.path), *words]
+
+    # torchrun gives each of its processes a GPU; without it one process takes one.
+    if len(machine.gpus) > 1 and "RANK" not in os.environ:
+        os.environ["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
+        os.environ["CUDA_VISIBLE_DEVICES"] = machine.gpus[0].index
     require("transformers", "train", "swift-rlvr train")
-    from swift_rlvr.training.arguments import TRAINERS, read_command
+    require("trl", "trl", "--trainer trl")
+    from swift_rlvr.training.arguments import read_command
 
-    rank_zero = (
-        os.environ.get("RANK", "0") == "0"
-    )  # of the processes that torchrun started, or the only one
-    console = Console(highlight=False, quiet=not rank_zero)
+    is_first_rank = os.environ.get("RANK", "0") == "0"
+    console = Console(highlight=False, quiet=not is_first_rank)
     try:
         command = read_command(words)
-        if command.trainer == "trl":
-            require("trl", "trl", "--trainer trl")
-        trainer = import_module(TRAINERS[command.trainer])
+        # After what can be refused: importing TRL takes seconds.
+        from swift_rlvr.training import trl
+
         if Variables.from_environment().dry_run:
-            trainer.read(command)
-            device = f"CUDA_VISIBLE_DEVICES={gpus[0].index} " if gpus else ""
+            trl.read(command)
+            device = f"CUDA_VISIBLE_DEVICES={machine.gpus[0].index} " if machine.gpus else ""
             typer.echo(f"{device}swift-rlvr train {shlex.join(words)}")
             return
-        model = trainer.run(command, console)
+        model = trl.run(command, console)
     except InputError as error:
         raise InputError(error.problem, error.field and f"--{error.field}") from error
     except DivergedError as error:
-        Console(stderr=True).print(
-            Text.assemble(("Error:", "red"), f" {error}"), highlight=False, soft_wrap=True
-        )
+        message = Text.assemble(("Error:", "red"), f" {error}")
+        Console(stderr=True).print(message, highlight=False, soft_wrap=True)
         raise typer.Exit(3) from None
     except KeyboardInterrupt:
         kept = checkpoints(settings.get("output_dir") or "none")
-        text = (
-            f"--resume_from_checkpoint true goes on from {kept[-1]}"
-            if kept
-            else "there is no checkpoint yet"
-        )
-        console.print(f"\ninterrupted; {text}", markup=False, soft_wrap=True)
+        hint = "there is no checkpoint yet"
+        if kept:
+            hint = f"--resume_from_checkpoint true goes on from {kept[-1]}"
+        console.print(f"\ninterrupted; {hint}", markup=False, soft_wrap=True)
         raise typer.Exit(130) from None
     console.print(f"saved: {model}", markup=False, soft_wrap=True)

@@ -31,17 +31,21 @@ def check(plan: Plan) -> list[CheckResult]:
 
 def _run(checks: Sequence[Check], launch: Launch) -> list[CheckResult]:
     results: list[CheckResult] = []
-    for each in checks:
+    for run_check in checks:
         try:
-            results += each(launch)
+            results += run_check(launch)
         except (ValueError, ArithmeticError, OSError) as error:  # among them InputError
-            setting = getattr(error, "field", None)
-            name = "settings" if setting else each.__name__.replace("_", " ")
-            new = failed(
-                name, str(error), f"correct {setting or 'the setting, the variable or the file'}"
-            )
-            if new.message not in [
-                result.message for result in results
-            ]:  # several checks read the same
-                results.append(new)
+            problem = _unreadable(run_check, error)
+            # Several checks read the same setting.
+            if all(problem.message != result.message for result in results):
+                results.append(problem)
     return results
+
+
+def _unreadable(check: Check, error: Exception) -> CheckResult:
+    """The failure of a check that could not read something."""
+    setting = getattr(error, "field", None)
+    if setting:
+        return failed("settings", str(error), f"correct {setting}")
+    name = check.__name__.replace("_", " ")
+    return failed(name, str(error), "correct the setting, the variable or the file")

@@ -1,51 +1,53 @@
 """How long a planned run is and what it needs: steps, tokens, memory and disk, each as a line for
 people.
 
-`sizes.py` has the formulas for memory and disk.
+Steps and tokens are counted. Memory and disk are rough, and only warn: `training_memory` is the
+formula, and what was measured on a GPU goes into it.
 """
 
+import json
 import math
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from rich.filesize import decimal
 
-from swift_rlvr.launch import sizes
-from swift_rlvr.launch.sizes import ModelSize
+from swift_rlvr.launch.plan import BATCH, TENSOR, Plan, longest_completion
 from swift_rlvr.runs.folder import checkpoints
 from swift_rlvr.tasks.sources import SUFFIXES
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.utils.jsonl import LONGEST_ROW, read_jsonl
+from swift_rlvr.utils.jsonl import LONGEST_ROW, read_json, read_jsonl
 from swift_rlvr.utils.settings import as_list, number
 
-if TYPE_CHECKING:
-    from swift_rlvr.launch.plan import Plan
-
 GIB, MIB = 2**30, 2**20
-TIGHT = 0.9  # above this share of a GPU what the estimate leaves out may no longer fit
+# Above this share of a GPU what the formula leaves out may no longer fit.
+TIGHT = 0.9
+# Bytes of a .safetensors' header, as its own reader has the limit.
+LONGEST_HEADER = 100_000_000
 
 
 @dataclass(frozen=True)
 class Estimate:
     """One line. count: the number it is about, in its unit; None where it is not known.
 
-    fits: false where the run cannot work. tight: it may not, for the estimate is rough or little is
-    left.
+    fits: false where the run may not or cannot work.
     """
 
     text: str
     count: int | None = None
     fits: bool = True
-    tight: bool = False
 
 
-def steps(plan: "Plan") -> Estimate:
+# Steps and tokens.
+
+
+def steps(plan: Plan) -> Estimate:
     """Steps of the optimizer: epochs x rows x generations / completions a step, without a last
     incomplete batch.
     """
@@ -57,22 +59,23 @@ def steps(plan: "Plan") -> Estimate:
         return Estimate("not known: a streamed dataset needs max_steps", fits=False)
     rows = training_rows(settings)
     if rows is None:
-        return Estimate(
-            f"not known before {', '.join(map(str, as_list(settings.get('dataset'))))} is loaded"
-        )
-    group, epochs = (
-        number(settings, "num_generations", 8),
-        number(settings, "num_train_epochs", 3.0),
-    )
+        names = ", ".join(map(str, as_list(settings.get("dataset"))))
+        return Estimate(f"not known before {names} is loaded")
+
+    group = number(settings, "num_generations", 8)
+    epochs = number(settings, "num_train_epochs", 3.0)
     iterations = number(settings, "num_iterations", 1)
-    count = rows // max(1, plan.completions // group) * iterations
-    total = math.ceil(epochs * max(1, count))
+    prompts_a_step = max(1, plan.completions // group)
+    steps_an_epoch = rows // prompts_a_step * iterations
+    total = math.ceil(epochs * max(1, steps_an_epoch))
     text = f"{epochs:g} epoch{'s' * (epochs != 1)} x {rows:,} rows x {group} completions"
-    text += f" x {iterations} iterations" if iterations > 1 else ""
-    return Estimate(f"{total:,} = {text} / {plan.completions} a step", total, fits=count > 0)
+    if iterations > 1:
+        text += f" x {iterations} iterations"
+    text = f"{total:,} = {text} / {plan.completions} a step"
+    return Estimate(text, total, fits=steps_an_epoch > 0)
 
 
-def training_rows(settings: dict[str, Any]) -> int | None:
+def training_rows(settings: Mapping[str, Any]) -> int | None:
     """The rows that a run trains on, as far as .jsonl files and `#N` tell."""
     total = 0
     for name in map(str, as_list(settings.get("dataset"))):
@@ -84,8 +87,11 @@ def training_rows(settings: dict[str, Any]) -> int | None:
         else:
             with suppress(InputError):  # the doctor says which line it is
                 total += sum(1 for _ in read_jsonl(file, LONGEST_ROW))
-    share = 0.0 if settings.get("val_dataset") else number(settings, "split_dataset_ratio", 0.0)
-    return total - int(total * share) if total else None
+    if not total:
+        return None
+    if settings.get("val_dataset"):
+        return total
+    return total - int(total * number(settings, "split_dataset_ratio", 0.0))
 
 
 def local_file(name: str) -> tuple[Path | None, int | None]:
@@ -95,159 +101,308 @@ def local_file(name: str) -> tuple[Path | None, int | None]:
     >>> local_file("countdown:tasks.jsonl#100"), local_file("gsm8k")
     ((PosixPath('tasks.jsonl'), 100), (None, None))
     """
-    count = re.search(r"#(\d+)\Z", name)
-    text = name[: count.start()] if count else name
-    path = Path(text if Path(text).is_file() else text.partition(":")[2] or text)
-    return (path.expanduser() if path.suffix in SUFFIXES else None), int(
-        count[1]
-    ) if count else None
+    count = None
+    if match := re.search(r"#(\d+)\Z", name):
+        name, count = name[: match.start()], int(match[1])
+    path = Path(name)
+    if not path.is_file():  # a colon may be part of a file's name
+        path = Path(name.partition(":")[2] or name)
+    if path.suffix not in SUFFIXES:
+        return None, count
+    return path.expanduser(), count
 
 
-def tokens(plan: "Plan") -> Estimate:
+def tokens(plan: Plan) -> Estimate:
     """Prompt, of which max_length is the limit, and completion against what the model reads."""
-    settings, model = plan.settings, _model(plan)
-    completion = sizes.longest_completion(settings)
-    limits = [(model.context, "the model's context")] if model and model.context else []
-    if settings.get("use_vllm") and (
-        limit := number(plan.server_settings, "vllm_max_model_len", 0)
-    ):
-        if any(completion < context < limit for context, _ in limits):
-            text = (
-                f"vLLM refuses a vllm_max_model_len of {limit:,}: the model reads {limits[0][0]:,}"
-            )
-            return Estimate(text, completion, False)
-        limits.append((limit, "vllm_max_model_len"))
+    completion = longest_completion(plan.settings)
+    context = None
+    if model := model_size(str(plan.settings.get("model"))):
+        context = model.context
+    engine_limit = 0
+    if plan.settings.get("use_vllm"):
+        engine_limit = number(plan.server_settings, "vllm_max_model_len", 0)
+    if context and completion < context < engine_limit:
+        text = f"vLLM refuses a vllm_max_model_len of {engine_limit:,}: the model reads {context:,}"
+        return Estimate(text, completion, fits=False)
+
     text = f"completion {completion:,}"
-    if prompt := number(settings, "max_length", 0):
+    if prompt := number(plan.settings, "max_length", 0):
         text = f"prompt up to {prompt:,} + {text}"
+    limits = []
+    if context:
+        limits.append((context, "the model's context"))
+    if engine_limit:
+        limits.append((engine_limit, "vllm_max_model_len"))
     if not limits:
         return Estimate(f"{text}; the model's context is not known yet")
     limit, name = min(limits)
     return Estimate(f"{text}, of {limit:,} ({name})", completion, completion < limit)
 
 
-def memory(plan: "Plan") -> Estimate:
-    """GiB on each GPU, or of the host's where there is none. count: bytes on a training GPU, or on
-    the host.
+# The size of a model.
+
+
+class ModelSize(NamedTuple):
+    """What the formulas need of a model. context: in tokens; None where it is not known."""
+
+    parameters: int
+    vocabulary: int = 150_000  # Qwen2.5's
+    context: int | None = None
+
+
+def model_size(model: str) -> ModelSize | None:
+    """The size of a model in a folder or in a hub's cache, by its files, else the one in its name.
+
+    >>> model_size("Qwen/Qwen2.5-3B-Instruct").parameters, model_size("owner/large")
+    (3000000000, None)
     """
-    model, server = _model(plan), plan.server_settings
+    folder = model_folder(model)
+    if folder is not None:
+        with suppress(InputError, OSError, ValueError, KeyError, TypeError, AttributeError):
+            return _size_of_files(folder)
+    # 3B, 0.5B, 135M, as a word of its own; not the B of Qwen3-30B-A3B, which is the second.
+    name = model.rpartition("/")[2]
+    match = re.search(r"(?<![\w.])(\d+(?:\.\d+)?)([BM])(?![A-Za-z])", name, re.IGNORECASE)
+    if match is None:
+        return None
+    unit = 1e9 if match[2].upper() == "B" else 1e6
+    return ModelSize(round(float(match[1]) * unit))
+
+
+def _size_of_files(folder: Path) -> ModelSize:
+    config = read_json(folder / "config.json")
+    config = config | (config.get("text_config") or {})  # of a model that also sees
+    parameters = sum(_parameters(path) for path in folder.glob("*.safetensors"))
+    if not parameters:
+        raise InputError(f"{folder}: no weights in .safetensors")
+    return ModelSize(parameters, config["vocab_size"], config.get("max_position_embeddings"))
+
+
+def _parameters(weights: Path) -> int:
+    """The numbers in a file of weights, by its header: its length in 8 bytes, then JSON."""
+    with weights.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if length > LONGEST_HEADER:
+            raise InputError(f"{weights}: no .safetensors")  # but a pointer of Git LFS, for example
+        header = json.loads(file.read(length))
+    shapes = [tensor["shape"] for name, tensor in header.items() if name != "__metadata__"]
+    return sum(math.prod(shape) for shape in shapes)
+
+
+def model_folder(model: str, environ: Mapping[str, str] | None = None) -> Path | None:
+    """The folder of a model: `model` itself, or where a hub's client has put it; None where it is
+    not here.
+    """
+    environ = os.environ if environ is None else environ
+    path = Path(model).expanduser()
+    if path.is_dir():
+        return path
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", model):
+        return None
+    owner, name = model.split("/")
+    cache = Path(environ.get("HOME") or "~").expanduser() / ".cache"
+
+    hugging_face = Path(environ.get("HF_HOME") or cache / "huggingface", "hub")
+    if environ.get("HF_HUB_CACHE"):
+        hugging_face = Path(environ["HF_HUB_CACHE"])
+    folders = list(hugging_face.expanduser().glob(f"models--{owner}--{name}/snapshots/*"))
+
+    modelscope = Path(environ.get("MODELSCOPE_CACHE") or cache / "modelscope").expanduser()
+    folders += modelscope.glob(f"models/{owner}--{name}/snapshots/*")
+    # Its older versions: a dot of the name is written ___.
+    for part in ("models", "hub/models", "hub", "."):
+        folders.append(modelscope / part / owner / name.replace(".", "___"))
+    return next((folder for folder in folders if (folder / "config.json").is_file()), None)
+
+
+# Memory and disk.
+
+
+def training_memory(
+    model: ModelSize, settings: Mapping[str, Any], processes: int
+) -> dict[str, float]:
+    """Bytes on a training GPU at its worst moment, by what they hold; roughly.
+
+    processes: of all nodes. For P parameters and N processes, of which ZeRO-3 divides everything,
+    ZeRO-2 gradients and optimizer, and ZeRO-1 the optimizer (Rajbhandari et al. 2020, arXiv
+    1910.02054, section 3.1):
+
+    - weights: 2 P in 16 bits, and as much for the reference policy (full training with beta > 0).
+    - gradients and optimizer: under DeepSpeed 4 P and 12 P, for AdamW has the weights, momentum and
+      variance in 32 bits; without it AdamW has the weights' own type. Of LoRA, of the adapters.
+    - logits, log-softmax and the gradients of both: 4 numbers for each token of a completion and
+      each of the vocabulary.
+    - activations: with gradient checkpointing about 4.8 sqrt(P) bytes a token in 16 bits, which is
+      what 8 x hidden + 4 x intermediate + hidden x layers makes for Qwen2.5 of 0.5B to 32B.
+
+    Left out are CUDA's context, NCCL's buffers and fragmentation: some GB together.
+    """
+    stage, is_offloaded = zero_stage(settings)
+    size = _bytes_a_parameter(settings)
+    trained = _trained_parameters(model, settings)
+    has_reference = settings.get("tuner_type") == "full" and number(settings, "beta", 0.04) > 0
+    copies = 2 if has_reference else 1
+    gradients, optimizer = (4, 12) if stage is not None else (size, 2 * size)
+    if is_offloaded:
+        gradients, optimizer = 2, 0
+
+    rows, completion = number(settings, BATCH, 1), longest_completion(settings)
+    row = number(settings, "max_length", 1024) + completion
+    context = number(settings, "vllm_max_model_len", 0)
+    if context:
+        row = min(row, context)
+    return {
+        "weights": copies * size * model.parameters / (processes if stage == 3 else 1),
+        "gradients": gradients * trained / (processes if stage in (2, 3) else 1),
+        "optimizer": optimizer * trained / (processes if stage in (1, 2, 3) else 1),
+        "logits": 4 * size * rows * completion * model.vocabulary,
+        "activations": 2.4 * size * rows * row * math.sqrt(model.parameters),
+    }
+
+
+def zero_stage(settings: Mapping[str, Any]) -> tuple[int | None, bool]:
+    """DeepSpeed's ZeRO stage, None without DeepSpeed, and whether the optimizer is kept in the
+    host's memory.
+
+    >>> zero_stage({"deepspeed": "zero3_offload"}), zero_stage({})
+    ((3, True), (None, False))
+    """
+    value = settings.get("deepspeed")
+    if not value:
+        return None, False
+    if isinstance(value, str):
+        if name := re.fullmatch(r"zero([0-3])(_offload)?", value):
+            return int(name[1]), bool(name[2])
+        value = read_json(value)
+    zero = value.get("zero_optimization") or {}
+    device = (zero.get("offload_optimizer") or {}).get("device", "none")
+    return int(zero.get("stage", 0)), device != "none"
+
+
+def _bytes_a_parameter(settings: Mapping[str, Any]) -> int:
+    return 4 if settings.get("torch_dtype") in ("float32", "float") else 2
+
+
+def _trained_parameters(model: ModelSize, settings: Mapping[str, Any]) -> float:
+    """All parameters, or those of LoRA's adapters on all linear layers, which are about 33 x rank
+    x sqrt(P) for Qwen2.5 of 0.5B to 14B.
+    """
+    if settings.get("tuner_type") == "full":
+        return model.parameters
+    return 33 * number(settings, "lora_rank", 8) * math.sqrt(model.parameters)
+
+
+def memory(plan: Plan) -> Estimate:
+    """GiB of each training GPU, or of the host where there is none. count: bytes."""
+    model = model_size(str(plan.settings.get("model")))
     if model is None:
-        return Estimate(f"not known before {plan.settings.get('model')} is here")
-    settings = plan.settings | {"vllm_max_model_len": server.get("vllm_max_model_len")}
-    training = sizes.training_memory(model, settings, plan.processes * plan.variables.nnodes)
-    certain = training._replace(batch=0)  # completions may be shorter
+        return Estimate(f"not known: neither files nor name of {_model(plan)} tell its size")
+    context = plan.server_settings.get("vllm_max_model_len")
+    settings = plan.settings | {"vllm_max_model_len": context}
+    parts = training_memory(model, settings, plan.processes * plan.variables.nnodes)
     if not plan.machine.gpus:
-        return _host_memory(plan, model, sum(training), sum(certain))
-    needed, least = sum(training), sum(certain)
-    gpu, server_gpu = _smallest(plan, plan.train_gpus), _smallest(plan, plan.server_gpus)
-    if gpu and plan.settings.get("use_vllm") and not plan.hosts:  # in the trainer's process
-        server_gpu, parts = gpu, sizes.server_memory(model, server, gpu)[:2]
-        needed, least = (
-            sizes.colocated_memory(each, *parts, plan.settings) for each in (training, certain)
-        )
-    texts, fits = list[str](), not gpu or least <= gpu
-    if gpu:
-        texts.append(f"training about {needed / GIB:.0f} of {gpu / GIB:.0f} GiB a GPU")
-    if (
-        sizes.zero_stage(settings)[1] and settings.get("tuner_type") == "full"
-    ):  # AdamW and gradients, in 32 bits
-        offloaded = 16 * model.parameters // plan.variables.nnodes
-        fits = fits and offloaded <= plan.machine.memory * MIB
-        texts.append(
-            f"about {offloaded / GIB:.0f} of the host's {plan.machine.memory * MIB / GIB:.0f} GiB"
-        )
+        return _host_memory(plan, model, sum(parts.values()) * plan.processes)
+
+    available = _smallest(plan, plan.train_gpus)
+    if not available:
+        return Estimate("the GPUs' memory is not known", round(sum(parts.values())))
+    is_colocated = bool(settings.get("use_vllm")) and not plan.hosts
+    server_gpu = available if is_colocated else _smallest(plan, plan.server_gpus)
+    share = server_gpu * number(plan.server_settings, "vllm_gpu_memory_utilization", 0.9)
+    needed = sum(parts.values())
+    if is_colocated:
+        needed = _colocated_memory(parts, share, settings)
+    text = f"training about {needed / GIB:.0f} of {available / GIB:.0f} GiB a GPU"
     if server_gpu:
-        share, weights, cached = sizes.server_memory(model, server, server_gpu)
-        fits = fits and cached >= number(server, "vllm_max_model_len", model.context or 0)
-        text = f"and {cached:,} tokens of cache" if cached > 0 else "do not fit"
-        texts.append(f"vLLM {share / GIB:.0f}: weights {weights / GIB:.1f} {text}")
-    text = "; ".join(texts) or "the GPUs' memory is not known"
-    return Estimate(text, needed, fits, fits and bool(gpu) and needed > TIGHT * gpu)
+        workers = number(plan.server_settings, TENSOR, 1)
+        weights = _bytes_a_parameter(settings) * model.parameters / workers
+        text += f"; vLLM {share / GIB:.0f}, of which weights {weights / GIB:.1f}"
+    return Estimate(text, round(needed), needed <= TIGHT * available)
 
 
-def _smallest(plan: "Plan", gpus: Sequence[str]) -> int:
-    """Bytes of the smallest of these GPUs; 0 where there is none whose memory is known."""
-    return (
-        min(
-            (gpu.memory for gpu in plan.machine.gpus if gpu.index in gpus and gpu.memory), default=0
-        )
-        * MIB
-    )
+def _colocated_memory(
+    parts: Mapping[str, float], share: float, settings: Mapping[str, Any]
+) -> float:
+    """Bytes of a GPU that trains and samples in turn. share: vLLM's."""
+    if not number(settings, "sleep_level", 0):
+        return sum(parts.values()) + share
+    # With sleep_level vLLM gives its share back while training.
+    sampling = share
+    if settings.get("offload_model") is not True:
+        sampling += parts["weights"]
+    if settings.get("offload_optimizer") is not True:
+        sampling += parts["gradients"] + parts["optimizer"]
+    return max(sum(parts.values()), sampling)
 
 
-def _host_memory(plan: "Plan", model: ModelSize, training: int, least: int) -> Estimate:
-    needed, host = training * plan.processes, plan.machine.memory * MIB
+def _host_memory(plan: Plan, model: ModelSize, needed: float) -> Estimate:
     if plan.settings.get("use_vllm"):
-        cache = number({**os.environ, **plan.trainer.env}, "VLLM_CPU_KVCACHE_SPACE", 1.0)
-        needed += 4 * model.parameters + int(cache * GIB)
+        environ = {**os.environ, **plan.trainer.env}
+        needed += 4 * model.parameters + number(environ, "VLLM_CPU_KVCACHE_SPACE", 1.0) * GIB
+    host = plan.machine.memory * MIB
     text = f"models and activations about {needed / GIB:.1f} of {host / GIB:.0f} GiB"
-    return Estimate(text, needed, least * plan.processes <= host, needed > TIGHT * host)
+    return Estimate(text, round(needed), needed <= TIGHT * host)
 
 
-def disk(plan: "Plan") -> Estimate:
+def _smallest(plan: Plan, gpus: tuple[str, ...]) -> int:
+    """Bytes of the smallest of these GPUs; 0 where there is none whose memory is known."""
+    sizes = [gpu.memory for gpu in plan.machine.gpus if gpu.index in gpus and gpu.memory]
+    return min(sizes, default=0) * MIB
+
+
+def disk(plan: Plan) -> Estimate:
     """The checkpoints against what is free where the run's folder is. count: bytes, None where they
     are not known.
     """
-    model, kept = _model(plan), checkpoints_kept(plan)
+    model, kept = model_size(str(plan.settings.get("model"))), checkpoints_kept(plan)
     free = _free(plan)
-    left = f"; {decimal(free)} free"
+    left = f"{decimal(free)} free"
     if kept == 0:
-        return Estimate(f"no checkpoints{left}", 0)
+        return Estimate(f"no checkpoints; {left}", 0)
     if model is None:
-        return Estimate(
-            f"checkpoints of a size that is not known before {plan.settings.get('model')} is here{left}"
-        )
-    size = sizes.checkpoint_size(model, plan.settings)
+        return Estimate(f"checkpoints of a size that is not known, of {_model(plan)}; {left}")
+    size = checkpoint_size(model, plan.settings)
     if kept is None:
-        return Estimate(
-            f"checkpoints of {decimal(size)}, their number is not known{left}", size, size <= free
-        )
-    text = f"{kept} checkpoints of {decimal(size)}: {decimal(kept * size)}{left}"
+        text = f"checkpoints of {decimal(size)}, their number is not known; {left}"
+        return Estimate(text, size, size <= free)
     missing = max(0, kept - len(checkpoints(plan.output)))  # a run that goes on has written some
-    # Tight: the oldest one is deleted when the next is written.
-    return Estimate(text, kept * size, missing * size <= free, (missing + 1) * size > free)
+    text = f"{kept} checkpoints of {decimal(size)}: {decimal(kept * size)}; {left}"
+    # One more: the oldest is deleted when the next is written.
+    return Estimate(text, kept * size, (missing + 1) * size <= free)
 
 
-def _free(plan: "Plan") -> int:
-    """Bytes that are free where the run's folder is or will be."""
-    output = plan.output.absolute()
-    return shutil.disk_usage(next(each for each in (output, *output.parents) if each.is_dir())).free
+def checkpoint_size(model: ModelSize, settings: Mapping[str, Any]) -> int:
+    """Bytes of one checkpoint: the weights, and what AdamW keeps."""
+    size, saved = _bytes_a_parameter(settings), _trained_parameters(model, settings)
+    if settings.get("save_only_model") is True:
+        return round(size * saved)
+    stage, _ = zero_stage(settings)
+    if stage is None:
+        return round(3 * size * saved)
+    # ZeRO-1 and 2 save the weights twice.
+    copies = 1 if stage == 3 else 2
+    return round((12 + copies * size) * saved)
 
 
-def checkpoints_that_fit(plan: "Plan") -> tuple[int, str] | None:
-    """How many checkpoints to keep, at least 2, and why, where nobody has said and the disk does
-    not hold all.
-    """
-    model, kept = _model(plan), checkpoints_kept(plan)
-    if plan.settings.get("save_total_limit") or kept == 0:
-        return None
-    if model is None:
-        return 2, "for their size is not known yet"
-    fitting = _free(plan) // sizes.checkpoint_size(model, plan.settings) + len(
-        checkpoints(plan.output)
-    )
-    # One less: the oldest one is deleted when the next is written.
-    all_fit = kept is not None and kept <= fitting
-    return None if all_fit else (max(2, fitting - 1), f"for the disk does not hold {kept or 'all'}")
-
-
-def checkpoints_kept(plan: "Plan") -> int | None:
+def checkpoints_kept(plan: Plan) -> int | None:
     """How many checkpoints the run leaves; None where that is not known."""
-    settings, total, every = (
-        plan.settings,
-        steps(plan).count,
-        number(plan.settings, "save_steps", 500.0),
-    )
-    strategy, limit = (
-        settings.get("save_strategy", "steps"),
-        number(settings, "save_total_limit", 0) or None,
-    )
+    settings = plan.settings
+    strategy = settings.get("save_strategy", "steps")
+    limit = number(settings, "save_total_limit", 0) or None
     if strategy in ("no", False):  # False: as YAML reads it
         return 0
+    total, every = steps(plan).count, number(settings, "save_steps", 500.0)
     if strategy == "epoch" or total is None or every < 1:  # below 1 it is a share of the steps
         return limit
     return min(math.ceil(total / every), limit or total)
 
 
-def _model(plan: "Plan") -> ModelSize | None:
-    return sizes.model_size(str(plan.settings.get("model")))
+def _free(plan: Plan) -> int:
+    """Bytes that are free where the run's folder is or will be."""
+    output = plan.output.absolute()
+    existing = next(path for path in (output, *output.parents) if path.is_dir())
+    return shutil.disk_usage(existing).free
+
+
+def _model(plan: Plan) -> Any:
+    return plan.settings.get("model")

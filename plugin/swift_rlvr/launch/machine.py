@@ -8,25 +8,30 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.parallel import usable_cores
 
-# A driver that does not know compute_cap (before 510) refuses the whole question, and is asked
-# again without it.
+# What nvidia-smi is asked of each GPU. A driver that does not know compute_cap (before 510) refuses
+# the whole question, and is asked again without it.
 _QUERY = ("index", "uuid", "name", "memory.total", "memory.used", "driver_version", "compute_cap")
+# A MIG instance in `nvidia-smi -L`:
+#   MIG 3g.40gb     Device  0: (UUID: MIG-c7384736-a75d-5afc-978f-d2f1294409fd)
 _INSTANCE = re.compile(
     r"^ +(MIG \S*?(\d+)gb\S*) +Device +(\d+): \(UUID: (MIG-[\w/-]+)\)", re.MULTILINE
 )
 
 
+Number = TypeVar("Number", int, float)
+
+
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU or a MIG instance. index: as nvidia-smi counts; an instance's UUID. instance: its
-    number in its GPU.
+    """A GPU or a MIG instance.
 
-    memory, used: MiB. capability: such as 9.0. They are None where nvidia-smi does not know
+    index: as nvidia-smi counts; of an instance its UUID. instance: its number in its GPU.
+    memory, used: MiB. capability: such as 9.0. They are None where nvidia-smi does not know them
     (unified memory).
     """
 
@@ -55,62 +60,73 @@ class Machine:
 def this_machine(environ: Mapping[str, str] | None = None) -> Machine:
     """This machine. InputError where CUDA_VISIBLE_DEVICES names a GPU that is not there."""
     environ = os.environ if environ is None else environ
-    rows = _rows(environ, _QUERY) or [[*row, ""] for row in _rows(environ, _QUERY[:-1])]
-    gpus = {
-        row[1]: Gpu(row[0], row[2], _number(row[3]), _number(row[4]), _number(row[6], float))
-        for row in rows
-    }
-    instances = [  # NVIDIA's names say the memory, 5% more than there is in the smallest
-        Gpu(
-            uuid,
-            name,
-            int(gigabytes) * 1024 * 19 // 20,
-            None,
-            _number(rows[0][6], float),
-            int(number),
+    rows = _rows(environ, _QUERY)
+    if not rows:
+        rows = [[*row, ""] for row in _rows(environ, _QUERY[:-1])]
+    gpus: dict[str, Gpu] = {}
+    for index, uuid, name, memory, used, _, capability in rows:
+        gpus[uuid] = Gpu(
+            index, name, _number(memory, int), _number(used, int), _number(capability, float)
         )
-        for name, gigabytes, number, uuid in _INSTANCE.findall(
-            output_of(environ, "nvidia-smi", "-L") if rows else ""
-        )
-    ]
-    names = environ.get(
-        "CUDA_VISIBLE_DEVICES", "0" if instances else ",".join(gpu.index for gpu in gpus.values())
-    )
-    by_uuid = gpus | {gpu.index: gpu for gpu in instances}
-    seen = instances if instances and names == "0" else list(_visible(by_uuid, names))
-    seen = [gpu for gpu in seen if gpu.instance is not None][
-        :1
-    ] or seen  # CUDA sees one instance and nothing else
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
-    return Machine(tuple(seen), rows[0][5] if rows else None, usable_cores(), memory)
+    instances = _instances(environ, _number(rows[0][6], float)) if rows else []
+
+    # Without the variable CUDA sees all GPUs, or the first MIG instance.
+    default = "0" if instances else ",".join(gpu.index for gpu in gpus.values())
+    names = environ.get("CUDA_VISIBLE_DEVICES", default)
+    if instances and names == "0":
+        visible = instances
+    else:
+        visible = list(_visible(gpus | {gpu.index: gpu for gpu in instances}, names))
+    # CUDA sees one instance and nothing else.
+    visible_instances = [gpu for gpu in visible if gpu.instance is not None]
+    if visible_instances:
+        visible = visible_instances[:1]
+
+    driver = rows[0][5] if rows else None
+    memory_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    return Machine(tuple(visible), driver, usable_cores(), memory_mib)
+
+
+def _instances(environ: Mapping[str, str], capability: float | None) -> list[Gpu]:
+    """The MIG instances that nvidia-smi lists."""
+    instances = []
+    listed = output_of(environ, "nvidia-smi", "-L")
+    for name, gigabytes, number, uuid in _INSTANCE.findall(listed):
+        # NVIDIA's names say 5% more memory than there is in the smallest.
+        memory = int(gigabytes) * 1024 * 19 // 20
+        instances.append(Gpu(uuid, name, memory, None, capability, int(number)))
+    return instances
 
 
 def _visible(gpus: Mapping[str, Gpu], names: str) -> Iterator[Gpu]:
     """What CUDA_VISIBLE_DEVICES names, by index or the beginning of a UUID, up to an empty name or
-    -1.
+    -1. gpus: by UUID.
     """
-    for name in map(str.strip, names.split(",") if gpus else []):
+    if not gpus:
+        return
+    for name in names.split(","):
+        name = name.strip()
         if name in ("", "-1"):
             return
-        by_uuid = [
-            gpu
-            for uuid, gpu in gpus.items()
-            if name[:4] in ("GPU-", "MIG-") and uuid.startswith(name)
-        ]
-        matching = [gpu for gpu in gpus.values() if gpu.index == name] or by_uuid
+        matching = [gpu for gpu in gpus.values() if gpu.index == name]
+        if not matching and name.startswith(("GPU-", "MIG-")):
+            matching = [gpu for uuid, gpu in gpus.items() if uuid.startswith(name)]
         if not matching:
             listed = ", ".join(gpu.index for gpu in gpus.values())
-            raise InputError(
-                f"names GPU {name!r}; nvidia-smi lists {listed}", "CUDA_VISIBLE_DEVICES"
-            )
+            problem = f"names GPU {name!r}; nvidia-smi lists {listed}"
+            raise InputError(problem, "CUDA_VISIBLE_DEVICES")
         yield matching[0]
 
 
 def _rows(environ: Mapping[str, str], query: Sequence[str]) -> list[list[str]]:
-    text = output_of(
-        environ, "nvidia-smi", f"--query-gpu={','.join(query)}", "--format=csv,noheader,nounits"
-    )
-    return [row for line in text.splitlines() if len(row := line.split(", ")) == len(query)]
+    """What nvidia-smi answers to a query, a row for each GPU; none where it has none or refuses."""
+    arguments = (f"--query-gpu={','.join(query)}", "--format=csv,noheader,nounits")
+    rows = []
+    for line in output_of(environ, "nvidia-smi", *arguments).splitlines():
+        row = line.split(", ")
+        if len(row) == len(query):  # and not "No devices were found"
+            rows.append(row)
+    return rows
 
 
 def output_of(environ: Mapping[str, str], *command: str) -> str:
@@ -125,8 +141,8 @@ def output_of(environ: Mapping[str, str], *command: str) -> str:
     return run.stdout
 
 
-def _number(text: str, kind: type[int] | type[float] = int) -> Any:
-    """None where nvidia-smi does not know it."""
+def _number(text: str, cls: type[Number]) -> Number | None:
+    """None where nvidia-smi does not know it: "[N/A]"."""
     with suppress(ValueError):
-        return kind(text)
+        return cls(text)
     return None

@@ -21,13 +21,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from swift_rlvr.launch.estimate import model_folder
 from swift_rlvr.launch.plan import Plan
-from swift_rlvr.launch.sizes import model_folder
 from swift_rlvr.success import role_of
 from swift_rlvr.utils.files import TINY_MODEL
 
+# How long an answer is waited for.
 SECONDS = 300
-# Of a process without GPUs, on its own, without a hub.
+# Variables of a process without GPUs, on its own, without a hub; and those that it must not have.
 ENVIRONMENT = {
     "CUDA_VISIBLE_DEVICES": "",
     "DS_ACCELERATOR": "cpu",
@@ -35,7 +36,10 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
 }
 UNSET = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "RAY_SWIFT_ARGS")
-TINY = ("--model_type", "qwen2", "--template", "qwen2_5")
+# Flags for the tiny model, which stands in for a model that is not here.
+TINY = ("--model", str(TINY_MODEL), "--model_type", "qwen2", "--template", "qwen2_5")
+# Flags without which a process without GPUs is refused, or reports to a service.
+WITHOUT_GPUS = ("--report_to", "none", "--bf16", "false", "--fp16", "false")
 
 
 @dataclass(frozen=True)
@@ -61,20 +65,14 @@ def started(plan: Plan) -> Iterator[Callable[[], Parsed]]:
     """Runs the program for a plan's trainer inside the `with` block, and gives a function that
     waits for its answer.
     """
+    processes = plan.processes * plan.variables.nnodes
     words = plan.trainer.argv[plan.trainer.argv.index("rlhf") + 1 :]
     folder = model_folder(str(plan.settings.get("model")))
-    model = ["--model", str(folder)] if folder else ["--model", str(TINY_MODEL), *TINY]
-    command = [
-        sys.executable,
-        "-m",
-        __name__,
-        str(plan.processes * plan.variables.nnodes),
-        *words,
-        *model,
-    ]
-    env = {
-        name: value for name, value in (os.environ | plan.trainer.env).items() if name not in UNSET
-    } | ENVIRONMENT
+    model = TINY if folder is None else ("--model", str(folder))
+    command = [sys.executable, "-m", __name__, str(processes), *words, *model]
+    env = os.environ | plan.trainer.env | ENVIRONMENT
+    for name in UNSET:
+        env.pop(name, None)
     process = subprocess.Popen(
         command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -95,41 +93,20 @@ def started(plan: Plan) -> Iterator[Callable[[], Parsed]]:
 
 
 def parse(words: Sequence[str], processes: int) -> Parsed:
-    """Parse a recipe and flags for so many trainer processes. Changes ms-swift's classes: for a
-    process of its own.
+    """Parse a recipe and flags for so many trainer processes.
+
+    It changes ms-swift's classes, and so needs a process of its own.
     """
-    from swift.arguments import RLHFArguments, rlhf_args
     from swift.cli.main import parse_yaml_args
-    from swift.hub import HFHub, MSHub
     from swift.rewards import ORM, AsyncORM, orms
-    from swift.rlhf_trainers import GRPOConfig
-    from swift.utils.utils import _patch_get_type_hints
-    from transformers import HfArgumentParser
 
-    rlhf_args.set_default_ddp_config = lambda: None  # makes this process a rank, which listens
-    RLHFArguments._init_external_vllm = lambda self: None  # connects to the server
-    HFHub.try_login = MSHub.try_login = classmethod(lambda cls, token=None: False)
-    GRPOConfig.world_size = property(lambda self: processes)
-
+    _keep_to_this_process(processes)
     words = list(words)
     parse_yaml_args(words)
-    with _patch_get_type_hints():
-        parser = HfArgumentParser(
-            [RLHFArguments], allow_abbrev=False
-        )  # a plan does not know abbreviations
-    parser.error = _refuse
+    parser = _parser()
     known = sorted(action.dest for action in parser._actions)
     with tempfile.TemporaryDirectory() as folder:
-        words += [
-            "--output_dir",
-            folder,
-            "--report_to",
-            "none",
-            "--bf16",
-            "false",
-            "--fp16",
-            "false",
-        ]  # no GPU is seen
+        words += ["--output_dir", folder, *WITHOUT_GPUS]
         try:
             arguments, others = parser.parse_args_into_dataclasses(
                 words, return_remaining_strings=True, look_for_args_file=False
@@ -138,18 +115,43 @@ def parse(words: Sequence[str], processes: int) -> Parsed:
             return Parsed(problem=_described(error), settings=known)
         except Exception as error:  # of a plugin, or of this process, which has no GPU
             return Parsed(failure=_described(error), settings=known)
-    unknown = [
-        word.lstrip("-").partition("=")[0].replace("-", "_")
-        for word in others
-        if word.startswith("--")
-    ]
     for name in arguments.reward_funcs:
-        if getattr(orms.get(name), "__call__", None) in (ORM.__call__, AsyncORM.__call__):  # noqa: B004
-            return Parsed(
-                problem=f"the reward {name} is not implemented: it has no __call__", settings=known
-            )
+        call = getattr(orms.get(name), "__call__", None)  # noqa: B004
+        if call in (ORM.__call__, AsyncORM.__call__):
+            problem = f"the reward {name} is not implemented: it has no __call__"
+            return Parsed(problem=problem, settings=known)
+
+    unknown = []
+    for word in others:
+        if word.startswith("--"):
+            unknown.append(word.lstrip("-").partition("=")[0].replace("-", "_"))
     rewards = {name: (_columns(reward), role_of(reward)) for name, reward in orms.items()}
-    return Parsed("", "", unknown, known, rewards)
+    return Parsed(unknown=unknown, settings=known, rewards=rewards)
+
+
+def _keep_to_this_process(processes: int) -> None:
+    """Let ms-swift's arguments be built without ranks, servers and hubs."""
+    from swift.arguments import RLHFArguments, rlhf_args
+    from swift.hub import HFHub, MSHub
+    from swift.rlhf_trainers import GRPOConfig
+
+    rlhf_args.set_default_ddp_config = lambda: None  # makes this process a rank, which listens
+    RLHFArguments._init_external_vllm = lambda self: None  # connects to the server
+    HFHub.try_login = MSHub.try_login = classmethod(lambda cls, token=None: False)
+    GRPOConfig.world_size = property(lambda self: processes)
+
+
+def _parser() -> Any:
+    """ms-swift's parser, which raises ValueError for a flag's value that cannot be used."""
+    from swift.arguments import RLHFArguments
+    from swift.utils.utils import _patch_get_type_hints
+    from transformers import HfArgumentParser
+
+    with _patch_get_type_hints():
+        # A plan does not know abbreviations.
+        parser = HfArgumentParser([RLHFArguments], allow_abbrev=False)
+    parser.error = _refuse
+    return parser
 
 
 def _refuse(message: str) -> None:
@@ -158,21 +160,23 @@ def _refuse(message: str) -> None:
 
 def _described(error: Exception) -> str:
     """The message of an error, or the line that raised it where it has none."""
+    message = " ".join(str(error).split())
+    if message:
+        return message
     where = traceback.extract_tb(error.__traceback__)[-1]
-    return (
-        " ".join(str(error).split())
-        or f"{type(error).__name__} at {Path(where.filename).name}: {where.line}"
-    )
+    return f"{type(error).__name__} at {Path(where.filename).name}: {where.line}"
 
 
 def _columns(reward: Any) -> list[str]:
     """The columns without which a reward, a function or a class, cannot be called."""
-    parameters = inspect.signature(
-        reward.__call__ if inspect.isclass(reward) else reward
-    ).parameters.values()
-    positional = [each for each in parameters if each.kind == each.POSITIONAL_OR_KEYWORD]
-    required = [each.name for each in positional if each.default is each.empty]
-    return [name for name in required if name not in ("self", "completions")]
+    function = reward.__call__ if inspect.isclass(reward) else reward
+    columns = []
+    for parameter in inspect.signature(function).parameters.values():
+        is_positional = parameter.kind == parameter.POSITIONAL_OR_KEYWORD
+        is_required = parameter.default is parameter.empty
+        if is_positional and is_required and parameter.name not in ("self", "completions"):
+            columns.append(parameter.name)
+    return columns
 
 
 if __name__ == "__main__":

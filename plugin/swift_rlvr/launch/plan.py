@@ -1,23 +1,21 @@
 """What a launch will do, before anything starts: which GPUs do what, with which commands, and what
 was derived.
 
-scripts/README.md has the rules (The plan).
+`make_plan` reads from top to bottom: settings, servers, GPUs, batches, commands. scripts/README.md
+has the rules (The plan).
 """
 
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from swift_rlvr.evaluation.models import SWIFT_SETTINGS, folder_of
-from swift_rlvr.launch import estimate
-from swift_rlvr.launch.estimate import Estimate
 from swift_rlvr.launch.machine import Machine
-from swift_rlvr.launch.sizes import longest_completion
+from swift_rlvr.rewards.feedback import FEEDBACK_TOKENS
 from swift_rlvr.runs.folder import whole_checkpoints
 from swift_rlvr.training.ms_swift import RENDEZVOUS
 from swift_rlvr.training.recipes import (
@@ -35,17 +33,28 @@ from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.network import is_loopback
 from swift_rlvr.utils.settings import Settings, as_list, number, setting
 
+BATCH, ACCUMULATION = "per_device_train_batch_size", "gradient_accumulation_steps"
+TENSOR, DATA = "vllm_tensor_parallel_size", "vllm_data_parallel_size"
+PORT, SYNC_PORT = "vllm_server_port", "vllm_server_group_port"
+
 # What the server takes over from the training's settings, besides the engine's, which begin with
-# vllm_.
-_SHARED = (
+# vllm_; and those that begin so and are the trainer's all the same.
+_SERVER_TAKES = (
     *("model", "model_type", "model_revision", "template", "use_hf", "torch_dtype"),
     *("multi_turn_scheduler", "max_turns", "gym_env", "use_gym_env"),
 )
 _TRAINERS_ONLY = ("vllm_mode", "vllm_client", "vllm_server_")
-BATCH, ACCUMULATION = "per_device_train_batch_size", "gradient_accumulation_steps"
-SYNC_PORT = "vllm_server_group_port"
-_LENGTHS = {"max_length", "max_completion_length", "multi_turn_scheduler", "max_turns"}
-_PATCHED = (sys.executable, "-m", "swift_rlvr.training.ms_swift")
+# The server's recipe has the context of the trainings' recipes; a flag for one of these asks for
+# another.
+_LENGTHS = ("max_length", "max_completion_length", "multi_turn_scheduler", "max_turns")
+# Settings whose type ms-swift itself would need half a minute to check.
+_NUMBERS = (
+    *("learning_rate", "beta", "temperature", "top_p", "warmup_ratio", "epsilon"),
+    "weight_decay",
+)
+# The server's recipes, with GPUs and without.
+_SERVER_ON_GPUS, _SERVER_ON_CPU = CONFIGS / "rollout.yaml", CONFIGS / "rollout_cpu.yaml"
+_PATCHED_SWIFT = (sys.executable, "-m", "swift_rlvr.training.ms_swift")
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,7 @@ class Variables(Settings):
 
     start_server: bool = setting(True, "0: use servers that run already.")
     server_timeout: int = setting(1800, "Seconds to wait for the servers.", at_least=1)
-    resume: bool = setting(False, "1: go on from the last whole checkpoint.")
+    resume: bool = setting(False, "1: go on from the last complete checkpoint.")
     restarts: int = setting(0, "How often a server that died is started again.", at_least=0)
     verbose: bool = setting(False, "1: show what the programs print.")
     dry_run: bool = setting(False, "1: stop after the plan.")
@@ -74,14 +83,15 @@ class Variables(Settings):
         self.require(self.node_rank < self.nnodes, "node_rank", f"below NNODES ({self.nnodes})")
         if self.nnodes > 1 and not self.master_addr:
             raise InputError("is needed with several nodes: an address of node 0", "master_addr")
-        named = [*self.train_gpus, *self.rollout_gpus]
-        if len(set(named)) < len(named):
-            raise InputError(f"and ROLLOUT_GPUS name a GPU twice: {', '.join(named)}", "train_gpus")
+        gpus = [*self.train_gpus, *self.rollout_gpus]
+        if len(set(gpus)) < len(gpus):
+            problem = f"names a GPU twice, or one of ROLLOUT_GPUS: {', '.join(gpus)}"
+            raise InputError(problem, "train_gpus")
 
 
 @dataclass(frozen=True)
 class Process:
-    """A program to start. env: on top of the environment. log: what it prints."""
+    """A program to start. env: on top of the environment. log: where its output goes."""
 
     name: str
     argv: tuple[str, ...]
@@ -90,10 +100,9 @@ class Process:
 
     def command(self) -> str:
         """As it could be typed."""
+        variables = [f"{name}={shlex.quote(value)}" for name, value in self.env.items()]
         words = ["python" if word == sys.executable else shlex.quote(word) for word in self.argv]
-        return " ".join(
-            [*(f"{name}={shlex.quote(value)}" for name, value in self.env.items()), *words]
-        )
+        return " ".join([*variables, *words])
 
 
 @dataclass(frozen=True)
@@ -107,7 +116,7 @@ class Plan:
     server_settings: what vLLM gets.
     output: the folder of the run. server: None where none is started here. resume: the checkpoint
     to go on from.
-    notes: what could not be kept. inputs: what it was made from.
+    notes: what could not be kept.
     """
 
     recipe: Path
@@ -127,12 +136,67 @@ class Plan:
     trainer: Process
     resume: Path | None = None
     notes: tuple[str, ...] = ()
-    inputs: "_Inputs | None" = None
 
     @property
     def master_port(self) -> int | None:
         """Where the trainer's ranks meet; None: on a free port, which is chosen when they start."""
         return int(self.trainer.env.get("MASTER_PORT", 0)) or None
+
+
+# From the words of a command to a recipe and flags.
+
+
+def read_words(
+    words: Sequence[str], machine: Machine, environ: Mapping[str, str] | None = None
+) -> tuple[Recipe | None, list[str]]:
+    """The recipe that a command's words name, None where they begin with a flag, and the flags.
+
+    In place of the file an experiment's name stands for the recipe of the machine's class.
+    `countdown my.yaml` is `my.yaml`, so that a script can say what it is for and its user another
+    recipe.
+
+    Raises:
+        InputError: there is no such file, or it cannot be read.
+    """
+    if not words or not words[0] or words[0].startswith("-"):
+        return None, list(words)
+    first, *flags = words
+    if first not in EXPERIMENTS:
+        return read_recipe(first), flags
+    if flags and flags[0].endswith(SUFFIXES):
+        return read_recipe(flags[0]), flags[1:]
+    recipe, changes = _recipe_for(first, machine, os.environ if environ is None else environ)
+    return recipe, [*changes, *flags]
+
+
+def _recipe_for(
+    experiment: str, machine: Machine, environ: Mapping[str, str]
+) -> tuple[Recipe, list[str]]:
+    """The recipe of an experiment for this machine's class, and the flags that belong to it."""
+    candidates = [line for line in EXPERIMENTS[experiment] if line[0] <= len(machine.gpus)]
+    _, most_memory, first_choice = candidates[0]
+    memory = _least_memory(machine)
+    if (environ.get("NNODES") or "1") != "1":
+        memory = most_memory  # all nodes need the same settings, whatever their GPUs
+
+    choice = next(words for _, needed, words in candidates if needed <= memory)
+    name, *flags = choice.split()
+    recipe = read_recipe(CONFIGS / f"{name}.yaml")
+    if choice != first_choice:
+        first = CONFIGS / f"{first_choice.split()[0]}.yaml"
+        note = f"chosen by memory: {first} as it is needs {most_memory:g} GiB a GPU"
+        recipe = recipe._replace(note=note)
+    return recipe, flags
+
+
+def _least_memory(machine: Machine) -> float:
+    """GiB of the smallest GPU; 0, for which the recipe is that needs least, where nvidia-smi does
+    not know it.
+    """
+    return min((gpu.memory or 0 for gpu in machine.gpus), default=0) / 1024
+
+
+# From a recipe and flags to a plan.
 
 
 def make_plan(
@@ -150,400 +214,379 @@ def make_plan(
     """
     environ = os.environ if environ is None else environ
     variables = Variables.from_environment({**recipe.env, **environ})
-    inputs = _with_folder(_Inputs(recipe, tuple(flags), environ, variables, machine))
-    _check(inputs)
-    plan = _plan(inputs)
-    limit = estimate.checkpoints_that_fit(plan)
-    return plan if limit is None else _plan(inputs, *limit)
+    words = _words(recipe, flags, environ)
+    overrides = read_flags(words)
+    settings = recipe.settings | overrides
+    _check_settings(recipe, settings)
 
+    hosts = _server_hosts(settings)
+    ports = _server_ports(settings, PORT, 8000, hosts)
+    sync_ports = _sync_ports(settings, hosts)
+    starts_server = variables.start_server and variables.node_rank == 0 and len(hosts) == 1
+    has_server = starts_server or _server_runs_here(hosts, variables)
 
-def as_lora(settings: Mapping[str, Any]) -> str:
-    """Flags that train LoRA in place of all parameters; for its learning rate see EXPERIMENTS."""
-    return f"--tuner_type lora --learning_rate {10 * number(settings, 'learning_rate', 1e-6):g}"
+    train_gpus, server_gpus = _share_gpus(recipe, settings, variables, machine, has_server)
+    processes = len(train_gpus) or variables.processes or _recipes_processes(recipe)
+    all_processes = processes * variables.nnodes
 
+    derived = _accumulation(recipe, settings, overrides, all_processes)
+    derived |= _checkpoint(settings, variables)
+    derived |= _defaults(settings, variables, hosts)
+    if starts_server:
+        derived |= _context(settings, overrides)
+    settings = settings | derived
+    completions = _completions(settings, all_processes)
 
-def that_fit(
-    inputs: "_Inputs | None",
-    options: Iterable[str],
-    estimated: Callable[[Plan], Estimate] = estimate.memory,
-) -> Iterator[str]:
-    """Those of the options, each of further flags, with which a launch fits by an estimate."""
-    assert inputs is not None
-    for option in options:
-        with suppress(InputError):
-            result = estimated(_plan(inputs._replace(flags=(*inputs.flags, *option.split()))))
-            if result.fits and not result.tight:
-                yield option
-
-
-def read_words(
-    words: Sequence[str], machine: Machine, environ: Mapping[str, str] | None = None
-) -> tuple[Recipe | None, list[str]]:
-    """The recipe that a command's words name, None where they begin with a flag, and the flags.
-
-    In place of the file an experiment's name stands for the recipe that fits the machine.
-    `countdown my.yaml` is `my.yaml`, so that a script can say what it is for and its user another
-    recipe.
-
-    Raises:
-        InputError: there is no such file, or it cannot be read.
-    """
-    first, *flags = words or [""]
-    if first in EXPERIMENTS and not (flags and flags[0].endswith(SUFFIXES)):
-        return _fitting(EXPERIMENTS[first][min(len(machine.gpus), 2)], flags, machine, environ)
-    if first in EXPERIMENTS:
-        first, *flags = flags
-    return (
-        (None, list(words)) if first.startswith("-") or not first else (read_recipe(first), flags)
-    )
-
-
-def _fitting(
-    candidates: Sequence[str], flags: list[str], machine: Machine, environ: Mapping[str, str] | None
-) -> tuple[Recipe, list[str]]:
-    """The first of the candidates, recipes with flags, whose memory the GPUs have; where none fits,
-    the last.
-    """
-    environ = {
-        **(os.environ if environ is None else environ),
-        "RESUME": "0",
-    }  # each has a folder of its own
-    if (environ.get("NNODES") or "1") != "1":
-        candidates = candidates[:1]  # all nodes need the same settings, whatever their GPUs
-    found, refused = list[tuple[Recipe, list[str]]](), ""
-    for name, *changes in map(str.split, candidates):
-        recipe, words = read_recipe(CONFIGS / f"{name}.yaml"), [*changes, *flags]
-        if refused:
-            recipe = recipe._replace(
-                note=f"chosen by memory: {found[0][0].path} as it is would take {refused}"
-            )
-        with suppress(InputError):  # the launch itself will raise it
-            memory = estimate.memory(make_plan(recipe, words, machine, environ))
-            if memory.count is None:  # of a model that is not here yet
-                like = ["--model", str(recipe.settings["model"])]
-                memory = estimate.memory(make_plan(recipe, [*words, *like], machine, environ))
-            found.append((recipe, words))
-            if (
-                memory.fits
-                and not memory.tight
-                and None not in (gpu.memory for gpu in machine.gpus)
-            ):
-                break
-            refused = refused or memory.text
-        if not found:  # not a recipe of ms-swift, or flags that none can have
-            return recipe, words
-    return found[-1]
-
-
-def _plan(inputs: "_Inputs", limit: int | None = None, why: str = "") -> Plan:
-    """limit: how many checkpoints are kept, where that follows the disk, and why."""
-    recipe, machine, variables = inputs.recipe, inputs.machine, inputs.variables
-    servers = _servers(inputs)
-    train, served = _share_gpus(inputs, servers.needs_gpus)
-    processes = len(train) or variables.processes or inputs.most_processes
-    added = _added_settings(inputs, servers, processes) | (
-        {"save_total_limit": limit} if limit else {}
-    )
-    settings = inputs.settings | added
-    completions = inputs.at_once(processes) * _count(settings, ACCUMULATION)
-
-    env = {
-        name: value
-        for name, value in recipe.env.items()
-        if name not in (*inputs.environ, *RENDEZVOUS)
-    }
-    output, rank = Path(str(settings["output_dir"])), variables.node_rank
-    argv = (
-        *_PATCHED,
-        "rlhf",
-        str(recipe.path),
-        *_as_flags(recipe.found),
-        *inputs.words,
-        *_as_flags(added),
-    )
-    log = output / (
-        f"trainer-node{rank}.log" if rank else "trainer.log"
-    )  # nodes may share the folder
-    trainer = Process(
-        "trainer", argv, env | _devices(train, machine) | _rendezvous(processes, variables), log
-    )
-    server, sampling = None, settings
-    if servers.is_started:
-        flagged = _server_flags(settings, servers, served)
-        server_recipe = read_recipe(
-            CONFIGS / ("rollout.yaml" if machine.gpus else "rollout_cpu.yaml")
-        )
-        sampling = settings | server_recipe.settings | flagged
-        argv = (
-            *_PATCHED,
-            "rollout",
-            str(server_recipe.path),
-            *_as_flags(server_recipe.found | flagged),
-        )
-        server = Process("server", argv, env | _devices(served, machine), output / "server.log")
+    env = _environment(recipe, environ)
+    trainer_words = [*_as_flags(recipe.found), *words, *_as_flags(derived)]
+    trainer_env = env | _devices(train_gpus, machine) | _rendezvous(processes, variables)
+    trainer = _trainer(recipe, settings, variables, trainer_words, trainer_env)
+    server = None
+    server_settings = settings
+    if starts_server:
+        server_env = env | _devices(server_gpus, machine)
+        server_recipe = read_recipe(_SERVER_ON_GPUS if machine.gpus else _SERVER_ON_CPU)
+        server_flags = _server_flags(settings, hosts[0], ports[0], server_gpus)
+        server = _server(server_recipe, server_flags, server_env, trainer.log.parent)
+        server_settings = settings | server_recipe.settings | server_flags
     return Plan(
         recipe=recipe.path,
         settings=settings,
         machine=machine,
         variables=variables,
-        hosts=servers.hosts,
-        ports=servers.ports,
-        sync_ports=servers.sync_ports,
-        train_gpus=tuple(train),
-        server_gpus=tuple(served),
+        hosts=hosts,
+        ports=ports,
+        sync_ports=sync_ports,
+        train_gpus=train_gpus,
+        server_gpus=server_gpus,
         processes=processes,
         completions=completions,
-        server_settings=sampling,
-        output=output,
+        server_settings=server_settings,
+        output=trainer.log.parent,
         server=server,
         trainer=trainer,
-        resume=added.get("resume_from_checkpoint"),
-        notes=(
-            *_notes(inputs, {*train, *served}, completions),
-            *(
-                [f"the last {limit} checkpoints are kept, {why}; --save_total_limit N overrides"]
-                if limit
-                else []
-            ),
-        ),
-        inputs=inputs,
+        resume=derived.get("resume_from_checkpoint"),
+        notes=_notes(recipe, overrides, machine, {*train_gpus, *server_gpus}, completions),
     )
 
 
-def _with_folder(inputs: "_Inputs") -> "_Inputs":
-    """With the folder in place of a model's name; it gets its weights now where it has none."""
-    name = str(inputs.settings.get("model"))
-    folder = folder_of(name)
-    if folder == name:
-        return inputs
-    known = {each: value for each, value in SWIFT_SETTINGS.items() if each not in inputs.flagged}
-    return inputs._replace(flags=(*inputs.flags, "--model", folder, *_as_flags(known)))
+# Settings.
 
 
-class _Inputs(NamedTuple):
-    """What a plan is made from. variables: the launcher's own, as read from environ."""
+def _words(recipe: Recipe, flags: Sequence[str], environ: Mapping[str, str]) -> list[str]:
+    """The machine variables as flags, the flags, and a folder in place of a model's name.
 
-    recipe: Recipe
-    flags: tuple[str, ...]
-    environ: Mapping[str, str]
-    variables: Variables
-    machine: Machine
-
-    @property
-    def words(self) -> list[str]:
-        """The machine variables as flags, and the flags."""
-        variables = flags_of_variables(
-            self.environ, {**self.recipe.settings, **read_flags(self.flags)}
-        )
-        return [*variables, *self.flags]
-
-    @property
-    def flagged(self) -> dict[str, Any]:
-        """The settings that flags and machine variables give."""
-        return read_flags(self.words)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The recipe's, overridden by the flags."""
-        return self.recipe.settings | self.flagged
-
-    @property
-    def most_processes(self) -> int:
-        """How many trainer processes the recipe has on each node."""
-        return _count(self.recipe.env, "NPROC_PER_NODE")
-
-    @property
-    def wanted(self) -> int:
-        """Completions a step, as the recipe has them."""
-        processes = self.most_processes * _count(self.recipe.env, "NNODES")
-        return (
-            processes
-            * _count(self.recipe.settings, BATCH)
-            * _count(self.recipe.settings, ACCUMULATION)
-        )
-
-    def at_once(self, processes: int) -> int:
-        """Completions in one forward pass of so many processes on each node."""
-        return processes * self.variables.nnodes * _count(self.settings, BATCH)
+    A model such as smollm2 gets its weights now, where it has none on this machine yet.
+    """
+    variables = flags_of_variables(environ, {**recipe.settings, **read_flags(flags)})
+    words = [*variables, *flags]
+    overrides = read_flags(words)
+    model = str({**recipe.settings, **overrides}.get("model"))
+    folder = folder_of(model)
+    if folder != model:
+        words += ["--model", folder]
+        for name, value in SWIFT_SETTINGS.items():
+            if name not in overrides:
+                words += as_flag(name, value)
+    return words
 
 
-_NUMBERS = {
-    "learning_rate",
-    "beta",
-    "temperature",
-    "top_p",
-    "warmup_ratio",
-    "epsilon",
-    "weight_decay",
-}
-
-
-def _check(inputs: _Inputs) -> None:
+def _check_settings(recipe: Recipe, settings: Mapping[str, Any]) -> None:
     """InputError for what no launch can have."""
-    recipe = inputs.recipe
     if "micro_batch_size" in recipe.settings:
-        raise InputError(
-            f"{recipe.path} has Megatron's settings: megatron rlhf --use_ray true --config {recipe.path}"
-        )
-    if not uses_servers(inputs.settings) and "vllm_server_host" in recipe.settings:
-        raise InputError(
-            f"needs a recipe without vllm_server_host, unlike {recipe.path}", "vllm_mode"
-        )
-    if not inputs.settings.get("output_dir"):
+        command = f"megatron rlhf --use_ray true --config {recipe.path}"
+        raise InputError(f"has Megatron's settings: {command}", str(recipe.path))
+    if not uses_servers(settings) and "vllm_server_host" in recipe.settings:
+        problem = f"needs a recipe without vllm_server_host, unlike {recipe.path}"
+        raise InputError(problem, "vllm_mode")
+    if not settings.get("output_dir"):
         raise InputError("is needed: the folder of the run", "output_dir")
-    for name in _NUMBERS & inputs.settings.keys():
-        number(inputs.settings, name, 0.0)  # ms-swift itself would need half a minute to say so
+    for name in _NUMBERS:
+        if name in settings:
+            number(settings, name, 0.0)
 
 
-class _Servers(NamedTuple):
-    """The rollout servers. is_started: by this launch. needs_gpus: one runs here, or will."""
+def _checkpoint(settings: Mapping[str, Any], variables: Variables) -> dict[str, Path]:
+    """The checkpoint to go on from, with RESUME=1."""
+    if not variables.resume:
+        return {}
+    output = settings["output_dir"]
+    checkpoints = whole_checkpoints(output)
+    if not checkpoints:
+        raise InputError(f"no complete checkpoint in {output}", "RESUME=1")
+    return {"resume_from_checkpoint": checkpoints[-1]}
 
-    hosts: tuple[str, ...] = ()
-    ports: tuple[int, ...] = ()
-    sync_ports: tuple[int, ...] = ()
-    is_started: bool = False
-    needs_gpus: bool = False
+
+def _defaults(
+    settings: Mapping[str, Any], variables: Variables, hosts: Sequence[str]
+) -> dict[str, Any]:
+    """What a launch sets where neither recipe nor flags do."""
+    defaults: dict[str, Any] = {}
+    if "ddp_timeout" not in settings:
+        # Seconds. ms-swift's own limit is 200 days, for which a hung rank would hang all. The ranks
+        # wait while the server starts.
+        defaults["ddp_timeout"] = max(1800, variables.server_timeout)
+    if settings.get("add_version") is not False:
+        defaults["add_version"] = False
+    if hosts and "vllm_server_timeout" not in settings:
+        defaults["vllm_server_timeout"] = variables.server_timeout
+    return defaults
 
 
-def _servers(inputs: _Inputs) -> _Servers:
-    settings, variables = inputs.settings, inputs.variables
+def _context(settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """The server's context, where a flag asks for other lengths than the server's recipe has."""
+    if "vllm_max_model_len" in settings or not any(name in overrides for name in _LENGTHS):
+        return {}
+    prompt = number(settings, "max_length", 512)
+    return {"vllm_max_model_len": prompt + longest_completion(settings)}
+
+
+def longest_completion(settings: Mapping[str, Any]) -> int:
+    """Tokens after the first prompt: those of all answers, and the feedback between them."""
+    turns = 1
+    if settings.get("multi_turn_scheduler"):
+        turns = number(settings, "max_turns", 1, at_least=1)
+    answers = turns * number(settings, "max_completion_length", 512)
+    return answers + (turns - 1) * FEEDBACK_TOKENS
+
+
+# Servers.
+
+
+def _server_hosts(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """The rollout servers' hosts; none where vLLM is in the trainer's process."""
     if not uses_servers(settings):
-        return _Servers()
+        return ()
     hosts = tuple(str(host) for host in as_list(settings.get("vllm_server_host")) if host)
     if not hosts:
         raise InputError("is needed with vllm_mode server, such as 127.0.0.1", "vllm_server_host")
-    ports, sync_ports = (
-        _ports(settings, "vllm_server_port", 8000),
-        _ports(settings, SYNC_PORT, 51216),
-    )
-    for name, values in (("vllm_server_port", ports), (SYNC_PORT, sync_ports)):
-        if len(values) not in (1, len(hosts)):
-            raise InputError(
-                f"must be one port for each of the {len(hosts)} hosts of vllm_server_host", name
-            )
-    if len(sync_ports) < len(hosts):  # as ms-swift counts
-        sync_ports = tuple(sync_ports[0] + index for index in range(len(hosts)))
-    # Only the first process of all nodes asks the server, and its node starts it.
-    is_started = variables.start_server and variables.node_rank == 0 and len(hosts) == 1
-    return _Servers(
-        hosts,
-        ports,
-        sync_ports,
-        is_started,
-        is_started or (variables.node_rank == 0 and is_loopback(hosts[0])),
-    )
+    return hosts
 
 
-def _share_gpus(inputs: _Inputs, needs_server: bool) -> tuple[list[str], list[str]]:
-    """The trainers' GPUs and the server's, which are never the same."""
-    settings, gpus = inputs.settings, [gpu.index for gpu in inputs.machine.gpus]
-    train, served = list(inputs.variables.train_gpus), list(inputs.variables.rollout_gpus)
-    for name, named in (("TRAIN_GPUS", train), ("ROLLOUT_GPUS", served)):
-        if hidden := [gpu for gpu in named if gpu not in gpus]:
-            raise InputError(
-                f"names GPU {hidden[0]}, and visible are {', '.join(gpus) or 'none'}", name
-            )
-    if not gpus:
-        return [], []
-    if served and not needs_server:
-        raise InputError(
-            f"is set, and {inputs.recipe.path} needs no server on this machine", "ROLLOUT_GPUS"
-        )
-    tensor = _count(settings, "vllm_tensor_parallel_size")
-    needed = (
-        tensor * _count(settings, "vllm_data_parallel_size") if needs_server and not served else 0
-    )
-    free = [gpu for gpu in gpus if gpu not in {*train, *served}]
-    if not train:  # the largest number with which completions a step can be kept
-        counts = range(min(inputs.most_processes, len(free) - needed), 0, -1)
-        count = next(
-            (count for count in counts if inputs.wanted % inputs.at_once(count) == 0), len(counts)
-        )
+def _server_ports(
+    settings: Mapping[str, Any], name: str, default: int, hosts: Sequence[str]
+) -> tuple[int, ...]:
+    """A port for each host, or one for all; none without hosts."""
+    if not hosts:
+        return ()
+    values = as_list(settings.get(name, default))
+    ports = tuple(_count({name: value}, name, default) for value in values)
+    if len(ports) not in (1, len(hosts)):
+        problem = f"must be one port for each of the {len(hosts)} hosts of vllm_server_host"
+        raise InputError(problem, name)
+    return ports
+
+
+def _sync_ports(settings: Mapping[str, Any], hosts: Sequence[str]) -> tuple[int, ...]:
+    """Where the servers' first workers listen for weights: from the one port on, as ms-swift
+    counts.
+    """
+    ports = _server_ports(settings, SYNC_PORT, 51216, hosts)
+    if len(ports) < len(hosts):
+        return tuple(ports[0] + index for index in range(len(hosts)))
+    return ports
+
+
+def _server_runs_here(hosts: Sequence[str], variables: Variables) -> bool:
+    """Whether a server that runs already has GPUs of this machine.
+
+    Only the first process of all nodes asks the server, so that a loopback address is node 0's.
+    """
+    return bool(hosts) and variables.node_rank == 0 and is_loopback(hosts[0])
+
+
+def _server_flags(
+    settings: Mapping[str, Any], host: str, port: int, gpus: Sequence[str]
+) -> dict[str, Any]:
+    """What a rollout server gets besides its recipe: a worker for each GPU, or for GPUs that share
+    a model.
+    """
+    flags = {}
+    for name, value in settings.items():
+        is_of_engine = name.startswith("vllm_") and not name.startswith(_TRAINERS_ONLY)
+        if is_of_engine or name in _SERVER_TAKES:
+            flags[name] = value
+    flags |= {"host": host, "port": port}
+    if settings.get("multi_turn_scheduler") or settings.get("gym_env"):
+        flags["external_plugins"] = settings.get("external_plugins")
+
+    tensor = _count(settings, TENSOR)
+    workers = _count(settings, DATA, max(1, len(gpus) // tensor))
+    if gpus and workers * tensor != len(gpus):
+        problem = f"{workers} x {tensor} ({TENSOR}) must be the number of the server's GPUs"
+        raise InputError(f"{problem}, which is {len(gpus)}", DATA)
+    if workers > 1:
+        flags[DATA] = workers
+    return flags
+
+
+# GPUs.
+
+
+def _share_gpus(
+    recipe: Recipe,
+    settings: Mapping[str, Any],
+    variables: Variables,
+    machine: Machine,
+    has_server: bool,
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The trainers' GPUs and the server's, which are never the same.
+
+    has_server: a server runs on this machine, or will.
+    """
+    visible = [gpu.index for gpu in machine.gpus]
+    _check_named_gpus(recipe, variables, visible, has_server)
+    if not visible:
+        return (), ()
+    train, server = variables.train_gpus, variables.rollout_gpus
+    # The fewest GPUs that the server can do with, where no variable names them.
+    needed = 0
+    if has_server and not server:
+        needed = _count(settings, TENSOR) * _count(settings, DATA)
+
+    free = tuple(gpu for gpu in visible if gpu not in train and gpu not in server)
+    if not train:
+        count = _number_of_trainers(recipe, settings, variables, len(free) - needed)
         train, free = free[:count], free[count:]
-    if not train and served:
+    if not train and server:
         raise InputError("leaves no GPU for training", "ROLLOUT_GPUS")
     if not train or len(free) < needed:
-        raise InputError(_too_few(inputs, needed, train))
-    if needed and "vllm_data_parallel_size" not in settings:
+        raise _too_few_gpus(recipe, settings, variables, len(visible), needed)
+    if needed and DATA not in settings:
+        # A worker for each trainer: more would wait for the trainers most of the time.
+        tensor = _count(settings, TENSOR)
         needed = max(tensor, min(len(free), len(train)) // tensor * tensor)
-    return train, free[-needed:] if needed else served
+    if needed:
+        server = free[-needed:]
+    return train, server
 
 
-def _too_few(inputs: _Inputs, needed: int, train: Sequence[str]) -> str:
-    """Who asks for how many GPUs, and flags or a variable with which they are enough, if there are
-    any.
+def _check_named_gpus(
+    recipe: Recipe, variables: Variables, visible: Sequence[str], has_server: bool
+) -> None:
+    """InputError where TRAIN_GPUS or ROLLOUT_GPUS cannot be used."""
+    named = {"TRAIN_GPUS": variables.train_gpus, "ROLLOUT_GPUS": variables.rollout_gpus}
+    for name, gpus in named.items():
+        for gpu in gpus:
+            if gpu not in visible:
+                listed = ", ".join(visible) or "none"
+                raise InputError(f"names GPU {gpu}, and visible are {listed}", name)
+    if variables.rollout_gpus and not has_server:
+        problem = f"is set, and {recipe.path} needs no server on this machine"
+        raise InputError(problem, "ROLLOUT_GPUS")
+
+
+def _number_of_trainers(
+    recipe: Recipe, settings: Mapping[str, Any], variables: Variables, available: int
+) -> int:
+    """The largest number with which the recipe's completions a step can be kept, else the largest
+    that there are GPUs for; at most as many as the recipe has.
     """
-    gpus, settings = inputs.machine.gpus, inputs.settings
-    tensor, data = (_count(settings, f"vllm_{each}_parallel_size") for each in ("tensor", "data"))
-    trainers = (
-        f"TRAIN_GPUS is {','.join(train)}"
-        if inputs.variables.train_gpus
-        else "the training needs at least one"
-    )
-    asked = f"{tensor} (vllm_tensor_parallel_size)" + (
-        f" x {data} (vllm_data_parallel_size)" if data > 1 else ""
-    )
-    left = len(gpus) - max(1, len(train))
-    ways = [
-        f"--vllm_tensor_parallel_size {each}"
-        for each in (8, 4, 2, 1)
-        if each < tensor and each * data <= left
-    ]
-    ways += [f"--vllm_data_parallel_size {left // tensor}"] if data > 1 and tensor <= left else []
-    ways += [f"{way} {as_lora(settings)}" for way in ways]
-    way = (
-        "leave TRAIN_GPUS out"
-        if len(train) > 1 and needed < len(gpus)
-        else next(that_fit(inputs, ways), None)
-    )
-    text = f"{inputs.recipe.path} needs more than {len(gpus)} GPUs: the rollout server takes {asked}, and {trainers}"
-    return f"{text}: {way or 'more GPUs, or a recipe without a server (vllm_mode: colocate)'}"
+    most = max(0, min(_recipes_processes(recipe), available))
+    wanted = _recipes_completions(recipe)
+    for count in range(most, 0, -1):
+        at_once = count * variables.nnodes * _count(settings, BATCH)
+        if wanted % at_once == 0:
+            return count
+    return most
 
 
-def _added_settings(inputs: _Inputs, servers: _Servers, processes: int) -> dict[str, Any]:
-    """What a launch derives, or sets where neither recipe nor flags do."""
-    settings, added = inputs.settings, dict[str, Any]()
-    accumulation, at_once = _count(settings, ACCUMULATION), inputs.at_once(processes)
-    group = _count(settings, "num_generations", 8)
-    if at_once * accumulation != inputs.wanted and ACCUMULATION not in inputs.flagged:
-        accumulation = max(1, round(inputs.wanted / at_once))
-        while at_once * accumulation % group:
-            accumulation += 1
-        added[ACCUMULATION] = accumulation
-    if inputs.variables.resume:
-        output = settings["output_dir"]
-        existing = whole_checkpoints(output)
-        if not existing:
-            raise InputError(f"there is no whole checkpoint in {output} to go on from", "RESUME")
-        added["resume_from_checkpoint"] = existing[-1]
-    if "ddp_timeout" not in settings:
-        # Seconds; ms-swift's own limit is 200 days, and a hung rank would hang all. They wait while
-        # the server starts.
-        added["ddp_timeout"] = max(1800, inputs.variables.server_timeout)
-    if settings.get("add_version") is not False:
-        added["add_version"] = False
-    if servers.hosts and "vllm_server_timeout" not in settings:
-        added["vllm_server_timeout"] = inputs.variables.server_timeout
-    if (
-        servers.is_started
-        and "vllm_max_model_len" not in settings
-        and _LENGTHS & inputs.flagged.keys()
-    ):
-        # The server's recipe fits the training's.
-        added["vllm_max_model_len"] = number(settings, "max_length", 512) + longest_completion(
-            settings
-        )
-    return added
+def _too_few_gpus(
+    recipe: Recipe,
+    settings: Mapping[str, Any],
+    variables: Variables,
+    gpus: int,
+    needed: int,
+) -> InputError:
+    """Who asks for how many GPUs, and how they would be enough."""
+    tensor, data = _count(settings, TENSOR), _count(settings, DATA)
+    server = f"{tensor} ({TENSOR})"
+    if data > 1:
+        server += f" x {data} ({DATA})"
+    trainers = "the training needs at least one"
+    if variables.train_gpus:
+        trainers = f"TRAIN_GPUS is {','.join(variables.train_gpus)}"
+
+    remedy = "more GPUs, or a recipe without a server (vllm_mode: colocate)"
+    left = gpus - max(1, len(variables.train_gpus))
+    smaller = [size for size in (8, 4, 2, 1) if size < tensor and size * data <= left]
+    if len(variables.train_gpus) > 1 and needed < gpus:
+        remedy = "leave TRAIN_GPUS out"
+    elif smaller:
+        remedy = f"--{TENSOR} {smaller[0]}"
+    elif data > 1 and tensor <= left:
+        remedy = f"--{DATA} {left // tensor}"
+    problem = f"needs more than {gpus} GPUs: the rollout server takes {server}, and {trainers}"
+    return InputError(f"{problem}: {remedy}", str(recipe.path))
 
 
-def _notes(inputs: _Inputs, used: set[str], completions: int) -> Iterator[str]:
-    if inputs.recipe.note:
-        yield inputs.recipe.note
-    if unused := [gpu.index for gpu in inputs.machine.gpus if gpu.index not in used]:
-        yield f"GPU {', '.join(unused)} not used: {inputs.recipe.path} is for {inputs.most_processes} trainer processes"
-    if completions != inputs.wanted:
-        why = "as the flags say" if ACCUMULATION in inputs.flagged else "which cannot be kept"
-        yield f"{completions} completions a step; the recipe has {inputs.wanted}, {why}"
+# Batches.
+
+
+def _recipes_processes(recipe: Recipe) -> int:
+    """Trainer processes on each node, as the recipe has them."""
+    return _count(recipe.env, "NPROC_PER_NODE")
+
+
+def _recipes_completions(recipe: Recipe) -> int:
+    """Completions a step, as the recipe has them."""
+    processes = _recipes_processes(recipe) * _count(recipe.env, "NNODES")
+    return _completions(recipe.settings, processes)
+
+
+def _completions(settings: Mapping[str, Any], processes: int) -> int:
+    """Completions a step with so many processes of all nodes."""
+    return processes * _count(settings, BATCH) * _count(settings, ACCUMULATION)
+
+
+def _accumulation(
+    recipe: Recipe, settings: Mapping[str, Any], overrides: Mapping[str, Any], processes: int
+) -> dict[str, Any]:
+    """The accumulation that keeps the recipe's completions a step, where it is not the recipe's and
+    no flag sets it.
+    """
+    wanted = _recipes_completions(recipe)
+    if ACCUMULATION in overrides or _completions(settings, processes) == wanted:
+        return {}
+    at_once = processes * _count(settings, BATCH)
+    accumulation = max(1, round(wanted / at_once))
+    # ms-swift needs whole groups.
+    while at_once * accumulation % _count(settings, "num_generations", 8):
+        accumulation += 1
+    return {ACCUMULATION: accumulation}
+
+
+# Commands.
+
+
+def _environment(recipe: Recipe, environ: Mapping[str, str]) -> dict[str, str]:
+    """The recipe's variables that are not set already, without where ranks meet: the plan says."""
+    env = {}
+    for name, value in recipe.env.items():
+        if name not in environ and name not in RENDEZVOUS:
+            env[name] = value
+    return env
+
+
+def _trainer(
+    recipe: Recipe,
+    settings: Mapping[str, Any],
+    variables: Variables,
+    words: Sequence[str],
+    env: dict[str, str],
+) -> Process:
+    output = Path(str(settings["output_dir"]))
+    log = "trainer.log"
+    if variables.node_rank:  # nodes may share the folder
+        log = f"trainer-node{variables.node_rank}.log"
+    argv = (*_PATCHED_SWIFT, "rlhf", str(recipe.path), *words)
+    return Process("trainer", argv, env, output / log)
+
+
+def _server(recipe: Recipe, flags: Mapping[str, Any], env: dict[str, str], output: Path) -> Process:
+    words = _as_flags({**recipe.found, **flags})
+    argv = (*_PATCHED_SWIFT, "rollout", str(recipe.path), *words)
+    return Process("server", argv, env, output / "server.log")
 
 
 def _rendezvous(processes: int, variables: Variables) -> dict[str, str]:
@@ -552,40 +595,47 @@ def _rendezvous(processes: int, variables: Variables) -> dict[str, str]:
     """
     env = {"NPROC_PER_NODE": str(processes)}
     if variables.nnodes > 1:
-        env |= {"NNODES": str(variables.nnodes), "NODE_RANK": str(variables.node_rank)}
-        env |= {"MASTER_ADDR": str(variables.master_addr), "MASTER_PORT": "29500"}
+        env["NNODES"] = str(variables.nnodes)
+        env["NODE_RANK"] = str(variables.node_rank)
+        env["MASTER_ADDR"] = str(variables.master_addr)
+        env["MASTER_PORT"] = "29500"
         # torchrun's --rdzv_conf: node 0 is there when its server is ready, and a launch may be 300
         # s behind another.
-        env |= {"PET_RDZV_CONF": f"timeout={variables.server_timeout + 300}"}
-    return env | ({"MASTER_PORT": str(variables.master_port)} if variables.master_port else {})
-
-
-def _server_flags(
-    settings: Mapping[str, Any], servers: _Servers, gpus: Sequence[str]
-) -> dict[str, Any]:
-    """What a rollout server gets besides its recipe: a worker for each GPU, or for GPUs that share
-    a model.
-    """
-    shared = {
-        name: value
-        for name, value in settings.items()
-        if name in _SHARED or (name.startswith("vllm_") and not name.startswith(_TRAINERS_ONLY))
-    }
-    shared |= {"host": servers.hosts[0], "port": servers.ports[0]}
-    if settings.get("multi_turn_scheduler") or settings.get("gym_env"):
-        shared["external_plugins"] = settings.get("external_plugins")
-    name, tensor = "vllm_data_parallel_size", _count(settings, "vllm_tensor_parallel_size")
-    workers = _count(settings, name, max(1, len(gpus) // tensor))
-    if gpus and workers * tensor != len(gpus):
-        problem = f"{workers} x {tensor} (vllm_tensor_parallel_size) must be the number of the server's GPUs"
-        raise InputError(f"{problem}, which is {len(gpus)}", name)
-    return shared | ({name: workers} if workers > 1 else {})
+        env["PET_RDZV_CONF"] = f"timeout={variables.server_timeout + 300}"
+    if variables.master_port:
+        env["MASTER_PORT"] = str(variables.master_port)
+    return env
 
 
 def _devices(gpus: Sequence[str], machine: Machine) -> dict[str, str]:
-    """PCI_BUS_ID: so that CUDA counts as nvidia-smi does."""
-    order = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"} if machine.gpus else {}
-    return order | {"CUDA_VISIBLE_DEVICES": ",".join(gpus)}
+    """The GPUs that a program sees."""
+    env = {"CUDA_VISIBLE_DEVICES": ",".join(gpus)}
+    if machine.gpus:
+        # CUDA counts as nvidia-smi does.
+        env = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", **env}
+    return env
+
+
+def _notes(
+    recipe: Recipe,
+    overrides: Mapping[str, Any],
+    machine: Machine,
+    used_gpus: set[str],
+    completions: int,
+) -> tuple[str, ...]:
+    """What a user may not expect of the plan."""
+    notes = []
+    if recipe.note:
+        notes.append(recipe.note)
+    unused = [gpu.index for gpu in machine.gpus if gpu.index not in used_gpus]
+    if unused:
+        processes = f"{recipe.path} is for {_recipes_processes(recipe)} trainer processes"
+        notes.append(f"GPU {', '.join(unused)} not used: {processes}")
+    wanted = _recipes_completions(recipe)
+    if completions != wanted:
+        why = "as the flags say" if ACCUMULATION in overrides else "which cannot be kept"
+        notes.append(f"{completions} completions a step; the recipe has {wanted}, {why}")
+    return tuple(notes)
 
 
 def _as_flags(settings: Mapping[str, Any]) -> list[str]:
@@ -594,9 +644,3 @@ def _as_flags(settings: Mapping[str, Any]) -> list[str]:
 
 def _count(settings: Mapping[str, Any], name: str, default: int = 1) -> int:
     return number(settings, name, default, at_least=1)
-
-
-def _ports(settings: Mapping[str, Any], name: str, default: int) -> tuple[int, ...]:
-    return tuple(
-        _count({name: port}, name, default) for port in as_list(settings.get(name, default))
-    )

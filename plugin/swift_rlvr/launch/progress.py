@@ -3,25 +3,44 @@
 import math
 import re
 import time
-from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 
-EVERY = 10  # seconds between two lines about waiting where there is no terminal
+# Seconds between two lines about waiting where there is no terminal.
+EVERY = 10
+# Characters of a line, and lines at the end of a log, that are shown.
+LONGEST, LAST = 300, 20
+# Lines after the last error, from which on the program has gone on in spite of it.
+WENT_ON = 50
+
+# Lines of a log that say nothing of an error: progress bars (" 45%|"), warnings, and what ms-swift
+# prints of a step ("{'loss': 0.1").
+_NOISE = re.compile(
+    r"\d+%\||Warning: |^  return func\(|^  super\(\)\.__init__\(|^\s*\{'(loss|train_runtime)'"
+)
+# OSError: [Errno 28] No space left on device; [rank1]: torch.cuda.OutOfMemoryError: ...
+_EXCEPTION = re.compile(
+    r"(\[rank\d+\]: )?([A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Killed)): ?"
+)
+# W1124 23:06:52.1 torch/distributed/elastic/...: from here torchrun stops the other ranks.
+_TORCHRUN_STOPS = re.compile(
+    r"[WE]\d{4} .*torch/distributed/elastic|torch\.distributed\.elastic\..*ChildFailedError"
+)
+# Root Cause (first observed failure): ... rank : 1 (local_rank: 1)
+_FAILED_FIRST = re.compile(r"Root Cause.*?rank\s*:\s*(\d+)", re.DOTALL)
 
 
 class Tail:
-    """The lines that are added to a file, as they become whole. Of one that a progress bar
-    rewrites, its last state.
+    """The lines that are added to a file, as they are completed; the last state of a line that a
+    progress bar rewrites.
     """
 
     def __init__(self, path: Path):
         self.path = path
         self.start = self._offset = path.stat().st_size if path.is_file() else 0
         self._rest = b""
-        self.last = ""  # of the lines that were not empty
 
     def lines(self) -> list[str]:
         """Those that were added since the last call."""
@@ -33,12 +52,17 @@ class Tail:
             return []
         self._offset += len(added)
         *lines, self._rest = (self._rest + added).split(b"\n")
-        texts = [line.decode("utf-8", "replace").rstrip("\r").rpartition("\r")[2] for line in lines]
-        self.last = next((text for text in reversed(texts) if text.strip()), self.last)
-        return texts
+        return [_last_state(line.decode("utf-8", "replace")) for line in lines]
 
 
-def last_lines(path: Path, start: int = 0, count: int = 20, first_error: bool = False) -> list[str]:
+def _last_state(line: str) -> str:
+    """What a terminal shows of a line that a progress bar has rewritten with carriage returns."""
+    return line.rstrip("\r").rpartition("\r")[2]
+
+
+def last_lines(
+    path: Path, start: int = 0, count: int = LAST, first_error: bool = False
+) -> list[str]:
     """The end of a log that says why its program failed; [] where there is no log.
 
     Of what torchrun's ranks print, only the rank's that failed first, and not how torchrun stops
@@ -52,40 +76,45 @@ def last_lines(path: Path, start: int = 0, count: int = 20, first_error: bool = 
         text = path.read_bytes()[start:].decode("utf-8", "replace")
     except OSError:
         return []
-    root = re.search(r"Root Cause.*?rank\s*:\s*(\d+)", text, re.DOTALL)
     lines = []
-    for line in (line.rstrip("\r").rpartition("\r")[2].rstrip() for line in text.split("\n")):
-        if re.match(
-            r"[WE]\d{4} .*torch/distributed/elastic|torch\.distributed\.elastic\..*ChildFailedError",
-            line,
-        ):
+    for raw in text.split("\n"):
+        line = _last_state(raw).rstrip()
+        if _TORCHRUN_STOPS.match(line):
             break
-        if line and not _NOISE.search(line):
-            lines.append(line if len(line) <= 300 else f"{line[:297]}...")
-    own = [line for line in lines if root and line.startswith(f"[rank{root[1]}]")]
-    if own:
-        lines = own
-    else:  # to the end of the last error; what follows is of programs that were stopped because of it
-        errors = [i for i, line in enumerate(lines) if _EXCEPTION.match(line)]
-        if errors and (first_error or len(lines) - errors[-1] < 50):
-            lines = lines[: errors[0 if first_error else -1] + 1]
-    return lines[-count:]
+        if not line or _NOISE.search(line):
+            continue
+        if len(line) > LONGEST:
+            line = f"{line[: LONGEST - 3]}..."
+        lines.append(line)
+    if failed := _FAILED_FIRST.search(text):
+        of_rank = [line for line in lines if line.startswith(f"[rank{failed[1]}]")]
+        if of_rank:
+            return of_rank[-count:]
+    return _up_to_error(lines, first_error)[-count:]
 
 
-_NOISE = re.compile(
-    r"\d+%\||Warning: |^  return func\(|^  super\(\)\.__init__\(|^\s*\{'(loss|train_runtime)'"
-)
-_EXCEPTION = re.compile(
-    r"(\[rank\d+\]: )?([A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Killed)): ?"
-)
+def _up_to_error(lines: list[str], first: bool) -> list[str]:
+    """Lines to the end of the first or last error: what follows is of programs that were stopped
+    because of it.
+    """
+    errors = [index for index, line in enumerate(lines) if _EXCEPTION.match(line)]
+    if not errors:
+        return lines
+    if first:
+        return lines[: errors[0] + 1]
+    if len(lines) - errors[-1] < WENT_ON:
+        return lines[: errors[-1] + 1]
+    return lines
 
 
 def exception(lines: list[str]) -> str | None:
     """The last exception in a log's lines, such as "OSError: [Errno 28] No space left on
     device".
     """
-    found = [line for line in lines if _EXCEPTION.match(line)]
-    return re.sub(r"^\[rank\d+\]: ", "", found[-1]) if found else None
+    for line in reversed(lines):
+        if _EXCEPTION.match(line):
+            return re.sub(r"^\[rank\d+\]: ", "", line)
+    return None
 
 
 def say(console: Console, text: str, style: str | None = None, highlight: bool = False) -> None:
@@ -102,8 +131,16 @@ class Display:
         self.console = console
         self._status = console.status("")
         self._status.start()
-        self._started, self._printed = time.monotonic(), -math.inf
-        self.close, self.print = self._status.stop, partial(say, console)
+        self._started = time.monotonic()
+        self._said = -math.inf  # when a line about waiting was printed
+
+    def close(self) -> None:
+        """Show nothing below the lines any more."""
+        self._status.stop()
+
+    def print(self, text: str, style: str | None = None, highlight: bool = False) -> None:
+        """A line, as it is."""
+        say(self.console, text, style, highlight)
 
     def show(self, phase: str) -> None:
         """Below the lines."""
@@ -111,8 +148,8 @@ class Display:
 
     def waiting(self, phase: str) -> None:
         """Say what is waited for."""
-        now = time.monotonic()
         self.show(phase)
-        if not self.console.is_terminal and now - self._printed >= EVERY:
-            self._printed = now
+        now = time.monotonic()
+        if not self.console.is_terminal and now - self._said >= EVERY:
+            self._said = now
             self.print(f"{now - self._started:4.0f} s  {phase}")

@@ -21,10 +21,9 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
-from itertools import islice
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import IO, Any
 
 from rich.console import Console
 
@@ -40,20 +39,28 @@ from swift_rlvr.utils.network import refusal_of_server, why_not_free
 from swift_rlvr.utils.settings import PREFIX
 
 MARK = "SWIFT_RLVR_RUN"
-SCRIPT = "SWIFT_RLVR_SCRIPT"  # the script that started this process, for the command that resumes
+# The script that started this process, for the command that resumes.
+SCRIPT = "SWIFT_RLVR_SCRIPT"
 
-# rollout_correction/k3_kl is the mean over tokens of r - log(r) - 1, r the ratio of the trainer's
-# probability of a sampled token to the server's. With equal weights it shows rounding: below 1e-8
-# in float32 on a CPU (measured), 0.001 to 0.015 in bfloat16 elsewhere, and more with FP8, experts
-# or asynchronous sampling. Without updates it drifts away.
-K3_KL, K3_LIMIT, K3_GROWTH = (
-    "rollout_correction/k3_kl",
-    0.05,
-    10,
-)  # the limit, or so many times the median of the first
-K3_FIRST, K3_WARNING, K3_STEPS = 3, 3, 6  # logged steps: the first, and in a row above the limit
+# A lost update of the weights shows in the mean over tokens of r - log(r) - 1, r being the ratio of
+# the trainer's probability of a sampled token to the server's. With equal weights it is rounding:
+# below 1e-8 in float32 on a CPU (measured), 0.001 to 0.015 in bfloat16 elsewhere, and more with
+# FP8, experts or asynchronous sampling. Without updates it drifts away.
+K3_KL = "rollout_correction/k3_kl"
+# The limit, or so many times the median of the first logged steps.
+K3_LIMIT, K3_GROWTH, K3_FIRST = 0.05, 10, 3
+# So many logged steps in a row above the limit are a warning, and the end of the run.
+K3_WARNING, K3_STEPS = 3, 6
 
-GRACE = 6  # seconds that a program has to end before it is killed
+# Seconds that a program has to end before it is killed.
+GRACE = 6
+# Seconds for which ports may stay taken after their program is gone: it closes its sockets last.
+PORTS_CLOSE = 5
+
+# [ERROR:swift] Method execution failed: collective_rpc
+_SERVER_FAILED = re.compile(r"Method execution failed: (\w+)")
+# failed (exitcode: -9) local_rank: 1 (pid: 4711)
+_RANK_FAILED = re.compile(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+)")
 
 
 @dataclass(frozen=True)
@@ -84,56 +91,59 @@ def supervise(plan: Plan, console: Console) -> int:
     """
     plan.trainer.log.parent.mkdir(parents=True, exist_ok=True)
     with plan.trainer.log.open("ab") as log:
-        # held by whoever has the file open from here: this process, and the trainer's if this one
-        # is killed
-        try:
-            if plan.variables.node_rank == 0:
-                fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{plan.output}: another run is writing there", "output_dir") from None
-        except OSError:
-            pass  # the file system has no locks, of which the doctor warns
-        if plan.resume and plan.variables.node_rank == 0:
+        is_first_node = plan.variables.node_rank == 0
+        if is_first_node:
+            _lock(log, plan)
+        if plan.resume and is_first_node:
             _go_back(plan.output, plan.resume, console)
         with _signals() as received:
-            for restarts in range(plan.variables.restarts + 1):
-                if restarts:
-                    text = f"the rollout server is gone: restart {restarts} of {plan.variables.restarts}"
-                    say(console, text, "yellow")
-                    plan = _from_last_checkpoint(plan, console)
-                end = _Run(plan, console, received).to_its_end(log)
+            end = _Run(plan, console, received).to_its_end(log)
+            for restart in range(1, plan.variables.restarts + 1):
                 if not end.of_server or received:
                     break
+                text = f"the rollout server is gone: restart {restart} of {plan.variables.restarts}"
+                say(console, text, "yellow")
+                plan = _from_last_checkpoint(plan, console)
+                end = _Run(plan, console, received).to_its_end(log)
             return _report(end, plan, console)
+
+
+def _lock(log: IO[bytes], plan: Plan) -> None:
+    """Lock the run's folder.
+
+    The lock is held by whoever has the file open from here: this process, and the trainer's if this
+    one is killed.
+    """
+    try:
+        fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(f"{plan.output}: another run is writing there", "output_dir") from None
+    except OSError:
+        pass  # the file system has no locks, of which the doctor warns
 
 
 class _Run:
     """One start of the programs. step: the last one that was logged."""
 
     def __init__(self, plan: Plan, console: Console, received: list[int]):
-        self.plan, self.received, self.display = plan, received, Display(console)
+        self.plan = plan
+        self.received = received
+        self.display = Display(console)
         self.id = uuid.uuid4().hex
+        self.started = time.monotonic()
         self.children: dict[str, subprocess.Popen[bytes]] = {}
         self.tails: dict[str, Tail] = {}
-        self.steps, self.step = Tail(plan.output / LOG), 0
+        self.steps = Tail(plan.output / LOG)
         self.alarms = Tail(plan.output / ALARMS)
-        self.ready, self.high_kl = False, 0
-        # Of the whole run, where this one goes on from a checkpoint; another node may be writing
-        # the last line.
-        rows = (
-            read_jsonl(plan.output / LOG, unfinished=str)
-            if (plan.output / LOG).is_file()
-            else iter(())
-        )
-        self.first_kl = list(
-            islice((row[K3_KL] for _, row in rows if row.get(K3_KL) is not None), K3_FIRST)
-        )
+        self.step = 0
+        self.ready = False
+        self.workers: set[int] = set()  # the server's processes when it was ready
+        self.first_kl = _first_kl(plan.output / LOG)
+        self.high_kl = 0  # logged steps in a row above the limit
         self.failure: End | None = None
         self.failed_rank = ""  # which one torchrun says has failed, and how
-        self.workers: set[int] = set()  # the server's processes when it was ready
-        self.started = time.monotonic()
 
-    def to_its_end(self, trainer_log: Any) -> End:
+    def to_its_end(self, trainer_log: IO[bytes]) -> End:
         try:
             end = self._watch(trainer_log)
             if end.status:
@@ -143,51 +153,56 @@ class _Run:
             self._stop()
             self.display.close()
 
-    def _watch(self, trainer_log: Any) -> End:
+    def _watch(self, trainer_log: IO[bytes]) -> End:
         """Start the programs, each as soon as it can work, and wait for the first that ends."""
         plan = self.plan
         # A model of the hub is downloaded by the server first, and not by both at once.
-        alone = plan.server is not None and not Path(str(plan.settings.get("model", ""))).is_dir()
+        model = Path(str(plan.settings.get("model", "")))
+        waits_for_server = plan.server is not None and not model.is_dir()
         while True:
             if self.received:
                 name = signal.Signals(self.received[0]).name
                 return End(128 + self.received[0], f"stopped by {name}{self._when()}")
-            if plan.server and not self.ready and (end := self._await_server(plan.server)):
-                return end
-            if "trainer" not in self.children and (self.ready or not alone):
+            if plan.server and not self.ready:
+                end = self._await_server(plan.server)
+                if end:
+                    return end
+            if "trainer" not in self.children and (self.ready or not waits_for_server):
                 self._start(plan.trainer, trainer_log)
             self._read()
-            if end := self.failure or self._ended():
+            end = self.failure or self._ended()
+            if end:
                 return end
             if not self.step:
-                starting = plan.server is not None and not self.ready
-                self.display.waiting(
-                    "starting the rollout server" if starting else "waiting for the first step"
+                is_starting = plan.server is not None and not self.ready
+                phase = (
+                    "starting the rollout server" if is_starting else "waiting for the first step"
                 )
+                self.display.waiting(phase)
             time.sleep(0.1)
+
+    # Starting.
 
     def _await_server(self, server: Process) -> End | None:
         """Start the server, and note when it is ready; an end where that takes too long."""
-        waited = time.monotonic() - self.started
         if "server" not in self.children:
             with server.log.open("ab") as log:
                 self._start(server, log)
         elif refusal_of_server(self.plan.hosts[0], self.plan.ports[0]) is None:
-            self.ready, self.workers = True, set(members(f"{self.id}/server"))
+            self.ready = True
+            self.workers = set(members(f"{self.id}/server"))
+        waited = time.monotonic() - self.started
         if self.ready or waited <= self.plan.variables.server_timeout:
             return None
-        return self._end(
-            "server", f"the rollout server is not ready after {waited:.0f} s (SERVER_TIMEOUT)"
-        )
+        cause = f"the rollout server is not ready after {waited:.0f} s (SERVER_TIMEOUT)"
+        return self._end("server", cause)
 
-    def _start(self, process: Process, log: Any) -> None:
+    def _start(self, process: Process, log: IO[bytes]) -> None:
         self.tails[process.name] = Tail(process.log)
         env = {**os.environ, **_without_proxy(os.environ, self.plan.hosts), **process.env}
-        env |= {
-            "PYTHONUNBUFFERED": "1",
-            SUPERVISOR: str(os.getpid()),
-            MARK: f"{self.id}/{process.name}",
-        }
+        env["PYTHONUNBUFFERED"] = "1"
+        env[SUPERVISOR] = str(os.getpid())
+        env[MARK] = f"{self.id}/{process.name}"
         self.children[process.name] = subprocess.Popen(
             process.argv,
             stdin=subprocess.DEVNULL,
@@ -197,25 +212,18 @@ class _Run:
             start_new_session=True,
         )
 
+    # Reading.
+
     def _read(self) -> None:
         """What the programs have written since the last time."""
         for name, tail in self.tails.items():
             for text in tail.lines():
                 if self.plan.variables.verbose and text.strip():
                     self.display.print(f"[{name}] {text}")
-                if name == "server" and (
-                    failed := re.search(r"Method execution failed: (\w+)", text)
-                ):
-                    cause = f"the rollout server failed in `{failed[1]}`"
-                    if failed[1] == "collective_rpc":
-                        cause += ", most likely an update of the weights; it would go on sampling from old ones"
-                    start = tail.path.read_bytes().index(failed[0].encode(), tail.start)
-                    end = replace(self._end("server", cause), start=start, first_error=True)
-                    self.failure = self.failure or end
-                if name == "trainer" and (
-                    failed := re.search(r"failed \(exitcode: (-?\d+)\) local_rank: (\d+)", text)
-                ):
-                    self.failed_rank = f"rank {failed[2]} of the trainer {in_words(int(failed[1]))}"
+                if name == "server":
+                    self._read_server(text, tail)
+                else:
+                    self._read_trainer(text)
         for text in self.steps.lines():
             with suppress(LineError):
                 self._log(parse_object(text))
@@ -223,63 +231,89 @@ class _Run:
             with suppress(LineError):
                 self.display.print(f"Warning: {parse_object(text).get('message')}", "yellow")
 
+    def _read_server(self, text: str, tail: Tail) -> None:
+        """Note a call that failed: the server answers 200 to it, and only logs it."""
+        match = _SERVER_FAILED.search(text)
+        if match is None or self.failure:
+            return
+        cause = f"the rollout server failed in `{match[1]}`"
+        if match[1] == "collective_rpc":
+            cause += ", most likely an update of the weights; it would go on sampling from old ones"
+        start = tail.path.read_bytes().index(match[0].encode(), tail.start)
+        self.failure = replace(self._end("server", cause), start=start, first_error=True)
+
+    def _read_trainer(self, text: str) -> None:
+        match = _RANK_FAILED.search(text)
+        if match is not None:
+            self.failed_rank = f"rank {match[2]} of the trainer {in_words(int(match[1]))}"
+
     def _log(self, row: Mapping[str, Any]) -> None:
-        """Show a line of the trainer's log, and stop where it shows that the server has other
-        weights.
-        """
+        """Show a line of the trainer's log."""
         if "global_step/max_steps" not in row or "train_runtime" in row:
             return
-        self.step, last = map(int, row["global_step/max_steps"].split("/"))
+        step, last = row["global_step/max_steps"].split("/")
+        self.step = int(step)
         self.display.print(line(row), highlight=True)
-        self.display.show(f"step {min(self.step + 1, last)} of {last}")
-        if (kl := row.get(K3_KL)) is None:
-            return
+        self.display.show(f"step {min(self.step + 1, int(last))} of {last}")
+        if row.get(K3_KL) is not None:
+            self._check_kl(row[K3_KL])
+
+    def _check_kl(self, kl: float) -> None:
+        """Stop where the log-probabilities show that the server has other weights."""
         limit = K3_LIMIT
         if len(self.first_kl) < K3_FIRST:
             self.first_kl.append(kl)
         else:
             limit = max(limit, K3_GROWTH * median(self.first_kl))
-        self.high_kl, start = self.high_kl + 1 if kl > limit else 0, median(self.first_kl)
-        text = f"{K3_KL} is {kl:.2g}, after {start:.2g} in the first steps{self._when()}"
+        if kl <= limit:
+            self.high_kl = 0
+            return
+        self.high_kl += 1
+        first = median(self.first_kl)
+        text = f"{K3_KL} is {kl:.2g}, after {first:.2g} in the first steps{self._when()}"
         if self.high_kl == K3_WARNING:
-            self.display.print(
-                f"Warning: {text}: does the rollout server get every update of the weights?",
-                "yellow",
-            )
+            question = "does the rollout server get every update of the weights?"
+            self.display.print(f"Warning: {text}: {question}", "yellow")
         elif self.high_kl == K3_STEPS:
             cause = "the rollout server samples with other weights than the trainer's, an update must have been lost"
             self.failure = self.failure or End(1, f"{cause}: {text}")
 
+    # Ending.
+
     def _ended(self) -> End | None:
+        """How the run has ended, where a program has."""
         server, trainer = self.children.get("server"), self.children.get("trainer")
-        if trainer and trainer.poll() == 0:
+        if trainer is not None and trainer.poll() == 0:
             self._read()
             return self.failure or End(0)
-        has_failed = trainer is not None and (trainer.poll() is not None or self.failed_rank)
-        if not has_failed and (server is None or server.poll() is None):
+        trainer_failed = trainer is not None and (trainer.poll() is not None or self.failed_rank)
+        server_ended = server is not None and server.poll() is not None
+        if not trainer_failed and not server_ended:
             return None
-        if (
-            server and server.poll() is None
-        ):  # killed, it can take the trainer with it before it is gone itself
+        if server is not None and not server_ended:
+            # Killed, it can take the trainer with it before it is gone itself.
             with suppress(subprocess.TimeoutExpired):
                 server.wait(0.5)
         self._read()
-        if self.failure:
-            return self.failure
-        if server and server.poll() is not None:
+        return self.failure or self._failed(server, trainer)
+
+    def _failed(
+        self, server: subprocess.Popen[bytes] | None, trainer: subprocess.Popen[bytes] | None
+    ) -> End:
+        """Which program has failed first, and how: the server where both have."""
+        if server is not None and server.poll() is not None:
             end = self._end("server", f"the rollout server {in_words(server.returncode)}")
             return replace(end, of_server=self.ready)
         assert trainer is not None
         cause = self.failed_rank or f"the trainer {in_words(trainer.returncode)}"
         if not self.workers <= set(members(f"{self.id}/server")):
-            return replace(
-                self._end("server", f"a worker of the rollout server is gone, and {cause}"),
-                of_server=True,
-            )
+            end = self._end("server", f"a worker of the rollout server is gone, and {cause}")
+            return replace(end, of_server=True)
         return self._end("trainer", cause)
 
     def _end(self, name: str, cause: str) -> End:
-        return End(1, cause + self._when(), self.tails[name].path, self.tails[name].start)
+        tail = self.tails[name]
+        return End(1, cause + self._when(), tail.path, tail.start)
 
     def _when(self) -> str:
         return f", after step {self.step}" if self.step else ", before the first step"
@@ -290,26 +324,39 @@ class _Run:
         """
         for name in ("trainer", "server"):
             child = self.children.get(name)
-            if child is None:
-                continue
-            self.display.waiting(f"stopping the {name}")
-            _send(
-                signal.SIGTERM,
-                [child.pid] if child.poll() is None else members(f"{self.id}/{name}"),
-            )
-            end = time.monotonic() + GRACE
-            while left := members(f"{self.id}/{name}"):
-                now = time.monotonic()
-                if now > end or len(self.received) > 1:
-                    _send(signal.SIGKILL, left)
-                if now > end + GRACE:
-                    self.display.print(
-                        f"cannot be killed, and left behind: {', '.join(map(str, left))}", "red"
-                    )
-                    break
-                child.poll()
-                time.sleep(0.1)
+            if child is not None:
+                self.display.waiting(f"stopping the {name}")
+                self._stop_program(child, f"{self.id}/{name}")
+
+    def _stop_program(self, child: subprocess.Popen[bytes], mark: str) -> None:
+        is_alive = child.poll() is None
+        _send(signal.SIGTERM, [child.pid] if is_alive else members(mark))
+        kill_at = time.monotonic() + GRACE
+        while left := members(mark):
+            now = time.monotonic()
+            if now > kill_at or len(self.received) > 1:  # a second Ctrl-C is impatient
+                _send(signal.SIGKILL, left)
+            if now > kill_at + GRACE:
+                ids = ", ".join(map(str, left))
+                self.display.print(f"cannot be killed, and left behind: {ids}", "red")
+                break
             child.poll()
+            time.sleep(0.1)
+        child.poll()
+
+
+def _first_kl(log: Path) -> list[float]:
+    """K3_KL of the run's first logged steps, where this one goes on from a checkpoint."""
+    if not log.is_file():
+        return []
+    values = []
+    # unfinished: another node may be writing the last line.
+    for _, row in read_jsonl(log, unfinished=str):
+        if row.get(K3_KL) is not None:
+            values.append(row[K3_KL])
+        if len(values) == K3_FIRST:
+            break
+    return values
 
 
 def _send(number: int, processes: Sequence[int]) -> None:
@@ -320,7 +367,8 @@ def _send(number: int, processes: Sequence[int]) -> None:
 
 def members(mark: str) -> list[int]:
     """The ids of the processes that are alive and have this MARK in their environment."""
-    alive, entry = [], f"{MARK}={mark}".encode()
+    alive = []
+    entry = f"{MARK}={mark}".encode()
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended, or is not ours
             if entry in (folder / "environ").read_bytes().split(b"\0"):
@@ -332,55 +380,72 @@ def in_words(status: int) -> str:
     """What a process's exit status says, a negative one being a signal."""
     if status >= 0:
         return f"ended with exit status {status}"
-    hint = ", which the system also sends when memory runs out" if status == -signal.SIGKILL else ""
-    return f"was killed by {signal.Signals(-status).name}{hint}"
+    text = f"was killed by {signal.Signals(-status).name}"
+    if status == -signal.SIGKILL:
+        text += ", which the system also sends when memory runs out"
+    return text
 
 
 def _report(end: End, plan: Plan, console: Console) -> int:
     """Say how the run ended, and how it goes on."""
-    kept, whole = checkpoints(plan.output), whole_checkpoints(plan.output)
     if end.status == 0:
-        say(
-            console,
-            f"trained; the last checkpoint is {kept[-1]}"
-            if kept
-            else "trained; no checkpoint was asked for",
-        )
-        if (best := plan.output / BEST).exists():
-            say(console, f"the best checkpoint by held-out success is {best.resolve()}")
+        _report_result(plan, console)
         return 0
-    lines = last_lines(end.log, end.start, first_error=end.first_error) if end.log else []
+    lines = []
+    if end.log:
+        lines = last_lines(end.log, end.start, first_error=end.first_error)
     error = exception(lines)
-    status = 3 if error and "DivergedError" in error else end.status
+    has_diverged = error is not None and "DivergedError" in error
     if error:
         say(console, error, "red")
     if lines:
         say(console, f"The end of {end.log}:")
         for text in lines:
             say(console, f"  {text}", "dim")
-    # A process that was killed closes its sockets a moment after it is gone from /proc.
-    until, ports = time.monotonic() + 5, (*plan.ports, *plan.sync_ports) if plan.server else ()
-    while any(map(why_not_free, ports)) and time.monotonic() < until:
+    _await_ports(plan)
+    _report_continuation(plan, has_diverged, console)
+    return 3 if has_diverged else end.status
+
+
+def _report_result(plan: Plan, console: Console) -> None:
+    kept = checkpoints(plan.output)
+    if kept:
+        say(console, f"trained; the last checkpoint is {kept[-1]}")
+    else:
+        say(console, "trained; no checkpoint was asked for")
+    best = plan.output / BEST
+    if best.exists():
+        say(console, f"the best checkpoint by held-out success is {best.resolve()}")
+
+
+def _await_ports(plan: Plan) -> None:
+    """Wait until the server's ports are free: a killed process closes its sockets a moment after it
+    is gone from /proc.
+    """
+    if plan.server is None:
+        return
+    until = time.monotonic() + PORTS_CLOSE
+    while any(map(why_not_free, (*plan.ports, *plan.sync_ports))) and time.monotonic() < until:
         time.sleep(0.1)
-    for path in reversed(kept):
-        if path in whole:
+
+
+def _report_continuation(plan: Plan, has_diverged: bool, console: Console) -> None:
+    """Say from which checkpoint the run goes on, and which are skipped."""
+    complete = whole_checkpoints(plan.output)
+    for path in reversed(checkpoints(plan.output)):
+        if path in complete:
             break
         say(console, f"{path} is skipped: it lacks {missing(path)}")
-    if status == 3:
-        say(
-            console,
-            f"the last checkpoint is {whole[-1]}"
-            if whole
-            else "there is no checkpoint to go on from",
-        )
-    elif whole:
-        say(console, f"Go on from {whole[-1]} with:\n  {command_to_resume(sys.argv, os.environ)}")
+    if has_diverged and complete:
+        say(console, f"the last checkpoint is {complete[-1]}")
+    elif has_diverged:
+        say(console, "there is no checkpoint to go on from")
+    elif complete:
+        command = command_to_resume(sys.argv, os.environ)
+        say(console, f"Go on from {complete[-1]} with:\n  {command}")
     else:
-        say(
-            console,
-            "There is no checkpoint to go on from; start again in another folder, or move this one away.",
-        )
-    return status
+        hint = "start again in another folder, or move this one away."
+        say(console, f"There is no checkpoint to go on from; {hint}")
 
 
 def command_to_resume(argv: Sequence[str], environ: Mapping[str, str]) -> str:
@@ -391,18 +456,17 @@ def command_to_resume(argv: Sequence[str], environ: Mapping[str, str]) -> str:
     >>> command_to_resume(["/bin/swift-rlvr", "train", "countdown"], {"SWIFT_RLVR_SCRIPT": "bash scripts/x.sh"})
     'RESUME=1 bash scripts/x.sh'
     """
-    own = {
-        *VARIABLES,
-        "CUDA_VISIBLE_DEVICES",
-        *(each.name.upper() for each in fields(Variables)),
-    } - {"RESUME"}
-    names = [name for name in environ if name in own or name.startswith(("EXTERNAL_", PREFIX))]
-    variables = [
-        f"{name}={shlex.quote(environ[name])}" for name in names if name not in (SCRIPT, SUPERVISOR)
-    ]
-    command, words = (
-        (environ[SCRIPT], argv[3:]) if SCRIPT in environ else (Path(argv[0]).name, argv[1:])
-    )
+    launchers = {field.name.upper() for field in fields(Variables)}
+    ours = {*VARIABLES, *launchers, "CUDA_VISIBLE_DEVICES"} - {"RESUME"}
+    variables = []
+    for name, value in environ.items():
+        if name in (SCRIPT, SUPERVISOR):
+            continue
+        if name in ours or name.startswith(("EXTERNAL_", PREFIX)):
+            variables.append(f"{name}={shlex.quote(value)}")
+    command, words = Path(argv[0]).name, argv[1:]
+    if SCRIPT in environ:  # which is `swift-rlvr train NAME`
+        command, words = environ[SCRIPT], argv[3:]
     return " ".join([*variables, "RESUME=1", command, *map(shlex.quote, words)])
 
 
@@ -426,9 +490,9 @@ def _from_last_checkpoint(plan: Plan, console: Console) -> Plan:
 
 def _without_proxy(environ: Mapping[str, str], hosts: Sequence[str]) -> dict[str, str]:
     """no_proxy for requests between the programs: through a proxy they would not arrive."""
-    before = [
-        name for key in ("no_proxy", "NO_PROXY") for name in environ.get(key, "").split(",") if name
-    ]
+    before: list[str] = []
+    for variable in ("no_proxy", "NO_PROXY"):
+        before += filter(None, environ.get(variable, "").split(","))
     value = ",".join(dict.fromkeys([*before, "127.0.0.1", "localhost", *hosts]))
     return {"no_proxy": value, "NO_PROXY": value}
 

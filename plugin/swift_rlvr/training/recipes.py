@@ -20,26 +20,58 @@ from swift_rlvr.utils.files import find_file
 
 SUFFIXES = (".yaml", ".yml")
 CONFIGS = Path("scripts/configs")
-# What GPUs with less memory change in countdown.yaml. LoRA's learning rate is ten times the
-# experiment's: Schulman et al. 2025, "LoRA Without Regret", for LoRA on all layers.
+
+# What smaller GPUs change in countdown.yaml. LoRA's learning rate is ten times the experiment's:
+# Schulman et al. 2025, "LoRA Without Regret", for LoRA on all layers.
 _BATCH_4 = "--per_device_train_batch_size 4 --num_generations_eval 1"
 _BATCH_2 = "--per_device_train_batch_size 2 --per_device_eval_batch_size 4 --num_generations_eval 1"
 _LORA = f"--tuner_type lora --lora_rank 16 --lora_alpha 32 --learning_rate 5e-6 {_BATCH_2}"
-# The recipes of an experiment without a GPU, on one, and on more: with flags, in the order in which
-# they are tried, until one fits the GPUs' memory.
-EXPERIMENTS = {
+_OFFLOAD = "--offload_model true --vllm_gpu_memory_utilization 0.7"
+
+# The recipes of an experiment: the fewest GPUs, the least memory of each in GiB, and the recipe
+# with its flags. A machine takes the first line that it satisfies.
+#
+# The memory is what training the experiment's model, Qwen2.5-3B, takes by an estimate of every part
+# (weights, reference policy, gradients, AdamW, logits, activations), divided by 0.9: CUDA's context,
+# NCCL's buffers and fragmentation are not in the estimate. It stands behind each line. A card has
+# less than its name says: 79.6 GiB for 80 GB, 45.0 for 48, 40.0 for 40, 24.0 or 22.5 for 24.
+EXPERIMENTS: dict[str, tuple[tuple[int, float, str], ...]] = {
     "countdown": (
-        ("countdown_cpu",),
-        (
-            *("countdown_1gpu_80gb", "countdown_1gpu_24gb"),
-            "countdown_1gpu_24gb --offload_model true --vllm_gpu_memory_utilization 0.7",
-        ),
-        ("countdown", f"countdown {_BATCH_4}", f"countdown {_BATCH_2}", f"countdown {_LORA}"),
+        # Four trainers under ZeRO-3, and one to four GPUs for the server.
+        (5, 33.1, "countdown"),  # 29.8 GiB
+        (5, 24.5, f"countdown {_BATCH_4}"),  # 22.0
+        (5, 20.3, f"countdown {_BATCH_2}"),  # 18.3
+        (5, 0, f"countdown {_LORA}"),  # about 6; vLLM needs 8
+        # Two trainers, as in the experiment.
+        (3, 49.1, "countdown"),  # 44.2
+        (3, 40.5, f"countdown {_BATCH_4}"),  # 36.4
+        (3, 36.2, f"countdown {_BATCH_2}"),  # 32.6
+        (3, 0, f"countdown {_LORA}"),  # 7.6
+        # One trainer, and one GPU for the server.
+        (2, 81.0, "countdown"),  # 72.9
+        (2, 72.4, f"countdown {_BATCH_4}"),  # 65.1
+        (2, 68.2, f"countdown {_BATCH_2}"),  # 61.4
+        (2, 0, f"countdown {_LORA}"),  # 10.7
+        # Training and vLLM in turn on one GPU.
+        (1, 73.5, "countdown_1gpu_80gb"),  # 66.1
+        # 16.0, where vLLM's share of 0.45 holds the weights and one completion, and a GiB more, so
+        # that no card that is sold as 16 GB gets it.
+        (1, 17.0, "countdown_1gpu_24gb"),
+        (1, 0, f"countdown_1gpu_24gb {_OFFLOAD}"),  # about 14
+        (0, 0, "countdown_cpu"),
     ),
-    "tiny": (("countdown_cpu",), ("countdown_tiny_1gpu",), ("countdown_tiny_gpus",)),
-    "scratch": (("countdown_scratch_cpu",), ("gsm8k_scratch",), ("gsm8k_scratch",)),
-    "trl": (("countdown_trl_cpu",), ("r1_zero_trl",), ("r1_zero_trl",)),
+    "tiny": (
+        (2, 0, "countdown_tiny_gpus"),
+        (1, 0, "countdown_tiny_1gpu"),
+        (0, 0, "countdown_cpu"),
+    ),
+    "trl": (
+        (1, 0, "r1_zero_trl"),
+        (0, 0, "countdown_trl_cpu"),
+    ),
 }
+
+# A number that YAML 1.1 takes for text: 5e-7, 1E3.
 _EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 
 # Machine variables and the settings that they override; WANDB_API_KEY and the launcher's own are
@@ -56,12 +88,12 @@ VARIABLES = {
 
 
 class Recipe(NamedTuple):
-    """A file, taken apart. settings: with the values that YAML gives them; env: the variables under
-    ENV.
+    """A recipe's file, taken apart.
 
-    found: the settings whose paths are not below this folder, but in the repository or the package,
-    as found there.
-    note: why it was chosen, where another one comes first.
+    settings: with the values that YAML gives them. env: the variables under ENV.
+    found: those settings whose paths are not below the current folder but in the repository or the
+    package, with the paths there.
+    note: why this recipe was chosen, where another one comes first.
     """
 
     path: Path
@@ -72,14 +104,17 @@ class Recipe(NamedTuple):
 
 
 def read_recipe(path: str | Path) -> Recipe:
-    """InputError, naming the file, where it cannot be read or does not hold settings."""
+    """Read a recipe's file.
+
+    Raises:
+        InputError: it cannot be read or does not hold settings; the message names the file.
+    """
     path = Path(find_file(str(path)))
     try:
         settings = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
-        ) from error
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot read {path}: {reason}") from error
     except yaml.YAMLError as error:
         raise InputError(f"{path}: not YAML ({error})") from error
     if not isinstance(settings, dict) or not all(isinstance(name, str) for name in settings):
@@ -87,20 +122,19 @@ def read_recipe(path: str | Path) -> Recipe:
     env = settings.pop("ENV", None) or {}
     if not isinstance(env, dict):
         raise InputError(f"{path}: ENV: expected variables, such as `OMP_NUM_THREADS: 1`")
-    found = {
-        name: there for name, value in settings.items() if (there := find_file(value)) != value
-    }
-    return Recipe(
-        path,
-        settings | found,
-        {str(name): find_file(str(value)) for name, value in env.items()},
-        found,
-    )
+
+    found = {}
+    for name, value in settings.items():
+        place = find_file(value)
+        if place != value:
+            found[name] = place
+    variables = {str(name): find_file(str(value)) for name, value in env.items()}
+    return Recipe(path, settings | found, variables, found)
 
 
 def uses_servers(settings: Mapping[str, Any]) -> bool:
-    """Whether ms-swift gets its completions from rollout servers, and not from vLLM in the
-    trainer's process.
+    """Whether ms-swift gets its completions from rollout servers, not from vLLM in the trainer's
+    process.
     """
     return bool(settings.get("use_vllm")) and settings.get("vllm_mode", "colocate") == "server"
 
@@ -108,22 +142,23 @@ def uses_servers(settings: Mapping[str, Any]) -> bool:
 def flags_of_variables(environ: Mapping[str, str], settings: Mapping[str, Any]) -> list[str]:
     """The machine variables that are set, as flags; they come before the command's own, which win.
 
-    Those of a rollout server are left out where the settings use none.
-
     >>> flags_of_variables({"MODEL": "weights", "USE_HF": "", "PORT": "8001"}, {"use_vllm": False})
     ['--model', 'weights']
     """
     flags = []
-    for name, setting in VARIABLES.items():
-        if environ.get(name) and (uses_servers(settings) or not setting.startswith("vllm_")):
-            flags += [f"--{setting}", environ[name]]
+    for variable, setting in VARIABLES.items():
+        is_for_server = setting.startswith("vllm_")
+        if is_for_server and not uses_servers(settings):
+            continue
+        if environ.get(variable):
+            flags += [f"--{setting}", environ[variable]]
     if environ.get("WANDB_API_KEY") and settings.get("report_to"):
         flags += ["--report_to", "wandb"]
     return flags
 
 
 def as_flag(name: str, value: Any) -> list[str]:
-    """A key of a file as flags; without a value it is as if it were not there.
+    """A key of a file as a flag; none for a key without a value.
 
     >>> as_flag("beta", 0.04), as_flag("reward_funcs", ["countdown", "format"])
     (['--beta=0.04'], ['--reward_funcs', 'countdown', 'format'])
@@ -132,7 +167,9 @@ def as_flag(name: str, value: Any) -> list[str]:
         return []
     if isinstance(value, list):
         return [f"--{name}", *map(str, value)]
-    return [f"--{name}={json.dumps(value) if isinstance(value, dict) else value}"]
+    if isinstance(value, dict):
+        value = json.dumps(value)
+    return [f"--{name}={value}"]
 
 
 def read_flags(words: Sequence[str]) -> dict[str, Any]:
@@ -143,26 +180,35 @@ def read_flags(words: Sequence[str]) -> dict[str, Any]:
     >>> read_flags(["--learning_rate", "5e-7", "--use_vllm", "true"])
     {'learning_rate': 5e-07, 'use_vllm': True}
     """
-    settings: dict[str, Any] = {}
-    values: list[Any] = []
+    values: dict[str, list[Any]] = {}
+    name = None
     for word in words:
         if word.startswith("--"):
-            name, equals, value = word[2:].partition("=")
-            name = name.replace("-", "_")
-            values = settings[name] = [_scalar(value)] if equals else []
-        elif not settings:
+            flag, equals, value = word[2:].partition("=")
+            name = flag.replace("-", "_")
+            values[name] = [_scalar(value)] if equals else []
+        elif name is None:
             raise InputError(f"expected a flag, such as --max_steps 100, got {word!r}")
         else:
-            values.append(_scalar(word))
-    return {
-        name: given[0] if len(given) == 1 else given or True for name, given in settings.items()
-    }
+            values[name].append(_scalar(word))
+
+    settings: dict[str, Any] = {}
+    for name, items in values.items():
+        if not items:
+            settings[name] = True
+        elif len(items) == 1:
+            settings[name] = items[0]
+        else:
+            settings[name] = items
+    return settings
 
 
 def _scalar(text: str) -> Any:
-    """YAML 1.1 takes 5e-7 for text; on a command line it is a number."""
+    """A number or a boolean as YAML reads it, else the text."""
+    if _EXPONENT.fullmatch(text):
+        return float(text)
     try:
-        value = float(text) if _EXPONENT.fullmatch(text) else yaml.safe_load(text)
+        value = yaml.safe_load(text)
     except yaml.YAMLError:
         return text
     return value if isinstance(value, bool | int | float) else text

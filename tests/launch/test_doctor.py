@@ -720,7 +720,7 @@ def test_a_disk_that_is_too_small(monkeypatch):
     usage = SimpleNamespace(free=50 * 10**9)
     monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: usage)
     status, message = outcome(machine.disk, recipe=GPUS, on=gpus())
-    assert status == "warning" and "20 checkpoints of 42.0 GB: 840.0 GB; 50.0 GB free" in message
+    assert status == "warning" and "3 checkpoints of 42.0 GB: 126.0 GB; 50.0 GB free" in message
     assert "a smaller --save_total_limit" in message
 
 

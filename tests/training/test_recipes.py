@@ -87,7 +87,8 @@ COUNTDOWN = {
     "gradient_accumulation_steps": 8,
     "eval_steps": 500,
     "save_steps": 100,
-    "save_total_limit": 20,
+    # The source keeps 20, of 43 GB each.
+    "save_total_limit": 3,
     "logging_steps": 1,
     "output_dir": "output/GRPO_COUNTDOWN",
     "warmup_ratio": 0.01,

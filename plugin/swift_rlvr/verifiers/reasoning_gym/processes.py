@@ -71,10 +71,10 @@ def ask(job: dict[str, Any], seconds: float, memory_mb: int = MEMORY_MB) -> dict
             report = child.ask(job, _LONGEST)
         except Ended as ended:
             child.close()
-            if child.status == -signal.SIGKILL and ended.args[0] == "killed" and not killed:
+            if child.status == -signal.SIGKILL and ended.reason == "killed" and not killed:
                 killed = True  # by somebody else, perhaps, and not for what is in the job
                 continue
-            timed_out = ended.args[0] == "timeout" or child.status == -signal.SIGPROF
+            timed_out = ended.reason == "timeout" or child.status == -signal.SIGPROF
             return {"ended": "timeout" if timed_out else f"exit status {child.status}"}
         if "MemoryError" in str(report.get("error")):
             child.close()  # the next job gets a process that has all its memory
@@ -90,9 +90,7 @@ def _start(memory_mb: int) -> Child:
         report = child.ask({"memory": memory_mb << 20})
     except Ended as ended:
         child.close()
-        raise RuntimeError(
-            f"a process for reasoning-gym has not started: {', '.join(ended.args)}"
-        ) from None
+        raise RuntimeError(f"a process for reasoning-gym has not started: {ended}") from None
     if "unavailable" in report:
         raise NotInstalledError(report["unavailable"])
     return child

@@ -438,6 +438,20 @@ def test_code_may_import_packages_that_are_named(code, expected):
     assert wrong[0].reason == "wrong"
 
 
+def test_builtins_are_restored_although_the_code_has_replaced_vars():
+    """A test that compares with no literal is evaluated beside the code, which must not choose what
+    `sorted` gives.
+    """
+    code = """
+    import builtins
+    own = vars
+    builtins.vars = lambda space: {} if space is builtins else own(space)
+    builtins.sorted = lambda values: []
+    def f(x): return x
+    """
+    assert result_of(code, "assert sorted(f([2])) == sorted(f([1]))") == ["wrong"]
+
+
 def test_packages_bring_nothing_else():
     limits = Limits(seconds=60, packages=("numpy",))
     folder = "import numpy, os\nfolder = os.path.dirname(os.path.dirname(numpy.__file__))\n"

@@ -173,18 +173,7 @@ def boxed_answer(text: str) -> str | None:
     if not boxes:
         return last_boxed(text)
 
-    # from the last box backwards, as long as they stand together
-    group = [boxes[-1]]
-    for before in boxes[-2::-1]:
-        joint_start = before[2]
-        joint_end = group[-1][0]
-        if joint_end - joint_start > _LONGEST_JOINT:
-            break
-        if not _JOINT.fullmatch(text, joint_start, joint_end):
-            break
-        group.append(before)
-    group.reverse()
-
+    group = _last_group(text, boxes)
     contents = [text[start : end - 1].strip() for _, start, end in group]
     names = []
     for begin, _, _ in group:
@@ -199,6 +188,21 @@ def boxed_answer(text: str) -> str | None:
         named = zip(names, contents, strict=True)
         return ", ".join(f"{name} = {content}" for name, content in named)
     return ", ".join(contents)
+
+
+def _last_group(text: str, boxes: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """The last box, with the boxes before it that stand together with it."""
+    group = [boxes[-1]]
+    for before in boxes[-2::-1]:
+        joint_start = before[2]
+        joint_end = group[-1][0]
+        if joint_end - joint_start > _LONGEST_JOINT:
+            break
+        if not _JOINT.fullmatch(text, joint_start, joint_end):
+            break
+        group.append(before)
+    group.reverse()
+    return group
 
 
 def _closed_boxes(text: str) -> Iterator[tuple[int, int, int]]:

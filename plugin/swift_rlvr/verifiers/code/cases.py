@@ -136,6 +136,17 @@ def _rows(tests: dict[str, Any]) -> list[dict[str, Any]]:
         if values or not sources:
             columns[name] = values
 
+    _check_columns(columns)
+    # what the dict says of all cases
+    common = {key: tests[key] for key in ("type", "testtype", "metadata") if key in tests}
+    rows = []
+    for values in zip(*columns.values(), strict=True):
+        rows.append(dict(zip(columns, values, strict=True)) | common)
+    return rows
+
+
+def _check_columns(columns: dict[str, Any]) -> None:
+    """Raise BadTests where columns are no lists, empty or not equally long."""
     for name, values in columns.items():
         if not isinstance(values, (list, tuple)):
             raise BadTests(
@@ -145,13 +156,6 @@ def _rows(tests: dict[str, Any]) -> list[dict[str, Any]]:
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
         counts = [f"{length} of {name}" for name, length in lengths.items()]
         raise BadTests(f"there are {' and '.join(counts)}")
-
-    # what the dict says of all cases
-    common = {key: tests[key] for key in ("type", "testtype", "metadata") if key in tests}
-    rows = []
-    for values in zip(*columns.values(), strict=True):
-        rows.append(dict(zip(columns, values, strict=True)) | common)
-    return rows
 
 
 def _read_cases(
@@ -165,38 +169,61 @@ def _read_cases(
     calls: list[Call] = []
     units: list[UnitTest] = []
     for row in rows:
-        arguments = row.get("input", row.get("inputs"))
-        expected = row.get("output", row.get("outputs"))
-        named = _function_name(row) or name
-        kind = row.get("type") or row.get("testtype")
-        if not kind:
-            kind = _FUNCTION[0] if named else _PROGRAM[0]
-        source = row.get("assert_case")
-        if source:
-            if arguments or expected or not isinstance(source, str):
-                raise BadTests(
-                    "a case has either an assert_case, which is a source, or an input and an output"
-                )
-            units += read_source(source, _expression("fn_name", named or entry_point), packages)
-        elif not row.keys() & {"input", "inputs"} or expected is None:
-            keys = ", ".join(map(str, row)) or "nothing"
-            raise BadTests(f"cases must have input and output, and one has {keys}")
-        elif kind in _PROGRAM:
-            programs.append(ProgramTest(_text(arguments), _text(expected)))
-        elif kind in _FUNCTION:
-            function = named or entry_point
-            if _expression("fn_name", function) is None:
-                raise BadTests(
-                    "calls need the function's name, in fn_name, metadata.func_name or column entry_point"
-                )
-            calls.append(Call(function, arguments, expected, is_exact=bool(row.get("testtype"))))
+        function = _function_name(row) or name
+        if row.get("assert_case"):
+            source = _source(row)
+            units += read_source(source, _expression("fn_name", function or entry_point), packages)
+            continue
+        case = _read_case(row, function, entry_point)
+        if isinstance(case, ProgramTest):
+            programs.append(case)
         else:
-            accepted = ", ".join(_PROGRAM + _FUNCTION)
-            raise BadTests(f"a case is of type {kind!r:.80}; accepted are {accepted}")
+            calls.append(case)
     units += read_calls(calls)
     if programs and units:
         raise BadTests("tests must be all of a program, or all of functions")
     return programs or units
+
+
+def _source(row: dict[str, Any]) -> str:
+    """The source of a case that has one."""
+    source = row["assert_case"]
+    if _input(row) or _output(row) or not isinstance(source, str):
+        raise BadTests(
+            "a case has either an assert_case, which is a source, or an input and an output"
+        )
+    return source
+
+
+def _read_case(row: dict[str, Any], function: Any, entry_point: Any) -> ProgramTest | Call:
+    """A case of input and output."""
+    expected = _output(row)
+    if not row.keys() & {"input", "inputs"} or expected is None:
+        keys = ", ".join(map(str, row)) or "nothing"
+        raise BadTests(f"cases must have input and output, and one has {keys}")
+
+    kind = row.get("type") or row.get("testtype")
+    if not kind:
+        kind = _FUNCTION[0] if function else _PROGRAM[0]
+    if kind in _PROGRAM:
+        return ProgramTest(_text(_input(row)), _text(expected))
+    if kind not in _FUNCTION:
+        accepted = ", ".join(_PROGRAM + _FUNCTION)
+        raise BadTests(f"a case is of type {kind!r:.80}; accepted are {accepted}")
+    function = function or entry_point
+    if _expression("fn_name", function) is None:
+        raise BadTests(
+            "calls need the function's name, in fn_name, metadata.func_name or column entry_point"
+        )
+    return Call(function, _input(row), expected, is_exact=bool(row.get("testtype")))
+
+
+def _input(row: dict[str, Any]) -> Any:
+    return row.get("input", row.get("inputs"))
+
+
+def _output(row: dict[str, Any]) -> Any:
+    return row.get("output", row.get("outputs"))
 
 
 def _function_name(row: dict[str, Any]) -> Any:

@@ -109,6 +109,22 @@ def _run_program(compiled: CodeType, module: ModuleType, report: Callable) -> No
         sys.exit(1)
 
 
+def _saved_names(imports: list[str]) -> list[tuple[dict, dict]]:
+    """The names of each module that the tests use, first of builtins, and a copy of them to
+    restore.
+
+    The dictionaries themselves are kept, since the code could also replace `vars`.
+    """
+    standard = [(vars(builtins), dict(vars(builtins)))]
+    for name in imports:
+        try:
+            imported = importlib.import_module(name)
+        except ImportError:  # the test that imports it will fail and report that
+            continue
+        standard.append((vars(imported), dict(vars(imported))))
+    return standard
+
+
 def _run_tests(
     compiled: CodeType, module: ModuleType, job: dict, report: Callable, receive: Callable
 ) -> None:
@@ -119,16 +135,8 @@ def _run_tests(
     recursion_limit, limit_recursion = sys.getrecursionlimit, sys.setrecursionlimit
     set_trace, set_profile = sys.settrace, sys.setprofile
     defined = vars(module)
-    # The names of each module that the tests use, and a copy of them to restore. The dictionaries
-    # themselves are kept, since the code could also replace `vars`.
-    standard = [(vars(builtins), dict(vars(builtins)))]
-    for name in job["imports"]:
-        try:
-            imported = importlib.import_module(name)
-        except ImportError:  # the test that imports it will fail and report that
-            continue
-        standard.append((vars(imported), dict(vars(imported))))
-    names_of_builtins = standard[0][1].keys()
+    standard = _saved_names(job["imports"])
+    _, saved_builtins = standard[0]
 
     try:
         execute(compiled, defined)
@@ -139,7 +147,7 @@ def _run_tests(
     # The tests see what the code has defined, but for what hides a builtin: a test that is
     # evaluated beside the code must not call an `all` or a `len` of the code's own.
     names = {name: value for name, value in defined.items() if name[:2] != "__"}
-    hiding = names_of_builtins & names.keys() - {job["entry_point"]}
+    hiding = saved_builtins.keys() & names.keys() - {job["entry_point"]}
     shadows = {name: names.pop(name) for name in hiding}
     space = {"__name__": "tests"} | names
     limit = recursion_limit()  # the code may have raised it

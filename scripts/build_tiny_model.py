@@ -24,7 +24,7 @@ from pathlib import Path
 import torch
 from swift_rlvr.tasks.countdown import to_messages
 from swift_rlvr.verifiers.countdown.generator import make_tasks
-from swift_rlvr.verifiers.countdown.settings import TINY
+from swift_rlvr.verifiers.countdown.task_settings import TINY
 from tokenizers import AddedToken, trainers
 from tokenizers.pre_tokenizers import ByteLevel
 from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen2Tokenizer

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from swift_rlvr.utils.jsonl import write_jsonl
 from swift_rlvr.verifiers.countdown.generator import make_tasks
-from swift_rlvr.verifiers.countdown.settings import TUTORIAL, CountdownSettings
 from swift_rlvr.verifiers.countdown.solver import difficulty, solve
+from swift_rlvr.verifiers.countdown.task_settings import TUTORIAL, CountdownSettings
 
 FIGURES = {"tasks": 50_000, "chosen by solutions": 300}  # a second, at least
 COUNTED = replace(TUTORIAL, with_solutions=(1, 10**9))  # which all are

@@ -24,8 +24,8 @@ from swift_rlvr.runs.statistics import summarize
 from swift_rlvr.utils import errors
 from swift_rlvr.utils.errors import how_to_install
 from swift_rlvr.verifiers.countdown.generator import make_tasks
-from swift_rlvr.verifiers.countdown.settings import TUTORIAL
 from swift_rlvr.verifiers.countdown.solver import difficulty
+from swift_rlvr.verifiers.countdown.task_settings import TUTORIAL
 
 MAKE = ["dataset", "make", "countdown", "--preset"]
 TINY = ["tiny", "--split", "test", "--out", "x.jsonl"]

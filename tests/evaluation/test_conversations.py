@@ -16,7 +16,7 @@ from swift_rlvr.tasks.sources import Source, parse_source
 from swift_rlvr.tasks.task import Gold
 from swift_rlvr.utils.jsonl import read_jsonl, write_jsonl
 from swift_rlvr.verifiers.countdown.generator import make_tasks
-from swift_rlvr.verifiers.countdown.settings import GAME24, TINY, TUTORIAL
+from swift_rlvr.verifiers.countdown.task_settings import GAME24, TINY, TUTORIAL
 
 SOLVABLE, UNSOLVABLE = {"nums": [3, 5, 7], "target": 22}, {"nums": [1, 1, 1], "target": 90}
 

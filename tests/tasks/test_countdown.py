@@ -12,8 +12,8 @@ from swift_rlvr.tasks import TASKS, RowError
 from swift_rlvr.tasks.countdown import preprocess
 from swift_rlvr.tasks.row_check import check_rows
 from swift_rlvr.verifiers.countdown.generator import make_tasks, split_of
-from swift_rlvr.verifiers.countdown.settings import PRESETS, SPLITS
 from swift_rlvr.verifiers.countdown.solver import solve
+from swift_rlvr.verifiers.countdown.task_settings import PRESETS, SPLITS
 
 SAMPLES = Path(__file__).parents[2] / "datasets" / "countdown"
 TASK = TASKS["countdown"]

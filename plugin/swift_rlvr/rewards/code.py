@@ -16,7 +16,7 @@ from swift_rlvr.utils.parallel import usable_cores
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers import code as sandbox
 from swift_rlvr.verifiers.answers import find_code
-from swift_rlvr.verifiers.code import FAILURES, PASSED, WRONG, BadTests, Limits, Outcome, read_tests
+from swift_rlvr.verifiers.code import FAILURES, PASSED, WRONG, BadTests, Limits, Verdict, read_tests
 from swift_rlvr.verifiers.code.asserts import UnitTest
 from swift_rlvr.verifiers.code.cases import ProgramTest
 
@@ -143,12 +143,12 @@ class CodeReward(Reward):
     def explain_text(self, text: str | None, row: Row) -> Explanation:
         code: str | None = None
         tests: list[ProgramTest] | list[UnitTest] = []
-        outcomes: Sequence[Outcome] = ()  # of the first tests; those after them were not run
+        outcomes: Sequence[Verdict] = ()  # of the first tests; those after them were not run
 
         def explanation(reward: float | None, reason: str, detail: str = "") -> Explanation:
             rules = rules_in_order(_RULES, _NO_CODE if reason == _NO_TEXT else reason, detail)
             for number, (test, outcome) in enumerate(zip_longest(tests, outcomes), 1):
-                passed = None if outcome is None else outcome.result == PASSED
+                passed = None if outcome is None else outcome.reason == PASSED
                 result = "not run" if outcome is None else ": ".join(filter(None, outcome))
                 rules.append(
                     Rule(f"it passes test {number}", passed, f"{str(test)[:100]} -> {result}")
@@ -172,10 +172,10 @@ class CodeReward(Reward):
         results = sandbox.check(
             code, tests, limits, row.get("entry_point"), self.parameters.partial
         )
-        if results[0].result == _SYNTAX_ERROR:
+        if results[0].reason == _SYNTAX_ERROR:
             return explanation(0.0, _SYNTAX_ERROR, results[0].detail)
         outcomes = results
-        failures = [outcome.result for outcome in outcomes if outcome.result != PASSED]
+        failures = [outcome.reason for outcome in outcomes if outcome.reason != PASSED]
         if not failures:
             return explanation(1.0, _ALL_PASSED)
         share = (len(outcomes) - len(failures)) / len(tests) if self.parameters.partial else 0.0

@@ -11,7 +11,7 @@ from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, 
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
-from swift_rlvr.verifiers.reasoning_gym.grading import Reason, ScoredAnswer, grade_all
+from swift_rlvr.verifiers.reasoning_gym.verifier import Reason, Verdict, grade_all
 
 RULES = {  # in the order in which they are checked
     Reason.BAD_ROW: "the column entry can be read",
@@ -96,11 +96,11 @@ class ReasoningGymReward(Reward):
         rules = rules_in_order(RULES, scored.reason, detail)
         return Explanation(self._reward(scored), str(scored.reason), scored.answer, rules)
 
-    def _scored(self, texts: Sequence[str | None], entries: Sequence[object]) -> list[ScoredAnswer]:
+    def _scored(self, texts: Sequence[str | None], entries: Sequence[object]) -> list[Verdict]:
         chosen = self.parameters
         return grade_all(texts, entries, chosen.timeout, chosen.memory_mb, chosen.max_workers)
 
-    def _reward(self, scored: ScoredAnswer) -> float | None:
+    def _reward(self, scored: Verdict) -> float | None:
         if scored.score is None or self.parameters.partial:
             return scored.score
         return float(scored.reason is Reason.CORRECT)

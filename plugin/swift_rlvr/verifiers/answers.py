@@ -11,24 +11,38 @@ import string
 import unicodedata
 from collections import deque
 from collections.abc import Iterator
+from typing import NamedTuple
 
 OPEN, CLOSE, THINK_END = "<answer>", "</answer>", "</think>"
+
+# Boxes. A brace of the text itself is escaped and does not count: \{ and \}.
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _BOXED_OR_BRACE = re.compile(r"\\(?:boxed|fbox)\s*\{|\\[\\{}]|[{}]")
-_JOINT = re.compile(  # between boxes that are one answer
+# What may stand between boxes that are one answer: \boxed{1} and $\boxed{2}$, y = \boxed{3}
+_JOINT = re.compile(
     r"(?:[\s$,;&~]|\\[()\[\],; ]|\\q?quad|\band\b|\bor\b|\\text\s*\{\s*,?\s*(?:and|or)\s*\}|[A-Za-z](?:_\d)?\s*=)*"
 )
 _LONGEST_JOINT = 60
+# x = \boxed{1}, x_1 = $\boxed{1}; not \max = \boxed{1}
 _NAME_BEFORE = re.compile(r"(?<![A-Za-z\\])([A-Za-z](?:_\d)?)\s*=\s*\$?\s*$")
+_LONGEST_NAME = 20  # with its equals sign and white space
+
+# <|im_end|>, <｜end▁of▁sentence｜>, </s>, <eos>, <end_of_turn>
 _SPECIAL_TOKEN = re.compile(r"<\|[\w.-]{1,32}\|>|<｜[\w▁]{1,32}｜>|</s>|<eos>|<end_of_turn>")
 _LONGEST_SPECIAL_TOKEN = 36
+
+# Code. A line that opens or closes a block: ```python, ~~~, ````; and the language of the first.
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
 _LANGUAGE = re.compile(r"\s*\{?\s*\.?([^\s:,;{}]*)")
+_PYTHON = ("python", "python3", "py", "py3")
+
+# Texts that are compared as SQuAD does it.
+# the comma of 1,234 and of 1,234,567; not that of 1,2
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+# the marks within 1.5, 3:30, 1/2 and 2024-05-01, the point of .5, and the sign of -3
 _IN_NUMBERS = re.compile(r"(?<=\d)[-.,:/](?=\d)|(?<!\d)\.(?=\d)|(?<![\w)])-(?=\W?\d)")
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
-_PYTHON = ("python", "python3", "py", "py3")
 
 
 def completion_text(completion: object) -> str | None:
@@ -44,17 +58,22 @@ def completion_text(completion: object) -> str | None:
     """
     if isinstance(completion, str):
         return completion
-    if (
-        not isinstance(completion, (list, tuple))
-        or not completion
-        or not isinstance(completion[-1], dict)
-    ):
+    if not isinstance(completion, (list, tuple)) or not completion:
         return None
-    content = completion[-1].get("content")
-    if isinstance(content, list):
-        texts = [part.get("text") for part in content if isinstance(part, dict)]
-        return "".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else None
+    message = completion[-1]
+    if not isinstance(message, dict):
+        return None
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return None
+    texts = []
+    for part in content:
+        text = part.get("text") if isinstance(part, dict) else None
+        if isinstance(text, str):
+            texts.append(text)
+    return "".join(texts)
 
 
 def last_answer(text: str) -> str | None:
@@ -67,13 +86,16 @@ def last_answer(text: str) -> str | None:
     >>> last_answer("</think><answer>1+1</answer> <answer>2+"), last_answer("<answer>3</answer></think> end")
     ('1+1', None)
     """
-    start = text.rfind(
-        OPEN, 0, max(text.rfind(CLOSE), 0)
-    )  # not rpartition, which copies everything before it
+    # The last opening tag before the last closing one. Not rpartition, which copies everything
+    # before it.
+    last_close = max(text.rfind(CLOSE), 0)
+    start = text.rfind(OPEN, 0, last_close)
     if start < 0:
         return None
     tail = text[start + len(OPEN) :]
-    return None if THINK_END in tail else tail[: tail.find(CLOSE)]
+    if THINK_END in tail:  # the block stands in the think part
+        return None
+    return tail[: tail.find(CLOSE)]
 
 
 def has_unclosed_answer(text: str) -> bool:
@@ -120,11 +142,18 @@ def last_boxed(text: str) -> str | None:
     if opening is not None:
         depth = 1
         for brace in _BRACE.finditer(text, opening.end()):
-            depth += {"{": 1, "}": -1}.get(brace.group(), 0)
+            if brace.group() == "{":
+                depth += 1
+            elif brace.group() == "}":
+                depth -= 1
             if depth == 0:
                 return text[opening.end() : brace.start()]
-    last = deque(_closed_boxes(text), maxlen=1)  # the last one is never closed
-    return text[last[0][1] : last[0][2] - 1] if last else None
+    # The last box is never closed. An earlier one may be.
+    closed = deque(_closed_boxes(text), maxlen=1)
+    if not closed:
+        return None
+    _, content_start, end = closed[0]
+    return text[content_start : end - 1]
 
 
 def boxed_answer(text: str) -> str | None:
@@ -139,48 +168,66 @@ def boxed_answer(text: str) -> str | None:
     >>> print(boxed_answer(r"$x=\boxed{1}$, $y=\boxed{2}$"))
     x = 1, y = 2
     """
-    boxes = _leaf_boxes(text) if text.count("\\boxed") + text.count("\\fbox") > 1 else []
+    has_several = text.count("\\boxed") + text.count("\\fbox") > 1
+    boxes = _leaf_boxes(text) if has_several else []
     if not boxes:
         return last_boxed(text)
+
+    group = _last_group(text, boxes)
+    contents = [text[start : end - 1].strip() for _, start, end in group]
+    names = []
+    for begin, _, _ in group:
+        name = _NAME_BEFORE.search(text, max(0, begin - _LONGEST_NAME), begin)
+        if name:
+            names.append(name[1])
+    are_named = len(names) == len(group)
+    # The same answer in several boxes is written once.
+    if len(set(contents)) == 1 and not are_named:
+        return contents[0]
+    if len(group) > 1 and are_named:
+        named = zip(names, contents, strict=True)
+        return ", ".join(f"{name} = {content}" for name, content in named)
+    return ", ".join(contents)
+
+
+def _last_group(text: str, boxes: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """The last box, with the boxes before it that stand together with it."""
     group = [boxes[-1]]
-    for before, after in zip(boxes[-2::-1], boxes[::-1], strict=False):
-        if after[0] - before[2] > _LONGEST_JOINT or not _JOINT.fullmatch(text, before[2], after[0]):
+    for before in boxes[-2::-1]:
+        joint_start = before[2]
+        joint_end = group[-1][0]
+        if joint_end - joint_start > _LONGEST_JOINT:
+            break
+        if not _JOINT.fullmatch(text, joint_start, joint_end):
             break
         group.append(before)
-    contents = [text[start : end - 1].strip() for _, start, end in reversed(group)]
-    names = [
-        _NAME_BEFORE.search(text, max(0, begin - 20), begin) for begin, _, _ in reversed(group)
-    ]
-    if len(set(contents)) == 1 and not all(names):
-        return contents[0]
-    if len(group) > 1 and all(names):
-        contents = [
-            f"{name[1]} = {content}" for name, content in zip(names, contents, strict=True) if name
-        ]
-    return ", ".join(contents)
+    group.reverse()
+    return group
 
 
 def _closed_boxes(text: str) -> Iterator[tuple[int, int, int]]:
     """(its beginning, its content's beginning, its end) of each closed box as it closes, in one
     pass.
     """
-    opened: list[
-        tuple[int, int] | None
-    ] = []  # for each open brace its box; None where it opens no box
+    # for each open brace its box; None where it opens no box
+    opened: list[tuple[int, int] | None] = []
     for token in _BOXED_OR_BRACE.finditer(text):
         mark = token.group()
         if mark == "{":
             opened.append(None)
         elif len(mark) > 2:
             opened.append(token.span())
-        elif mark == "}" and opened and (box := opened.pop()):
-            yield *box, token.end()
+        elif mark == "}" and opened:
+            box = opened.pop()
+            if box:
+                yield *box, token.end()
 
 
 def _leaf_boxes(text: str) -> list[tuple[int, int, int]]:
     """The closed boxes without another in them."""
     boxes: list[tuple[int, int, int]] = []
     for box in _closed_boxes(text):
+        # A box closes after those in it.
         if not boxes or boxes[-1][0] <= box[0]:
             boxes.append(box)
     return boxes
@@ -201,12 +248,16 @@ def marked_answer(text: str) -> tuple[str, str] | None:
     """
     answer = last_answer(text)
     scope = after_think(text) if answer is None else answer
-    if (boxed := boxed_answer(scope)) is not None:
+    boxed = boxed_answer(scope)
+    if boxed is not None:
         return "boxed", boxed.strip()
     if answer is not None:
         return "answer tag", answer.strip()
-    _, hashes, line = scope.rpartition("####")
-    return (hashes, line.strip().partition("\n")[0].strip()) if hashes else None
+    _, hashes, rest = scope.rpartition("####")
+    if not hashes:
+        return None
+    line, _, _ = rest.strip().partition("\n")
+    return hashes, line.strip()
 
 
 def normalised_answer(text: str) -> str:
@@ -220,10 +271,12 @@ def normalised_answer(text: str) -> str:
     >>> normalised_answer("The  Rhine."), normalised_answer("-1,234.5 km"), normalised_answer("A.")
     ('rhine', '-1234.5 km', 'a')
     """
-    text = _THOUSANDS.sub("", unicodedata.normalize("NFKC", text).replace("−", "-").lower())
+    text = unicodedata.normalize("NFKC", text).replace("−", "-").lower()
+    text = _THOUSANDS.sub("", text)
     kept = {match.start() for match in _IN_NUMBERS.finditer(text)}
     bare = "".join(c for i, c in enumerate(text) if i in kept or not _is_punctuation(c))
-    return " ".join(_ARTICLES.sub(" ", bare).split() or bare.split() or text.split())
+    words = _ARTICLES.sub(" ", bare).split() or bare.split() or text.split()
+    return " ".join(words)
 
 
 def _is_punctuation(character: str) -> bool:
@@ -237,8 +290,10 @@ def after_think(text: str) -> str:
     >>> after_think("<think>1+1</think> 2"), after_think("2"), after_think("<think>1+1 is perhaps 2")
     (' 2', '2', '')
     """
-    thought = text.rfind(THINK_END)
-    return (text if thought < 0 else text[thought + len(THINK_END) :]).partition("<think>")[0]
+    think_end = text.rfind(THINK_END)
+    if think_end >= 0:
+        text = text[think_end + len(THINK_END) :]
+    return text.partition("<think>")[0]
 
 
 def reasoning(text: str) -> str:
@@ -254,7 +309,10 @@ def reasoning(text: str) -> str:
     end = text.rfind(THINK_END)
     if end < 0:
         end = text.rfind(OPEN)
-    text = without_end_tokens(text) if end < 0 else text[:end]
+    if end < 0:
+        text = without_end_tokens(text)
+    else:
+        text = text[:end]
     start = text.find("<think>")
     return text if start < 0 else text[start + len("<think>") :]
 
@@ -271,29 +329,46 @@ def find_code(text: str) -> str | None:
     ('print(1)', 'print(2)')
     """
     answer = last_answer(text)
-    scope = without_end_tokens(after_think(text) if answer is None else answer).removeprefix(
-        "\ufeff"
-    )
-    blocks: dict[str, list[str]] = {}  # by what speaks for it, the last of each
-    fence: re.Match[str] | None = None
-    block: list[str] = []
-    for line in scope.split("\n"):
-        mark = _FENCE.match(line)
-        if fence is None:
-            if mark and not (mark[1][0] == "`" and "`" in mark[2]):  # else it is code within a line
-                fence, block = mark, []
-        elif mark and mark[1].startswith(fence[1]) and not without_end_tokens(mark[2]):
-            blocks[_label(fence[2])] = block
-            fence = None
-        else:
-            indent = fence.start(1)  # as in a list
-            block.append(line[indent:] if not line[:indent].strip() else line)
-    if fence is not None and _label(fence[2]) == "Python":
-        blocks["unclosed"] = block
-    elif answer is not None and fence is None and not blocks and "```" not in scope:
+    scope = after_think(text) if answer is None else answer
+    scope = without_end_tokens(scope).removeprefix("\ufeff")
+    blocks, unclosed = _fenced_blocks(scope)
+    if unclosed is not None and unclosed.label == "Python":
+        blocks["unclosed"] = unclosed.lines
+    elif answer is not None and unclosed is None and not blocks and "```" not in scope:
         blocks["no label"] = [scope.strip("\n")]
-    code = next((blocks[name] for name in ("Python", "unclosed", "no label") if name in blocks), [])
-    return "\n".join(code).removeprefix("\ufeff") or None
+    for label in ("Python", "unclosed", "no label"):
+        if label in blocks:
+            code = "\n".join(blocks[label])
+            return code.removeprefix("\ufeff") or None
+    return None
+
+
+class _Block(NamedTuple):
+    """A fenced block of a text."""
+
+    fence: re.Match[str]  # the line that opens it
+    label: str
+    lines: list[str]
+
+
+def _fenced_blocks(text: str) -> tuple[dict[str, list[str]], _Block | None]:
+    """The lines of the last closed block of each label, and the block that is open at the end."""
+    closed: dict[str, list[str]] = {}
+    block: _Block | None = None
+    for line in text.split("\n"):
+        mark = _FENCE.match(line)
+        if block is None:
+            # ```x = 1``` is code within a line.
+            if mark and not (mark[1][0] == "`" and "`" in mark[2]):
+                block = _Block(mark, _label(mark[2]), [])
+        elif mark and mark[1].startswith(block.fence[1]) and not without_end_tokens(mark[2]):
+            closed[block.label] = block.lines
+            block = None
+        else:
+            # The lines of a block in a list are indented as its fence is.
+            indent = block.fence.start(1)
+            block.lines.append(line[indent:] if not line[:indent].strip() else line)
+    return closed, block
 
 
 def _label(info: str) -> str:
@@ -302,4 +377,5 @@ def _label(info: str) -> str:
     """
     if not info.strip():
         return "no label"
-    return "Python" if _LANGUAGE.findall(info)[0].lower() in _PYTHON else "another language"
+    language = _LANGUAGE.findall(info)[0].lower()
+    return "Python" if language in _PYTHON else "another language"

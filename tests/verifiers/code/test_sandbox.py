@@ -55,7 +55,7 @@ def result_of(
     code: str, tests: object = "assert f(1) == 2", limits: Limits = GENEROUS, **options
 ) -> list[str]:
     tests = read_tests(tests, options.get("entry_point"))
-    return [outcome.result for outcome in check(textwrap.dedent(code), tests, limits, **options)]
+    return [verdict.reason for verdict in check(textwrap.dedent(code), tests, limits, **options)]
 
 
 @pytest.fixture(autouse=True)
@@ -210,7 +210,7 @@ def test_memory_and_cpu_limits_cannot_be_raised():
         ("def f(x): return f(x)", ["error"]),
     ],
 )
-def test_the_outcome_says_what_happened(code, results):
+def test_the_verdict_says_what_happened(code, results):
     assert result_of(code) == results
 
 
@@ -430,12 +430,26 @@ def test_code_may_import_packages_that_are_named(code, expected):
         f"assert f(1) == {expected}",
         f"import numpy as np\nassert np.allclose(f(1), {expected})",
     ):
-        assert [each.result for each in check(code, read_tests(tests), limits)] == [
+        assert [verdict.reason for verdict in check(code, read_tests(tests), limits)] == [
             "passed"
         ] or "True" in expected
     assert result_of(code, f"assert f(1) == {expected}") == ["error"]  # where none is named
     wrong = check(code, read_tests("assert f(1) == [7]"), limits)
-    assert wrong[0].result == "wrong"
+    assert wrong[0].reason == "wrong"
+
+
+def test_builtins_are_restored_although_the_code_has_replaced_vars():
+    """A test that compares with no literal is evaluated beside the code, which must not choose what
+    `sorted` gives.
+    """
+    code = """
+    import builtins
+    own = vars
+    builtins.vars = lambda space: {} if space is builtins else own(space)
+    builtins.sorted = lambda values: []
+    def f(x): return x
+    """
+    assert result_of(code, "assert sorted(f([2])) == sorted(f([1]))") == ["wrong"]
 
 
 def test_packages_bring_nothing_else():

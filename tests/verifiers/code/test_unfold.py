@@ -151,8 +151,8 @@ def f(x): return E()"""
 
 def passes(code: str, tests: str) -> bool:
     read = read_tests(tests, "f")
-    outcomes = check(code, read, Limits(seconds=60))
-    return len(outcomes) == len(read) and all(outcome.result == "passed" for outcome in outcomes)
+    verdicts = check(code, read, Limits(seconds=60))
+    return len(verdicts) == len(read) and all(verdict.reason == "passed" for verdict in verdicts)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -18,7 +18,8 @@ from paths import DATASETS
 from swift_rlvr.utils.jsonl import read_jsonl
 from swift_rlvr.verifiers.countdown import generator, verify
 from swift_rlvr.verifiers.countdown.generator import draw, make_levels, make_tasks, split_of
-from swift_rlvr.verifiers.countdown.settings import (
+from swift_rlvr.verifiers.countdown.solver import difficulty, solve, targets
+from swift_rlvr.verifiers.countdown.task_settings import (
     GAME24,
     LEVELS,
     SPLITS,
@@ -27,7 +28,6 @@ from swift_rlvr.verifiers.countdown.settings import (
     TV,
     CountdownSettings,
 )
-from swift_rlvr.verifiers.countdown.solver import difficulty, solve, targets
 
 SAMPLES = DATASETS / "countdown"
 seeds = st.integers(0, 2**64)

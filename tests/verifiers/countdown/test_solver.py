@@ -9,8 +9,8 @@ from itertools import combinations
 
 import pytest
 from swift_rlvr.verifiers.countdown import solver, verify
-from swift_rlvr.verifiers.countdown.settings import TINY, TV, CountdownSettings
 from swift_rlvr.verifiers.countdown.solver import ANYTHING, difficulty, solve, targets
+from swift_rlvr.verifiers.countdown.task_settings import TINY, TV, CountdownSettings
 
 NO_FRACTIONS = CountdownSettings(count=(3, 4), number=(1, 20), target=(1, 100), fractions=False)
 MINUS_ONLY = CountdownSettings(count=(3, 4), number=(1, 20), target=(1, 100), operators="-")

@@ -16,10 +16,10 @@ from itertools import combinations
 
 import pytest
 from swift_rlvr.verifiers.reasoning_gym import library
-from swift_rlvr.verifiers.reasoning_gym.grading import Reason, grade_all
 from swift_rlvr.verifiers.reasoning_gym.library import REFUSED
 from swift_rlvr.verifiers.reasoning_gym.naming import SPLITS, Part
 from swift_rlvr.verifiers.reasoning_gym.rows import item, read_entry, to_entry
+from swift_rlvr.verifiers.reasoning_gym.verifier import Reason, grade_all
 
 pytestmark = pytest.mark.skipif(
     find_spec("reasoning_gym") is None, reason="needs the extra [reasoning-gym]"

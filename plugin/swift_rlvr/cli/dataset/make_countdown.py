@@ -12,7 +12,7 @@ from swift_rlvr.cli import flags
 from swift_rlvr.cli.flags import option
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import write_jsonl
-from swift_rlvr.verifiers.countdown.settings import (
+from swift_rlvr.verifiers.countdown.task_settings import (
     LEVELS,
     PRESET_HELP,
     PRESETS,

@@ -1,5 +1,12 @@
 """Run code that a policy wrote against tests, without trusting it.
 
+`read_tests` reads the tests of a row, and `check` runs code against them: a `Verdict` for each test
+that was run.
+
+>>> tests = read_tests(["assert add(1, 2) == 3", "assert add(2, 2) == 4"])
+>>> [verdict.reason for verdict in check("def add(a, b): return a + b", tests, Limits())]
+['passed', 'passed']
+
 Each completion runs in child processes that are started for it alone. Code cannot
 
 - **claim that it passed.** A program's output is compared with the expected output in the parent;
@@ -37,7 +44,7 @@ folder remain.
 
 from swift_rlvr.verifiers.code.asserts import BadTests
 from swift_rlvr.verifiers.code.cases import read_tests
-from swift_rlvr.verifiers.code.check import FAILURES, PASSED, WRONG, Outcome, check
+from swift_rlvr.verifiers.code.check import FAILURES, PASSED, WRONG, Verdict, check
 from swift_rlvr.verifiers.code.process import Limits, SandboxError
 
 __all__ = [
@@ -46,8 +53,8 @@ __all__ = [
     "WRONG",
     "BadTests",
     "Limits",
-    "Outcome",
     "SandboxError",
+    "Verdict",
     "check",
     "read_tests",
 ]

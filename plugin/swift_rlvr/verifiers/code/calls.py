@@ -34,35 +34,40 @@ def read_calls(calls: list[Call]) -> list[UnitTest]:
     >>> unit.arguments, unit.expected, unit.kind, str(unit)
     ([1, [2]], [3], 'json in a list', 'add(1, [2])')
     """
-    units = [
-        UnitTest("", each.function, "json", _expected(each), None, _arguments(each.arguments))
-        for each in calls
-    ]
+    units = []
+    for call in calls:
+        expected = _expected(call)
+        arguments = _arguments(call.arguments)
+        units.append(UnitTest("", call.function, "json", expected, None, arguments))
+
     if not all(isinstance(unit.expected, list) and len(unit.expected) == 1 for unit in units):
         return units
-    pairs = zip(calls, units, strict=True)
-    return [unit if call.is_exact else unit._replace(kind="json in a list") for call, unit in pairs]
+    either = []
+    for call, unit in zip(calls, units, strict=True):
+        either.append(unit if call.is_exact else unit._replace(kind="json in a list"))
+    return either
 
 
-def _arguments(given: Any) -> list:
-    if given is None or isinstance(given, str):
+def _arguments(arguments: Any) -> list:
+    if arguments is None or isinstance(arguments, str):
+        lines = (arguments or "").split("\n")
         try:
-            return [json.loads(line) for line in (given or "").split("\n") if line.strip()]
+            return [json.loads(line) for line in lines if line.strip()]
         except _NO_JSON:
             raise BadTests(
-                f"the arguments of a call must be JSON, one a line, not {given!r:.80}"
+                f"the arguments of a call must be JSON, one a line, not {arguments!r:.80}"
             ) from None
-    if not isinstance(given, (list, tuple)):
+    if not isinstance(arguments, (list, tuple)):
         raise BadTests(
-            f"the arguments of a call must be a list, or JSON, one a line, not {given!r:.80}"
+            f"the arguments of a call must be a list, or JSON, one a line, not {arguments!r:.80}"
         )
-    return _plain(list(given))
+    return _plain(list(arguments))
 
 
 def _expected(call: Call) -> Any:
-    if not isinstance(call.expected, str) or not (
-        call.arguments is None or isinstance(call.arguments, str)
-    ):
+    # The value is JSON only where the arguments are. Beside a list of arguments a string is one.
+    has_json = call.arguments is None or isinstance(call.arguments, str)
+    if not has_json or not isinstance(call.expected, str):
         return _plain(call.expected)
     try:
         return json.loads(call.expected)
@@ -73,6 +78,7 @@ def _expected(call: Call) -> Any:
 
 
 def _plain(value: Any) -> Any:
+    """A value as JSON reads it back: a tuple becomes a list, keys of dicts strings."""
     try:
         return json.loads(json.dumps(value))
     except _NO_JSON:

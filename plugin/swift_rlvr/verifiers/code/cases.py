@@ -26,16 +26,22 @@ from typing import Any, NamedTuple
 from swift_rlvr.verifiers.code.asserts import BadTests, UnitTest, read_source
 from swift_rlvr.verifiers.code.calls import Call, read_calls
 
+# The words of datasets: the keys under which tests may stand, the language, the type of a case.
 _ENVELOPES = ("ground_truth", "test_cases", "functional", "pytest")
 _PYTHON = ("python", "python3", "py")
-_PROGRAM, _FUNCTION = ("stdin_stdout", "stdin"), ("function_call", "functional")
+_PROGRAM = ("stdin_stdout", "stdin")
+_FUNCTION = ("function_call", "functional")
+
 _UNREADABLE = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
-# as Python, C and Java write floats; an exponent without a sign or a point may be part of a
-# hexadecimal number
+_FORMS = "tests must be a source, a list of sources, or cases of input and output, at least one"
+
+# Numbers in the output of a program.
+# 1.5, -.5 and 2e-3, as Python, C and Java write floats; not 1. and not 1e5: an exponent without a
+# sign or a point may be part of a hexadecimal number
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]{1,3})?|[0-9]+[eE][+-][0-9]{1,3})")
+# 7, -3
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _NEAR = Decimal("1e-6")
-_FORMS = "tests must be a source, a list of sources, or cases of input and output, at least one"
 
 
 class ProgramTest(NamedTuple):
@@ -62,22 +68,21 @@ def read_tests(
     >>> str(read_tests({"fn_name": "add", "inputs": [[1, 2]], "outputs": [3]})[0])
     'add(1, 2)'
     """
-    tests, name = _decoded(tests), None
+    tests = _decoded(tests)
+    name = None
     while isinstance(tests, dict):
-        tests = {
-            key: value
-            for key, value in tests.items()
-            if value is not None or key in ("input", "inputs")
-        }
+        tests = _without_absent(tests)
         name = tests.get("fn_name") or name
         language = tests.get("language", "python")
         if str(language).lower() not in _PYTHON:
             raise BadTests(f"only Python can be run, and the language is {language!r:.80}")
-        content = next((tests[key] for key in _ENVELOPES if key in tests), None)
-        if content is None:
+        envelope = next((key for key in _ENVELOPES if key in tests), None)
+        if envelope is None:
             return _read_cases(_rows(tests), name, entry_point, packages)
-        tests = _decoded(content)
-    tests = [tests] if isinstance(tests, str) else tests
+        tests = _decoded(tests[envelope])
+
+    if isinstance(tests, str):
+        tests = [tests]
     if not isinstance(tests, (list, tuple)) or not tests:
         raise BadTests(_FORMS)
     if all(isinstance(test, dict) for test in tests):
@@ -88,7 +93,17 @@ def read_tests(
     return read_source("\n".join(tests), function, packages)
 
 
+def _without_absent(tests: dict[str, Any]) -> dict[str, Any]:
+    """The keys that count: those of no value are absent, but for an input, which may be none."""
+    present = {}
+    for key, value in tests.items():
+        if value is not None or key in ("input", "inputs"):
+            present[key] = value
+    return present
+
+
 def _decoded(tests: Any) -> Any:
+    """What a string holds that is JSON, or a literal of Python; anything else as it is."""
     if not isinstance(tests, str) or tests.lstrip()[:1] not in ("[", "{"):
         return tests
     try:
@@ -100,85 +115,127 @@ def _decoded(tests: Any) -> Any:
             raise BadTests(f"tests begin like JSON but cannot be read: {error}") from None
 
 
-def _expression(what: str, name: Any) -> str | None:
+def _expression(column: str, name: Any) -> str | None:
+    """The name of a function as Python writes it: a name, or one such as ``Solution().name``."""
+    if name is None:
+        return None
     try:
-        return None if name is None else ast.unparse(ast.parse(name, mode="eval").body)
+        return ast.unparse(ast.parse(name, mode="eval").body)
     except _UNREADABLE:
-        raise BadTests(f"{what} must be a name, not {str(name)[:80]!r}") from None
+        raise BadTests(f"{column} must be a name, not {str(name)[:80]!r}") from None
 
 
 def _rows(tests: dict[str, Any]) -> list[dict[str, Any]]:
     """Cases that are one dict of lists, as a list of dicts."""
     sources = tests.get("assert_case") or []
-    sources = [sources] if isinstance(sources, str) else sources
+    if isinstance(sources, str):
+        sources = [sources]
     columns = {"assert_case": sources} if sources else {}
     for name in ("input", "output"):
         values = tests.get(name, tests.get(f"{name}s"))
         if values or not sources:
             columns[name] = values
+
+    _check_columns(columns)
+    # what the dict says of all cases
+    common = {key: tests[key] for key in ("type", "testtype", "metadata") if key in tests}
+    rows = []
+    for values in zip(*columns.values(), strict=True):
+        rows.append(dict(zip(columns, values, strict=True)) | common)
+    return rows
+
+
+def _check_columns(columns: dict[str, Any]) -> None:
+    """Raise BadTests where columns are no lists, empty or not equally long."""
     for name, values in columns.items():
         if not isinstance(values, (list, tuple)):
             raise BadTests(
                 f"cases must have inputs and outputs that are lists, and {name} is {values!r:.80}"
             )
-    if len({len(values) for values in columns.values()}) != 1 or not all(columns.values()):
-        raise BadTests(
-            "there are "
-            + " and ".join(f"{len(values)} of {name}" for name, values in columns.items())
-        )
-    kind = {key: tests[key] for key in ("type", "testtype", "metadata") if key in tests}
-    return [
-        dict(zip(columns, values, strict=True)) | kind
-        for values in zip(*columns.values(), strict=True)
-    ]
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) != 1 or 0 in lengths.values():
+        counts = [f"{length} of {name}" for name, length in lengths.items()]
+        raise BadTests(f"there are {' and '.join(counts)}")
 
 
 def _read_cases(
     rows: list[dict[str, Any]], name: Any, entry_point: Any, packages: tuple[str, ...]
 ) -> list[ProgramTest] | list[UnitTest]:
+    """Read cases, each of a program, of a function, or a source; `name` is the function's where a
+    case names none.
+    """
     _expression("entry_point", entry_point)
-    cases: list[ProgramTest] = []
+    programs: list[ProgramTest] = []
     calls: list[Call] = []
     units: list[UnitTest] = []
     for row in rows:
-        given, expected = (row.get(key, row.get(f"{key}s")) for key in ("input", "output"))
-        metadata = _decoded(row.get("metadata"))
-        named = (
-            row.get("fn_name")
-            or (metadata.get("func_name") if isinstance(metadata, Mapping) else None)
-            or name
-        )
-        kind = row.get("type") or row.get("testtype") or (_FUNCTION if named else _PROGRAM)[0]
-        if source := row.get("assert_case"):
-            if given or expected or not isinstance(source, str):
-                raise BadTests(
-                    "a case has either an assert_case, which is a source, or an input and an output"
-                )
-            units += read_source(source, _expression("fn_name", named or entry_point), packages)
-        elif not ({"input", "inputs"} & row.keys()) or expected is None:
-            raise BadTests(
-                f"cases must have input and output, and one has {', '.join(map(str, row)) or 'nothing'}"
-            )
-        elif kind in _PROGRAM:
-            cases.append(ProgramTest(_text(given), _text(expected)))
-        elif kind in _FUNCTION:
-            function = named or entry_point
-            if _expression("fn_name", function) is None:
-                raise BadTests(
-                    "calls need the function's name, in fn_name, metadata.func_name or column entry_point"
-                )
-            calls.append(Call(function, given, expected, is_exact=bool(row.get("testtype"))))
+        function = _function_name(row) or name
+        if row.get("assert_case"):
+            source = _source(row)
+            units += read_source(source, _expression("fn_name", function or entry_point), packages)
+            continue
+        case = _read_case(row, function, entry_point)
+        if isinstance(case, ProgramTest):
+            programs.append(case)
         else:
-            raise BadTests(
-                f"a case is of type {kind!r:.80}; accepted are {', '.join(_PROGRAM + _FUNCTION)}"
-            )
+            calls.append(case)
     units += read_calls(calls)
-    if cases and units:
+    if programs and units:
         raise BadTests("tests must be all of a program, or all of functions")
-    return cases or units
+    return programs or units
+
+
+def _source(row: dict[str, Any]) -> str:
+    """The source of a case that has one."""
+    source = row["assert_case"]
+    if _input(row) or _output(row) or not isinstance(source, str):
+        raise BadTests(
+            "a case has either an assert_case, which is a source, or an input and an output"
+        )
+    return source
+
+
+def _read_case(row: dict[str, Any], function: Any, entry_point: Any) -> ProgramTest | Call:
+    """A case of input and output."""
+    expected = _output(row)
+    if not row.keys() & {"input", "inputs"} or expected is None:
+        keys = ", ".join(map(str, row)) or "nothing"
+        raise BadTests(f"cases must have input and output, and one has {keys}")
+
+    kind = row.get("type") or row.get("testtype")
+    if not kind:
+        kind = _FUNCTION[0] if function else _PROGRAM[0]
+    if kind in _PROGRAM:
+        return ProgramTest(_text(_input(row)), _text(expected))
+    if kind not in _FUNCTION:
+        accepted = ", ".join(_PROGRAM + _FUNCTION)
+        raise BadTests(f"a case is of type {kind!r:.80}; accepted are {accepted}")
+    function = function or entry_point
+    if _expression("fn_name", function) is None:
+        raise BadTests(
+            "calls need the function's name, in fn_name, metadata.func_name or column entry_point"
+        )
+    return Call(function, _input(row), expected, is_exact=bool(row.get("testtype")))
+
+
+def _input(row: dict[str, Any]) -> Any:
+    return row.get("input", row.get("inputs"))
+
+
+def _output(row: dict[str, Any]) -> Any:
+    return row.get("output", row.get("outputs"))
+
+
+def _function_name(row: dict[str, Any]) -> Any:
+    """The name of the function that a case calls, where the case itself names it."""
+    metadata = _decoded(row.get("metadata"))
+    if row.get("fn_name"):
+        return row["fn_name"]
+    return metadata.get("func_name") if isinstance(metadata, Mapping) else None
 
 
 def _text(value: object) -> str:
+    """The input or output of a program."""
     if isinstance(value, (list, tuple)) and all(isinstance(line, str) for line in value):
         value = "\n".join(line.removesuffix("\n") for line in value)
     if value is not None and not isinstance(value, str):
@@ -197,23 +254,33 @@ def same_output(got: str, expected: str) -> bool:
     >>> same_output("1  2 \n3\n\n", "1 2\n3"), same_output("1\n2", "1 2"), same_output("0.3333333333", "0.333333333333")
     (True, False, True)
     """
-    first, second = (
-        [line.split() for line in text.rstrip().split("\n")] for text in (got, expected)
-    )
-    return first == second or (
-        [len(line) for line in first] == [len(line) for line in second]
-        and all(
-            _same_word(*words)
-            for lines in zip(first, second, strict=True)
-            for words in zip(*lines, strict=True)
-        )
-    )
+    got_lines = _words(got)
+    expected_lines = _words(expected)
+    if got_lines == expected_lines:
+        return True
+    if len(got_lines) != len(expected_lines):
+        return False
+    for got_words, expected_words in zip(got_lines, expected_lines, strict=True):
+        if len(got_words) != len(expected_words):
+            return False
+        if not all(map(_same_word, got_words, expected_words)):
+            return False
+    return True
+
+
+def _words(text: str) -> list[list[str]]:
+    """The words of each line."""
+    return [line.split() for line in text.rstrip().split("\n")]
 
 
 def _same_word(got: str, expected: str) -> bool:
     if got == expected:
         return True
-    if not (_DECIMAL.fullmatch(expected) and (_DECIMAL.fullmatch(got) or _WHOLE.fullmatch(got))):
+    if not _DECIMAL.fullmatch(expected):
         return False
-    value, wanted = Decimal(got), Decimal(expected)
-    return abs(value - wanted) <= _NEAR * min(max(abs(wanted), _NEAR), Decimal(1))
+    if not (_DECIMAL.fullmatch(got) or _WHOLE.fullmatch(got)):
+        return False
+    wanted = Decimal(expected)
+    # within 1e-6 of the size of the number, which counts as at least 1e-6 and at most 1
+    size = min(max(abs(wanted), _NEAR), Decimal(1))
+    return abs(Decimal(got) - wanted) <= _NEAR * size

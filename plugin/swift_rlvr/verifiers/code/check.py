@@ -23,17 +23,23 @@ from swift_rlvr.verifiers.code.process import (
 )
 from swift_rlvr.verifiers.code.unfold import COLLECTIONS, find_methods
 
-PASSED, WRONG = "passed", "wrong"
+# The reasons of a verdict.
+PASSED = "passed"
+WRONG = "wrong"
+# what a child may report of itself; any other word of its report is an "error"
 _REPORTED = ("syntax error", "error", "out of memory", "ended early")
 FAILURES = (WRONG, *_REPORTED, "timeout", "too much output", "too many files", "killed")
-_SPARE_OUTPUT, _LONGEST_VALUE = 1 << 16, 1 << 20
-_ALIKE, _LONGEST_FRACTION = 64, 1 << 14
+
+_SPARE_OUTPUT = 1 << 16  # bytes that a program may write beside twice what is expected
+_LONGEST_VALUE = 1 << 20  # characters
+_SAME_HASH = 64  # elements of a set, or keys of a dict, that may be hashed alike
+_LONGEST_FRACTION = 1 << 14  # hexadecimal digits
 
 
-class Outcome(NamedTuple):
-    """The outcome of one test."""
+class Verdict(NamedTuple):
+    """The judgement of one test."""
 
-    result: str  # `PASSED`, or one of `FAILURES`
+    reason: str  # `PASSED`, or one of `FAILURES`
     detail: str = ""
 
 
@@ -43,34 +49,38 @@ def check(
     limits: Limits,
     entry_point: str | None = None,
     all_tests: bool = False,
-) -> list[Outcome]:
-    """Run the tests in order, up to the first that fails unless `all_tests`; the outcomes of those
-    that were run.
+) -> list[Verdict]:
+    """Run the tests in order, up to the first that fails unless `all_tests`; the verdicts of the
+    tests that were run.
 
     Raises:
         SandboxError: where the code cannot be run safely; none of it has been run then.
 
     >>> from swift_rlvr.verifiers.code import read_tests
     >>> check("def double(x): return 2 * x", read_tests("assert double(2) == 4"), Limits())
-    [Outcome(result='passed', detail='')]
+    [Verdict(reason='passed', detail='')]
     >>> check("print(int(input()) * 2)", [ProgramTest("2", "5")], Limits())
-    [Outcome(result='wrong', detail="expected '5', got '4\\\\n'")]
+    [Verdict(reason='wrong', detail="expected '5', got '4\\\\n'")]
     """
     programs = [test for test in tests if isinstance(test, ProgramTest)]
     units = [test for test in tests if isinstance(test, UnitTest)]
-    job: dict[str, Any] = {"code": code, "imports": imported_modules(units) if units else None}
-    job |= {"entry_point": entry_point, "longest": _longest(units)}
-    outcomes = []
+    job = {
+        "code": code,
+        "imports": imported_modules(units) if units else None,
+        "entry_point": entry_point,
+        "longest": _longest(units),
+    }
+    verdicts = []
     with closing(Zygote(limits.packages)) as zygote:
-        left = ALL_TESTS * limits.seconds
-        run = _Run(zygote, limits, left, time.monotonic() + LOAD * left)
-        runs = run.units(job, units) if units else run.programs(job, programs)
-        with closing(runs):  # which ends the child, also where not all tests are run
-            for outcome in runs:
-                outcomes.append(outcome)
-                if outcome.result != PASSED and not all_tests:
+        seconds = ALL_TESTS * limits.seconds
+        run = _Run(zygote, limits, left=seconds, deadline=time.monotonic() + LOAD * seconds)
+        running = run.units(job, units) if units else run.programs(job, programs)
+        with closing(running):  # which ends the child, also where not all tests are run
+            for verdict in running:
+                verdicts.append(verdict)
+                if verdict.reason != PASSED and not all_tests:
                     break
-    return outcomes
+    return verdicts
 
 
 def _longest(units: list[UnitTest]) -> int:
@@ -80,8 +90,11 @@ def _longest(units: list[UnitTest]) -> int:
     code can find out this number: it is the same for all tests, and for all rows but those that
     expect something very long.
     """
-    most = max((len(_shown(unit.expected, None)) for unit in units), default=0)
-    return max(_LONGEST_VALUE, 1 << (16 * most).bit_length())
+    longest_expected = 0
+    for unit in units:
+        longest_expected = max(longest_expected, len(_shown(unit.expected, None)))
+    # A power of two, so that the number tells nothing but the order of magnitude.
+    return max(_LONGEST_VALUE, 1 << (16 * longest_expected).bit_length())
 
 
 @dataclass
@@ -114,36 +127,36 @@ class _Run:
         """The time for one test."""
         child.allow(min(self.limits.seconds, self.left - child.used))
 
-    def programs(self, job: dict, programs: list[ProgramTest]) -> Generator[Outcome, None, None]:
+    def programs(self, job: dict, programs: list[ProgramTest]) -> Generator[Verdict, None, None]:
+        """Run a program once for each test, each time in a child of its own."""
         for program in programs:
-            expected = program.output.encode(errors="replace")
-            try:
-                with self.child(is_program=True) as child:
-                    stdin = program.input.encode(errors="replace")
-                    output, report = child.run(
-                        job, stdin, max_output=2 * len(expected) + _SPARE_OUTPUT
-                    )
-            except Ended as ended:
-                outcome = _stopped(ended, self.limits)
-            else:
-                got = output.decode(errors="replace")
-                outcome = (
-                    Outcome(PASSED)
-                    if same_output(got, program.output)
-                    else _wrong(program.output, _shown(got))
-                )
-                if report is not None:
-                    outcome = _reported(report)
-            yield outcome
-            if outcome.result == "syntax error" or self.is_over:
+            verdict = self._program(job, program)
+            yield verdict
+            if verdict.reason == "syntax error" or self.is_over:
                 return
 
-    def units(self, job: dict, units: list[UnitTest]) -> Generator[Outcome, None, None]:
+    def _program(self, job: dict, program: ProgramTest) -> Verdict:
+        stdin = program.input.encode(errors="replace")
+        expected = program.output.encode(errors="replace")
+        max_output = 2 * len(expected) + _SPARE_OUTPUT
+        try:
+            with self.child(is_program=True) as child:
+                output, report = child.run(job, stdin, max_output)
+        except Ended as ended:
+            return _stopped(ended, self.limits)
+        if report is not None:
+            return _reported(report)
+        text = output.decode(errors="replace")
+        if same_output(text, program.output):
+            return Verdict(PASSED)
+        return _wrong(program.output, _shown(text))
+
+    def units(self, job: dict, units: list[UnitTest]) -> Generator[Verdict, None, None]:
+        """Load the code once and evaluate the tests one by one; after a test that ends the child,
+        go on in another one.
+        """
         if "Solution" in job["code"]:
-            source = "\n".join(
-                f"{unit.prepare}\n{unit.source}" for unit in units if unit.arguments is None
-            )
-            units = [units[0]._replace(prepare=find_methods(source) + units[0].prepare), *units[1:]]
+            units = _with_methods(units)
         done = 0
         while done < len(units) and not self.is_over:
             is_loaded = False
@@ -156,72 +169,84 @@ class _Run:
                     is_loaded = True
                     for unit in units[:done]:  # another child has run them
                         if unit.prepare:
-                            _check_unit(
-                                child, UnitTest(unit.prepare, "pass", "run"), job["longest"]
-                            )
+                            preparation = UnitTest(unit.prepare, "pass", "run")
+                            _check_unit(child, preparation, job["longest"])
                     while done < len(units):
                         self.allow(child)
+                        unit = units[done]
                         done += 1
-                        yield _check_unit(child, units[done - 1], job["longest"])
+                        yield _check_unit(child, unit, job["longest"])
             except Ended as ended:
                 yield _stopped(ended, self.limits)
                 if not is_loaded:
                     return
 
 
-def _stopped(ended: Ended, limits: Limits) -> Outcome:
-    if "timeout" not in ended.args:
-        return Outcome(*ended.args)
-    return Outcome(
+def _with_methods(units: list[UnitTest]) -> list[UnitTest]:
+    """The tests, of which the first finds the methods of a class Solution that they all use."""
+    sources = [f"{unit.prepare}\n{unit.source}" for unit in units if unit.arguments is None]
+    first, *others = units
+    return [first._replace(prepare=find_methods("\n".join(sources)) + first.prepare), *others]
+
+
+def _stopped(ended: Ended, limits: Limits) -> Verdict:
+    if ended.reason != "timeout":
+        return Verdict(ended.reason, ended.detail)
+    return Verdict(
         "timeout", f"stopped after {limits.seconds:g} s of CPU time, or a third of that asleep"
     )
 
 
-def _check_unit(child: Child, unit: UnitTest, longest: int) -> Outcome:
+def _check_unit(child: Child, unit: UnitTest, longest: int) -> Verdict:
+    """Have the child evaluate a test, and compare. Raises Ended where it gives no answer to it."""
+    # The answer must bear this number, so that code cannot answer a test before it has come.
     nonce = secrets.token_hex(16)
     message: dict[str, Any] = {
         "prepare": unit.prepare,
         "source": unit.source,
         "arguments": unit.arguments,
-    }
-    message |= {
         "is_value": unit.kind != "run",
+        # whether the code does not see what is expected
         "is_hidden": unit.kind not in ("run", "true"),
         "nonce": nonce,
     }
     report = child.ask(message, 2 * longest)
     if report.get("nonce") != nonce:
         raise Ended("ended early")
-    match unit.kind == "run", report.get("kind"):
-        case True, "done":
-            return Outcome(PASSED)
-        case True, "failed":
-            return Outcome(WRONG, _detail(report))
-        case False, "opaque":
-            return _wrong(unit.expected, _detail(report))
-        case False, "value":
-            try:
-                value = decode(report.get("value"))
-                return (
-                    Outcome(PASSED) if unit.holds(value) else _wrong(unit.expected, _shown(value))
-                )
-            except (
-                ValueError,
-                TypeError,
-                RecursionError,
-                OverflowError,
-                ZeroDivisionError,
-            ) as error:
-                return Outcome(WRONG, f"the value cannot be compared: {type(error).__name__}")
+
+    kind = report.get("kind")
+    if unit.kind == "run":
+        if kind == "done":
+            return Verdict(PASSED)
+        if kind == "failed":
+            return Verdict(WRONG, _detail(report))
+    elif kind == "opaque":
+        return _wrong(unit.expected, _detail(report))
+    elif kind == "value":
+        return _compared(unit, report.get("value"))
     return _reported(report)
+
+
+def _compared(unit: UnitTest, encoded: Any) -> Verdict:
+    """The verdict on the value that a child has sent, which may be anything."""
+    try:
+        value = decode(encoded)
+        if unit.holds(value):
+            return Verdict(PASSED)
+        return _wrong(unit.expected, _shown(value))
+    except (ValueError, TypeError, RecursionError, OverflowError, ZeroDivisionError) as error:
+        return Verdict(WRONG, f"the value cannot be compared: {type(error).__name__}")
 
 
 def decode(value: Any) -> object:
     """Read what `child.encode` wrote; for anything else it raises one of the errors that
-    `_check_unit` catches.
+    `_compared` catches.
 
     The work grows with the length alone: numbers that code has chosen to be hashed alike, whose
     sets take quadratic time, are refused, and so are fractions of very many digits.
+
+    >>> decode(["tuple", 1, ["list", 2.5, None], ["dict", ["a", ["set", 3]]]])
+    (1, [2.5, None], {'a': {3}})
     """
     match value:
         case ["int", digits]:
@@ -229,19 +254,16 @@ def decode(value: Any) -> object:
         case ["bytes", digits]:
             return bytes.fromhex(digits)
         case ["fraction", numerator, denominator]:
+            # Fraction divides by the greatest common divisor, in quadratic time.
             if max(len(numerator), len(denominator)) > _LONGEST_FRACTION:
                 raise ValueError("a fraction of very many digits")
             return Fraction(int(numerator, 16), int(denominator, 16))
         case ["complex", real, imaginary]:
             return complex(real, imaginary)
         case ["dict", *items]:
-            return dict(
-                zip(
-                    _hashable(key for key, _ in items),
-                    [decode(each) for _, each in items],
-                    strict=True,
-                )
-            )
+            keys = _hashable(key for key, _ in items)
+            values = [decode(value) for _, value in items]
+            return dict(zip(keys, values, strict=True))
         case ["set", *items]:
             return set(_hashable(items))
         case ["list" | "tuple" as name, *items]:
@@ -256,14 +278,16 @@ def _hashable(items: Iterable[Any]) -> list[object]:
     hash.
     """
     values = [decode(item) for item in items]
-    if values and max(Counter(map(hash, values)).values()) > _ALIKE:
+    hashes = Counter(map(hash, values))
+    if values and max(hashes.values()) > _SAME_HASH:
         raise ValueError("too many values that are hashed alike")
     return values
 
 
-def _reported(report: dict) -> Outcome:
+def _reported(report: dict) -> Verdict:
+    """The verdict that a child reports of its code. Nothing that it can say is `PASSED`."""
     kind = report.get("kind")
-    return Outcome(kind if kind in _REPORTED else "error", _detail(report))
+    return Verdict(kind if kind in _REPORTED else "error", _detail(report))
 
 
 def _detail(report: dict) -> str:
@@ -271,11 +295,12 @@ def _detail(report: dict) -> str:
     return detail[:LONGEST_DETAIL] if isinstance(detail, str) else ""
 
 
-def _wrong(expected: object, got: str) -> Outcome:
-    return Outcome(WRONG, f"expected {_shown(expected)}, got {got}")
+def _wrong(expected: object, got: str) -> Verdict:
+    return Verdict(WRONG, f"expected {_shown(expected)}, got {got}")
 
 
 def _shown(value: object, most: int | None = 100) -> str:
+    """The first characters of a value as Python writes it; all of them where `most` is None."""
     try:
         return repr(value)[:most]
     except (ValueError, RecursionError):  # a number of more digits than Python writes, or too deep

@@ -5,6 +5,9 @@ completion's code.
 asked to, and runs no code of a completion itself. A child's job is either to run a program once,
 with standard input and output of its own, or to load the code as a module and to evaluate tests
 that arrive one by one. It does not import `typing`, which would take a tenth of its start.
+
+The order in `main` is the whole of the sandbox: nothing of a completion is read before the process
+is locked down, and nothing is imported for the child itself after that.
 """
 
 import _socket
@@ -24,6 +27,8 @@ from types import CodeType, ModuleType
 LONGEST_DETAIL = 300
 # as in LiveCodeBench; competitive programmers count on a limit far above Python's 1,000
 _RECURSION_LIMIT = 50_000
+# for `encode`, whose C code needs more stack for each level than Python's own calls do
+_ENCODING_RECURSION_LIMIT = 1000
 
 
 class Opaque(Exception):
@@ -40,24 +45,26 @@ def encode(value: object) -> object:
     if value is None or isinstance(value, (bool, str, float)):
         return value
     if isinstance(value, int):
+        # Longer ones in base 16: reading a decimal takes quadratic time.
         return value if abs(value) < 1 << 63 else ["int", hex(value)]
     if isinstance(value, (list, tuple)):
-        return ["list" if isinstance(value, list) else "tuple", *map(encode, value)]
+        name = "list" if isinstance(value, list) else "tuple"
+        return [name, *map(encode, value)]
     if isinstance(value, Set):  # also the keys of a dict
         return ["set", *map(encode, value)]
     if isinstance(value, dict):
-        return ["dict", *([encode(key), encode(each)] for key, each in value.items())]
+        return ["dict", *([encode(key), encode(item)] for key, item in value.items())]
     if isinstance(value, (bytes, bytearray)):
         return ["bytes", value.hex()]
     if isinstance(value, complex):
         return ["complex", value.real, value.imag]
     if isinstance(value, Rational):
         return ["fraction", hex(value.numerator), hex(value.denominator)]
+    # 1e999999999 as a fraction would fill the memory.
     if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) < 1000:
         return encode(Fraction(value))
-    if type(value).__module__ == "numpy" and hasattr(
-        value, "tolist"
-    ):  # an array, or a number of numpy's
+    # an array, or a number of numpy's
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         return encode(value.tolist())
     raise Opaque(f"of type {type(value).__name__}")
 
@@ -75,8 +82,15 @@ def _with_int_keys(arguments: list) -> list:
 
 
 def _failure(error: BaseException) -> dict[str, object]:
-    kinds = {MemoryError: "out of memory", SystemExit: "ended early", AssertionError: "failed"}
-    kind = next((kind for cls, kind in kinds.items() if isinstance(error, cls)), "error")
+    """The report on an error: its kind is one of `check.FAILURES`, or "failed" for an assert."""
+    if isinstance(error, MemoryError):
+        kind = "out of memory"
+    elif isinstance(error, SystemExit):
+        kind = "ended early"
+    elif isinstance(error, AssertionError):
+        kind = "failed"
+    else:
+        kind = "error"
     try:
         detail = f"{type(error).__name__}: {error}"
     except BaseException:  # the exception is untrusted code, and so is its text
@@ -95,65 +109,93 @@ def _run_program(compiled: CodeType, module: ModuleType, report: Callable) -> No
         sys.exit(1)
 
 
-def _run_tests(
-    compiled: CodeType, module: ModuleType, job: dict, report: Callable, receive: Callable
-) -> None:
-    """Run the code as a module, then evaluate the tests until no more arrive."""
-    # taken before the code runs, so that it can't put its own in their place by assigning to a
-    # module
-    evaluate, execute, compile_, dumps = eval, exec, compile, json.JSONEncoder().encode
-    recursion_limit, limit_recursion = sys.getrecursionlimit, sys.setrecursionlimit
-    standard = {builtins: dict(vars(builtins))}
-    for name in job["imports"]:
+def _saved_names(imports: list[str]) -> list[tuple[dict, dict]]:
+    """The names of each module that the tests use, first of builtins, and a copy of them to
+    restore.
+
+    The dictionaries themselves are kept, since the code could also replace `vars`.
+    """
+    standard = [(vars(builtins), dict(vars(builtins)))]
+    for name in imports:
         try:
             imported = importlib.import_module(name)
         except ImportError:  # the test that imports it will fail and report that
             continue
-        standard[imported] = dict(vars(imported))
+        standard.append((vars(imported), dict(vars(imported))))
+    return standard
+
+
+def _run_tests(
+    compiled: CodeType, module: ModuleType, job: dict, report: Callable, receive: Callable
+) -> None:
+    """Run the code as a module, then evaluate the tests until no more arrive."""
+    # Taken before the code runs, so that it can't put its own in their place by assigning to a
+    # module.
+    evaluate, execute, compile_, dumps = eval, exec, compile, json.JSONEncoder().encode
+    recursion_limit, limit_recursion = sys.getrecursionlimit, sys.setrecursionlimit
+    set_trace, set_profile = sys.settrace, sys.setprofile
+    defined = vars(module)
+    standard = _saved_names(job["imports"])
+    _, saved_builtins = standard[0]
+
     try:
-        execute(compiled, vars(module))
+        execute(compiled, defined)
     except BaseException as error:
         report(_failure(error))
         return
-    names = {name: value for name, value in vars(module).items() if name[:2] != "__"}
-    shadows = {
-        name: names.pop(name)
-        for name in standard[builtins].keys() & names.keys() - {job["entry_point"]}
-    }
+
+    # The tests see what the code has defined, but for what hides a builtin: a test that is
+    # evaluated beside the code must not call an `all` or a `len` of the code's own.
+    names = {name: value for name, value in defined.items() if name[:2] != "__"}
+    hiding = saved_builtins.keys() & names.keys() - {job["entry_point"]}
+    shadows = {name: names.pop(name) for name in hiding}
     space = {"__name__": "tests"} | names
     limit = recursion_limit()  # the code may have raised it
+
+    def restore() -> None:
+        """Undo what the code, or the test before, could use to change what a test means."""
+        # A trace function could change the variables of a test while it is evaluated.
+        set_trace(None)
+        set_profile(None)
+        limit_recursion(limit)
+        # An `isclose` or a `sorted` of the code's own would say what it likes.
+        for changed, saved in standard:
+            changed.update(saved)
+
+    def value_of(unit: dict) -> object:
+        """The value of a test's expression, or of its call."""
+        # Where the value is compared outside, a function may well be called `sum` and stand in for
+        # it.
+        seen = shadows | space if shadows and unit["is_hidden"] else space
+        source, arguments = unit["source"], unit["arguments"]
+        if arguments is not None and hasattr(seen.get("Solution"), source):
+            source = f"Solution().{source}"  # as LeetCode asks for functions
+        value = evaluate(compile_(source, "<tests>", "eval", dont_inherit=True), seen)
+        if arguments is not None:
+            value = value(*_with_int_keys(arguments))
+        if not unit["is_hidden"]:
+            value = bool(value)
+        return value
+
+    def answer_to(unit: dict) -> dict:
+        """The answer to a test that compares a value outside. Raises Opaque where it has none."""
+        value = value_of(unit)
+        limit_recursion(_ENCODING_RECURSION_LIMIT)
+        try:
+            answer = {"kind": "value", "value": encode(value)}
+        except RecursionError:
+            raise Opaque("that contains itself or is nested too deep") from None
+        if len(dumps(answer)) > job["longest"]:
+            raise Opaque("too long to be right")
+        return answer
+
     report({"kind": "loaded"})
     while unit := receive():
-        sys.settrace(None)
-        sys.setprofile(None)
-        limit_recursion(limit)
-        for changed, saved in standard.items():
-            vars(changed).update(saved)
+        restore()
         try:
             execute(compile_(unit["prepare"], "<tests>", "exec", dont_inherit=True), space)
             if unit["is_value"]:
-                # where the value is compared outside, a function may well be called `sum` and stand
-                # in for it
-                seen = shadows | space if shadows and unit["is_hidden"] else space
-                source, arguments = unit["source"], unit["arguments"]
-                if arguments is not None and hasattr(
-                    seen.get("Solution"), source
-                ):  # as LeetCode asks for functions
-                    source = f"Solution().{source}"
-                value = evaluate(compile_(source, "<tests>", "eval", dont_inherit=True), seen)
-                if arguments is not None:
-                    value = value(*_with_int_keys(arguments))
-                if not unit["is_hidden"]:
-                    value = bool(value)
-                limit_recursion(
-                    1000
-                )  # the C code below needs more stack for each level than Python's own calls do
-                try:
-                    answer = {"kind": "value", "value": encode(value)}
-                except RecursionError:
-                    raise Opaque("that contains itself or is nested too deep") from None
-                if len(dumps(answer)) > job["longest"]:
-                    raise Opaque("too long to be right")
+                answer = answer_to(unit)
             else:
                 execute(compile_(unit["source"], "<tests>", "exec", dont_inherit=True), space)
                 answer = {"kind": "done"}
@@ -161,6 +203,7 @@ def _run_tests(
             answer = {"kind": "opaque", "detail": f"a value {error}"[:LONGEST_DETAIL]}
         except BaseException as error:
             answer = _failure(error)
+        # The number came with the test: no answer can be written in advance.
         report(answer | {"nonce": unit["nonce"]})
 
 
@@ -172,8 +215,12 @@ def _limit_stacks(most: int) -> None:
     one to call it.
     """
     stack_size = _thread.stack_size
+
+    def limited(size: int = 0) -> int:
+        return stack_size(min(size, most))
+
     for name in {"_thread", "threading"} & sys.modules.keys():  # the second takes it from the first
-        vars(sys.modules[name]).update(stack_size=lambda size=0: stack_size(min(size, most)))
+        vars(sys.modules[name]).update(stack_size=limited)
 
 
 def connect() -> tuple[Callable[[], dict], Callable[[dict], None]]:
@@ -210,22 +257,27 @@ def serve(lock_down: Callable, provide: Callable, end_with: Callable) -> None:
         importlib.import_module(name)
         sys.path.remove(folder)
     control = _socket.socket(fileno=int(sys.argv[3]))
+    ancillary_size = _socket.CMSG_SPACE(4 * array.array("i").itemsize)  # four pipes at most
     while True:
-        request, sent, _, _ = control.recvmsg(64, _socket.CMSG_SPACE(4 * array.array("i").itemsize))
+        request, sent, _, _ = control.recvmsg(64, ancillary_size)
         if not request:
             return
         if not sent:
-            control.sendall(b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(int(request), 0)[1]))
+            _, status = os.waitpid(int(request), 0)
+            control.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
             continue
         pipes = array.array("i", sent[0][2])
         child = os.fork()
         if child == 0:
+            # By this socket code could ask for a child with limits of its own choice.
             control.close()
             for number, pipe in enumerate(pipes[2:]):
                 os.dup2(pipe, number)
                 os.close(pipe)
             sys.argv = ["-c", *map(str, pipes[:2])]
             return main(lock_down, provide)
+        # A pipe ends for its reader when the last writer closes it. And the next child must not
+        # have the pipes of this one.
         for pipe in pipes:
             os.close(pipe)
         control.sendall(b"%d\n" % child)
@@ -244,24 +296,28 @@ def main(lock_down: Callable, provide: Callable) -> None:
     except Exception as error:  # whatever it is: the code must not be run
         report(_failure(error) | {"kind": "refused"})
         return
+    # Only now does the parent send code.
     report({"kind": "locked down"})
     _limit_stacks(request["memory"] // 2)
     job = receive()
-    vars(builtins).update(
-        exit=sys.exit, quit=sys.exit
-    )  # as the module `site` does, which is not loaded
+    # as the module `site` does, which is not loaded
+    vars(builtins).update(exit=sys.exit, quit=sys.exit)
+    # Code that imports `child` gets no handle on what judges it.
     for name in ("child", "lockdown", "prelude"):
         sys.modules.pop(name, None)
+
     try:
+        # Without dont_inherit it would have the future statements of this module.
         compiled = compile(job["code"], "<completion>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         report(_failure(error) | {"kind": "syntax error"})
         return
-    name = "__main__" if job["imports"] is None else "solution"
+    is_program = job["imports"] is None
+    name = "__main__" if is_program else "solution"
     sys.modules[name] = module = ModuleType(name)
     provide(compiled, vars(module))
     sys.setrecursionlimit(_RECURSION_LIMIT)
-    if job["imports"] is None:
+    if is_program:
         _run_program(compiled, module, report)
     else:
         _run_tests(compiled, module, job, report, receive)

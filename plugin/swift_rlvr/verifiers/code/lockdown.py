@@ -48,15 +48,14 @@ _Instruction = tuple[int, int, int, int]  # BPF: code, jump if true, jump if fal
 
 def _numbers(table: str) -> dict[str, dict[str, int]]:
     """A table of calls: name -> {machine: number}."""
-    rows = (row.split() for row in table.split("|"))
-    return {
-        name: {
-            machine: int(number)
-            for machine, number in zip(_AUDIT_ARCHITECTURE, pair, strict=True)
-            if number != "-"
-        }
-        for name, *pair in rows
-    }
+    calls: dict[str, dict[str, int]] = {}
+    for row in table.split("|"):
+        name, *numbers = row.split()
+        calls[name] = {}
+        for machine, number in zip(_AUDIT_ARCHITECTURE, numbers, strict=True):
+            if number != "-":
+                calls[name][machine] = int(number)
+    return calls
 
 
 # Name, number on x86_64, number on aarch64 ("-": no such call), from Linux' unistd_64.h and
@@ -86,51 +85,52 @@ _ALLOWED = _numbers("""
 """)
 # allowed only with Landlock, which keeps them within the folder
 _WRITING = _numbers("creat 85 - | rename 82 - | renameat 264 38 | unlink 87 - | unlinkat 263 35")
+# From this number on, Linux 5.1, calls have the same number on every machine.
 _FIRST_NEW = 424
-_LOAD, _EQUAL, _NOT_LESS, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # BPF instructions
-_ALLOW, _KILL = (_RETURN, 0, 0, 0x7FFF0000), (_RETURN, 0, 0, 0x80000000)
-_REFUSE, _MISSING = ((_RETURN, 0, 0, 0x00050000 | number) for number in (errno.EPERM, errno.ENOSYS))
+
+# BPF instructions, and the kernel's answers to a call (linux/filter.h, linux/seccomp.h)
+_LOAD, _EQUAL, _NOT_LESS, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW = (_RETURN, 0, 0, 0x7FFF0000)
+_KILL = (_RETURN, 0, 0, 0x80000000)
+_REFUSE = (_RETURN, 0, 0, 0x00050000 | errno.EPERM)
+_MISSING = (_RETURN, 0, 0, 0x00050000 | errno.ENOSYS)
+
+# prctl's requests (linux/prctl.h)
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NAME, _PR_GET_NAME = 1, 4, 15, 16
 _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 22, 38
-_THREAD_FLAGS = (
-    0x003D0F00,
-    0x007D0F00,
-)  # with which pthread_create calls clone, in glibc and in musl
-_STREAMS = (
-    1,
-    0x801,
-    0x80001,
-    0x80801,
-)  # SOCK_STREAM, with or without SOCK_NONBLOCK and SOCK_CLOEXEC
+
+# The arguments with which a call is allowed.
+# With these flags pthread_create calls clone, in glibc and in musl. Any others make a process.
+_THREAD_FLAGS = (0x003D0F00, 0x007D0F00)
+# SOCK_STREAM, with or without SOCK_NONBLOCK and SOCK_CLOEXEC
+_STREAMS = (1, 0x801, 0x80001, 0x80801)
 # F_DUPFD F_GETFD F_SETFD F_GETFL F_SETFL F_GETLK F_SETLK F_SETLKW F_DUPFD_CLOEXEC F_GETPIPE_SZ;
 # without F_SETOWN and F_SETSIG, which have the kernel send any signal to any process of the user
 # when input arrives
 _FCNTL_COMMANDS = (0, 1, 2, 3, 4, 5, 6, 7, 1030, 1032)
-_IOCTL_REQUESTS = (
-    0x5401,
-    0x5413,
-    0x541B,
-    0x5421,
-    0x5450,
-    0x5451,
-)  # TCGETS TIOCGWINSZ FIONREAD FIONBIO FIO(N)CLEX
+# TCGETS TIOCGWINSZ FIONREAD FIONBIO FIONCLEX FIOCLEX; without TIOCSTI, which types into the
+# terminal of whoever started the trainer
+_IOCTL_REQUESTS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 
-# Landlock's access rights, by bit
-_WRITE_FILE, _READ_FILE, _READ_DIR, _REMOVE_FILE, _MAKE_FILE, _TRUNCATE = (
-    1 << bit for bit in (1, 2, 3, 5, 8, 14)
-)
+# Landlock's access rights, by bit (linux/landlock.h)
+_WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 1, 1 << 2, 1 << 3
+_REMOVE_FILE, _MAKE_FILE, _TRUNCATE = 1 << 5, 1 << 8, 1 << 14
+# version of Landlock -> how many rights it knows
 _RIGHTS_BY_VERSION = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
+# What Python and the C libraries need to read.
 _READABLE = (
-    *(
-        "/usr/lib",
-        "/usr/lib64",
-        "/usr/local/lib",
-        "/lib",
-        "/lib64",
-        "/usr/share/zoneinfo",
-        "/etc/localtime",
-    ),
-    *("/etc/ld.so.cache", "/dev/urandom", "/dev/random", "/dev/zero", "/dev/null"),
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/lib",
+    "/lib64",
+    "/usr/share/zoneinfo",
+    "/etc/localtime",
+    "/etc/ld.so.cache",
+    "/dev/urandom",
+    "/dev/random",
+    "/dev/zero",
+    "/dev/null",
 )
 
 
@@ -157,35 +157,42 @@ def lock_down(
     Raises:
         LockdownError: where that is not possible. Untrusted code must not be run then.
     """
-    if (
-        not sys.platform.startswith("linux")
-        or os.uname().machine not in _AUDIT_ARCHITECTURE
-        or sys.maxsize < 2**32
-    ):
+    machine = os.uname().machine
+    is_64_bit_linux = sys.platform.startswith("linux") and sys.maxsize >= 2**32
+    if not is_64_bit_linux or machine not in _AUDIT_ARCHITECTURE:
         raise LockdownError(
             f"it needs 64-bit Linux on x86_64 or aarch64, and this is {sys.platform}"
         )
+    # Code must not go on when the trainer was killed.
     end_with(parent)
-    for name, value in {
-        "CPU": cpu_seconds,
-        "AS": memory,
-        "FSIZE": file_size,
-        "NOFILE": 64,
-        "CORE": 0,
-    }.items():
-        limit = getattr(resource, f"RLIMIT_{name}")
-        hard = resource.getrlimit(limit)[1]
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(limit, (value, value))
-    _call(
-        "prctl", _PR_SET_DUMPABLE, 0
-    )  # RLIMIT_CORE does not keep a crash from a core dump handler
+    _limit("CPU", cpu_seconds)
+    _limit("AS", memory)
+    _limit("FSIZE", file_size)
+    # Each open file takes memory of the kernel's, which no other limit counts.
+    _limit("NOFILE", 64)
+    # A core dump would be a file outside the folder. A handler of core dumps, which the kernel
+    # starts outside the sandbox, does not ask for the limit, but for the flag.
+    _limit("CORE", 0)
+    _call("prctl", _PR_SET_DUMPABLE, 0)
+    # No program that is run gains rights, as by setuid. Landlock and seccomp demand it.
     _call("prctl", _PR_SET_NO_NEW_PRIVS, 1)
     confined = landlock and _confine_files(folder, readable)
-    _call("capset", struct.pack("Ii", 0x20080522, 0), bytes(24))  # no capability
-    install_filter(build_filter(os.uname().machine, os.getpid(), read_only=not confined))
+    # Without capabilities root, too, cannot raise its limits again.
+    _call("capset", struct.pack("Ii", 0x20080522, 0), bytes(24))
+    # Last, since the filter refuses the calls above.
+    install_filter(build_filter(machine, os.getpid(), read_only=not confined))
+    # An emulator of a kernel may accept a filter and do nothing with it.
     if _LIBC.socket(2, 1, 0) != -1 or ctypes.get_errno() != errno.EPERM:
         raise LockdownError("the kernel accepts the seccomp filter and does not apply it")
+
+
+def _limit(name: str, value: int) -> None:
+    """Set a resource limit, so that it cannot be raised again, or keep a lower one that is set."""
+    limit = getattr(resource, f"RLIMIT_{name}")
+    _, hard = resource.getrlimit(limit)
+    if hard != resource.RLIM_INFINITY:
+        value = min(value, hard)
+    resource.setrlimit(limit, (value, value))
 
 
 def end_with(parent: int) -> None:
@@ -199,9 +206,9 @@ def _call(function: str, *arguments: int | bytes) -> int:
     """Call a function of the C library. Zeros follow the arguments: prctl demands them, and the
     others ignore them.
     """
-    wide = [
-        ctypes.c_long(each) if isinstance(each, int) else each for each in (*arguments, 0, 0, 0)
-    ]
+    wide: list[ctypes.c_long | bytes] = []
+    for argument in (*arguments, 0, 0, 0):
+        wide.append(ctypes.c_long(argument) if isinstance(argument, int) else argument)
     result = getattr(_LIBC, function)(*wide)
     if result == -1:
         number = f"({arguments[0]})" if isinstance(arguments[0], int) else ""
@@ -211,21 +218,25 @@ def _call(function: str, *arguments: int | bytes) -> int:
 
 def _confine_files(folder: str, readable: Sequence[str]) -> bool:
     """Restrict by Landlock which files can be opened. False where the kernel does not have it."""
-    create, add, restrict = 444, 445, 446
+    # The C library has no functions for these system calls, which all machines number alike.
+    create_ruleset, add_rule, restrict_self = 444, 445, 446
     try:
-        version = _call("syscall", create, 0, 0, 1)
+        version = _call("syscall", create_ruleset, 0, 0, 1)
     except LockdownError:
         return False
-    rights = (1 << _RIGHTS_BY_VERSION[min(version, max(_RIGHTS_BY_VERSION))]) - 1
-    ruleset = _call("syscall", create, struct.pack("Q", rights), 8, 0)
-    # the child's search path holds its standard library; in a conda environment C libraries lie
-    # beside it
+    # All rights that this kernel knows are refused, but for what the rules allow. The rights of a
+    # later version than the last in the table stay as they are.
+    known = _RIGHTS_BY_VERSION[min(version, max(_RIGHTS_BY_VERSION))]
+    rights = (1 << known) - 1
+    ruleset = _call("syscall", create_ruleset, struct.pack("Q", rights), 8, 0)
+
+    # The child's search path holds its standard library. In a conda environment C libraries lie
+    # beside it.
     library = os.path.dirname(os.__file__)
-    allowed = dict.fromkeys(
-        (*_READABLE, *readable, *sys.path, library, os.path.dirname(library)),
-        _READ_FILE | _READ_DIR,
-    )
+    paths = (*_READABLE, *readable, *sys.path, library, os.path.dirname(library))
+    allowed = dict.fromkeys(paths, _READ_FILE | _READ_DIR)
     allowed["/dev/null"] |= _WRITE_FILE
+    # Neither folders nor links nor devices can be made in it.
     allowed[folder] = _READ_FILE | _READ_DIR | _WRITE_FILE | _REMOVE_FILE | _MAKE_FILE | _TRUNCATE
     for path, granted in allowed.items():
         try:
@@ -233,10 +244,11 @@ def _confine_files(folder: str, readable: Sequence[str]) -> bool:
         except OSError:  # not every system has all of them
             continue
         if not os.path.isdir(path):
+            # A rule for a file must not name rights that only folders have.
             granted &= _READ_FILE | _WRITE_FILE | _TRUNCATE
-        _call("syscall", add, ruleset, 1, struct.pack("=Qi", granted & rights, beneath), 0)
+        _call("syscall", add_rule, ruleset, 1, struct.pack("=Qi", granted & rights, beneath), 0)
         os.close(beneath)
-    _call("syscall", restrict, ruleset, 0)
+    _call("syscall", restrict_self, ruleset, 0)
     os.close(ruleset)
     return True
 
@@ -245,31 +257,25 @@ def install_filter(program: list[_Instruction]) -> None:
     """Have the kernel apply a filter to the calling process. It needs `_PR_SET_NO_NEW_PRIVS`
     first.
     """
-    code = ctypes.create_string_buffer(
-        b"".join(struct.pack("HBBI", *instruction) for instruction in program)
-    )
-    _call(
-        "prctl", _PR_SET_SECCOMP, 2, struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
-    )
+    instructions = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
+    code = ctypes.create_string_buffer(instructions)
+    # struct sock_fprog: how many instructions, and where they are
+    pointer = struct.pack("HxxxxxxP", len(program), ctypes.addressof(code))
+    _call("prctl", _PR_SET_SECCOMP, 2, pointer)
 
 
 def _load_argument(index: int) -> _Instruction:
-    return (
-        _LOAD,
-        0,
-        0,
-        16 + 8 * index,
-    )  # the lower 32 bits, which is all that the kernel reads of those checked here
+    """Load the lower 32 bits, which is all that the kernel reads of the arguments checked here."""
+    return (_LOAD, 0, 0, 16 + 8 * index)
 
 
 def _one_of(index: int, *values: int) -> list[_Instruction]:
     """Refuse the call unless the argument is one of these values."""
-    count = len(values)
-    return [
-        _load_argument(index),
-        *((_EQUAL, count - i, 0, value) for i, value in enumerate(values)),
-        _REFUSE,
-    ]
+    program = [_load_argument(index)]
+    for position, value in enumerate(values):
+        # Jump over the values that follow and over the refusal.
+        program.append((_EQUAL, len(values) - position, 0, value))
+    return [*program, _REFUSE]
 
 
 def _none_of(index: int, bits: int) -> list[_Instruction]:
@@ -285,26 +291,35 @@ def build_filter(machine: str, own: int, read_only: bool) -> list[_Instruction]:
     `read_only` no file can be opened for writing, renamed or removed.
     """
     checks = {
+        # threads, and no other processes
         "clone": _one_of(0, *_THREAD_FLAGS),
+        # no signal and no limit for other processes, such as the trainer
         "kill": _one_of(0, own),
         "tgkill": _one_of(0, own),
         "prlimit64": _one_of(0, 0, own),
+        # what is set above with prctl stays as it is
         "prctl": _one_of(0, _PR_SET_NAME, _PR_GET_NAME),
         "fcntl": _one_of(1, *_FCNTL_COMMANDS),
         "ioctl": _one_of(1, *_IOCTL_REQUESTS),
         "socketpair": [*_one_of(0, 1), *_one_of(1, *_STREAMS)],  # AF_UNIX
     }
+    allowed = _ALLOWED
     if read_only:
         writes = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-        checks |= {"open": _none_of(1, writes), "openat": _none_of(2, writes)}
+        checks["open"] = _none_of(1, writes)
+        checks["openat"] = _none_of(2, writes)
+    else:
+        allowed = _ALLOWED | _WRITING
+
     program = [
-        (_LOAD, 0, 0, 4),
+        (_LOAD, 0, 0, 4),  # the architecture
         (_EQUAL, 1, 0, _AUDIT_ARCHITECTURE[machine]),
         _KILL,
-        (_LOAD, 0, 0, 0),
+        (_LOAD, 0, 0, 0),  # the number of the call
     ]
-    for name, numbers in (_ALLOWED if read_only else _ALLOWED | _WRITING).items():
+    for name, numbers in allowed.items():
         if machine in numbers:
-            verdict = [*checks.get(name, ()), _ALLOW]
-            program += [(_EQUAL, 0, len(verdict), numbers[machine]), *verdict]
+            # Where the number is another one, jump over this call's checks to the next call.
+            answer = [*checks.get(name, ()), _ALLOW]
+            program += [(_EQUAL, 0, len(answer), numbers[machine]), *answer]
     return [*program, (_NOT_LESS, 0, 1, _FIRST_NEW), _MISSING, _REFUSE]

@@ -12,10 +12,12 @@ The child imports this outside the package: only the standard library.
 from importlib import import_module
 from types import CodeType
 
+# Modules that code may name without an import.
 _MODULES = """
     bisect collections copy datetime fractions functools heapq io itertools json math operator random re statistics
     string sys time typing
 """
+# What code may name of a module without an import.
 _MEMBERS = {
     "typing": """
         Any Callable ClassVar DefaultDict Deque Dict Final FrozenSet Generator Generic Hashable Iterable Iterator List
@@ -44,10 +46,13 @@ _MEMBERS = {
     "io": "BytesIO StringIO",
     "sys": "maxsize setrecursionlimit stdin stdout",
 }
-NAMES = {
-    name: name for name in _MODULES.split()
-}  # name -> the module that it is, or that it is imported from
-NAMES |= {name: module for module, names in _MEMBERS.items() for name in names.split()}
+# name -> the module that it is, or that it is imported from
+NAMES: dict[str, str] = {}
+for _module in _MODULES.split():
+    NAMES[_module] = _module
+for _module, _members in _MEMBERS.items():
+    for _member in _members.split():
+        NAMES[_member] = _module
 
 
 def provide(code: CodeType, space: dict) -> None:
@@ -60,7 +65,10 @@ def provide(code: CodeType, space: dict) -> None:
     """
     for name in _mentioned(code) & NAMES.keys():
         module = import_module(NAMES[name])
-        space[name] = module if name == NAMES[name] else getattr(module, name)
+        if name == NAMES[name]:
+            space[name] = module
+        else:
+            space[name] = getattr(module, name)
 
 
 def _mentioned(code: CodeType) -> set[str]:
@@ -70,5 +78,8 @@ def _mentioned(code: CodeType) -> set[str]:
     while left:
         part = left.pop()
         names.update(part.co_names)
-        left += [constant for constant in part.co_consts if isinstance(constant, CodeType)]
+        # The code of functions, classes and comprehensions is a constant of what they stand in.
+        for constant in part.co_consts:
+            if isinstance(constant, CodeType):
+                left.append(constant)
     return names

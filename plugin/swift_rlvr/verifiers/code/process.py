@@ -1,9 +1,12 @@
 """The parent's side of one child process: start it, exchange messages with it until its time is up,
 kill it.
 
-A message is one line of JSON in either direction. `sandboxed` gives a child for untrusted code, a
-fork of a process that runs none; the scorers of `swift_rlvr.verifiers.reasoning_gym` run in
-children that stay.
+A message is one line of JSON in either direction. `sandboxed` gives a child for untrusted code: a
+fork of a process (`Zygote`) that runs none. The scorers of `swift_rlvr.verifiers.reasoning_gym` run
+in children that stay.
+
+Nothing that a child sends is trusted: its reports are bounded, they may be anything, and they are
+only ever read as JSON.
 """
 
 import json
@@ -21,32 +24,45 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
 from io import FileIO
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 Result = TypeVar("Result")
+
+# The program of the zygote. It imports this folder's modules outside the package, so that neither
+# the package nor its dependencies are loaded beside untrusted code, and then forgets the folder, so
+# that untrusted code cannot import from it.
 _START = (
     "import sys; sys.path[0] = sys.argv.pop(1); import child, lockdown, prelude; del sys.path[0]; "
     "child.serve(lockdown.lock_down, prelude.provide, lockdown.end_with)"
 )
-# a fixed seed: the order of a set of strings, and with it the reward, must not change from run to
-# run
+_HERE = str(Path(__file__).parent)
+
+# All that a sandboxed child sees of an environment: the trainer's may hold tokens and keys.
 _ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
     "LANG": "C.UTF-8",
     "PYTHONUTF8": "1",
+    # The order of a set of strings, and with it the reward, must not change from run to run.
     "PYTHONHASHSEED": "0",
 }
-_HERE = str(Path(__file__).parent)
-_CHUNK = _LONGEST_REPORT = 1 << 16
+# Threads of OpenBLAS take address space, which is limited.
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 _REFUSED = "code cannot be run safely here, so it is not run at all"
-_TICK = 0.1  # seconds between looks at the folder and the clocks
+
+_CHUNK = 1 << 16  # bytes that are read or written at a time
+_LONGEST_REPORT = 1 << 16  # bytes; a longer one would fill the parent's memory
+
 ALL_TESTS = 5  # times `Limits.seconds`, for all tests of a completion
 LOAD = 10  # times that again on the wall, where the machine is busy
-_FILE_SIZE, _FOLDER_SIZE, _FOLDER_FILES = 16 << 20, 64 << 20, 256
+_TICK = 0.1  # seconds between looks at the folder and the clocks
+
+# What a child may write to the disk.
+_FILE_SIZE = 16 << 20  # bytes of one file
+_FOLDER_SIZE = 64 << 20  # bytes of all of them
+_FOLDER_FILES = 256
 
 
 class SandboxError(RuntimeError):
@@ -54,9 +70,17 @@ class SandboxError(RuntimeError):
 
 
 class Ended(Exception):
-    """A child was stopped, or ended without an answer; its arguments are one of `check.FAILURES`
-    and a detail.
+    """A child was stopped, or ended without an answer.
+
+    Attributes:
+        reason: one of `check.FAILURES`.
+        detail: more about it, such as the signal; may be empty.
     """
+
+    def __init__(self, reason: str, detail: str = ""):
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+        self.detail = detail
 
 
 @dataclass(frozen=True)
@@ -65,10 +89,10 @@ class Limits:
 
     # of CPU time for one test, a third of that asleep; `ALL_TESTS` times that for all together
     seconds: float = 6.0
-    memory_mb: int = 512  # MiB of address space, of which the interpreter itself takes some 20
-    packages: tuple[
-        str, ...
-    ] = ()  # modules besides the standard library that code may import, such as numpy
+    # MiB of address space, of which the interpreter itself takes some 20
+    memory_mb: int = 512
+    # modules besides the standard library that code may import, such as numpy
+    packages: tuple[str, ...] = ()
     # use it where the kernel has it; without it no file can be written, but all can be read
     landlock: bool = True
 
@@ -97,6 +121,7 @@ def python(*arguments: str, environment: Mapping[str, str]) -> Callable[[list[in
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            # No other file that the trainer has open is inherited.
             pass_fds=pipes,
             env=environment,
             start_new_session=True,
@@ -115,14 +140,15 @@ class Zygote:
     def __init__(self, packages: tuple[str, ...] = ()):
         """Raises SandboxError where a package is not installed."""
         self.places = {name: _place(name) for name in packages}
-        folders = json.dumps({name: str(place.parent) for name, place in self.places.items()})
-        environment = _ENVIRONMENT | (
-            {"OPENBLAS_NUM_THREADS": "1"} if packages else {}
-        )  # threads take address space
+        folders = {name: str(place.parent) for name, place in self.places.items()}
+        environment = _ENVIRONMENT | _ONE_THREAD if packages else _ENVIRONMENT
+        # -S: without the module `site`, no file that a user has installed is run.
+        arguments = ("-S", "-c", _START, _HERE, str(os.getpid()), json.dumps(folders))
+        start = python(*arguments, environment=environment)
+
         self._socket, theirs = socket.socketpair()
         with theirs:
-            arguments = ("-S", "-c", _START, _HERE, str(os.getpid()), folders)
-            self._process = python(*arguments, environment=environment)([theirs.fileno()])
+            self._process = start([theirs.fileno()])
         self.pid = self._process.pid
 
     def fork(self, pipes: list[int]) -> _Process:
@@ -139,17 +165,20 @@ class Zygote:
         """The exit status of a child. Raises TimeoutError; the next call must then say that it is
         asked.
         """
-        with suppress(OSError):
-            if not is_asked:
+        if not is_asked:
+            with suppress(OSError):
                 self._socket.send(str(child).encode())
-        return int(
-            self._receive(timeout) or -signal.SIGKILL
-        )  # which it dies of where the zygote does
+        answer = self._receive(timeout)
+        if not answer:
+            # The zygote has ended, and the kernel kills its children with it.
+            return -signal.SIGKILL
+        return int(answer)
 
     def _receive(self, timeout: float | None) -> bytes:
+        """The zygote's answer to one request, empty where it has ended. Raises TimeoutError."""
         self._socket.settimeout(timeout)
         try:
-            return self._socket.recv(64)  # one answer to one request, far shorter than that
+            return self._socket.recv(64)  # an answer is a number, far shorter than that
         except ConnectionError:
             return b""
 
@@ -166,21 +195,24 @@ class _Fork:
     def __init__(self, zygote: Zygote, pid: int):
         self.pid = pid
         self.returncode: int | None = None
-        self._zygote, self._is_asked = zygote, False
+        self._zygote = zygote
+        self._is_asked = False
 
     def kill(self) -> None:
-        # No other process has its number before the zygote is asked how it ended.
+        # Only the zygote waits for its children. Until it is asked to wait for this one, the number
+        # stays this child's, even after its end, so that no other process is killed by mistake.
         if self.returncode is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
 
     def wait(self, timeout: float | None = None) -> int:
-        if self.returncode is None:
-            try:
-                self.returncode = self._zygote.wait(self.pid, timeout, self._is_asked)
-            except TimeoutError:
-                self._is_asked = True
-                raise subprocess.TimeoutExpired("child", timeout or 0) from None
+        if self.returncode is not None:
+            return self.returncode
+        try:
+            self.returncode = self._zygote.wait(self.pid, timeout, self._is_asked)
+        except TimeoutError:
+            self._is_asked = True
+            raise subprocess.TimeoutExpired("child", timeout or 0) from None
         return self.returncode
 
 
@@ -190,7 +222,7 @@ class Child:
 
     Attributes:
         deadline: the time, by `time.monotonic`, at which an exchange with the child ends in
-        `Ended`.
+            `Ended`.
         folder: its working directory, which it must not fill; None where nobody looks at it.
     """
 
@@ -204,17 +236,24 @@ class Child:
         """Start it with pipes for messages to it and from it, and for standard input and output if
         it `has_streams`.
         """
-        self.deadline, self.folder = deadline, folder
-        self._computed, self._asleep, self._most_cpu, self._most_asleep = (
-            0.0,
-            0.0,
-            math.inf,
-            math.inf,
-        )  # in seconds
-        self._unsent: dict[FileIO, memoryview] = {}  # by pipe that is written to
+        self.deadline = deadline
+        self.folder = folder
+
+        # In seconds: what it has used, and what it may use (`allow`).
+        self._computed = 0.0
+        self._asleep = 0.0
+        self._most_cpu = math.inf
+        self._most_asleep = math.inf
+
+        # By pipe: what is still to be written, what has been read, and of each pipe that is being
+        # read how many bytes at most.
+        self._unsent: dict[FileIO, memoryview] = {}
         self._received: dict[FileIO, bytearray] = defaultdict(bytearray)
-        self._open: dict[FileIO, int] = {}  # pipe that is read, and how many bytes of it at most
+        self._open: dict[FileIO, int] = {}
+
         with ExitStack() as ours:
+            # The child's ends are closed here as soon as it has them: a pipe has an end only where
+            # nobody else holds it open.
             with ExitStack() as theirs:
                 messages, self._messages = _pipe(reader=theirs, writer=ours)
                 self._reports, reports = _pipe(reader=ours, writer=theirs)
@@ -224,13 +263,17 @@ class Child:
                     self._stdout, stdout = _pipe(reader=ours, writer=theirs)
                     pipes += [stdin, stdout]
                 self._process = start([pipe.fileno() for pipe in pipes])
+
+            # The last callback is the first to be called: kill, wait, close the pipes. It also runs
+            # when this object is collected, so that no exception leaves a child behind.
             ours.callback(self._process.wait)
-            ours.callback(self._process.kill)  # the last callback is the first to be called
+            ours.callback(self._process.kill)
             self.close = weakref.finalize(self, ours.pop_all().close)
 
     def allow(self, seconds: float) -> None:
         """From now on it may compute for so long, and for a third of that do nothing at all."""
-        self._most_cpu, self._most_asleep = self._cpu() + seconds, self._asleep + seconds / 3
+        self._most_cpu = self._cpu() + seconds
+        self._most_asleep = self._asleep + seconds / 3
 
     @property
     def used(self) -> float:
@@ -241,10 +284,11 @@ class Child:
 
     def _cpu(self) -> float:
         """The CPU time of all its threads, as far as it is known where it has been waited for."""
+        # as clock_getcpuclockid(3) has it: the process' number, inverted, and three bits for the
+        # kind of clock
+        clock = ~self._process.pid << 3 | 2
         with suppress(OSError):
-            self._computed = time.clock_gettime(
-                ~self._process.pid << 3 | 2
-            )  # as clock_getcpuclockid(3) has it
+            self._computed = time.clock_gettime(clock)
         return self._computed
 
     @property
@@ -256,11 +300,13 @@ class Child:
         """Send a message and return the report that follows, of at most `longest` bytes. Raises
         Ended if none does.
         """
+
+        def has_answered() -> bool:
+            return b"\n" in self._received[self._reports] or self._reports not in self._open
+
         self._send(self._messages, _line(message))
         self._open[self._reports] = longest
-        self._exchange(
-            lambda: b"\n" in self._received[self._reports] or self._reports not in self._open
-        )
+        self._exchange(has_answered)
         report = self._take_report()
         if report is None:
             raise self._end()
@@ -275,7 +321,8 @@ class Child:
         """
         self._send(self._messages, _line(job))
         self._send(self._stdin, stdin)
-        self._open |= {self._reports: _LONGEST_REPORT, self._stdout: max_output}
+        self._open[self._reports] = _LONGEST_REPORT
+        self._open[self._stdout] = max_output
         self._exchange(lambda: not self._open)
         report = self._take_report()
         if report is None:
@@ -286,51 +333,55 @@ class Child:
 
     def _take_report(self) -> dict | None:
         """Read what the child says, which may be anything; None where it is no report."""
-        line, newline, self._received[self._reports] = self._received[self._reports].partition(
-            b"\n"
-        )
+        line, newline, rest = self._received[self._reports].partition(b"\n")
+        self._received[self._reports] = rest
+        if not newline:
+            return None
         try:
-            report = json.loads(line) if newline else None
+            report = json.loads(line)
+        # RecursionError: a hundred thousand brackets
         except (ValueError, RecursionError):
             return None
         return report if isinstance(report, dict) else None
 
     def _end(self) -> Ended:
         """Wait for the end of a child that has closed its pipes, and say how it ended."""
-        if self._reports in self._open:  # it has not closed them: what it sent was no report
+        if self._reports in self._open:
+            # It has not closed them: what it sent was no report.
             return Ended("ended early")
         while True:
+            # A child that has closed its pipes can still compute or sleep: the limits hold on.
             try:
                 status = self._within_limits(self._process.wait)
             except subprocess.TimeoutExpired:
                 continue
             except Ended as ended:
                 return ended
-            return (
-                Ended("killed", f"signal {-status}")
-                if status < 0
-                else Ended("ended early", f"exit status {status}")
-            )
+            if status < 0:
+                return Ended("killed", f"signal {-status}")
+            return Ended("ended early", f"exit status {status}")
 
     def _within_limits(self, wait: Callable[[float], Result]) -> Result:
-        """Wait for at most some seconds. Raises Ended where the child has used what it may."""
+        """Call `wait` with a short time. Raises Ended where the child has used what it may."""
         left = self.deadline - time.monotonic()
-        if (
-            left <= 0
-            or self._asleep >= self._most_asleep
-            or self._cpu() >= self._most_cpu < math.inf
-        ):
+        if left <= 0 or self._asleep >= self._most_asleep or self._cpu() >= self._most_cpu:
             raise Ended("timeout")
+        # Each file is limited by RLIMIT_FSIZE; many of them would fill the disk all the same.
         if self.folder is not None and _is_full(self.folder):
             raise Ended("too many files")
-        sleeps = (
-            self._most_asleep < math.inf and not self._is_due() and _is_asleep(self._process.pid)
-        )
+
+        # A child that sleeps uses no CPU time, and would never come to its end. It is not its fault
+        # where a message waits for it, or where the machine has no time for it.
+        may_not_sleep = self._most_asleep < math.inf
+        sleeps = may_not_sleep and not self._is_due() and _is_asleep(self._process.pid)
         start = time.monotonic()
         try:
             return wait(min(left, _TICK))
-        finally:  # while this process itself had to wait for a core, the child may have computed
-            self._asleep += min(time.monotonic() - start, _TICK) if sleeps else 0
+        finally:
+            if sleeps:
+                # Not more than a tick: where this process itself had to wait for a core, the child
+                # may have computed.
+                self._asleep += min(time.monotonic() - start, _TICK)
 
     def _is_due(self) -> bool:
         """Whether something can be sent to it now; a pipe that is full has to wait for the
@@ -344,38 +395,51 @@ class Child:
     def _exchange(self, is_done: Callable[[], bool]) -> None:
         """Write what is unsent and read what arrives, until `is_done()` or until the child has to
         be stopped.
+
+        Both at the same time: a child that writes before it has read all of its input must not wait
+        for a parent that waits for the child.
         """
         while not is_done():
-            poll = select.poll()
-            for pipe in self._unsent:
-                poll.register(pipe, select.POLLOUT)
-            for pipe in self._open:
-                poll.register(pipe, select.POLLIN)
-            ready = {descriptor for descriptor, _ in self._within_limits(partial(_poll, poll))}
-            for pipe in [each for each in self._open if each.fileno() in ready]:
-                self._read(pipe)
-            for pipe in [each for each in self._unsent if each.fileno() in ready]:
-                self._write(pipe)
+            ready = self._ready()
+            for pipe in list(self._open):
+                if pipe.fileno() in ready:
+                    self._read(pipe)
+            for pipe in list(self._unsent):
+                if pipe.fileno() in ready:
+                    self._write(pipe)
+
+    def _ready(self) -> set[int]:
+        """The descriptors of the pipes that can be read or written, after a tick at the most."""
+        poll = select.poll()
+        for pipe in self._unsent:
+            poll.register(pipe, select.POLLOUT)
+        for pipe in self._open:
+            poll.register(pipe, select.POLLIN)
+        events = self._within_limits(lambda seconds: poll.poll(1000 * seconds))
+        return {descriptor for descriptor, _ in events}
 
     def _send(self, pipe: FileIO, content: bytes) -> None:
         """Have `_exchange` write this. Standard input is closed after it."""
+        # A child that does not read must not block the parent.
         os.set_blocking(pipe.fileno(), False)
         self._unsent[pipe] = memoryview(content)
 
     def _write(self, pipe: FileIO) -> None:
         unsent = self._unsent.pop(pipe)
         try:
-            unsent = unsent[pipe.write(unsent[:_CHUNK]) or 0 :]
-        except BrokenPipeError:  # the child need not read all of it
-            unsent = unsent[:0]
-        if unsent:
-            self._unsent[pipe] = unsent
+            written = pipe.write(unsent[:_CHUNK]) or 0
+        except BrokenPipeError:
+            # The child need not read all of it.
+            written = len(unsent)
+        if written < len(unsent):
+            self._unsent[pipe] = unsent[written:]
         elif pipe is not self._messages:
             pipe.close()
 
     def _read(self, pipe: FileIO) -> None:
         chunk = os.read(pipe.fileno(), _CHUNK)
         self._received[pipe] += chunk
+        # An endless output would fill the parent's memory.
         if len(self._received[pipe]) > self._open[pipe]:
             raise Ended("too much output")
         if not chunk:
@@ -395,29 +459,29 @@ def sandboxed(
         SandboxError: where the child could not lock itself down.
         Ended: where it was stopped or killed before that.
     """
+    # what the package's own C code loads lies beside it, as in numpy.libs
+    readable = []
+    for place in zygote.places.values():
+        readable += [str(place), f"{place}.libs"]
     with tempfile.TemporaryDirectory(prefix="swift-rlvr-", ignore_cleanup_errors=True) as folder:
         request = {
             "parent": zygote.pid,
             "folder": folder,
             "memory": limits.memory_mb << 20,
             "file_size": _FILE_SIZE,
-        }
-        request |= {
+            # The kernel's own limit. It ends a child also while this process has no time to look.
             "cpu_seconds": math.ceil(ALL_TESTS * limits.seconds) + 1,
             "landlock": limits.landlock,
+            "readable": readable,
         }
-        request["readable"] = [
-            f"{place}{more}" for place in zygote.places.values() for more in ("", ".libs")
-        ]
         with closing(Child(zygote.fork, deadline, folder, is_program)) as child:
+            # No code was sent to it yet, so its answer can be believed.
             try:
-                report = child.ask(
-                    request
-                )  # no code was sent to it yet, so its answer can be believed
+                report = child.ask(request)
             except Ended as ended:
-                if ended.args[0] != "ended early":
+                if ended.reason != "ended early":
                     raise
-                report = {"detail": f"{sys.executable} {': '.join(ended.args)}"}
+                report = {"detail": f"{sys.executable} {ended}"}
             if report.get("kind") != "locked down":
                 raise SandboxError(f"{_REFUSED}: {report.get('detail')}")
             yield child
@@ -443,18 +507,16 @@ def _line(message: dict) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
-def _poll(poll: "select.poll", seconds: float) -> list[tuple[int, int]]:
-    return poll.poll(1000 * seconds)
-
-
 def _is_asleep(process: int) -> bool:
     """Whether none of its threads computes, or would if the machine had time for it."""
     try:
         for thread in os.listdir(f"/proc/{process}/task"):
-            text = Path(f"/proc/{process}/task/{thread}/stat").read_text(
-                encoding="utf-8", errors="replace"
-            )
-            if text.rpartition(")")[2].split()[0] in "RD":
+            stat = Path(f"/proc/{process}/task/{thread}/stat")
+            text = stat.read_text(encoding="utf-8", errors="replace")
+            # The state follows the name in parentheses, which the code chooses: it may have a
+            # parenthesis in it.
+            state = text.rpartition(")")[2].split()[0]
+            if state in "RD":
                 return False
     except OSError:  # it has just ended
         return False
@@ -463,9 +525,10 @@ def _is_asleep(process: int) -> bool:
 
 def _is_full(folder: str) -> bool:
     """Whether the child has written more than it may; there are no folders in its folder."""
+    size = 0
     with os.scandir(folder) as entries:
-        size = 0
         for count, entry in enumerate(entries):
+            # a file may be removed while it is being looked at
             with suppress(FileNotFoundError):
                 size += entry.stat(follow_symlinks=False).st_size
             if size > _FOLDER_SIZE or count >= _FOLDER_FILES:

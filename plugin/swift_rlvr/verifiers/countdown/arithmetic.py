@@ -19,9 +19,11 @@ Operation = tuple[Function, int, int]
 
 # longer shapes are rare and are not cached, since a policy could fill the memory with them
 _CACHED_CHARS = 64
+_WHITE_SPACE = b" \t\n\r\f\v"
 _DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
 _OTHERS_TO_SPACE = bytes(byte if chr(byte) in "0123456789" else 32 for byte in range(256))
-_small_int = {str(i).encode(): i for i in range(1000)}.__getitem__  # several times as fast as int()
+# several times as fast as int()
+_small_int = {str(i).encode(): i for i in range(1000)}.__getitem__
 _PRECEDENCE = {"(": 0, "+": 1, "-": 1, "*": 2, "/": 2, "negate": 3}
 
 
@@ -32,9 +34,8 @@ class Shape(NamedTuple):
 
     size: int  # how many numbers there are
     sides: tuple[slice, ...]  # for each side, which of the numbers stand in it
-    steps: tuple[
-        Operation, ...
-    ]  # the values begin as the numbers; each step (f, i, j) appends f(values[i], values[j])
+    # the values begin as the numbers; each step (f, i, j) appends f(values[i], values[j])
+    steps: tuple[Operation, ...]
     roots: tuple[int, ...]  # for each side, the index of its result among the values
 
     def evaluate(self, numbers: list[int]) -> list[Number]:
@@ -62,19 +63,16 @@ def parse(text: str) -> tuple[Shape, list[int]] | None:
     >>> [parse(text) for text in ("2 ** 3", "1 2 + 3", "1.5 * 2", "--5", "2(3)", "07")]
     [None, None, None, None, None, None]
     """
-    data = text.encode(
-        "ascii", "replace"
-    )  # what is not ASCII becomes "?", which is not in the grammar
+    # What is not ASCII becomes "?", which is not in the grammar.
+    data = text.encode("ascii", "replace")
+    skeleton = data.translate(_DIGITS_TO_ZERO, _WHITE_SPACE)
     # Runs of digits shrink to "0" where they are short, which most are; the parser reads any run as
     # one number.
-    skeleton = (
-        data.translate(_DIGITS_TO_ZERO, b" \t\n\r\f\v").replace(b"00", b"0").replace(b"00", b"0")
-    )
-    shape = (
-        _parse_shape(skeleton)
-        if len(skeleton) <= _CACHED_CHARS
-        else _parse_shape.__wrapped__(skeleton)
-    )
+    skeleton = skeleton.replace(b"00", b"0").replace(b"00", b"0")
+    if len(skeleton) <= _CACHED_CHARS:
+        shape = _parse_shape(skeleton)
+    else:
+        shape = _parse_shape.__wrapped__(skeleton)
     if shape is None:
         return None
     digits = data.translate(_OTHERS_TO_SPACE).split()
@@ -96,72 +94,96 @@ def divide(a: Number, b: Number) -> Number:
     return Fraction(a, b) if rest else quotient
 
 
-_FUNCTIONS: dict[str, Function] = {
-    "+": add,
-    "-": sub,
-    "*": mul,
-    "/": divide,
-    "negate": lambda a, _: -a,
-}
+def _negate(a: Number, _: Number) -> Number:
+    return -a
+
+
+_FUNCTIONS: dict[str, Function] = {"+": add, "-": sub, "*": mul, "/": divide, "negate": _negate}
 
 
 @lru_cache(maxsize=8192)
 def _parse_shape(skeleton: bytes) -> Shape | None:
-    """Parse a text in which every digit is written ``0``, by operator precedence with two explicit
-    stacks.
-    """
-    count = len(skeleton.translate(_OTHERS_TO_SPACE).split())
-    steps: list[Operation] = []
-    sides: list[slice] = []
-    roots: list[int] = []
-    operands: list[int] = []  # indexes among the values
-    operators: list[str] = []
-
-    def reduce_to(precedence: int) -> None:
-        while operators and _PRECEDENCE[operators[-1]] >= precedence:
-            name = operators.pop()
-            j = operands.pop()
-            i = operands.pop() if name != "negate" else j
-            operands.append(count + len(steps))
-            steps.append((_FUNCTIONS[name], i, j))
-
-    seen = first = 0  # numbers so far, and the first one of this side
-    wants_operand = may_be_signed = True
+    """Parse a text in which every digit is written ``0``; None where it is not in the grammar."""
+    parser = _ShapeParser(size=len(skeleton.translate(_OTHERS_TO_SPACE).split()))
     before = ""
     for char in skeleton.decode() + "=":
+        # The digits of a number are one operand.
         if char == "0" == before:
             continue
         before = char
-        if wants_operand:
-            if char == "0":
-                operands.append(seen)
-                seen += 1
-                wants_operand = False
-            elif char == "(":
-                operators.append(char)
-                may_be_signed = True
-            elif char in "+-" and may_be_signed:
-                if char == "-":
-                    operators.append("negate")
-                may_be_signed = False
-            else:
-                return None
-        elif char in "+-*/":
-            reduce_to(_PRECEDENCE[char])
-            operators.append(char)
-            wants_operand = may_be_signed = True
-        elif char == ")":
-            reduce_to(1)
-            if not operators:
-                return None
-            operators.pop()
-        elif char == "=":
-            reduce_to(1)
-            if operators:  # a parenthesis that is still open
-                return None
-            sides.append(slice(first, seen))
-            roots.append(operands.pop())
-            first, wants_operand, may_be_signed = seen, True, True
-        else:
+        is_read = parser.operand(char) if parser.wants_operand else parser.operator(char)
+        if not is_read:
             return None
-    return Shape(count, tuple(sides), tuple(steps), tuple(roots))
+    return Shape(parser.size, tuple(parser.sides), tuple(parser.steps), tuple(parser.roots))
+
+
+class _ShapeParser:
+    """Parses by operator precedence, with two explicit stacks, so that no depth is too much.
+
+    Attributes:
+        size: how many numbers the text has.
+        wants_operand: whether an operand has to follow, or else an operator.
+    """
+
+    def __init__(self, size: int):
+        self.size = size
+        self.steps: list[Operation] = []
+        self.sides: list[slice] = []
+        self.roots: list[int] = []
+        self.wants_operand = True
+        self._may_be_signed = True
+        self._operands: list[int] = []  # a stack of indexes among the values
+        self._operators: list[str] = []  # a stack of operators and open parentheses
+        self._seen = 0  # numbers so far
+        self._first = 0  # the number with which this side begins
+
+    def operand(self, char: str) -> bool:
+        """Read a number, or what may stand before one; False for anything else."""
+        if char == "0":
+            self._operands.append(self._seen)
+            self._seen += 1
+            self.wants_operand = False
+        elif char == "(":
+            self._operators.append(char)
+            self._may_be_signed = True
+        elif char in "+-" and self._may_be_signed:
+            if char == "-":
+                self._operators.append("negate")
+            self._may_be_signed = False
+        else:
+            return False
+        return True
+
+    def operator(self, char: str) -> bool:
+        """Read what may stand behind an operand; False for anything else."""
+        if char in "+-*/":
+            self._reduce_to(_PRECEDENCE[char])
+            self._operators.append(char)
+            self.wants_operand = True
+            self._may_be_signed = True
+        elif char == ")":
+            self._reduce_to(1)
+            if not self._operators:
+                return False
+            self._operators.pop()
+        elif char == "=":
+            self._reduce_to(1)
+            if self._operators:  # a parenthesis that is still open
+                return False
+            self.sides.append(slice(self._first, self._seen))
+            self.roots.append(self._operands.pop())
+            self._first = self._seen
+            self.wants_operand = True
+            self._may_be_signed = True
+        else:
+            return False
+        return True
+
+    def _reduce_to(self, precedence: int) -> None:
+        """Make steps of the operators on the stack that bind at least as strongly."""
+        while self._operators and _PRECEDENCE[self._operators[-1]] >= precedence:
+            name = self._operators.pop()
+            j = self._operands.pop()
+            i = j if name == "negate" else self._operands.pop()
+            self._operands.append(self.size + len(self.steps))
+            self.steps.append((_FUNCTIONS[name], i, j))

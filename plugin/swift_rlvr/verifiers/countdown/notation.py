@@ -8,16 +8,36 @@ left as it is, for the parser to refuse.
 
 import re
 
+# Characters that stand for one ASCII character each, and what they stand for.
+_SIGNS = "×·⋅∙∗✕✖＊÷∕⁄／−–‐‑－﹣＋﹢＝（﹙）﹚０１２３４５６７８９"
+_ASCII = "********////------++=(())0123456789"
 # Dollar signs and backticks delimit; the rest are the white space characters of typesetting.
 _SPACES = "$`\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
-_SIGNS = "×·⋅∙∗✕✖＊÷∕⁄／−–‐‑－﹣＋﹢＝（﹙）﹚０１２３４５６７８９"
-_PLAIN = str.maketrans(_SIGNS + _SPACES, "********////------++=(())0123456789" + " " * len(_SPACES))
+_PLAIN = str.maketrans(_SIGNS + _SPACES, _ASCII + " " * len(_SPACES))
+
+# A command (\frac, \,), a brace, white space, other text, or a backslash at the end.
 _TOKEN = re.compile(r"\\[A-Za-z]+|\\.|[{}]|\s+|[^\\{}\s]+|\\", re.DOTALL)
-_COMMANDS = {r"\times": "*", r"\cdot": "*", r"\ast": "*", r"\div": "/"}
-_COMMANDS |= dict.fromkeys(
-    (r"\left", r"\right", r"\,", r"\;", r"\:", r"\!", r"\ ", r"\(", r"\)", r"\[", r"\]"), " "
-)
+_COMMANDS = {
+    r"\times": "*",
+    r"\cdot": "*",
+    r"\ast": "*",
+    r"\div": "/",
+    # what only sets space, size or delimiters
+    r"\left": " ",
+    r"\right": " ",
+    r"\,": " ",
+    r"\;": " ",
+    r"\:": " ",
+    r"\!": " ",
+    r"\ ": " ",
+    r"\(": " ",
+    r"\)": " ",
+    r"\[": " ",
+    r"\]": " ",
+}
 _FRACTIONS = (r"\frac", r"\dfrac", r"\tfrac")
+
+# "= 24.0" at the end; not "= 24.5", and not "24.0 = 20 + 4"
 _RESULT_WITH_ZEROS = re.compile(r"(=\s*[+-]?[0-9]+)\.0+(?=\s*\Z)")
 
 
@@ -34,54 +54,103 @@ def to_plain(text: str) -> str | None:
     >>> to_plain(r"\sqrt{4}") is None
     True
     """
-    plain = _without_latex(text.translate(_PLAIN))
-    return None if plain is None else _RESULT_WITH_ZEROS.sub(r"\1", plain)
+    plain = text.translate(_PLAIN)
+    if "\\" in plain or "{" in plain:
+        try:
+            plain = _without_latex(plain)
+        except _Unreadable:
+            return None
+    return _RESULT_WITH_ZEROS.sub(r"\1", plain)
 
 
-def _without_latex(text: str) -> str | None:
-    if "\\" not in text and "{" not in text:
-        return text
-    out: list[str] = []
-    # the last character of `out` that is not white space; "=" where a side begins, "]" where a box
-    # ended
-    last = "="
-    braces: list[str] = []  # what each open brace belongs to
-    awaited = ""  # what the next token must open a brace for
+class _Unreadable(Exception):
+    """A brace or a LaTeX command that is not part of the lenient notation."""
+
+
+def _without_latex(text: str) -> str:
+    """Rewrite LaTeX as plain ASCII. Raises _Unreadable."""
+    rewriter = _Rewriter()
     for token in _TOKEN.findall(text):
+        rewriter.read(token)
+    if rewriter.owners or rewriter.awaited:
+        raise _Unreadable
+    return "".join(rewriter.pieces)
+
+
+class _Rewriter:
+    """Rewrites LaTeX token by token.
+
+    Attributes:
+        pieces: what is written so far.
+        last: the last character written that is not white space; "=" where a side of an equation
+            begins, "]" where a box has ended.
+        owners: what each open brace belongs to: "numerator", "denominator" or "box".
+        awaited: the owner of the brace that the next token has to open, or "".
+    """
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.last = "="
+        self.owners: list[str] = []
+        self.awaited = ""
+
+    def read(self, token: str) -> None:
         if token.isspace():
-            out.append(token)
-            continue
-        if awaited or token == "{":
-            if not awaited or token != "{":
-                return None
-            piece = " " if awaited == "box" else "("
-            braces.append(awaited)
-            awaited = ""
+            self.pieces.append(token)
+        elif self.awaited or token == "{":
+            self._open(token)
         elif token == "}":
-            owner = braces.pop() if braces else None
-            if owner == "numerator":
-                piece, awaited = ")/", "denominator"
-            elif owner == "denominator":
-                piece = "))"
-            elif owner == "box":
-                piece, last = " ", "]"
-            else:
-                return None
+            self._close()
         elif token in _FRACTIONS:
-            piece, awaited = "(", "numerator"
+            self._write("(")
+            self.awaited = "numerator"
         elif token == r"\boxed":
-            if last != "=":
-                return None
-            piece, awaited = " ", "box"
+            # 3 * \boxed{1 + 2}
+            if self.last != "=":
+                raise _Unreadable
+            self.pieces.append(" ")
+            self.awaited = "box"
         elif token[0] == "\\":
-            if token not in _COMMANDS:
-                return None
-            piece = _COMMANDS[token]
+            self._command(token)
         else:
-            piece = token
-        if piece != " ":
-            if last == "]" and piece[0] != "=":
-                return None
-            last = piece[-1]
-        out.append(piece)
-    return None if braces or awaited else "".join(out)
+            self._write(token)
+
+    def _open(self, token: str) -> None:
+        # {1} + 2, whose brace belongs to nothing, and \frac12
+        if not self.awaited or token != "{":
+            raise _Unreadable
+        if self.awaited == "box":
+            self.pieces.append(" ")
+        else:
+            self._write("(")
+        self.owners.append(self.awaited)
+        self.awaited = ""
+
+    def _close(self) -> None:
+        if not self.owners:
+            raise _Unreadable
+        owner = self.owners.pop()
+        if owner == "numerator":
+            self._write(")/")
+            self.awaited = "denominator"
+        elif owner == "denominator":
+            self._write("))")
+        else:
+            self.pieces.append(" ")
+            self.last = "]"
+
+    def _command(self, token: str) -> None:
+        if token not in _COMMANDS:
+            raise _Unreadable
+        piece = _COMMANDS[token]
+        if piece == " ":
+            self.pieces.append(piece)
+        else:
+            self._write(piece)
+
+    def _write(self, piece: str) -> None:
+        # \boxed{1 + 2} * 3
+        if self.last == "]" and piece[0] != "=":
+            raise _Unreadable
+        self.last = piece[-1]
+        self.pieces.append(piece)

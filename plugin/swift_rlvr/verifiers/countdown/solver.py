@@ -19,11 +19,10 @@ check for n up to 4.
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import combinations, product
-from math import prod
 from typing import Any
 
 from swift_rlvr.verifiers.countdown.arithmetic import Number, divide
-from swift_rlvr.verifiers.countdown.settings import MOST_NUMBERS, CountdownSettings
+from swift_rlvr.verifiers.countdown.task_settings import MOST_NUMBERS, CountdownSettings
 
 LARGEST = 10**9
 ANYTHING = CountdownSettings(count=(2, MOST_NUMBERS), number=(1, 1000), target=(1, 10**6))
@@ -62,10 +61,11 @@ def difficulty(
 def targets(nums: Sequence[int], settings: CountdownSettings) -> list[int]:
     """Every target within the settings' range that can be reached with the numbers, sorted."""
     low, high = settings.target
-    values = _Search(settings).results(tuple(sorted(nums)))
-    return sorted(
-        {int(value) for value in values if value.denominator == 1 and low <= value <= high}
-    )
+    reached = set()
+    for value in _Search(settings).results(tuple(sorted(nums))):
+        if value.denominator == 1 and low <= value <= high:
+            reached.add(int(value))
+    return sorted(reached)
 
 
 def _checked(nums: Sequence[int], target: int) -> Numbers:
@@ -83,7 +83,9 @@ class _Search:
     """
 
     def __init__(self, settings: CountdownSettings, first: bool = False):
-        self.settings, self.first = settings, first
+        self.settings = settings
+        self.first = first
+        # The same parts occur again and again. Caches of this search alone, not of the module.
         self.values = cache(lambda nums: set(self.results(nums)))
         self.trees = cache(self._trees)
 
@@ -99,17 +101,20 @@ class _Search:
                     ("-", b - a),
                     ("*", a * b),
                 ]
-                joined += [("/", divide(a, b))] if b else []
-                joined += [("/", divide(b, a))] if a else []
-                yield from (value for operator, value in joined if self._allows(operator, value))
+                if b:
+                    joined.append(("/", divide(a, b)))
+                if a:
+                    joined.append(("/", divide(b, a)))
+                for operator, value in joined:
+                    if self._allows(operator, value):
+                        yield value
 
     def _trees(self, nums: Numbers, target: Number) -> list[Tree]:
         """Every essentially different expression over exactly these numbers that has the value
         `target`.
         """
-        if len(nums) <= 3 and target not in self.values(
-            nums
-        ):  # with more, listing the values takes longer
+        # with more numbers, listing the values takes longer
+        if len(nums) <= 3 and target not in self.values(nums):
             return []
         if len(nums) == 1:
             return [nums[0]]
@@ -130,21 +135,26 @@ class _Search:
         """(operator, value a of the larger part, whether a stands first) with which a and b make
         the target.
         """
-        goals: list[tuple[str, Number, bool]] = [("+", target - b, True)]
-        goals += [("-", target + b, True), ("-", b - target, False)]
+        goals: list[tuple[str, Number, bool]] = [
+            ("+", target - b, True),
+            ("-", target + b, True),
+            ("-", b - target, False),
+        ]
         if b:
-            goals += [("*", divide(target, b), True), ("/", target * b, True)]
-            goals += [("/", divide(b, target), False)] if target else []
-        elif not target:  # 0 * a and 0 / a are 0 for any a
-            goals += [
-                goal
-                for a in self.values(larger)
-                for goal in (("*", a, True), ("/", a, False))
-                if a or goal[2]
-            ]
-        return (
-            (operator, a, in_order) for operator, a, in_order in goals if self._allows(operator, a)
-        )
+            goals.append(("*", divide(target, b), True))
+            goals.append(("/", target * b, True))
+            if target:
+                goals.append(("/", divide(b, target), False))
+        elif not target:
+            # a * 0 and 0 / a are 0 for any a
+            for a in self.values(larger):
+                goals.append(("*", a, True))
+                if a:
+                    goals.append(("/", a, False))
+        for goal in goals:
+            operator, a, _ = goal
+            if self._allows(operator, a):
+                yield goal
 
     def _allows(self, operator: str, value: Number) -> bool:
         settings = self.settings
@@ -176,15 +186,22 @@ def _canonical(tree: Tree) -> tuple[int, Key]:
     if isinstance(tree, int):
         return 1, ("", tree)
     if tree[0] in "+-":
-        signed = [(*_canonical(part), side) for part, side in _flat(tree, "+-")]
-        terms = sorted((key, sign * side) for sign, key, side in signed)
+        terms = []
+        for part, side in _flat(tree, "+-"):
+            sign, key = _canonical(part)
+            terms.append((key, sign * side))
+        terms.sort()
+        # Of the sum and its negative the larger one stands for both.
         negated = sorted((key, -sign) for key, sign in terms)
-        return (terms > negated) - (terms < negated), ("+-", *max(terms, negated))
-    factors = [(*_canonical(part), side) for part, side in _flat(tree, "*/")]
-    return prod(sign for sign, *_ in factors), (
-        "*/",
-        *sorted((key, side) for _, key, side in factors),
-    )
+        sign = (terms > negated) - (terms < negated)
+        return sign, ("+-", *max(terms, negated))
+    sign = 1
+    factors = []
+    for part, side in _flat(tree, "*/"):
+        part_sign, key = _canonical(part)
+        sign *= part_sign
+        factors.append((key, side))
+    return sign, ("*/", *sorted(factors))
 
 
 def _flat(tree: Tree, operators: str) -> list[tuple[Tree, int]]:
@@ -195,17 +212,20 @@ def _flat(tree: Tree, operators: str) -> list[tuple[Tree, int]]:
         return [(tree, 1)]
     operator, left, right = tree
     side = -1 if operator in "-/" else 1
-    return _flat(left, operators) + [
-        (part, side * inner) for part, inner in _flat(right, operators)
-    ]
+    parts = _flat(left, operators)
+    for part, inner in _flat(right, operators):
+        parts.append((part, side * inner))
+    return parts
 
 
 def _depth(tree: Tree, outside: str = "") -> int:
+    """How sums and products are nested; `outside` is what the tree stands in, "+-" or "*/"."""
     if isinstance(tree, int):
         return 0
     operator, left, right = tree
     inside = "+-" if operator in "+-" else "*/"
-    return (inside != outside) + max(_depth(left, inside), _depth(right, inside))
+    deeper = max(_depth(left, inside), _depth(right, inside))
+    return deeper if inside == outside else deeper + 1
 
 
 def _text(tree: Tree) -> str:

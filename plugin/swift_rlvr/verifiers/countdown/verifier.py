@@ -25,11 +25,12 @@ from operator import countOf
 from typing import NamedTuple
 
 from swift_rlvr.verifiers.answers import has_unclosed_answer, last_answer
-from swift_rlvr.verifiers.countdown.arithmetic import parse
+from swift_rlvr.verifiers.countdown.arithmetic import Shape, parse
 from swift_rlvr.verifiers.countdown.notation import to_plain
 
 # of an answer without its white space: bounds the depth, the size of the numbers, memory and time
 MAX_CHARS = 1024
+_ASCII_SPACE = " \n\t\r\f\v"
 
 
 class Reason(StrEnum):
@@ -57,9 +58,8 @@ class Reason(StrEnum):
 class Verdict(NamedTuple):
     """The judgement of one completion."""
 
-    reward: (
-        float | None
-    )  # 1.0 for a right answer, 0.0 for a wrong one, None where the row cannot be graded
+    # 1.0 for a right answer, 0.0 for a wrong one, None where the row cannot be graded
+    reward: float | None
     reason: Reason
     # the answer as it was written, or None where there is none or it is too long
     expression: str | None = None
@@ -67,11 +67,14 @@ class Verdict(NamedTuple):
     value: Fraction | None = None
 
 
+# 2 ** 3, 7 // 2, 2³; what people write for what the task does not allow
 _FORBIDDEN = re.compile(r"\*\*|//|==|[%^!~|&@<>≈≠≤≥√²³¹⁰⁴⁵⁶⁷⁸⁹]")
+# 24, +24, 24.0; not 24.5
 _INTEGER = re.compile(r"[+-]?[0-9]+(?:\.0+)?")
-_exact = lru_cache(maxsize=1024)(
-    Fraction
-)  # a Fraction is slow to make, and most values are small whole numbers
+# 1,000 digits: far above any task, far below the length at which int() refuses
+_LONGEST_INTEGER = 1000
+# a Fraction is slow to make, and most values are small whole numbers
+_exact = lru_cache(maxsize=1024)(Fraction)
 
 
 def verify(
@@ -126,33 +129,30 @@ def _verdict(completion: object, nums: object, target: object, lenient: bool) ->
         return Verdict(None, Reason.BAD_GOLD)
     given, goal = gold
 
-    if not isinstance(completion, str):
-        return Verdict(0.0, Reason.NO_ANSWER)
-    text = last_answer(completion)
+    text = last_answer(completion) if isinstance(completion, str) else None
     if text is None:
-        return Verdict(
-            0.0, Reason.UNCLOSED_ANSWER if has_unclosed_answer(completion) else Reason.NO_ANSWER
-        )
-    text = text.strip() if lenient else text.strip(" \n\t\r\f\v")
+        return Verdict(0.0, _why_no_answer(completion))
+    text = text.strip() if lenient else text.strip(_ASCII_SPACE)
     if not text:
         return Verdict(0.0, Reason.EMPTY_ANSWER)
+    # White space is only counted where it matters: it costs nothing but time.
     if len(text) > MAX_CHARS and len("".join(text.split())) > MAX_CHARS:
         return Verdict(0.0, Reason.TOO_LONG)
 
     parsed = parse(text)
     if parsed is None:
         plain = to_plain(text) if lenient else None
-        parsed = parse(plain) if plain is not None else None
+        if plain is not None:
+            parsed = parse(plain)
         if parsed is None:
             return Verdict(0.0, _why_unreadable(text if plain is None else plain), text)
-
     shape, numbers = parsed
+
     for side in shape.sides:
         if sorted(numbers[side]) == given:
             break
     else:
-        longest = max((numbers[side] for side in shape.sides), key=len)
-        return Verdict(0.0, _why_wrong_numbers(longest, given), text)
+        return Verdict(0.0, _why_wrong_numbers(shape, numbers, given), text)
     try:
         values = shape.evaluate(numbers)
     except ZeroDivisionError:
@@ -160,8 +160,9 @@ def _verdict(completion: object, nums: object, target: object, lenient: bool) ->
     if values.count(goal) == len(values):
         return Verdict(1.0, _CORRECT, text, _exact(goal))
     value = values[shape.sides.index(side)]
-    agree = values.count(value) == len(values)
-    return Verdict(0.0, _WRONG_VALUE if agree else _FALSE_EQUATION, text, _exact(value))
+    sides_agree = values.count(value) == len(values)
+    reason = _WRONG_VALUE if sides_agree else _FALSE_EQUATION
+    return Verdict(0.0, reason, text, _exact(value))
 
 
 def read_gold(nums: object, target: object) -> tuple[list[int], int] | None:
@@ -171,37 +172,59 @@ def read_gold(nums: object, target: object) -> tuple[list[int], int] | None:
     >>> read_gold("[3, 1, 2]", "24"), read_gold([1, 2.0], 3.0), read_gold([1, True], 3), read_gold([], 3)
     (([1, 2, 3], 24), ([1, 2], 3), None, None)
     """
+    # Most rows have this form, and it is read several times as fast.
     if (
         type(nums) is list
         and type(target) is int
         and countOf(map(type, nums), int) == len(nums) > 0
     ):
-        given = sorted(nums)  # most rows have this form, and it is read several times as fast
+        given = sorted(nums)
         return (given, target) if given[0] >= 0 else None
+
     if isinstance(nums, str):
-        nums = nums.strip()
-        bracketed = nums[:1] + nums[-1:] in ("[]", "()")
-        nums = (nums[1:-1] if bracketed else nums).replace(",", " ").split()
+        nums = _split(nums)
     elif hasattr(nums, "tolist"):
         nums = nums.tolist()
     if not isinstance(nums, (list, tuple)) or not nums:
         return None
-    integers, goal = [_integer(number) for number in nums], _integer(target)
-    given = sorted(number for number in integers if number is not None and number >= 0)
-    return (given, goal) if goal is not None and len(given) == len(nums) else None
+    given = []
+    for number in nums:
+        integer = _integer(number)
+        if integer is None or integer < 0:
+            return None
+        given.append(integer)
+    goal = _integer(target)
+    return None if goal is None else (sorted(given), goal)
+
+
+def _split(nums: str) -> list[str]:
+    """The numbers of ``"[1, 2]"``, ``"(1, 2)"``, ``"1,2"`` or ``"1 2"``, as they are written."""
+    nums = nums.strip()
+    if nums[:1] + nums[-1:] in ("[]", "()"):
+        nums = nums[1:-1]
+    return nums.replace(",", " ").split()
 
 
 def _integer(value: object) -> int | None:
     if hasattr(value, "tolist"):  # an array scalar
         value = value.tolist()
+    if isinstance(value, bool):
+        return None
     if isinstance(value, int):
-        return None if isinstance(value, bool) else int(value)
+        return int(value)
     if isinstance(value, float):
         return int(value) if value.is_integer() else None
-    # 1,000 digits: far above any task, far below the length at which int() refuses
-    if isinstance(value, str) and len(value) <= 1000 and _INTEGER.fullmatch(value.strip()):
-        return int(value.strip().partition(".")[0])
+    if isinstance(value, str) and len(value) <= _LONGEST_INTEGER:
+        value = value.strip()
+        if _INTEGER.fullmatch(value):
+            return int(value.partition(".")[0])
     return None
+
+
+def _why_no_answer(completion: object) -> Reason:
+    if isinstance(completion, str) and has_unclosed_answer(completion):
+        return Reason.UNCLOSED_ANSWER
+    return Reason.NO_ANSWER
 
 
 def _why_unreadable(text: str) -> Reason:
@@ -209,15 +232,15 @@ def _why_unreadable(text: str) -> Reason:
     names the operator.
     """
     without_commands = re.sub(r"\\[A-Za-z]+", " ", text)
-    if _FORBIDDEN.search(without_commands) and not any(map(str.isalpha, without_commands)):
+    has_words = any(map(str.isalpha, without_commands))
+    if _FORBIDDEN.search(without_commands) and not has_words:
         return Reason.FORBIDDEN_OPERATOR
     return Reason.NOT_AN_EXPRESSION
 
 
-def _why_wrong_numbers(used: list[int], given: list[int]) -> Reason:
-    """Why the numbers of an answer (of its longest side, where it is an equation) are not the given
-    ones.
-    """
+def _why_wrong_numbers(shape: Shape, numbers: list[int], given: list[int]) -> Reason:
+    """Why no side of an answer uses the given numbers: the reason for its longest side."""
+    used = max((numbers[side] for side in shape.sides), key=len)
     if not set(used) <= set(given):
         return Reason.EXTRA_NUMBER
     reused = any(used.count(number) > given.count(number) for number in used)

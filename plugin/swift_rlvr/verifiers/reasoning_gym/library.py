@@ -30,11 +30,9 @@ def is_missing(name: str) -> bool:
 
 def why_refused(name: str) -> str | None:
     """Why a task is refused, with the remedy, or None."""
-    return (
-        "it needs pycosat, which is not installed: pip install pycosat"
-        if is_missing(name)
-        else REFUSED.get(name)
-    )
+    if is_missing(name):
+        return "it needs pycosat, which is not installed: pip install pycosat"
+    return REFUSED.get(name)
 
 
 @cache
@@ -60,9 +58,9 @@ def datasets() -> Mapping[str, tuple[type, type]]:
     """The classes (dataset, config) of all tasks by name. `composite`, which is a mixture of the
     others, is not one.
     """
-    return {
-        name: classes for name, classes in sorted(load().DATASETS.items()) if name != "composite"
-    }
+    tasks = dict(sorted(load().DATASETS.items()))
+    tasks.pop("composite", None)
+    return tasks
 
 
 def create(name: str, settings: Mapping[str, Any], **more: Any) -> Any:

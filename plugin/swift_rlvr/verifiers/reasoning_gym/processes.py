@@ -28,10 +28,10 @@ main()
 """
 _PLUGIN = str(Path(__file__).parents[3])
 _START_SECONDS = 300  # for the import on a busy machine
-_WAIT_FACTOR, _WAIT_LEAST = (
-    30,
-    60,
-)  # wall-clock limit of a job that computes nothing, which none should reach
+# Limit on the wall of a job that computes nothing, which none should reach: so many times its
+# seconds of CPU time, and at least so many seconds.
+_WAIT_FACTOR = 30
+_WAIT_LEAST = 60
 _LONGEST = 1 << 26  # bytes of a report
 _VARIABLES = {
     "PYTHONHASHSEED": "0",
@@ -40,7 +40,8 @@ _VARIABLES = {
     "MPLBACKEND": "agg",
 }
 
-_here = threading.local()  # of a thread: its processes, by their memory; on Linux they end with it
+# of a thread: its processes, by their memory; on Linux they end with it
+_here = threading.local()
 
 
 @cache
@@ -63,23 +64,28 @@ def ask(job: dict[str, Any], seconds: float, memory_mb: int = MEMORY_MB) -> dict
     Raises:
         NotInstalledError: reasoning-gym is not installed.
     """
-    killed = False
+    processes = vars(_here)
+    name = f"{memory_mb} MiB"
+    was_killed = False
     while True:
-        child = vars(_here).pop(f"{memory_mb} MiB", None) or _start(memory_mb)
+        child = processes.pop(name, None) or _start(memory_mb)
         child.deadline = time.monotonic() + max(_WAIT_LEAST, _WAIT_FACTOR * seconds)
         try:
             report = child.ask(job, _LONGEST)
         except Ended as ended:
             child.close()
-            if child.status == -signal.SIGKILL and ended.args[0] == "killed" and not killed:
-                killed = True  # by somebody else, perhaps, and not for what is in the job
+            killed = ended.reason == "killed" and child.status == -signal.SIGKILL
+            if killed and not was_killed:
+                # by somebody else, perhaps, and not for what is in the job
+                was_killed = True
                 continue
-            timed_out = ended.args[0] == "timeout" or child.status == -signal.SIGPROF
-            return {"ended": "timeout" if timed_out else f"exit status {child.status}"}
+            if ended.reason == "timeout" or child.status == -signal.SIGPROF:
+                return {"ended": "timeout"}
+            return {"ended": f"exit status {child.status}"}
         if "MemoryError" in str(report.get("error")):
             child.close()  # the next job gets a process that has all its memory
         else:
-            vars(_here)[f"{memory_mb} MiB"] = child
+            processes[name] = child
         return report
 
 
@@ -90,9 +96,7 @@ def _start(memory_mb: int) -> Child:
         report = child.ask({"memory": memory_mb << 20})
     except Ended as ended:
         child.close()
-        raise RuntimeError(
-            f"a process for reasoning-gym has not started: {', '.join(ended.args)}"
-        ) from None
+        raise RuntimeError(f"a process for reasoning-gym has not started: {ended}") from None
     if "unavailable" in report:
         raise NotInstalledError(report["unavailable"])
     return child

@@ -29,6 +29,16 @@ _SECONDS = 20  # a thirtieth of the time that an item may take
 _TEST_SHARE = 1 / 4
 _LARGEST_SEED = 2**32 - 2 * BLOCK  # numpy's, which some tasks draw with
 _NOT_KEPT = ("source_dataset", "source_index", "difficulty")
+_NO_OBJECT = "expected the JSON object of a row of reasoning_gym"
+# what `decode` raises for what `encode` does not write
+_NOT_ENCODED = (
+    ValueError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    OverflowError,
+    ZeroDivisionError,
+)
 
 
 class BadEntry(ValueError):
@@ -80,23 +90,28 @@ def rows(parts: Sequence[Part], split: str) -> Iterator[dict[str, str]]:
 
     They are drawn in a process whose sets have the same order everywhere, ever more at a time.
     """
-    start, size = 0, 1
+    start = 0
+    size = 1
     while True:
-        drawn = []
-        for part in parts:
-            job = {"part": asdict(part), "split": split, "start": start, "size": size}
-            report = processes.pool(1).submit(processes.ask, job, _SECONDS * size).result()
-            drawn.append(report.get("items", [report] * size))
-        for items in zip(*drawn, strict=True):
-            for part, each in zip(parts, items, strict=True):
-                if "refused" in each:
-                    raise InputError(each["refused"])
-                if "entry" not in each:
+        items_of_parts = [_draw(part, split, start, size) for part in parts]
+        for items in zip(*items_of_parts, strict=True):
+            for part, drawn in zip(parts, items, strict=True):
+                if "refused" in drawn:
+                    raise InputError(drawn["refused"])
+                if "entry" not in drawn:
                     raise RuntimeError(
-                        f"reasoning_gym:{part.name}: an item could not be drawn: {each}"
+                        f"reasoning_gym:{part.name}: an item could not be drawn: {drawn}"
                     )
-                yield each
-        start, size = start + size, min(2 * size, 64)
+                yield drawn
+        start += size
+        size = min(2 * size, 64)
+
+
+def _draw(part: Part, split: str, start: int, size: int) -> list[dict[str, str]]:
+    """What the process says of each of some items of a task (`worker.draw`)."""
+    job = {"part": asdict(part), "split": split, "start": start, "size": size}
+    report = processes.pool(1).submit(processes.ask, job, _SECONDS * size).result()
+    return report.get("items", [report] * size)
 
 
 def to_entry(part: Part, drawn: Mapping[str, Any]) -> str:
@@ -109,32 +124,32 @@ def to_entry(part: Part, drawn: Mapping[str, Any]) -> str:
         "answer": gold(part.name, drawn),
         "metadata": encode(metadata),
     }
-    return json.dumps(entry | ({"refused": "yes"} if part.insisted else {}), ensure_ascii=False)
+    if part.insisted:
+        entry["refused"] = "yes"
+    return json.dumps(entry, ensure_ascii=False)
 
 
 def read_entry(text: object) -> dict[str, Any]:
     """What `to_entry` wrote, with the metadata as it was; BadEntry for anything else."""
+    if not isinstance(text, str):
+        raise BadEntry(_NO_OBJECT)
     try:
-        entry = json.loads(text) if isinstance(text, str) else None
-        if not isinstance(entry, dict):
-            raise BadEntry("expected the JSON object of a row of reasoning_gym")
-        for key in ("task", "question", "answer"):
-            if not isinstance(entry.get(key), str):
-                raise BadEntry(f"{key!r} must be a text")
-        if not isinstance(entry.get("settings"), dict):
-            raise BadEntry("'settings' must be an object")
+        entry = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadEntry(str(error)) from None
+    if not isinstance(entry, dict):
+        raise BadEntry(_NO_OBJECT)
+    for key in ("task", "question", "answer"):
+        if not isinstance(entry.get(key), str):
+            raise BadEntry(f"{key!r} must be a text")
+    if not isinstance(entry.get("settings"), dict):
+        raise BadEntry("'settings' must be an object")
+    try:
         metadata = decode(entry.get("metadata"))
-        if not isinstance(metadata, dict):
-            raise BadEntry("'metadata' must be an encoded dict")
-    except (
-        ValueError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-        OverflowError,
-        ZeroDivisionError,
-    ) as error:
-        raise error if isinstance(error, BadEntry) else BadEntry(str(error)) from None
+    except _NOT_ENCODED as error:
+        raise BadEntry(str(error)) from None
+    if not isinstance(metadata, dict):
+        raise BadEntry("'metadata' must be an encoded dict")
     return entry | {"metadata": metadata}
 
 
@@ -146,19 +161,18 @@ def gold(name: str, drawn: Mapping[str, Any]) -> str:
     """
     answer, metadata = drawn["answer"], drawn["metadata"]
     if name == "graph_color":
-        return json.dumps(
-            {str(vertex): color for vertex, color in metadata["possible_answer"].items()}
-        )
+        colors = metadata["possible_answer"]
+        return json.dumps({str(vertex): color for vertex, color in colors.items()})
     if name == "polynomial_equations" and answer == "":
         return '""'  # as the question asks for it; an empty answer earns nothing
     for example in ("example_correct_answer", "example_answer"):
-        answer = metadata.get(example) if answer is None else answer
+        if answer is None:
+            answer = metadata.get(example)
     return "" if answer is None else str(answer)
 
 
-@lru_cache(
-    maxsize=256
-)  # a mixture of all tasks draws from two blocks of each; to score them takes 90 MB
+# A mixture of all tasks draws from two blocks of each; to score them takes 90 MB.
+@lru_cache(maxsize=256)
 def dataset(name: str, settings: str, seed: int, size: int) -> Any:
     """The dataset of reasoning-gym for settings that are written as JSON; InputError where it
     refuses them.
@@ -181,4 +195,5 @@ def _seed(seed: int) -> None:
 
 
 def _hash(text: str) -> int:
-    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big")

@@ -11,21 +11,28 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 from swift_rlvr.verifiers.countdown import verify
 from swift_rlvr.verifiers.mathematics.formulas import is_antiderivative, same_polynomial
 
 Entry = Mapping[str, Any]
+Scorer = Callable[[str, Entry, Any], float]
+
+# 12, -12.50, .5 and 1e-9; of bounded length, since 1e999999999 would fill the memory
 _NUMBER = re.compile(
     r"[+-]?(?:\d{1,300}(?:\.\d{0,300})?|\.\d{1,300})(?:[eE][+-]?\d{1,3})?", re.ASCII
 )
+# 3 days, 04:05:06.789 and parts of it: 2 days, 4:05
 _DURATION = re.compile(
     r"(?:(\d{1,7}) days?)?(?:,? ?(\d{1,3}):(\d\d)(?::(\d\d(?:\.\d{1,6})?))?)?", re.ASCII
 )
+# 3/4 and $\frac{3}{4}$
 _ANY_FRACTION = re.compile(
     r"\$?\s*(?:\d+\s*/\s*\d+|\\d?frac\s*{\s*\d+\s*}\s*{\s*\d+\s*})\s*\$?", re.ASCII
 )
+# -3/4, 3 / 4
 _FRACTION = re.compile(r"[+-]?\d{1,300}\s?/\s?\d{1,300}", re.ASCII)
 
 
@@ -42,29 +49,40 @@ def number(text: object) -> Decimal | None:
 
 def numbers(texts: list[str]) -> list[Decimal] | None:
     """All of them as numbers, or None."""
-    values = [value for text in texts if (value := number(text)) is not None]
-    return values if len(values) == len(texts) else None
+    values = []
+    for text in texts:
+        value = number(text)
+        if value is None:
+            return None
+        values.append(value)
+    return values
 
 
 def json_list(text: str) -> list | None:
-    """The list that a text is as JSON, or as a Python list of texts in single quotes; or None."""
-    for each in (text, text.replace("'", '"')):
+    """The list that a text is as JSON, or as a Python list of texts in single quotes; or None.
+
+    >>> json_list('[1, "a"]'), json_list("['a', 'b']"), json_list('{"a": 1}'), json_list("__import__('os')")
+    ([1, 'a'], ['a', 'b'], None, None)
+    """
+    for as_json in (text, text.replace("'", '"')):
         try:
-            value = json.loads(each)
+            value = json.loads(as_json)
         except (ValueError, RecursionError):
             continue
         return value if isinstance(value, list) else None
     return None
 
 
-def _expression(target: Callable[[Entry], int]) -> Callable[[str, Entry, Any], float]:
-    # sympy's parser runs what a policy writes. puzzle24 compares with no given number and rounds to
-    # a whole one.
+def _expression(target: Callable[[Entry], int]) -> Scorer:
+    """For tasks whose answer is an expression over given numbers.
+
+    Theirs runs what a policy writes, in sympy's parser. That of puzzle24 compares with no given
+    number and rounds to a whole one.
+    """
+
     def score(answer: str, entry: Entry, theirs: Any) -> float:
-        return float(
-            verify(f"<answer>{answer}</answer>", entry["metadata"]["numbers"], target(entry)).reward
-            or 0.0
-        )
+        verdict = verify(f"<answer>{answer}</answer>", entry["metadata"]["numbers"], target(entry))
+        return verdict.reward or 0.0
 
     return score
 
@@ -79,30 +97,34 @@ def integration(answer: str, entry: Entry, theirs: Any) -> float:
 
 def polynomial_equations(answer: str, entry: Entry, theirs: Any) -> float:
     """Theirs leaves out what is no number, so that any text is right where there is no solution."""
-    gold = sorted(map(Decimal, filter(None, entry["answer"].strip('"').split(", "))))
+    written = entry["answer"].strip('"').split(", ")
+    gold = sorted(Decimal(text) for text in written if text)
     if not gold:
         return float(answer == '""')
     values = numbers(answer.split(","))
     if values is None or len(values) != len(gold):
         return 0.0
-    # the question rounds to four places, and says of a 5 both up and down
-    return float(
-        all(
-            abs(one - other) <= Decimal("0.0001")
-            for one, other in zip(sorted(values), gold, strict=True)
-        )
-    )
+    # The question rounds to four places, and says of a 5 both up and down.
+    pairs = zip(sorted(values), gold, strict=True)
+    return float(all(abs(value - expected) <= Decimal("0.0001") for value, expected in pairs))
 
 
-def _listed(partial: float, write: Callable[[list], str]) -> Callable[[str, Entry, Any], float]:
-    # evaluates an answer that is not the gold, to see whether it is the same as a Python list
+def _listed(partial: float, write: Callable[[list], str]) -> Scorer:
+    """For tasks whose answer may also be a list, which is worth `partial`; `write` writes a list as
+    the gold is written.
+
+    Theirs evaluates an answer that is not the gold, to see whether it is the same as a Python list.
+    """
+
     def score(answer: str, entry: Entry, theirs: Any) -> float:
         golds = entry["metadata"].get("valid_answers") or [entry["answer"]]
         if answer in golds:
             return 1.0
-        listed = json_list(answer)
+        values = json_list(answer)
+        if values is None:
+            return 0.0
         try:
-            return partial if listed is not None and write(listed) in golds else 0.0
+            return partial if write(values) in golds else 0.0
         except TypeError:  # not lists of lists, or not of texts
             return 0.0
 
@@ -115,11 +137,14 @@ def _rows(matrix: list) -> str:
 
 def number_sorting(answer: str, entry: Entry, theirs: Any) -> float:
     """Theirs lets each number be off by 1."""
-    values, gold = json_list(answer), json_list(entry["answer"])
+    values = json_list(answer)
+    gold = json_list(entry["answer"])
     if values is None or gold is None:
         return 0.0
-    read = numbers([str(value) if type(value) in (int, float) else value for value in values])
-    return float(read is not None and read == numbers(gold))
+    # JSON has read them as numbers, or as texts that are numbers.
+    texts = [str(value) if type(value) in (int, float) else value for value in values]
+    answered = numbers(texts)
+    return float(answered is not None and answered == numbers(gold))
 
 
 def bitwise_arithmetic(answer: str, entry: Entry, theirs: Any) -> float:
@@ -130,11 +155,30 @@ def bitwise_arithmetic(answer: str, entry: Entry, theirs: Any) -> float:
         return 0.0
 
 
-def _only(is_right: Callable[[str, Entry], bool]) -> Callable[[str, Entry, Any], float]:
-    # take an answer that goes on after the right one, and so several of which one is right
+def _only(is_right: Callable[[str, Entry], bool]) -> Scorer:
+    """Their scorer, whose full score counts only where the answer is right by ours.
+
+    Theirs takes an answer that goes on after the right one, and so several of which one is right.
+    """
+
     def score(answer: str, entry: Entry, theirs: Any) -> float:
-        score = theirs.score_answer(answer, entry)
-        return score if score < 1 or is_right(answer, entry) else 0.0
+        their_score = theirs.score_answer(answer, entry)
+        if their_score < 1 or is_right(answer, entry):
+            return their_score
+        return 0.0
+
+    return score
+
+
+def _checked(is_readable: Callable[[str], bool]) -> Scorer:
+    """Their scorer, for answers that it should be asked about.
+
+    Theirs takes what it should refuse to read: nan for a number, a turn a billion times, several
+    answers in one.
+    """
+
+    def score(answer: str, entry: Entry, theirs: Any) -> float:
+        return theirs.score_answer(answer, entry) if is_readable(answer) else 0.0
 
     return score
 
@@ -150,8 +194,8 @@ def _duration(text: str) -> Decimal | None:
 
 def gsm_symbolic(answer: str, entry: Entry, theirs: Any) -> float:
     """Theirs takes the first number of any text, without its sign."""
-    value, gold = number(answer.replace(",", "").removeprefix("$")), number(entry["answer"])
-    return float(value is not None and value == gold)
+    value = number(answer.replace(",", "").removeprefix("$"))
+    return float(value is not None and value == number(entry["answer"]))
 
 
 def coin_flip(answer: str, entry: Entry, theirs: Any) -> float:
@@ -162,93 +206,115 @@ def coin_flip(answer: str, entry: Entry, theirs: Any) -> float:
     value: Decimal | Fraction | None = number(answer)
     if value is None and _FRACTION.fullmatch(answer):
         numerator, _, denominator = answer.partition("/")
-        value = Fraction(int(numerator), int(denominator)) if int(denominator) else None
+        if int(denominator):
+            value = Fraction(int(numerator), int(denominator))
     if value is None:
         return 0.0
-    return float(abs(Fraction(value) - gold) <= min(Fraction(1, 10_000), gold / 100))
+    tolerance = min(Fraction(1, 10_000), gold / 100)
+    return float(abs(Fraction(value) - gold) <= tolerance)
 
 
 def decimal_arithmetic(answer: str, entry: Entry, theirs: Any) -> float:
     """Theirs asks for 12 digits and takes what is off by 0.001, such as 0 for a small result."""
-    value, gold = number(answer), number(entry["answer"])
-    return float(
-        value is not None and gold is not None and abs(value - gold) <= abs(gold) * Decimal("1e-9")
-    )
+    value = number(answer)
+    gold = number(entry["answer"])
+    if value is None or gold is None:
+        return 0.0
+    return float(abs(value - gold) <= abs(gold) * Decimal("1e-9"))
 
 
 def pool_matrix(answer: str, entry: Entry, theirs: Any) -> float:
     """Theirs takes what is off by 1%, and reads numbers such as nan."""
     try:
-        rows, golds = (
-            [list(map(Decimal, line.split())) for line in text.split("\n")]
-            for text in (answer, entry["answer"])
-        )
+        rows = _matrix(answer)
+        golds = _matrix(entry["answer"])
     except InvalidOperation:
         return 0.0
     if [len(row) for row in rows] != [len(row) for row in golds]:
         return 0.0
-    pairs = [
-        pair for row, gold in zip(rows, golds, strict=True) for pair in zip(row, gold, strict=True)
-    ]
-    if not all(value.is_finite() and abs(value.adjusted()) < 100 for value, _ in pairs):
+    values = list(chain.from_iterable(rows))
+    # nan and inf, and numbers whose difference takes very long
+    if not all(value.is_finite() and abs(value.adjusted()) < 100 for value in values):
         return 0.0
-    return 1.0 if all(abs(value - gold) <= Decimal("0.01") for value, gold in pairs) else 0.1
+    pairs = zip(values, chain.from_iterable(golds), strict=True)
+    is_right = all(abs(value - gold) <= Decimal("0.01") for value, gold in pairs)
+    return 1.0 if is_right else 0.1
 
 
-def _checked(is_readable: Callable[[str], bool]) -> Callable[[str, Entry, Any], float]:
-    # take what they should refuse to read: nan for a number, a turn a billion times, several
-    # answers in one
-    return lambda answer, entry, theirs: (
-        theirs.score_answer(answer, entry) if is_readable(answer) else 0.0
-    )
+def _matrix(text: str) -> list[list[Decimal]]:
+    return [[Decimal(word) for word in line.split()] for line in text.split("\n")]
+
+
+def halting(answer: str, entry: Entry, theirs: Any) -> float:
+    """Theirs compares bool("False") with bool("True"): any text is right."""
+    return float(answer.lower() == entry["answer"].lower())
+
+
+def multiplication(answer: str, entry: Entry, theirs: Any) -> float:
+    """Theirs runs what a policy writes, in sympy's parser."""
+    return float(same_polynomial(answer, entry["answer"]))
+
+
+def _is_complex_number(answer: str) -> bool:
+    return re.fullmatch(r"[0-9+\-.ijeEIJ() ]+", answer) is not None
 
 
 def _has_short_moves(answer: str) -> bool:
     return not re.search(r"\d{3}", answer)
 
 
-SCORERS: dict[str, Callable[[str, Entry, Any], float]] = {
+def _has_moves_only(answer: str) -> bool:
+    return set(answer) <= set("UDLR")
+
+
+def _is_one_fraction(answer: str, entry: Entry) -> bool:
+    return _ANY_FRACTION.fullmatch(answer) is not None
+
+
+def _is_the_board(answer: str, entry: Entry) -> bool:
+    return json_list(answer) == json_list(entry["answer"])
+
+
+def _has_the_words(answer: str, entry: Entry) -> bool:
+    return answer.lower().split() == entry["answer"].lower().split()
+
+
+def _is_the_duration(answer: str, entry: Entry) -> bool:
+    duration = _duration(answer)
+    gold = _duration(entry["answer"])
+    return gold is not None and duration == gold
+
+
+def _has_the_sorted_words(answer: str, entry: Entry) -> bool:
+    return re.split(r",\s*", answer) == entry["metadata"]["sorted_words"]
+
+
+SCORERS: dict[str, Scorer] = {
     "binary_matrix": _listed(0.1, _rows),
     "bitwise_arithmetic": bitwise_arithmetic,
     "coin_flip": coin_flip,
-    "complex_arithmetic": _checked(
-        lambda answer: re.fullmatch(r"[0-9+\-.ijeEIJ() ]+", answer) is not None
-    ),
+    "complex_arithmetic": _checked(_is_complex_number),
     "countdown": _expression(lambda entry: entry["metadata"]["target"]),
     "decimal_arithmetic": decimal_arithmetic,
-    "fraction_simplification": _only(
-        lambda answer, entry: _ANY_FRACTION.fullmatch(answer) is not None
-    ),
-    "game_of_life": _only(lambda answer, entry: json_list(answer) == json_list(entry["answer"])),
-    # Theirs compares bool("False") with bool("True"): any text is right.
-    "game_of_life_halting": lambda answer, entry, theirs: float(
-        answer.lower() == entry["answer"].lower()
-    ),
+    "fraction_simplification": _only(_is_one_fraction),
+    "game_of_life": _only(_is_the_board),
+    "game_of_life_halting": halting,
     "gsm_symbolic": gsm_symbolic,
     "intermediate_integration": integration,
-    "letter_jumble": _only(
-        lambda answer, entry: answer.lower().split() == entry["answer"].lower().split()
-    ),
+    "letter_jumble": _only(_has_the_words),
     "n_queens": _listed(0.5, _rows),
     "number_sorting": number_sorting,
     "polynomial_equations": polynomial_equations,
-    # Theirs runs what a policy writes, in sympy's parser.
-    "polynomial_multiplication": lambda answer, entry, theirs: float(
-        same_polynomial(answer, entry["answer"])
-    ),
+    "polynomial_multiplication": multiplication,
     "pool_matrix": pool_matrix,
     "puzzle24": _expression(lambda entry: 24),
     "rubiks_cube": _checked(_has_short_moves),
     "rush_hour": _checked(_has_short_moves),
     "simple_integration": integration,
-    "sokoban": _checked(lambda answer: set(answer) <= set("UDLR")),
+    "sokoban": _checked(_has_moves_only),
     "spiral_matrix": _listed(0.1, lambda values: " ".join(map(str, values))),
     "string_insertion": _listed(0.1, "".join),
-    "time_intervals": _only(
-        lambda answer, entry: _duration(answer) == _duration(entry["answer"]) is not None
-    ),
-    "word_sorting": _only(
-        lambda answer, entry: re.split(r",\s*", answer) == entry["metadata"]["sorted_words"]
-    ),
+    "time_intervals": _only(_is_the_duration),
+    "word_sorting": _only(_has_the_sorted_words),
 }
 """Tasks that are scored by us."""

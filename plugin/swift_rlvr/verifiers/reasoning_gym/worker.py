@@ -2,7 +2,7 @@
 
 An answer has so many seconds of CPU time, measured by a timer whose signal ends the process,
 whatever C code does. Once reasoning-gym is imported, the process can start no other one, open no
-socket and write no file (`sandbox.lockdown`).
+socket and write no file (`code.lockdown`).
 """
 
 import copy
@@ -32,28 +32,35 @@ def score(job: Mapping[str, Any]) -> dict[str, Any]:
     """
     try:
         entry = read_entry(job["entry"])
-        scored = dataset(
-            entry["task"], json.dumps(entry["settings"], sort_keys=True), seed=0, size=1
-        )
+        settings = json.dumps(entry["settings"], sort_keys=True)
+        theirs = dataset(entry["task"], settings, seed=0, size=1)
     except (BadEntry, InputError, KeyError) as error:
-        return {"bad_row": f"{type(error).__name__}: {error}"[:300]}
-    scorer = SCORERS.get(
-        entry["task"], lambda answer, entry, theirs: theirs.score_answer(answer, entry)
-    )
-    report: dict[str, Any] = {}
+        return {"bad_row": _shown(error)}
+    scorer = SCORERS.get(entry["task"], _their_score)
+
+    def score_of(answer: str) -> float:
+        return float(scorer(answer, copy.deepcopy(entry), theirs))  # some write into the entry
+
     signal.setitimer(signal.ITIMER_PROF, job["seconds"])
-    for answer in (job["answer"], entry["answer"]):
+    try:
+        return {"score": score_of(job["answer"])}
+    except Exception as error:  # of a scorer that does not expect such a text
+        report = {"error": _shown(error)}
         try:
-            value = float(
-                scorer(answer, copy.deepcopy(entry), scored)
-            )  # some scorers write into the entry
-        except Exception as error:  # of a scorer that does not expect such a text
-            report = {"bad_row" if report else "error": f"{type(error).__name__}: {error}"[:300]}
-            continue
-        report = report or {"score": value}
-        break
-    signal.setitimer(signal.ITIMER_PROF, 0)
-    return report
+            score_of(entry["answer"])
+        except Exception as error_of_gold:
+            return {"bad_row": _shown(error_of_gold)}
+        return report
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _their_score(answer: str, entry: Mapping[str, Any], theirs: Any) -> float:
+    return theirs.score_answer(answer, entry)
+
+
+def _shown(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:300]
 
 
 def draw(part: Part, split: str, number: int) -> dict[str, str]:
@@ -63,7 +70,7 @@ def draw(part: Part, split: str, number: int) -> dict[str, str]:
     except InputError as error:
         return {"refused": str(error)}
     except Exception as error:  # of a task that cannot make this item
-        return {"error": f"{type(error).__name__}: {error}"[:300]}
+        return {"error": _shown(error)}
 
 
 def _limit_memory(memory: int) -> None:
@@ -71,7 +78,10 @@ def _limit_memory(memory: int) -> None:
     the kernel can.
     """
     statm = Path("/proc/self/statm")
-    used = int(statm.read_text().split()[0]) * resource.getpagesize() if statm.exists() else 0
+    used = 0
+    if statm.exists():
+        pages = int(statm.read_text().split()[0])
+        used = pages * resource.getpagesize()
     try:
         lock_down(os.getppid(), "/", used + memory, cpu_seconds=10**8, file_size=0, landlock=False)
     except LockdownError:  # no scorer here runs what it reads: this is the second wall
@@ -92,7 +102,8 @@ def main() -> None:
     report({})
     while job := receive():
         if "part" in job:
-            part, numbers = Part(**job["part"]), range(job["start"], job["start"] + job["size"])
+            part = Part(**job["part"])
+            numbers = range(job["start"], job["start"] + job["size"])
             report({"items": [draw(part, job["split"], number) for number in numbers]})
         else:
             report(score(job))

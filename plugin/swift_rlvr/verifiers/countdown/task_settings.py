@@ -36,22 +36,18 @@ class CountdownSettings(Settings):
     def __post_init__(self) -> None:
         """InputError for a setting that is out of its range or does not go with the others."""
         super().__post_init__()
-        self.require(
-            set() < set(self.operators) <= set(OPERATORS),
-            "operators",
-            f'a selection of "{OPERATORS}"',
-        )
-        (low, high), highest = self.number, self.target[1]
-        largest = self.largest is None or self.largest >= highest
-        self.require(largest, "largest", f"at least the highest target {highest}")
-        tiles = (
-            self.tiles is None
-            or len(self.tiles) >= self.count[1]
-            and all(low <= n <= high for n in self.tiles)
-        )
-        self.require(
-            tiles, "tiles", f"at least {self.count[1]} numbers within number={self.number}"
-        )
+        are_operators = set() < set(self.operators) <= set(OPERATORS)
+        self.require(are_operators, "operators", f'a selection of "{OPERATORS}"')
+
+        highest_target = self.target[1]
+        allows_target = self.largest is None or self.largest >= highest_target
+        self.require(allows_target, "largest", f"at least the highest target {highest_target}")
+
+        if self.tiles is not None:
+            low, high = self.number
+            most = self.count[1]
+            are_tiles = len(self.tiles) >= most and all(low <= tile <= high for tile in self.tiles)
+            self.require(are_tiles, "tiles", f"at least {most} numbers within number={self.number}")
 
     @property
     def by_difficulty(self) -> bool:
@@ -76,9 +72,8 @@ PRESET_HELP = (
     "101..999; 24: 4 numbers of 1..13, target 24; tiny: 3 numbers of 1..9, target 1..40, whole results."
 )
 MANY = 10**9  # solutions
-LEVELS: dict[
-    str, tuple[CountdownSettings, ...]
-] = {  # from easy to hard, see `generator.make_levels`
+# Levels of a preset from easy to hard, see `generator.make_levels`.
+LEVELS: dict[str, tuple[CountdownSettings, ...]] = {
     # the first four are the preset, the tiny model's own tasks; those after it are new to that
     # model
     "tiny": (

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.verifiers.reasoning_gym import processes
-from swift_rlvr.verifiers.reasoning_gym.grading import Reason, grade_all
+from swift_rlvr.verifiers.reasoning_gym.verifier import Reason, grade_all
 
 pytestmark = pytest.mark.skipif(
     find_spec("reasoning_gym") is None, reason="needs the extra [reasoning-gym]"

@@ -1,4 +1,4 @@
-"""Grades answers to rows of reasoning-gym.
+"""The verifier of reasoning-gym: is an answer to one of its rows right?
 
 An answer is right where its score is exactly 1. What else a scorer gives, such as reasoning-gym's
 share of an answer that contains the right one, is partial credit.
@@ -15,7 +15,9 @@ from swift_rlvr.verifiers.reasoning_gym import processes
 from swift_rlvr.verifiers.reasoning_gym.library import REFUSED
 from swift_rlvr.verifiers.reasoning_gym.rows import BadEntry, read_entry
 
-_SPARE_CHARS, _CHARS_PER_GOLD = 1000, 4
+# An answer may be so much longer than the gold, and so many times as long.
+_SPARE_CHARS = 1000
+_CHARS_PER_GOLD = 4
 
 
 class Reason(StrEnum):
@@ -38,13 +40,13 @@ class Reason(StrEnum):
     CORRECT = "correct"
 
 
-class ScoredAnswer(NamedTuple):
+class Verdict(NamedTuple):
     """The judgement of one completion."""
 
     score: float | None  # from 0 to 1, where 1 is right; None where the row cannot be graded
     reason: Reason
     answer: str | None = None  # as written
-    detail: str = ""
+    detail: str = ""  # what the scorer or the row says of it
 
 
 def grade_all(
@@ -53,7 +55,7 @@ def grade_all(
     seconds: float = 2.0,
     memory_mb: int = processes.MEMORY_MB,
     workers: int = 0,
-) -> list[ScoredAnswer]:
+) -> list[Verdict]:
     """Grade each completion by the entry of the same index; equal answers to the same entry are
     scored once.
 
@@ -65,58 +67,67 @@ def grade_all(
         NotInstalledError: reasoning-gym is not installed.
     """
     pool = processes.pool(workers or usable_cores())
-    results: list[ScoredAnswer | Future[ScoredAnswer]] = []
-    futures: dict[tuple[str, str], Future[ScoredAnswer]] = {}
+    verdicts: list[Verdict | Future[Verdict]] = []
+    futures: dict[tuple[str, str], Future[Verdict]] = {}
     try:
         for text, entry in zip(texts, entries, strict=True):
-            result = _before_scoring(text, entry)
-            if isinstance(result, ScoredAnswer):
-                results.append(result)
+            answer = _answer_to_score(text, entry)
+            if isinstance(answer, Verdict):
+                verdicts.append(answer)
                 continue
-            job = result, str(entry)
+            job = (answer, str(entry))
             if job not in futures:
                 futures[job] = pool.submit(_score, *job, seconds, memory_mb)
-            results.append(futures[job])
-        return [each.result() if isinstance(each, Future) else each for each in results]
+            verdicts.append(futures[job])
+        return [
+            verdict.result() if isinstance(verdict, Future) else verdict for verdict in verdicts
+        ]
     finally:
+        # What has not begun when this is interrupted never begins.
         for future in futures.values():
-            future.cancel()  # what has not begun when this is interrupted
+            future.cancel()
 
 
-def _before_scoring(text: str | None, entry_text: object) -> ScoredAnswer | str:
-    """The answer to be scored, or the judgement where there is none."""
+def _answer_to_score(text: str | None, entry_text: object) -> str | Verdict:
+    """The answer to be scored, or the verdict where there is none."""
     try:
         entry = read_entry(entry_text)
     except BadEntry as error:
-        return ScoredAnswer(None, Reason.BAD_ROW, detail=str(error))
+        return Verdict(None, Reason.BAD_ROW, detail=str(error))
     task = entry["task"]
     if task in REFUSED and entry.get("refused") != "yes":
-        return ScoredAnswer(None, Reason.REFUSED_TASK, detail=f"{task}: {REFUSED[task]}")
+        return Verdict(None, Reason.REFUSED_TASK, detail=f"{task}: {REFUSED[task]}")
     answer = None if text is None else last_answer(text)
     if answer is None:
-        unclosed = text is not None and has_unclosed_answer(text)
-        return ScoredAnswer(0.0, Reason.UNCLOSED_ANSWER if unclosed else Reason.NO_ANSWER)
+        if text is not None and has_unclosed_answer(text):
+            return Verdict(0.0, Reason.UNCLOSED_ANSWER)
+        return Verdict(0.0, Reason.NO_ANSWER)
     answer = answer.strip()
     if not answer:
-        return ScoredAnswer(0.0, Reason.EMPTY_ANSWER)
+        return Verdict(0.0, Reason.EMPTY_ANSWER)
     if len(answer) > _SPARE_CHARS + _CHARS_PER_GOLD * len(entry["answer"]):
-        return ScoredAnswer(0.0, Reason.TOO_LONG)
+        return Verdict(0.0, Reason.TOO_LONG)
     return answer
 
 
-def _score(answer: str, entry: str, seconds: float, memory_mb: int) -> ScoredAnswer:
-    report = processes.ask(
-        {"answer": answer, "entry": entry, "seconds": seconds}, seconds, memory_mb
-    )
+def _score(answer: str, entry: str, seconds: float, memory_mb: int) -> Verdict:
+    job = {"answer": answer, "entry": entry, "seconds": seconds}
+    report = processes.ask(job, seconds, memory_mb)
     if "bad_row" in report:
-        return ScoredAnswer(None, Reason.BAD_ROW, answer, report["bad_row"])
-    if report.get("ended") == "timeout":
-        return ScoredAnswer(0.0, Reason.TIMED_OUT, answer, f"stopped after {seconds:g} s")
-    if problem := report.get("ended") or report.get("error"):
-        failed = "ended" in report or problem.startswith("MemoryError")
-        return ScoredAnswer(0.0, Reason.SCORER_FAILED if failed else Reason.WRONG, answer, problem)
+        return Verdict(None, Reason.BAD_ROW, answer, report["bad_row"])
+    if "ended" in report:
+        if report["ended"] == "timeout":
+            return Verdict(0.0, Reason.TIMED_OUT, answer, f"stopped after {seconds:g} s")
+        return Verdict(0.0, Reason.SCORER_FAILED, answer, report["ended"])
+    if "error" in report:
+        # A scorer that raises anything else cannot read the answer.
+        out_of_memory = report["error"].startswith("MemoryError")
+        reason = Reason.SCORER_FAILED if out_of_memory else Reason.WRONG
+        return Verdict(0.0, reason, answer, report["error"])
+
     score = report["score"]
     if not 0 <= score <= 1:  # NaN too
-        return ScoredAnswer(0.0, Reason.SCORER_FAILED, answer, f"a score of {score}")
-    reason = Reason.CORRECT if score == 1 else Reason.PARTLY_RIGHT if score > 0 else Reason.WRONG
-    return ScoredAnswer(score, reason, answer)
+        return Verdict(0.0, Reason.SCORER_FAILED, answer, f"a score of {score}")
+    if score == 1:
+        return Verdict(score, Reason.CORRECT, answer)
+    return Verdict(score, Reason.PARTLY_RIGHT if score > 0 else Reason.WRONG, answer)

@@ -6,7 +6,7 @@ import re
 from fractions import Fraction
 
 from swift_rlvr.verifiers.mathematics.notation import tidy
-from swift_rlvr.verifiers.mathematics.reading import CORRECT, DENIAL, NO_STATEMENT, read
+from swift_rlvr.verifiers.mathematics.reading import CALLED_CORRECT, DENIAL, NO_STATEMENT, read
 from swift_rlvr.verifiers.mathematics.units import OTHER_DOUBT
 from swift_rlvr.verifiers.mathematics.values import Choice, Number, Relation, Value, Words
 
@@ -276,5 +276,5 @@ def _chosen(tail: str) -> str | None:
     if chosen := _CHOSEN.search(tail):
         return chosen[1]
     sentence = _SENTENCE_END.split(tail.rstrip(" \n.!*"))[-1].strip(" *")
-    letters = {match[1] for match in CORRECT.finditer(tail)}
+    letters = {match[1] for match in CALLED_CORRECT.finditer(tail)}
     return sentence if len(letters) == 1 and isinstance(read(sentence), Choice) else None

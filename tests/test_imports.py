@@ -15,7 +15,7 @@ PUBLIC = {
     "swift_rlvr.rewards": "REWARDS Reward Grade add_reward",
     "swift_rlvr.tasks": "TASKS Task RowError",
     "swift_rlvr.verifiers.countdown": "verify grade_all Verdict Reason read_gold",
-    "swift_rlvr.verifiers.mathematics": "Leniency MathVerdict Reason grade grade_all why_unreadable",
+    "swift_rlvr.verifiers.mathematics": "Leniency Reason Verdict grade grade_all why_unreadable",
     "swift_rlvr.verifiers.code": "check Limits",
     "swift_rlvr.grpo": "GRPOTrainer GRPOSettings",
     "swift_rlvr.training.ms_swift": "register_vllm_plugin",

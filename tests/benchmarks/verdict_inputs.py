@@ -161,8 +161,8 @@ def math(rng: random.Random, golds: list[str]) -> tuple[str, dict]:
     """A gold of a public test set or of the tests' table, and itself, a mutation of it, another
     gold or anything.
     """
-    from math_answers.generated import PIECES
-    from math_answers.mutations import mutations
+    from verifiers.mathematics.generated import PIECES
+    from verifiers.mathematics.mutations import mutations
 
     gold = rng.choice(golds)
     anything = "".join(rng.choices(PIECES, k=rng.randint(1, 12)))
@@ -185,11 +185,11 @@ def tables(real: Path) -> list[tuple]:
     """The rows of the tests' tables of mathematics and Countdown, and the real answers and
     golds.
     """
-    from countdown.test_verifier import TABLE, block
-    from math_answers import test_expressions, test_reading
-    from math_answers.pairs import PAIRS
+    from verifiers.countdown.test_verifier import TABLE, block
+    from verifiers.mathematics import test_expressions, test_reading
+    from verifiers.mathematics.tables import PAIRS
 
-    inputs = [(MATH, text, {"solution": gold}) for gold, text, _, _ in PAIRS]
+    inputs = [(MATH, case.completion, {"solution": case.gold}) for case in PAIRS]
     for first, second, _ in [
         *test_expressions.EQUAL,
         *test_expressions.DIFFERENT,
@@ -259,7 +259,7 @@ def graded_by_tests() -> list[tuple]:
         return grades
 
     Reward.grades = recording
-    tests = [str(TESTS / name) for name in ("rewards", "reasoning_gym")]
+    tests = [str(TESTS / name) for name in ("rewards", "verifiers/reasoning_gym")]
     pytest.main(
         ["-q", "-p", "no:randomly", "-p", "no:cacheprovider", "--hypothesis-seed=19", *tests]
     )

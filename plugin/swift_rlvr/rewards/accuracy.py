@@ -11,8 +11,8 @@ from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.mathematics import (
     Leniency,
-    MathVerdict,
     Reason,
+    Verdict,
     grade_all,
     why_unreadable,
 )
@@ -97,14 +97,14 @@ class AccuracyReward(Reward):
         ]
         return Explanation(verdict.reward, str(verdict.reason), verdict.answer, rules)
 
-    def _verdicts(self, texts: list[str | None], golds: list[object]) -> list[MathVerdict]:
+    def _verdicts(self, texts: list[str | None], golds: list[object]) -> list[Verdict]:
         chosen = self.parameters
         return grade_all(
             texts, golds, chosen.gold_is_list, Leniency(chosen.rounded_gold, chosen.convert_units)
         )
 
 
-def _about_gold(verdict: MathVerdict, gold: object) -> str:
+def _about_gold(verdict: Verdict, gold: object) -> str:
     if isinstance(gold, (list, tuple)):
         several = r"an answer of several parts is one text, such as '1, 2' or '\{1, 2\}'"
         return (

@@ -16,36 +16,34 @@ from hypothesis import strategies as st
 from paths import PLUGIN
 from swift_rlvr.verifiers.mathematics import Reason, functions, grade, grade_all
 from verifiers.mathematics.generated import COMPLETIONS, MARKS, PIECES, TEXTS
-from verifiers.mathematics.pairs import PAIRS
+from verifiers.mathematics.tables import PAIRS
 
 ROWS = 512
 TABLE = [
-    (text, gold) for gold, text, _, _ in PAIRS if isinstance(gold, str) and isinstance(text, str)
+    (case.completion, case.gold)
+    for case in PAIRS
+    if isinstance(case.gold, str) and isinstance(case.completion, str)
 ]
+
+
+MARKED = [r"\boxed{%s}", "<answer>%s</answer>", "The answer is %s."]
 
 
 def random_rows(count: int) -> list[tuple[str, str]]:
     """Completions of random pieces, half of them near their gold: with one piece put in or one
     character left out.
     """
-    choice = random.Random(12)
+    rng = random.Random(12)
     rows = []
     for number in range(count):
-        _, gold = choice.choice(TABLE)
-        answer = "".join(choice.choice(PIECES) for _ in range(choice.randint(1, 12)))
+        _, gold = rng.choice(TABLE)
+        answer = "".join(rng.choice(PIECES) for _ in range(rng.randint(1, 12)))
         if number % 2:
-            place = choice.randrange(len(gold) + 1)
-            answer = (
-                gold[:place] + choice.choice([*PIECES, ""]) + gold[place + choice.randint(0, 1) :]
-            )
-        rows.append(
-            (
-                choice.choice([r"\boxed{%s}", "<answer>%s</answer>", "The answer is %s."]).replace(
-                    "%s", answer
-                ),
-                gold,
-            )
-        )
+            place = rng.randrange(len(gold) + 1)
+            piece = rng.choice([*PIECES, ""])
+            answer = gold[:place] + piece + gold[place + rng.randint(0, 1) :]
+        completion = rng.choice(MARKED).replace("%s", answer)
+        rows.append((completion, gold))
     return rows
 
 
@@ -72,9 +70,10 @@ def test_among_8_and_among_512(rows, alone):
         Reason.BAD_GOLD,
     }
     assert grade_rows(rows) == alone
-    assert [
-        verdict for place in range(0, ROWS, 8) for verdict in grade_rows(rows[place : place + 8])
-    ] == alone
+    in_eights = []
+    for place in range(0, ROWS, 8):
+        in_eights += grade_rows(rows[place : place + 8])
+    assert in_eights == alone
 
 
 def test_in_another_order(rows, alone):
@@ -84,19 +83,23 @@ def test_in_another_order(rows, alone):
 
 
 def test_in_threads_at_once(rows, alone):
-    verdicts, interval, precision = {}, sys.getswitchinterval(), functions._context.prec
+    verdicts = {}
+    interval = sys.getswitchinterval()
+    precision = functions._context.prec
 
     def work(number):
         order = random.Random(number).sample(range(ROWS), ROWS)
         verdicts[number] = {place: grade(*rows[place]) for place in order}
-        for argument in range(100):  # mpmath raises its precision within these, for all threads
+        # mpmath raises its precision within these, for all threads
+        for argument in range(100):
             grade(
                 rf"\boxed{{\cot({argument}x) + \sec x + {number}}}",
                 rf"\sec x + \cot({argument}x) + {number}",
             )
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-    sys.setswitchinterval(1e-6)  # they take turns in the middle of everything
+    # they take turns in the middle of everything
+    sys.setswitchinterval(1e-6)
     try:
         for thread in threads:
             thread.start()
@@ -129,30 +132,54 @@ def test_in_forked_children_while_a_thread_grades(rows, alone):
         for _ in range(8):
             child = context.Process(target=lambda: sys.exit(grade_rows(rows) != alone))
             child.start()
-            child.join(60)  # 1 at most; a lock that nobody gives back would be for ever
-            exitcode, _ = child.exitcode, child.kill()
+            # one second is enough; a lock that nobody gives back would be for ever
+            child.join(60)
+            exitcode = child.exitcode
+            child.kill()
             assert exitcode == 0
     finally:
         stop.set()
         thread.join()
 
 
+FILES = sorted((PLUGIN / "swift_rlvr" / "verifiers" / "mathematics").glob("*.py"))
+FILES.append(PLUGIN / "swift_rlvr" / "verifiers" / "answers.py")
+
+
+def imports(file):
+    """The full names of the modules that a file imports."""
+    modules = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            modules.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            modules.add(node.module)
+    return modules
+
+
 def test_no_clock_no_process_and_no_chance():
-    for file in (PLUGIN / "swift_rlvr" / "math_answers").glob("*.py"):
-        nodes = list(ast.walk(ast.parse(file.read_text())))
-        modules = {
-            alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
-        }
-        modules |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
-        assert not modules & {
-            "time",
-            "datetime",
-            "signal",
-            "random",
-            "multiprocessing",
-            "subprocess",
-            "asyncio",
-        }, file
+    imported = {module.partition(".")[0] for file in FILES for module in imports(file)}
+    assert "re" in imported
+    assert not imported & {
+        "time",
+        "datetime",
+        "signal",
+        "random",
+        "multiprocessing",
+        "subprocess",
+        "asyncio",
+    }
+
+
+def test_it_can_be_lifted_out_and_used_alone():
+    """Of this project it imports nothing but its own folder and the reader of answer tags."""
+    for file in FILES:
+        for module in imports(file):
+            if module.startswith("swift_rlvr"):
+                alone = module == "swift_rlvr.verifiers.answers" or module.startswith(
+                    "swift_rlvr.verifiers.mathematics."
+                )
+                assert alone, f"{file.name} imports {module}"
 
 
 SCRIPT = """

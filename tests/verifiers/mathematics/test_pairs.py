@@ -1,20 +1,48 @@
-"""The table in pairs.py, row by row, and what holds for all of its golds: written alike is right,
-changed is not.
+r"""What a sound human judge says about an answer (`pairs.jsonl`), case by case, and what holds for
+all of its golds: written alike is right, changed is not.
+
+A reward of 1.0 is right, 0.0 is wrong, None means that the gold cannot be graded. Where people
+could disagree, the case takes the conservative side and its `why` says so. Rules that the cases
+follow:
+
+- The value counts, not the way of writing: 1/2, 0.5, ``\frac12`` and 50\% are one answer. A decimal
+  is exactly itself, unless it has twelve places or more: then it stands for any number that it
+  rounds.
+- What the gold leaves out may be added and what it adds may be left out: units, ``x =``, a letter's
+  parentheses. What contradicts it is wrong: another unit, another variable, another letter. No
+  other unit is right: nothing is converted.
+- 50\% stands for 0.5 and for 50, as in math_verify: a question for "what percent" is answered
+  either way.
+- Numbers separated by commas are a set, as in math_verify; in parentheses they have an order. Boxes
+  that stand together are one list, in the completion as in the gold; a box in earlier working
+  counts for nothing.
+- One answer, not several: naming the right one among others earns nothing.
+- A statement such as ``\log_3 27 = 3`` is answered by the same statement, or by the value on its
+  right alone.
+- What is written like the gold is right, even where nothing can read it. Else all of a text is read
+  or nothing.
+- A ``<think>`` that is never closed hides boxes, ``####`` and sentences that follow it, but no
+  answer block.
 """
 
 import collections
 
 import pytest
 from swift_rlvr.verifiers.answers import marked_answer
-from swift_rlvr.verifiers.mathematics import Reason, grade, grade_all
+from swift_rlvr.verifiers.mathematics import Reason, grade
 from verifiers.mathematics.mutations import mutations
-from verifiers.mathematics.pairs import PAIRS
+from verifiers.mathematics.tables import PAIRS
 
-IDS = [f"{number}-{comment}" for number, (_, _, _, comment) in enumerate(PAIRS)]
-GOLDS = list(
-    dict.fromkeys(gold for gold, *_ in PAIRS if isinstance(gold, str) and grade("5", gold).gold)
-)
-BARE = [gold for gold in GOLDS if marked_answer(gold) is None]  # not marked within a solution
+
+def golds() -> list[str]:
+    """The golds of the table that can be graded, each once."""
+    texts = dict.fromkeys(case.gold for case in PAIRS if isinstance(case.gold, str))
+    return [text for text in texts if grade("5", text).gold]
+
+
+GOLDS = golds()
+# those that are no solution with the answer marked in it
+BARE = [gold for gold in GOLDS if marked_answer(gold) is None]
 # (gold, a mutation of it, why it is right all the same)
 STILL_RIGHT = [
     (r"\binom{5}{2}", r"\binom{5}{3}", "binomials are symmetric"),
@@ -42,10 +70,12 @@ STILL_RIGHT = [
 ]
 
 
-@pytest.mark.parametrize("gold, text, expected, comment", PAIRS, ids=IDS)
-def test_reward(gold, text, expected, comment):
-    verdict = grade(text, gold)
-    assert verdict.reward == expected, f"{verdict.reason}: {comment}"
+@pytest.mark.parametrize(
+    "case", PAIRS, ids=[f"{number}-{case.why}" for number, case in enumerate(PAIRS)]
+)
+def test_reward(case):
+    verdict = grade(case.completion, case.gold)
+    assert verdict.reward == case.reward, f"{verdict.reason}: {case.section}: {case.why}"
     assert verdict.reward is None or type(verdict.reward) is float
     assert isinstance(verdict.reason, Reason) and verdict.reason is not Reason.ERROR
 
@@ -63,9 +93,12 @@ def test_an_answer_written_like_the_gold_is_right(gold):
 
 @pytest.mark.parametrize("gold", BARE)
 def test_a_gold_changed_in_one_place_is_not_paid(gold):
-    expected = {text for each, text, _ in STILL_RIGHT if each == gold}
-    paid = {text for _, text in mutations(gold) if grade(rf"\boxed{{{text}}}", gold).reward == 1.0}
-    assert paid == expected
+    still_right = {text for right, text, _ in STILL_RIGHT if right == gold}
+    paid = set()
+    for _, text in mutations(gold):
+        if grade(rf"\boxed{{{text}}}", gold).reward == 1.0:
+            paid.add(text)
+    assert paid == still_right
 
 
 def test_every_kind_of_change_is_among_the_mutations():
@@ -83,19 +116,17 @@ def test_no_code_of_a_completion_or_a_gold_runs(tmp_path):
         f"""open("{marker}", "w")""",
         rf"\input{{|touch {marker}}}",
     ]
-    answers = [
-        form % piece for piece in code for form in ("\\boxed{%s}", "<answer>%s</answer>", "#### %s")
-    ]
-    assert [verdict.reward for verdict in grade_all(answers, ["0"] * len(answers))] == [0.0] * len(
-        answers
-    )
-    assert 1.0 not in [verdict.reward for verdict in grade_all(["\\boxed{0}"] * len(code), code)]
+    for piece in code:
+        for answer in (f"\\boxed{{{piece}}}", f"<answer>{piece}</answer>", f"#### {piece}"):
+            assert grade(answer, "0").reward == 0.0
+        assert grade(r"\boxed{0}", piece).reward != 1.0
     assert not marker.exists()
 
 
 def test_the_table_is_long_and_has_no_row_twice():
-    keys = collections.Counter((repr(gold), text) for gold, text, _, _ in PAIRS)
+    # repr, because 5 and 5.0 are two golds
+    keys = collections.Counter((repr(case.gold), case.completion) for case in PAIRS)
     assert [key for key, count in keys.items() if count > 1] == []
-    assert len(PAIRS) >= 810
-    assert {expected for _, _, expected, _ in PAIRS} == {1.0, 0.0, None}
-    assert all(comment for *_, comment in PAIRS)
+    assert len(PAIRS) >= 945
+    assert {case.reward for case in PAIRS} == {1.0, 0.0, None}
+    assert all(case.why and case.section for case in PAIRS)

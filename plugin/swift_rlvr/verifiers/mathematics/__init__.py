@@ -1,10 +1,24 @@
-"""Grading of mathematical answers. Rules: `swift_rlvr.verifiers.mathematics.verifier`."""
+r"""Is the final answer of a completion mathematically equal to the gold?
+
+`verifier.py` has the rules and puts the steps together:
+
+- `notation.py` brings text and LaTeX into one plain form;
+- `reading.py` reads a value from it, with `brackets.py`, `plain_numbers.py`, `units.py` and
+  `parser.py`, and `sentences.py` finds the value that a sentence states;
+- `values.py` has the kinds of values;
+- `comparison.py` compares two of them, with `numeric.py` for expressions.
+
+The folder can be used alone: of this project it needs `verifiers/answers.py` and nothing else.
+
+>>> [str(grade(rf"\boxed{{{answer}}}", r"\frac{1}{2}").reason) for answer in ("0.5", "50%", "2")]
+['correct', 'correct', 'wrong answer']
+"""
 
 from swift_rlvr.verifiers.mathematics.reading import why_unreadable
 from swift_rlvr.verifiers.mathematics.verifier import (
     Leniency,
-    MathVerdict,
     Reason,
+    Verdict,
     grade,
     grade_all,
     readable_gold,
@@ -12,8 +26,8 @@ from swift_rlvr.verifiers.mathematics.verifier import (
 
 __all__ = [
     "Leniency",
-    "MathVerdict",
     "Reason",
+    "Verdict",
     "grade",
     "grade_all",
     "readable_gold",

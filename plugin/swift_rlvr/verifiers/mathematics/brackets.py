@@ -3,16 +3,22 @@
 import re
 from collections.abc import Iterator
 
+# ( [ { and, in LaTeX, \{ \langle \lfloor \lceil \begin{...}; a bar opens and closes alike
 _OPENING = re.compile(r"\\begin\s*\{|\\\{|\\langle(?![A-Za-z])|\\lfloor|\\lceil|[(\[{]")
 _CLOSING = re.compile(r"\\end\s*\{[a-zA-Z*]+\}|\\\}|\\rangle(?![A-Za-z])|\\rfloor|\\rceil|[)\]}]")
 
 
 def closed_at(text: str) -> int:
-    """Where the bracket at the beginning is closed; -1 where it is not."""
+    """Where the bracket at the beginning is closed; -1 where it is not.
+
+    >>> closed_at("(1)(2)"), closed_at("((1)"), closed_at("1")
+    (3, -1, -1)
+    """
     depth = 0
     for position, change in _depths(text):
         depth += change
         if depth == 0:
+            # none where the text begins with a closing bracket, or with none
             match = _CLOSING.match(text, position)
             return match.end() if match else -1
     return -1
@@ -24,33 +30,46 @@ def _depths(text: str) -> Iterator[tuple[int, int]]:
     while position < len(text):
         if opening := _OPENING.match(text, position):
             yield position, 1
-            # \begin{name}: its own braces are part of the mark
-            end = opening.end() if opening[0][:2] != "\\b" else text.find("}", opening.end()) + 1
-            position = end or len(text)
+            position = opening.end()
+            if opening[0].startswith("\\begin"):
+                # the braces around the name are part of the mark
+                name_end = text.find("}", position)
+                position = name_end + 1 if name_end >= 0 else len(text)
         elif closing := _CLOSING.match(text, position):
             yield position, -1
             position = closing.end()
+        elif text[position] == "\\" and text[position + 1 : position + 2] in "\\|":
+            # `\\` ends a row, and `\\{` is that with a brace behind it
+            position += 2
         else:
-            position += (
-                2 if text[position] == "\\" and text[position + 1 : position + 2] in "\\|" else 1
-            )
+            position += 1
 
 
 def split(text: str, separator: re.Pattern[str]) -> tuple[list[str], list[str]]:
-    """The parts between separators outside all brackets, and the separators; no parts where
-    brackets do not match.
+    """The parts between separators outside all brackets, and the separators.
+
+    There are no parts where brackets do not match. `(1, 2]` is fine: any bracket closes any other.
+
+    >>> split("(1, 2), 3", re.compile(",")), split("(1, 2", re.compile(","))
+    ((['(1, 2)', '3'], [',']), ([], []))
     """
-    parts, found = [], []
-    depth = start = position = 0
+    parts: list[str] = []
+    separators: list[str] = []
     brackets = dict(_depths(text))
+    depth = 0
+    start = position = 0
     while position < len(text):
-        if not depth and (match := separator.match(text, position)) and match.end() > position:
+        match = separator.match(text, position) if depth == 0 else None
+        if match and match.end() > position:
             parts.append(text[start:position].strip())
-            found.append(match[0].strip())
+            separators.append(match[0].strip())
             start = position = match.end()
             continue
         depth += brackets.get(position, 0)
         if depth < 0:
             return [], []
         position += 1
-    return ([*parts, text[start:].strip()], found) if not depth else ([], [])
+    if depth > 0:
+        return [], []
+    parts.append(text[start:].strip())
+    return parts, separators

@@ -1,31 +1,62 @@
-"""Plain numbers: decimals, fractions, mixed and scientific numbers, with percent, money, scale
+r"""Plain numbers: decimals, fractions, mixed and scientific numbers, with percent, money, scale
 words and units.
+
+Most answers are plain numbers, so they are read here, fast and exactly, before anything else is
+tried.
 """
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
 
 from swift_rlvr.verifiers.mathematics.units import read_unit
 from swift_rlvr.verifiers.mathematics.values import Number
 
+# longer numbers are no answers, and slow
 _MAX_DIGITS = 400
+
+# --- ways to write a number; a sign stands first
+
+# 1,234.5, 12.5, 12., .5; in 1,23 the comma separates two numbers
 _DECIMAL = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)"
 _NUMBER = re.compile(rf"([+-]?)({_DECIMAL})")
+# 1.2\overline{34}, 0.\bar3
 _REPEATING = re.compile(r"([+-]?)(\d*)\.(\d*)\\(?:overline|bar|dot)\s*(?:\{\s*(\d+)\s*\}|(\d))")
 _FRACTION = re.compile(
-    rf"([+-]?)(?:(\d+)\s*)?\\frac\s*(?:\{{\s*([+-]?)\s*({_DECIMAL})\s*\}}\s*\{{\s*([+-]?)\s*({_DECIMAL})\s*\}}|(\d)\s*(\d))"
+    # a whole number before it makes it a mixed one: 1\frac{1}{2}
+    r"([+-]?)(?:(\d+)\s*)?\\frac\s*"
+    # \frac{-1}{2}
+    rf"(?:\{{\s*([+-]?)\s*({_DECIMAL})\s*\}}\s*\{{\s*([+-]?)\s*({_DECIMAL})\s*\}}"
+    # \frac12
+    r"|(\d)\s*(\d))"
 )
+# 1/2, -1/-2
 _SLASH = re.compile(rf"([+-]?)({_DECIMAL})\s*/\s*([+-]?)({_DECIMAL})")
+# 1 1/2
 _MIXED = re.compile(r"([+-]?)(\d+)\s+(\d+)\s*/\s*(\d+)")
 _SCIENTIFIC = re.compile(
-    rf"([+-]?)({_DECIMAL})\s*(?:[eE]\s*([+-]?\d{{1,3}})|(?:\\times|\\cdot|[*xX])\s*10\s*\^\s*\{{?\s*([+-]?\d{{1,3}})\s*\}}?)"
+    # 1.5e3
+    rf"([+-]?)({_DECIMAL})\s*(?:[eE]\s*([+-]?\d{{1,3}})"
+    # 1.5 \times 10^{3}
+    r"|(?:\\times|\\cdot|[*xX])\s*10\s*\^\s*\{?\s*([+-]?\d{1,3})\s*\}?)"
 )
-_RATE = re.compile(r"\s*/|\s+(?:per|an?)\s")
+# 2^{10}, 2^-3; -2^2 is -4
+_POWER = re.compile(r"([+-]?)(\d{1,4})\s*\^\s*(?:\{\s*([+-]?\d{1,2})\s*\}|(\d+))")
+# 9th, 9^{\text{th}}
+_ORDINAL = re.compile(r"(\d{1,9})\s*(?:\^\s*)?\{?\s*(?:st|nd|rd|th)\s*\}?")
+
+# --- money
+
+# $5, -$5, US$5
 _CURRENCY = re.compile(r"([+-]?)\s*(?:US)?([$€£¥₹])\s*")
 # pounds of money and of weight are one
 _CURRENCIES = {"$": "dollar", "€": "euro", "£": "lb", "¥": "yuan", "₹": "rupee"}
-_POWER = re.compile(r"([+-]?)(\d{1,4})\s*\^\s*(?:\{\s*([+-]?\d{1,2})\s*\}|(\d+))")
-_ORDINAL = re.compile(r"(\d{1,9})\s*(?:\^\s*)?\{?\s*(?:st|nd|rd|th)\s*\}?")  # 9th, 9^{\text{th}}
+# what $5 are paid for: $5/hour, $5 per hour
+_RATE = re.compile(r"\s*/|\s+(?:per|an?)\s")
+
+# --- words
+
+# behind a number: 5 million, 5万
 _SCALES = {
     " thousand": 10**3,
     " million": 10**6,
@@ -34,10 +65,11 @@ _SCALES = {
     "万": 10**4,
     "亿": 10**8,
 }
+# one hundred and five, but not "five and six"
 _BEFORE_AND = ("hundred", "thousand", "million", "billion")
 _ONE_TO_NINETEEN = """
-    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-    eighteen nineteen
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+    sixteen seventeen eighteen nineteen
 """
 _ONES = {word: number for number, word in enumerate(_ONE_TO_NINETEEN.split())}
 _TENS = {
@@ -53,25 +85,38 @@ _TENS = {
 
 
 def number_in_words(text: str) -> int | None:
-    """The number of "forty two", "one hundred and five" or "negative five"."""
+    """The number of "forty two", "one hundred and five" or "negative five"; None for other words.
+
+    >>> number_in_words("two thousand and one"), number_in_words("minus forty-two"), number_in_words("five six")
+    (2001, -42, None)
+    """
     words = text.lower().replace("-", " ").split()
     if words[0] in ("negative", "minus"):
-        value = (
-            number_in_words(" ".join(words[1:]))
-            if len(words) > 1 and words[1] in _ONES | _TENS
-            else None
-        )
-        return None if value is None else -value
-    total = part = 0
+        if len(words) < 2 or (words[1] not in _ONES and words[1] not in _TENS):
+            return None
+        number = _count(words[1:])
+        return None if number is None else -number
+    return _count(words)
+
+
+def _count(words: list[str]) -> int | None:
+    """The number that words count, largest part first."""
+    total = 0
+    # the thousands, millions and so on that are counted now, up to 999
+    part = 0
     last = ""
     for word in words:
-        if word in _TENS and last not in _TENS and last not in _ONES:
+        after_ones = last in _ONES
+        after_tens = last in _TENS
+        scale = _SCALES.get(f" {word}", 0)
+        if word in _TENS and not after_tens and not after_ones:
             part += _TENS[word]
-        elif word in _ONES and (last not in _ONES) and (last not in _TENS or 0 < _ONES[word] < 10):
+        elif word in _ONES and not after_ones and (not after_tens or 0 < _ONES[word] < 10):
             part += _ONES[word]
         elif word == "hundred" and 0 < part < 10:
             part *= 100
-        elif part and (scale := _SCALES.get(f" {word}", 0)) and total % (1000 * scale) == 0:
+        # "two million three thousand", but not "two thousand three million"
+        elif part and scale and total % (1000 * scale) == 0:
             total += part * scale
             part = 0
         elif word != "and" or last not in _BEFORE_AND:
@@ -81,48 +126,86 @@ def number_in_words(text: str) -> int | None:
 
 
 def read_number(text: str) -> Number | None:
-    """The number that a tidied text is, with its unit; None for any other text."""
-    if ordinal := _ORDINAL.fullmatch(text):
+    """The number that a tidied text is, with its unit; None for any other text.
+
+    >>> read_number("1 1/2"), read_number("5 cm or 6")
+    (Number(value=Fraction(3, 2), percent=False, unit='', places=0), None)
+    >>> read_number("$1.50 per hour")
+    Number(value=Fraction(3, 2), percent=False, unit='dollar/h', places=2)
+    """
+    ordinal = _ORDINAL.fullmatch(text)
+    if ordinal:
         return Number(Fraction(ordinal[1]), unit="ordinal")
     if text.lower().startswith("negative "):
         text = f"-{text[9:].lstrip()}"
-    unit = ""
-    if currency := _CURRENCY.match(text):
-        text, unit = currency[1] + text[currency.end() :], _CURRENCIES[currency[2]]
-    elif text[-1] in _CURRENCIES:
-        text, unit = text[:-1].removesuffix("US").rstrip(), _CURRENCIES[text[-1]]
+    text, money, is_before = _without_currency(text)
     if not text:
         return None
+    # - 5
     if text[0] in "+-" and text[1:2] == " ":
         text = text[0] + text[1:].lstrip()
-    if percent := text.endswith(("%", " percent")):
-        text = (text[:-1] if text[-1] == "%" else text.removesuffix(" percent")).rstrip()
+    percent = True
+    if text.endswith("%"):
+        text = text[:-1].rstrip()
+    elif text.endswith(" percent"):
+        text = text.removesuffix(" percent").rstrip()
+    else:
+        percent = False
+
     for pattern, convert in _FORMS:
         match = pattern.match(text)
-        if (
-            match is None
-            or match.end() > _MAX_DIGITS
-            or (match[0][-1] == "." and text[match.end() :].strip())
-        ):
+        if match is None or match.end() > _MAX_DIGITS:
             continue
-        rest, scale = text[match.end() :], 1
-        for word, factor in _SCALES.items():
-            if rest.startswith(word) and not (
-                "a" <= rest[len(word) : len(word) + 1].lower() <= "z"
-            ):
-                rest, scale = rest[len(word) :], factor
-        if currency and _RATE.match(rest):  # $5 per hour
-            rest = f" {unit}{rest}"
-        rest_unit = read_unit(rest, rest[0] in " (") if rest.strip() and not percent else None
-        if rest.strip() and rest_unit is None:
+        rest = text[match.end() :]
+        # the point of "5. " ends a sentence or a line of a list
+        if match[0][-1] == "." and rest.strip():
             continue
+        rest, scale = _without_scale(rest)
+        # $5 per hour
+        if is_before and _RATE.match(rest):
+            rest = f" {money}{rest}"
+        unit = money
+        if rest.strip():
+            # 50% cm is nothing
+            unit_behind = None if percent else read_unit(rest, rest[0] in " (")
+            if unit_behind is None:
+                continue
+            unit = unit_behind or money
         try:
             value = convert(match) * scale
         except ZeroDivisionError:
             return None
+        # 1.50 has two places; of other forms none are written, and 1.5 million has none
         places = len(match[2].partition(".")[2]) if pattern is _NUMBER and scale == 1 else 0
-        return Number(value, percent, rest_unit or unit, places)
+        return Number(value, percent, unit, places)
     return None
+
+
+def _without_currency(text: str) -> tuple[str, str, bool]:
+    """The text without its sign of money, the currency, and whether the sign stands before it."""
+    sign = _CURRENCY.match(text)
+    if sign:
+        return sign[1] + text[sign.end() :], _CURRENCIES[sign[2]], True
+    if text[-1] in _CURRENCIES:
+        return text[:-1].removesuffix("US").rstrip(), _CURRENCIES[text[-1]], False
+    return text, "", False
+
+
+def _without_scale(rest: str) -> tuple[str, int]:
+    """What stands behind a number without "million" and the like, and how much that is."""
+    scale = 1
+    for word, factor in _SCALES.items():
+        if not rest.startswith(word):
+            continue
+        # "millions", "millionaires"
+        following = rest[len(word) : len(word) + 1].lower()
+        if not "a" <= following <= "z":
+            rest = rest[len(word) :]
+            scale = factor
+    return rest, scale
+
+
+# --- each way of writing -> its value
 
 
 def _decimal(text: str) -> Fraction:
@@ -133,35 +216,49 @@ def _signed(value: Fraction, *signs: str | None) -> Fraction:
     return -value if signs.count("-") % 2 else value
 
 
-def _from_fraction(match: re.Match) -> Fraction:
+def _from_number(match: re.Match[str]) -> Fraction:
+    return _signed(_decimal(match[2]), match[1])
+
+
+def _from_slash(match: re.Match[str]) -> Fraction:
+    return _signed(_decimal(match[2]) / _decimal(match[4]), match[1], match[3])
+
+
+def _from_mixed(match: re.Match[str]) -> Fraction:
+    return _signed(int(match[2]) + Fraction(int(match[3]), int(match[4])), match[1])
+
+
+def _from_fraction(match: re.Match[str]) -> Fraction:
     sign, whole, top_sign, top, bottom_sign, bottom, short_top, short_bottom = match.groups()
     value = _decimal(short_top or top) / _decimal(short_bottom or bottom)
     return _signed(int(whole or 0) + _signed(value, top_sign, bottom_sign), sign)
 
 
-def _from_repeating(match: re.Match) -> Fraction:
-    sign, whole, start, period, digit = match.groups()
-    period = period or digit
-    value = Fraction(
-        int(f"{whole}{start}{period}") - int(f"{whole}{start}" or 0), 10 ** len(period) - 1
-    )
-    return _signed(value / 10 ** len(start), sign)
+def _from_repeating(match: re.Match[str]) -> Fraction:
+    sign, whole, start, braced_period, digit = match.groups()
+    period = braced_period or digit
+    # 1.2343434... is (1234 - 12) / 990
+    above = int(f"{whole}{start}{period}") - int(f"{whole}{start}" or 0)
+    below = (10 ** len(period) - 1) * 10 ** len(start)
+    return _signed(Fraction(above, below), sign)
 
 
-_FORMS = (
+def _from_scientific(match: re.Match[str]) -> Fraction:
+    power = Fraction(10) ** int(match[3] or match[4])
+    return _signed(_decimal(match[2]) * power, match[1])
+
+
+def _from_power(match: re.Match[str]) -> Fraction:
+    return _signed(Fraction(int(match[2])) ** int(match[3] or match[4]), match[1])
+
+
+# What says more stands before what is its beginning: 1.5e3 before 1.5.
+_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Fraction]], ...] = (
     (_REPEATING, _from_repeating),
-    (
-        _SCIENTIFIC,
-        lambda match: _signed(
-            _decimal(match[2]) * Fraction(10) ** int(match[3] or match[4]), match[1]
-        ),
-    ),
-    (_POWER, lambda match: _signed(Fraction(int(match[2])) ** int(match[3] or match[4]), match[1])),
-    (
-        _MIXED,
-        lambda match: _signed(int(match[2]) + Fraction(int(match[3]), int(match[4])), match[1]),
-    ),
-    (_SLASH, lambda match: _signed(_decimal(match[2]) / _decimal(match[4]), match[1], match[3])),
+    (_SCIENTIFIC, _from_scientific),
+    (_POWER, _from_power),
+    (_MIXED, _from_mixed),
+    (_SLASH, _from_slash),
     (_FRACTION, _from_fraction),
-    (_NUMBER, lambda match: _signed(_decimal(match[2]), match[1])),
+    (_NUMBER, _from_number),
 )

@@ -1,10 +1,14 @@
-"""Text -> one of the kinds in `values.py`: numbers, choices and words first, then structure, then
-expressions.
+r"""Text of an answer -> one of the kinds of value in `values.py`.
+
+`read` tries the kinds in turn: numbers, choices and words first, then structure such as lists,
+relations and matrices, and expressions last. All of a text is read, or nothing. A text that is read
+in part would earn credit for the part, whatever the rest says: "5 or 6" is not 5.
 """
 
 import functools
 import re
 from collections.abc import Iterator
+from collections.abc import Sequence as Items
 from fractions import Fraction
 
 from swift_rlvr.verifiers.mathematics.brackets import closed_at, split
@@ -36,128 +40,68 @@ from swift_rlvr.verifiers.mathematics.values import (
     tree_of,
 )
 
+# --- limits, so that no text is slow to read
+
+# longer texts are right only where they are written like the gold
 MAX_CHARS = 2000
-_MAX_DIGITS, _MAX_DEPTH, _MAX_PARTS = 400, 6, 1200
+# values within values: a list of sets of points has three levels
+_MAX_DEPTH = 6
+# elements of a list
+_MAX_PARTS = 1200
+
+# --- words that doubt or deny. `sentences.py` uses them too: all of them refuse false credit
+
+# "not 5", "isn't 5", "maybe 5", "5 but ...", "at least 5": they take back, or leave open, what
+# stands beside them
+DENIAL = re.compile(
+    r"\b(?:not|never|\w+n['’]t|wrong|incorrect|false|neither|nor|either|unless|except|instead"
+    r"|maybe|perhaps|possibly|possible answers?|candidates?|probably|might|could|cannot|unsure"
+    r"|guess|but|however|rather|although|at least|at most|than|hardly)\b"
+    r"|不是|不对|错|不知道|可能|也许",
+    re.IGNORECASE,
+)
+# "Is it 5?", "suppose it is 5", "the given 5", "case 5 fails": within a sentence, what is asked,
+# assumed or rejected is not stated
+NO_STATEMENT = re.compile(
+    rf"{DENIAL.pattern}|\?|\b(?:no|whether|suppose|assum(?:e|ing)|let|example|used to|given|hint"
+    r"|fails?|reject(?:ed)?|excluded?)\b",
+    re.IGNORECASE,
+)
+
+# --- words around an answer
+
 _LEAD_IN = re.compile(
-    r"(?:so|thus|hence|therefore),?\s+|(?:we|i)\s+(?:find|get|have|obtain|conclude)(?:\s+that)?,?\s+|=\s*(?![=<>])"
-    r"|(?:the\s+|my\s+)?(?:final\s+|correct\s+|right\s+)?(?:answer|result|solution|value|option|choice|total)"
-    r"(?:\s+to\s+(?:the|this|question|problem)(?:\s+(?:question|problem))?(?:\s+\d{1,3})?)?\s*(?:is|:|=|was)\s*:?\s*"
-    r"|(?:option|choice)\s+(?=\(?[A-Z]\)?$)|(?:the\s+)?(?:final\s+)?answer\s+(?=[-\d\\(])"
+    # So, 5
+    r"(?:so|thus|hence|therefore),?\s+"
+    # We find that 5
+    r"|(?:we|i)\s+(?:find|get|have|obtain|conclude)(?:\s+that)?,?\s+"
+    # = 5, as the end of a calculation
+    r"|=\s*(?![=<>])"
+    # The final answer to this question is: 5
+    r"|(?:the\s+|my\s+)?(?:final\s+|correct\s+|right\s+)?"
+    r"(?:answer|result|solution|value|option|choice|total)"
+    r"(?:\s+to\s+(?:the|this|question|problem)(?:\s+(?:question|problem))?(?:\s+\d{1,3})?)?"
+    r"\s*(?:is|:|=|was)\s*:?\s*"
+    # Option B
+    r"|(?:option|choice)\s+(?=\(?[A-Z]\)?$)"
+    # The answer 5
+    r"|(?:the\s+)?(?:final\s+)?answer\s+(?=[-\d\\(])"
+    # Number of apples: 5
     r"|(?-i:[A-Z][a-z]{2,}(?: [a-z]+){0,3}):\s+"
+    # 答案是5
     r"|(?:答案|结果|选项?|故选)\s*(?:是|为|:|=)?\s*",
     re.IGNORECASE,
 )
-# words that take back, or leave open, what stands beside them; those that do so within a sentence
-# that states a value
-DENIAL = re.compile(
-    r"\b(?:not|never|\w+n['’]t|wrong|incorrect|false|neither|nor|either|unless|except|instead|maybe|perhaps|possibly"
-    r"|possible answers?|candidates?|probably|might|could|cannot|unsure|guess|but|however|rather|although|at least"
-    r"|at most|than|hardly)\b|不是|不对|错|不知道|可能|也许",
+# "Option B is correct", "(B) is the right answer"
+CALLED_CORRECT = re.compile(
+    r"(?:(?:the\s+)?(?:option|choice|answer)\s+)?\(?((?-i:[A-H]))\)?"
+    r"\s+is\s+(?:the\s+)?(?:correct|right)(?:\s+(?:option|choice|answer|one))?",
     re.IGNORECASE,
 )
-NO_STATEMENT = re.compile(
-    rf"{DENIAL.pattern}|\?|\b(?:no|whether|suppose|assum(?:e|ing)|let|example|used to|given|hint|fails?|reject(?:ed)?"
-    r"|excluded?)\b",
-    re.IGNORECASE,
-)
-CORRECT = re.compile(
-    r"(?:(?:the\s+)?(?:option|choice|answer)\s+)?\(?((?-i:[A-H]))\)?\s+is\s+(?:the\s+)?(?:correct|right)"
-    r"(?:\s+(?:option|choice|answer|one))?",
-    re.IGNORECASE,
-)
-_INFINITY = re.compile(r"([+-]?)\s*\\infty")
-_CHOICE = re.compile(r"(\(\s*)?([A-Za-z])(\s*\)|[.:)])?")
-_CHOICE_AND_MORE = re.compile(
-    r"(?:\(([A-H])\)\s*|([A-H])(?:[.):]\s+|\s+-\s+(?=[A-Z][a-z])|\s+(?=\((?:[A-Z][a-z]|\d).*\)$)))(?=[^\s,;/|&])(?!\(?(?:and|or)\b)"
-)
-_WRITTEN = re.compile(
-    r"(?P<base>-?[0-9A-F]+_\{?\d+\}?)|(?P<date>\d{4}-\d\d-\d\d)|(?P<time>\d{1,2}:\d\d\s*[AaPp]\.?\s?[Mm]\.?)"
-)
-_SHORT_WORDS = frozenset(
-    ("yes", "no", "on", "in", "up", "odd", "even", "true", "false", "all", "none")
-)
-_WORDS = re.compile(
-    r"(?:an? )?[A-Za-z]{2,}(?:[ '-]+[A-Za-z]+)*|[^\x00-\x7f]{1,20}|[A-Z][a-z]{2,} \d{1,4}"
-)
-_BRACKETS = (
-    ("(", ")"),
-    ("(", "]"),
-    ("[", ")"),
-    ("[", "]"),
-    (r"\{", r"\}"),
-    ("{", "}"),
-    (r"\langle", r"\rangle"),
-)
-_OR = re.compile(r"\s+or\s+|\s*\\text\{\s*,?\s*or\s*\}\s*|\\lor(?![A-Za-z])")
-_AND = re.compile(
-    r"[,;]\s*(?:\\text\{\s*(?:and|or)\s*\}|and\s|or\s)?|\s+and\s+|\\text\{\s*,?\s*and\s*\}|\\land(?![A-Za-z])"
-)
-_CALCULATION = re.compile(r"[=+*/]|\\times|\\cdot|\d\s*-\s*\d")
-_IN_THOUSANDS = re.compile(r"(?<![\d.,(\[{])\d{1,3}(?:,\d{3})+(?![\d,)\]}])")
-_SPACED = re.compile(r"-?\d+(?:\.\d+)?(?:\s+-?\d+(?:\.\d+)?)+")
-_ABOUT = re.compile(
-    r"\\approx(?![A-Za-z])|\\sim(?![A-Za-z])|≅|(?:\\text\{\s*)?(?:about|approximately|approx\.?|roughly)(?:\s*\}|\s)",
-    re.IGNORECASE,
-)
-_MODULUS = re.compile(r"(?:\\pmod|\(\s*(?:\\bmod|\\mod|mod)\b)\s*(\{?\s*\w+\s*\}?)\s*\)?$")
-_CONGRUENT = re.compile(r"\\equiv(?![A-Za-z])|=")
-_RELATION = re.compile(
-    r"\\(?:leq|geq|neq|approx|equiv|in|simeq|cong|sim)(?![A-Za-z])|<=|>=|!=|==|[<>=≅≃]"
-)
-_STRUCTURE = """
-    leq geq neq approx equiv in simeq cong sim text lor land cup cap setminus emptyset begin end hline mathbb bmod
-    pmod infty
-"""
-_KNOWN = KNOWN.union(_STRUCTURE.split())
-_OPERATORS = {r"\leq": "<=", r"\geq": ">=", r"\neq": "!=", r"\in": "in", r"\equiv": "==", "==": "="}
-_OPERATORS |= dict.fromkeys((r"\approx", r"\simeq", r"\cong", r"\sim", "≅", "≃"), "~")
-_SET_OPERATOR = re.compile(r"\\(?:cup|cap|setminus)(?![A-Za-z])|(?<![A-Za-z\\])U(?![A-Za-z])")
-_SYNONYM_GROUPS = (
-    "no solution|no solutions|no real solution|no real solutions|there are no solutions|there is no solution",
-    "does not exist|dne|doesn't exist|undefined|not defined",
-    "infinitely many|infinite|infinitely many solutions",
-    "yes|true",
-    "no|false",
-    "impossible|not possible|cannot be done",
-)
-_SYNONYMS = {
-    word: group.partition("|")[0] for group in _SYNONYM_GROUPS for word in group.split("|")
-}
-_SETS = dict.fromkeys(
-    (r"\mathbb{R}", r"\mathbb R", r"\text{all real numbers}", "all real numbers"), REALS
-)
-_SETS |= dict.fromkeys((r"\emptyset", r"\{\}", r"\{ \}"), EMPTY)
-_SUCH_THAT, _SEPARATOR, _COLON = map(re.compile, (r"\||:", r"[,;]|\\text\{\s*and\s*\}", ":"))
-_EXCEPT = re.compile(r"(?:\\text\{)?\s*all real numbers except(?: for)?\s*\}?\s*(?:x\s*=)?\s*(.+)")
-_LETTERS = r"[a-zA-Z]"
-_INTEGER = re.compile(
-    rf"[\s,;(]*(?:\\text\{{[\s,(]*)?(?:(?:for|where|with)\s+)?(?:(?:any|all|every|some|each)\s+)?"
-    rf"(?:integers?\s*\}}?\s*(?P<a>{_LETTERS})(?:\s*\}})?"
-    rf"|(?P<b>{_LETTERS})\s*(?:\\in|∈)\s*(?:\\mathbb\s*\{{?\s*Z\s*\}}?|\\text\{{Z\}}|Z)"
-    rf"|\}}?\s*(?P<c>{_LETTERS})\s*(?:\\text\{{)?\s*(?:is|are)?\s*(?:an?y?\s+)?integers?)\s*\}}?\s*\)?"
-)
-_MATRIX = re.compile(
-    r"\\begin\s*\{([pbvBV]?matrix|smallmatrix|array)\}\s*(?:\{[lcr|\s]*\})?(.*)\\end\s*\{\1\}",
-    re.DOTALL,
-)
-_ANY_MATRIX = re.compile(
-    r"[\[(]?\s*\\begin\s*\{([pb]?matrix|array)\}\s*(?:\{[lcr|\s]*\})?(.*?)\\end\s*\{\1\}\s*[\])]?",
-    re.DOTALL,
-)
-_CASES = re.compile(
-    r"\\begin\s*\{(cases|array|aligned|align\*?)\}\s*(?:\{[lcr|\s]*\})?(.*)\\end\s*\{\1\}",
-    re.DOTALL,
-)
-_CLOSINGS = {"[": "]", "(": ")", "|": "|"}  # around a matrix
-_CELL = re.compile(r"(?<!\\)&|\\text\{\s*(?:if|for|when)\s*\}")
-_ROW = re.compile(
-    r"\\\\\s*(?:\[[^\]]*\])?|\\(?=[-\d])"
-)  # `\-3` where one backslash of `\\-3` got lost
-_COUNT_IN_PARENTHESES = re.compile(r"(.*\d[^()]*?)\s*\(\s*([A-Za-z][A-Za-z' -]*)\s*\)")
+# an answer that is set as text from its beginning to its end: \text{yes}
 _ALL_TEXT = re.compile(r"\\text\{([^{}]*)\}")
-_TRIGONOMETRY = re.compile(r"\\?(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
-_DEGREE_TAIL = re.compile(r"\s*°\s*([CF]?)$")
-_PLAIN_TAIL = re.compile(r"\s([A-Za-zµμ][A-Za-z/ ^0-9*{}µμ.-]{0,40})$")
+# "So, the answer is: = 5" has three lead-ins
+_MAX_LEAD_INS = 3
 
 
 @functools.lru_cache(maxsize=8192)
@@ -175,14 +119,23 @@ def read(text: str) -> Value | None:
     cleaned = clean(text)
     if whole := _ALL_TEXT.fullmatch(cleaned):
         cleaned = clean(whole[1])
-    for _ in range(3):  # So, the answer is: = 5
+    for _ in range(_MAX_LEAD_INS):
         lead_in = _LEAD_IN.match(cleaned)
+        # "The possible answer: 5" leaves it open, and a lead-in before nothing is the answer itself
         if lead_in is None or lead_in.end() == len(cleaned) or NO_STATEMENT.search(lead_in[0]):
             break
         cleaned = clean(cleaned[lead_in.end() :])
-    if correct := CORRECT.fullmatch(cleaned):
+    if correct := CALLED_CORRECT.fullmatch(cleaned):
         cleaned = f"({correct[1]})"
     return _read(cleaned, 0, in_text)
+
+
+# commands of the structures below, beside those that the parser of expressions knows
+_STRUCTURE = """
+    leq geq neq approx equiv in simeq cong sim text lor land cup cap setminus emptyset
+    begin end hline mathbb bmod pmod infty
+"""
+_KNOWN_COMMANDS = KNOWN.union(_STRUCTURE.split())
 
 
 def why_unreadable(text: str) -> str:
@@ -196,11 +149,15 @@ def why_unreadable(text: str) -> str:
     cleaned = clean(text)
     if not split(cleaned, _AND)[0]:
         return "a bracket is not closed"
+    # dicts rather than sets: each once, in the order of the text
     commands = dict.fromkeys(re.findall(r"\\[A-Za-z]+", cleaned))
-    if unknown := [command for command in commands if command[1:] not in _KNOWN]:
+    unknown = [command for command in commands if command[1:] not in _KNOWN_COMMANDS]
+    if unknown:
         return f"unknown: {', '.join(unknown)}"
     words = dict.fromkeys(re.findall(r"(?<![\\A-Za-z])[A-Za-z]{3,}", tidy(text)))
-    return f"words that are no value: {', '.join(words)}" if words else "no notation that is known"
+    if words:
+        return f"words that are no value: {', '.join(words)}"
+    return "no notation that is known"
 
 
 class _NoValue(Exception):
@@ -208,22 +165,27 @@ class _NoValue(Exception):
 
 
 def _read(text: str, depth: int, in_text: bool = False) -> Value | None:
-    """The value of a cleaned text; `in_text`: some of it was set as text, so that words are no
-    variables.
+    """The value of a cleaned text.
+
+    With `in_text` some of it was set as text, so that its words are no variables.
     """
     text = text.strip()
     if not text or depth > _MAX_DEPTH:
         return None
-    if value := _simple(tidy(text), depth, in_text or r"\text{" in text):
+    value = _simple(tidy(text), depth, in_text or r"\text{" in text)
+    if value is not None:
         return value
+    # braces around all of it only group: {1, 2}
     while text.startswith("{") and text.endswith("}") and closed_at(text) == len(text):
         text = text[1:-1].strip()
     try:
-        return next(
-            (value for reader in _READERS if (value := reader(text, depth)) is not None), None
-        )
+        for reader in _READERS:
+            value = reader(text, depth)
+            if value is not None:
+                return value
     except _NoValue:
-        return None
+        pass
+    return None
 
 
 def _read_part(text: str, depth: int) -> Value:
@@ -234,9 +196,64 @@ def _read_part(text: str, depth: int) -> Value:
     return value
 
 
-def _read_each(texts: list[str], depth: int) -> tuple[Value, ...]:
+def _read_parts(texts: Items[str], depth: int) -> tuple[Value, ...]:
     """The values of all parts of a text that is read at this depth. Raises _NoValue."""
     return tuple([_read_part(text, depth) for text in texts])
+
+
+# --- numbers, choices and words
+
+_INFINITY = re.compile(r"([+-]?)\s*\\infty")
+
+# A, (A), A), A. and A:
+_CHOICE = re.compile(r"(\(\s*)?([A-Za-z])(\s*\)|[.:)])?")
+# a choice with its text behind it, up to where the text begins. "A and B", "A, B" and "A/C" are
+# several choices, of which naming the right one earns nothing.
+_CHOICE_AND_TEXT = re.compile(
+    # (B) 12
+    r"(?:\(([A-H])\)\s*"
+    # B. 12
+    r"|([A-H])(?:[.):]\s+"
+    # B - Thursday
+    r"|\s+-\s+(?=[A-Z][a-z])"
+    # B (Thursday)
+    r"|\s+(?=\((?:[A-Z][a-z]|\d).*\)$)))"
+    r"(?=[^\s,;/|&])(?!\(?(?:and|or)\b)"
+)
+
+# what is compared as it is written
+_AS_WRITTEN = re.compile(
+    # a number in a base: 1A_{16}
+    r"(?P<base>-?[0-9A-F]+_\{?\d+\}?)"
+    # 2024-01-15
+    r"|(?P<date>\d{4}-\d\d-\d\d)"
+    # 4:30 p.m.
+    r"|(?P<time>\d{1,2}:\d\d\s*[AaPp]\.?\s?[Mm]\.?)"
+)
+_WORDS = re.compile(
+    # an ellipse, blue-green, Ann's house
+    r"(?:an? )?[A-Za-z]{2,}(?:[ '-]+[A-Za-z]+)*"
+    # 众数
+    r"|[^\x00-\x7f]{1,20}"
+    # April 15
+    r"|[A-Z][a-z]{2,} \d{1,4}"
+)
+# words of two to four letters that are no products of variables
+_SHORT_WORDS = frozenset(
+    ("yes", "no", "on", "in", "up", "odd", "even", "true", "false", "all", "none")
+)
+# in each group the first stands for all
+_SYNONYM_GROUPS = (
+    "no solution|no solutions|no real solution|no real solutions|there are no solutions|there is no solution",
+    "does not exist|dne|doesn't exist|undefined|not defined",
+    "infinitely many|infinite|infinitely many solutions",
+    "yes|true",
+    "no|false",
+    "impossible|not possible|cannot be done",
+)
+_SYNONYMS = {
+    word: group.partition("|")[0] for group in _SYNONYM_GROUPS for word in group.split("|")
+}
 
 
 def _simple(text: str, depth: int, in_text: bool) -> Value | None:
@@ -247,47 +264,83 @@ def _simple(text: str, depth: int, in_text: bool) -> Value | None:
         return number
     if infinity := _INFINITY.fullmatch(text):
         return Infinity(-1 if infinity[1] == "-" else 1)
-    choice = _CHOICE.fullmatch(text)
-    if choice and bool(choice[1]) <= bool(choice[3]):
-        return Choice(choice[2], bool(choice[1] or choice[3] or in_text))
-    choice = _CHOICE_AND_MORE.match(text)
-    if choice and depth == 0:
-        content = text[choice.end() :]
-        if content[0] == "(" and closed_at(content) == len(content) > 3:
-            content = content[1:-1]
-        return Choice(choice[1] or choice[2], True, content, _read(content, 1))
-    if _WRITTEN.fullmatch(text):
-        return Words(
-            "".join(character for character in text.lower() if character not in "{}. "), True
-        )
+    if choice := _read_choice(text, depth, in_text):
+        return choice
+    if _AS_WRITTEN.fullmatch(text):
+        # 1A_{16} and 1a_16, 4:30 p.m. and 4:30 PM
+        return Words(re.sub(r"[{}. ]", "", text.lower()), True)
+    return _read_words(text, in_text)
+
+
+def _read_choice(text: str, depth: int, in_text: bool) -> Choice | None:
+    letter = _CHOICE.fullmatch(text)
+    # an opening parenthesis has to be closed
+    if letter and (letter[3] or not letter[1]):
+        marked = bool(letter[1] or letter[3] or in_text)
+        return Choice(letter[2], marked)
+
+    # within a list, "(A) and more" is one of several answers
+    start = _CHOICE_AND_TEXT.match(text)
+    if start is None or depth > 0:
+        return None
+    content = text[start.end() :]
+    if content[0] == "(" and closed_at(content) == len(content) > 3:
+        content = content[1:-1]
+    return Choice(start[1] or start[2], True, content, _read(content, 1))
+
+
+def _read_words(text: str, in_text: bool) -> Number | Words | None:
     if not _WORDS.fullmatch(text):
         return None
-    if (value := number_in_words(text)) is not None:
-        return Number(Fraction(value))
-    if text.lower().startswith(("not ", "either ", "neither ")) or re.search(
-        r"\b(?:or|and)\b", text
-    ):
+    number = number_in_words(text)
+    if number is not None:
+        return Number(Fraction(number))
+    # no single answer: "not a square", "even or odd"
+    if text.lower().startswith(("not ", "either ", "neither ")):
         return None
+    if re.search(r"\b(?:or|and)\b", text):
+        return None
+
     words = text.lower().split()
-    words = words[1:] if words[0] in ("a", "an", "the") and len(words) > 1 else words
-    words = _SYNONYMS.get(" ".join(words), " ".join(words)).split()
-    return Words(
-        " ".join(words), in_text or len(text) > 3 or not text.isascii() or words[0] in _SHORT_WORDS
-    )
+    if words[0] in ("a", "an", "the") and len(words) > 1:
+        words = words[1:]
+    joined = " ".join(words)
+    joined = _SYNONYMS.get(joined, joined)
+    # unmarked, two or three letters may also be a product of variables: ab
+    is_short = joined.partition(" ")[0] in _SHORT_WORDS
+    marked = in_text or len(text) > 3 or not text.isascii() or is_short
+    return Words(joined, marked)
 
 
-# --- readers: a value, or None where the text is something else
+# --- readers of structure: a value, or None where the text is something else. Parts that have to
+# be values raise _NoValue where they are none.
+
+# integers that a solution runs over, at the end of a text; \text{...} may stand around any part
+_LETTER = r"[a-zA-Z]"
+_FOR_INTEGERS = re.compile(
+    r"[\s,;(]*(?:\\text\{[\s,(]*)?(?:(?:for|where|with)\s+)?(?:(?:any|all|every|some|each)\s+)?"
+    # for any integer n
+    rf"(?:integers?\s*\}}?\s*(?P<a>{_LETTER})(?:\s*\}})?"
+    # n \in \mathbb{Z}
+    rf"|(?P<b>{_LETTER})\s*(?:\\in|∈)\s*(?:\\mathbb\s*\{{?\s*Z\s*\}}?|\\text\{{Z\}}|Z)"
+    # where n is an integer
+    rf"|\}}?\s*(?P<c>{_LETTER})\s*(?:\\text\{{)?\s*(?:is|are)?\s*(?:an?y?\s+)?integers?)\s*\}}?\s*\)?"
+)
 
 
 def _family(text: str, depth: int) -> Value | None:
+    r"""`k\pi + 1, k \in \mathbb{Z}`."""
     if depth > 1 or not ("nteger" in text or "Z" in text):
         return None
-    for match in _INTEGER.finditer(text):
+    for match in _FOR_INTEGERS.finditer(text):
         if match.end() == len(text) and match.start() > 0:
-            return Family(
-                match["a"] or match["b"] or match["c"], _read_part(text[: match.start()], depth)
-            )
+            parameter = match["a"] or match["b"] or match["c"]
+            return Family(parameter, _read_part(text[: match.start()], depth))
     return None
+
+
+# "or", also as text or as the sign of logic
+_OR = re.compile(r"\s+or\s+|\s*\\text\{\s*,?\s*or\s*\}\s*|\\lor(?![A-Za-z])")
 
 
 def _alternatives(text: str, depth: int) -> Value | None:
@@ -295,35 +348,60 @@ def _alternatives(text: str, depth: int) -> Value | None:
     parts, _ = split(text, _OR)
     if len(parts) < 2:
         return None
-    values = _read_each(parts[:_MAX_PARTS], depth)
-    regions = [
-        region
-        for value in values
-        if isinstance(value, (Region, Relation)) and (region := as_region(value))
-    ]
-    if len(regions) < len(values):
+    values = _read_parts(parts[:_MAX_PARTS], depth)
+    regions = _conditions(values)
+    if regions is None:
         return Sequence("", "", values)
+    # `x > 1 or y < 0` is no set of numbers
     if len({region.variable for region in regions}) > 1:
         raise _NoValue
-    return Region(
-        regions[0].variable, functools.reduce(RealSet.union, [region.numbers for region in regions])
-    )
+    numbers = functools.reduce(RealSet.union, [region.numbers for region in regions])
+    return Region(regions[0].variable, numbers)
+
+
+def _conditions(values: tuple[Value, ...]) -> list[Region] | None:
+    """The numbers for which each of the conditions holds, or None where a value is no condition."""
+    regions: list[Region] = []
+    for value in values:
+        region = as_region(value) if isinstance(value, (Region, Relation)) else None
+        if region is None:
+            return None
+        regions.append(region)
+    return regions
+
+
+# \pmod 7, (mod 7)
+_MODULUS = re.compile(r"(?:\\pmod|\(\s*(?:\\bmod|\\mod|mod)\b)\s*(\{?\s*\w+\s*\}?)\s*\)?$")
+_CONGRUENT = re.compile(r"\\equiv(?![A-Za-z])|=")
 
 
 def _residue(text: str, depth: int) -> Value | None:
-    r"""`x \equiv 3 \pmod 7`."""
+    r"""`x \equiv 3 \pmod 7`, or `3 \pmod 7`."""
     match = _MODULUS.search(text)
+    # in a list each element has a modulus of its own
     if match is None or split(text, _AND) != ([text], []):
         return None
     modulus = _read_part(match[1].strip("{} "), depth)
     sides, _ = split(text[: match.start()], _CONGRUENT)
     if not 1 <= len(sides) <= 2:
         raise _NoValue
-    values = _read_each(sides, depth)
-    return Residue(values[0] if len(values) == 2 else None, values[-1], modulus)
+    values = _read_parts(sides, depth)
+    name = values[0] if len(values) == 2 else None
+    return Residue(name, values[-1], modulus)
+
+
+# "1, 2", "1; 2", "1, and 2", "1 and 2", also with the words as text or as the sign of logic
+_AND = re.compile(
+    r"[,;]\s*(?:\\text\{\s*(?:and|or)\s*\}|and\s|or\s)?|\s+and\s+|\\text\{\s*,?\s*and\s*\}"
+    r"|\\land(?![A-Za-z])"
+)
+# in a calculation the commas of 1,000 + 2,000 are no separators, but those of (1,200) are
+_CALCULATION = re.compile(r"[=+*/]|\\times|\\cdot|\d\s*-\s*\d")
+_IN_THOUSANDS = re.compile(r"(?<![\d.,(\[{])\d{1,3}(?:,\d{3})+(?![\d,)\]}])")
 
 
 def _list(text: str, depth: int) -> Value | None:
+    """`1, 2 and 3`; conditions such as `x > 1 and x < 5` are one region."""
     if "," in text and _CALCULATION.search(text):
         text = _IN_THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
     parts, _ = split(text, _AND)
@@ -333,51 +411,66 @@ def _list(text: str, depth: int) -> Value | None:
         parts.pop()
     if len(parts) > _MAX_PARTS:
         raise _NoValue
-    items = _read_each(parts, depth)
-    regions = [
-        region
-        for item in items
-        if isinstance(item, (Region, Relation)) and (region := as_region(item))
-    ]
-    if (
-        len(regions) == len(items) and len({region.variable for region in regions}) == 1
-    ):  # x > 1 and x < 5
+    items = _read_parts(parts, depth)
+
+    regions = _conditions(items)
+    if regions is not None and len({region.variable for region in regions}) == 1:
         numbers = functools.reduce(RealSet.intersection, [region.numbers for region in regions])
         return Region(regions[0].variable, numbers)
+
     first, *others = _flat(items)
     match first:
-        case Relation(("=",), (name, _)) if not any(
-            isinstance(item, (Relation, Region)) for item in others
-        ):
-            others = [
-                Relation(("=",), (name, item)) for item in others
-            ]  # in `x = 1, 2` the name belongs to both
+        case Relation(("=",), (name, _)):
+            # in `x = 1, 2` the name belongs to both; in `x = 1, y = 2` each has its own
+            if not any(isinstance(item, (Relation, Region)) for item in others):
+                others = [Relation(("=",), (name, item)) for item in others]
     return Sequence("", "", (first, *others))
+
+
+def _flat(items: tuple[Value, ...]) -> tuple[Value, ...]:
+    r"""The items, with the two values of a `\pm` as two items."""
+    flat: list[Value] = []
+    for item in items:
+        if isinstance(item, Sequence) and item.opening == "":
+            flat.extend(item.items)
+        else:
+            flat.append(item)
+    return tuple(flat)
+
+
+_SPACED = re.compile(r"-?\d+(?:\.\d+)?(?:\s+-?\d+(?:\.\d+)?)+")
+# 1 234 567 is one number
+_SPACED_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?: \d{3})+")
 
 
 def _spaced(text: str, depth: int) -> Value | None:
     """`-2 3 5`: several numbers with spaces between them."""
-    if not _SPACED.fullmatch(text) or re.fullmatch(r"[+-]?\d{1,3}(?: \d{3})+", text):
+    if not _SPACED.fullmatch(text) or _SPACED_THOUSANDS.fullmatch(text):
         return None
     return Sequence("", "", tuple(Number(Fraction(part)) for part in text.split()[:_MAX_PARTS]))
 
 
-def _flat(items: tuple[Value, ...]) -> tuple[Value, ...]:
-    r"""With the values of `\pm` and the like as elements of their own."""
-    flat: list[Value] = []
-    for item in items:
-        flat.extend(item.items if isinstance(item, Sequence) and item.opening == "" else (item,))
-    return tuple(flat)
+# --- relations: equations, inequalities and memberships
+
+_RELATION = re.compile(
+    r"\\(?:leq|geq|neq|approx|equiv|in|simeq|cong|sim)(?![A-Za-z])|<=|>=|!=|==|[<>=≅≃]"
+)
+_OPERATORS = {r"\leq": "<=", r"\geq": ">=", r"\neq": "!=", r"\in": "in", r"\equiv": "==", "==": "="}
+_OPERATORS |= dict.fromkeys((r"\approx", r"\simeq", r"\cong", r"\sim", "≅", "≃"), "~")
+# \text{Balcony seat price}, Domain of f
+_NAME_IN_WORDS = re.compile(r"\\text\{[A-Za-z ]+\}|[A-Za-z]+(?: [A-Za-z]+)+")
 
 
 def _relation(text: str, depth: int) -> Value | None:
+    """`x = 5`, `1 < x <= 2`, `A = (1, 2)`."""
     parts, signs = split(text, _RELATION)
     if len(parts) < 2 or not parts[0]:
         return None
     operators = tuple(_OPERATORS.get(sign, sign) for sign in signs)
     relation = Relation(operators, tuple([_side(part, depth) for part in parts]))
     left, right = relation.sides[:2]
-    if operators == ("=",) and isinstance(right, Sequence) and right.opening == "":  # x = \pm 2
+    # `x = \pm 2` is `x = 2, x = -2`
+    if operators == ("=",) and isinstance(right, Sequence) and right.opening == "":
         return Sequence("", "", tuple(Relation(("=",), (left, item)) for item in right.items))
     return _region_of(relation) or relation
 
@@ -385,164 +478,253 @@ def _relation(text: str, depth: int) -> Value | None:
 def _side(text: str, depth: int) -> Value:
     r"""A value, or a name in words: `\text{Balcony seat price}`, `Domain of f`. Raises _NoValue."""
     value = _read(text, depth + 1)
-    if value is None and re.fullmatch(
-        r"\\text\{[A-Za-z ]+\}|[A-Za-z]+(?: [A-Za-z]+)+", text.strip()
-    ):
+    if value is None and _NAME_IN_WORDS.fullmatch(text.strip()):
         value = Words(plain(text).lower(), True)
-    if value is not None and not (isinstance(value, Words) and NO_STATEMENT.search(text)):
-        return value
-    raise _NoValue
+    # `wrong answer = 5` says nothing of the right one
+    if value is None or (isinstance(value, Words) and NO_STATEMENT.search(text)):
+        raise _NoValue
+    return value
 
 
 def _region_of(relation: Relation) -> Region | None:
-    """The numbers for which `x > 3`, `-1 < x <= 2` or `x != 5` holds; None where it is no condition
-    on one variable.
+    """The numbers for which `x > 3`, `-1 < x <= 2` or `x != 5` holds.
+
+    None where it is no condition on one variable.
     """
-    named = [index for index, side in enumerate(relation.sides) if name_of(side)]
-    if len(named) != 1:
+    places_of_names = [place for place, side in enumerate(relation.sides) if name_of(side)]
+    if len(places_of_names) != 1:
         return None
+    variable = places_of_names[0]
     numbers = REALS
-    for index, operator in enumerate(relation.operators):
-        left, right = relation.sides[index : index + 2]
-        if named[0] not in (index, index + 1):
+    for place, operator in enumerate(relation.operators):
+        left, right = relation.sides[place : place + 2]
+        if variable == place:
+            part = _numbers(operator, right)
+        elif variable == place + 1:
+            part = _numbers(TURNED.get(operator, operator), left)
+        else:
             return None
-        part = (
-            _numbers(operator, right)
-            if named[0] == index
-            else _numbers(TURNED.get(operator, operator), left)
-        )
         if part is None:
             return None
         numbers = numbers.intersection(part)
-    return Region(name_of(relation.sides[named[0]]), numbers)
+    return Region(name_of(relation.sides[variable]), numbers)
 
 
 def _numbers(operator: str, value: Value) -> RealSet | None:
     """The numbers that are larger or smaller than a value, or other than several values."""
     if operator == "!=":
-        items = value.items if isinstance(value, Sequence) and value.opening == "" else (value,)
+        # `x \neq 1, 2` excludes both
+        items = _flat((value,))
         excluded = as_region(Sequence("{", "}", items))
+        # infinities are floats
         if excluded is None or any(isinstance(bound_of(item), float) for item in items):
             return None
         return REALS.without(excluded.numbers)
     bound = bound_of(value)
     if bound is None or operator not in TURNED:
         return None
-    closed = len(operator) == 2 and not isinstance(bound, float)
+    # `x <= \infty` holds for all numbers, none of which is infinity
+    closed = operator in ("<=", ">=") and not isinstance(bound, float)
     if operator[0] == ">":
         return RealSet.interval(bound, closed, INFINITY, False)
     return RealSet.interval(MINUS_INFINITY, False, bound, closed)
 
 
+# --- sets and brackets
+
+_SETS = dict.fromkeys(
+    (r"\mathbb{R}", r"\mathbb R", r"\text{all real numbers}", "all real numbers"), REALS
+)
+_SETS |= dict.fromkeys((r"\emptyset", r"\{\}", r"\{ \}"), EMPTY)
+# \text{all real numbers except } x = 4
+_EXCEPT = re.compile(r"(?:\\text\{)?\s*all real numbers except(?: for)?\s*\}?\s*(?:x\s*=)?\s*(.+)")
+# also U, as the union is typed: (-\infty, 1) U (2, \infty)
+_SET_OPERATOR = re.compile(r"\\(?:cup|cap|setminus)(?![A-Za-z])|(?<![A-Za-z\\])U(?![A-Za-z])")
+
+
 def _set(text: str, depth: int) -> Value | None:
+    r"""`\mathbb{R}`, `(1, 2) \cup \{5\}`."""
     if text in _SETS:
         return Region("", _SETS[text])
-    if excluded := _EXCEPT.fullmatch(text):
-        region = (
-            as_region(value) if (value := _read(r"\{" + excluded[1] + r"\}", depth + 1)) else None
-        )
-        return region and Region("", REALS.without(region.numbers))
+    if exception := _EXCEPT.fullmatch(text):
+        excluded = _read_region(r"\{" + exception[1] + r"\}", depth)
+        return None if excluded is None else Region("", REALS.without(excluded.numbers))
+
     parts, signs = split(text, _SET_OPERATOR)
     if len(parts) < 2:
         return None
-    regions = [
-        region
-        for part in parts
-        if (value := _read(part, depth + 1)) and (region := as_region(value))
-    ]
-    if len(regions) < len(parts):
-        return None
+    regions: list[Region] = []
+    for part in parts:
+        region = _read_region(part, depth)
+        if region is None:
+            return None
+        regions.append(region)
+
+    # from left to right, as people write them
     result = regions[0]
     for sign, region in zip(signs, regions[1:], strict=True):
-        operation = {r"\cap": RealSet.intersection, r"\setminus": RealSet.without}.get(
-            sign, RealSet.union
-        )
-        result = Region(
-            result.variable or region.variable, operation(result.numbers, region.numbers)
-        )
+        if sign == r"\cap":
+            numbers = result.numbers.intersection(region.numbers)
+        elif sign == r"\setminus":
+            numbers = result.numbers.without(region.numbers)
+        else:
+            numbers = result.numbers.union(region.numbers)
+        result = Region(result.variable or region.variable, numbers)
     return result
 
 
+def _read_region(text: str, depth: int) -> Region | None:
+    value = _read(text, depth + 1)
+    return None if value is None else as_region(value)
+
+
+_BRACKETS = (
+    ("(", ")"),
+    ("(", "]"),
+    ("[", ")"),
+    ("[", "]"),
+    (r"\{", r"\}"),
+    ("{", "}"),
+    (r"\langle", r"\rangle"),
+)
+_OPENINGS = {r"\{": "{", r"\langle": "<"}
+_CLOSINGS = {r"\}": "}", r"\rangle": ">"}
+# { x | x > 0 }, { x : x > 0 }
+_SUCH_THAT = re.compile(r"\||:")
+_SEPARATOR = re.compile(r"[,;]|\\text\{\s*and\s*\}")
+
+
 def _bracketed(text: str, depth: int) -> Value | None:
+    r"""`(1, 2)`, `[1, 2)`, `\{1, 2\}`, `\langle 1, 2 \rangle`."""
     for left, right in _BRACKETS:
-        if not (
-            text.startswith(left)
-            and text.endswith(right)
-            and len(text) > len(left) + len(right) - 1
-        ):
+        is_around = text.startswith(left) and text.endswith(right)
+        if not is_around or len(text) < len(left) + len(right):
             continue
         if closed_at(text) != len(text):
             return None
-        inside = text[len(left) : -len(right)].strip()
-        if left in (r"\{", "{"):
-            builder, _ = split(inside, _SUCH_THAT)
-            if len(builder) == 2:  # { x | x > 0 }
-                condition = _read(builder[1], depth + 1)
-                region = as_region(condition) if condition else None
-                variable = builder[0].partition(r"\in")[0].strip()
-                return region if region is not None and region.variable in ("", variable) else None
-        parts, _ = split(inside, _SEPARATOR)
-        if (
-            len(parts) == 1 and left == "(" and _RELATION.search(inside)
-        ):  # (1 < x \land x < 2) \lor ...
-            value = _read(inside, depth + 1)
-            return value if isinstance(value, Region) else None
-        if not parts or len(parts) > _MAX_PARTS or (len(parts) < 2 and left != r"\{"):
-            return None  # (x + 1) is an expression
-        if len(parts) == 1:
-            value = _read(parts[0], depth + 1)
-            return value and Sequence("{", "}", _flat((value,)))
-        items = _read_each(parts, depth)
-        opening = {r"\{": "{", r"\langle": "<"}.get(left, left)
-        closing = {r"\}": "}", r"\rangle": ">"}.get(right, right)
-        return Sequence(opening, closing, _flat(items) if opening == "{" else items)
+        return _inside_brackets(left, text[len(left) : -len(right)].strip(), right, depth)
     return None
 
 
+def _inside_brackets(left: str, inside: str, right: str, depth: int) -> Value | None:
+    if left in (r"\{", "{"):
+        builder, _ = split(inside, _SUCH_THAT)
+        if len(builder) == 2:
+            return _set_builder(builder[0], builder[1], depth)
+
+    parts, _ = split(inside, _SEPARATOR)
+    if len(parts) == 1 and left == "(" and _RELATION.search(inside):
+        # (1 < x \land x < 2) \lor ...
+        value = _read(inside, depth + 1)
+        return value if isinstance(value, Region) else None
+    if not parts or len(parts) > _MAX_PARTS:
+        return None
+    if len(parts) == 1:
+        # {5} is a set of one; (x + 1) is an expression
+        value = _read(parts[0], depth + 1) if left == r"\{" else None
+        return None if value is None else Sequence("{", "}", _flat((value,)))
+
+    items = _read_parts(parts, depth)
+    opening = _OPENINGS.get(left, left)
+    closing = _CLOSINGS.get(right, right)
+    return Sequence(opening, closing, _flat(items) if opening == "{" else items)
+
+
+def _set_builder(name: str, condition: str, depth: int) -> Region | None:
+    """`{ x | x > 0 }`, of which the condition has to be about the name."""
+    region = _read_region(condition, depth)
+    variable = name.partition(r"\in")[0].strip()
+    if region is None or region.variable not in ("", variable):
+        return None
+    return region
+
+
+# --- matrices and cases
+
+# \begin{pmatrix} ... \end{pmatrix}, \begin{array}{cc} ... \end{array}
+_MATRIX = re.compile(
+    r"\\begin\s*\{([pbvBV]?matrix|smallmatrix|array)\}\s*(?:\{[lcr|\s]*\})?(.*)\\end\s*\{\1\}",
+    re.DOTALL,
+)
+# each matrix of a sum, with its brackets
+_ANY_MATRIX = re.compile(
+    r"[\[(]?\s*\\begin\s*\{([pb]?matrix|array)\}\s*(?:\{[lcr|\s]*\})?(.*?)\\end\s*\{\1\}\s*[\])]?",
+    re.DOTALL,
+)
+_CASES = re.compile(
+    r"\\begin\s*\{(cases|array|aligned|align\*?)\}\s*(?:\{[lcr|\s]*\})?(.*)\\end\s*\{\1\}",
+    re.DOTALL,
+)
+# brackets that are written around an array
+_AROUND_MATRIX = {"[": "]", "(": ")", "|": "|"}
+# cells of cases: 1 & x > 0, 1 \text{ if } x > 0
+_CELL = re.compile(r"(?<!\\)&|\\text\{\s*(?:if|for|when)\s*\}")
+# `\\`, `\\[2pt]`, and `\-3` where one backslash of `\\-3` got lost
+_ROW = re.compile(r"\\\\\s*(?:\[[^\]]*\])?|\\(?=[-\d])")
+_MAX_MATRICES = 8
+
+
 def _matrix(text: str, depth: int) -> Value | None:
+    r"""A matrix, with a factor or in a sum, or cases: all that has a `\begin`."""
     if "\\begin" not in text:
         return None
     start = text.find("\\begin")
     before, after = text[:start].strip(), text[start:].strip()
+    # \{ \begin{array} ... \end{array} . is a brace on one side: cases
     if before.endswith(r"\{"):
         return _cases(after.rstrip("."), depth) if before == r"\{" else None
-    bars, opening = False, before[-1:]
-    if opening in _CLOSINGS and after.endswith(_CLOSINGS[opening]):
-        before, after, bars = before[:-1], after[:-1], opening == "|"
+    bars = False
+    opening = before[-1:]
+    if opening in _AROUND_MATRIX and after.endswith(_AROUND_MATRIX[opening]):
+        before, after = before[:-1], after[:-1]
+        bars = opening == "|"
     if "{cases}" in after or "{align" in after:
-        return _cases(after, depth) if not before else None
+        return None if before else _cases(after, depth)
+
     match = _MATRIX.fullmatch(after.strip())
     if match is None or "\\begin" in match[2]:
         return _combination(text)
     factor = read_expression(before)
-    texts = [row.replace(r"\hline", "").split("&") for row in _ROW.split(match[2]) if row.strip()]
-    rows = tuple(
-        [tuple([_scaled(factor, cell) for cell in _read_each(row, depth)]) for row in texts]
-    )
+    rows: list[tuple[Value, ...]] = []
+    for row in _rows(match[2]):
+        cells = _read_parts([cell.replace(r"\hline", "") for cell in row], depth)
+        rows.append(tuple([_scaled(factor, cell) for cell in cells]))
     if not rows or (before and factor is None):
         return None
-    return Matrix(bars or match[1] in ("vmatrix", "Vmatrix"), rows)
+    return Matrix(bars or match[1] in ("vmatrix", "Vmatrix"), tuple(rows))
+
+
+def _rows(text: str) -> list[list[str]]:
+    """The cells of each row of a matrix."""
+    return [row.split("&") for row in _ROW.split(text) if row.strip()]
+
+
+def _scaled(factor: Tree | None, cell: Value) -> Value:
+    tree = tree_of(cell)
+    if factor is None or tree is None:
+        return cell
+    return Expression(("*", factor, tree))
 
 
 def _combination(text: str) -> Value | None:
-    """A sum of matrices with factors: entry by entry."""
-    matrices = list(_ANY_MATRIX.finditer(text))
-    cells = [[row.split("&") for row in _ROW.split(match[2]) if row.strip()] for match in matrices]
-    sizes = {tuple(map(len, rows)) for rows in cells}
-    if len(sizes) != 1 or len(matrices) > 8:
+    """A sum of matrices with factors, entry by entry."""
+    matches = list(_ANY_MATRIX.finditer(text))
+    matrices = [_rows(match[2]) for match in matches]
+    sizes = {tuple(map(len, rows)) for rows in matrices}
+    if len(sizes) != 1 or len(matrices) > _MAX_MATRICES:
         return None
+    # what stands before, between and behind the matrices; a product of matrices is no sum
     pieces = _ANY_MATRIX.sub("\0", text).split("\0")
-    if any(not re.search(r"[+-]", piece) for piece in pieces[1:-1]):  # a product of matrices
+    if any(not re.search(r"[+-]", piece) for piece in pieces[1:-1]):
         return None
     rows: list[tuple[Value, ...]] = []
-    for number, length in enumerate(sizes.pop()):
-        row = []
+    for row_number, length in enumerate(sizes.pop()):
+        row: list[Value] = []
         for column in range(length):
-            entries = [f"({each[number][column]})" for each in cells]
-            joined = "".join(
-                piece + entry for piece, entry in zip(pieces, [*entries, ""], strict=True)
-            )
-            tree = read_expression(joined)
+            entry = pieces[0]
+            for matrix, piece in zip(matrices, pieces[1:], strict=True):
+                entry += f"({matrix[row_number][column]}){piece}"
+            tree = read_expression(entry)
             if tree is None:
                 return None
             row.append(Expression(tree))
@@ -550,27 +732,38 @@ def _combination(text: str) -> Value | None:
     return Matrix(False, tuple(rows))
 
 
-def _scaled(factor: Tree | None, cell: Value) -> Value:
-    if factor is None:
-        return cell
-    tree = tree_of(cell)
-    return cell if tree is None else Expression(("*", factor, tree))
-
-
 def _cases(text: str, depth: int) -> Value | None:
+    r"""`\begin{cases} 1 & x > 0 \\ 0 & x \leq 0 \end{cases}`, or a system of equations."""
     match = _CASES.fullmatch(text.strip())
     if match is None or "\\begin" in match[2]:
         return None
     items: list[Value] = []
     for row in _ROW.split(match[2]):
-        cells = [cell.strip().rstrip(",") for cell in _CELL.split(row) if cell.strip(" ,")]
-        if row.strip():
-            values = _read_each([re.sub(r"^(?:if|for|when)\s", "", cell) for cell in cells], depth)
-            items.append(values[0] if len(values) == 1 else Sequence("(", ")", values))
+        if not row.strip():
+            continue
+        cells: list[str] = []
+        for cell in _CELL.split(row):
+            if cell.strip(" ,"):
+                cells.append(re.sub(r"^(?:if|for|when)\s", "", cell.strip().rstrip(",")))
+        values = _read_parts(cells, depth)
+        items.append(values[0] if len(values) == 1 else Sequence("(", ")", values))
     return Sequence("cases", "", tuple(items)) if items else None
 
 
+# --- approximations and ratios
+
+_ABOUT = re.compile(
+    # \approx 5, \sim 5
+    r"\\approx(?![A-Za-z])|\\sim(?![A-Za-z])|≅"
+    # about 5, \text{about } 5
+    r"|(?:\\text\{\s*)?(?:about|approximately|approx\.?|roughly)(?:\s*\}|\s)",
+    re.IGNORECASE,
+)
+_COLON = re.compile(":")
+
+
 def _approximate(text: str, depth: int) -> Value | None:
+    """`about 5`."""
     match = _ABOUT.match(text)
     if match is None:
         return None
@@ -581,24 +774,31 @@ def _approximate(text: str, depth: int) -> Value | None:
 
 
 def _ratio(text: str, depth: int) -> Value | None:
+    """`1:2`."""
     parts, _ = split(text, _COLON)
     if len(parts) < 2:
         return None
-    values = _read_each(parts, depth)
-    regions = [region for value in values if (region := as_region(value))]
-    if len(regions) == len(values) == 2:  # `x > 2: (2, \infty)` says it twice
-        if not regions[0].numbers.equals(regions[1].numbers):
-            raise _NoValue
-        return regions[0]
+    values = _read_parts(parts, depth)
+    if len(values) == 2:
+        first, second = map(as_region, values)
+        # `x > 2: (2, \infty)` says the same twice
+        if first is not None and second is not None:
+            if not first.numbers.equals(second.numbers):
+                raise _NoValue
+            return first
     return Sequence(":", "", values)
 
 
+# --- expressions, also with a unit behind them
+
+
 def _formula(text: str, depth: int) -> Value | None:
-    """An expression, also with a unit behind it."""
-    for rest, unit in _units(text):
+    r"""`2\sqrt{3}`, `6\pi \text{ cm}`, `1 \pm \sqrt{2}`."""
+    for rest, unit in _without_unit(text):
         inner = _read(rest, depth + 1)
         if isinstance(inner, Number):
-            return inner._replace(unit=unit) if not inner.unit else None
+            # one number has one unit
+            return None if inner.unit else inner._replace(unit=unit)
         if inner is not None and not isinstance(inner, (Words, Choice, Quantity)):
             return Quantity(inner, unit)
     tree = read_expression(text)
@@ -607,6 +807,7 @@ def _formula(text: str, depth: int) -> Value | None:
     if "pm" in text or r"\mp" in text:
         return Sequence("", "", tuple(Expression(_with_sign(tree, sign)) for sign in (1, -1)))
     value = constant_value(tree)
+    # a rational constant is compared faster as one number
     if isinstance(value, Fraction) and tree[0] not in ("symbol", "call"):
         return Expression(("number", value))
     return Expression(tree)
@@ -619,42 +820,85 @@ def _with_sign(tree: Tree, sign: int) -> Tree:
     return tree
 
 
-def _units(text: str) -> Iterator[tuple[str, str]]:
-    r"""(what stands before, unit) for each way to take a unit off the end."""
-    if (degrees := _DEGREE_TAIL.search(text)) and not _TRIGONOMETRY.search(text):
-        yield text[: degrees.start()], {"C": "celsius", "F": "fahrenheit", "": "degree"}[degrees[1]]
+# 30°, 26°C; in `\sin 30°` the degrees belong to the argument
+_DEGREE_TAIL = re.compile(r"\s*°\s*([CF]?)$")
+_DEGREES = {"C": "celsius", "F": "fahrenheit", "": "degree"}
+_TRIGONOMETRY = re.compile(r"\\?(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
+# 12 (apples)
+_COUNT_IN_PARENTHESES = re.compile(r"(.*\d[^()]*?)\s*\(\s*([A-Za-z][A-Za-z' -]*)\s*\)")
+# where a unit set as text may begin: \text{ cm}, \frac{\text{mi}}{\text{hr}}
+_TEXT_UNIT_START = re.compile(r"\\text\{|\\frac\s*\{\s*\\text")
+# "6x + 1 square cm" from the last space or an earlier one on
+_PLAIN_UNIT_START = re.compile(r"\s[A-Za-z]")
+_PLAIN_TAIL = re.compile(r"\s([A-Za-zµμ][A-Za-z/ ^0-9*{}µμ.-]{0,40})$")
+# how many of the last places where a unit may begin are tried
+_MAX_TEXT_STARTS, _MAX_PLAIN_STARTS = 8, 6
+
+
+def _without_unit(text: str) -> Iterator[tuple[str, str]]:
+    """(what stands before, unit) for each way to take a unit off the end."""
+    degrees = _DEGREE_TAIL.search(text)
+    if degrees and not _TRIGONOMETRY.search(text):
+        yield text[: degrees.start()], _DEGREES[degrees[1]]
         return
-    if (counted := _COUNT_IN_PARENTHESES.fullmatch(text)) and (unit := read_unit(counted[2])):
+    counted = _COUNT_IN_PARENTHESES.fullmatch(text)
+    if counted and (unit := read_unit(counted[2])):
         yield counted[1], unit
-    if r"\text{" in text:
-        starts = [
-            match.start()
-            for match in re.finditer(r"\\text\{|\\frac\s*\{\s*\\text", text)
-            if match.start()
-        ]
-        for start in starts[-8:]:
-            content = re.sub(r"\\text\{([^{}]*)\}", r" \1 ", text[start:])
-            if "\\" in content.replace(r"\cdot", "").replace(r"\frac", ""):
-                continue
-            if unit := read_unit(re.sub(r"\s+", " ", content)):
-                yield (
-                    text[:start].rstrip(" /-").rstrip()
-                    if not unit.startswith(COUNTED)
-                    else text[:start],
-                    unit,
-                )
-                return
-    for start in [match.start() for match in re.finditer(r"\s[A-Za-z]", text)][-6:]:
+    pair = _without_unit_in_text(text) or _without_plain_unit(text)
+    if pair is not None:
+        yield pair
+
+
+def _without_unit_in_text(text: str) -> tuple[str, str] | None:
+    r"""`5\text{ cm}` -> ("5", "cm")."""
+    if r"\text{" not in text:
+        return None
+    # a unit needs something before it
+    starts = [match.start() for match in _TEXT_UNIT_START.finditer(text) if match.start()]
+    for start in starts[-_MAX_TEXT_STARTS:]:
+        content = re.sub(r"\\text\{([^{}]*)\}", r" \1 ", text[start:])
+        if "\\" in content.replace(r"\cdot", "").replace(r"\frac", ""):
+            continue
+        unit = read_unit(re.sub(r"\s+", " ", content))
+        if not unit:
+            continue
+        before = text[:start]
+        # 5 / \text{s} and 5-\text{cm}; behind what is counted a sign would be a term that is lost
+        if not unit.startswith(COUNTED):
+            before = before.rstrip(" /-").rstrip()
+        return before, unit
+    return None
+
+
+def _without_plain_unit(text: str) -> tuple[str, str] | None:
+    r"""`6\pi cm` -> (`6\pi`, "cm"), where what stands before is a constant: in `2x m` both are
+    variables.
+    """
+    starts = [match.start() for match in _PLAIN_UNIT_START.finditer(text)]
+    for start in starts[-_MAX_PLAIN_STARTS:]:
         tail = _PLAIN_TAIL.search(text, start)
-        if tail and (unit := read_unit(tail[1])):
-            rest = text[: tail.start()].rstrip()
-            tree = read_expression(rest.rpartition("=")[2].strip())
-            if tree is not None and constant_value(tree) is not None:
-                yield rest, unit
-                return
+        unit = read_unit(tail[1]) if tail else None
+        if tail is None or not unit:
+            continue
+        rest = text[: tail.start()].rstrip()
+        tree = read_expression(rest.rpartition("=")[2].strip())
+        if tree is not None and constant_value(tree) is not None:
+            return rest, unit
+    return None
 
 
+# In this order: what binds its parts least comes first. `x = 1, 2` is a list of relations.
 _READERS = (
-    *(_family, _alternatives, _residue, _list, _spaced, _relation),
-    *(_set, _bracketed, _matrix, _approximate, _ratio, _formula),
+    _family,
+    _alternatives,
+    _residue,
+    _list,
+    _spaced,
+    _relation,
+    _set,
+    _bracketed,
+    _matrix,
+    _approximate,
+    _ratio,
+    _formula,
 )

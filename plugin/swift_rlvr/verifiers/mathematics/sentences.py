@@ -1,95 +1,136 @@
 """Answers within words: a sentence that states one value, and "The answer is ..." at the end of a
 completion.
+
+Most of the rules here refuse. A sentence that names the right number may say that it is wrong, a
+part, a bound or one of several, and a policy that is paid for naming numbers learns to name many.
 """
 
 import re
+from collections.abc import Iterator
 from fractions import Fraction
+from typing import NamedTuple
 
 from swift_rlvr.verifiers.mathematics.notation import tidy
-from swift_rlvr.verifiers.mathematics.reading import CORRECT, DENIAL, NO_STATEMENT, read
+from swift_rlvr.verifiers.mathematics.reading import CALLED_CORRECT, DENIAL, NO_STATEMENT, read
 from swift_rlvr.verifiers.mathematics.units import OTHER_DOUBT
 from swift_rlvr.verifiers.mathematics.values import Choice, Number, Relation, Value, Words
 
+# --- mathematics set off from words
+
+# $$5$$, $5$, \(5\), \[5\]. "$5 and Tom $6" is money
 _SEGMENT = re.compile(
     r"\$\$(.+?)\$\$|\$(?![\d.,]+\s+[a-z]+\s)([^$]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]", re.DOTALL
 )
+# also in a fence, in quotes of three, or in \begin{align*}...\end{align*}
 _BLOCK = re.compile(
-    rf"```\w*\n(.+?)\n\s*```|\"\"\"(.+?)\"\"\"|'''(.+?)'''|{_SEGMENT.pattern}"
+    r"```\w*\n(.+?)\n\s*```|\"\"\"(.+?)\"\"\"|'''(.+?)'''"
+    rf"|{_SEGMENT.pattern}"
     r"|\\begin\{(?:equation|align|gather)\*?\}(.+?)\\end\{\w+\*?\}",
     re.DOTALL,
 )
-_CLAUSE = re.compile(
-    r"\W*(?:if|to|since|because|when|given|with|using|converting)\b[^,]*,\s*", re.IGNORECASE
-)
-_NUMERAL = re.compile(r"(?<![A-Za-z0-9_{^.!])\d+(?:[.,]\d+)*(?:/\d+)?")
+# what prose has not: signs, digits, and single letters other than "a" and "I"
 _NO_PROSE = re.compile(
     r"[^\w\s.,:;!*\"'’“”，。、：；！]|\d|(?<![A-Za-z'])(?![aAI](?![A-Za-z]))[A-Za-z](?![A-Za-z'])"
 )
-_STATEMENT = re.compile(
-    r"=|\b(?:is|are|was|were|equals?|gives?|makes?|total|has|have|needs?|costs?|sold|earns?|gets?|earned|spent|paid|made"
-    r"|bought|saved)\b:?",
+
+# --- numbers of a sentence
+
+# 12, 1,234.5, 3/4, but not the digits of x2, 2^3 or .5
+_NUMERAL = re.compile(r"(?<![A-Za-z0-9_{^.!])\d+(?:[.,]\d+)*(?:/\d+)?")
+_AMOUNT = rf"(?P<number>[$€£]?{_NUMERAL.pattern})"
+_FIRST_NUMERAL = re.compile(rf"\s*{_AMOUNT}")
+# behind a numeral, it is an operand: 48 + 24, 3 bags x 4
+_OPERATOR = re.compile(r"\s*(?:[A-Za-z]+\s+){0,3}(?:[-+*/=×÷^]|\\|x\s*\d)")
+# a number in words beside the numeral makes two numbers of one sentence, "two of the 5" ...
+_NUMBER_WORD = re.compile(
+    # ... unless it belongs to what is known: "in two weeks", "the three girls"
+    r"(?P<known>\b(?:the|these|those|this|that|which|his|her|their|its|our|my|your|all|both|each"
+    r"|every|per|no|first|last|next|other|another|for|in|within|after)\s+)?"
+    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen"
+    r"|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+    r"|dozens?|hundreds?|thirds?|quarters?)\b(?!-[a-z])"
+    # words that change a number, even behind "the": "the half of 5"
+    r"|(?P<never>\b(?:half|halves|twice|doubled?|tripled?|squared|cubed|factorial|fourth|fifth"
+    r"|power)\b)"
+    # 三, but not 第三, the third
+    r"|(?<!第)[二三四五六七八九]",
     re.IGNORECASE,
 )
-_OR = re.compile(r"\bor\b")
+# behind these words a numeral is a part, a bound, an operand or a name rather than what the
+# sentence states
+_NOT_BEFORE = re.compile(
+    # a bound or an approximation: about 5, up to 5, close to 5
+    r"(?:\b(?:about|around|roughly|approximately|almost|nearly|over|under|above|below|up to"
+    r"|close to|near|shy of|short of|between|until|from"
+    # an operand: minus 5, 3 of the 5, divided by 5, if 5 ...
+    r"|plus|minus|times|of (?:the|these|those)|(?:multipl|divid)\w+ (?:\w+ )?by|if\b[^,]*"
+    r"|number (?:after|before)|contains|divides"
+    # a name or what somebody else says: theorem 5, step 5, reward 5
+    r"|mentions|said|circa|theorem|lemma|choice|hint|note"
+    r"|steps?|options?|parts?|questions?|problems?|cases?|examples?|equation|reward|score"
+    # a part: the square root of 5, half the sum of 5
+    r"|(?:root|cube|square|power|percent|part|rest|out|most|some|multiple|factor|sum|product) of)"
+    # "from 3 to 5" and "add it to 5", but not "equal to 5" or "comes to 5"
+    r"|(?<!equal)(?<!amounts)(?<!comes)(?<!adds up)(?<!increased)(?<!decreased)(?<!simplifies)"
+    r"(?<!reduces)\s+to"
+    # 第5, the fifth; 减5, minus 5
+    r"|[负第减加乘除])\s*$",
+    re.IGNORECASE,
+)
+
+# --- parts of a sentence
+
+# "If 22 of 30 stay, ": what is known stands before the comma
+_CLAUSE = re.compile(
+    r"\W*(?:if|to|since|because|when|given|with|using|converting)\b[^,]*,\s*", re.IGNORECASE
+)
+# **Total cost**: 5
+_LABEL = re.compile(r"[*_]*[A-Z][A-Za-z' ]{1,40}[*_]*\s*[:=]\s*[*_]*\s*")
+# 1. Add the numbers
+_ENUMERATED = re.compile(r"\s*\d+[.):]\s")
+# the verbs behind which a value is stated: it is 5, she earned 5
+_STATEMENT = re.compile(
+    r"=|\b(?:is|are|was|were|equals?|gives?|makes?|total|has|have|needs?|costs?|sold|earns?|gets?"
+    r"|earned|spent|paid|made|bought|saved)\b:?",
+    re.IGNORECASE,
+)
+# it is a total of 5
+_STATED = re.compile(
+    rf"(?:{_STATEMENT.pattern})\s*(?:a total of\s+)?{_AMOUNT}",
+    re.IGNORECASE,
+)
+# right before the value these leave no doubt of what is stated: "the three of them are 5"
+_COPULA = re.compile(r"\b(?:is|are|was|were|be|equals|equal to)[:\s]*$", re.IGNORECASE)
+# before the last of several statements, these make it the result of the others
+_CONCLUSION = re.compile(
+    r"\b(?:so|then|thus|therefore|hence|in all|in total|altogether|total)\b", re.IGNORECASE
+)
+# behind a value, these say nothing: 5 in all
 _IN_ALL = re.compile(
     r"\s+(?:in all|in total|altogether|total|left|over|now|together|as well|each|per person)\s*$",
     re.IGNORECASE,
 )
-_WORD = re.compile(r"(?<![\\A-Za-z])(?<!\\begin\{)(?<!\\end\{)[A-Za-z][a-z]{2,}")
-_LABEL = re.compile(r"[*_]*[A-Z][A-Za-z' ]{1,40}[*_]*\s*[:=]\s*[*_]*\s*")
-# behind these words a numeral is a part, a bound, an operand or a name rather than what the
-# sentence states
-_NOT_BEFORE = re.compile(
-    r"(?:\b(?:about|around|roughly|approximately|almost|nearly|over|under|above|below|up to|close to|near|shy of"
-    r"|short of|between|until|from|plus|minus|times|of (?:the|these|those)|(?:multipl|divid)\w+ (?:\w+ )?by|if\b[^,]*"
-    r"|number (?:after|before)|contains|divides|mentions|said|circa|theorem|lemma|choice|hint|note"
-    r"|steps?|options?|parts?|questions?|problems?|cases?|examples?|equation|reward|score"
-    r"|(?:root|cube|square|power|percent|part|rest|out|most|some|multiple|factor|sum|product) of)"
-    r"|(?<!equal)(?<!amounts)(?<!comes)(?<!adds up)(?<!increased)(?<!decreased)(?<!simplifies)(?<!reduces)\s+to"
-    r"|[负第减加乘除])\s*$",
-    re.IGNORECASE,
-)
-_NUMBER_WORD = re.compile(
-    r"(?P<known>\b(?:the|these|those|this|that|which|his|her|their|its|our|my|your|all|both|each|every|per|no|first|last"
-    r"|next|other|another|for|in|within|after)\s+)?\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
-    r"|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
-    r"|dozens?|hundreds?|thirds?|quarters?)\b(?!-[a-z])|(?P<never>\b(?:half|halves|twice|doubled?|tripled?|squared|cubed|factorial|fourth|fifth|power)\b)"
-    r"|(?<!第)[二三四五六七八九]",
-    re.IGNORECASE,
-)
-_COPULA = re.compile(r"\b(?:is|are|was|were|be|equals|equal to)[:\s]*$", re.IGNORECASE)
+# behind a number, these say that it is a difference: 5 more apples
+_MORE = re.compile(r"^\s+(?:more|extra|additional|different|other)\b")
+# where the unit of a number ends: "5 apples | in the basket", "5 dollars | every day"
 _ENDS_QUANTITY = re.compile(
-    r"\s*[,;.](?=\s|$)|\s+(?:in|on|at|for|of|to|from|with|by|during|after|before|as|that|which|who|when|while|because|since"
-    r"|so|if|and|left|remaining|now|more|every|each|over|altogether|total)\b",
+    r"\s*[,;.](?=\s|$)"
+    r"|\s+(?:in|on|at|for|of|to|from|with|by|during|after|before|as|that|which|who|when|while"
+    r"|because|since|so|if|and|left|remaining|now|more|every|each|over|altogether|total)\b",
     re.IGNORECASE,
 )
-_STATED = re.compile(
-    rf"(?:{_STATEMENT.pattern})\s*(?:a total of\s+)?(?P<number>[$€£]?{_NUMERAL.pattern})",
-    re.IGNORECASE,
-)
-_FIRST = re.compile(rf"\s*(?P<number>[$€£]?{_NUMERAL.pattern})")
-_OPERATOR = re.compile(r"\s*(?:[A-Za-z]+\s+){0,3}(?:[-+*/=×÷^]|\\|x\s*\d)")
-_CONCLUSION = re.compile(
-    r"\b(?:so|then|thus|therefore|hence|in all|in total|altogether|total)\b", re.IGNORECASE
-)
-_ENUMERATED = re.compile(r"\s*\d+[.):]\s")
-_MARKER = re.compile(
-    r"(?:\banswers?\b(?:\s+to\s+[^\n.:=]{1,60}?)?|\b(?:correct|right)\s+(?:option|choice)\b|答案|结果)"
-    r"(?:\s*(?P<verb>(?:\*\*)?\s*(?:\b(?:is|are|was)\b|:|=|：|是|为)(?:\s*[:：])?(?:\*\*)?)|[ \t*_]*(?=\n))",
-    re.IGNORECASE,
-)
-_SENTENCE_END = re.compile(r"[\n.!?。]")
-_HEADING = re.compile(
-    r"[\s#*_]*(?:the\s+)?(?:final\s+|correct\s+)?(?:answer\s*:?[*_]*)?", re.IGNORECASE
-)
-_CHOSEN = re.compile(
-    r"(?:故选|应选|因此选|所以选|选)\s*[:：]?\s*\(?([A-H](?:\s*[,、]?\s*[A-H])*)\)?\s*[。.]?\s*$"
-)
-_END = re.compile(r"(?<!\d)[.!。](?:\s|$)|(?<=\d)\.(?=\s|$)|。")
+# a word rather than the name of a command or an environment
+_WORD = re.compile(r"(?<![\\A-Za-z])(?<!\\begin\{)(?<!\\end\{)[A-Za-z][a-z]{2,}")
+_OR = re.compile(r"\bor\b")
+
+# longer texts are no sentence
+_MAX_SENTENCE_CHARS = 1000
+# how many ends of a quantity are tried
+_MAX_ENDS = 8
 
 
 def stated_value(text: str, only: bool = False) -> Value | None:
-    """The one value that a sentence states, or None: where it states several, denies one or leaves
+    """The one value that a sentence states, or None where it states several, denies one or leaves
     it open.
 
     With `only` its number has to be the only one in the sentence.
@@ -101,38 +142,51 @@ def stated_value(text: str, only: bool = False) -> Value | None:
     >>> stated_value("it is 2 or 3"), stated_value("not 5"), stated_value("I tried 1, then 2 and then 3")
     (None, None, None)
     """
-    if (
-        len(text) > 1000
-        or NO_STATEMENT.search(text)
-        or _OR.search(text)
-        or OTHER_DOUBT.search(text)
-    ):
+    if len(text) > _MAX_SENTENCE_CHARS:
         return None
-    if clause := _CLAUSE.match(text):  # If 22 of 30 stay, 8 leave
+    if NO_STATEMENT.search(text) or _OR.search(text) or OTHER_DOUBT.search(text):
+        return None
+    # "If 22 of 30 stay, 8 leave" states 8
+    if clause := _CLAUSE.match(text):
         text = text[clause.end() :]
     segments = list(_SEGMENT.finditer(text))
     if segments:
-        contents = [_content(segment) for segment in segments]
-        outside = _SEGMENT.sub(" ", text)
-        if len({tidy(content) for content in contents}) > 1 or _NO_PROSE.search(outside):
-            return None
-        return (
-            None
-            if _is_no_statement(text[: segments[0].start()])
-            else _value(contents[0].removeprefix("="))
-        )
+        return _value_of_segments(text, segments)
+
     label = _LABEL.match(text)
-    if label and (value := _value(text[label.end() :])) is not None:
-        return value
+    if label:
+        value = _value(text[label.end() :])
+        if value is not None:
+            return value
     numerals = list(_NUMERAL.finditer(text))
-    if (only and len(numerals) != 1) or _ENUMERATED.match(text) or text.rstrip().endswith(":"):
+    if only and len(numerals) != 1:
         return None
-    if len(numerals) == 1 and (value := _quantity(text, numerals[0])) is not None:
-        return value
-    return _last_stated(text) if len(numerals) != 1 or "=" in text else None
+    # the beginning of a list, or of what is cut off
+    if _ENUMERATED.match(text) or text.rstrip().endswith(":"):
+        return None
+    if len(numerals) == 1:
+        value = _quantity(text, numerals[0])
+        # of "5 apples for Ann, x = 5" the equation states it
+        if value is not None or "=" not in text:
+            return value
+    return _last_stated(text)
+
+
+def _value_of_segments(text: str, segments: list[re.Match[str]]) -> Value | None:
+    """The value of a sentence with mathematics in it, all of which has to say the same."""
+    contents = [_content(segment) for segment in segments]
+    if len({tidy(content) for content in contents}) > 1:
+        return None
+    # "\\(5\\) + 1", "\\(5\\), 6"
+    if _NO_PROSE.search(_SEGMENT.sub(" ", text)):
+        return None
+    if _is_no_statement(text[: segments[0].start()]):
+        return None
+    return _value(contents[0].removeprefix("="))
 
 
 def _content(segment: re.Match[str]) -> str:
+    """What stands between the marks of a segment or block."""
     return next(filter(None, segment.groups())).strip()
 
 
@@ -142,49 +196,64 @@ def _is_no_statement(before: str) -> bool:
     """
     if _NOT_BEFORE.search(before):
         return True
-    words = () if _COPULA.search(before) else _NUMBER_WORD.finditer(before)
-    return any(word["never"] or not word["known"] for word in words)
+    if _COPULA.search(before):
+        return False
+    return any(word["never"] or not word["known"] for word in _NUMBER_WORD.finditer(before))
 
 
 def _quantity(text: str, numeral: re.Match[str]) -> Value | None:
     """The only number of a sentence, with its unit."""
-    before, after = text[: numeral.start()].rstrip("$€£¥"), text[numeral.end() :]
-    if (
-        _NO_PROSE.search(before)
-        or _is_no_statement(before)
-        or not re.fullmatch(r"[^\\+*/=<>^()\[\]{}|-]*", after)
-    ):
+    before = text[: numeral.start()].rstrip("$€£¥")
+    after = text[numeral.end() :]
+    if _NO_PROSE.search(before) or _is_no_statement(before):
+        return None
+    # "12 + x", "12^{n}": the number is a part of a formula
+    if re.search(r"[\\+*/=<>^()\[\]{}|-]", after):
         return None
     return _with_unit(text[len(before) : numeral.end()], after)
 
 
 def _with_unit(number: str, after: str) -> Value | None:
-    """A number with as much as is its unit of the words behind it."""
+    """A number with its unit, which is the first of the words behind it or the first few."""
+    # "5 and a half", "5 hundred"
     if any(not word["known"] for word in _NUMBER_WORD.finditer(after)):
         return None
-    after = re.sub(r"^\s+(?:more|extra|additional|different|other)\b", "", after)
-    ends = [len(after), *(match.start() for match in _ENDS_QUANTITY.finditer(after))][:8]
-    values = (_value(number + after[:end]) for end in sorted(ends))
-    return next((value for value in values if value is not None), None)
+    after = _MORE.sub("", after)
+    ends = [len(after)]
+    for match in _ENDS_QUANTITY.finditer(after):
+        ends.append(match.start())
+    for end in sorted(ends[:_MAX_ENDS]):
+        value = _value(number + after[:end])
+        if value is not None:
+            return value
+    return None
 
 
 def _last_stated(text: str) -> Value | None:
     """The value that the last statement of a sentence gives, where no other one gives another."""
-    stated = [match for match in _STATED.finditer(text) if not _OPERATOR.match(text, match.end())]
     statements = list(_STATEMENT.finditer(text))
-    if not statements or (statements[-1][0] == "=" and not _WORD.search(text)):
-        return None  # a formula that cannot be read: what is left of = may contradict the gold
-    first = _FIRST.match(text)
-    leads = first is not None and not _OPERATOR.match(text, first.end())
-    values = {_number(match) for match in (stated + [first] if first and leads else stated)}
-    if len(values) > 1:
-        before_last = stated[-2].end() if len(stated) > 1 else 0
-        if (
-            leads
-            or _CONCLUSION.search(text, 0, before_last)
-            or not _CONCLUSION.search(text, before_last)
-        ):
+    if not statements:
+        return None
+    # a formula that could not be read: what is left of its last `=` may contradict the gold
+    if statements[-1][0] == "=" and not _WORD.search(text):
+        return None
+
+    # an operand is not stated: "it is 48 + 24"
+    stated = [match for match in _STATED.finditer(text) if not _OPERATOR.match(text, match.end())]
+    numbers = {_number(match) for match in stated}
+    # "72 clips were sold": the sentence begins with what it states
+    first = _FIRST_NUMERAL.match(text)
+    begins_with_number = first is not None and not _OPERATOR.match(text, first.end())
+    if first is not None and begins_with_number:
+        numbers.add(_number(first))
+    if len(numbers) > 1:
+        # "Ann has 8, Tom has 4, so they have 12": only the last may follow from the others
+        if begins_with_number:
             return None
+        before_last = stated[-2].end() if len(stated) > 1 else 0
+        if _CONCLUSION.search(text, 0, before_last) or not _CONCLUSION.search(text, before_last):
+            return None
+
     value = _value(text[statements[-1].end() :])
     if value is None and stated and not _NUMERAL.search(text, stated[-1].end()):
         return _with_unit(stated[-1]["number"], text[stated[-1].end() :])
@@ -192,11 +261,15 @@ def _last_stated(text: str) -> Value | None:
 
 
 def _number(match: re.Match[str]) -> Fraction | str:
+    """A stated number as a value, so that 5 and 5.0 are one; as text where it is none (1.2.3)."""
     text = match["number"].strip("$€£").replace(",", "")
-    return text if "/" in text or text.count(".") > 1 else Fraction(text)
+    if "/" in text or text.count(".") > 1:
+        return text
+    return Fraction(text)
 
 
 def _value(text: str) -> Value | None:
+    """What a text is read as, other than words."""
     text = _IN_ALL.sub("", text.strip().rstrip(".")).strip().strip("*")
     value = read(text) if text else None
     return None if isinstance(value, Words) else value
@@ -211,6 +284,33 @@ def in_words(value: Value | None) -> bool:
     return value is None or isinstance(value, Words)
 
 
+# --- the answer at the end of a completion that marks none
+
+_MARKER = re.compile(
+    # The answer, the answer to the question, the correct option, 答案
+    r"(?:\banswers?\b(?:\s+to\s+[^\n.:=]{1,60}?)?|\b(?:correct|right)\s+(?:option|choice)\b"
+    r"|答案|结果)"
+    # ... is: 5, **: 5, or a heading with the answer on the lines behind it
+    r"(?:\s*(?P<verb>(?:\*\*)?\s*(?:\b(?:is|are|was)\b|:|=|：|是|为)(?:\s*[:：])?(?:\*\*)?)"
+    r"|[ \t*_]*(?=\n))",
+    re.IGNORECASE,
+)
+# ### Final Answer, **Answer:**
+_HEADING = re.compile(
+    r"[\s#*_]*(?:the\s+)?(?:final\s+|correct\s+)?(?:answer\s*:?[*_]*)?", re.IGNORECASE
+)
+# what stands before a marker in its sentence
+_SENTENCE_END = re.compile(r"[\n.!?。]")
+# where the answer on its line ends; the point of 3.5 ends nothing
+_ANSWER_END = re.compile(r"(?<!\d)[.!。](?:\s|$)|(?<=\d)\.(?=\s|$)|。")
+# a unit behind a block: $5$ cm.
+_UNIT_AFTER = re.compile(r"\s+([A-Za-z][A-Za-z /]{0,30})\.?\s*$")
+# 故选B, 选 A、C
+_CHOSEN = re.compile(
+    r"(?:故选|应选|因此选|所以选|选)\s*[:：]?\s*\(?([A-H](?:\s*[,、]?\s*[A-H])*)\)?\s*[。.]?\s*$"
+)
+
+
 def is_heading(text: str) -> bool:
     """Whether a line only announces the answer: "Final Answer", "**Answer:**"."""
     return bool(text) and _HEADING.fullmatch(text) is not None
@@ -219,6 +319,15 @@ def is_heading(text: str) -> bool:
 def is_bare(text: str) -> bool:
     """Whether a whole completion is one line that is read as a value, and not as words."""
     return "\n" not in text and not _MARKER.search(text) and not in_words(read(text))
+
+
+class _Marked(NamedTuple):
+    """An answer behind a marker."""
+
+    answer: str
+    is_block: bool  # in mathematics, quotes or a fence
+    spread: bool  # on other lines than the marker
+    after: str  # what follows it, on its line or, where it is spread, up to the end
 
 
 def answer_at_end(tail: str) -> str | None:
@@ -233,42 +342,70 @@ def answer_at_end(tail: str) -> str | None:
     >>> answer_at_end("**Answer:**\\n\\\\[\\n5\\n\\\\]"), answer_at_end("Answer:\\n5\\n6")
     ('5', None)
     """
-    last, before = None, ""
-    for match in _MARKER.finditer(tail):
-        said = _SENTENCE_END.split(tail[: match.start()])[-1]
-        if match["verb"] or is_heading(f"{said}answer"):
-            last, before = match, said
-    if last is None:
+    marker = None
+    before = ""
+    for match, sentence in _markers(tail):
+        marker, before = match, sentence
+    if marker is None:
         return _chosen(tail)
-    rest = tail[last.end() :]
+    marked = _behind(tail[marker.end() :])
+    if _is_doubtful(before, marked):
+        return None
+    if not marked.is_block:
+        return marked.answer.strip().strip("*").strip() or None
+    unit = _UNIT_AFTER.match(marked.after)
+    if unit:
+        with_unit = f"{marked.answer} {unit[1]}"
+        if isinstance(read(with_unit), Number):
+            return with_unit
+    return marked.answer
+
+
+def _markers(tail: str) -> Iterator[tuple[re.Match[str], str]]:
+    """Each marker of an answer, and the part of its sentence before it.
+
+    A marker without a verb has to be a heading: "This is not the answer" announces nothing.
+    """
+    for match in _MARKER.finditer(tail):
+        sentence = _SENTENCE_END.split(tail[: match.start()])[-1]
+        if match["verb"] or is_heading(f"{sentence}answer"):
+            yield match, sentence
+
+
+def _behind(rest: str) -> _Marked:
+    """The answer in what stands behind a marker."""
     start = len(rest) - len(rest.lstrip(" \t\n*_"))
-    spread, rest = "\n" in rest[:start], rest[start:]  # over several lines
-    if block := _BLOCK.match(rest):
-        answer, after = _content(block), rest[block.end() :]
+    spread = "\n" in rest[:start]
+    rest = rest[start:]
+    block = _BLOCK.match(rest)
+    if block:
+        answer = _content(block)
+        after = rest[block.end() :]
         spread = spread or "\n" in block[0]
     else:
         line = rest.partition("\n")[0]
-        end = _END.search(line)
-        answer, after = (
-            line[: end.start()] if end else line,
-            rest[end.end() if end else len(line) :],
-        )
-    after = after if spread else after.partition("\n")[0]
-    said = [before, after, "" if block else answer]
-    if any(map(DENIAL.search, said)) or any(map(_OR.search, said[1:])):
-        return None
-    if block or spread:
-        others = {tidy(_content(segment)) for segment in _SEGMENT.finditer(after)} - {tidy(answer)}
-        if others or set(_NUMERAL.findall(after)) - set(_NUMERAL.findall(answer)):
-            return None
-    if block:
-        unit = re.match(r"\s+([A-Za-z][A-Za-z /]{0,30})\.?\s*$", after)
-        return (
-            f"{answer} {unit[1]}"
-            if unit and isinstance(read(f"{answer} {unit[1]}"), Number)
-            else answer
-        )
-    return answer.strip().strip("*").strip() or None
+        end = _ANSWER_END.search(line)
+        answer = line[: end.start()] if end else line
+        after = rest[end.end() if end else len(line) :]
+    if not spread:
+        after = after.partition("\n")[0]
+    return _Marked(answer, block is not None, spread, after)
+
+
+def _is_doubtful(before: str, marked: _Marked) -> bool:
+    """Whether the words around an answer deny it or leave it open, or give another one."""
+    # a block may hold words of its own, such as \text{or}; the reader judges them
+    line = "" if marked.is_block else marked.answer
+    if any(DENIAL.search(words) for words in (before, marked.after, line)):
+        return True
+    if _OR.search(marked.after) or _OR.search(line):
+        return True
+    if not (marked.is_block or marked.spread):
+        return False
+    # more lines or formulas behind it: the answer may be among them
+    other_formulas = {tidy(_content(segment)) for segment in _SEGMENT.finditer(marked.after)}
+    other_numbers = set(_NUMERAL.findall(marked.after)) - set(_NUMERAL.findall(marked.answer))
+    return bool(other_formulas - {tidy(marked.answer)} or other_numbers)
 
 
 def _chosen(tail: str) -> str | None:
@@ -276,5 +413,8 @@ def _chosen(tail: str) -> str | None:
     if chosen := _CHOSEN.search(tail):
         return chosen[1]
     sentence = _SENTENCE_END.split(tail.rstrip(" \n.!*"))[-1].strip(" *")
-    letters = {match[1] for match in CORRECT.finditer(tail)}
-    return sentence if len(letters) == 1 and isinstance(read(sentence), Choice) else None
+    # "A is correct. B is correct." chooses nothing
+    letters = {match[1] for match in CALLED_CORRECT.finditer(tail)}
+    if len(letters) == 1 and isinstance(read(sentence), Choice):
+        return sentence
+    return None

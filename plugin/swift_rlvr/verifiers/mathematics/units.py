@@ -11,6 +11,9 @@ from collections import Counter
 from fractions import Fraction
 from functools import lru_cache
 
+# --- units and their names
+
+# the names of each unit; the first one stands for it
 _NAMES = """
     m meter meters metre metres|g gram grams gm|s sec secs second seconds|min mins minute minutes|h hr hrs hour hours
     |day days d|week weeks wk|month months|year years yr yrs|in inch inches|ft foot feet|yd yard yards yds|mi mile miles
@@ -28,8 +31,8 @@ _NAMES = """
     |month 月 个月 месяц месяца месяцев|year 年 岁 год года лет
     |yuan 元 块 块钱 人民币|dollar 美元 美金 доллар доллара долларов|euro 欧元 евро|degree 度|percent 百分点
     |dollar ドル 달러|h 시간|min 분|s 초|m メートル 미터|km キロ 킬로미터|yen 円 엔|won 원
-"""  # of each unit; the first one stands for it
-_UNITS = {name: names.split()[0] for names in _NAMES.split("|") for name in names.split()}
+"""
+# units with prefixes: km, kilometers
 _PREFIXES = {
     "kilo": "k",
     "mega": "M",
@@ -61,18 +64,30 @@ _METRIC = (
     "T",
     "ohm",
 )
+# these are candela, minute, and so on, rather than a prefix and a unit
 _AMBIGUOUS = ("cd", "min", "dd", "pc")
-for _long, _short in _PREFIXES.items():
-    _UNITS |= {
-        f"{_short}{unit}": _short + _UNITS[unit]
-        for unit in _METRIC
-        if _short + unit not in _AMBIGUOUS
-    }
-    _UNITS |= {
-        f"{_long}{name}": _short + unit
-        for name, unit in [*_UNITS.items()]
-        if unit in _METRIC and len(name) > 3
-    }
+
+
+def _all_names() -> dict[str, str]:
+    """{name: unit} of all units, with and without prefixes."""
+    units: dict[str, str] = {}
+    for group in _NAMES.split("|"):
+        names = group.split()
+        units |= dict.fromkeys(names, names[0])
+    for long_prefix, short_prefix in _PREFIXES.items():
+        for unit in _METRIC:
+            short_name = short_prefix + unit
+            if short_name not in _AMBIGUOUS:
+                units[short_name] = short_prefix + units[unit]
+        # long prefixes stand before long names alone: kilogram, not kilog
+        for name, unit in list(units.items()):
+            if unit in _METRIC and len(name) > 3:
+                units[long_prefix + name] = short_prefix + unit
+    return units
+
+
+_UNITS = _all_names()
+# units of two parts with a name of their own
 _COMPOUND = {
     "mph": "mi/h",
     "kph": "km/h",
@@ -81,20 +96,30 @@ _COMPOUND = {
     "cc": "cm^3",
     "kWh": "kW*h",
 }
+# Exact definitions alone. A month, a ton and a cup have none: there are several of each.
 _DEFINITIONS = """
     min 60 s|h 60 min|day 24 h|week 7 day|in 127/50 cm|ft 12 in|yd 3 ft|mi 1760 yd|acre 4840 yd2|hectare 10000 m2
     |l 1000 cm3|lb 16 oz|gal 4 qt|qt 2 pint|pint 2 cup|dollar 100 cent|N 1 kg*m/s2|J 1 N*m|W 1 J/s|Pa 1 N/m2
-"""  # exact ones alone; of a month, a ton and a cup there are several
-_DEFINED = {
-    name: (Fraction(count), of) for name, count, of in map(str.split, _DEFINITIONS.split("|"))
-}
+"""
 _POWERS_OF_TEN = {"k": 3, "M": 6, "G": 9, "c": -2, "d": -1, "m": -3, "μ": -6, "n": -9}
-_DEFINED |= {
-    f"{prefix}{unit}": (Fraction(10) ** n, unit)
-    for prefix, n in _POWERS_OF_TEN.items()
-    for unit in _METRIC
-}
-_SHORT = frozenset(("day", "week"))  # of these no single letter is taken: d is a variable
+
+
+def _all_definitions() -> dict[str, tuple[Fraction, str]]:
+    """{unit: (how many, of which other unit)}."""
+    definitions: dict[str, tuple[Fraction, str]] = {}
+    for definition in _DEFINITIONS.split("|"):
+        name, count, other = definition.split()
+        definitions[name] = Fraction(count), other
+    for prefix, power in _POWERS_OF_TEN.items():
+        for unit in _METRIC:
+            definitions[prefix + unit] = Fraction(10) ** power, unit
+    return definitions
+
+
+_DEFINED = _all_definitions()
+# of these no single letter is taken: d is a variable
+_NO_SINGLE_LETTER = frozenset(("day", "week"))
+# square meters, cubic feet, 平方米
 _POWERS = {
     "square": 2,
     "sq": 2,
@@ -105,6 +130,13 @@ _POWERS = {
     "平方": 2,
     "立方": 3,
 }
+
+# --- what is counted: 12 apples, 3 cups of flour
+
+# the first word of a unit that is none: what is counted, "things apple"
+COUNTED = "things"
+# Behind a number these make another number of it, deny it, or leave it open: "5 million", "5 or 6",
+# "5 is wrong". Read as what is counted, they would earn the credit of 5.
 _WORDS_THAT_ARE_NO_UNITS = """
     or and not to plus minus times over more less than half dozen hundred thousand million billion trillion
     pi sin cos tan log ln exp sqrt if when is no none mod choose infinity squared cubed factorial root power raised
@@ -116,14 +148,17 @@ _WORDS_THAT_ARE_NO_UNITS = """
     cdot theta alpha beta gamma delta lambda sigma omega circ quad where for all any integer
 """
 _NO_UNITS = frozenset(_WORDS_THAT_ARE_NO_UNITS.split())
-_IN_BETWEEN = frozenset(
-    ("of", "per", "in", "at", "on", "a", "an", "the", "each")
-)  # 3 cups of flour, 18 dollars a day
-COUNTED = "things"  # the first word of a unit that is none: what is counted, "things apple"
+# 3 cups of flour, 18 dollars a day
+_IN_BETWEEN = frozenset(("of", "per", "in", "at", "on", "a", "an", "the", "each"))
+# words that contradict no other word: 12 left, 12 different apples
 _WORDS_THAT_SAY_NOTHING = """
     total all left remaining altogether more extra only exactly item thing piece object way time different possible
 """
-_SAY_NOTHING, _ANYTHING = frozenset(_WORDS_THAT_SAY_NOTHING.split()), frozenset(("person", "unit"))
+_SAY_NOTHING = frozenset(_WORDS_THAT_SAY_NOTHING.split())
+# 12 students are 12 people
+_ANYTHING = frozenset(("person", "unit"))
+# with these, 12 men are not 12 kg
+_MEASURES = frozenset(_UNITS.values()) - _ANYTHING
 _IRREGULAR = {
     "men": "man",
     "women": "woman",
@@ -132,7 +167,7 @@ _IRREGULAR = {
     "geese": "goose",
     "teeth": "tooth",
 }
-_MEASURES = frozenset(_UNITS.values()) - _ANYTHING
+# the first ending that a word has, and what it has in the singular
 _SINGULARS = (
     ("ies", "y"),
     ("ches", "ch"),
@@ -142,27 +177,44 @@ _SINGULARS = (
     ("ss", "ss"),
     ("s", ""),
 )
-_WRITTEN = re.compile(r"([*/]?)([A-Za-zμ]+)(\d*)")
-_FACTOR = re.compile(
-    r"\s*(?:(?P<before>square|sq\.?|cubic|cu\.?)\s+|(?P<prefix>平方|立方))?(?P<name>[A-Za-zμ\u0400-\u04ff\u3040-\u9fff\uac00-\ud7af]{1,13})\.?(?:\s+(?P<after>squared|cubed))?"
-    r"(?:\s*\^\s*\{?\s*(?P<power>-?\d)\s*\}?|\s*(?P<sign>[²³]))?"
-)
-_JOINT = re.compile(r"\s*(?:(/|\bper\b|\ban?\b(?=\s[a-z]))|(\\cdot|[*·-])|)")
-_FRACTION = re.compile(r"\\frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
+# apples, brown-eyed children, miles/hour
 _COUNTED = re.compile(
     r"\s*\(?\s*([A-Za-zÀ-ɏ][A-Za-zÀ-ɏ'-]*(?:[ /][A-Za-zÀ-ɏ][A-Za-zÀ-ɏ'-]*){0,6})\s*\)?\s*"
 )
-_US = re.compile(r"^U\.?S\.?\s+(?=dollar|cent)")
+
+# --- other scripts: 5 个苹果, 5 яблок
+
 _OTHER_SCRIPT = re.compile(r"[\u0400-\u1fff\u3040-\u9fff\uac00-\ud7af ]{1,20}")
-# words of other scripts that deny, that give bounds and parts, and, behind a number alone, that
-# count on
+# words that deny, that give bounds and parts: 不是5, 5以上, 5倍
 OTHER_DOUBT = re.compile(
     r"不|没|非|或|约|約|几|多于|最多|至多|至少|以上|以下|以内|左右|上下|超过|少于|大于|小于|倍|半|分之|错|可能|也许|如果"
     r"|ない|이상|이하|약|아니|또는|\b(?:не|нет|или|более|менее|больше|меньше|около|примерно|почти|если)\b",
     re.IGNORECASE,
 )
+# words between a number and what is counted: 5个苹果, 5 apples
 _COUNTER = re.compile("^[个個只本張张条件位名枚支匹人]")
+# behind a number, these count on: 5百, five hundred
 _COUNTS_ON = re.compile("[多余近至到十百千万亿的减加乘除]")
+
+# --- units as they are written
+
+_FACTOR = re.compile(
+    # square m, 平方米
+    r"\s*(?:(?P<before>square|sq\.?|cubic|cu\.?)\s+|(?P<prefix>平方|立方))?"
+    # m, meters, 米
+    r"(?P<name>[A-Za-zμ\u0400-\u04ff\u3040-\u9fff\uac00-\ud7af]{1,13})\.?"
+    # m squared, m^2, m^{-2}, m²
+    r"(?:\s+(?P<after>squared|cubed))?"
+    r"(?:\s*\^\s*\{?\s*(?P<power>-?\d)\s*\}?|\s*(?P<sign>[²³]))?"
+)
+# between factors: m/s, miles per hour, dollars a day; N m, N \cdot m
+_JOINT = re.compile(r"\s*(?:(/|\bper\b|\ban?\b(?=\s[a-z]))|(\\cdot|[*·-])|)")
+# \frac{m}{s}
+_FRACTION = re.compile(r"\\frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
+# U.S. dollars
+_US = re.compile(r"^U\.?S\.?\s+(?=dollar|cent)")
+# a factor of a unit in the one form that `read_unit` writes: kg*m/s2
+_IN_ONE_FORM = re.compile(r"([*/]?)([A-Za-zμ]+)(\d*)")
 
 
 def read_unit(text: str, spaced: bool = True) -> str | None:
@@ -179,44 +231,51 @@ def read_unit(text: str, spaced: bool = True) -> str | None:
     """
     text = _US.sub("", text.strip().rstrip(".,"))
     inside = text[1:-1] if text.startswith("(") and text.endswith(")") else text
-    if (powers := _measured(_FRACTION.sub(r"\1 / \2", inside))) is not None:
-        return _written(powers)
+    powers = _measured(_FRACTION.sub(r"\1 / \2", inside))
+    if powers is not None:
+        return _in_one_form(powers)
     if _OTHER_SCRIPT.fullmatch(text):
-        doubtful = OTHER_DOUBT.search(text) or _COUNTS_ON.match(text)
-        return None if doubtful else f"{COUNTED} {_COUNTER.sub('', text)}".strip()
+        if OTHER_DOUBT.search(text) or _COUNTS_ON.match(text):
+            return None
+        return f"{COUNTED} {_COUNTER.sub('', text)}".strip()
+    return _counted(text) if spaced else None
+
+
+def _counted(text: str) -> str | None:
+    """What is counted, as words in the singular and in alphabetical order."""
     match = _COUNTED.fullmatch(text)
-    if match is None or not spaced:
+    if match is None:
         return None
     words = [word for word in re.split(r"[ /-]", match[1].lower()) if word not in _IN_BETWEEN]
-    unknown = [word for word in words if word not in _UNITS]
-    if all(len(word) < 3 for word in words) or any(
-        word in _NO_UNITS or len(word) < 3 for word in unknown
-    ):
+    # variables: 5 x, 5 ab
+    if all(len(word) < 3 for word in words):
         return None
-    return " ".join((COUNTED, *sorted(set(map(_singular, words)))))
+    for word in words:
+        if word not in _UNITS and (word in _NO_UNITS or len(word) < 3):
+            return None
+    singular = {_singular(word) for word in words}
+    return " ".join((COUNTED, *sorted(singular)))
 
 
 def _measured(text: str) -> dict[str, int] | None:
     """{unit: power} of a text made of units alone; None for any other."""
     powers: dict[str, int] = {}
-    position, sign = 0, 1
+    position = 0
+    # -1 behind a slash: m/s
+    sign = 1
     while match := _FACTOR.match(text, position):
-        written = match["name"]
-        unit = _UNITS.get(written) or _UNITS.get(written.lower())
-        compound = _COMPOUND.get(written)
-        parts = _measured(compound) if compound else {unit: 1} if unit else None
-        if parts is None or (unit in _SHORT and len(written) == 1):
+        parts = _powers_of_name(match["name"])
+        if parts is None:
             return None
-        words = [match["before"], match["prefix"], match["after"]]
-        power = next((_POWERS[word.rstrip(".")] for word in words if word), 1)
-        power *= int(match["power"] or {"²": 2, "³": 3}.get(match["sign"] or "", 1))
+        power = sign * _power_of(match)
         for name, count in parts.items():
-            powers[name] = powers.get(name, 0) + sign * power * count
+            powers[name] = powers.get(name, 0) + power * count
         position = match.end()
         if not text[position:].strip():
             return powers
         joint = _JOINT.match(text, position)
-        if not joint or not joint[0]:  # not even white space
+        # not even white space: `ms2` and the like
+        if not joint or not joint[0]:
             return None
         if joint[1]:
             sign = -1
@@ -224,21 +283,55 @@ def _measured(text: str) -> dict[str, int] | None:
     return None
 
 
-def _written(powers: dict[str, int]) -> str:
-    def product(sign: int) -> str:
-        parts = sorted((name, power * sign) for name, power in powers.items() if power * sign > 0)
-        return "*".join(name + (str(power) if power > 1 else "") for name, power in parts)
+def _powers_of_name(name: str) -> dict[str, int] | None:
+    """{unit: power} of one name: mph is mi/h."""
+    compound = _COMPOUND.get(name)
+    unit = _UNITS.get(name) or _UNITS.get(name.lower())
+    if unit in _NO_SINGLE_LETTER and len(name) == 1:
+        return None
+    if compound:
+        return _measured(compound)
+    return {unit: 1} if unit else None
 
-    above, below = product(1), product(-1)
-    return f"{above}/{below}" if below else above
+
+def _power_of(match: re.Match[str]) -> int:
+    """The power of a factor, in words and in figures."""
+    power = 1
+    for word in (match["before"], match["prefix"], match["after"]):
+        if word:
+            power = _POWERS[word.rstrip(".")]
+            break
+    if match["power"]:
+        return power * int(match["power"])
+    return power * {"²": 2, "³": 3}.get(match["sign"], 1)
+
+
+def _in_one_form(powers: dict[str, int]) -> str:
+    """kg*m/s2 of {"s": -2, "m": 1, "kg": 1}."""
+    above: list[str] = []
+    below: list[str] = []
+    for name, power in sorted(powers.items()):
+        factor = name if abs(power) == 1 else f"{name}{abs(power)}"
+        if power > 0:
+            above.append(factor)
+        elif power < 0:
+            below.append(factor)
+    product = "*".join(above)
+    return f"{product}/{'*'.join(below)}" if below else product
 
 
 def _singular(word: str) -> str:
     """A word of what is counted in one form: as a unit, as a power, or in the singular."""
-    if word in _UNITS or word in _POWERS:
-        return _UNITS.get(word) or str(_POWERS[word])
-    end, singular = next(((end, new) for end, new in _SINGULARS if word.endswith(end)), ("", ""))
-    return _IRREGULAR.get(word, word.removesuffix(end) + singular)
+    if word in _UNITS:
+        return _UNITS[word]
+    if word in _POWERS:
+        return str(_POWERS[word])
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    for plural_end, singular_end in _SINGULARS:
+        if word.endswith(plural_end):
+            return word.removesuffix(plural_end) + singular_end
+    return word
 
 
 def different_units(gold: str, answer: str) -> bool:
@@ -249,44 +342,59 @@ def different_units(gold: str, answer: str) -> bool:
     >>> different_units("things apple", "things orange"), different_units("things man", "kg")
     (True, True)
     """
-    if (
-        not (gold and answer)
-        or gold == answer
-        or (gold == "dollar" and answer.startswith("dollar/"))
-    ):
-        return False  # $16 per hour: what the dollars are for may be added
+    if not gold or not answer or gold == answer:
+        return False
+    # $16 per hour: what the dollars are for may be added
+    if gold == "dollar" and answer.startswith("dollar/"):
+        return False
     if not (gold.startswith(COUNTED) or answer.startswith(COUNTED)):
         return True
-    first, second = (
-        {*re.findall(r"[^\W\d]+|\d", unit.removeprefix(COUNTED))} for unit in (gold, answer)
-    )
+    return _count_different_things(gold, answer)
+
+
+def _count_different_things(gold: str, answer: str) -> bool:
+    """Whether what is counted differs, where at least one of the two units is what is counted."""
+    first, second = _words_of(gold), _words_of(answer)
     if first <= _SAY_NOTHING or second <= _SAY_NOTHING:
         return False
+    # 3 cups of flour are 3 cups, 25 square meters of carpet are not 25 m
     if (first | second) & _MEASURES:
-        powers = [{word for word in words if word.isdigit()} for words in (first, second)]
-        return not first & second & _MEASURES or powers[0] != powers[1]
+        if not first & second & _MEASURES:
+            return True
+        return set(filter(str.isdigit, first)) != set(filter(str.isdigit, second))
+    # apples and 苹果: nothing is translated
     if gold.isascii() != answer.isascii():
-        return False  # apples and 苹果
-    if not gold.isascii():  # 苹果, яблок and яблока
-        first, second = ({word[:2] for word in words} for words in (first, second))
+        return False
+    # 苹果, яблок and яблока: words of other scripts are compared by their beginning
+    if not gold.isascii():
+        first = {word[:2] for word in first}
+        second = {word[:2] for word in second}
     return not (first & second or (first | second) & _ANYTHING)
+
+
+def _words_of(unit: str) -> set[str]:
+    """The words and powers of a unit: {"m", "2", "carpet"}."""
+    return set(re.findall(r"[^\W\d]+|\d", unit.removeprefix(COUNTED)))
 
 
 @lru_cache(maxsize=1024)
 def _in_base_units(unit: str) -> tuple[Fraction, Counter[str]]:
     """How many of the units that are not defined by others a unit is, and the powers of those."""
-    size, powers, sign = Fraction(1), Counter[str](), 1
-    for joint, name, power in _WRITTEN.findall(unit):
-        sign = -1 if joint == "/" else sign
-        count, inner = Fraction(1), Counter({name: 1})
-        if name in _DEFINED:
-            count, of = _DEFINED[name]
-            more, inner = _in_base_units(of)
-            count *= more
+    size = Fraction(1)
+    powers: Counter[str] = Counter()
+    sign = 1
+    for joint, name, power in _IN_ONE_FORM.findall(unit):
+        if joint == "/":
+            sign = -1
         exponent = sign * int(power or 1)
-        size *= count**exponent
-        for each, number in inner.items():
-            powers[each] += number * exponent
+        if name not in _DEFINED:
+            powers[name] += exponent
+            continue
+        count, other = _DEFINED[name]
+        other_size, other_powers = _in_base_units(other)
+        size *= (count * other_size) ** exponent
+        for base, base_power in other_powers.items():
+            powers[base] += base_power * exponent
     return size, powers
 
 
@@ -299,5 +407,6 @@ def ratio(answer: str, gold: str) -> Fraction | None:
     """
     if not (answer and gold) or COUNTED in answer or COUNTED in gold:
         return None
-    (one, these), (other, those) = map(_in_base_units, (answer, gold))
-    return one / other if these == those else None
+    answer_size, answer_powers = _in_base_units(answer)
+    gold_size, gold_powers = _in_base_units(gold)
+    return answer_size / gold_size if answer_powers == gold_powers else None

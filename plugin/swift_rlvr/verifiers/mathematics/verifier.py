@@ -5,10 +5,10 @@ is $...$" and "Answer: ..." are searched for in the last 1,000 characters; witho
 completion may be one bare value. The gold is marked in the same ways, or is the bare answer: LaTeX,
 plain text or a number.
 
-An answer that is written like the gold is right, whatever it is. Else both are read (`reading.py`),
-all of the text or nothing, and compared (`comparison.py`): numbers and rational functions exactly,
-other expressions by their values at several points (`numeric.py`). No clock, no process and no
-chance takes part: a verdict depends on the two texts alone.
+An answer that is written like the gold is right, whatever it is. Otherwise both are read
+(`reading.py`), all of the text or nothing, and compared (`comparison.py`): numbers and rational
+functions exactly, other expressions by their values at several points (`numeric.py`). No clock, no
+process and no chance takes part: a verdict depends on the two texts alone.
 
 More lenient than math_verify: a gold with a unit accepts the bare number; ``50\%`` equals 50 and
 1/2; a choice may be written A, (A), A. or \text{A}, and its text may follow. Stricter: a decimal is
@@ -45,7 +45,11 @@ from swift_rlvr.verifiers.mathematics.values import Value
 logger = logging.getLogger(__name__)
 # longer answers earn nothing, unless they are sequences of numbers or written like the gold
 MAX_ANSWER_CHARS = 1000
+# where an answer without a mark is searched for: at the end of a completion
 _TAIL_CHARS = 1000
+# how much of a completion and of a gold the log shows
+_LOGGED_CHARS = 500
+# a decimal, such as 0.5, but not the full stop of "5."
 _DECIMAL = re.compile(r"\.\d")
 
 
@@ -67,15 +71,16 @@ class Reason(StrEnum):
     @property
     def reward(self) -> float | None:
         """What a completion earns for it."""
-        return None if self in (Reason.BAD_GOLD, Reason.ERROR) else float(self is Reason.CORRECT)
+        if self in (Reason.BAD_GOLD, Reason.ERROR):
+            return None
+        return 1.0 if self is Reason.CORRECT else 0.0
 
 
-class MathVerdict(NamedTuple):
+class Verdict(NamedTuple):
     """What a completion earns, and why."""
 
-    reward: (
-        float | None
-    )  # 1.0 for a right answer, 0.0 for a wrong one, None where the row cannot be graded
+    # 1.0 for a right answer, 0.0 for a wrong one, None where the row cannot be graded
+    reward: float | None
     reason: Reason
     answer: str | None = None  # as written
     # "answer tag", "boxed", "####", "text" where it is searched for, or "bare"
@@ -86,18 +91,23 @@ class MathVerdict(NamedTuple):
 class Leniency(NamedTuple):
     """What is right besides what equals the gold."""
 
-    rounded_gold: bool = False  # for a gold that is a decimal, a form without one that rounds to it
-    convert_units: bool = False  # for a gold with a unit, the same quantity in another one
+    # for a gold that is a decimal, an exact form that rounds to it: sqrt(2) for 1.41
+    rounded_gold: bool = False
+    # for a gold with a unit, the same quantity in another one: 1200 cm for 12 m
+    convert_units: bool = False
 
 
 EXACT = Leniency()
 
 
 class _Gold(NamedTuple):
+    """A gold answer, read once for all the completions that it grades."""
+
     text: str
     value: Value | None
     plain: str
-    in_sentence: bool  # a value within words: another sentence with it may say something else
+    # a value within words: another sentence with it may say something else
+    in_sentence: bool
 
 
 def grade_all(
@@ -105,33 +115,39 @@ def grade_all(
     golds: Sequence[object],
     gold_is_list: bool = False,
     leniency: Leniency = EXACT,
-) -> list[MathVerdict]:
+) -> list[Verdict]:
     """Grade each completion by the gold of the same index.
 
-    With `gold_is_list` a gold may be a list, of which any element will do; else a list is a bad
-    gold.
+    With `gold_is_list` a gold may be a list, of which any element will do; otherwise a list is a
+    bad gold.
 
     >>> [verdict.reward for verdict in grade_all(["<answer>0.5</answer>", "so it is 2"], [r"\\frac{1}{2}", "2"])]
     [1.0, 0.0]
     """
-    return [
-        _grade_any(text, gold, gold_is_list, leniency)
-        for text, gold in zip(texts, golds, strict=True)
-    ]
+    verdicts: list[Verdict] = []
+    for text, gold in zip(texts, golds, strict=True):
+        if not isinstance(gold, (list, tuple)):
+            verdicts.append(grade(text, gold, leniency))
+        elif gold_is_list:
+            verdicts.append(_grade_by_any(text, gold, leniency))
+        else:
+            verdicts.append(Verdict(None, Reason.BAD_GOLD))
+    return verdicts
 
 
-def _grade_any(
-    text: str | None, gold: object, gold_is_list: bool, leniency: Leniency
-) -> MathVerdict:
-    if not isinstance(gold, (list, tuple)):
-        return grade(text, gold, leniency)
-    if not gold_is_list:
-        return MathVerdict(None, Reason.BAD_GOLD)
-    verdicts = [grade(text, element, leniency) for element in gold] or [grade(text, None)]
-    return max(verdicts, key=lambda verdict: -1.0 if verdict.reward is None else verdict.reward)
+def _grade_by_any(text: str | None, golds: Sequence[object], leniency: Leniency) -> Verdict:
+    """The best verdict by one of several golds. One that cannot be read does no harm."""
+    best = Verdict(None, Reason.BAD_GOLD)
+    best_rank = -2.0
+    for gold in golds:
+        verdict = grade(text, gold, leniency)
+        rank = -1.0 if verdict.reward is None else verdict.reward
+        if rank > best_rank:
+            best, best_rank = verdict, rank
+    return best
 
 
-def grade(text: str | None, gold: object, leniency: Leniency = EXACT) -> MathVerdict:
+def grade(text: str | None, gold: object, leniency: Leniency = EXACT) -> Verdict:
     """Grade one completion by one gold.
 
     >>> str(grade(r"so \\boxed{\\sqrt{8}}", r"2\\sqrt{2}").reason), str(grade(r"\\boxed{3}", "$4$").reason)
@@ -139,38 +155,43 @@ def grade(text: str | None, gold: object, leniency: Leniency = EXACT) -> MathVer
     """
     marked = answer = gold_text = None
     try:
-        known = read_gold(gold)
-        if known is None:
-            return MathVerdict(None, Reason.BAD_GOLD)
-        gold_text = known.text
-        found = _find_answer(text)
-        if isinstance(found, Reason):
-            return MathVerdict(found.reward, found, gold=gold_text)
-        marked, answer = found
-        reason = _compare(known, answer, leniency)
-    except Exception:  # a mistake of ours: neither the model nor the gold is charged with it
+        readable = read_gold(gold)
+        if readable is None:
+            return Verdict(None, Reason.BAD_GOLD)
+        gold_text = readable.text
+        marked_answer_or_reason = _find_answer(text)
+        if isinstance(marked_answer_or_reason, Reason):
+            reason = marked_answer_or_reason
+        else:
+            marked, answer = marked_answer_or_reason
+            reason = _compare(readable, answer, leniency)
+    except Exception:
+        # a mistake of this package: neither the model nor the gold is charged with it
         logger.exception(
             "please report this: completion ...%r, gold ...%r",
-            (text or "")[-500:],
-            str(gold)[-500:],
+            (text or "")[-_LOGGED_CHARS:],
+            str(gold)[-_LOGGED_CHARS:],
         )
         reason = Reason.ERROR
-    return MathVerdict(reason.reward, reason, answer, marked, gold_text)
+    return Verdict(reason.reward, reason, answer, marked, gold_text)
 
 
 def read_gold(gold: object) -> _Gold | None:
-    """The gold answer of a row, or None where there is none. It may still turn out to be
-    unreadable.
+    """The gold answer of a row, or None where it has none.
+
+    Its text may still be unreadable: then it grades only what is written like it.
 
     >>> read_gold("So 3 + 4 = 7.\\n#### 7").text, read_gold(r"Hence $x = \\boxed{\\frac12}$.").text, read_gold(7).text
     ('7', '\\\\frac12', '7')
     >>> read_gold(None), read_gold("  "), read_gold("$$")
     (None, None, None)
     """
+    # a missing value of a column of numbers is nan
     if isinstance(gold, bool) or (isinstance(gold, float) and not math.isfinite(gold)):
         return None
-    text = repr(gold) if isinstance(gold, (int, float)) else gold
-    return _read_gold(text) if isinstance(text, str) else None
+    if isinstance(gold, (int, float)):
+        return _read_gold(repr(gold))
+    return _read_gold(gold) if isinstance(gold, str) else None
 
 
 def readable_gold(gold: object) -> tuple[str, bool] | None:
@@ -180,19 +201,24 @@ def readable_gold(gold: object) -> tuple[str, bool] | None:
     >>> readable_gold(r"Hence $x = \\boxed{\\frac12}$."), readable_gold("on Monday"), readable_gold(r"\\frac{1}{")
     (('\\\\frac12', False), ('on Monday', True), None)
     """
-    known = read_gold(gold)
-    return None if known is None or known.value is None else (known.text, in_words(known.value))
+    readable = read_gold(gold)
+    if readable is None or readable.value is None:
+        return None
+    return readable.text, in_words(readable.value)
 
 
 @lru_cache(maxsize=4096)
 def _read_gold(gold: str) -> _Gold | None:
-    _, text = marked_answer(gold) or ("", gold.strip())
+    marked = marked_answer(gold)
+    text = marked[1] if marked else gold.strip()
     plain_text = plain(text) if len(text) <= MAX_CHARS else text
     if not plain_text.strip("$"):
         return None
     value = read(text)
-    stated = stated_value(text, only=True) if value is None else None
-    return _Gold(text, value or stated, plain_text, stated is not None)
+    if value is not None:
+        return _Gold(text, value, plain_text, in_sentence=False)
+    value = stated_value(text, only=True)
+    return _Gold(text, value, plain_text, in_sentence=value is not None)
 
 
 def _find_answer(text: str | None) -> Reason | tuple[str, str]:
@@ -200,17 +226,22 @@ def _find_answer(text: str | None) -> Reason | tuple[str, str]:
     if text is None:
         return Reason.NO_ANSWER
     marked = marked_answer(text)
-    if marked and not (marked[0] == "####" and is_heading(marked[1])):  # else `#### Final answer`
+    # `#### Final answer` is a heading of Markdown and not the answer
+    if marked and not (marked[0] == "####" and is_heading(marked[1])):
         return marked
     if has_unclosed_answer(text):
         return Reason.UNCLOSED_ANSWER
     final = without_end_tokens(after_think(text)).strip()
-    if answer := answer_at_end(final[-_TAIL_CHARS:]):
+    answer = answer_at_end(final[-_TAIL_CHARS:])
+    if answer:
         return "text", answer
-    return ("bare", final) if len(final) <= _TAIL_CHARS and is_bare(final) else Reason.NO_ANSWER
+    if len(final) <= _TAIL_CHARS and is_bare(final):
+        return "bare", final
+    return Reason.NO_ANSWER
 
 
 def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
+    """Whether an answer is right, or why not."""
     if not answer:
         return Reason.EMPTY_ANSWER
     if len(answer) > MAX_CHARS:
@@ -222,29 +253,34 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
     value = read(answer)
     if value is not None and _is_right(gold.value, value, answer, leniency):
         return Reason.CORRECT
+    # words may be a sentence that states the value: "Tom has 5 apples"
     if in_words(value) and not gold.in_sentence:
-        value = stated_value(answer) or value
-        if value is not None and _is_right(gold.value, value, answer, leniency):
-            return Reason.CORRECT
+        stated = stated_value(answer)
+        if stated is not None:
+            value = stated
+            if _is_right(gold.value, stated, answer, leniency):
+                return Reason.CORRECT
     if value is not None:
         return Reason.WRONG
     return Reason.TOO_LONG if len(answer) > MAX_ANSWER_CHARS else Reason.UNREADABLE
 
 
-def _is_unevaluated(part: Any) -> bool:
-    """Whether it contains an integral or a derivative: of a gold without one it is the question
-    said again.
-    """
-    return isinstance(part, tuple) and (
-        part[:1] in (("int",), ("derivative",)) or any(map(_is_unevaluated, part))
-    )
-
-
 def _is_right(gold: Value, value: Value, answer: str, leniency: Leniency) -> bool:
+    # an integral for a gold without one is the question said again
     if _is_unevaluated(value) and not _is_unevaluated(gold):
         return False
     if same(gold, value):
         return True
+    # 1.414 for 1.41 is another rounding, and no exact form
     if leniency.rounded_gold and not _DECIMAL.search(answer) and rounds_to(gold, value):
         return True
     return leniency.convert_units and same_converted(gold, value)
+
+
+def _is_unevaluated(part: Any) -> bool:
+    """Whether a value or a part of one contains an integral or a derivative."""
+    if not isinstance(part, tuple):
+        return False
+    if part[:1] in (("int",), ("derivative",)):
+        return True
+    return any(map(_is_unevaluated, part))

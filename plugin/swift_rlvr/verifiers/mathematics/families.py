@@ -23,8 +23,10 @@ from swift_rlvr.verifiers.mathematics.numeric import symbols, value_at
 from swift_rlvr.verifiers.mathematics.parser import Tree
 from swift_rlvr.verifiers.mathematics.values import (
     Family,
+    Listing,
     Relation,
-    Sequence,
+    Set,
+    Several,
     Value,
     is_name,
     name_of,
@@ -56,7 +58,7 @@ def same_family(gold: Value, answer: Value) -> bool:
 
 
 def _left_names(value: Value) -> set[str]:
-    if isinstance(value, Sequence):
+    if isinstance(value, Several):
         return set().union(*map(_left_names, value.items))
     name = name_of(value.sides[0]) if isinstance(value, Relation) else ""
     return {name} if name else set()
@@ -70,7 +72,7 @@ def _progressions(value: Value) -> list[tuple[Number, Number]] | None:
     items = [value.value if isinstance(value, Family) else value]
     while items:
         match item := items.pop():
-            case Sequence("" | "{", _, parts):
+            case Listing(parts) | Set(parts):
                 items.extend(parts)
             case Relation(("=",), (name, part)) if is_name(name):
                 items.append(part)

@@ -17,18 +17,23 @@ from swift_rlvr.verifiers.mathematics.units import COUNTED, read_unit
 from swift_rlvr.verifiers.mathematics.values import (
     TURNED,
     Approximately,
+    Cases,
     Choice,
     Expression,
     Family,
     Infinity,
+    Listing,
     Matrix,
     Number,
     Quantity,
+    Ratio,
     Region,
     Relation,
     Residue,
-    Sequence,
+    Set,
+    Tuple,
     Value,
+    Vector,
     Words,
     as_region,
     bound_of,
@@ -166,8 +171,8 @@ def read(text: str) -> Value | None:
 
     >>> read(r"\frac{1}{2}").value, read("1,234").value, read("50\\%").percent, read("5 cm").unit
     (Fraction(1, 2), Fraction(1234, 1), True, 'cm')
-    >>> read(r"\text{(B)}").letter, read("(1, 2]").closing, read("see above")
-    ('B', ']', Words(text='see above', marked=True))
+    >>> read(r"\text{(B)}").letter, read("(1, 2]").closed_high, read("see above")
+    ('B', True, Words(text='see above', marked=True))
     """
     if len(text) > MAX_CHARS:
         return None
@@ -302,7 +307,7 @@ def _alternatives(text: str, depth: int) -> Value | None:
         if isinstance(value, (Region, Relation)) and (region := as_region(value))
     ]
     if len(regions) < len(values):
-        return Sequence("", "", values)
+        return Listing(values)
     if len({region.variable for region in regions}) > 1:
         raise _NoValue
     return Region(
@@ -352,21 +357,21 @@ def _list(text: str, depth: int) -> Value | None:
             others = [
                 Relation(("=",), (name, item)) for item in others
             ]  # in `x = 1, 2` the name belongs to both
-    return Sequence("", "", (first, *others))
+    return Listing((first, *others))
 
 
 def _spaced(text: str, depth: int) -> Value | None:
     """`-2 3 5`: several numbers with spaces between them."""
     if not _SPACED.fullmatch(text) or re.fullmatch(r"[+-]?\d{1,3}(?: \d{3})+", text):
         return None
-    return Sequence("", "", tuple(Number(Fraction(part)) for part in text.split()[:_MAX_PARTS]))
+    return Listing(tuple(Number(Fraction(part)) for part in text.split()[:_MAX_PARTS]))
 
 
 def _flat(items: tuple[Value, ...]) -> tuple[Value, ...]:
     r"""With the values of `\pm` and the like as elements of their own."""
     flat: list[Value] = []
     for item in items:
-        flat.extend(item.items if isinstance(item, Sequence) and item.opening == "" else (item,))
+        flat.extend(item.items if isinstance(item, Listing) else (item,))
     return tuple(flat)
 
 
@@ -377,8 +382,8 @@ def _relation(text: str, depth: int) -> Value | None:
     operators = tuple(_OPERATORS.get(sign, sign) for sign in signs)
     relation = Relation(operators, tuple([_side(part, depth) for part in parts]))
     left, right = relation.sides[:2]
-    if operators == ("=",) and isinstance(right, Sequence) and right.opening == "":  # x = \pm 2
-        return Sequence("", "", tuple(Relation(("=",), (left, item)) for item in right.items))
+    if operators == ("=",) and isinstance(right, Listing):  # x = \pm 2
+        return Listing(tuple(Relation(("=",), (left, item)) for item in right.items))
     return _region_of(relation) or relation
 
 
@@ -420,8 +425,8 @@ def _region_of(relation: Relation) -> Region | None:
 def _numbers(operator: str, value: Value) -> RealSet | None:
     """The numbers that are larger or smaller than a value, or other than several values."""
     if operator == "!=":
-        items = value.items if isinstance(value, Sequence) and value.opening == "" else (value,)
-        excluded = as_region(Sequence("{", "}", items))
+        items = value.items if isinstance(value, Listing) else (value,)
+        excluded = as_region(Set(items))
         if excluded is None or any(isinstance(bound_of(item), float) for item in items):
             return None
         return REALS.without(excluded.numbers)
@@ -491,11 +496,13 @@ def _bracketed(text: str, depth: int) -> Value | None:
             return None  # (x + 1) is an expression
         if len(parts) == 1:
             value = _read(parts[0], depth + 1)
-            return value and Sequence("{", "}", _flat((value,)))
+            return value and Set(_flat((value,)))
         items = _read_each(parts, depth)
-        opening = {r"\{": "{", r"\langle": "<"}.get(left, left)
-        closing = {r"\}": "}", r"\rangle": ">"}.get(right, right)
-        return Sequence(opening, closing, _flat(items) if opening == "{" else items)
+        if left in (r"\{", "{"):
+            return Set(_flat(items))
+        if left == r"\langle":
+            return Vector(items)
+        return Tuple(items, closed_low=left == "[", closed_high=right == "]")
     return None
 
 
@@ -566,8 +573,8 @@ def _cases(text: str, depth: int) -> Value | None:
         cells = [cell.strip().rstrip(",") for cell in _CELL.split(row) if cell.strip(" ,")]
         if row.strip():
             values = _read_each([re.sub(r"^(?:if|for|when)\s", "", cell) for cell in cells], depth)
-            items.append(values[0] if len(values) == 1 else Sequence("(", ")", values))
-    return Sequence("cases", "", tuple(items)) if items else None
+            items.append(values[0] if len(values) == 1 else Tuple(values))
+    return Cases(tuple(items)) if items else None
 
 
 def _approximate(text: str, depth: int) -> Value | None:
@@ -590,7 +597,7 @@ def _ratio(text: str, depth: int) -> Value | None:
         if not regions[0].numbers.equals(regions[1].numbers):
             raise _NoValue
         return regions[0]
-    return Sequence(":", "", values)
+    return Ratio(values)
 
 
 def _formula(text: str, depth: int) -> Value | None:
@@ -605,7 +612,7 @@ def _formula(text: str, depth: int) -> Value | None:
     if tree is None:
         return None
     if "pm" in text or r"\mp" in text:
-        return Sequence("", "", tuple(Expression(_with_sign(tree, sign)) for sign in (1, -1)))
+        return Listing(tuple(Expression(_with_sign(tree, sign)) for sign in (1, -1)))
     value = constant_value(tree)
     if isinstance(value, Fraction) and tree[0] not in ("symbol", "call"):
         return Expression(("number", value))

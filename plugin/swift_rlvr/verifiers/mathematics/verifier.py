@@ -40,7 +40,7 @@ from swift_rlvr.verifiers.mathematics.sentences import (
     is_heading,
     stated_value,
 )
-from swift_rlvr.verifiers.mathematics.values import Value
+from swift_rlvr.verifiers.mathematics.values import Several, Value
 
 logger = logging.getLogger(__name__)
 # longer answers earn nothing, unless they are sequences of numbers or written like the gold
@@ -235,6 +235,8 @@ def _is_unevaluated(part: Any) -> bool:
     """Whether it contains an integral or a derivative: of a gold without one it is the question
     said again.
     """
+    if isinstance(part, Several):
+        part = part.items
     return isinstance(part, tuple) and (
         part[:1] in (("int",), ("derivative",)) or any(map(_is_unevaluated, part))
     )

@@ -15,8 +15,7 @@ from math import gcd
 from typing import Any
 
 from swift_rlvr.verifiers.mathematics.families import same_family
-from swift_rlvr.verifiers.mathematics.functions import Value as Computed
-from swift_rlvr.verifiers.mathematics.functions import is_real, less, near
+from swift_rlvr.verifiers.mathematics.functions import Computed, is_real, less, near
 from swift_rlvr.verifiers.mathematics.numeric import (
     constant_multiple,
     constant_value,

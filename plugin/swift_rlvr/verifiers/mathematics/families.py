@@ -11,8 +11,8 @@ from __future__ import annotations
 from fractions import Fraction
 from math import gcd, lcm
 
-from swift_rlvr.verifiers.mathematics.functions import Value as Number
 from swift_rlvr.verifiers.mathematics.functions import (
+    Computed,
     agree,
     as_fraction,
     divide,
@@ -45,7 +45,7 @@ _MAX_RESIDUES = 200
 _INTEGERS = (0, 1, 2, 5)
 
 # The value for the integer 0, and the step to the next one.
-Progression = tuple[Number, Number]
+Progression = tuple[Computed, Computed]
 
 
 def same_family(gold: Value, answer: Value) -> bool:
@@ -137,7 +137,7 @@ def _progression(tree: Tree, parameter: str) -> Progression | None:
     return at_0, step
 
 
-def _common_step(steps: list[Number]) -> Number | None:
+def _common_step(steps: list[Computed]) -> Computed | None:
     """The smallest number that all steps divide; None where there is none, or only a very large
     one.
     """
@@ -156,7 +156,7 @@ def _common_step(steps: list[Number]) -> Number | None:
     return times(steps[0], multiple)
 
 
-def _values_within(progressions: list[Progression], common: Number) -> list[Number]:
+def _values_within(progressions: list[Progression], common: Computed) -> list[Computed]:
     """The values of progressions up to the common step, after which they repeat."""
     values = []
     for offset, step in progressions:
@@ -167,10 +167,10 @@ def _values_within(progressions: list[Progression], common: Number) -> list[Numb
     return values
 
 
-def _covers(values: list[Number], others: list[Number], common: Number) -> bool:
+def _covers(values: list[Computed], others: list[Computed], common: Computed) -> bool:
     """Whether each of the others equals one of the values up to a multiple of the common step."""
 
-    def is_covered(other: Number) -> bool:
+    def is_covered(other: Computed) -> bool:
         return any(is_whole(divide(minus(other, value), common)) for value in values)
 
     return all(map(is_covered, others))

@@ -6,8 +6,8 @@ from fractions import Fraction
 from itertools import pairwise
 
 from swift_rlvr.verifiers.mathematics.functions import (
+    Computed,
     Undefined,
-    Value,
     agree,
     divide,
     is_real,
@@ -86,7 +86,7 @@ def _solved(tree: Tree, name: str, signs: tuple[int, ...]) -> RealSet:
     return result
 
 
-def _coefficients(tree: Tree, name: str) -> list[Value]:
+def _coefficients(tree: Tree, name: str) -> list[Computed]:
     """Those of a polynomial of a degree of at most two, that of 1 first and no zero last.
 
     Raises:
@@ -126,7 +126,7 @@ def _is_polynomial(tree: Tree) -> bool:
     return tree[0] == "symbol"
 
 
-def _with_sign(coefficients: list[Value], signs: tuple[int, ...]) -> RealSet:
+def _with_sign(coefficients: list[Computed], signs: tuple[int, ...]) -> RealSet:
     """The numbers for which a polynomial has one of these signs."""
     zeros = _zeros(coefficients)
     # Above all zeros a polynomial has the sign of its last coefficient, and below each of them the
@@ -143,13 +143,13 @@ def _with_sign(coefficients: list[Value], signs: tuple[int, ...]) -> RealSet:
     return result
 
 
-def _sign(value: Value) -> int:
+def _sign(value: Computed) -> int:
     if is_zero(value):
         return 0
     return -1 if less(value, _ZERO) else 1
 
 
-def _zeros(coefficients: list[Value]) -> list[Value]:
+def _zeros(coefficients: list[Computed]) -> list[Computed]:
     """The real zeros in rising order; none of a constant."""
     if len(coefficients) == 1:
         return []

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
+from swift_rlvr.verifiers.mathematics.functions import is_real
 from swift_rlvr.verifiers.mathematics.inequalities import solution_set
-from swift_rlvr.verifiers.mathematics.numeric import constant_value, is_real, symbols
+from swift_rlvr.verifiers.mathematics.numeric import constant_value, symbols
 from swift_rlvr.verifiers.mathematics.parser import Tree, read_expression
 from swift_rlvr.verifiers.mathematics.sets import INFINITY, MINUS_INFINITY, Bound, RealSet
 

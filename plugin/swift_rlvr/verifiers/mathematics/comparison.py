@@ -501,17 +501,18 @@ def _matrix_is(matrix: Matrix, several: Several) -> bool:
 
 
 def _same_several(gold: Value, answer: Value) -> bool:
-    if not isinstance(answer, Several):
-        assert isinstance(gold, Several)
-        # {3} -> 3, and 1:2 -> 1/2; the time 3:30 is no quotient
-        if _is_clock_time(gold):
-            return False
-        alone = _only_value(gold)
+    if isinstance(gold, Several) and isinstance(answer, Several):
+        return _same_parts(gold, answer)
+    # {3} -> 3, and 1:2 -> 1/2; the time 3:30 is no quotient
+    if isinstance(gold, Several):
+        alone = None if _is_clock_time(gold) else _only_value(gold)
         return alone is not None and same(alone, answer)
-    if not isinstance(gold, Several):
-        alone = _only_value(answer)
-        return alone is not None and same(gold, alone)
+    assert isinstance(answer, Several)
+    alone = _only_value(answer)
+    return alone is not None and same(gold, alone)
 
+
+def _same_parts(gold: Several, answer: Several) -> bool:
     match gold, answer:
         case Ratio(), Ratio():
             if _is_clock_time(gold):
@@ -527,9 +528,8 @@ def _same_several(gold: Value, answer: Value) -> bool:
             Listing() | Cases() as bare,
             Tuple() as ordered,
         ):
-            if not _may_drop_brackets(bare, ordered, len(gold.items)):
-                return False
-            return _same_items(gold.items, answer.items)
+            may_drop = _may_drop_brackets(bare, ordered, len(gold.items))
+            return may_drop and _same_items(gold.items, answer.items)
     # {1, 2} -> (1, 2): a set is no tuple, and a ratio is neither
     return False
 
@@ -680,15 +680,22 @@ def _same_relation(gold: Value, answer: Value) -> bool:
             return is_name(name) and same(region, answer)
         case _, Relation(("in",), (name, region)):
             return is_name(name) and same(gold, region)
-        case Relation(_, (left, *_)), _:
-            # x = 1.5 -> 3/2: the value that the gold states, however its sides are written. With
-            # x \approx 1.4 it is any that rounds to 1.4. But 5 is not the answer to x^2 = 5.
-            if not _is_equality(gold) or not (is_name(left) or is_constant(left)):
-                return False
-            return any(same(value, answer) for value in _stated(gold)[1:])
+        case Relation(), _:
+            return _is_stated_value(gold, answer)
         case _, Relation():
             return _is_equality(answer) and _chain_equals(gold, answer)
     return False
+
+
+def _is_stated_value(gold: Relation, answer: Value) -> bool:
+    """Whether an answer is the value that a gold states, x = 1.5 -> 3/2, however its sides are
+    written; behind x \\approx 1.4 it is any value that rounds to 1.4.
+    """
+    # x^2 = 5 -> 5 is wrong
+    left = gold.sides[0]
+    if not _is_equality(gold) or not (is_name(left) or is_constant(left)):
+        return False
+    return any(same(value, answer) for value in _stated(gold)[1:])
 
 
 def _is_equality(relation: Relation) -> bool:
@@ -862,6 +869,11 @@ def _same_inequality(gold: Relation, answer: Relation) -> bool:
 
     if len(gold.operators) != 1 or len(answer.operators) != 1:
         return False
+    return _is_multiplied_inequality(gold, answer)
+
+
+def _is_multiplied_inequality(gold: Relation, answer: Relation) -> bool:
+    """Whether two inequalities with two sides are the same but for a factor, x < y and 2x < 2y."""
     for gold_side, answer_side in product(gold.sides, answer.sides):
         if different_units(unit_of(gold_side), unit_of(answer_side)):
             return False
@@ -870,12 +882,14 @@ def _same_inequality(gold: Relation, answer: Relation) -> bool:
         return False
     if gold.operators == answer.operators == ("!=",):
         return True
-    # x < y -> 2x < 2y, and x < y -> -x > -y: a negative factor turns the sign
-    if gold.operators[0] not in TURNED:
+    (gold_operator,) = gold.operators
+    (answer_operator,) = answer.operators
+    if gold_operator not in TURNED:
         return False
-    if gold.operators == answer.operators:
+    # x < y -> -x > -y: a negative factor turns the sign
+    if gold_operator == answer_operator:
         return less(Fraction(0), multiple)
-    return gold.operators == turned and less(multiple, Fraction(0))
+    return gold_operator == TURNED.get(answer_operator) and less(multiple, Fraction(0))
 
 
 # The kinds that hold other values stand before those: what is around a value is compared first.

@@ -111,6 +111,10 @@ class Several:
 
     The kinds are dataclasses: two NamedTuples of different classes with the same items would be
     equal.
+
+    >>> items = (Infinity(1),)
+    >>> Set(items) == Set(items), Set(items) == Tuple(items)
+    (True, False)
     """
 
     items: tuple[Value, ...]
@@ -140,8 +144,8 @@ class Vector(Several):
 class Tuple(Several):
     """Values in parentheses or square brackets: a point, a list or, of two, an interval.
 
-    `(1, 2)` may be a point as well as an open interval, and `[1, 2]` a list as well as a closed
-    one, so that both are told apart by what they are compared with.
+    `(1, 2)` may be a point or an open interval, and `[1, 2]` a list or a closed interval. What it is
+    compared with decides which one is meant.
     """
 
     closed_low: bool = False  # [1, 2] and [1, 2)

@@ -14,11 +14,12 @@ from swift_rlvr.verifiers.mathematics.values import (
     Choice,
     Family,
     Infinity,
+    Listing,
     Matrix,
     Number,
     Quantity,
     Region,
-    Sequence,
+    Tuple,
     Words,
 )
 from verifiers.mathematics.generated import NUMBERS_AND_SETS, TEXTS
@@ -132,7 +133,7 @@ def test_units(text, expected):
         ("A", Choice("A", False)), ("(A)", Choice("A", True)), ("A)", Choice("A", True)),
         (r"\text{A}", Choice("A", True)),
         ("(A", None), ("(D) 12", TWELVE), ("D. 12", TWELVE),
-        ("(A) or (B)", Sequence("", "", (Choice("A", True), Choice("B", True)))),
+        ("(A) or (B)", Listing((Choice("A", True), Choice("B", True)))),
         ("The answer is (A).", Choice("A", True)), ("yes", Words("yes", True)), ("ab", Words("ab", False)),
         (r"\infty", Infinity(1)), (r"-\infty", Infinity(-1)), ("2024-01-15", Words("2024-01-15", True)),
         ("1A_{16}", Words("1a_16", True)), ("众数", Words("众数", True)), ("(1,2),(3,4", None), ("1)(2", None),
@@ -146,10 +147,10 @@ def test_other_kinds(text, expected):
 
 def test_kinds_by_their_class():
     assert isinstance(read(r"6\pi\text{ cm}"), Quantity) and not isinstance(read("6x cm"), Quantity)
-    assert read("(1, 2]") == Sequence("(", "]", (Number(Fraction(1)), Number(Fraction(2))))
+    assert read("(1, 2]") == Tuple((Number(Fraction(1)), Number(Fraction(2))), closed_high=True)
     assert isinstance(read("-1 < x \u2264 2"), Region) and read("-1 < x \u2264 2").variable == "x"
     assert isinstance(read(r"\frac{k\pi}{6}, k \in \mathbb{Z}"), Family)
-    assert isinstance(read("(" * 5 + "1,2)" + ",3)" * 4), Sequence)
+    assert isinstance(read("(" * 5 + "1,2)" + ",3)" * 4), Tuple)
     assert read("(" * 9 + "1,2)" + ",3)" * 8) is None  # too deep
 
 

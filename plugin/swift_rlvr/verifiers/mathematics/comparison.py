@@ -1,18 +1,21 @@
-"""Whether an answer equals the gold, for every pair of kinds of `values.py`."""
+r"""Whether an answer equals the gold, for every pair of kinds of `values.py`.
+
+What cannot be shown to be equal is wrong. The gold and the answer don't change places: an answer
+may leave out a unit, a name, a condition or the text of a choice, and it may not be less exact.
+Examples in comments read gold -> answer; most are rows of `tests/verifiers/mathematics/pairs.py`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from collections.abc import Sequence as Items
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import product
 from math import gcd
 from typing import Any
 
 from swift_rlvr.verifiers.mathematics.families import same_family
-from swift_rlvr.verifiers.mathematics.functions import Value as Computed
-from swift_rlvr.verifiers.mathematics.functions import is_real, less, near
+from swift_rlvr.verifiers.mathematics.functions import Computed, is_real, less, near
 from swift_rlvr.verifiers.mathematics.numeric import (
     constant_multiple,
     constant_value,
@@ -25,17 +28,23 @@ from swift_rlvr.verifiers.mathematics.units import different_units, ratio
 from swift_rlvr.verifiers.mathematics.values import (
     TURNED,
     Approximately,
+    Cases,
     Choice,
     Expression,
     Family,
+    Listing,
     Matrix,
     Number,
     Quantity,
+    Ratio,
     Region,
     Relation,
     Residue,
-    Sequence,
+    Set,
+    Several,
+    Tuple,
     Value,
+    Vector,
     Words,
     as_region,
     is_constant,
@@ -46,14 +55,29 @@ from swift_rlvr.verifiers.mathematics.values import (
     without_unit,
 )
 
-# a decimal with so many stands for the number that it rounds; with fewer it is exactly itself
+# A decimal with this many places stands for the number that rounds to it: 0.333333333333 is 1/3.
+# With fewer it is exactly itself: 0.333 is not 1/3.
 ENOUGH_PLACES = 12
-_OTHER_CHOICE = re.compile(r"\([A-Z]\)|(?<![A-Za-z])[A-Z][.):](?:\s|$)")
-_IN_BASE = re.compile(r"(-?[0-9]+)_[0-9]+")
-_ARBITRARY = re.compile(r"[CcKk](_\w+)?")
-_DEGREE = ("/", ("constant", "pi"), ("number", Fraction(180)))
-# comparisons of values for two sets, each element with each; sets of plain numbers need none
+
+# Most comparisons of one value with another that two sets may take, each element with each: 50 by
+# 50 values. Sets of plain numbers need none.
 _MAX_PAIRS = 2500
+
+# A choice named in the text of another one, which so names two: (A) is wrong, (B) is right.
+_OTHER_CHOICE = re.compile(r"\([A-Z]\)|(?<![A-Za-z])[A-Z][.):](?:\s|$)")
+
+# A number with its base, 1101_2. Its digits alone are right where the gold has the base.
+_IN_BASE = re.compile(r"(-?[0-9]+)_[0-9]+")
+
+# What the words of an answer say about real numbers, as `reading` leaves them.
+_NO_SOLUTION = "no solution"
+_ALL_REALS = ("all real numbers", "all reals", "real numbers", "any real number")
+
+# The name of a constant of integration: C, k, c_1.
+_ARBITRARY = re.compile(r"[CcKk](_\w+)?")
+
+# One degree in radians.
+_DEGREE = ("/", ("constant", "pi"), ("number", Fraction(180)))
 
 
 def same(gold: Value, answer: Value) -> bool:
@@ -63,42 +87,30 @@ def same(gold: Value, answer: Value) -> bool:
     that knows a verdict, and for what is left, whether they are expressions with the same value.
 
     >>> half = Number(Fraction(1, 2))
-    >>> same(half, Number(Fraction(50), percent=True)), same(half, Number(Fraction(1, 2), unit="cm")), same(half, half)
-    (True, True, True)
-    >>> same(Sequence("(", ")", (half, half)), Sequence("(", ")", (half, Number(Fraction(1)))))
-    False
+    >>> same(half, Number(Fraction(50), percent=True)), same(half, Number(Fraction(1, 2), unit="cm"))
+    (True, True)
+    >>> one = Number(Fraction(1))
+    >>> same(Tuple((half, one)), Tuple((one, half))), same(Set((half, one)), Set((one, half)))
+    (False, True)
     """
     if isinstance(gold, Number) and isinstance(answer, Number):
         return _same_number(gold, answer)
-    kinds = type(gold), type(answer)
     for kind, rule in _RULES:
-        if kind in kinds and (verdict := rule(gold, answer)) is not None:
-            return verdict
+        if isinstance(gold, kind) or isinstance(answer, kind):
+            verdict = rule(gold, answer)
+            if verdict is not None:
+                return verdict
     return bool(_same_angle(gold, answer)) or _same_expression(gold, answer)
 
 
-def _same_quantity(gold: Value, answer: Value) -> bool:
-    if (angle := _same_angle(gold, answer)) is not None:
-        return angle
-    return not different_units(unit_of(gold), unit_of(answer)) and same(
-        without_unit(gold), without_unit(answer)
-    )
+def _same_items(
+    gold: Sequence[Any], answer: Sequence[Any], equal: Callable[[Any, Any], bool] = same
+) -> bool:
+    """Whether two sequences have the same items in the same order."""
+    return len(gold) == len(answer) and all(map(equal, gold, answer))
 
 
-def _same_angle(gold: Value, answer: Value) -> bool | None:
-    """Whether an angle in degrees is one in radians, 60° and \\pi/3; None where not just one of
-    them is in degrees.
-    """
-    units = unit_of(gold), unit_of(answer)
-    if units.count("degree") != 1 or not set(units) <= {"degree", "radian", ""}:
-        return None
-    first, second = tree_of(without_unit(gold)), tree_of(without_unit(answer))
-    if first is None or second is None:
-        return None
-    degrees, radians = (first, second) if units[0] == "degree" else (second, first)
-    return ("radian" not in units and same_value(first, second)) or same_value(
-        ("*", degrees, _DEGREE), radians
-    )
+# --- numbers
 
 
 def _same_number(gold: Number, answer: Number) -> bool:
@@ -106,193 +118,28 @@ def _same_number(gold: Number, answer: Number) -> bool:
         return False
     if gold.percent and answer.percent:
         return gold.value == answer.value
-    values = {answer.value / 100 if answer.percent else answer.value}
-    if answer.percent and (gold.value.denominator == 1 or abs(gold.value) >= 1):
-        values.add(answer.value)  # "what percentage ...": the sign may be read as a unit
-    golds = {gold.value / 100, gold.value} if gold.percent else {gold.value}
-    return bool(golds & values) or _rounds(gold, answer.value) or _rounds(answer, gold.value)
+
+    # 50% -> 1/2, and 50% -> 50, since "what percentage ...?" is also answered without the sign
+    golds = {gold.value}
+    if gold.percent:
+        golds.add(gold.value / 100)
+
+    # 1/2 -> 50%. A gold of 50 is answered by 50% too; one of 1/2 is not by 1/2%.
+    values = {answer.value}
+    if answer.percent:
+        values = {answer.value / 100}
+        if gold.value.denominator == 1 or abs(gold.value) >= 1:
+            values.add(answer.value)
+    if golds & values:
+        return True
+    return _is_long_decimal_of(gold, answer.value) or _is_long_decimal_of(answer, gold.value)
 
 
-def _rounds(number: Number, value: Computed) -> bool:
+def _is_long_decimal_of(number: Number, value: Computed) -> bool:
     """Whether a number is a decimal of enough places for that value."""
     if number.places < ENOUGH_PLACES or not is_real(value):
         return False
     return near(value, number.value, Fraction(1, 10**ENOUGH_PLACES))
-
-
-def _same_expression(gold: Value, answer: Value) -> bool:
-    first, second = tree_of(gold), tree_of(answer)
-    if first is None or second is None:
-        return False
-    if same_value(first, second) or same_value(first, _with_constants_of(first, second)):
-        return True
-    for number, other in ((gold, second), (answer, first)):
-        if isinstance(number, Number):
-            if number.percent and number is answer and same_value(("number", number.value), other):
-                return True
-            value = constant_value(other)
-            if value is not None and _rounds(number, value):
-                return True
-    return False
-
-
-def _with_constants_of(gold: Tree, answer: Tree) -> Tree:
-    """The answer with its arbitrary constants, beside a variable, named as in the gold.
-
-    `+ c` is `+ C`; `+ K` is `+ C` only where each is the one such name of its side, a term of it
-    and in no other term.
-    """
-    names = symbols(gold), symbols(answer)
-    wanted, present = names[0] - names[1], names[1] - names[0]
-    if not wanted or wanted == names[0] or not all(map(_ARBITRARY.fullmatch, wanted | present)):
-        return answer
-    old, new = (sorted(side, key=str.lower) for side in (present, wanted))
-    if [*map(str.lower, old)] != [*map(str.lower, new)]:
-        constants = [{*filter(_ARBITRARY.fullmatch, side)} for side in names]
-        if len(old) != 1 or len(new) != 1 or constants != [wanted, present]:
-            return answer
-        if not (_is_added(gold, new[0]) and _is_added(answer, old[0])):
-            return answer
-    elif len({*map(str.lower, old)}) < len(old):
-        return answer
-    for name, other in zip(old, new, strict=True):
-        answer = replaced(answer, ("symbol", name), ("symbol", other))
-    return answer
-
-
-def _is_added(tree: Tree, name: str) -> bool:
-    """Whether a name is a term of a sum, and occurs nowhere else in it."""
-    if tree[0] not in ("+", "-"):
-        return tree == ("symbol", name)
-    holding = [part for part in tree[1:] if name in symbols(part)]
-    return len(holding) == 1 and _is_added(holding[0], name)
-
-
-def _same_choice(gold: Value, answer: Value) -> bool | None:
-    """None where one of the two may be a variable."""
-    if not isinstance(gold, Choice):  # "Thursday" is answered by "(B) Thursday"
-        assert isinstance(answer, Choice)
-        if answer.meaning is None or _OTHER_CHOICE.search(answer.content):
-            return None
-        return same(gold, answer.meaning)
-    if not isinstance(answer, Choice):  # "(D) 12" is answered by 12 as well as by D
-        return gold.meaning is not None and same(gold.meaning, answer) if gold.content else None
-    if not (gold.marked or answer.marked):
-        return gold.letter == answer.letter
-    if gold.letter.upper() != answer.letter.upper():
-        return False
-    if _OTHER_CHOICE.search(answer.content):  # "(A) is wrong, (B) is right"
-        return False
-    return gold.meaning is None or answer.meaning is None or same(gold.meaning, answer.meaning)
-
-
-def _same_residue(gold: Value, answer: Value) -> bool:
-    if not isinstance(gold, Residue):
-        return False
-    if not isinstance(answer, Residue):  # what the gold adds may be left out
-        return (gold.name is None or is_name(gold.name)) and same(gold.value, answer)
-    named_apart = (
-        gold.name is not None and answer.name is not None and not same(gold.name, answer.name)
-    )
-    if named_apart or not same(gold.modulus, answer.modulus):
-        return False
-    numbers = [
-        value.value
-        for value in (gold.value, answer.value, gold.modulus)
-        if isinstance(value, Number)
-    ]
-    if len(numbers) == 3 and numbers[2]:
-        return ((numbers[0] - numbers[1]) / numbers[2]).denominator == 1
-    return same(gold.value, answer.value)
-
-
-def _same_without_conditions(gold: Value, answer: Value) -> bool | None:
-    """The verdict where one side adds conditions on its variables, `\\frac{1}{x}, x \\neq 0`; None
-    where none does.
-    """
-    if isinstance(gold, Sequence) == isinstance(answer, Sequence):
-        return None
-    sequence = gold if isinstance(gold, Sequence) else answer
-    assert isinstance(sequence, Sequence)
-    if sequence.opening or len(sequence.items) < 2:
-        return None
-    core, *conditions = sequence.items
-    tree = tree_of(core.sides[-1] if isinstance(core, Relation) and _is_equality(core) else core)
-    if tree is None or not all(
-        (names := _condition_on(item)) and names <= symbols(tree) for item in conditions
-    ):
-        return None
-    return same(core, answer) if sequence is gold else same(gold, core)
-
-
-def _condition_on(value: Value) -> frozenset[str]:
-    """The variables that a condition restricts; none where the value is no condition."""
-    if isinstance(value, Region) and value.variable:
-        return frozenset((value.variable,))
-    if (
-        isinstance(value, Relation)
-        and not _is_equality(value)
-        and (tree := tree_of(value.sides[0]))
-    ):
-        return symbols(tree)
-    return frozenset()
-
-
-def _same_words(gold: Value, answer: Value) -> bool:
-    """Words and words, or a value of another kind: several choices, and sets in words."""
-    match gold, answer:
-        case Words(), Words():
-            unmarked = not (gold.marked or answer.marked)
-            return gold.text == answer.text or (unmarked and _same_expression(gold, answer))
-        case Words(), _ if based := _IN_BASE.fullmatch(
-            gold.text
-        ):  # what the gold adds may be left out
-            return isinstance(answer, Number) and not answer.unit and str(answer.value) == based[1]
-        case (Words() as words, other) | (other, Words() as words):
-            if isinstance(other, Sequence) and other.opening in ("", "{"):  # AC for A, C
-                letters = [item.letter.lower() for item in other.items if isinstance(item, Choice)]
-                return len(letters) == len(other.items) and sorted(words.text) == sorted(letters)
-            if words.text == "no solution":
-                return isinstance(other, Region) and other.numbers.equals(EMPTY)
-            if words.text in ("all real numbers", "all reals", "real numbers", "any real number"):
-                return isinstance(other, Region) and other.numbers.equals(REALS)
-            return not words.marked and _same_expression(words, other)
-    return False
-
-
-def _same_region(gold: Value, answer: Value) -> bool:
-    first, second = as_region(gold), as_region(answer)
-    if (
-        first is None
-        or second is None
-        or (first.variable and second.variable and first.variable != second.variable)
-    ):
-        return False
-    return first.numbers.equals(second.numbers)
-
-
-def _same_approximation(gold: Value, answer: Value) -> bool:
-    if not isinstance(gold, Approximately):
-        return False  # about 5 is not 5
-    number = gold.number
-    if isinstance(answer, Approximately):
-        answer = answer.number
-    tree = tree_of(without_unit(answer))
-    value = (
-        None
-        if tree is None or different_units(unit_of(gold), unit_of(answer))
-        else constant_value(tree)
-    )
-    if value is None or not is_real(value):
-        return False
-    half_a_unit = Fraction(1, 2 * 10**number.places)  # in the last place
-    percents = number.percent, unit_of(answer) == "percent"
-    scales = {100 if number.percent else 1}
-    if (
-        any(percents) and not all(percents) and abs(number.value) >= 1
-    ):  # the sign may be read as a unit
-        scales = {1, 100}
-    return any(near(value, number.value / scale, half_a_unit / scale) for scale in scales)
 
 
 def rounds_to(gold: Value, answer: Value) -> bool:
@@ -307,150 +154,518 @@ def rounds_to(gold: Value, answer: Value) -> bool:
     return False
 
 
+def _same_approximation(gold: Value, answer: Value) -> bool:
+    # about 5 -> 5.02, and 5 -> about 5 is wrong: it leaves open which number it is
+    if not isinstance(gold, Approximately):
+        return False
+    number = gold.number
+    if isinstance(answer, Approximately):
+        answer = answer.number
+    if different_units(unit_of(gold), unit_of(answer)):
+        return False
+    tree = tree_of(without_unit(answer))
+    value = None if tree is None else constant_value(tree)
+    if value is None or not is_real(value):
+        return False
+
+    scales = [100 if number.percent else 1]
+    # about 13.4% -> 13.4, and about 13.4 -> 13.4%: the sign may be read as a unit
+    if number.percent != (unit_of(answer) == "percent") and abs(number.value) >= 1:
+        scales = [1, 100]
+    half_a_unit = Fraction(1, 2 * 10**number.places)  # in the last place
+    return any(near(value, number.value / scale, half_a_unit / scale) for scale in scales)
+
+
+# --- units and angles
+
+
+def _same_quantity(gold: Value, answer: Value) -> bool:
+    angle = _same_angle(gold, answer)
+    if angle is not None:
+        return angle
+    if different_units(unit_of(gold), unit_of(answer)):
+        return False
+    return same(without_unit(gold), without_unit(answer))
+
+
+def _same_angle(gold: Value, answer: Value) -> bool | None:
+    """Whether an angle in degrees is one in radians, 60° and \\pi/3; None where not just one of
+    them is in degrees.
+    """
+    units = (unit_of(gold), unit_of(answer))
+    if units.count("degree") != 1 or not set(units) <= {"degree", "radian", ""}:
+        return None
+    first = tree_of(without_unit(gold))
+    second = tree_of(without_unit(answer))
+    if first is None or second is None:
+        return None
+
+    # 60° -> 60: the sign is a unit that may be left out. 60° -> 60 radians is another angle.
+    if "radian" not in units and same_value(first, second):
+        return True
+    if units[0] == "degree":
+        degrees, radians = first, second
+    else:
+        degrees, radians = second, first
+    return same_value(("*", degrees, _DEGREE), radians)
+
+
 def same_converted(gold: Value, answer: Value) -> bool:
     """Whether two quantities in different units are the same, exactly: 1200 cm and 12 m, 1.5 hours
     and 90 minutes.
     """
     match gold, answer:
-        case Relation(("=",), (name, value)), Relation(("=",), (other, stated)) if is_name(
-            name
-        ) and is_name(other):
-            return _same_name(name, other) and same_converted(value, stated)
-        case (Relation(("=",), (name, value)), other) | (
-            other,
-            Relation(("=",), (name, value)),
-        ) if is_name(name):
-            return same_converted(*((value, other) if gold is not other else (other, value)))
+        case Relation(("=",), (name, value)), Relation(("=",), (other_name, other_value)) if (
+            is_name(name) and is_name(other_name)
+        ):
+            return _same_name(name, other_name) and same_converted(value, other_value)
+        case Relation(("=",), (name, value)), _ if is_name(name):
+            return same_converted(value, answer)
+        case _, Relation(("=",), (name, value)) if is_name(name):
+            return same_converted(gold, value)
     factor = ratio(unit_of(answer), unit_of(gold))
-    first, second = tree_of(without_unit(gold)), tree_of(without_unit(answer))
+    first = tree_of(without_unit(gold))
+    second = tree_of(without_unit(answer))
     if factor is None or first is None or second is None:
         return False
     return same_value(first, ("*", ("number", factor), second))
+
+
+# --- expressions
+
+
+def _same_expression(gold: Value, answer: Value) -> bool:
+    first = tree_of(gold)
+    second = tree_of(answer)
+    if first is None or second is None:
+        return False
+    if same_value(first, second) or same_value(first, _with_constants_of(first, second)):
+        return True
+    # 50x/x -> 50%: a percent sign may be added to an expression as to a number
+    if (
+        isinstance(answer, Number)
+        and answer.percent
+        and same_value(("number", answer.value), first)
+    ):
+        return True
+    return _has_long_decimal(gold, second) or _has_long_decimal(answer, first)
+
+
+def _has_long_decimal(number: Value, tree: Tree) -> bool:
+    """Whether a value is a decimal of enough places for the constant that a tree is."""
+    if not isinstance(number, Number):
+        return False
+    value = constant_value(tree)
+    return value is not None and _is_long_decimal_of(number, value)
+
+
+def _with_constants_of(gold: Tree, answer: Tree) -> Tree:
+    """The answer with its arbitrary constants, beside a variable, named as in the gold.
+
+    `+ c` is `+ C`; `+ K` is `+ C` only where each is the one such name of its side, a term of it
+    and in no other term.
+    """
+    gold_names = symbols(gold)
+    answer_names = symbols(answer)
+    wanted = gold_names - answer_names
+    present = answer_names - gold_names
+    # x^2 + C has a variable beside its constant. k^2 + 1 hasn't, so its k is no arbitrary one.
+    if not wanted or wanted == gold_names:
+        return answer
+    if not all(_ARBITRARY.fullmatch(name) for name in wanted | present):
+        return answer
+
+    old_names = sorted(present, key=str.lower)
+    new_names = sorted(wanted, key=str.lower)
+    if not _differ_in_case_alone(old_names, new_names):
+        if len(old_names) != 1 or len(new_names) != 1:
+            return answer
+        if not _is_constant_term(gold, new_names[0]) or not _is_constant_term(answer, old_names[0]):
+            return answer
+    for old, new in zip(old_names, new_names, strict=True):
+        answer = replaced(answer, ("symbol", old), ("symbol", new))
+    return answer
+
+
+def _differ_in_case_alone(names: list[str], others: list[str]) -> bool:
+    lowered = [name.lower() for name in names]
+    return lowered == [name.lower() for name in others] and len(set(lowered)) == len(lowered)
+
+
+def _is_constant_term(tree: Tree, name: str) -> bool:
+    """Whether a name is the only arbitrary constant of a tree, a term of it and in no other term.
+
+    x^2 + C -> x^2 + K. A factor is another answer, x^2 + C -> x^2 + Kx, and so is a second constant.
+    """
+    constants = [symbol for symbol in symbols(tree) if _ARBITRARY.fullmatch(symbol)]
+    return constants == [name] and _is_added(tree, name)
+
+
+def _is_added(tree: Tree, name: str) -> bool:
+    """Whether a name is a term of a sum, and occurs nowhere else in it."""
+    if tree[0] not in ("+", "-"):
+        return tree == ("symbol", name)
+    holding = [part for part in tree[1:] if name in symbols(part)]
+    return len(holding) == 1 and _is_added(holding[0], name)
+
+
+# --- choices
+
+
+def _same_choice(gold: Value, answer: Value) -> bool | None:
+    """Whether one of several choices is the other or its content; None where one of the two may be
+    a variable.
+    """
+    match gold, answer:
+        case Choice(), Choice():
+            return _same_letter(gold, answer)
+        case Choice(), _:
+            # (D) 12 -> 12; a gold that is a letter alone may be a variable
+            if not gold.content:
+                return None
+            return gold.meaning is not None and same(gold.meaning, answer)
+        case _, Choice():
+            # Thursday -> (B) Thursday
+            if answer.meaning is None or _OTHER_CHOICE.search(answer.content):
+                return None
+            return same(gold, answer.meaning)
+    return None
+
+
+def _same_letter(gold: Choice, answer: Choice) -> bool:
+    # x and X are two variables, (a) and (A) one choice
+    if not gold.marked and not answer.marked:
+        return gold.letter == answer.letter
+    if gold.letter.upper() != answer.letter.upper():
+        return False
+    if _OTHER_CHOICE.search(answer.content):
+        return False
+    # (A) 5 cm -> (A) 5 m: the letter is right and its content contradicts it
+    if gold.meaning is None or answer.meaning is None:
+        return True
+    return same(gold.meaning, answer.meaning)
+
+
+# --- residues
+
+
+def _same_residue(gold: Value, answer: Value) -> bool:
+    # 3 -> 3 (mod 7): a whole class is no number
+    if not isinstance(gold, Residue):
+        return False
+    # x = 3 (mod 7) -> 3: the modulus and the name may be left out
+    if not isinstance(answer, Residue):
+        return (gold.name is None or is_name(gold.name)) and same(gold.value, answer)
+    if gold.name is not None and answer.name is not None and not same(gold.name, answer.name):
+        return False
+    if not same(gold.modulus, answer.modulus):
+        return False
+    match gold.value, answer.value, gold.modulus:
+        case Number(first), Number(second), Number(modulus) if modulus:
+            # 3 (mod 7) -> 10 (mod 7)
+            return ((first - second) / modulus).denominator == 1
+    return same(gold.value, answer.value)
+
+
+# --- conditions beside a value
+
+
+def _same_without_conditions(gold: Value, answer: Value) -> bool | None:
+    """The verdict where one side adds conditions on its variables, `\\frac{1}{x}, x \\neq 0`; None
+    where none does.
+    """
+    if isinstance(gold, Several) and isinstance(answer, Several):
+        return None
+    core = _without_conditions(gold)
+    if core is not None:
+        return same(core, answer)
+    core = _without_conditions(answer)
+    if core is not None:
+        return same(gold, core)
+    return None
+
+
+def _without_conditions(value: Value) -> Value | None:
+    """What stands before conditions on its own variables; None where there are no conditions."""
+    if not isinstance(value, Listing) or len(value.items) < 2:
+        return None
+    core, *conditions = value.items
+    expression = core
+    if isinstance(core, Relation) and _is_equality(core):
+        expression = core.sides[-1]
+    tree = tree_of(expression)
+    if tree is None:
+        return None
+    for condition in conditions:
+        restricted = _condition_on(condition)
+        # `5, x > 3` are two answers, for 5 has no x that a condition could restrict
+        if not restricted or not restricted <= symbols(tree):
+            return None
+    return core
+
+
+def _condition_on(value: Value) -> frozenset[str]:
+    """The variables that a condition restricts; none where the value is no condition."""
+    if isinstance(value, Region) and value.variable:
+        return frozenset((value.variable,))
+    if isinstance(value, Relation) and not _is_equality(value):
+        tree = tree_of(value.sides[0])
+        if tree is not None:
+            return symbols(tree)
+    return frozenset()
+
+
+# --- words
+
+
+def _same_words(gold: Value, answer: Value) -> bool:
+    """Words and words, or a value of another kind: several choices, and sets in words."""
+    match gold, answer:
+        case Words(), Words():
+            if gold.text == answer.text:
+                return True
+            return not gold.marked and not answer.marked and _same_expression(gold, answer)
+        case Words(), _:
+            in_base = _IN_BASE.fullmatch(gold.text)
+            if in_base:
+                # 1101_2 -> 1101: the base may be left out, as a unit may be
+                if not isinstance(answer, Number) or answer.unit:
+                    return False
+                return str(answer.value) == in_base[1]
+            return _words_are(gold, answer)
+        case _, Words():
+            return _words_are(answer, gold)
+    return False
+
+
+def _words_are(words: Words, value: Value) -> bool:
+    if isinstance(value, Listing | Set):
+        # BD -> B, D
+        letters = [item.letter.lower() for item in value.items if isinstance(item, Choice)]
+        return len(letters) == len(value.items) and sorted(words.text) == sorted(letters)
+    if words.text == _NO_SOLUTION:
+        return isinstance(value, Region) and value.numbers.equals(EMPTY)
+    if words.text in _ALL_REALS:
+        return isinstance(value, Region) and value.numbers.equals(REALS)
+    return not words.marked and _same_expression(words, value)
+
+
+# --- regions
+
+
+def _same_region(gold: Value, answer: Value) -> bool:
+    first = as_region(gold)
+    second = as_region(answer)
+    if first is None or second is None:
+        return False
+    # x > 3 -> (3, \infty), and x > 3 -> y > 3 is wrong
+    if first.variable and second.variable and first.variable != second.variable:
+        return False
+    return first.numbers.equals(second.numbers)
+
+
+# --- matrices
 
 
 def _same_matrix(gold: Value, answer: Value) -> bool:
     match gold, answer:
         case Matrix(), Matrix():
             return gold.bars == answer.bars and _same_items(gold.rows, answer.rows, _same_items)
-        case (Matrix(False, rows), Sequence(opening, _, items)) | (
-            Sequence(opening, _, items),
-            Matrix(False, rows),
+        case (Matrix(bars=False) as matrix, Several() as several) | (
+            Several() as several,
+            Matrix(bars=False) as matrix,
         ):
-            if opening == "[":  # [[1, 2], [3, 4]]
-                lists = [
-                    item.items
-                    for item in items
-                    if isinstance(item, Sequence) and item.opening == "["
-                ]
-                return len(lists) == len(items) and _same_items(rows, lists, _same_items)
-            if opening in ("(", "<"):  # a vector
-                column = all(len(row) == 1 for row in rows)
-                entries = tuple(row[0] for row in rows) if column else rows[0]
-                return (column or len(rows) == 1) and _same_items(entries, items)
+            return _matrix_is(matrix, several)
     return False
 
 
-def _same_items(
-    gold: Items[Any], answer: Items[Any], equal: Callable[[Any, Any], bool] = same
-) -> bool:
-    return len(gold) == len(answer) and all(map(equal, gold, answer))
+def _matrix_is(matrix: Matrix, several: Several) -> bool:
+    match several:
+        case Tuple(items, closed_low=True):
+            # [[1, 2], [3, 4]]: a list of the rows
+            rows = []
+            for item in items:
+                if not isinstance(item, Tuple) or not item.closed_low:
+                    return False
+                rows.append(item.items)
+            return _same_items(matrix.rows, rows, _same_items)
+        case Tuple(items) | Vector(items):
+            # (1, 2) or <1, 2>: the entries of a column or of a single row
+            if all(len(row) == 1 for row in matrix.rows):
+                return _same_items([row[0] for row in matrix.rows], items)
+            return len(matrix.rows) == 1 and _same_items(matrix.rows[0], items)
+    return False
 
 
-def _same_sequence(gold: Value, answer: Value) -> bool:
-    if not isinstance(answer, Sequence):
-        assert isinstance(gold, Sequence)
-        return not _is_time(gold) and (alone := _alone(gold)) is not None and same(alone, answer)
-    if not isinstance(gold, Sequence):
-        return (alone := _alone(answer)) is not None and same(gold, alone)
-    sides = (gold.opening, gold.closing), (answer.opening, answer.closing)
-    if ":" in (gold.opening, answer.opening):
-        same_ratio = _same_items if _is_time(gold) else _same_ratio
-        return sides[0] == sides[1] and same_ratio(gold.items, answer.items)
-    if all(side in (("{", "}"), ("", ""), ("cases", "")) for side in sides):
-        lefts = _left_sides(gold)
-        if lefts and not _left_sides(answer) and any(left != lefts[0] for left in lefts):
-            return _same_items(gold.items, answer.items)  # x = 1, y = 2: in this order
-        return _same_set(gold.items, answer.items)
-    is_list = (
-        all(side in (("(", ")"), ("[", "]"), ("", "")) for side in sides) and len(gold.items) > 2
-    )
-    if not is_list and sides[0] != sides[1] and {gold.opening, answer.opening} != {"(", "<"}:
-        bare, other = (gold, answer) if gold.opening in ("", "cases") else (answer, gold)
-        names = [name_of(left) for left in _left_sides(bare)]  # x = 1, y = 2 is (1, 2)
-        in_order = bool(names) and all(names) and names == sorted(set(names))
-        if bare.opening not in ("", "cases") or other.opening != "(" or not in_order:
-            return False
-    return _same_items(gold.items, answer.items)
+# --- several values: sets, tuples, ratios, cases
 
 
-def _alone(value: Sequence) -> Value | None:
+def _same_several(gold: Value, answer: Value) -> bool:
+    if isinstance(gold, Several) and isinstance(answer, Several):
+        return _same_parts(gold, answer)
+    # {3} -> 3, and 1:2 -> 1/2; the time 3:30 is no quotient
+    if isinstance(gold, Several):
+        alone = None if _is_clock_time(gold) else _only_value(gold)
+        return alone is not None and same(alone, answer)
+    assert isinstance(answer, Several)
+    alone = _only_value(answer)
+    return alone is not None and same(gold, alone)
+
+
+def _same_parts(gold: Several, answer: Several) -> bool:
+    match gold, answer:
+        case Ratio(), Ratio():
+            if _is_clock_time(gold):
+                return _same_items(gold.items, answer.items)
+            return _same_ratio(gold.items, answer.items)
+        case Listing() | Set() | Cases(), Listing() | Set() | Cases():
+            if _names_values_in_order(gold, answer):
+                return _same_items(gold.items, answer.items)
+            return _same_elements(gold.items, answer.items)
+        case Tuple() | Vector(), Tuple() | Vector():
+            return _same_brackets(gold, answer) and _same_items(gold.items, answer.items)
+        case (Tuple() as ordered, Listing() | Cases() as bare) | (
+            Listing() | Cases() as bare,
+            Tuple() as ordered,
+        ):
+            may_drop = _may_drop_brackets(bare, ordered, len(gold.items))
+            return may_drop and _same_items(gold.items, answer.items)
+    # {1, 2} -> (1, 2): a set is no tuple, and a ratio is neither
+    return False
+
+
+def _only_value(value: Several) -> Value | None:
     """The element of a set of one; of a ratio of two, the quotient."""
-    if len(value.items) == 1 and value.opening in ("{", ""):
-        return value.items[0]
-    if value.opening == ":" and len(value.items) == 2:
-        first, second = map(tree_of, value.items)
-        if first and second:
-            return Expression(("/", first, second))
+    match value:
+        case Listing() | Set() if len(value.items) == 1:
+            return value.items[0]
+        case Ratio((first, second)):
+            numerator = tree_of(first)
+            denominator = tree_of(second)
+            if numerator and denominator:
+                return Expression(("/", numerator, denominator))
     return None
 
 
-def _is_time(value: Sequence) -> bool:
+def _is_clock_time(value: Several) -> bool:
     """Whether it is 3:30 rather than a ratio: golds give ratios in lowest terms."""
-    numbers = [
-        item.value
-        for item in value.items
-        if isinstance(item, Number) and item.value.denominator == 1
-    ]
-    if value.opening != ":" or len(value.items) != 2 or len(numbers) != 2:
+    match value:
+        case Ratio((Number(hours), Number(minutes))):
+            if hours.denominator != 1 or minutes.denominator != 1:
+                return False
+            in_a_day = 0 <= hours < 24 and 10 <= minutes < 60
+            return in_a_day and gcd(int(hours), int(minutes)) > 1
+    return False
+
+
+def _names_values_in_order(gold: Several, answer: Several) -> bool:
+    """Whether the gold gives values to several names and the answer has none.
+
+    `x = 1, y = 2` -> `1, 2`, and `2, 1` is wrong. `x = 1, x = 2` names one thing twice.
+    """
+    names = _left_sides(gold)
+    if not names or _left_sides(answer):
         return False
-    hours, minutes = map(int, numbers)
-    return 0 <= hours < 24 and 10 <= minutes < 60 and gcd(hours, minutes) > 1
+    return any(name != names[0] for name in names)
 
 
-def _left_sides(sequence: Sequence) -> list[Value]:
+def _left_sides(several: Several) -> list[Value]:
     """What stands left of `=` in each item; nothing where an item is no equation."""
-    lefts = [
-        item.sides[0]
-        for item in sequence.items
-        if isinstance(item, Relation) and item.operators == ("=",)
-    ]
-    return lefts if len(lefts) == len(sequence.items) else []
+    lefts = []
+    for item in several.items:
+        if not isinstance(item, Relation) or item.operators != ("=",):
+            return []
+        lefts.append(item.sides[0])
+    return lefts
 
 
-def _same_ratio(gold: Items[Value], answer: Items[Value]) -> bool:
-    trees = [[tree_of(item) for item in items] for items in (gold, answer)]
-    if None in trees[0] or None in trees[1]:
+def _same_brackets(gold: Several, answer: Several) -> bool:
+    """Whether the brackets of two ordered values may stand for each other."""
+    match gold, answer:
+        case Tuple(), Tuple():
+            # Three numbers are no interval, so that (4, 1, 6) -> [4, 1, 6]; (1, 2) -> [1, 2] may be.
+            if len(gold.items) > 2 and _is_list(gold) and _is_list(answer):
+                return True
+            gold_ends = (gold.closed_low, gold.closed_high)
+            return gold_ends == (answer.closed_low, answer.closed_high)
+        case (Tuple() as ordered, Vector()) | (Vector(), Tuple() as ordered):
+            # <6, -1> -> (6, -1)
+            return not ordered.closed_low
+    return True
+
+
+def _is_list(value: Tuple) -> bool:
+    """Whether its brackets are of one kind, as around a list; (1, 2] is an interval."""
+    return value.closed_low == value.closed_high
+
+
+def _may_drop_brackets(bare: Several, ordered: Tuple, gold_length: int) -> bool:
+    """Whether values without brackets stand in the order of a tuple.
+
+    (4, 1, 6) -> 4, 1, 6. For two values it takes names in alphabetical order: (1, 2) -> x = 1, y = 2;
+    `2, 1` may be two solutions.
+    """
+    if isinstance(bare, Listing) and gold_length > 2 and _is_list(ordered):
+        return True
+    if ordered.closed_low:
+        return False
+    names = [name_of(left) for left in _left_sides(bare)]
+    return bool(names) and all(names) and names == sorted(set(names))
+
+
+def _same_ratio(gold: Sequence[Value], answer: Sequence[Value]) -> bool:
+    """Whether two ratios are the same, 2:4 and 1:2, and with three parts 2:4:6 and 1:2:3."""
+    gold_trees = [tree_of(item) for item in gold]
+    answer_trees = [tree_of(item) for item in answer]
+    if None in gold_trees or None in answer_trees:
         return _same_items(gold, answer)
-    first, second = ([("/", tree, parts[0]) for tree in parts] for parts in trees)
-    return _same_items(first, second, same_value)
+    gold_shares = [("/", tree, gold_trees[0]) for tree in gold_trees]
+    answer_shares = [("/", tree, answer_trees[0]) for tree in answer_trees]
+    return _same_items(gold_shares, answer_shares, same_value)
 
 
-def _same_set(gold: Items[Value], answer: Items[Value]) -> bool:
-    numbers = [
-        item
-        for item in (*gold, *answer)
-        if isinstance(item, Number) and not (item.percent or item.unit)
-    ]
-    if len(numbers) == len(gold) + len(answer):
-        if {number.value for number in numbers[: len(gold)]} == {
-            number.value for number in numbers[len(gold) :]
-        }:
+def _same_elements(gold: Sequence[Value], answer: Sequence[Value]) -> bool:
+    """Whether each element is one of the other set; how often it stands there does not count."""
+    gold_numbers = _plain_numbers(gold)
+    answer_numbers = _plain_numbers(answer)
+    if gold_numbers is not None and answer_numbers is not None:
+        if {number.value for number in gold_numbers} == {number.value for number in answer_numbers}:
             return True
+        # Only a long decimal can equal a number with another value.
+        numbers = (*gold_numbers, *answer_numbers)
         if all(number.places < ENOUGH_PLACES for number in numbers):
             return False
+
     if _size(gold) * _size(answer) > _MAX_PAIRS:
         return False
-    table = [[same(first, second) for second in answer] for first in gold]
-    return (
-        all(map(any, table))
-        and all(map(any, zip(*table, strict=True)))
-        and bool(table) == bool(answer)
-    )
+    in_gold = [False] * len(answer)
+    for element in gold:
+        in_answer = False
+        for index, other in enumerate(answer):
+            if same(element, other):
+                in_answer = True
+                in_gold[index] = True
+        if not in_answer:
+            return False
+    return all(in_gold)
+
+
+def _plain_numbers(items: Sequence[Value]) -> list[Number] | None:
+    """The items where all are numbers without a unit or a percent sign, else None."""
+    numbers = []
+    for item in items:
+        if not isinstance(item, Number) or item.percent or item.unit:
+            return None
+        numbers.append(item)
+    return numbers
 
 
 def _size(items: Iterable[Value]) -> int:
-    """The number of values, including those within sequences."""
-    return sum(_size(item.items) if isinstance(item, Sequence) else 1 for item in items)
+    """The number of values, including those within tuples and sets."""
+    return sum(_size(item.items) if isinstance(item, Several) else 1 for item in items)
+
+
+# --- equations and inequalities
 
 
 def _same_relation(gold: Value, answer: Value) -> bool:
@@ -458,20 +673,29 @@ def _same_relation(gold: Value, answer: Value) -> bool:
         return True
     match gold, answer:
         case Relation(), Relation():
-            both = _is_equality(gold) and _is_equality(answer)
-            return _same_equality(gold, answer) if both else _same_inequality(gold, answer)
-        case Relation(("in",), (name, region)), _:  # x in [1, 2]
+            if _is_equality(gold) and _is_equality(answer):
+                return _same_equality(gold, answer)
+            return _same_inequality(gold, answer)
+        case Relation(("in",), (name, region)), _:  # x \in [1, 2] -> [1, 2]
             return is_name(name) and same(region, answer)
         case _, Relation(("in",), (name, region)):
             return is_name(name) and same(gold, region)
-        case Relation(_, (left, *_)), _:
-            # The value that the gold states, however its sides are written; about-values are
-            # rounded ones.
-            states = _is_equality(gold) and (is_name(left) or is_constant(left))
-            return states and any(same(value, answer) for value in _stated(gold)[1:])
+        case Relation(), _:
+            return _is_stated_value(gold, answer)
         case _, Relation():
             return _is_equality(answer) and _chain_equals(gold, answer)
     return False
+
+
+def _is_stated_value(gold: Relation, answer: Value) -> bool:
+    """Whether an answer is the value that a gold states, x = 1.5 -> 3/2, however its sides are
+    written; behind x \\approx 1.4 it is any value that rounds to 1.4.
+    """
+    # x^2 = 5 -> 5 is wrong
+    left = gold.sides[0]
+    if not _is_equality(gold) or not (is_name(left) or is_constant(left)):
+        return False
+    return any(same(value, answer) for value in _stated(gold)[1:])
 
 
 def _is_equality(relation: Relation) -> bool:
@@ -482,7 +706,9 @@ def _stated(relation: Relation) -> list[Value]:
     """The sides of a chain, with those behind a sign for "about" as approximations."""
     sides: list[Value] = [relation.sides[0]]
     for operator, side in zip(relation.operators, relation.sides[1:], strict=True):
-        sides.append(Approximately(side) if operator == "~" and isinstance(side, Number) else side)
+        if operator == "~" and isinstance(side, Number):
+            side = Approximately(side)
+        sides.append(side)
     return sides
 
 
@@ -491,17 +717,22 @@ def _chain_equals(gold: Value, chain: Relation) -> bool:
     false.
     """
     sides = _stated(chain)
-    if is_name(sides[0]):
+    if is_name(sides[0]) or _begins_with_sum(sides):
         sides = sides[1:]
-    elif len(sides) > 2 and isinstance(sides[0], Expression) and sides[0].tree[0] in ("+", "-"):
-        sides = sides[1:]  # `6x + 5 = 18 + 5 = 23` is the value of a sum; `x^2 = 5` is not 5
     elif not is_constant(sides[0]):
         return False
     exact = [side for side in sides if not isinstance(side, Approximately)]
     rounded = [side for side in sides if isinstance(side, Approximately)]
     if not exact:
         return isinstance(gold, Approximately) and all(same(gold, side) for side in rounded)
+    # 3 -> 1 = 2 = 3 is wrong: all sides have to be right
     return all(same(gold, side) for side in exact) and all(same(side, exact[0]) for side in rounded)
+
+
+def _begins_with_sum(sides: list[Value]) -> bool:
+    """Whether `6x + 5 = 18 + 5 = 23` computes the value of a sum; `x^2 = 5` states no value."""
+    first = sides[0]
+    return len(sides) > 2 and isinstance(first, Expression) and first.tree[0] in ("+", "-")
 
 
 def _same_equality(gold: Relation, answer: Relation) -> bool:
@@ -509,54 +740,77 @@ def _same_equality(gold: Relation, answer: Relation) -> bool:
     if is_name(gold.sides[0]) and is_name(answer.sides[0]):
         if _same_name(gold.sides[0], answer.sides[0]):
             return any(_states(value, answer) for value in _stated(gold)[1:])
+        # x = 5 -> y = 5 is wrong. y = 2x + 1 -> x = (y - 1)/2 may be the same line.
         if is_constant(gold.sides[-1]) or is_constant(answer.sides[-1]):
             return False
     if gold.operators != answer.operators:
         return False
-    if any(
-        _same_items(gold.sides, sides, _same_side) for sides in (answer.sides, answer.sides[::-1])
-    ):
+    if _same_items(gold.sides, answer.sides, _same_side):
         return True
+    if _same_items(gold.sides, answer.sides[::-1], _same_side):
+        return True
+    # x = 5 -> 3x + 2 = 17: the equation may be the question, and is no answer to it
     if gold.operators != ("=",) or _gives_value(gold) != _gives_value(answer):
-        return False  # 3x + 2 = 17 is the question, not the answer
-    differences = _differences(gold, answer)
-    return bool(differences) and constant_multiple(*differences) is not None
+        return False
+    # x^2 + 3 = 0 -> 2x^2 + 6 = 0
+    return _multiple(gold, answer) is not None
 
 
-def _differences(*relations: Relation) -> list[Tree]:
-    """The left side minus the right one of each; nothing where one is no expression with
-    variables.
+def _multiple(gold: Relation, answer: Relation) -> Computed | None:
+    """The constant by which the sides of the answer are multiplied in the gold, for relations with
+    two sides; None where there is none.
     """
-    sides = [[tree_of(side) for side in relation.sides] for relation in relations]
-    trees = [("-", left, right) for left, right in sides if left and right]
-    return trees if len(trees) == len(relations) and all(map(symbols, trees)) else []
+    gold_difference = _difference(gold)
+    answer_difference = _difference(answer)
+    if gold_difference is None or answer_difference is None:
+        return None
+    return constant_multiple(gold_difference, answer_difference)
+
+
+def _difference(relation: Relation) -> Tree | None:
+    """The left side minus the right one; None where it is no expression with variables."""
+    left, right = map(tree_of, relation.sides)
+    if left is None or right is None:
+        return None
+    difference = ("-", left, right)
+    return difference if symbols(difference) else None
 
 
 def _states(value: Value, answer: Relation) -> bool:
     """Whether an answer with a name on its left states that the name has this value."""
     rest = Relation(answer.operators[1:], answer.sides[1:])
+    # x = 1.4 -> x \approx 1.4 is wrong: it leaves open which number x is
     if answer.operators[0] == "~":
-        return (
-            isinstance(value, Approximately) and len(rest.sides) == 1 and same(value, rest.sides[0])
-        )
-    return _chain_equals(value, rest) if rest.operators else same(value, rest.sides[0])
+        if not isinstance(value, Approximately) or len(rest.sides) != 1:
+            return False
+        return same(value, rest.sides[0])
+    if rest.operators:
+        return _chain_equals(value, rest)
+    return same(value, rest.sides[0])
 
 
 def _with_argument_of(gold: Relation, answer: Relation) -> Relation:
     """`f(n) = n + 1` as `f(x) = x + 1`, where the gold calls the argument x."""
     match tree_of(gold.sides[0]), tree_of(answer.sides[0]):
         case ("call", _, ("symbol", new)), ("call", _, ("symbol", old)):
-            trees = [tree_of(side) for side in answer.sides]
-            used = frozenset().union(*(symbols(tree) for tree in trees[1:] if tree))
-            if old in used and new not in used:  # P(B) = 1/2 is not P(A) = 1/2
-                sides = [
-                    side
-                    if tree is None
-                    else Expression(replaced(tree, ("symbol", old), ("symbol", new)))
-                    for side, tree in zip(answer.sides, trees, strict=True)
-                ]
-                return answer._replace(sides=tuple(sides))
-    return answer
+            pass
+        case _:
+            return answer
+    used: set[str] = set()
+    for side in answer.sides[1:]:
+        tree = tree_of(side)
+        if tree is not None:
+            used |= symbols(tree)
+    # P(B) = 1/2 is not P(A) = 1/2: what the right side does not use is no argument, but a name
+    if old not in used or new in used:
+        return answer
+    sides = []
+    for side in answer.sides:
+        tree = tree_of(side)
+        if tree is not None:
+            side = Expression(replaced(tree, ("symbol", old), ("symbol", new)))
+        sides.append(side)
+    return answer._replace(sides=tuple(sides))
 
 
 def _same_name(gold: Value, answer: Value) -> bool:
@@ -571,7 +825,8 @@ def _same_side(gold: Value, answer: Value) -> bool:
     """Sides without variables have to be written alike: `\\log_3 27 = 3` is not `\\log_6 216 =
     3`.
     """
-    first, second = tree_of(gold), tree_of(answer)
+    first = tree_of(gold)
+    second = tree_of(answer)
     if first is None or second is None or symbols(first) or symbols(second):
         return same(gold, answer)
     if _is_fraction(first) and _is_fraction(second):
@@ -580,7 +835,9 @@ def _same_side(gold: Value, answer: Value) -> bool:
 
 
 def _is_fraction(tree: Tree) -> bool:
-    return tree[0] == "number" or (tree[0] == "/" and tree[1][0] == tree[2][0] == "number")
+    if tree[0] == "/":
+        return tree[1][0] == tree[2][0] == "number"
+    return tree[0] == "number"
 
 
 def _in_order(tree: Tree) -> Tree:
@@ -588,44 +845,51 @@ def _in_order(tree: Tree) -> Tree:
     if tree[0] in ("number", "symbol", "constant", "pm"):
         return tree
     parts = [_in_order(part) if isinstance(part, tuple) else part for part in tree[1:]]
-    return (tree[0], *(sorted(parts, key=repr) if tree[0] in ("+", "*") else parts))
+    if tree[0] in ("+", "*"):
+        parts.sort(key=repr)
+    return (tree[0], *parts)
 
 
 def _gives_value(relation: Relation) -> bool:
     """Whether it is `x = 5`, or `5 = x`."""
-    return any(
-        bool(name_of(one)) and is_constant(other)
-        for one, other in (relation.sides, relation.sides[::-1])
-    )
+    left, right = relation.sides
+    if name_of(left) and is_constant(right):
+        return True
+    return bool(name_of(right)) and is_constant(left)
 
 
 def _same_inequality(gold: Relation, answer: Relation) -> bool:
     if gold.operators == answer.operators and _same_items(gold.sides, answer.sides, _same_side):
         return True
+    # 3 < x is x > 3. Only `in` cannot be read from the right.
     turned = tuple(TURNED.get(operator, operator) for operator in answer.operators[::-1])
-    if (
-        gold.operators == turned
-        and "in" not in turned
-        and _same_items(gold.sides, answer.sides[::-1], _same_side)
-    ):
+    can_turn = gold.operators == turned and "in" not in turned
+    if can_turn and _same_items(gold.sides, answer.sides[::-1], _same_side):
         return True
+
     if len(gold.operators) != 1 or len(answer.operators) != 1:
         return False
-    if any(
-        different_units(unit_of(one), unit_of(other))
-        for one, other in product(gold.sides, answer.sides)
-    ):
+    return _is_multiplied_inequality(gold, answer)
+
+
+def _is_multiplied_inequality(gold: Relation, answer: Relation) -> bool:
+    """Whether two inequalities with two sides are the same but for a factor, x < y and 2x < 2y."""
+    for gold_side, answer_side in product(gold.sides, answer.sides):
+        if different_units(unit_of(gold_side), unit_of(answer_side)):
+            return False
+    multiple = _multiple(gold, answer)
+    if multiple is None:
         return False
-    differences = _differences(gold, answer)
-    multiple = constant_multiple(*differences) if differences else None
-    if multiple is None or gold.operators == answer.operators == ("!=",):
-        return multiple is not None
-    signs = [
-        sign
-        for operators, sign in ((answer.operators, 1), (turned, -1))
-        if operators == gold.operators
-    ]
-    return gold.operators[0] in TURNED and any(less(Fraction(0), multiple * sign) for sign in signs)
+    if gold.operators == answer.operators == ("!=",):
+        return True
+    (gold_operator,) = gold.operators
+    (answer_operator,) = answer.operators
+    if gold_operator not in TURNED:
+        return False
+    # x < y -> -x > -y: a negative factor turns the sign
+    if gold_operator == answer_operator:
+        return less(Fraction(0), multiple)
+    return gold_operator == TURNED.get(answer_operator) and less(multiple, Fraction(0))
 
 
 # The kinds that hold other values stand before those: what is around a value is compared first.
@@ -634,11 +898,11 @@ _RULES: tuple[tuple[type, Callable[[Value, Value], bool | None]], ...] = (
     (Choice, _same_choice),
     (Family, same_family),
     (Residue, _same_residue),
-    (Sequence, _same_without_conditions),
+    (Listing, _same_without_conditions),
     (Relation, _same_relation),
     (Words, _same_words),
     (Region, _same_region),
     (Approximately, _same_approximation),
     (Matrix, _same_matrix),
-    (Sequence, _same_sequence),
+    (Several, _same_several),
 )

@@ -1,5 +1,9 @@
 """Solutions with a parameter for every integer: `k\\pi + 1, k \\in \\mathbb{Z}`, compared as sets
 of numbers.
+
+Every solution is a progression: a value and the step to the next one. Two families are the same if
+they have the same values up to a multiple of a common step: `2k\\pi` and `(2k + 1)\\pi` together
+are `k\\pi`.
 """
 
 from __future__ import annotations
@@ -7,8 +11,8 @@ from __future__ import annotations
 from fractions import Fraction
 from math import gcd, lcm
 
-from swift_rlvr.verifiers.mathematics.functions import Value as Number
 from swift_rlvr.verifiers.mathematics.functions import (
+    Computed,
     agree,
     as_fraction,
     divide,
@@ -23,8 +27,10 @@ from swift_rlvr.verifiers.mathematics.numeric import symbols, value_at
 from swift_rlvr.verifiers.mathematics.parser import Tree
 from swift_rlvr.verifiers.mathematics.values import (
     Family,
+    Listing,
     Relation,
-    Sequence,
+    Set,
+    Several,
     Value,
     is_name,
     name_of,
@@ -32,93 +38,139 @@ from swift_rlvr.verifiers.mathematics.values import (
     without_unit,
 )
 
+# Most values of one progression within the common step: k\pi/100 beside 2k\pi.
 _MAX_RESIDUES = 200
+
+# The integers at which a solution has to lie on one line: k + k(k - 1)(k - 2) does at the first three.
+_INTEGERS = (0, 1, 2, 5)
+
+# The value for the integer 0, and the step to the next one.
+Progression = tuple[Computed, Computed]
 
 
 def same_family(gold: Value, answer: Value) -> bool:
     """Whether two solutions, at least one with a parameter, have the same values in all."""
-    first, second = _progressions(gold), _progressions(answer)
-    if first is None or second is None:
+    gold_progressions = _progressions(gold)
+    answer_progressions = _progressions(answer)
+    if gold_progressions is None or answer_progressions is None:
         return gold == answer
-    names = [
-        _left_names(value.value if isinstance(value, Family) else value) for value in (gold, answer)
-    ]
-    if all(names) and names[0] != names[1]:
+    # x = k\pi -> k\pi, and x = k\pi -> y = k\pi is wrong
+    gold_names = _left_names(gold)
+    answer_names = _left_names(answer)
+    if gold_names and answer_names and gold_names != answer_names:
         return False
-    common = _common_step([step for _, step in first + second])
+
+    common = _common_step([step for _, step in gold_progressions + answer_progressions])
     if common is None:
         return False
-    golds, answers = (
-        [value for each in family for value in _residues(*each, common)]
-        for family in (first, second)
-    )
-    return _covers(golds, answers, common) and _covers(answers, golds, common)
+    gold_values = _values_within(gold_progressions, common)
+    answer_values = _values_within(answer_progressions, common)
+    if not _covers(gold_values, answer_values, common):
+        return False
+    return _covers(answer_values, gold_values, common)
 
 
 def _left_names(value: Value) -> set[str]:
-    if isinstance(value, Sequence):
+    """The variables that the equations of a solution give values to."""
+    if isinstance(value, Family):
+        return _left_names(value.value)
+    if isinstance(value, Several):
         return set().union(*map(_left_names, value.items))
     name = name_of(value.sides[0]) if isinstance(value, Relation) else ""
     return {name} if name else set()
 
 
-def _progressions(value: Value) -> list[tuple[Number, Number]] | None:
-    """[(a value, the step to the next one), ...]; None where a part of the solution is something
-    else.
-    """
+def _progressions(value: Value) -> list[Progression] | None:
+    """The progressions of a solution; None where a part of it is something else."""
+    trees = _trees(value.value if isinstance(value, Family) else value)
+    if trees is None:
+        return None
+    if isinstance(value, Family):
+        parameters = {value.parameter}
+    else:
+        # An answer may leave out k \in \mathbb{Z}: its one variable is the parameter then.
+        parameters = set().union(*map(symbols, trees))
+    if len(parameters) != 1:
+        return None
+    (parameter,) = parameters
+
+    progressions = []
+    for tree in trees:
+        progression = _progression(tree, parameter)
+        if progression is None:
+            return None
+        progressions.append(progression)
+    return progressions
+
+
+def _trees(value: Value) -> list[Tree] | None:
+    """The expressions of a list, with or without `x =` before them; None where one is none."""
     trees: list[Tree] = []
-    items = [value.value if isinstance(value, Family) else value]
-    while items:
-        match item := items.pop():
-            case Sequence("" | "{", _, parts):
-                items.extend(parts)
-            case Relation(("=",), (name, part)) if is_name(name):
-                items.append(part)
+    remaining = [value]
+    while remaining:
+        match item := remaining.pop():
+            case Listing(items) | Set(items):
+                remaining.extend(items)
+            case Relation(("=",), (name, right)) if is_name(name):
+                remaining.append(right)
             case _:
                 tree = tree_of(without_unit(item))
                 if tree is None:
                     return None
                 trees.append(tree)
-    names = {value.parameter} if isinstance(value, Family) else set().union(*map(symbols, trees))
-    if len(names) != 1:
-        return None
-    progressions = [_progression(tree, *names) for tree in trees]
-    return None if None in progressions else progressions  # type: ignore[return-value]
+    return trees
 
 
-def _progression(tree: Tree, parameter: str) -> tuple[Number, Number] | None:
-    """The value for 0 and the step, where all steps are the same."""
-    values = [value_at(tree, {parameter: Fraction(number)}) for number in (0, 1, 2, 5)]
+def _progression(tree: Tree, parameter: str) -> Progression | None:
+    """The value for 0 and the step; None where the steps differ, as those of k^2 do."""
+    values = [value_at(tree, {parameter: Fraction(integer)}) for integer in _INTEGERS]
     if None in values or not all(map(is_real, values)):
         return None
-    step, next_step, five = (
-        minus(values[high], values[low]) for high, low in ((1, 0), (2, 1), (3, 0))
-    )
-    even = not is_zero(step) and agree(next_step, step) and agree(five, times(step, Fraction(5)))
-    return (values[0], step) if even else None
+    at_0, at_1, at_2, at_5 = values
+    step = minus(at_1, at_0)
+    next_step = minus(at_2, at_1)
+    five_steps = minus(at_5, at_0)
+    if is_zero(step) or not agree(next_step, step):
+        return None
+    if not agree(five_steps, times(step, Fraction(5))):
+        return None
+    return at_0, step
 
 
-def _common_step(steps: list[Number]) -> Number | None:
+def _common_step(steps: list[Computed]) -> Computed | None:
     """The smallest number that all steps divide; None where there is none, or only a very large
     one.
     """
-    ratios = [ratio for step in steps if (ratio := as_fraction(divide(step, steps[0]))) is not None]
-    if len(ratios) < len(steps):
-        return None
-    multiple = Fraction(
-        lcm(*(ratio.numerator for ratio in ratios)), gcd(*(ratio.denominator for ratio in ratios))
-    )
+    ratios = []
+    for step in steps:
+        ratio = as_fraction(divide(step, steps[0]))
+        # \pi and 1 have no common multiple
+        if ratio is None:
+            return None
+        ratios.append(ratio)
+    numerators = [ratio.numerator for ratio in ratios]
+    denominators = [ratio.denominator for ratio in ratios]
+    multiple = Fraction(lcm(*numerators), gcd(*denominators))
     if any(abs(multiple / ratio) > _MAX_RESIDUES for ratio in ratios if ratio):
         return None
     return times(steps[0], multiple)
 
 
-def _residues(offset: Number, step: Number, common: Number) -> list[Number]:
-    count = as_fraction(divide(common, step))
-    number = abs(int(count)) if count else 1
-    return [plus(offset, times(step, Fraction(index))) for index in range(number)]
+def _values_within(progressions: list[Progression], common: Computed) -> list[Computed]:
+    """The values of progressions up to the common step, after which they repeat."""
+    values = []
+    for offset, step in progressions:
+        count = as_fraction(divide(common, step))
+        number = abs(int(count)) if count else 1
+        for index in range(number):
+            values.append(plus(offset, times(step, Fraction(index))))
+    return values
 
 
-def _covers(these: list[Number], those: list[Number], common: Number) -> bool:
-    """Whether each of those equals one of these up to a multiple of the common step."""
-    return all(any(is_whole(divide(minus(b, a), common)) for a in these) for b in those)
+def _covers(values: list[Computed], others: list[Computed], common: Computed) -> bool:
+    """Whether each of the others equals one of the values up to a multiple of the common step."""
+
+    def is_covered(other: Computed) -> bool:
+        return any(is_whole(divide(minus(other, value), common)) for value in values)
+
+    return all(map(is_covered, others))

@@ -20,21 +20,32 @@ from swift_rlvr.verifiers.mathematics.functions import (
 from swift_rlvr.verifiers.mathematics.numeric import evaluate, same_value
 from swift_rlvr.verifiers.mathematics.parser import Tree
 
-_POINTS = (  # of them some are near 0, for arcsines, and some far away, for roots
-    *(
-        Fraction(hundredths, 100)
-        for hundredths in (5, 13, -21, 37, -61, 83, -127, 131, 193, 257, -310, -430, 470)
-    ),
-    *(Fraction(tenths, 10) for tenths in (-61, 73, -97, 131, 173, -179, 299)),
+# The points at which a derivative is compared. Some are near 0, for arcsines, and some far away,
+# for roots.
+_HUNDREDTHS = (5, 13, -21, 37, -61, 83, -127, 131, 193, 257, -310, -430, 470)
+_TENTHS = (-61, 73, -97, 131, 173, -179, 299)
+_POINTS = (
+    *(Fraction(hundredths, 100) for hundredths in _HUNDREDTHS),
+    *(Fraction(tenths, 10) for tenths in _TENTHS),
 )
-_ENOUGH = 3  # points at which both sides are defined and real
-_ANY = {"C": Fraction(0), "c": Fraction(0)}
+# points at which both sides are defined and real
+_ENOUGH = 3
+# of the derivative, which is exact to 60 digits then
 _STEP = Fraction(1, 10**40)
+# relative: an answer may have decimals, 0.333333333*x**3
 _TOLERANCE = 1e-7
-_MAX_DEGREE, _MAX_DIGITS, _MAX_DEPTH = 1000, 100, 200
+# The constant of integration may have any value.
+_CONSTANT_OF_INTEGRATION = {"C": Fraction(0), "c": Fraction(0)}
+
+# The largest exponents, numbers and nesting that are read.
+_MAX_DEGREE = 1000
+_MAX_DIGITS = 100
+_MAX_DEPTH = 200
+
+# From Python's names to those of `parser`: x**2 is x ^ 2, E is e, asin(x) is arcsin(x).
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "^"}
 _CONSTANTS = {"E": "e", "e": "e", "pi": "pi"}
-_SAME_NAMES = (
+_SAME_NAMES = [
     "exp",
     "ln",
     "sqrt",
@@ -48,7 +59,7 @@ _SAME_NAMES = (
     "cosh",
     "tanh",
     "abs",
-)
+]
 _OTHER_NAMES = {"log": "ln", "Abs": "abs", "asin": "arcsin", "acos": "arccos", "atan": "arctan"}
 _FUNCTIONS = dict(zip(_SAME_NAMES, _SAME_NAMES, strict=True)) | _OTHER_NAMES
 
@@ -59,18 +70,16 @@ def is_antiderivative(answer: str, integrand: str, variable: str) -> bool:
     >>> is_antiderivative("x*exp(x) - exp(x) + C", "x*exp(x)", "x"), is_antiderivative("x**2", "x", "x")
     (True, False)
     """
-    sought, integrated = _read(answer), _read(integrand)
-    if sought is None or integrated is None:
+    answer_tree = _read(answer)
+    integrand_tree = _read(integrand)
+    if answer_tree is None or integrand_tree is None:
         return False
-    agreeing = 0
+    agreed = 0
     with one_thread():
         for point in _POINTS:
             try:
-                low, high = (
-                    evaluate(sought, {**_ANY, variable: point + step}) for step in (-_STEP, _STEP)
-                )
-                slope = times(minus(high, low), 1 / (2 * _STEP))
-                value = evaluate(integrated, {variable: point})
+                slope = _slope(answer_tree, variable, point)
+                value = evaluate(integrand_tree, {variable: point})
                 difference = inexact(minus(slope, value))
             except Undefined:  # outside the domain at this point, or another name in it
                 continue
@@ -78,8 +87,15 @@ def is_antiderivative(answer: str, integrand: str, variable: str) -> bool:
                 continue
             if abs(difference) > _TOLERANCE * (1 + abs(inexact(value))):
                 return False
-            agreeing += 1
-    return agreeing >= _ENOUGH
+            agreed += 1
+    return agreed >= _ENOUGH
+
+
+def _slope(tree: Tree, variable: str, point: Fraction) -> Any:
+    """The derivative at a point. Raises Undefined where there is none."""
+    low = evaluate(tree, {**_CONSTANT_OF_INTEGRATION, variable: point - _STEP})
+    high = evaluate(tree, {**_CONSTANT_OF_INTEGRATION, variable: point + _STEP})
+    return times(minus(high, low), 1 / (2 * _STEP))
 
 
 def same_polynomial(answer: str, gold: str) -> bool:
@@ -88,8 +104,11 @@ def same_polynomial(answer: str, gold: str) -> bool:
     >>> same_polynomial("2 + x*x", "x**2 + 2"), same_polynomial("(x + 1)*(x + 1)", "x**2 + 2*x + 1")
     (True, False)
     """
-    first, second = (_read(text, _is_sum_of_monomials) for text in (answer, gold))
-    return first is not None and second is not None and same_value(first, second)
+    answer_tree = _read(answer, _is_sum_of_monomials)
+    gold_tree = _read(gold, _is_sum_of_monomials)
+    if answer_tree is None or gold_tree is None:
+        return False
+    return same_value(answer_tree, gold_tree)
 
 
 def _read(text: str, accepted: Callable[[ast.expr], bool] = lambda node: True) -> Tree | None:
@@ -102,14 +121,17 @@ def _read(text: str, accepted: Callable[[ast.expr], bool] = lambda node: True) -
 
 
 def _tree(node: Any, depth: int) -> Tree:
+    """The tree of a node of Python's. Raises ValueError for what is no formula, or too deep."""
     if not depth:
         raise ValueError("too deep")
     depth -= 1
     match node:
         case ast.Constant() as constant if isinstance(constant.value, (int, float)):
             return ("number", Fraction(constant.value))
+        case ast.Name(name) if name in _CONSTANTS:
+            return ("constant", _CONSTANTS[name])
         case ast.Name(name):
-            return ("constant", _CONSTANTS[name]) if name in _CONSTANTS else ("symbol", name)
+            return ("symbol", name)
         case ast.UnaryOp(ast.UAdd(), operand):
             return _tree(operand, depth)
         case ast.UnaryOp(ast.USub(), operand):

@@ -1,12 +1,11 @@
-"""Operations on values: exact fractions as long as an operation keeps them, else real or complex
-numbers of 120 digits.
+"""Operations on computed values: exact fractions as long as an operation keeps them, else real or
+complex numbers of 120 digits.
 
 Sizes are limited, not seconds: what would be too large is `Undefined`.
 """
 
 import hashlib
 import math
-import operator
 import os
 import threading
 from collections.abc import Callable
@@ -17,12 +16,30 @@ from typing import Any
 from mpmath import MPContext
 from mpmath.calculus.quadrature import GaussLegendre
 
-MAX_BITS, MAX_POWER, MAX_FACTORIAL = 20_000, 10_000, 2_000
-_context = MPContext()  # its functions change its precision while they run, hence `one_thread`
-_context.dps = 120
-_NOTHING, _RELATIVE = _context.mpf(10) ** -100, _context.mpf(10) ** -60
-Value = Any  # Fraction, or the context's mpf or mpc
+# The largest results: 20,000 bits are about 6,000 digits.
+MAX_BITS = 20_000
+MAX_POWER = 10_000
+MAX_FACTORIAL = 2_000
+# of the logarithm of a power that is not exact: e^40000
+_MAX_LOGARITHM = 40_000
+# the largest angles and other arguments whose values need no more digits than are computed
+_MAX_ARGUMENT = 10_000
+# the largest roots that are tried exactly
+_MAX_ROOT_DEGREE = 20
+_MAX_ROOT_BITS = 2_000
 
+# Its functions change its precision while they run, hence `one_thread`.
+_context = MPContext()
+_context.dps = 120
+# Of 120 digits some are lost on the way, so that 60 are relied on; what is left of 1 - 1 is zero.
+_NOTHING = _context.mpf(10) ** -100
+_RELATIVE = _context.mpf(10) ** -60
+
+# A Fraction, or the context's mpf or mpc.
+Computed = Any
+
+
+# --- threads and processes
 
 _lock = threading.RLock()
 
@@ -44,20 +61,24 @@ def _in_child() -> None:
 os.register_at_fork(after_in_child=_in_child)
 
 
+# --- arithmetic
+
+
 class Undefined(ArithmeticError):
     """There is no value: division by zero, a size beyond the limits, an operation without a value
     here.
     """
 
 
-def inexact(value: Value) -> Value:
+def inexact(value: Computed) -> Computed:
     """The value as a number of 120 digits."""
     if isinstance(value, Fraction):
         return _context.mpf(value.numerator) / value.denominator
     return value
 
 
-def _checked(value: Value) -> Value:
+def _checked(value: Computed) -> Computed:
+    """The value. Raises Undefined where it is too large."""
     if isinstance(value, Fraction):
         if value.numerator.bit_length() + value.denominator.bit_length() > MAX_BITS:
             raise Undefined
@@ -66,23 +87,32 @@ def _checked(value: Value) -> Value:
     return value
 
 
-def _pair(a: Value, b: Value) -> tuple[Value, Value]:
+def _pair(a: Computed, b: Computed) -> tuple[Computed, Computed]:
+    """Both as fractions where both are, else both inexact."""
     if isinstance(a, Fraction) and isinstance(b, Fraction):
         return a, b
     return inexact(a), inexact(b)
 
 
-def _of_two(operation: Callable[[Any, Any], Any]) -> Callable[[Value, Value], Value]:
-    """The operation for two values, exact where both are. It raises Undefined where the result is
-    too large.
-    """
-    return lambda a, b: _checked(operation(*_pair(a, b)))
+def plus(a: Computed, b: Computed) -> Computed:
+    """The sum. Raises Undefined where it is too large."""
+    a, b = _pair(a, b)
+    return _checked(a + b)
 
 
-plus, minus, times = _of_two(operator.add), _of_two(operator.sub), _of_two(operator.mul)
+def minus(a: Computed, b: Computed) -> Computed:
+    """The difference. Raises Undefined where it is too large."""
+    a, b = _pair(a, b)
+    return _checked(a - b)
 
 
-def divide(a: Value, b: Value) -> Value:
+def times(a: Computed, b: Computed) -> Computed:
+    """The product. Raises Undefined where it is too large."""
+    a, b = _pair(a, b)
+    return _checked(a * b)
+
+
+def divide(a: Computed, b: Computed) -> Computed:
     """The quotient. Raises Undefined for a divisor of zero and a result that is too large."""
     if is_zero(b):
         raise Undefined
@@ -90,50 +120,63 @@ def divide(a: Value, b: Value) -> Value:
     return _checked(a / b)
 
 
-def power(a: Value, b: Value) -> Value:
-    """The power, real for roots of odd degree. Raises Undefined where there is none, or one that is
-    too large.
+# --- powers and roots
+
+
+def power(a: Computed, b: Computed) -> Computed:
+    """The power, real for roots of odd degree.
+
+    Raises:
+        Undefined: there is none, or one that is too large.
     """
     if isinstance(b, Fraction) and b.denominator == 1:
-        exponent = int(b)
-        if is_zero(a) and exponent <= 0:
-            raise Undefined
-        if isinstance(a, Fraction):
-            bits = max(a.numerator.bit_length(), a.denominator.bit_length())
-            if abs(exponent) * bits <= MAX_BITS or abs(a) == 1 or not a:
-                return a**exponent
-        if abs(exponent) > MAX_POWER:
-            raise Undefined
-        return _bounded(inexact(a), exponent)
+        return _whole_power(a, int(b))
     if is_zero(a):
         if isinstance(b, Fraction) and b > 0:
             return Fraction(0)
         raise Undefined
-    exact = isinstance(a, Fraction) and isinstance(b, Fraction)
-    if exact and a > 0 and (root := _exact_root(a, b.denominator)) is not None:
-        return power(root, Fraction(b.numerator))
-    if isinstance(b, Fraction) and b.denominator % 2 and isinstance(a, Fraction) and a < 0:
-        root = -_context.root(inexact(-a), b.denominator)  # of odd degree: real, as at school
-        return power(root, Fraction(b.numerator))
+    if isinstance(a, Fraction) and isinstance(b, Fraction):
+        if a > 0:
+            # 4^{3/2} is exactly 8
+            root = _exact_root(a, b.denominator)
+            if root is not None:
+                return power(root, Fraction(b.numerator))
+        elif b.denominator % 2:
+            # (-8)^{1/3} is -2, as at school, and not the complex root that mpmath takes
+            root = -_context.root(inexact(-a), b.denominator)
+            return power(root, Fraction(b.numerator))
     return _bounded(inexact(a), inexact(b))
 
 
-def _bounded(a: Value, b: Value) -> Value:
+def _whole_power(a: Computed, exponent: int) -> Computed:
+    if is_zero(a) and exponent <= 0:
+        raise Undefined
+    if isinstance(a, Fraction):
+        bits = max(a.numerator.bit_length(), a.denominator.bit_length())
+        if abs(exponent) * bits <= MAX_BITS or abs(a) == 1 or not a:
+            return a**exponent
+    if abs(exponent) > MAX_POWER:
+        raise Undefined
+    return _bounded(inexact(a), exponent)
+
+
+def _bounded(a: Computed, b: Computed) -> Computed:
+    """The power of two inexact values, once its size is known to be one that can be computed."""
     size = abs(_context.log(abs(a))) * abs(b)
-    if not size < 40_000:
+    # written so that a size of nan is too large, too
+    if not size < _MAX_LOGARITHM:
         raise Undefined
     return _checked(a**b)
 
 
 def _exact_root(value: Fraction, degree: int) -> Fraction | None:
-    if (
-        degree > 20
-        or value.numerator.bit_length() > 2_000
-        or value.denominator.bit_length() > 2_000
-    ):
+    """The root of a positive fraction, where it is a fraction: 2/3 for 4/9 and 2."""
+    bits = max(value.numerator.bit_length(), value.denominator.bit_length())
+    if degree > _MAX_ROOT_DEGREE or bits > _MAX_ROOT_BITS:
         return None
-    top, bottom = _integer_root(value.numerator, degree), _integer_root(value.denominator, degree)
-    root = Fraction(top, bottom)
+    numerator = _integer_root(value.numerator, degree)
+    denominator = _integer_root(value.denominator, degree)
+    root = Fraction(numerator, denominator)
     return root if root**degree == value else None
 
 
@@ -141,28 +184,40 @@ def _integer_root(number: int, degree: int) -> int:
     """The largest integer whose power is at most the number, by bisection."""
     if degree == 2:
         return math.isqrt(number)
-    low, high = 0, 1 << (number.bit_length() // degree + 1)
+    low = 0
+    high = 1 << (number.bit_length() // degree + 1)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if middle**degree <= number else (low, middle - 1)
+        if middle**degree <= number:
+            low = middle
+        else:
+            high = middle - 1
     return low
 
 
-def _square_root(a: Value) -> Value:
-    if isinstance(a, Fraction) and a >= 0 and (root := _exact_root(a, 2)) is not None:
-        return root
+def _square_root(a: Computed) -> Computed:
+    if isinstance(a, Fraction) and a >= 0:
+        root = _exact_root(a, 2)
+        if root is not None:
+            return root
     return _context.sqrt(inexact(a))
 
 
-def _root(a: Value, degree: Value) -> Value:
+def _root(a: Computed, degree: Computed) -> Computed:
     if not isinstance(degree, Fraction) or degree.denominator != 1 or not 2 <= degree <= MAX_POWER:
         return power(a, divide(Fraction(1), degree))
+    # \sqrt[3]{-\pi} is real, too
     if is_real(a) and not isinstance(a, Fraction) and a < 0 and degree % 2:
         return -power(-a, 1 / degree)
-    return _square_root(a) if degree == 2 else power(a, 1 / degree)
+    if degree == 2:
+        return _square_root(a)
+    return power(a, 1 / degree)
 
 
-def _factorial(a: Value) -> Value:
+# --- other functions
+
+
+def _factorial(a: Computed) -> Computed:
     if isinstance(a, Fraction) and a.denominator == 1:
         if not 0 <= a <= MAX_FACTORIAL:
             raise Undefined
@@ -172,7 +227,7 @@ def _factorial(a: Value) -> Value:
     return _checked(_context.gamma(inexact(a) + 1))
 
 
-def _binomial(n: Value, k: Value) -> Value:
+def _binomial(n: Computed, k: Computed) -> Computed:
     if isinstance(n, Fraction) and isinstance(k, Fraction) and n.denominator == k.denominator == 1:
         if not (0 <= k <= MAX_FACTORIAL and 0 <= n <= MAX_FACTORIAL):
             raise Undefined
@@ -180,33 +235,39 @@ def _binomial(n: Value, k: Value) -> Value:
     return divide(_factorial(n), times(_factorial(k), _factorial(minus(n, k))))
 
 
-def logarithm(a: Value, base: int = 0) -> Value:
+def logarithm(a: Computed, base: int = 0) -> Computed:
     """The logarithm to a base; 0 stands for e."""
     if base:
         return divide(logarithm(a), _context.log(base))
     if is_zero(a):
         raise Undefined
-    return Fraction(0) if a == 1 else _context.log(inexact(a))
+    if a == 1:
+        return Fraction(0)
+    return _context.log(inexact(a))
 
 
-def _exponential(a: Value) -> Value:
-    return Fraction(1) if a == 0 else _bounded(_context.e, inexact(a))
+def _exponential(a: Computed) -> Computed:
+    if a == 0:
+        return Fraction(1)
+    return _bounded(_context.e, inexact(a))
 
 
-def _small(function: Callable[[Value], Value]) -> Callable[[Value], Value]:
+def _of_small(function: Callable[[Computed], Computed]) -> Callable[[Computed], Computed]:
     """The function for arguments whose values need no more digits than are computed."""
 
-    def checked(a: Value) -> Value:
+    def applied(a: Computed) -> Computed:
         value = inexact(a)
-        if abs(value) > 10_000:
+        if abs(value) > _MAX_ARGUMENT:
             raise Undefined
         return _checked(function(value))
 
-    return checked
+    return applied
 
 
-def _integers(function: Callable[..., int]) -> Callable[..., Value]:
-    def applied(*values: Value) -> Value:
+def _of_integers(function: Callable[..., int]) -> Callable[..., Computed]:
+    """The function for integers; for anything else, `\\gcd(a, b)`, one that is not known."""
+
+    def applied(*values: Computed) -> Computed:
         if all(isinstance(value, Fraction) and value.denominator == 1 for value in values):
             return Fraction(function(*map(int, values)))
         return opaque(function.__name__, list(values))
@@ -214,8 +275,10 @@ def _integers(function: Callable[..., int]) -> Callable[..., Value]:
     return applied
 
 
-def _of_reals(function: Callable[..., Value]) -> Callable[..., Value]:
-    def applied(*values: Value) -> Value:
+def _of_reals(function: Callable[..., Computed]) -> Callable[..., Computed]:
+    """The function for real values; complex ones have no order."""
+
+    def applied(*values: Computed) -> Computed:
         if not all(map(is_real, values)):
             raise Undefined
         return function(*values)
@@ -223,23 +286,36 @@ def _of_reals(function: Callable[..., Value]) -> Callable[..., Value]:
     return applied
 
 
-def _rounded(function: Callable[[Any], int]) -> Callable[[Value], Value]:
-    def applied(a: Value) -> Value:
-        if isinstance(a, Fraction):
-            return Fraction(function(a))
-        if not is_real(a) or abs(a) > 1e30 or abs(a - _context.nint(a)) < 1e-30:
-            raise Undefined
-        return Fraction(int(_context.floor(a)) if function is math.floor else int(_context.ceil(a)))
-
-    return applied
+def _floor(a: Computed) -> Computed:
+    if isinstance(a, Fraction):
+        return Fraction(math.floor(a))
+    _check_can_be_rounded(a)
+    return Fraction(int(_context.floor(a)))
 
 
-def radians(degrees: Value) -> Value:
+def _ceil(a: Computed) -> Computed:
+    if isinstance(a, Fraction):
+        return Fraction(math.ceil(a))
+    _check_can_be_rounded(a)
+    return Fraction(int(_context.ceil(a)))
+
+
+def _check_can_be_rounded(a: Computed) -> None:
+    """Raise Undefined for a value that is so near to an integer that it may lie on either side."""
+    if not is_real(a) or abs(a) > 1e30 or abs(a - _context.nint(a)) < 1e-30:
+        raise Undefined
+
+
+def _sign(a: Computed) -> Computed:
+    return Fraction((a > 0) - (a < 0))
+
+
+def radians(degrees: Computed) -> Computed:
     """An angle in radians."""
     return inexact(degrees) * _context.pi / 180
 
 
-def constant(name: str) -> Value:
+def constant(name: str) -> Computed:
     """The value of pi, e or i. Raises Undefined for infinity."""
     if name == "infinity":
         raise Undefined
@@ -247,65 +323,75 @@ def constant(name: str) -> Value:
 
 
 @lru_cache
-def gauss(degree: int) -> list[tuple[Value, Value]]:
+def gauss(degree: int) -> list[tuple[Computed, Computed]]:
     """The points in [-1, 1] and weights of a rule of Gauss for integrals."""
     return GaussLegendre(_context).calc_nodes(degree, _context.prec)
 
 
-def opaque(name: str, values: list[Value]) -> Value:
+def opaque(name: str, values: list[Computed]) -> Computed:
     """A value for a function that is not known: the same for the same arguments, and for no
     others.
     """
-    parts = [
-        value if isinstance(value, Fraction) else _context.nstr(_context.mpc(value), 25)
-        for value in values
-    ]
-    digest = hashlib.sha256(repr((name, list(map(str, parts)))).encode()).digest()
+    arguments = []
+    for value in values:
+        # Of 120 digits 25 are enough to tell arguments apart; the last ones depend on the way.
+        if isinstance(value, Fraction):
+            arguments.append(str(value))
+        else:
+            arguments.append(_context.nstr(_context.mpc(value), 25))
+    digest = hashlib.sha256(repr((name, arguments)).encode()).digest()
     return Fraction(int.from_bytes(digest[:8], "big"), 1 << 62) + Fraction(1, 3)
 
 
+# --- the functions by the names that `parser` gives them
+
 ARITHMETIC = {"+": plus, "-": minus, "*": times, "/": divide, "^": power}
 TRIGONOMETRY = frozenset(("sin", "cos", "tan", "cot", "sec", "csc"))
-FUNCTIONS: dict[str, Callable[..., Value]] = {
+
+FUNCTIONS: dict[str, Callable[..., Computed]] = {
     "sqrt": _square_root,
     "root": _root,
     "!": _factorial,
     "binomial": _binomial,
     "ln": logarithm,
-    "lg": lambda a: logarithm(a, 10),
+    "lg": partial(logarithm, base=10),
     "exp": _exponential,
     "abs": abs,
-    "sgn": _of_reals(lambda a: Fraction((a > 0) - (a < 0))),
-    "floor": _rounded(math.floor),
-    "ceil": _rounded(math.ceil),
-    "gcd": _integers(math.gcd),
-    "lcm": _integers(math.lcm),
+    "sgn": _of_reals(_sign),
+    "floor": _floor,
+    "ceil": _ceil,
+    "gcd": _of_integers(math.gcd),
+    "lcm": _of_integers(math.lcm),
     "max": _of_reals(partial(max, key=inexact)),
     "min": _of_reals(partial(min, key=inexact)),
-    **{
-        name: _small(getattr(_context, name))
-        for name in (*sorted(TRIGONOMETRY), "sinh", "cosh", "tanh", "coth")
-    },
-    **{
-        f"arc{name}": _small(getattr(_context, f"a{name}")) for name in ("sin", "cos", "tan", "cot")
-    },
-    **{f"ar{name}": _small(getattr(_context, f"a{name}")) for name in ("sinh", "cosh", "tanh")},
 }
+for _name in (*sorted(TRIGONOMETRY), "sinh", "cosh", "tanh", "coth"):
+    FUNCTIONS[_name] = _of_small(getattr(_context, _name))
+# \arcsin is mpmath's asin, and arsinh its asinh
+for _name in ("sin", "cos", "tan", "cot"):
+    FUNCTIONS[f"arc{_name}"] = _of_small(getattr(_context, f"a{_name}"))
+for _name in ("sinh", "cosh", "tanh"):
+    FUNCTIONS[f"ar{_name}"] = _of_small(getattr(_context, f"a{_name}"))
 
 
-def is_zero(value: Value) -> bool:
+# --- comparisons
+
+
+def is_zero(value: Computed) -> bool:
     """Whether a value is zero, to all digits that can be relied on."""
-    return not value if isinstance(value, Fraction) else abs(value) < _NOTHING
+    if isinstance(value, Fraction):
+        return not value
+    return abs(value) < _NOTHING
 
 
-def is_real(value: Value) -> bool:
+def is_real(value: Computed) -> bool:
     """Whether a value is real, to all digits that can be relied on."""
     if isinstance(value, Fraction) or not hasattr(value, "imag"):
         return True
     return abs(value.imag) <= _RELATIVE * abs(value.real) or abs(value.imag) < _NOTHING
 
 
-def agree(a: Value, b: Value) -> bool:
+def agree(a: Computed, b: Computed) -> bool:
     """Whether two values are the same, to all digits that can be relied on."""
     if isinstance(a, Fraction) and isinstance(b, Fraction):
         return a == b
@@ -314,7 +400,7 @@ def agree(a: Value, b: Value) -> bool:
     return bool(abs(a - b) <= _RELATIVE * size or size < _NOTHING)
 
 
-def less(a: Value, b: Value) -> bool:
+def less(a: Computed, b: Computed) -> bool:
     """Whether a < b, for real values that do not agree."""
     a, b = _pair(a, b)
     if isinstance(a, Fraction):
@@ -322,7 +408,7 @@ def less(a: Value, b: Value) -> bool:
     return bool(_context.re(a) < _context.re(b))
 
 
-def near(value: Value, center: Fraction, distance: Fraction) -> bool:
+def near(value: Computed, center: Fraction, distance: Fraction) -> bool:
     """Whether a real value is at most so far from the center; a rounding error more, for values
     that are not exact.
     """
@@ -331,17 +417,18 @@ def near(value: Value, center: Fraction, distance: Fraction) -> bool:
     return bool(abs(_context.re(value) - inexact(center)) <= inexact(distance) * (1 + _RELATIVE))
 
 
-def as_fraction(value: Value, largest: int = 10_000) -> Fraction | None:
-    """The fraction of small numbers that a value is, if it is one."""
+def as_fraction(value: Computed, largest: int = 10_000) -> Fraction | None:
+    """The fraction with a denominator up to `largest` that a value is, if it is one."""
     if isinstance(value, Fraction):
         return value
     if not is_real(value):
         return None
-    guess = Fraction(str(_context.nstr(_context.re(value), 40))).limit_denominator(largest)
+    digits = str(_context.nstr(_context.re(value), 40))
+    guess = Fraction(digits).limit_denominator(largest)
     return guess if agree(inexact(guess), value) else None
 
 
-def is_whole(value: Value) -> bool:
+def is_whole(value: Computed) -> bool:
     """Whether a value is a whole number."""
     fraction = as_fraction(value, 1)
     return fraction is not None and fraction.denominator == 1

@@ -6,8 +6,8 @@ from fractions import Fraction
 from itertools import pairwise
 
 from swift_rlvr.verifiers.mathematics.functions import (
+    Computed,
     Undefined,
-    Value,
     agree,
     divide,
     is_real,
@@ -23,14 +23,14 @@ from swift_rlvr.verifiers.mathematics.numeric import contains, evaluate, parts, 
 from swift_rlvr.verifiers.mathematics.parser import Tree, replaced
 from swift_rlvr.verifiers.mathematics.sets import EMPTY, INFINITY, MINUS_INFINITY, REALS, RealSet
 
-_ZERO, _HALF = Fraction(0), Fraction(1, 2)
-_SIGNS = {
-    "<": (-1,),
-    "<=": (-1, 0),
-    ">": (1,),
-    ">=": (0, 1),
-    "!=": (-1, 1),
-}  # of the left side minus the right one
+_ZERO = Fraction(0)
+_ONE = Fraction(1)
+_HALF = Fraction(1, 2)
+
+# The signs that the left side minus the right one may have: x < 3 asks for x - 3 < 0.
+_SIGNS = {"<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (0, 1), "!=": (-1, 1)}
+
+# Points at which a quadratic through three others is checked: that of x^3 doesn't fit.
 _PROBES = (Fraction(31, 7), Fraction(-50, 11), Fraction(7))
 
 
@@ -45,23 +45,28 @@ def solution_set(operators: tuple[str, ...], sides: list[Tree]) -> tuple[str, Re
     (None, None)
     """
     names = frozenset().union(*map(symbols, sides))
-    trees = [("-", left, right) for left, right in pairwise(sides)]
-    if len(names) != 1 or not all(map(symbols, trees)) or not _SIGNS.keys() >= {*operators}:
+    differences = [("-", left, right) for left, right in pairwise(sides)]
+    # Each link of a chain has to speak of the variable: 2 < 4 < x says more than a set.
+    if len(names) != 1 or not all(map(symbols, differences)):
+        return None
+    if not _SIGNS.keys() >= {*operators}:
         return None
     (name,) = names
     result = REALS
     try:
         with one_thread():
-            for tree, operator in zip(trees, operators, strict=True):
-                result = result.intersection(_solved(tree, name, _SIGNS[operator]))
+            for difference, operator in zip(differences, operators, strict=True):
+                result = result.intersection(_solved(difference, name, _SIGNS[operator]))
     except Undefined:
         return None
     return name, result
 
 
 def _solved(tree: Tree, name: str, signs: tuple[int, ...]) -> RealSet:
-    """The numbers for which the tree has one of these signs. Raises Undefined for what is not
-    solved here.
+    """The numbers for which the tree has one of these signs.
+
+    Raises:
+        Undefined: it is not solved here.
     """
     absolutes = {part for part in parts(tree) if part[0] == "abs" and symbols(part)}
     if not absolutes:
@@ -69,29 +74,43 @@ def _solved(tree: Tree, name: str, signs: tuple[int, ...]) -> RealSet:
     if len(absolutes) > 1:
         raise Undefined
     (absolute,) = absolutes
+
+    # |x - 1| < 2 is x - 1 < 2 where x - 1 >= 0, and -(x - 1) < 2 where it is negative.
+    inner = absolute[1]
+    negated = ("-", ("number", _ZERO), inner)
     result = EMPTY
-    for inside, where in ((absolute[1], (0, 1)), (("-", ("number", _ZERO), absolute[1]), (-1,))):
-        there = _solved(absolute[1], name, where)
-        result = result.union(
-            there.intersection(_solved(replaced(tree, absolute, inside), name, signs))
-        )
+    for replacement, inner_signs in ((inner, (0, 1)), (negated, (-1,))):
+        domain = _solved(inner, name, inner_signs)
+        solutions = _solved(replaced(tree, absolute, replacement), name, signs)
+        result = result.union(domain.intersection(solutions))
     return result
 
 
-def _coefficients(tree: Tree, name: str) -> list[Value]:
-    """Those of a polynomial of a degree of at most two, that of 1 first and no zero last. Raises
-    Undefined.
+def _coefficients(tree: Tree, name: str) -> list[Computed]:
+    """Those of a polynomial of a degree of at most two, that of 1 first and no zero last.
+
+    Raises:
+        Undefined: it is no such polynomial.
     """
     if not _is_polynomial(tree):
         raise Undefined
-    below, c, above, *probes = (
-        evaluate(tree, {name: x}) for x in (Fraction(-1), _ZERO, Fraction(1), *_PROBES)
-    )
-    a, b = minus(times(plus(above, below), _HALF), c), times(minus(above, below), _HALF)
+    # The quadratic c + b x + a x^2 through the values at -1, 0 and 1.
+    below = evaluate(tree, {name: -_ONE})
+    c = evaluate(tree, {name: _ZERO})
+    above = evaluate(tree, {name: _ONE})
+    probes = [evaluate(tree, {name: x}) for x in _PROBES]
+    a = minus(times(plus(above, below), _HALF), c)
+    b = times(minus(above, below), _HALF)
     for x, value in zip(_PROBES, probes, strict=True):
-        if not is_real(value) or not agree(value, plus(c, times(x, plus(b, times(a, x))))):
+        quadratic = plus(c, times(x, plus(b, times(a, x))))
+        if not is_real(value) or not agree(value, quadratic):
             raise Undefined
-    return [c, b, a] if not is_zero(a) else [c, b] if not is_zero(b) else [c]
+
+    if not is_zero(a):
+        return [c, b, a]
+    if not is_zero(b):
+        return [c, b]
+    return [c]
 
 
 def _is_polynomial(tree: Tree) -> bool:
@@ -107,27 +126,39 @@ def _is_polynomial(tree: Tree) -> bool:
     return tree[0] == "symbol"
 
 
-def _with_sign(coefficients: list[Value], signs: tuple[int, ...]) -> RealSet:
+def _with_sign(coefficients: list[Computed], signs: tuple[int, ...]) -> RealSet:
     """The numbers for which a polynomial has one of these signs."""
     zeros = _zeros(coefficients)
-    above = 0 if is_zero(coefficients[-1]) else -1 if less(coefficients[-1], _ZERO) else 1
-    step = -1 if len(zeros) == len(coefficients) - 1 else 1  # no change of sign at a double zero
+    # Above all zeros a polynomial has the sign of its last coefficient, and below each of them the
+    # other one, except at a double zero.
+    sign = _sign(coefficients[-1])
+    has_single_zeros = len(zeros) == len(coefficients) - 1
     result = RealSet.of(*zeros) if 0 in signs else EMPTY
-    for number, (low, high) in enumerate(pairwise([MINUS_INFINITY, *zeros, INFINITY])):
-        if above * step ** (len(zeros) - number) in signs:
+    gaps = list(pairwise([MINUS_INFINITY, *zeros, INFINITY]))
+    for low, high in reversed(gaps):
+        if sign in signs:
             result = result.union(RealSet.interval(low, False, high, False))
+        if has_single_zeros:
+            sign = -sign
     return result
 
 
-def _zeros(coefficients: list[Value]) -> list[Value]:
+def _sign(value: Computed) -> int:
+    if is_zero(value):
+        return 0
+    return -1 if less(value, _ZERO) else 1
+
+
+def _zeros(coefficients: list[Computed]) -> list[Computed]:
     """The real zeros in rising order; none of a constant."""
     if len(coefficients) == 1:
         return []
-    c, b, *a = coefficients
-    if not a:
+    if len(coefficients) == 2:
+        c, b = coefficients
         return [divide(times(c, Fraction(-1)), b)]
-    middle = times(divide(b, a[0]), -_HALF)
-    discriminant = minus(times(middle, middle), divide(c, a[0]))
+    c, b, a = coefficients
+    middle = times(divide(b, a), -_HALF)
+    discriminant = minus(times(middle, middle), divide(c, a))
     if is_zero(discriminant):
         return [middle]
     if less(discriminant, _ZERO):

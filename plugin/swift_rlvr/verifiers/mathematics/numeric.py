@@ -12,13 +12,14 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache, reduce
+from typing import TypeGuard
 
 from swift_rlvr.verifiers.mathematics.functions import (
     ARITHMETIC,
     FUNCTIONS,
     TRIGONOMETRY,
+    Computed,
     Undefined,
-    Value,
     agree,
     constant,
     divide,
@@ -36,29 +37,46 @@ from swift_rlvr.verifiers.mathematics.functions import (
 )
 from swift_rlvr.verifiers.mathematics.parser import Tree
 
-MAX_TERMS, MAX_STEPS = 200, 2_000
-# of an infinite series: two with the same ones are the same, and no other expression is
-_TERMS = 24
+# Most terms of a finite sum, and most nodes that are evaluated for one value.
+MAX_TERMS = 200
+MAX_STEPS = 2_000
+
+# A value for each variable: {"x": Fraction(5, 2)}.
 Point = Mapping[str, Fraction]
-# For each point: the range in which every symbol gets a value of its own.
+
+# For each point, the range in which every variable gets a value of its own.
 _RANGES = ((1, 3), (0, 1), (3, 9), (-1, 0), (-4, -1), (9, 40), (1, 2), (-40, -9))
+# More of them where there are several variables, so that some are positive and some negative.
 _MIXED = ((-3, 3), (-9, 9), (-2, 2), (0, 12))
-# Where both sides have values at too few of these: near zero, for arcsines and the like, and far
-# away, for roots.
+# For each further point, the largest whole number: sums, n! and binomials have no other values.
+_LARGEST_INTEGERS = (6, 9, 12, 4)
+# Where both sides have values at too few of these points: near zero, for arcsines and the like, and
+# far away, for roots. \sqrt{x - 100} has none below 100.
 _FURTHER = (
     *((0, 1),) * 5,
     *((-1, 1),) * 3,
-    *((40, 200), (200, 1000), (500, 5000), (-200, -40)),
-    (-1000, -200),
+    *((40, 200), (200, 1000), (500, 5000), (-200, -40), (-1000, -200)),
 )
-_ENOUGH = 3  # points at which both have values, where there are variables
-BINDING = (
-    "sum",
-    "prod",
-    "int",
-)  # kinds of trees with a variable, its bounds, and what it stands in
-_STEP = Fraction(1, 10**40)  # of a derivative, which is exact to 60 digits then
-_GAUSS = (4, 5, 6)  # 24, 48 and 96 points of an integral, until two of these agree to 60 digits
+# What is drawn in the ranges depends on a number for each point. These begin where no others are.
+_FIRST_FURTHER = 50
+_FIRST_INTEGER = 90
+
+# Points at which both sides need values, where there are variables.
+_ENOUGH = 3
+
+# Kinds of trees with a variable of their own, its bounds, and what it stands in.
+BINDING = ("sum", "prod", "int")
+
+# An infinite series is known by so many of its terms: two with the same ones are the same, and no
+# other expression is.
+_SERIES_TERMS = 24
+# A sum up to n, or an integral without a value here, is known by its bounds and three terms. At
+# small integers different terms, such as k and k^2, may be equal.
+_SAMPLES = (Fraction(3, 7), Fraction(8, 7), Fraction(20, 7))
+# Of a derivative: it is exact to 60 digits then.
+_STEP = Fraction(1, 10**40)
+# Degrees of Gauss's rule: 24, 48 and 96 points, until two of these agree to 60 digits.
+_GAUSS_DEGREES = (4, 5, 6)
 
 
 class TooLong(Undefined):
@@ -69,9 +87,14 @@ class _Evaluation:
     """Evaluates trees at one point; `logarithm` is the base of a bare log."""
 
     def __init__(self, point: Point, logarithm: int = 0):
-        self.point, self.logarithm, self.steps = point, logarithm, 0
+        self.point = point
+        self.logarithm = logarithm
+        self.steps = 0
 
-    def value(self, tree: Tree, in_angle: bool = False) -> Value:
+    def value(self, tree: Tree, in_angle: bool = False) -> Computed:
+        """The value of a tree; `in_angle` within the argument of a sine or the like, where degrees
+        are an angle. Elsewhere they are a unit, and 30° is 30.
+        """
         self.steps += 1
         if self.steps > MAX_STEPS:
             raise TooLong
@@ -82,96 +105,106 @@ class _Evaluation:
             return self.point[tree[1]]
         if kind == "constant":
             return constant(tree[1])
-        if kind == "pm":
-            raise Undefined
-        if kind in ARITHMETIC:
-            return ARITHMETIC[kind](self.value(tree[1], in_angle), self.value(tree[2], in_angle))
+        operation = ARITHMETIC.get(kind)
+        if operation is not None:
+            return operation(self.value(tree[1], in_angle), self.value(tree[2], in_angle))
         if kind == "degrees":
             value = self.value(tree[1])
             return radians(value) if in_angle else value
-        if kind in ("sum", "prod"):
-            return self._series(tree)
-        if kind == "int":
-            return self._integral(tree)
-        if kind == "derivative":
-            return self._slope(tree)
-        if kind == "call":
-            return opaque(tree[1], [self.value(part) for part in tree[2:]])
-        if kind == "log":
-            return logarithm(self.value(tree[1]), self.logarithm)
+        return self._applied(tree)
+
+    def _applied(self, tree: Tree) -> Computed:
+        """The value of a function, a sum, an integral ..."""
+        kind = tree[0]
+        match kind:
+            case "pm":
+                raise Undefined
+            case "sum" | "prod":
+                return self._series(tree)
+            case "int":
+                return self._integral(tree)
+            case "derivative":
+                return self._slope(tree)
+            case "call":
+                return opaque(tree[1], [self.value(part) for part in tree[2:]])
+            case "log":
+                return logarithm(self.value(tree[1]), self.logarithm)
         values = [self.value(part, kind in TRIGONOMETRY) for part in tree[1:]]
         function = FUNCTIONS.get(kind)
         return opaque(kind, values) if function is None else function(*values)
 
-    def _series(self, tree: Tree) -> Value:
+    def _series(self, tree: Tree) -> Computed:
         kind, (_, name), first, last, body = tree
-        low, high = (
-            self.value(first),
-            self.value(last) if last != ("constant", "infinity") else None,
-        )
-        if (
-            isinstance(low, Fraction)
-            and isinstance(high, Fraction)
-            and low.denominator == high.denominator == 1
-        ):
-            if not 0 <= high - low < MAX_TERMS:
-                raise Undefined
-            operation, neutral = (plus, Fraction(0)) if kind == "sum" else (times, Fraction(1))
-            each = (
-                self._at(name, Fraction(number), body) for number in range(int(low), int(high) + 1)
-            )
-            return reduce(operation, each, neutral)
-        if symbols(first) | symbols(last):  # n terms are there for whole numbers n alone
+        low = self.value(first)
+        high = None if last == ("constant", "infinity") else self.value(last)
+        if _is_integer(low) and _is_integer(high):
+            return self._finite_series(kind, name, int(low), int(high), body)
+        # A sum of n terms has a value for whole numbers n alone.
+        if symbols(first) | symbols(last):
             raise Undefined
         if kind == "sum" and high is None and isinstance(low, Fraction):
-            terms = [self._at(name, low + number, body) for number in range(_TERMS)]
-            return times(
-                opaque("series", []), reduce(plus, terms)
-            )  # twice a series is that of twice its terms
+            terms = [self._at(name, low + number, body) for number in range(_SERIES_TERMS)]
+            # a multiple of the terms, so that twice a series is that of twice its terms
+            return times(opaque("series", []), reduce(plus, terms))
         # Whatever it is, the same series has the same terms.
-        terms = [self._at(name, Fraction(number, 7), body) for number in (3, 8, 20)]
+        terms = [self._at(name, sample, body) for sample in _SAMPLES]
         return opaque(kind, [low, Fraction(0) if high is None else high, *terms])
 
-    def _integral(self, tree: Tree) -> Value:
+    def _finite_series(self, kind: str, name: str, low: int, high: int, body: Tree) -> Computed:
+        if not 0 <= high - low < MAX_TERMS:
+            raise Undefined
+        operation = plus if kind == "sum" else times
+        result: Computed = Fraction(0) if kind == "sum" else Fraction(1)
+        for number in range(low, high + 1):
+            result = operation(result, self._at(name, Fraction(number), body))
+        return result
+
+    def _integral(self, tree: Tree) -> Computed:
         """By Gauss's rule, as exact as all else here; where it does not converge, the same for the
         same integrand.
         """
         _, (_, name), first, last, body = tree
-        low, high = self.value(first), self.value(last)
-        middle, half = divide(plus(low, high), Fraction(2)), divide(minus(high, low), Fraction(2))
-        before: Value | None = None
-        for degree in _GAUSS:
-            terms = (
-                times(weight, self._at(name, plus(middle, times(half, x)), body))
-                for x, weight in gauss(degree)
-            )
-            result = times(half, reduce(plus, terms))
-            if before is not None and agree(before, result):
+        low = self.value(first)
+        high = self.value(last)
+        middle = divide(plus(low, high), Fraction(2))
+        half = divide(minus(high, low), Fraction(2))
+        previous: Computed | None = None
+        for degree in _GAUSS_DEGREES:
+            total: Computed | None = None
+            for node, weight in gauss(degree):
+                term = times(weight, self._at(name, plus(middle, times(half, node)), body))
+                total = term if total is None else plus(total, term)
+            result = times(half, total)
+            if previous is not None and agree(previous, result):
                 return result
-            before = result
-        return opaque(
-            "int",
-            [low, high, *(self._at(name, Fraction(number, 7), body) for number in (3, 8, 20))],
-        )
+            previous = result
+        samples = [self._at(name, sample, body) for sample in _SAMPLES]
+        return opaque("int", [low, high, *samples])
 
-    def _slope(self, tree: Tree) -> Value:
+    def _slope(self, tree: Tree) -> Computed:
         _, (_, name), body = tree
-        if name not in symbols(body) or contains(
-            body, "call", "derivative"
-        ):  # y may be a function of x
+        # dy/dx and d f(x)/dx: y and f may be any functions of x
+        if name not in symbols(body) or contains(body, "call", "derivative"):
             raise Undefined
-        low, high = (self._at(name, plus(self.point[name], step), body) for step in (-_STEP, _STEP))
+        low = self._at(name, plus(self.point[name], -_STEP), body)
+        high = self._at(name, plus(self.point[name], _STEP), body)
         return inexact(divide(minus(high, low), 2 * _STEP))
 
-    def _at(self, name: str, value: Fraction, body: Tree) -> Value:
-        point, self.point = self.point, {**self.point, name: value}
+    def _at(self, name: str, value: Fraction, body: Tree) -> Computed:
+        """The value of a tree where a variable has another value."""
+        point = self.point
+        self.point = {**point, name: value}
         try:
             return self.value(body)
         finally:
             self.point = point
 
 
-def evaluate(tree: Tree, point: Point, logarithm: int = 0) -> Value:
+def _is_integer(value: Computed | None) -> TypeGuard[Fraction]:
+    return isinstance(value, Fraction) and value.denominator == 1
+
+
+def evaluate(tree: Tree, point: Point, logarithm: int = 0) -> Computed:
     """The value of a tree at a point.
 
     Raises:
@@ -181,8 +214,37 @@ def evaluate(tree: Tree, point: Point, logarithm: int = 0) -> Value:
         return _Evaluation(point, logarithm).value(tree)
     except Undefined:
         raise
-    except (ArithmeticError, ValueError, TypeError, KeyError, RecursionError) as error:  # of mpmath
+    # what mpmath raises, and a variable without a value
+    except (ArithmeticError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise Undefined(str(error)) from None
+
+
+def value_at(tree: Tree, point: Point) -> Computed | None:
+    """The value at a point, or None where there is none."""
+    with one_thread(), contextlib.suppress(TooLong):
+        return _value(tree, point)
+    return None
+
+
+@lru_cache(maxsize=8192)
+def constant_value(tree: Tree) -> Computed | None:
+    """The value of a tree without variables, or None where it has some or no value."""
+    if symbols(tree) or contains(tree, "pm"):
+        return None
+    return value_at(tree, {})
+
+
+def _value(tree: Tree, point: Point, logarithm: int = 0) -> Computed | None:
+    """The value, or None where there is none. Raises TooLong."""
+    try:
+        return evaluate(tree, point, logarithm)
+    except TooLong:
+        raise
+    except Undefined:
+        return None
+
+
+# --- what is in a tree
 
 
 @lru_cache(maxsize=8192)
@@ -193,7 +255,8 @@ def symbols(tree: Tree) -> frozenset[str]:
     if tree[0] in ("number", "constant", "pm"):
         return frozenset()
     if tree[0] in BINDING:
-        return symbols(tree[2]) | symbols(tree[3]) | (symbols(tree[4]) - {tree[1][1]})
+        _, (_, name), first, last, body = tree
+        return symbols(first) | symbols(last) | (symbols(body) - {name})
     return frozenset().union(*(symbols(part) for part in tree[1:] if isinstance(part, tuple)))
 
 
@@ -206,46 +269,55 @@ def contains(tree: Tree, *kinds: str) -> bool:
 
 def parts(tree: Tree) -> Iterator[Tree]:
     """The tree and all trees in it."""
-    left = [tree]
-    while left:
-        yield (part := left.pop())
-        left.extend(each for each in part[1:] if isinstance(each, tuple))
+    remaining = [tree]
+    while remaining:
+        part = remaining.pop()
+        yield part
+        remaining.extend(child for child in part[1:] if isinstance(child, tuple))
+
+
+# --- points
 
 
 def points(names: frozenset[str], further: bool = False) -> Iterator[dict[str, Fraction]]:
     """Points with a value for each name, the same ones every time; one point without names for a
-    constant.
+    constant, and none further.
     """
     if further:
-        for number, (low, high) in enumerate(_FURTHER if names else (), 50):
-            yield {name: low + (high - low) * _share(name, number) for name in names}
+        if names:
+            for number, bounds in enumerate(_FURTHER, _FIRST_FURTHER):
+                yield _point(names, number, bounds)
         return
     if not names:
         yield {}
         return
-    for number, (low, high) in enumerate(_RANGES + (_MIXED if len(names) > 1 else ())):
-        yield {name: low + (high - low) * _share(name, number) for name in names}
-    for number, high in enumerate((6, 9, 12, 4)):  # whole numbers, for sums, n! and binomials
-        yield {name: Fraction(2 + int(_share(name, 90 + number) * high)) for name in names}
+    ranges = _RANGES + (_MIXED if len(names) > 1 else ())
+    for number, bounds in enumerate(ranges):
+        yield _point(names, number, bounds)
+    for number, largest in enumerate(_LARGEST_INTEGERS, _FIRST_INTEGER):
+        yield {name: Fraction(2 + int(_share(name, number) * largest)) for name in names}
+
+
+def _point(names: frozenset[str], number: int, bounds: tuple[int, int]) -> dict[str, Fraction]:
+    low, high = bounds
+    return {name: low + (high - low) * _share(name, number) for name in names}
 
 
 @lru_cache(maxsize=4096)
 def _share(name: str, number: int) -> Fraction:
+    """A fraction between 0 and 1 that looks like chance, and is always the same."""
     digest = hashlib.sha256(f"{number} {name}".encode()).digest()
     return Fraction(1 + int.from_bytes(digest[:2], "big") % 9973, 9974)
 
 
-@lru_cache(maxsize=8192)
-def constant_value(tree: Tree) -> Value | None:
-    """The value of a tree without variables, or None where it has some or no value."""
-    return None if symbols(tree) or contains(tree, "pm") else value_at(tree, {})
+# --- comparisons
 
 
 def same_value(first: Tree, second: Tree) -> bool:
-    """Whether two trees have the same values, with a bare logarithm of base e or 10.
+    r"""Whether two trees have the same values, with a bare logarithm of base e or 10.
 
     >>> from swift_rlvr.verifiers.mathematics.parser import read_expression as read
-    >>> same_value(read(r"\\\\sin 2x"), read(r"2\\\\sin x\\\\cos x")), same_value(read("|x|"), read("x"))
+    >>> same_value(read(r"\sin 2x"), read(r"2\sin x\cos x")), same_value(read("|x|"), read("x"))
     (True, False)
     """
     if first == second:
@@ -259,33 +331,27 @@ def same_value(first: Tree, second: Tree) -> bool:
 def _same(first: Tree, second: Tree, logarithm: int) -> bool:
     names = symbols(first) | symbols(second)
     is_complex = not names or contains(("", first, second), "i")
+    enough = _ENOUGH if names else 1
     agreed = 0
     with one_thread():
         for further in (False, True):
             for point in points(names, further):
-                values = [_value(tree, point, logarithm) for tree in (first, second)]
-                if None in values:
+                a = _value(first, point, logarithm)
+                b = _value(second, point, logarithm)
+                if a is None or b is None:
                     continue
-                if is_complex or (is_real(values[0]) and is_real(values[1])):
-                    if not agree(*values):
-                        return False
-                    agreed += 1
-            if agreed >= (_ENOUGH if names else 1):
+                # \sqrt{x} is no function of negative numbers, where there is no i
+                if not is_complex and not (is_real(a) and is_real(b)):
+                    continue
+                if not agree(a, b):
+                    return False
+                agreed += 1
+            if agreed >= enough:
                 return True
     return False
 
 
-def _value(tree: Tree, point: Point, logarithm: int = 0) -> Value | None:
-    """The value, or None where there is none. Raises TooLong."""
-    try:
-        return evaluate(tree, point, logarithm)
-    except TooLong:
-        raise
-    except Undefined:
-        return None
-
-
-def constant_multiple(first: Tree, second: Tree) -> Value | None:
+def constant_multiple(first: Tree, second: Tree) -> Computed | None:
     """The constant, not zero, that the first tree is of the second at all points where both are
     defined, or None.
 
@@ -293,40 +359,42 @@ def constant_multiple(first: Tree, second: Tree) -> Value | None:
     """
     with contextlib.suppress(TooLong), one_thread():
         names = symbols(first)
-        if names != symbols(second) or not all(
-            _depends(tree, name) for tree in (first, second) for name in names
-        ):
+        if names != symbols(second):
             return None
-        ratios: list[Value] = []
-        for point in points(names):
-            values = _value(first, point), _value(second, point)
-            if None in values:
-                continue
-            zeros = [is_zero(value) for value in values]
-            if any(zeros) and not all(zeros):
+        for tree in (first, second):
+            if not all(_depends(tree, name) for name in names):
                 return None
-            if not any(zeros) and is_real(values[0]) and is_real(values[1]):
-                ratios.append(divide(*values))
-                if not agree(ratios[0], ratios[-1]):
-                    return None
-        return ratios[0] if len(ratios) >= 3 else None
+        return _ratio(first, second, names)
     return None
+
+
+def _ratio(first: Tree, second: Tree, names: frozenset[str]) -> Computed | None:
+    """The ratio of two trees, if it is the same at enough points. Raises TooLong."""
+    ratio: Computed | None = None
+    agreed = 0
+    for point in points(names):
+        a = _value(first, point)
+        b = _value(second, point)
+        if a is None or b is None:
+            continue
+        if is_zero(a) != is_zero(b):
+            return None
+        if is_zero(a) or not is_real(a) or not is_real(b):
+            continue
+        quotient = divide(a, b)
+        if ratio is None:
+            ratio = quotient
+        if not agree(ratio, quotient):
+            return None
+        agreed += 1
+    return ratio if agreed >= _ENOUGH else None
 
 
 def _depends(tree: Tree, name: str) -> bool:
     """Whether the value changes with a variable."""
     for point in points(symbols(tree)):
-        values = [
-            _value(tree, {**point, name: point[name] + step})
-            for step in (Fraction(0), Fraction(1, 7))
-        ]
-        if None not in values and not agree(*values):
+        value = _value(tree, point)
+        moved = _value(tree, {**point, name: point[name] + Fraction(1, 7)})
+        if value is not None and moved is not None and not agree(value, moved):
             return True
     return False
-
-
-def value_at(tree: Tree, point: Point) -> Value | None:
-    """The value at a point, or None where there is none."""
-    with one_thread(), contextlib.suppress(TooLong):
-        return _value(tree, point)
-    return None

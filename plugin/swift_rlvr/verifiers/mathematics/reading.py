@@ -21,18 +21,23 @@ from swift_rlvr.verifiers.mathematics.units import COUNTED, read_unit
 from swift_rlvr.verifiers.mathematics.values import (
     TURNED,
     Approximately,
+    Cases,
     Choice,
     Expression,
     Family,
     Infinity,
+    Listing,
     Matrix,
     Number,
     Quantity,
+    Ratio,
     Region,
     Relation,
     Residue,
-    Sequence,
+    Set,
+    Tuple,
     Value,
+    Vector,
     Words,
     as_region,
     bound_of,
@@ -110,8 +115,8 @@ def read(text: str) -> Value | None:
 
     >>> read(r"\frac{1}{2}").value, read("1,234").value, read("50\\%").percent, read("5 cm").unit
     (Fraction(1, 2), Fraction(1234, 1), True, 'cm')
-    >>> read(r"\text{(B)}").letter, read("(1, 2]").closing, read("see above")
-    ('B', ']', Words(text='see above', marked=True))
+    >>> read(r"\text{(B)}").letter, read("(1, 2]").closed_high, read("see above")
+    ('B', True, Words(text='see above', marked=True))
     """
     if len(text) > MAX_CHARS:
         return None
@@ -351,7 +356,7 @@ def _alternatives(text: str, depth: int) -> Value | None:
     values = _read_parts(parts[:_MAX_PARTS], depth)
     regions = _conditions(values)
     if regions is None:
-        return Sequence("", "", values)
+        return Listing(values)
     # `x > 1 or y < 0` is no set of numbers
     if len({region.variable for region in regions}) > 1:
         raise _NoValue
@@ -424,14 +429,14 @@ def _list(text: str, depth: int) -> Value | None:
             # in `x = 1, 2` the name belongs to both; in `x = 1, y = 2` each has its own
             if not any(isinstance(item, (Relation, Region)) for item in others):
                 others = [Relation(("=",), (name, item)) for item in others]
-    return Sequence("", "", (first, *others))
+    return Listing((first, *others))
 
 
 def _flat(items: tuple[Value, ...]) -> tuple[Value, ...]:
     r"""The items, with the two values of a `\pm` as two items."""
     flat: list[Value] = []
     for item in items:
-        if isinstance(item, Sequence) and item.opening == "":
+        if isinstance(item, Listing):
             flat.extend(item.items)
         else:
             flat.append(item)
@@ -447,7 +452,7 @@ def _spaced(text: str, depth: int) -> Value | None:
     """`-2 3 5`: several numbers with spaces between them."""
     if not _SPACED.fullmatch(text) or _SPACED_THOUSANDS.fullmatch(text):
         return None
-    return Sequence("", "", tuple(Number(Fraction(part)) for part in text.split()[:_MAX_PARTS]))
+    return Listing(tuple(Number(Fraction(part)) for part in text.split()[:_MAX_PARTS]))
 
 
 # --- relations: equations, inequalities and memberships
@@ -470,8 +475,8 @@ def _relation(text: str, depth: int) -> Value | None:
     relation = Relation(operators, tuple([_side(part, depth) for part in parts]))
     left, right = relation.sides[:2]
     # `x = \pm 2` is `x = 2, x = -2`
-    if operators == ("=",) and isinstance(right, Sequence) and right.opening == "":
-        return Sequence("", "", tuple(Relation(("=",), (left, item)) for item in right.items))
+    if operators == ("=",) and isinstance(right, Listing):
+        return Listing(tuple(Relation(("=",), (left, item)) for item in right.items))
     return _region_of(relation) or relation
 
 
@@ -515,7 +520,7 @@ def _numbers(operator: str, value: Value) -> RealSet | None:
     if operator == "!=":
         # `x \neq 1, 2` excludes both
         items = _flat((value,))
-        excluded = as_region(Sequence("{", "}", items))
+        excluded = as_region(Set(items))
         # infinities are floats
         if excluded is None or any(isinstance(bound_of(item), float) for item in items):
             return None
@@ -587,8 +592,6 @@ _BRACKETS = (
     ("{", "}"),
     (r"\langle", r"\rangle"),
 )
-_OPENINGS = {r"\{": "{", r"\langle": "<"}
-_CLOSINGS = {r"\}": "}", r"\rangle": ">"}
 # { x | x > 0 }, { x : x > 0 }
 _SUCH_THAT = re.compile(r"\||:")
 _SEPARATOR = re.compile(r"[,;]|\\text\{\s*and\s*\}")
@@ -622,12 +625,14 @@ def _inside_brackets(left: str, inside: str, right: str, depth: int) -> Value | 
     if len(parts) == 1:
         # {5} is a set of one; (x + 1) is an expression
         value = _read(parts[0], depth + 1) if left == r"\{" else None
-        return None if value is None else Sequence("{", "}", _flat((value,)))
+        return None if value is None else Set(_flat((value,)))
 
     items = _read_parts(parts, depth)
-    opening = _OPENINGS.get(left, left)
-    closing = _CLOSINGS.get(right, right)
-    return Sequence(opening, closing, _flat(items) if opening == "{" else items)
+    if left in (r"\{", "{"):
+        return Set(_flat(items))
+    if left == r"\langle":
+        return Vector(items)
+    return Tuple(items, closed_low=left == "[", closed_high=right == "]")
 
 
 def _set_builder(name: str, condition: str, depth: int) -> Region | None:
@@ -746,8 +751,8 @@ def _cases(text: str, depth: int) -> Value | None:
             if cell.strip(" ,"):
                 cells.append(re.sub(r"^(?:if|for|when)\s", "", cell.strip().rstrip(",")))
         values = _read_parts(cells, depth)
-        items.append(values[0] if len(values) == 1 else Sequence("(", ")", values))
-    return Sequence("cases", "", tuple(items)) if items else None
+        items.append(values[0] if len(values) == 1 else Tuple(values))
+    return Cases(tuple(items)) if items else None
 
 
 # --- approximations and ratios
@@ -786,7 +791,7 @@ def _ratio(text: str, depth: int) -> Value | None:
             if not first.numbers.equals(second.numbers):
                 raise _NoValue
             return first
-    return Sequence(":", "", values)
+    return Ratio(values)
 
 
 # --- expressions, also with a unit behind them
@@ -805,7 +810,7 @@ def _formula(text: str, depth: int) -> Value | None:
     if tree is None:
         return None
     if "pm" in text or r"\mp" in text:
-        return Sequence("", "", tuple(Expression(_with_sign(tree, sign)) for sign in (1, -1)))
+        return Listing(tuple(Expression(_with_sign(tree, sign)) for sign in (1, -1)))
     value = constant_value(tree)
     # a rational constant is compared faster as one number
     if isinstance(value, Fraction) and tree[0] not in ("symbol", "call"):

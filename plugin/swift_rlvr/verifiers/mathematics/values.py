@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
+from swift_rlvr.verifiers.mathematics.functions import is_real
 from swift_rlvr.verifiers.mathematics.inequalities import solution_set
-from swift_rlvr.verifiers.mathematics.numeric import constant_value, is_real, symbols
+from swift_rlvr.verifiers.mathematics.numeric import constant_value, symbols
 from swift_rlvr.verifiers.mathematics.parser import Tree, read_expression
 from swift_rlvr.verifiers.mathematics.sets import INFINITY, MINUS_INFINITY, Bound, RealSet
 
+# --- single values
+
 
 class Number(NamedTuple):
-    """A rational number, with what stands behind it."""
+    """A rational number, with what stands behind it: `12`, `50\\%`, `3.50 cm`."""
 
     value: Fraction
     percent: bool = False
     unit: str = ""
-    places: int = 0  # decimal places as written
+    places: int = 0  # decimal places as written: 2 for 3.50
 
 
 class Infinity(NamedTuple):
@@ -27,7 +31,7 @@ class Infinity(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A letter that stands for one of several answers, or for a variable."""
+    """A letter that stands for one of several answers, or for a variable: `(B)`, `B`, `(B) 12`."""
 
     letter: str
     # in parentheses, with a full stop, or set as text: certainly a choice and not a variable
@@ -43,18 +47,20 @@ class Words(NamedTuple):
     marked: bool  # set as text, or long: certainly not a product of variables
 
 
-class Sequence(NamedTuple):
-    """Values with or without brackets: a set, a point, an interval, a ratio, cases."""
-
-    opening: str  # one of ( [ { <, ":" for a ratio, "cases", or "" without brackets
-    closing: str
-    items: tuple[Value, ...]
-
-
 class Expression(NamedTuple):
     """What `parser.read_expression` reads."""
 
     tree: Tree
+
+
+class Region(NamedTuple):
+    """The real numbers that inequalities or intervals describe."""
+
+    variable: str  # "" where none is named
+    numbers: RealSet
+
+
+# --- values with other values in them
 
 
 class Quantity(NamedTuple):
@@ -73,11 +79,8 @@ class Approximately(NamedTuple):
 class Relation(NamedTuple):
     """`a = b`, `a < b <= c`, `a \\approx b` ...: one operator less than sides."""
 
-    operators: tuple[str, ...]  # = ~ < <= != in ==
+    operators: tuple[str, ...]  # = ~ < <= > >= != in ==
     sides: tuple[Value, ...]
-
-
-TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}  # the operators with their sides exchanged
 
 
 class Residue(NamedTuple):
@@ -86,13 +89,6 @@ class Residue(NamedTuple):
     name: Value | None
     value: Value
     modulus: Value
-
-
-class Region(NamedTuple):
-    """The real numbers that inequalities or intervals describe."""
-
-    variable: str  # "" where none is named
-    numbers: RealSet
 
 
 class Matrix(NamedTuple):
@@ -109,10 +105,75 @@ class Family(NamedTuple):
     value: Value
 
 
-_Single = Number | Infinity | Words | Expression | Region  # no other values in them
+@dataclass(frozen=True)
+class Several:
+    """Several values. What stands around and between them decides whether their order matters.
+
+    The kinds are dataclasses: two NamedTuples of different classes with the same items would be
+    equal.
+
+    >>> items = (Infinity(1),)
+    >>> Set(items) == Set(items), Set(items) == Tuple(items)
+    (True, False)
+    """
+
+    items: tuple[Value, ...]
+
+
+class Listing(Several):
+    """Values without brackets, in any order: `1, 2`, `x = 1 or x = 2`, `\\pm 3`."""
+
+
+class Set(Several):
+    """Values in braces, in any order: `\\{1, 2\\}`."""
+
+
+class Cases(Several):
+    """The rows of `\\begin{cases}`, in any order: a system, or a function piece by piece."""
+
+
+class Ratio(Several):
+    """Values with colons between them: `2 : 3`, and also the time `3:30`."""
+
+
+class Vector(Several):
+    """Values in angle brackets: `\\langle 1, 2 \\rangle`."""
+
+
+@dataclass(frozen=True)
+class Tuple(Several):
+    """Values in parentheses or square brackets: a point, a list or, of two, an interval.
+
+    `(1, 2)` may be a point or an open interval, and `[1, 2]` a list or a closed interval. What it is
+    compared with decides which one is meant.
+    """
+
+    closed_low: bool = False  # [1, 2] and [1, 2)
+    closed_high: bool = False  # [1, 2] and (1, 2]
+
+
 Value = (
-    _Single | Choice | Sequence | Quantity | Approximately | Relation | Residue | Matrix | Family
+    Number
+    | Infinity
+    | Choice
+    | Words
+    | Expression
+    | Region
+    | Quantity
+    | Approximately
+    | Relation
+    | Residue
+    | Matrix
+    | Family
+    | Several
 )
+
+# a < b is b > a: the operators with their sides exchanged
+TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_INEQUALITIES = (*TURNED, "!=")
+
+
+# --- what several kinds have in common
 
 
 def tree_of(value: Value) -> Tree | None:
@@ -121,8 +182,11 @@ def tree_of(value: Value) -> Tree | None:
         return value.tree
     if isinstance(value, Number):
         return ("number", value.value / 100 if value.percent else value.value)
-    if isinstance(value, (Choice, Words)) and not value.marked:
-        return read_expression(value.letter if isinstance(value, Choice) else value.text)
+    # `x` and `ab` are read as a choice and as words, and may be a variable and a product
+    if isinstance(value, Choice) and not value.marked:
+        return read_expression(value.letter)
+    if isinstance(value, Words) and not value.marked:
+        return read_expression(value.text)
     if isinstance(value, Infinity):
         return ("*", ("number", Fraction(value.sign)), ("constant", "infinity"))
     return None
@@ -134,21 +198,27 @@ def unit_of(value: Value) -> str:
         value = value.number
     if isinstance(value, Number) and value.percent:
         return "percent"
-    return value.unit if isinstance(value, (Quantity, Number)) else ""
+    if isinstance(value, (Number, Quantity)):
+        return value.unit
+    return ""
 
 
 def without_unit(value: Value) -> Value:
     """The value without its unit."""
     if isinstance(value, Quantity):
         return value.value
-    return value._replace(unit="") if isinstance(value, Number) else value
+    if isinstance(value, Number):
+        return value._replace(unit="")
+    return value
 
 
 def name_of(value: Value) -> str:
     """The variable that a value is, or an empty text."""
     if isinstance(value, Choice) and not value.marked:
         return value.letter
-    return value.tree[1] if isinstance(value, Expression) and value.tree[0] == "symbol" else ""
+    if isinstance(value, Expression) and value.tree[0] == "symbol":
+        return value.tree[1]
+    return ""
 
 
 def is_constant(value: Value) -> bool:
@@ -157,35 +227,50 @@ def is_constant(value: Value) -> bool:
     return tree is not None and not symbols(tree)
 
 
+# --- regions
+
+
 def as_region(value: Value) -> Region | None:
     """The numbers of an interval, of a set of numbers, of `x in` one of these, or that solve an
     inequality.
     """
-    if isinstance(value, Region):
-        return value
-    if isinstance(value, Relation) and value.operators[0] in ("<", "<=", ">", ">=", "!="):
-        sides = [None if unit_of(side) else tree_of(side) for side in value.sides]
-        solved = None if None in sides else solution_set(value.operators, sides)  # type: ignore[arg-type]
-        return solved and Region(*solved)
-    if (
-        isinstance(value, Relation)
-        and value.operators == ("in",)
-        and (name := name_of(value.sides[0]))
-    ):
-        inner = as_region(value.sides[1])
-        return inner and inner._replace(variable=name)
-    if isinstance(value, Sequence):
-        if value.opening in ("(", "[") and len(value.items) == 2:
-            low, high = map(bound_of, value.items)
-            if low is None or high is None:
+    match value:
+        case Region():
+            return value
+        case Relation(("in",), (variable, numbers)):
+            name = name_of(variable)
+            region = as_region(numbers) if name else None
+            return region and region._replace(variable=name)
+        case Relation((operator, *_), _) if operator in _INEQUALITIES:
+            return _solution(value)
+        case Tuple((low, high)):
+            return _interval(bound_of(low), value.closed_low, bound_of(high), value.closed_high)
+        case Set(items):
+            elements = [bound_of(item) for item in items]
+            if any(element is None for element in elements):
                 return None
-            return Region(
-                "", RealSet.interval(low, value.opening == "[", high, value.closing == "]")
-            )
-        if value.opening == "{":
-            numbers = [bound_of(item) for item in value.items]
-            return None if None in numbers else Region("", RealSet.of(*numbers))
+            return Region("", RealSet.of(*elements))
     return None
+
+
+def _solution(inequality: Relation) -> Region | None:
+    trees = []
+    for side in inequality.sides:
+        tree = tree_of(side)
+        # 3 < x cm says nothing about numbers
+        if tree is None or unit_of(side):
+            return None
+        trees.append(tree)
+    solved = solution_set(inequality.operators, trees)
+    return solved and Region(*solved)
+
+
+def _interval(
+    low: Bound | None, closed_low: bool, high: Bound | None, closed_high: bool
+) -> Region | None:
+    if low is None or high is None:
+        return None
+    return Region("", RealSet.interval(low, closed_low, high, closed_high))
 
 
 def bound_of(value: Value) -> Bound | None:
@@ -199,28 +284,39 @@ def bound_of(value: Value) -> Bound | None:
     return number if number is not None and is_real(number) else None
 
 
+# --- names: what stands on the left of `x = 5`
+
+
 def is_name(value: Value) -> bool:
     """Whether a side is what a value is given to: a variable, `f(x)`, AB, `\\cos \\theta`, a tuple,
     words.
     """
-    if isinstance(value, Words):
-        return True
-    if isinstance(value, Sequence):
-        return value.opening in ("(", "") and all(map(is_name, value.items))
+    match value:
+        case Words():
+            return True
+        case Listing(items) | Tuple(items, closed_low=False):  # (x, y) = (1, 2)
+            return all(map(is_name, items))
+        case Several():
+            return False
     tree = tree_of(value)
     return tree is not None and _names_something(tree)
 
 
 def _names_something(tree: Tree) -> bool:
     match tree:
+        # e and i are letters too: e = 5 where an eccentricity is asked for
         case ("symbol" | "call", *_) | ("constant", "e" | "i"):
             return True
-        case ("abs" | "sin" | "cos" | "tan" | "cot" | "norm" | "det", of, *_):
-            return _names_something(of)
+        # |AB|, \cos \theta, \det A
+        case ("abs" | "sin" | "cos" | "tan" | "cot" | "norm" | "det", argument, *_):
+            return _names_something(argument)
+        # AB, the length of a side
         case ("*", *factors):
             return all(map(_names_something, factors))
-        case ("/", ("*", ("symbol", "d"), _) as above, ("*", ("symbol", "d"), _) as below):  # dy/dx
+        # dy/dx
+        case ("/", ("*", ("symbol", "d"), _) as above, ("*", ("symbol", "d"), _) as below):
             return _names_something(above) and _names_something(below)
-        case ("^", ("symbol", _), ("*", ("number", -1), ("number", 1))):  # f^{-1}
+        # f^{-1}
+        case ("^", ("symbol", _), ("*", ("number", -1), ("number", 1))):
             return True
     return False

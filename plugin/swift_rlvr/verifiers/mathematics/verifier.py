@@ -40,7 +40,7 @@ from swift_rlvr.verifiers.mathematics.sentences import (
     is_heading,
     stated_value,
 )
-from swift_rlvr.verifiers.mathematics.values import Value
+from swift_rlvr.verifiers.mathematics.values import Several, Value
 
 logger = logging.getLogger(__name__)
 # longer answers earn nothing, unless they are sequences of numbers or written like the gold
@@ -279,6 +279,8 @@ def _is_right(gold: Value, value: Value, answer: str, leniency: Leniency) -> boo
 
 def _is_unevaluated(part: Any) -> bool:
     """Whether a value or a part of one contains an integral or a derivative."""
+    if isinstance(part, Several):
+        part = part.items
     if not isinstance(part, tuple):
         return False
     if part[:1] in (("int",), ("derivative",)):

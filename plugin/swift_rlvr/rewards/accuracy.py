@@ -4,8 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swift_rlvr.rewards.base import Reward
-from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, rules_in_order
+from swift_rlvr.rewards.base import (
+    Columns,
+    Example,
+    Explanation,
+    Grade,
+    Reward,
+    Row,
+    rules_in_order,
+)
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
@@ -84,7 +91,7 @@ class AccuracyReward(Reward):
         verdicts = self._verdicts(list(texts), list(columns["solution"]))
         return [Grade(verdict.reward, str(verdict.reason)) for verdict in verdicts]
 
-    def explain_text(self, text: str | None, row: Row) -> Explanation:
+    def grade(self, text: str | None, row: Row) -> Explanation:
         (verdict,) = self._verdicts([text], [row["solution"]])
         details = {RULES[Reason.WRONG]: f"the gold is {verdict.gold}"}
         if verdict.reason is Reason.BAD_GOLD:

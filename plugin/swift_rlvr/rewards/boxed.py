@@ -2,8 +2,7 @@
 
 import math
 
-from swift_rlvr.rewards.base import Reward
-from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
+from swift_rlvr.rewards.base import Example, Explanation, Reward, Row, Rule
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.verifiers.answers import after_think, last_boxed, marked_answer
 
@@ -59,7 +58,7 @@ class BoxedReward(Reward):
         Example(r"\boxed{7a}", {"solution": None}, None),
     )
 
-    def explain_text(self, text: str | None, row: Row) -> Explanation:
+    def grade(self, text: str | None, row: Row) -> Explanation:
         gold, text = gold_text(row["solution"]), text or ""
         box = None if gold is None else last_boxed(after_think(text))
         answer = None if box is None else plain(box)

@@ -3,8 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from swift_rlvr.rewards.base import Reward
-from swift_rlvr.rewards.grade import Example, Explanation, Row, rules_in_order
+from swift_rlvr.rewards.base import Example, Explanation, Reward, Row, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
@@ -65,7 +64,7 @@ class ExactMatchReward(Reward):
             False, "give an answer that is not right the F1 of its words, at most 0.99"
         )
 
-    def explain_text(self, text: str | None, row: Row) -> Explanation:
+    def grade(self, text: str | None, row: Row) -> Explanation:
         golds, answer = row["accepted_answers"], last_answer(text or "")
         golds = [golds] if isinstance(golds, str) else golds
         if (

@@ -20,16 +20,17 @@ from swift_rlvr.utils.registry import Registry
 __all__ = ["TASKS", "Gold", "RowError", "Task", "add_task", "shown", "tasks_of", "verifier_of"]
 
 
-def _check_task(task: Any) -> None:
+def _as_task(task: Any) -> Task:
     if not isinstance(task, Task):
         raise ValueError(f"a task is a swift_rlvr.tasks.Task, and {task!r:.80} is none")
     if not re.fullmatch(r"[a-z][a-z0-9_]*", task.name):  # ms-swift splits `--dataset` at : / and #
         raise ValueError(
             f"the name of a task must be of lower-case letters, digits and _, and {task.name!r} is not"
         )
+    return task
 
 
-TASKS: Registry[Task] = Registry("swift_rlvr.tasks", _check_task)
+TASKS: Registry[Task] = Registry("swift_rlvr.tasks", _as_task)
 
 
 def add_task(task: Task) -> None:

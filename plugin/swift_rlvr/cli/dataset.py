@@ -140,7 +140,7 @@ def print_findings(console: Console, source: Source, findings: checking.Findings
         (str(source), "bold"), f": {findings.rows:,} rows of ", (source.task.name, "bold")
     )
     console.print(title, soft_wrap=True)
-    if source.task.part and findings.tasks:
+    if source.task.is_mixed and findings.tasks:
         console.print(
             "  " + ", ".join(f"{name}: {count:,}" for name, count in findings.tasks.items())
         )

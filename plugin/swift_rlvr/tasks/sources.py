@@ -47,7 +47,7 @@ class Source:
         InputError where a row cannot be read, the first one lacks a column of the task, or there is
         none.
         """
-        if self.made is not None and self.task.make is not None:
+        if self.made is not None:
             rows: Iterator[tuple[int, Any]] = enumerate(self.task.make(self.made), start=1)
         else:
             rows = _hub_rows(self) if self.path is None else file_rows(self.path)
@@ -93,7 +93,7 @@ def parse_source(name: str, use_hf: bool = False) -> Source:
         task = TASKS[first]
         if Path(rest).suffix in SUFFIXES:
             return Source(task, Path(find_file(rest)).expanduser(), None, limit, use_hf)
-        if task.make is not None:
+        if task.is_made:
             if limit is None or not rest:
                 raise InputError(
                     f"{name}: expected {first}:FILE, or {first}:TASK#N for N rows, which are made"
@@ -125,7 +125,7 @@ def guess_task(path: Path) -> Task:
         raise InputError(f"{path}: no rows")
     if "task" in row:
         return TASKS["mixed"]
-    known = [task for task in TASKS.values() if not (task.part or task.find_columns)]
+    known = [task for task in TASKS.values() if not (task.is_mixed or task.any_columns)]
     fitting = [task for task in known if set(task.columns) <= row.keys()]
     if not fitting:
         columns = ", ".join(row)

@@ -88,8 +88,9 @@ class Registry(MutableMapping[str, Item]):
         items = self.data
         if name in items:
             return items[name]
-        if self.prefix + name in items:
-            return items[self.prefix + name]
+        full_name = f"{self.prefix}{name}"
+        if full_name in items:
+            return items[full_name]
         raise KeyError(name)
 
     def __setitem__(self, name: str, item: Item) -> None:

@@ -16,7 +16,6 @@ from swift_rlvr.rewards.build import missing_column, rewards_without_rows
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.success import ROLES_VARIABLE, VERIFIER
 from swift_rlvr.tasks import TASKS
-from swift_rlvr.tasks.mixed import PARTS
 from swift_rlvr.utils.errors import did_you_mean
 from swift_rlvr.utils.settings import number
 
@@ -134,7 +133,7 @@ def grades(launch: Launch) -> Iterator[CheckResult]:
     """Each reward of ours finds its columns, and those of a task pay its gold in full and nothing
     for nothing.
     """
-    tasks, rewards, rows = {**PARTS, **TASKS.data}, build(launch)[0], _example_rows(launch)
+    tasks, rewards, rows = TASKS.data, build(launch)[0], _example_rows(launch)
     for reward, remedy in rewards_without_rows(rewards, list(rows)) if rows else ():
         if reward.role != VERIFIER:  # `verifiers` says those
             looked_at_all = {

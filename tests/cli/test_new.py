@@ -50,7 +50,7 @@ def test_what_is_written(project):
     assert (
         tomllib.loads((project / "pyproject.toml").read_text())["project"]["name"] == "vowel-sort"
     )
-    assert len((project / "src" / "vowel_sort" / "reward.py").read_text().splitlines()) <= 70
+    assert len((project / "src" / "vowel_sort" / "reward.py").read_text().splitlines()) <= 45
 
 
 def test_its_tests_pass_at_once(project, tmp_path):
@@ -114,10 +114,7 @@ def test_the_commands_know_it_once_it_is_installed(project, installed, tmp_path)
     answer = "<think>a, a, a</think><answer>aaabn</answer>"
     explain = ("explain", answer, "--reward_funcs", "vowel_sort", "--column", "letters=banana")
     shown = python(*CLI, *explain, path=installed).stdout
-    assert (
-        "external_vowel_sort: reward 0.0 (wrong letters)" in shown
-        and "missing: n; not in the word: none" in shown
-    )
+    assert "external_vowel_sort: reward 0.0 (wrong letters)" in shown
     completions = tmp_path / "completions.jsonl"
     completions.write_text(
         json.dumps({"completion": answer.replace("aaabn", "aaabnn"), "letters": "banana"}) + "\n"

@@ -14,7 +14,7 @@ import pytest
 from commands import ran, refused
 from helpers import write_records
 from paths import PLUGIN
-from swift_rlvr.rewards import REWARDS, Explanation, Grade, Reward, Rule
+from swift_rlvr.rewards import REWARDS, Explanation, Reward, Rule
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.runs.records import Record
 from swift_rlvr.tasks.countdown import to_messages
@@ -34,13 +34,12 @@ class Accuracy(Reward):
     )
 
     def grade(self, text, row):
-        return Grade(1.0, "right") if text == str(row["solution"]) else Grade(0.0, "wrong")
-
-    def explain_text(self, text, row):
-        equal = Rule("[red]equal[/red]", text == str(row["solution"]), row["solution"])
-        return Explanation(
-            *self.grade(text, row), text, [Rule("length", None, str(len(text))), equal]
-        )
+        right = text == str(row["solution"])
+        rules = [
+            Rule("length", None, str(len(text))),
+            Rule("[red]equal[/red]", right, row["solution"]),
+        ]
+        return Explanation(float(right), "right" if right else "wrong", text, rules)
 
 
 @pytest.fixture

@@ -10,11 +10,12 @@ import pytest
 from hangs import done_within
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards import code as code_module
+from swift_rlvr.rewards.base import Grade
 from swift_rlvr.rewards.code import CodeReward
-from swift_rlvr.rewards.grade import Grade
 from swift_rlvr.verifiers.answers import find_code
-from swift_rlvr.verifiers.code import BadTests, read_tests
+from swift_rlvr.verifiers.code import PASSED, BadTests, Outcome, read_tests
 from swift_rlvr.verifiers.code.asserts import UnitTest
 from swift_rlvr.verifiers.code.cases import ProgramTest, same_output
 
@@ -306,12 +307,19 @@ def test_text_without_code_and_rows_without_tests():
     assert reward([block(ADD)] * 2, tests=[None, TESTS], task=["math", "code"]) == [None, 1.0]
 
 
-def test_many_at_once_in_order_and_equal_ones_once(monkeypatch):
-    run = []
+@pytest.fixture
+def run(monkeypatch):
+    """The codes that are run in the sandbox, in order, by a process that has kept no verdict."""
+    codes = []
     check = code_module.sandbox.check
     monkeypatch.setattr(
-        code_module.sandbox, "check", lambda code, *rest: run.append(code) or check(code, *rest)
+        code_module.sandbox, "check", lambda code, *rest: codes.append(code) or check(code, *rest)
     )
+    monkeypatch.setattr(code_module, "_VERDICTS", code_module._Verdicts(most=4))
+    return codes
+
+
+def test_many_at_once_in_order_and_equal_ones_once(run):
     reward = pickle.loads(pickle.dumps(CodeReward(max_workers=2, timeout=60)))
     codes = ["def add(a, b): pass", ADD, WRONG_ADD, ADD]
     texts = [block(code) for code in codes * 50] + [None]
@@ -319,6 +327,54 @@ def test_many_at_once_in_order_and_equal_ones_once(monkeypatch):
     assert reward(texts, tests=tests) == [0.0, 1.0, 0.0, 0.0] * 50 + [0.0]
     assert sorted(run) == sorted(codes)
     assert reward([], tests=[]) == []
+
+
+def test_rewards_that_ask_for_the_same_verdicts_run_the_code_once(run):
+    """The trainer calls one after the other with the same completions and columns."""
+    texts, columns = [block(ADD), block(WRONG_ADD), "no code"], {"tests": [TESTS] * 3}
+    code = CodeReward(timeout=60)
+    assert code(texts, **columns) == [1.0, 0.0, 0.0]
+    assert CodeReward(timeout=60, max_workers=1)(texts, **columns) == [1.0, 0.0, 0.0]
+    gated = REWARDS["format"](gate="outcome", accuracy="external_code")
+    gated.verifier.parameters = gated.gate.verifier.parameters = code.parameters
+    assert gated(texts, **columns) == [0.0, 0.0, 0.0]
+    assert gated.grades(texts, **columns)[1:] == [(0.0, "not right")] * 2
+    assert sorted(run) == sorted([ADD, WRONG_ADD])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "columns"),
+    [
+        ({"partial": True}, {}),
+        ({"timeout": 50}, {}),
+        ({"memory_mb": 400}, {}),
+        ({}, {"tests": [TESTS[:1]]}),
+        ({}, {"entry_point": ["add"]}),
+    ],
+)
+def test_what_may_decide_a_verdict_has_the_code_run_again(run, parameters, columns):
+    first = {"tests": [TESTS]}
+    CodeReward(timeout=60)([block(ADD)], **first)
+    CodeReward(**{"timeout": 60, **parameters})([block(ADD)], **{**first, **columns})
+    assert run == [ADD, ADD]
+
+
+def test_a_verdict_that_depends_on_the_machine_is_not_kept(run, monkeypatch):
+    outcomes = [[Outcome("timeout")], [Outcome("killed")], [Outcome(PASSED), Outcome(PASSED)]]
+    monkeypatch.setattr(
+        code_module.sandbox, "check", lambda code, *rest: run.append(code) or outcomes[len(run) - 1]
+    )
+    reward = CodeReward()
+    rewards = [reward([block(ADD)], tests=[TESTS]) for _ in range(5)]
+    assert rewards == [[0.0], [0.0], [1.0], [1.0], [1.0]] and len(run) == 3
+
+
+def test_the_oldest_verdicts_are_forgotten(run):
+    reward = CodeReward(timeout=60)
+    codes = [f"{ADD}\n# {number}" for number in range(5)]
+    for code in [*codes, codes[0], codes[-1]]:
+        reward([block(code)], tests=[TESTS])
+    assert run == [*codes, codes[0]]
 
 
 @pytest.mark.parametrize(

@@ -188,30 +188,6 @@ def test_a_penalty_without_an_end_cannot_be_gated():
     assert REWARDS["length"](scale=-1.0)(["abc"]) == [-3.0]
 
 
-# --- the verifier judges each batch once
-
-
-@pytest.mark.parametrize("first", [True, False])
-def test_one_verdict_a_batch_for_the_verifier_and_all_gated_rewards(monkeypatch, first):
-    judged = []
-    grade_batch = CountdownReward.grade_batch
-
-    def count(self, texts, columns):
-        judged.append(len(texts))
-        return grade_batch(self, texts, columns)
-
-    monkeypatch.setattr(CountdownReward, "grade_batch", count)
-    shaping = [gated(name) for name in WITH_COSINE]
-    rewards = [CountdownReward(), *shaping] if first else [*shaping, CountdownReward()]
-    texts = [RIGHT.format("a"), WRONG.format("b")]
-    for batch in range(1, 4):
-        results = [reward(texts, **columns(2)) for reward in rewards]
-        assert judged == [2] * batch
-        assert all(right >= wrong == 0.0 for right, wrong in results)
-    rewards[0]([WRONG, RIGHT], **columns(2))
-    assert judged == [2] * 4  # another batch is judged anew
-
-
 # --- a wrong answer is never better than a right one
 
 words = st.sampled_from(

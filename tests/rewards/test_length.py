@@ -198,12 +198,10 @@ def test_repetition_of_tokens():
         (-0.5, "repetition"),
         (0.0, "no text"),
     ]
-    assert RepetitionPenaltyReward(n_grams=2).grade(
+    by_words = RepetitionPenaltyReward(n_grams=2).grade(
         "a b c d", {"response_token_ids": [1, 1, 1]}
-    ) == (
-        0.0,
-        "no repetition",
     )
+    assert (by_words.reward, by_words.reason) == (0.0, "no repetition")
 
 
 @given(st.lists(st.integers(0, 3), max_size=40), st.integers(1, 8))

@@ -30,6 +30,7 @@ def test_every_reward_is_described():
     assert set(re.findall(r"\bexternal_\w+", TEXT)) - {
         "external_plugins",
         "external_shorter",
+        "external_word_count",
     } == set(REWARDS)
     variables = {
         variable(name, each.name)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from swift_rlvr.contract import check_task
 from swift_rlvr.rewards import REWARDS
-from swift_rlvr.tasks import TASKS, RowError
+from swift_rlvr.tasks import TASKS, RowError, add_task, tasks_of, verifier_of
 from swift_rlvr.tasks.row_check import RowCheck, allowed_share
 from swift_rlvr.tasks.task import normalised
 from swift_rlvr.utils.errors import InputError
@@ -65,10 +65,10 @@ def mixed_rows():
 
 
 def test_every_task_has_samples():
-    assert {*SAMPLES, "mixed"} == set(TASKS)
+    assert {*SAMPLES, "code", "mixed"} == set(TASKS)  # code has no dataset of its own
 
 
-@pytest.mark.parametrize("name", [*SAMPLES, "mixed"])
+@pytest.mark.parametrize("name", TASKS)
 def test_every_rule_holds(name):
     assert check_task(TASKS[name]) == []
 
@@ -97,7 +97,7 @@ def test_the_prompt_asks_for_the_format_that_the_format_reward_checks(name):
     assert reward(["{}1{}\n{}1{}".format(*tags)]) == [0.0 if reward.strict else 1.0]
 
 
-@pytest.mark.parametrize("name", [*SAMPLES, "mixed"])
+@pytest.mark.parametrize("name", TASKS)
 def test_a_changed_prompt_changes_the_task(name):
     """ms-swift caches rows under a hash of the pickle."""
     task = TASKS[name]
@@ -111,7 +111,7 @@ def test_samples_repeat_nothing_and_their_splits_share_nothing(name):
     assert len(set(keys[0] + keys[1])) == len(keys[0]) + len(keys[1])
 
 
-@pytest.mark.parametrize("name", [*SAMPLES, "mixed"])
+@pytest.mark.parametrize("name", TASKS)
 @given(data=st.data())
 @settings(deadline=None, max_examples=40)
 def test_any_row_is_read_or_refused(name, data):
@@ -137,8 +137,24 @@ def test_mixed_rows_are_what_their_own_tasks_make_of_them():
         )
         padded = {**dict.fromkeys(columns), **row}  # as a table of all columns has it
         assert task.preprocess(padded) == alone
-        assert task.part(row).gold_completion(row) == TASKS[row["task"]].gold_completion(row)
+        assert task.of(row).gold_completion(row) == TASKS[row["task"]].gold_completion(row)
         assert row["task"] in task.identity(padded)
+
+
+def test_a_task_of_another_package_may_be_mixed_too():
+    own = replace(TASKS["gsm8k"], name="mine", verifier="external_mine")
+    before = pickle.dumps(TASKS["mixed"])
+    add_task(own)
+    try:
+        row = {"task": "mine", **own.examples[0]}
+        assert TASKS["mixed"].preprocess(row) == own.preprocess(row)
+        assert TASKS["mixed"].of(row) is own and verifier_of("mine") == "external_mine"
+        added = pickle.dumps(TASKS["mixed"])
+        TASKS["mine"] = replace(own, prompt="another")
+        assert len({before, added, pickle.dumps(TASKS["mixed"])}) == 3  # ms-swift's hash of it
+    finally:
+        del TASKS["mine"]
+    assert verifier_of("code") == "external_code" and tasks_of("external_code") == ("code",)
 
 
 def test_mixed_rows_are_graded_by_the_rewards_of_their_own_tasks_only():
@@ -157,7 +173,7 @@ def test_mixed_rows_are_graded_by_the_rewards_of_their_own_tasks_only():
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"task": "chess"}, "column 'task': expected one of countdown, gsm8k, .* got 'chess'"),
+        ({"task": "chess"}, "column 'task': expected one of countdown, .*, code, got 'chess'"),
         ({"nums": [1, 2], "target": 3}, "column 'task': .* got None"),
         ({"task": ["gsm8k"]}, "column 'task'"),
         ({"task": "gsm8k", "nums": [1, 2], "target": 3}, "column 'question'"),
@@ -196,8 +212,8 @@ def test_mixed_rows_of_tasks_without_a_dataset_bring_their_messages():
         "external_code",
         "external_accuracy",
     ]
-    assert TASKS["mixed"].part(row).gold_completion(row) is None
-    assert "<answer>2</answer>" in TASKS["mixed"].part(math).gold_completion(math)
+    assert TASKS["mixed"].of(row).gold_completion(row) is None
+    assert "<answer>2</answer>" in TASKS["mixed"].of(math).gold_completion(math)
     with pytest.raises(RowError, match="column 'task'"):
         TASKS["mixed"].of({"task": "chess"})
 

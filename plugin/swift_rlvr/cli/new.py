@@ -11,14 +11,22 @@ from typing import Annotated
 import typer
 
 from swift_rlvr.rewards import REWARDS
+from swift_rlvr.rewards.function import class_name
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.utils.errors import InputError
 
 LONGEST_NAME = 30
 EXAMPLE = "letter_sort"  # the name in the templates
-MODULES = [f"src/{EXAMPLE}/{module}.py" for module in ("__init__", "reward", "task")]
 # Each has a template of its name.
-PATHS = ("pyproject.toml", "README.md", "sample.jsonl", *MODULES, f"tests/test_{EXAMPLE}.py")
+PATHS = (
+    "pyproject.toml",
+    "README.md",
+    "sample.jsonl",
+    f"src/{EXAMPLE}/__init__.py",
+    f"src/{EXAMPLE}/reward.py",
+    f"src/{EXAMPLE}/task.py",
+    f"tests/test_{EXAMPLE}.py",
+)
 
 
 def new(
@@ -56,40 +64,36 @@ def check_name(name: str) -> None:
     """InputError for a name that no module can have, or that is taken here or by an installed
     module.
     """
-    if (
-        not re.fullmatch(r"[a-z][a-z0-9_]*[a-z0-9]", name)
-        or keyword.iskeyword(name)
-        or len(name) > LONGEST_NAME
-    ):
+    is_module_name = re.fullmatch(r"[a-z][a-z0-9_]*[a-z0-9]", name) and not keyword.iskeyword(name)
+    if not is_module_name or len(name) > LONGEST_NAME:
         accepted = f"2 to {LONGEST_NAME} lower-case letters, digits and _, such as word_count"
         raise InputError(f"must be {accepted}, got {name!r}", field="name")
-    classes = {reward.__name__ for reward in REWARDS.values()}
-    for taken, owner in (
-        (name in TASKS, f"a dataset of {TASKS.owner(name)}"),
-        (name in REWARDS, f"a reward of {REWARDS.owner(f'external_{name}')}"),
-        (class_name(name) in classes, f"the class {class_name(name)} of swift-rlvr"),
-        (
-            name in sys.stdlib_module_names or name == "tests" or find_spec(name),
-            "an installed module",
-        ),
-    ):
-        if taken:
-            raise InputError(f"{name!r} is taken by {owner}: choose another one", field="name")
+    owner = _owner_of(name)
+    if owner is not None:
+        raise InputError(f"{name!r} is taken by {owner}: choose another one", field="name")
 
 
-def class_name(name: str) -> str:
-    """The reward's class, such as WordCountReward for word_count."""
-    return "".join(part.capitalize() for part in name.split("_")) + "Reward"
+def _owner_of(name: str) -> str | None:
+    """What has a name already; None where nothing has."""
+    if name in TASKS:
+        return f"a dataset of {TASKS.owner(name)}"
+    if name in REWARDS:
+        return f"a reward of {REWARDS.owner(f'external_{name}')}"
+    logged = class_name(name)
+    if logged in {reward.__name__ for reward in REWARDS.values()}:
+        return f"the class {logged} of swift-rlvr"
+    if name in sys.stdlib_module_names or name == "tests" or find_spec(name):
+        return "an installed module"
+    return None
 
 
 def render(name: str) -> dict[str, str]:
     """The files of the package by their paths in its folder."""
     templates = files("swift_rlvr.cli") / "templates"
-    made = {}
+    rendered = {}
     for path in PATHS:
         text = (templates / f"{Path(path).name}.txt").read_text(encoding="utf-8")
-        text = text.replace(class_name(EXAMPLE), class_name(name)).replace(EXAMPLE, name)
-        made[path.replace(EXAMPLE, name)] = text.replace(
-            EXAMPLE.replace("_", "-"), name.replace("_", "-")
-        )
-    return made
+        text = text.replace(EXAMPLE, name)
+        text = text.replace(EXAMPLE.replace("_", "-"), name.replace("_", "-"))
+        rendered[path.replace(EXAMPLE, name)] = text
+    return rendered

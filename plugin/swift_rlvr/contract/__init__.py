@@ -46,23 +46,26 @@ class Checked(NamedTuple):
     missing: str | None = None
 
 
-def check_reward(reward: type[Reward]) -> list[Finding]:
-    """The rules of a reward class that do not hold, with what it does instead."""
-    return [
-        Finding(name, problem)
-        for name, rule in REWARD_RULES.items()
-        for problem in problems_of(rule, reward)
-    ]
+def check_reward(reward: type[Reward] | Reward) -> list[Finding]:
+    """The rules that a reward does not keep, a class or what `@reward` has made, and what it does
+    instead.
+    """
+    cls = type(reward) if isinstance(reward, Reward) else reward
+    return _findings(REWARD_RULES, cls)
 
 
 def check_task(task: Task, rows: Sequence[Row] | None = None) -> list[Finding]:
-    """The rules of a task that do not hold for its examples, or for these raw rows."""
-    task = task if rows is None else replace(task, examples=tuple(rows))
-    return [
-        Finding(name, problem)
-        for name, rule in TASK_RULES.items()
-        for problem in problems_of(rule, task)
-    ]
+    """The rules that a task does not keep for its examples, or for these raw rows."""
+    if rows is not None:
+        task = replace(task, examples=tuple(rows))
+    return _findings(TASK_RULES, task)
+
+
+def _findings(rules: dict[str, Callable[[Any], Iterator[str]]], item: Any) -> list[Finding]:
+    findings = []
+    for name, rule in rules.items():
+        findings += [Finding(name, problem) for problem in problems_of(rule, item)]
+    return findings
 
 
 def check_registered(subjects: Sequence[Subject], seconds: float) -> dict[Subject, Checked]:
@@ -73,33 +76,37 @@ def check_registered(subjects: Sequence[Subject], seconds: float) -> dict[Subjec
     out.
     """
     checked = {subject: Checked([]) for subject in subjects}
-    left: set[Subject] = set()
-    due = (
-        (subject, rule)
-        for subject in subjects
-        for rule in RULES[subject.kind]
-        if subject not in left
-    )
-    for (subject, rule), result in map_within(_run_rule, due, seconds, start=_load):
+    left_out: set[Subject] = set()
+
+    def due() -> Iterator[tuple[Subject, str]]:
+        # Asked for one at a time, so that it sees which subjects are left out by now.
+        for subject in subjects:
+            for rule in RULES[subject.kind]:
+                if subject not in left_out:
+                    yield subject, rule
+
+    for (subject, rule), result in map_within(_run_rule, due(), seconds, start=_load):
         if isinstance(result, NotInstalledError):
             checked[subject] = Checked([], str(result))
         else:
             problems = [str(result)] if isinstance(result, Exception) else result
             checked[subject].findings.extend(Finding(rule, problem) for problem in problems)
         if isinstance(result, NotInstalledError | TimeoutError):
-            left.add(subject)
+            left_out.add(subject)
     return checked
 
 
 def _load() -> None:
     """Complete the registries, and leave standard output to the parent."""
     os.dup2(2, 1)
-    len(REWARDS), len(TASKS)
+    len(REWARDS)
+    len(TASKS)
 
 
 def _run_rule(pair: tuple[Subject, str]) -> list[str]:
     (kind, name), rule = pair
-    return list(problems_of(RULES[kind][rule], REWARDS[name] if kind == "reward" else TASKS[name]))
+    item: Any = REWARDS[name] if kind == "reward" else TASKS[name]
+    return list(problems_of(RULES[kind][rule], item))
 
 
 def problems_of(rule: Callable[[Any], Iterator[str]], item: Any) -> Iterator[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from swift_rlvr.rewards import Example, Grade, Reward
+from swift_rlvr.rewards.function import RAISED, FunctionReward
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks.task import Row, shown
 from swift_rlvr.utils.parallel import map_within
@@ -145,7 +146,10 @@ def _golds(cls: type[Reward]) -> Problems:
         before, grade, after = reward.grades([best.completion] * 3, **_listed(rows))
         if not (_same(before.reward, best.reward) and _same(after.reward, best.reward)):
             yield f"a row with {value!r} in the column {name!r} changes the rewards of its neighbours"
-        if grade.reason not in reward.reasons:
+        if isinstance(reward, FunctionReward) and grade.reason == RAISED:
+            error = _error(reward, best.completion, rows[1])
+            yield f"{value!r} in the column {name!r} makes it raise {error}: return None there"
+        elif grade.reason not in reward.reasons:
             yield f"{value!r} in the column {name!r} gives the reason {grade.reason!r}, not one of `reasons`"
     grade = _grade(reward, best.completion, dict.fromkeys(best.row))
     if reward.columns and grade.reward is not None:
@@ -153,8 +157,11 @@ def _golds(cls: type[Reward]) -> Problems:
 
 
 def _hostile(completion: object, cls: type[Reward]) -> Problems:
-    value, reason = _grade(cls(), completion, _best(cls).row)
-    if reason not in cls.reasons:
+    reward, row = cls(), _best(cls).row
+    value, reason = _grade(reward, completion, row)
+    if isinstance(reward, FunctionReward) and reason == RAISED:
+        yield f"{shown(completion)} makes it raise {_error(reward, completion, row)}"
+    elif reason not in cls.reasons:
         yield f"{shown(completion)} gives the reason {reason!r}, which is not one of `reasons`"
     if value is None or not math.isfinite(value):
         yield f"{shown(completion)} earns {value}: what a policy writes must not be left ungraded"
@@ -255,6 +262,11 @@ def _batch(
 
 def _grade(reward: Reward, completion: object, row: Row) -> Grade:
     return reward.grades([completion], **_listed([row]))[0]
+
+
+def _error(reward: Reward, completion: object, row: Row) -> str:
+    """What a function raises for a completion."""
+    return reward.explain(completion, row).rules[0].detail
 
 
 def _refusal(reward: Reward, completions: list[str], columns: dict[str, list]) -> str:

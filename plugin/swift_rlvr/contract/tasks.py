@@ -76,7 +76,7 @@ def _declared(task: Task) -> Problems:
         yield "a pickled task is another one"
     if not task.columns:
         yield "`columns` must name the columns of a raw row"
-    if task.part is None and task.verifier is None:
+    if not task.is_mixed and task.verifier is None:
         yield "`verifier` must name the reward that says what is right"
     if task.verifier in REWARDS.data and (role := REWARDS[task.verifier].role) != VERIFIER:
         yield f"its `verifier` must be a reward with the role {VERIFIER!r}, and that of {task.verifier} is {role!r}"
@@ -95,6 +95,9 @@ def _examples(task: Task) -> Problems:
             check_columns(task, row)
         except ValueError as error:
             yield f"example {number}: {error}"
+    verifier = REWARDS.get(task.verifier or "")
+    if verifier is not None and verifier.runs_code:
+        return  # the tests of a row say what is right, and no right answer is known
     if task.examples and all(task.of(row).gold_completion(row) is None for row in task.examples):
         yield "no example has a right answer: `gold` gives None for all of them"
 

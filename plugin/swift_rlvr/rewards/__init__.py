@@ -1,17 +1,23 @@
-"""All rewards. README.md says what each computes and its source, `swift-rlvr rewards` the rest.
-
-A reward that builds on another one is registered after it.
-"""
+"""All rewards. README.md says what each computes and its source, `swift-rlvr rewards` the rest."""
 
 from swift_rlvr.rewards.accuracy import AccuracyReward
-from swift_rlvr.rewards.base import REWARDS, Reward, add_reward
+from swift_rlvr.rewards.base import (
+    REWARDS,
+    Example,
+    Explanation,
+    Grade,
+    Reward,
+    Rule,
+    add_reward,
+    rules_in_order,
+)
 from swift_rlvr.rewards.boxed import BoxedReward
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.rewards.cosine import CosineLengthReward
 from swift_rlvr.rewards.countdown import CountdownReward
 from swift_rlvr.rewards.exact_match import ExactMatchReward
 from swift_rlvr.rewards.format import FormatReward, FormatStrictReward
-from swift_rlvr.rewards.grade import Example, Explanation, Grade, Rule, rules_in_order
+from swift_rlvr.rewards.function import reward
 from swift_rlvr.rewards.gym import ReasoningGymReward
 from swift_rlvr.rewards.language_consistency import LanguageConsistencyReward
 from swift_rlvr.rewards.length import LengthReward
@@ -29,10 +35,12 @@ __all__ = [
     "Reward",
     "Rule",
     "add_reward",
+    "reward",
     "rules_in_order",
 ]
 
-for reward in (
+# In the order in which they are listed: verifiers, then what has to do with form, then the rest.
+_REWARDS: tuple[type[Reward], ...] = (
     CountdownReward,
     AccuracyReward,
     CodeReward,
@@ -49,5 +57,6 @@ for reward in (
     LengthReward,
     SoftOverlongReward,
     RandomReward,
-):
-    add_reward(reward)
+)
+for _cls in _REWARDS:
+    add_reward(_cls)

@@ -4,8 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swift_rlvr.rewards.base import Reward
-from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, rules_in_order
+from swift_rlvr.rewards.base import (
+    Columns,
+    Example,
+    Explanation,
+    Grade,
+    Reward,
+    Row,
+    rules_in_order,
+)
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
@@ -84,32 +91,31 @@ class AccuracyReward(Reward):
         verdicts = self._verdicts(list(texts), list(columns["solution"]))
         return [Grade(verdict.reward, str(verdict.reason)) for verdict in verdicts]
 
-    def explain_text(self, text: str | None, row: Row) -> Explanation:
+    def grade(self, text: str | None, row: Row) -> Explanation:
         (verdict,) = self._verdicts([text], [row["solution"]])
         details = {RULES[Reason.WRONG]: f"the gold is {verdict.gold}"}
         if verdict.reason is Reason.BAD_GOLD:
             details[RULES[Reason.BAD_GOLD]] = _about_gold(verdict, row["solution"])
         if verdict.marked:
             details[RULES[Reason.NO_ANSWER]] = f"found by: {verdict.marked}"
-        rules = [
-            rule if rule.passed is None else rule._replace(detail=details.get(rule.name, ""))
-            for rule in rules_in_order(RULES, verdict.reason)
-        ]
+        rules = []
+        for rule in rules_in_order(RULES, verdict.reason):
+            if rule.passed is not None:
+                rule = rule._replace(detail=details.get(rule.name, ""))
+            rules.append(rule)
         return Explanation(verdict.reward, str(verdict.reason), verdict.answer, rules)
 
     def _verdicts(self, texts: list[str | None], golds: list[object]) -> list[Verdict]:
-        chosen = self.parameters
-        return grade_all(
-            texts, golds, chosen.gold_is_list, Leniency(chosen.rounded_gold, chosen.convert_units)
-        )
+        parameters = self.parameters
+        leniency = Leniency(parameters.rounded_gold, parameters.convert_units)
+        return grade_all(texts, golds, parameters.gold_is_list, leniency)
 
 
 def _about_gold(verdict: Verdict, gold: object) -> str:
     if isinstance(gold, (list, tuple)):
+        any_of = "with gold_is_list=True any of its elements is right"
         several = r"an answer of several parts is one text, such as '1, 2' or '\{1, 2\}'"
-        return (
-            f"a list, {gold!r:.200}: with gold_is_list=True any of its elements is right; {several}"
-        )
+        return f"a list, {gold!r:.200}: {any_of}; {several}"
     if verdict.gold is None:
         return f"no answer in {gold!r:.200}"
     return f"read from it: {verdict.gold:.200}; {why_unreadable(verdict.gold)}"

@@ -1,36 +1,94 @@
-"""What all rewards share: completion shapes, checks of the columns, routing by task, grades, the
-registry.
-"""
+"""What all rewards share: grades, the two shapes of completions, columns, tasks and the registry."""
 
 from __future__ import annotations
 
-import pickle
-import threading
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
-from weakref import WeakKeyDictionary, WeakSet
+from typing import Any, ClassVar, NamedTuple
 
-from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, Rule
 from swift_rlvr.rewards.parameters import BaseParameters, read_parameters
 from swift_rlvr.success import FULL, ROLES, VERIFIER
 from swift_rlvr.tasks import tasks_of
 from swift_rlvr.utils.registry import Registry
 from swift_rlvr.verifiers.answers import completion_text
 
-# the reason that every reward gives for a row of a task that is not one of its own
+# Every reward gives this reason for a row of a task that is not one of its own.
 OTHER_TASK = "other task"
+
+Row = Mapping[str, Any]  # the values of one row, by column
+Columns = Mapping[str, Sequence[Any]]  # one value per completion, by column
+
+
+class Grade(NamedTuple):
+    """What a reward gives for one completion.
+
+    reward: None where the row cannot be graded; the trainers leave it out of the row's sum.
+    reason: one of the reward's `reasons`.
+    """
+
+    reward: float | None
+    reason: str
+
+
+class Rule(NamedTuple):
+    """One rule that a reward checks, for people who ask why.
+
+    passed: None where the rule was not checked, or is a measurement that cannot fail.
+    """
+
+    name: str
+    passed: bool | None
+    detail: str = ""
+
+
+class Explanation(NamedTuple):
+    """A grade with its rules, in the order in which they are checked.
+
+    extracted: the part of the completion that was judged; None where there is none.
+    """
+
+    reward: float | None
+    reason: str
+    extracted: str | None
+    rules: list[Rule]
+
+
+class Example(NamedTuple):
+    """A completion of a row, and what it earns with the default parameters."""
+
+    completion: str
+    row: Row
+    reward: float | None
+
+
+def rules_in_order(rules: Mapping[Any, str], reason: Any, detail: str = "") -> list[Rule]:
+    """The outcome of rules that are checked one after another until one fails.
+
+    rules: the name of each rule, by the reason that its failure gives. Where `reason` is none of
+    these, all have passed.
+    detail: of the rule that failed.
+
+    >>> rules_in_order({"no text": "there is a text", "wrong": "it is right", "long": "it is short"}, "wrong")[1:]
+    [Rule(name='it is right', passed=False, detail=''), Rule(name='it is short', passed=None, detail='')]
+    """
+    outcomes = []
+    passed: bool | None = True
+    for failure, name in rules.items():
+        if failure == reason:
+            outcomes.append(Rule(name, False, detail))
+            passed = None  # the rules after it were not checked
+        else:
+            outcomes.append(Rule(name, passed))
+    return outcomes
 
 
 class Reward:
     """A reward that ms-swift and TRL can call: ``reward(completions, **columns) -> list[float |
     None]``.
 
-    A subclass declares the attributes below and implements one of `grade`, `explain_text` and
-    `grade_batch` (where many are cheaper than one by one), from which the others follow. `text` is
-    the completion's text, or None where it has none; `row` holds all columns by name, None for an
-    optional one that is absent. None of the three may raise because of what a policy wrote.
-    Everyone else calls the reward, `grades` or `explain`, which read both completion shapes, check
-    the columns and leave out the rows of other tasks.
+    A subclass declares the attributes below and implements one method, `grade`. A reward without
+    parameters is shorter as a function, see `swift_rlvr.rewards.reward`. Everyone else calls the
+    reward, `grades` or `explain`, which read both shapes of completions, check the columns and pass
+    over the rows of other tasks.
 
     >>> class Shorter(Reward):
     ...     name, role, columns, reasons = "external_shorter", "verifier", ("limit",), ("short", "too long")
@@ -41,74 +99,86 @@ class Reward:
     """
 
     name: ClassVar[str]
+    # What it judges: VERIFIER, FORMAT or SHAPING of swift_rlvr.success.
+    role: ClassVar[str | None] = None
     columns: tuple[str, ...] = ()
     optional_columns: tuple[str, ...] = ()
-    columns_elsewhere: ClassVar[
-        Mapping[str, tuple[str, ...]]
-    ] = {}  # by column, its names in datasets of others
+    # By column, its names in datasets of others, for a helpful message.
+    columns_elsewhere: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     reasons: tuple[str, ...] = ()
-    examples: ClassVar[
-        tuple[Example, ...]
-    ] = ()  # the best, one that earns less and, with a gold, one not graded
-    # what it judges: VERIFIER, FORMAT or SHAPING of swift_rlvr.success
-    role: ClassVar[str | None] = None
-    # what a verifier or a format reward pays for a completion without fault
+    # The best, one that earns less and, for a reward with columns, one that is not graded.
+    examples: ClassVar[tuple[Example, ...]] = ()
+    # What a verifier or a format reward pays for a completion without fault.
     full_reward: ClassVar[float] = FULL
-    # a policy may read the details of its rules: nothing of the gold is in them
+    # Whether a policy may read the details of its rules, because nothing of the gold is in them.
     shows_details: ClassVar[bool] = False
-    runs_code: bool = False  # it runs code that the policy wrote; only where people ask for it
+    # Whether it runs code that the policy wrote. Such a reward is used only where people ask for it.
+    runs_code: bool = False
     Parameters: ClassVar[type[BaseParameters]] = BaseParameters
 
     def __init__(self, args: object = None, **parameters: Any):
-        """Take ms-swift's training arguments, which are not kept because they do not pickle, or
-        parameters by name.
+        """Take ms-swift's training arguments, or parameters by name.
+
+        The arguments are read and not kept, because they do not pickle.
         """
         self.parameters: Any = read_parameters(
             self.Parameters, self.name, args, parameters, other_names=REWARDS
         )
-        self.log: Any = None  # the `swift_rlvr.runs.grade_log.GradeLog` of a training run
-        # what a row earns that cannot be graded; rewards built on this one see None
+        # The `swift_rlvr.runs.grade_log.GradeLog` of a training run.
+        self.log: Any = None
+        # What a row earns that cannot be graded. A reward that asks this one still gets None.
         self.neutral: float | None = None
-        # the `swift_rlvr.rewards.gate.Outcome` that it asks whether an answer is right
-        self.outcome: Any = None
+        # The reward that this one asks whether an answer is right.
+        self.verifier: Reward | None = None
+
+    def ask(self, verifier: Reward) -> None:
+        """Let `verifier` say whether answers are right, and need its columns beside the own ones."""
+        self.verifier = verifier
+        self.runs_code = verifier.runs_code
+        self.columns = (*self.columns, *verifier.columns)
+        optional = dict.fromkeys((*self.optional_columns, *verifier.optional_columns))
+        self.optional_columns = tuple(name for name in optional if name not in self.columns)
 
     @property
     def __name__(self) -> str:
-        """TRL logs a reward under this name; ms-swift takes the class's, which is the same."""
+        """The name under which TRL logs a reward. ms-swift takes the class's, which is the same."""
         return str(type(self).__name__)
 
     @property
     def own_tasks(self) -> tuple[str, ...]:
-        """The tasks whose rows it grades, empty for all: its parameter `tasks`, else those of its
-        verifier.
-        """
-        if self.parameters.tasks or self.role == VERIFIER:
-            return tuple(self.parameters.tasks) or tasks_of(self.name)
-        return self.outcome.reward.own_tasks if self.outcome else ()
+        """The tasks whose rows it grades; empty for all.
 
-    def grade(self, text: str | None, row: Row) -> Grade:
-        """Grade one completion of one row."""
-        if type(self).grade_batch is not Reward.grade_batch:
-            return self.grade_batch([text], {name: [value] for name, value in row.items()})[0]
-        if type(self).explain_text is not Reward.explain_text:
-            return Grade(*self.explain_text(text, row)[:2])
-        raise NotImplementedError(
-            f"{type(self).__name__} implements neither grade nor explain_text"
-        )
+        They are those of its parameter `tasks`, else those that name it, or the reward that it
+        asks, as their verifier.
+        """
+        if self.parameters.tasks:
+            return tuple(self.parameters.tasks)
+        if self.role == VERIFIER:
+            return tasks_of(self.name)
+        return self.verifier.own_tasks if self.verifier else ()
+
+    def grade(self, text: str | None, row: Row) -> Grade | Explanation:
+        """Grade one completion of one row; return an Explanation where the rules are worth listing.
+
+        text: the completion's text; None where it has none.
+        row: every column of `columns` and `optional_columns`; an optional one that is absent is
+        None.
+
+        It must not raise because of what a policy wrote.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not implement grade")
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
-        """Grade each completion with its row; every column holds one value per text."""
-        rows = zip(texts, *columns.values(), strict=True)
-        return [self.grade(text, dict(zip(columns, values, strict=True))) for text, *values in rows]
+        """Grade each completion with its row; every column holds one value per text.
 
-    def explain_text(self, text: str | None, row: Row) -> Explanation:
-        """Grade one completion of one row, and list every rule with its outcome, in the order they
-        are checked.
+        Override it, beside `grade`, where many at once are faster than one by one.
         """
-        reward, reason = self.grade(text, row)
-        return Explanation(
-            reward, reason, text, [Rule(reason, None if reward is None else reward > 0)]
-        )
+        grades = []
+        for text, *values in zip(texts, *columns.values(), strict=True):
+            row = dict(zip(columns, values, strict=True))
+            reward, reason, *_ = self.grade(text, row)
+            grades.append(Grade(reward, reason))
+        return grades
 
     @classmethod
     def remarks(cls, row: Row) -> list[str]:
@@ -116,8 +186,9 @@ class Reward:
         return []
 
     def __call__(self, completions: Sequence, **columns: Any) -> list[float | None]:
-        """Reward each completion, in order; ValueError where a needed column is missing or has
-        another length.
+        """Reward each completion, in order.
+
+        ValueError where a needed column is missing, or a column has another length.
         """
         grades = self.grades(completions, **columns)
         if self.log is not None:
@@ -127,68 +198,87 @@ class Reward:
     def grades(self, completions: Sequence, **columns: Any) -> list[Grade]:
         """The same with the reasons, and without the log of training."""
         self._check_column("completions", completions)
+        count = len(completions)
         texts = [text if type(text) is str else completion_text(text) for text in completions]
-        used = self._used_columns(len(texts), columns)
-        own = self._own_rows(columns.get("task"), len(texts))
-        if own is not None:
-            texts = [texts[index] for index in own]
-            used = {name: [values[index] for index in own] for name, values in used.items()}
-        grades = shared_grades(self, texts, used)
-        if self.neutral is not None:
-            grades = [
-                grade if grade.reward is not None else Grade(self.neutral, grade.reason)
-                for grade in grades
-            ]
+        used = self._used_columns(count, columns)
+        own = self._own_rows(columns.get("task"), count)
         if own is None:
-            return grades
-        result = [Grade(None, OTHER_TASK)] * len(completions)
-        for index, grade in zip(own, grades, strict=True):
-            result[index] = grade
-        return result
+            return self._judge_batch(texts, used)
+
+        texts = [texts[index] for index in own]
+        used = {name: [values[index] for index in own] for name, values in used.items()}
+        grades = [Grade(None, OTHER_TASK)] * count
+        for index, grade in zip(own, self._judge_batch(texts, used), strict=True):
+            grades[index] = grade
+        return grades
 
     def explain(self, completion: object, row: Row) -> Explanation:
-        """Say why one completion, in either shape, gets its reward; a row of another task needs no
-        columns.
+        """Say why one completion, in either shape, gets its reward.
+
+        A row of another task needs no columns.
         """
         columns = {name: [value] for name, value in row.items()}
         if self._own_rows(columns.get("task"), 1) == []:
-            own = ", ".join(self.own_tasks)
-            return Explanation(
-                None, OTHER_TASK, None, [Rule("task", False, f"{row['task']!r} is none of: {own}")]
-            )
-        row = {name: values[0] for name, values in self._used_columns(1, columns).items()}
-        explanation = self.explain_text(completion_text(completion), row)
-        return (
-            explanation._replace(reward=self.neutral) if explanation.reward is None else explanation
-        )
+            detail = f"{row['task']!r} is none of: {', '.join(self.own_tasks)}"
+            return Explanation(None, OTHER_TASK, None, [Rule("task", False, detail)])
+        used = {name: values[0] for name, values in self._used_columns(1, columns).items()}
+        explanation = self.judge(completion_text(completion), used)
+        if explanation.reward is None:
+            return explanation._replace(reward=self.neutral)
+        return explanation
+
+    def judge(self, text: str | None, row: Row) -> Explanation:
+        """What `grade` says, with at least one rule; for those who have the text and the columns."""
+        grade = self.grade(text, row)
+        if isinstance(grade, Explanation):
+            return grade
+        reward, reason = grade
+        passed = None if reward is None else reward > 0
+        return Explanation(reward, reason, text, [Rule(reason, passed)])
+
+    def _judge_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
+        """What `grade_batch` says, with the neutral value where there is one."""
+        grades = self.grade_batch(texts, columns)
+        if self.neutral is None:
+            return grades
+        return [
+            Grade(self.neutral, grade.reason) if grade.reward is None else grade for grade in grades
+        ]
 
     def _used_columns(self, count: int, columns: Row) -> dict[str, Sequence[Any]]:
-        """The needed and the optional columns, with None in place of every value of an optional one
-        that is absent.
-        """
+        """The needed and the optional columns; an absent optional one is None in every row."""
+        used: dict[str, Sequence[Any]] = {}
         for name in self.columns:
             if name not in columns:
-                present = ", ".join(map(repr, sorted(columns))) or "none"
-                message = f"needs the dataset column {name!r}; the columns present are {present}"
-                for other in self.columns_elsewhere.get(name, ()):
-                    message += f"; rename {other!r} to {name!r}" if other in columns else ""
-                raise ValueError(f"{type(self).__name__} {message}")
-        used = {name: columns[name] for name in self.columns}
+                raise ValueError(f"{type(self).__name__} {self._missing(name, columns)}")
+            used[name] = columns[name]
         for name in self.optional_columns:
-            used[name] = [None] * count if columns.get(name) is None else columns[name]
+            values = columns.get(name)
+            used[name] = [None] * count if values is None else values
         for name, values in used.items():
             self._check_column(name, values, count)
         return used
+
+    def _missing(self, name: str, columns: Row) -> str:
+        present = ", ".join(map(repr, sorted(columns))) or "none"
+        message = f"needs the dataset column {name!r}; the columns present are {present}"
+        for other in self.columns_elsewhere.get(name, ()):
+            if other in columns:
+                message += f"; rename {other!r} to {name!r}"
+        return message
 
     def _own_rows(self, task: Any, count: int) -> list[int] | None:
         """Indexes of the rows of the reward's own tasks, known by their column `task`; None where
         that is all rows.
         """
-        if task is None or not (own := self.own_tasks):
+        if task is None:
+            return None
+        own_tasks = self.own_tasks
+        if not own_tasks:
             return None
         self._check_column("task", task, count)
-        mine = [index for index, name in enumerate(task) if name is None or name in own]
-        return None if len(mine) == count else mine
+        own = [index for index, name in enumerate(task) if name is None or name in own_tasks]
+        return None if len(own) == count else own
 
     def _check_column(self, name: str, values: Any, count: int | None = None) -> None:
         if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__"):
@@ -201,75 +291,33 @@ class Reward:
             raise ValueError(f"{type(self).__name__}: column {name!r} must hold {expected}")
 
 
-_LOCK = threading.Lock()
-_LAST: WeakKeyDictionary[Reward, tuple[Any, list[Grade], WeakSet] | None] = (
-    WeakKeyDictionary()
-)  # see `share_grades`
+def _as_reward(item: Any) -> type[Reward]:
+    """The reward class that an item of `REWARDS` is, or, for `@reward`, is an instance of.
 
-
-def share_grades(reward: Reward) -> None:
-    """Have this reward and equal ones grade each batch once, for as long as this one exists.
-
-    `external_cosine` and gated rewards ask another reward whether answers are right, which usually
-    runs beside them: the trainer calls one after the other with the same completions and columns.
+    ValueError for what cannot be in `REWARDS`, or could not be told from what is there.
     """
-    _LAST.setdefault(reward, None)
-
-
-def shared_grades(reward: Reward, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
-    """`reward.grade_batch`, or what an equal reward, of those that share, gave this batch when it
-    was the last one.
-
-    Each object takes them once: a verdict that depends on the machine's load (a timeout) outlives
-    no batch.
-    """
-    alike = (
-        each
-        for each in list(_LAST)
-        if type(each) is type(reward) and each.parameters == reward.parameters
-    )
-    keeper = next(alike, None)
-    if keeper is None:
-        return reward.grade_batch(texts, columns)
-    try:
-        # A copy of the columns, since rows can be changed in place; and bytes, where 1, 1.0 and
-        # True differ.
-        batch = list(texts), pickle.dumps(dict(columns))
-    except (pickle.PicklingError, TypeError, AttributeError, RecursionError):
-        return reward.grade_batch(texts, columns)
-    with _LOCK:
-        last = _LAST[keeper]
-        if last is not None and last[0] == batch and reward not in last[2]:
-            last[2].add(reward)
-            return list(last[1])
-    grades = reward.grade_batch(texts, columns)
-    with _LOCK:
-        _LAST[keeper] = batch, list(grades), WeakSet([reward])
-    return grades
-
-
-def _check_reward(reward: Any) -> None:
-    """Raise ValueError for what cannot be in `REWARDS`, or could not be told from what is."""
-    if not isinstance(reward, type) or not issubclass(reward, Reward):
+    cls = type(item) if isinstance(item, Reward) else item
+    if not isinstance(cls, type) or not issubclass(cls, Reward):
         raise ValueError(
-            f"a reward is a subclass of swift_rlvr.rewards.Reward, and {reward!r:.80} is none"
+            f"a reward is a subclass of swift_rlvr.rewards.Reward, and {item!r:.80} is none"
         )
-    name = getattr(reward, "name", None)
+    name = getattr(cls, "name", None)
     if not isinstance(name, str) or not name.startswith("external_"):  # the others are ms-swift's
         raise ValueError(f"the name of a reward must begin with 'external_', and {name!r} does not")
-    if getattr(reward, "role", None) not in ROLES:
-        raise ValueError(f"the `role` of {reward.__name__} must be one of {', '.join(ROLES)}")
-    if not reward.reasons:
-        raise ValueError(f"{reward.__name__} must name every reason it gives in `reasons`")
+    if cls.role not in ROLES:
+        raise ValueError(f"the `role` of {cls.__name__} must be one of {', '.join(ROLES)}")
+    if not cls.reasons:
+        raise ValueError(f"{cls.__name__} must name every reason it gives in `reasons`")
     for taken, other in REWARDS.present.items():
-        if reward.__name__ == other.__name__ and name != taken:
+        if cls.__name__ == other.__name__ and name != taken:
             owner = REWARDS.owner(taken)
             raise ValueError(
-                f"the class name {reward.__name__!r} is taken by {taken} of {owner}, and two would be logged as one"
+                f"the class name {cls.__name__!r} is taken by {taken} of {owner}, and two would be logged as one"
             )
+    return cls
 
 
-REWARDS: Registry[type[Reward]] = Registry("swift_rlvr.rewards", _check_reward, prefix="external_")
+REWARDS: Registry[type[Reward]] = Registry("swift_rlvr.rewards", _as_reward, prefix="external_")
 
 
 def add_reward(reward: type[Reward]) -> None:

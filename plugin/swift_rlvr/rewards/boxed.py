@@ -1,11 +1,19 @@
 """The boxed answer reward: 1.0 where the last box holds the gold, compared as text."""
 
 import math
+from collections.abc import Sequence
 
-from swift_rlvr.rewards.base import Reward
-from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
+from swift_rlvr.rewards.base import Example, Explanation, Reward, Row, Rule
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.verifiers.answers import after_think, last_boxed, marked_answer
+
+# In the order in which they are checked.
+_RULES = (
+    "the gold can be read",
+    r"there is a \boxed{...} after the thinking",
+    "it is not empty",
+    "it is the gold",
+)
 
 
 def plain(answer: str) -> str:
@@ -59,28 +67,30 @@ class BoxedReward(Reward):
         Example(r"\boxed{7a}", {"solution": None}, None),
     )
 
-    def explain_text(self, text: str | None, row: Row) -> Explanation:
-        gold, text = gold_text(row["solution"]), text or ""
-        box = None if gold is None else last_boxed(after_think(text))
-        answer = None if box is None else plain(box)
-        reward = None if gold is None else float(answer == gold)
+    def grade(self, text: str | None, row: Row) -> Explanation:
+        gold = gold_text(row["solution"])
         if gold is None:
-            reason = "bad gold"
-        elif box is None:
-            reason = "no box" if text.strip() else "no text"
-        else:
-            reason = "correct" if answer == gold else "wrong answer" if answer else "empty box"
-        rules = [
-            Rule(
-                "the gold can be read",
-                gold is not None,
-                "" if gold is None else f"it is {gold[:80]}",
-            ),
-            Rule(
-                r"there is a \boxed{...} after the thinking",
-                None if gold is None else box is not None,
-            ),
-            Rule("it is not empty", None if box is None else bool(answer)),
-            Rule("it is the gold", answer == gold if answer else None),
-        ]
-        return Explanation(reward, reason, box, rules)
+            return _explanation(None, "bad gold", None, [False, None, None, None])
+        detail = f"it is {gold[:80]}"
+        box = last_boxed(after_think(text or ""))
+        if box is None:
+            reason = "no box" if text and text.strip() else "no text"
+            return _explanation(0.0, reason, None, [True, False, None, None], detail)
+        answer = plain(box)
+        if not answer:
+            return _explanation(0.0, "empty box", box, [True, True, False, None], detail)
+        if answer != gold:
+            return _explanation(0.0, "wrong answer", box, [True, True, True, False], detail)
+        return _explanation(1.0, "correct", box, [True, True, True, True], detail)
+
+
+def _explanation(
+    reward: float | None,
+    reason: str,
+    box: str | None,
+    passed: Sequence[bool | None],
+    about_gold: str = "",
+) -> Explanation:
+    rules = [Rule(name, outcome) for name, outcome in zip(_RULES, passed, strict=True)]
+    rules[0] = rules[0]._replace(detail=about_gold)
+    return Explanation(reward, reason, box, rules)

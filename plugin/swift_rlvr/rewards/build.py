@@ -51,7 +51,7 @@ def rewards_without_rows(
     for reward in idle:
         remedy = "choose others, or set their parameter tasks"
         verifiers = [TASKS[task].verifier for task in sorted(map(str, tasks)) if task in TASKS]
-        if reward.outcome and verifiers:
+        if reward.verifier and verifiers:
             remedy = f"{reward.name.upper()}_ACCURACY={verifiers[0]}"
         yield reward, remedy
 

@@ -2,14 +2,24 @@
 sandbox.
 """
 
-from collections.abc import Sequence
+import hashlib
+import threading
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from swift_rlvr.rewards.base import Reward
-from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, Rule, rules_in_order
+from swift_rlvr.rewards.base import (
+    Columns,
+    Example,
+    Explanation,
+    Grade,
+    Reward,
+    Row,
+    Rule,
+    rules_in_order,
+)
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.parallel import usable_cores
@@ -30,6 +40,9 @@ _RULES = {
     _SYNTAX_ERROR: "it compiles",
 }
 UNUSABLE = "tests cannot be used"
+# Outcomes that do not depend on how busy the machine is, unlike a timeout or a killed process.
+_REPEATABLE = (PASSED, WRONG, _SYNTAX_ERROR, "error")
+Tests = list[ProgramTest] | list[UnitTest]
 
 
 class CodeReward(Reward):
@@ -106,77 +119,137 @@ class CodeReward(Reward):
             tests = read_tests(row["tests"], row.get("entry_point"))
         except BadTests as error:
             return [f"{UNUSABLE}: {error}"]
-        told = {test.told for test in tests if isinstance(test, UnitTest)}
-        return [f"a test that code can lie to: {each}" for each in sorted(filter(None, told))]
-
-    def _read_tests(self, row: Row) -> list[ProgramTest] | list[UnitTest]:
-        return read_tests(row["tests"], row.get("entry_point"), self.parameters.packages)
-
-    def grade(self, text: str | None, row: Row) -> Grade:
-        return Grade(*self.explain_text(text, row)[:2])
+        lies = {test.told for test in tests if isinstance(test, UnitTest) and test.told}
+        return [f"a test that code can lie to: {lie}" for lie in sorted(lies)]
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
-        """Grade several at a time; code that occurs more than once with the same tests is run
-        once.
+        """Grade several at a time; code that occurs more than once with the same tests is run once.
+
+        `external_cosine` and gated rewards ask for the same verdicts in the same step, so those
+        that do not depend on the machine are kept in `_VERDICTS`.
         """
-        rows = [
-            dict(zip(columns, values, strict=True))
-            for values in zip(*columns.values(), strict=True)
-        ]
-        keys = [
-            (text is None, text and find_code(text), repr(row))
-            for text, row in zip(texts, rows, strict=True)
-        ]
-        runs = {key: (text, row) for key, text, row in zip(keys, texts, rows, strict=True)}
-        for row in {
-            key[2]: row for key, (_, row) in runs.items()
-        }.values():  # not each by its own thread
-            with suppress(BadTests):
-                self._read_tests(row)
-        workers = self.parameters.max_workers or usable_cores()
-        with ThreadPoolExecutor(max(1, min(workers, len(runs)))) as pool:
-            grades = dict(
-                zip(runs, pool.map(lambda run: self.grade(*run), runs.values()), strict=True)
-            )
+        keys = []
+        runs: dict[str, tuple[str | None, Row]] = {}  # what has to be run, by its key
+        for text, *values in zip(texts, *columns.values(), strict=True):
+            row = dict(zip(columns, values, strict=True))
+            key = self._key(text, row)
+            keys.append(key)
+            runs[key] = text, row
+
+        grades = _VERDICTS.known(keys)
+        for key in grades:
+            del runs[key]
+        self._read_tests_of(runs.values())
+        workers = max(1, min(self.parameters.max_workers or usable_cores(), len(runs)))
+        with ThreadPoolExecutor(workers) as pool:
+            explained = pool.map(lambda run: self._run(*run), runs.values())
+            for key, (explanation, repeatable) in zip(runs, explained, strict=True):
+                grades[key] = Grade(explanation.reward, explanation.reason)
+                if repeatable:
+                    _VERDICTS.keep(key, grades[key])
         return [grades[key] for key in keys]
 
-    def explain_text(self, text: str | None, row: Row) -> Explanation:
-        code: str | None = None
-        tests: list[ProgramTest] | list[UnitTest] = []
-        outcomes: Sequence[Verdict] = ()  # of the first tests; those after them were not run
+    def grade(self, text: str | None, row: Row) -> Explanation:
+        return self._run(text, row)[0]
 
-        def explanation(reward: float | None, reason: str, detail: str = "") -> Explanation:
-            rules = rules_in_order(_RULES, _NO_CODE if reason == _NO_TEXT else reason, detail)
-            for number, (test, outcome) in enumerate(zip_longest(tests, outcomes), 1):
-                passed = None if outcome is None else outcome.reason == PASSED
-                result = "not run" if outcome is None else ": ".join(filter(None, outcome))
-                rules.append(
-                    Rule(f"it passes test {number}", passed, f"{str(test)[:100]} -> {result}")
-                )
-            return Explanation(reward, reason, code, rules)
-
+    def _run(self, text: str | None, row: Row) -> tuple[Explanation, bool]:
+        """The explanation of a grade, and whether every run of the code would give the same."""
         try:
             tests = self._read_tests(row)
         except BadTests as error:
-            return explanation(None, _BAD_TESTS, str(error))
+            return _explanation(None, _BAD_TESTS, detail=str(error)), True
         if text is None:
-            return explanation(0.0, _NO_TEXT, "no text")
+            return _explanation(0.0, _NO_TEXT, tests=tests, detail="no text"), True
         code = find_code(text)
         if code is None:
-            return explanation(0.0, _NO_CODE)
+            return _explanation(0.0, _NO_CODE, tests=tests), True
         if len(code) > _LONGEST_CODE:
-            return explanation(0.0, _TOO_LONG, f"it has {len(code)}")
-        limits = Limits(
-            self.parameters.timeout, self.parameters.memory_mb, self.parameters.packages
-        )
-        results = sandbox.check(
-            code, tests, limits, row.get("entry_point"), self.parameters.partial
-        )
-        if results[0].reason == _SYNTAX_ERROR:
-            return explanation(0.0, _SYNTAX_ERROR, results[0].detail)
-        outcomes = results
+            detail = f"it has {len(code)}"
+            return _explanation(0.0, _TOO_LONG, code, tests, detail=detail), True
+
+        parameters = self.parameters
+        limits = Limits(parameters.timeout, parameters.memory_mb, parameters.packages)
+        outcomes = sandbox.check(code, tests, limits, row.get("entry_point"), parameters.partial)
+        repeatable = all(outcome.reason in _REPEATABLE for outcome in outcomes)
+        if outcomes[0].reason == _SYNTAX_ERROR:
+            detail = outcomes[0].detail
+            return _explanation(0.0, _SYNTAX_ERROR, code, tests, detail=detail), repeatable
+
         failures = [outcome.reason for outcome in outcomes if outcome.reason != PASSED]
         if not failures:
-            return explanation(1.0, _ALL_PASSED)
-        share = (len(outcomes) - len(failures)) / len(tests) if self.parameters.partial else 0.0
-        return explanation(share, _SOME_FAILED if failures[0] == WRONG else failures[0])
+            return _explanation(1.0, _ALL_PASSED, code, tests, outcomes), repeatable
+        reason = _SOME_FAILED if failures[0] == WRONG else failures[0]
+        share = 0.0
+        if parameters.partial:
+            share = (len(outcomes) - len(failures)) / len(tests)
+        return _explanation(share, reason, code, tests, outcomes), repeatable
+
+    def _read_tests(self, row: Row) -> Tests:
+        return read_tests(row["tests"], row.get("entry_point"), self.parameters.packages)
+
+    def _read_tests_of(self, runs: Iterable[tuple[str | None, Row]]) -> None:
+        """Read the tests of all rows, which are kept, before several threads ask for them."""
+        for row in {repr(row): row for _, row in runs}.values():
+            with suppress(BadTests):
+                self._read_tests(row)
+
+    def _key(self, text: str | None, row: Row) -> str:
+        """All that decides a verdict, in few bytes: the code, the tests and the parameters."""
+        code = None if text is None else find_code(text)
+        parameters = self.parameters
+        decisive = (
+            (text is None, code, row, parameters.partial),
+            (parameters.timeout, parameters.memory_mb, parameters.packages),
+        )
+        return hashlib.sha256(repr(decisive).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class _Verdicts:
+    """The latest verdicts of a process by their keys, for all rewards and threads of it."""
+
+    def __init__(self, most: int):
+        self.most = most
+        self._by_key: dict[str, Grade] = {}
+        self._lock = threading.Lock()
+
+    def known(self, keys: Iterable[str]) -> dict[str, Grade]:
+        """Those of these keys that are kept."""
+        with self._lock:
+            return {key: self._by_key[key] for key in keys if key in self._by_key}
+
+    def keep(self, key: str, grade: Grade) -> None:
+        """Keep one, in place of the oldest where there are too many."""
+        with self._lock:
+            self._by_key[key] = grade
+            if len(self._by_key) > self.most:
+                del self._by_key[next(iter(self._by_key))]
+
+    def clear(self) -> None:
+        """Forget all."""
+        with self._lock:
+            self._by_key.clear()
+
+
+_VERDICTS = _Verdicts(most=4096)
+
+
+def _explanation(
+    reward: float | None,
+    reason: str,
+    code: str | None = None,
+    tests: Tests | None = None,
+    outcomes: Sequence[Verdict] = (),
+    detail: str = "",
+) -> Explanation:
+    """The rules of a verdict: those about the code, then one for each test.
+
+    outcomes: of the first tests; those after them were not run.
+    """
+    rules = rules_in_order(_RULES, _NO_CODE if reason == _NO_TEXT else reason, detail)
+    for number, (test, outcome) in enumerate(zip_longest(tests or [], outcomes), 1):
+        passed, result = None, "not run"
+        if outcome is not None:
+            passed = outcome.reason == PASSED
+            result = ": ".join(filter(None, outcome))
+        rules.append(Rule(f"it passes test {number}", passed, f"{str(test)[:100]} -> {result}"))
+    return Explanation(reward, reason, code, rules)

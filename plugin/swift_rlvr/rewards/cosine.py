@@ -5,10 +5,19 @@ it is.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from swift_rlvr.rewards.base import Reward
-from swift_rlvr.rewards.gate import GATES, NOT_GRADED, GateParameters, Outcome
-from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, Rule
+from swift_rlvr.rewards.base import (
+    REWARDS,
+    Columns,
+    Example,
+    Explanation,
+    Grade,
+    Reward,
+    Row,
+    Rule,
+)
+from swift_rlvr.rewards.gate import GATES, NOT_GRADED, GateParameters, ask_verifier, is_right
 from swift_rlvr.rewards.length import TOKEN_COLUMNS, UNITS, completion_length
 from swift_rlvr.success import SHAPING
 from swift_rlvr.utils.settings import setting
@@ -36,6 +45,7 @@ class CosineLengthReward(Reward):
 
     name = "external_cosine"
     role = SHAPING
+    verifier: Reward
     optional_columns = TOKEN_COLUMNS
     reasons = ("right", "wrong", NOT_GRADED)
     examples = (
@@ -73,65 +83,59 @@ class CosineLengthReward(Reward):
 
         def __post_init__(self) -> None:
             super().__post_init__()
-            least = min(self.min_len_value_correct, self.max_len_value_correct)
             if self.gated:
+                # A wrong answer earns 0, and its values are not used.
                 for name in ("min_len_value_correct", "max_len_value_correct"):
-                    self.require(
-                        getattr(self, name) > 0,
-                        name,
-                        "more than 0, what a wrong answer earns with a gate",
-                    )
+                    accepted = "more than 0, what a wrong answer earns with a gate"
+                    self.require(getattr(self, name) > 0, name, accepted)
                 return
+            least = min(self.min_len_value_correct, self.max_len_value_correct)
             for name in ("min_len_value_wrong", "max_len_value_wrong"):
-                self.require(
-                    getattr(self, name) < least,
-                    name,
-                    f"less than what a right answer earns, {least}",
-                )
+                accepted = f"less than what a right answer earns, {least}"
+                self.require(getattr(self, name) < least, name, accepted)
 
-    def __init__(self, args: object = None, **parameters):
+    def __init__(self, args: object = None, **parameters: Any):
         super().__init__(args, **parameters)
-        self.outcome = Outcome(self, args)
+        self.ask(REWARDS[self.parameters.accuracy](args=args))
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
-        accuracies = self.outcome.rewards(texts, columns)
-        tokens = zip(*(columns[name] for name in TOKEN_COLUMNS), strict=True)
-        rows = [dict(zip(TOKEN_COLUMNS, values, strict=True)) for values in tokens]
-        return [
-            self._judge(each, text, row)[0]
-            for each, text, row in zip(accuracies, texts, rows, strict=True)
-        ]
+        verdicts = ask_verifier(self.verifier, texts, columns)
+        token_columns = [columns[name] for name in TOKEN_COLUMNS]
+        grades = []
+        for text, right, *tokens in zip(texts, verdicts, *token_columns, strict=True):
+            row = dict(zip(TOKEN_COLUMNS, tokens, strict=True))
+            reward, reason, _ = self._by_length(right, text, row)
+            grades.append(Grade(reward, reason))
+        return grades
 
-    def explain_text(self, text: str | None, row: Row) -> Explanation:
-        accuracy = self.outcome.explain(text, row)
-        grade, rules = self._judge(accuracy.reward, text, row)
-        return Explanation(*grade, accuracy.extracted, [*accuracy.rules, *rules])
+    def grade(self, text: str | None, row: Row) -> Explanation:
+        verdict = self.verifier.judge(text, row)
+        right = is_right(self.verifier, verdict.reward)
+        reward, reason, rules = self._by_length(right, text, row)
+        return Explanation(reward, reason, verdict.extracted, [*verdict.rules, *rules])
 
-    def _judge(
-        self, accuracy: float | None, text: str | None, row: Row
-    ) -> tuple[Grade, list[Rule]]:
+    def _by_length(
+        self, right: bool | None, text: str | None, row: Row
+    ) -> tuple[float | None, str, list[Rule]]:
         values = self.parameters
-        right = self.outcome.is_right(accuracy)
         if right is None:
-            rule = Rule("the row can be graded", False, f"{values.accuracy} cannot grade it")
-            return Grade(None, NOT_GRADED), [rule]
+            detail = f"{values.accuracy} cannot grade it"
+            return None, NOT_GRADED, [Rule("the row can be graded", False, detail)]
+        reason = "right" if right else "wrong"
+        verdict = Rule("the answer is right", right, f"{values.accuracy} says so")
         if values.gated and not right:
-            return Grade(0.0, "wrong"), [
-                Rule("the answer is right", False, f"{values.accuracy} says so")
-            ]
+            return 0.0, reason, [verdict]
+
         start, end = values.min_len_value_wrong, values.max_len_value_wrong
         if right:
             start, end = values.min_len_value_correct, values.max_len_value_correct
         length, unit = completion_length(text, row, values.unit)
         progress = min(length / values.max_len, 1.0)
         reward = end + 0.5 * (start - end) * (1.0 + math.cos(math.pi * progress))
+        between = f"{reward:.4g}, between {start:g} at length 0 and {end:g} at max_len"
         rules = [
-            Rule("the answer is right", right, f"{values.accuracy} says so"),
+            verdict,
             Rule("length", None, f"{length} {unit}, max_len {values.max_len}"),
-            Rule(
-                "reward",
-                None,
-                f"{reward:.4g}, between {start:g} at length 0 and {end:g} at max_len",
-            ),
+            Rule("reward", None, between),
         ]
-        return Grade(reward, "right" if right else "wrong"), rules
+        return reward, reason, rules

@@ -6,8 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from swift_rlvr.rewards.base import Reward
-from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, rules_in_order
+from swift_rlvr.rewards.base import (
+    Columns,
+    Example,
+    Explanation,
+    Grade,
+    Reward,
+    Row,
+    rules_in_order,
+)
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
@@ -86,7 +93,7 @@ class CountdownReward(Reward):
         )
         return [_GRADES[verdict.reason] for verdict in verdicts]
 
-    def explain_text(self, text: str | None, row: Row) -> Explanation:
+    def grade(self, text: str | None, row: Row) -> Explanation:
         verdict = verify(text, row["nums"], row["target"], notation=self.parameters.notation)
         rules = rules_in_order(
             RULES, verdict.reason, _wrong_numbers(verdict, row["nums"], row["target"])

@@ -3,8 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from swift_rlvr.rewards.base import Reward
-from swift_rlvr.rewards.grade import Example, Explanation, Row, rules_in_order
+from swift_rlvr.rewards.base import Example, Explanation, Reward, Row, rules_in_order
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
@@ -65,31 +64,42 @@ class ExactMatchReward(Reward):
             False, "give an answer that is not right the F1 of its words, at most 0.99"
         )
 
-    def explain_text(self, text: str | None, row: Row) -> Explanation:
-        golds, answer = row["accepted_answers"], last_answer(text or "")
-        golds = [golds] if isinstance(golds, str) else golds
-        if (
-            not isinstance(golds, (list, tuple))
-            or not golds
-            or not all(isinstance(each, str) for each in golds)
-        ):
+    def grade(self, text: str | None, row: Row) -> Explanation:
+        answer = last_answer(text or "")
+        golds = _golds(row["accepted_answers"])
+        if golds is None:
             return Explanation(None, "bad gold", answer, rules_in_order(RULES, "bad gold"))
-        share, reason = 0.0, "no answer"
+        share = 0.0
         if answer is None:
-            reason = "unclosed answer" if has_unclosed_answer(text or "") else reason
-        elif not (answer := answer.strip()):
-            reason = "empty answer"
-        elif len(answer) > MAX_ANSWER_CHARS:
-            reason = "too long"
+            reason = "unclosed answer" if has_unclosed_answer(text or "") else "no answer"
         else:
-            given, accepted = normalised_answer(answer), [normalised_answer(gold) for gold in golds]
-            share = (
-                1.0
-                if given in accepted
-                else min(max(f1(given, gold) for gold in accepted), _MOST_PARTIAL)
-            )
-            reason = "correct" if share == 1 else "partly right" if share else "wrong answer"
+            answer = answer.strip()
+            share, reason = _compared(answer, golds)
         reward = share if share == 1 or self.parameters.partial else 0.0
-        return Explanation(
-            reward, reason, answer, rules_in_order(RULES, reason, f"the F1 is {share:.2f}")
-        )
+        rules = rules_in_order(RULES, reason, f"the F1 is {share:.2f}")
+        return Explanation(reward, reason, answer, rules)
+
+
+def _golds(value: object) -> list[str] | None:
+    """The accepted texts of a row; None where they cannot be read."""
+    golds = [value] if isinstance(value, str) else value
+    if not isinstance(golds, (list, tuple)) or not golds:
+        return None
+    if not all(isinstance(gold, str) for gold in golds):
+        return None
+    return list(golds)
+
+
+def _compared(answer: str, golds: list[str]) -> tuple[float, str]:
+    """The share of an answer that is right, and the reason."""
+    if not answer:
+        return 0.0, "empty answer"
+    if len(answer) > MAX_ANSWER_CHARS:
+        return 0.0, "too long"
+    words = normalised_answer(answer)
+    accepted = [normalised_answer(gold) for gold in golds]
+    if words in accepted:
+        return 1.0, "correct"
+    best = max(f1(words, gold) for gold in accepted)
+    share = min(best, _MOST_PARTIAL)
+    return share, "partly right" if share else "wrong answer"

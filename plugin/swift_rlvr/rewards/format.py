@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar
 
+from swift_rlvr.rewards.base import Example, Explanation, Row, rules_in_order
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
-from swift_rlvr.rewards.grade import Example, Explanation, Row, rules_in_order
 from swift_rlvr.success import FORMAT
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.answers import completion_text, without_end_tokens
@@ -128,7 +128,7 @@ class FormatReward(ShapingReward):
             False, "the prompt ends with <think>, which the completion does not show"
         )
 
-    def shape(self, text: str | None, row: Row) -> Explanation:
+    def grade(self, text: str | None, row: Row) -> Explanation:
         opened = self.parameters.think_opened or opens_think(row.get("prompts"))
         reason, detail = fault(text, opened, self.strict)
         rules = rules_in_order(STRICT_RULES if self.strict else RULES, reason, detail)

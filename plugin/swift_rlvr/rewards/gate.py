@@ -6,19 +6,19 @@ get than right answers goes after it alone. README.md, "The outcome gate", says 
 gives 0.0 and not None.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swift_rlvr.rewards.base import REWARDS, Reward, share_grades, shared_grades
-from swift_rlvr.rewards.grade import Columns, Explanation, Grade, Row, Rule
+from swift_rlvr.rewards.base import REWARDS, Columns, Explanation, Grade, Reward, Row, Rule
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import SHAPING, VERIFIER
 from swift_rlvr.utils.settings import setting
 
 GATES = ("none", "outcome")
 NOT_RIGHT, NOT_GRADED = "not right", "not graded"
-GATE_REASONS = (NOT_RIGHT, NOT_GRADED)  # those of a gated reward, beside its own
+# What a gated reward says beside its own reasons.
+GATE_REASONS = (NOT_RIGHT, NOT_GRADED)
 NO_TEXT = Explanation(0.0, "no text", None, [Rule("there is a text", False)])
 
 
@@ -45,50 +45,67 @@ class GateParameters(BaseParameters):
         return self.gate != "none"
 
 
-class Outcome:
-    """A verifier that another reward asks whether an answer is right; it reads its own
-    parameters.
+def is_right(verifier: Reward, verdict: float | None) -> bool | None:
+    """Whether a verifier's reward is its full one; None where it cannot grade the row."""
+    return None if verdict is None else verdict >= verifier.full_reward
+
+
+def ask_verifier(
+    verifier: Reward, texts: Sequence[str | None], columns: Columns
+) -> list[bool | None]:
+    """Whether each completion is right, by the verifier's columns among those of another reward."""
+    needed = {name: columns[name] for name in (*verifier.columns, *verifier.optional_columns)}
+    return [is_right(verifier, reward) for reward, _ in verifier.grade_batch(texts, needed)]
+
+
+class OutcomeGate:
+    """Stands around a reward, and lets what it gives through to right answers only.
+
+    A right answer earns what the reward gives above `least`, the least that it can give; a wrong
+    one 0.0, and a row that the verifier cannot grade None.
     """
 
-    def __init__(self, asking: Reward, args: object = None):
-        """Of the verifier that the parameter `accuracy` names; the asking reward gets its columns
-        beside its own.
-        """
-        self.reward = judge = REWARDS[asking.parameters.accuracy](args=args)
-        share_grades(judge)
-        asking.runs_code = judge.runs_code
-        asking.columns = (*asking.columns, *judge.columns)
-        others = (*asking.optional_columns, *judge.optional_columns)
-        asking.optional_columns = tuple(
-            name for name in dict.fromkeys(others) if name not in asking.columns
+    def __init__(self, verifier: Reward, least: float):
+        self.verifier = verifier
+        self.least = least
+
+    def grades(
+        self, grades: Sequence[Grade], texts: Sequence[str | None], columns: Columns
+    ) -> list[Grade]:
+        """What is left of the reward's grades."""
+        right = ask_verifier(self.verifier, texts, columns)
+        return list(map(self._grade, grades, right))
+
+    def explain(self, explanation: Explanation, text: str | None, row: Row) -> Explanation:
+        """The same for one completion, with the rules of the reward and the gate's own."""
+        (right,) = ask_verifier(
+            self.verifier, [text], {name: [value] for name, value in row.items()}
         )
+        grade = self._grade(Grade(explanation.reward, explanation.reason), right)
+        rules = [*explanation.rules, Rule("the answer is right", right, self._says())]
+        if grade.reason == explanation.reason and self.least:
+            detail = f"{grade.reward:g} above the least, {self.least:g}"
+            rules.append(Rule("reward", None, detail))
+        return Explanation(*grade, explanation.extracted, rules)
 
-    def is_right(self, outcome: float | None) -> bool | None:
-        """Whether the verifier's reward for an answer is its full one; None where it is None."""
-        return None if outcome is None else outcome >= self.reward.full_reward
+    def _says(self) -> str:
+        return f"{self.verifier.name} says so"
 
-    def rewards(self, texts: Sequence[str | None], columns: Columns) -> list[float | None]:
-        """The verifier's reward for each completion, None where it cannot grade the row."""
-        share_grades(self.reward)  # also where this is a copy
-        return [grade.reward for grade in shared_grades(self.reward, texts, self._own(columns))]
-
-    def explain(self, text: str | None, row: Row) -> Explanation:
-        """The verifier's rules for one completion."""
-        return self.reward.explain_text(text, self._own(row))
-
-    def _own(self, columns: Mapping[str, Any]) -> dict[str, Any]:
-        """The columns, or the values of one row, that the reward takes."""
-        return {
-            name: columns[name] for name in (*self.reward.columns, *self.reward.optional_columns)
-        }
+    def _grade(self, grade: Grade, right: bool | None) -> Grade:
+        if grade.reward is None:
+            return grade
+        if right is None:
+            return Grade(None, NOT_GRADED)
+        if not right:
+            return Grade(0.0, NOT_RIGHT)
+        return Grade(grade.reward - self.least, grade.reason)
 
 
 class ShapingReward(Reward):
-    """A reward that says nothing about the outcome. A subclass implements `shape`, and `least` if
-    that can be negative.
+    """A reward that says nothing about the outcome, such as one for length, format or style.
 
-    With ``gate="outcome"`` a right answer earns what `shape` gives above `least`, every other one
-    0.0, and a row that cannot be judged None.
+    A subclass implements `grade` like every reward, and `least` if that can be negative. With
+    ``gate="outcome"`` an `OutcomeGate` stands around it.
 
     >>> from swift_rlvr.rewards import REWARDS
     >>> reward = REWARDS["length"](gate="outcome", accuracy="external_countdown", scale=-0.01, max_length=100)
@@ -98,53 +115,28 @@ class ShapingReward(Reward):
     """
 
     role = SHAPING
-    shows_details = True  # lengths, tags, languages: of the completion alone
+    # Lengths, tags and languages are of the completion alone.
+    shows_details = True
     Parameters = GateParameters
 
     def __init__(self, args: object = None, **parameters: Any):
         super().__init__(args, **parameters)
+        self.gate: OutcomeGate | None = None
         if self.parameters.gated:
-            self.outcome = Outcome(self, args)
+            verifier = REWARDS[self.parameters.accuracy](args=args)
+            self.ask(verifier)
             self.reasons = (*self.reasons, *GATE_REASONS)
-
-    def shape(self, text: str | None, row: Row) -> Explanation:
-        """What the reward gives without a gate, with its rules."""
-        raise NotImplementedError(f"{type(self).__name__} does not implement shape")
+            self.gate = OutcomeGate(verifier, self.least)
 
     @property
     def least(self) -> float:
-        """The least that `shape` gives."""
+        """The least that `grade` gives."""
         return 0.0
 
-    def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
-        rows = [
-            dict(zip(columns, values, strict=True))
-            for values in zip(*columns.values(), strict=True)
-        ]
-        shaped = [
-            Grade(*self.shape(text, row)[:2])
-            for text, row in zip(texts, rows or [{}] * len(texts), strict=True)
-        ]
-        if self.outcome is None:
-            return shaped
-        right = map(self.outcome.is_right, self.outcome.rewards(texts, columns))
-        return [self._through_gate(*each) for each in zip(shaped, right, strict=True)]
+    def _judge_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
+        grades = super()._judge_batch(texts, columns)
+        return grades if self.gate is None else self.gate.grades(grades, texts, columns)
 
-    def explain_text(self, text: str | None, row: Row) -> Explanation:
-        shaped = self.shape(text, row)
-        if self.outcome is None:
-            return shaped
-        outcome = self.outcome.explain(text, row).reward
-        right = self.outcome.is_right(outcome)
-        grade = self._through_gate(Grade(*shaped[:2]), right)
-        rules = [Rule("the answer is right", right, f"{self.parameters.accuracy} says so")]
-        if grade.reason == shaped.reason and self.least:
-            rules.append(Rule("reward", None, f"{grade.reward:g} above the least, {self.least:g}"))
-        return Explanation(*grade, shaped.extracted, [*shaped.rules, *rules])
-
-    def _through_gate(self, shaped: Grade, right: bool | None) -> Grade:
-        if shaped.reward is None:
-            return shaped
-        if right is None:
-            return Grade(None, NOT_GRADED)
-        return Grade(shaped.reward - self.least, shaped.reason) if right else Grade(0.0, NOT_RIGHT)
+    def judge(self, text: str | None, row: Row) -> Explanation:
+        explanation = super().judge(text, row)
+        return explanation if self.gate is None else self.gate.explain(explanation, text, row)

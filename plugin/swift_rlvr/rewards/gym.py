@@ -6,8 +6,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from swift_rlvr.rewards.base import Reward
-from swift_rlvr.rewards.grade import Columns, Example, Explanation, Grade, Row, rules_in_order
+from swift_rlvr.rewards.base import (
+    Columns,
+    Example,
+    Explanation,
+    Grade,
+    Reward,
+    Row,
+    rules_in_order,
+)
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
@@ -86,7 +93,7 @@ class ReasoningGymReward(Reward):
             for each in self._scored(texts, columns["entry"])
         ]
 
-    def explain_text(self, text: str | None, row: Row) -> Explanation:
+    def grade(self, text: str | None, row: Row) -> Explanation:
         (scored,) = self._scored([text], [row["entry"]])
         detail = (
             f"the score is {scored.score:.3g}"

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import regex
 
+from swift_rlvr.rewards.base import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.gate import GateParameters, ShapingReward
-from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.answers import reasoning
 
@@ -158,7 +158,7 @@ class LanguageConsistencyReward(ShapingReward):
                 script_of(self.language) is not None, "language", f"one of {', '.join(LANGUAGES)}"
             )
 
-    def shape(self, text: str | None, row: Row) -> Explanation:
+    def grade(self, text: str | None, row: Row) -> Explanation:
         language = self.parameters.language if row.get("language") is None else row["language"]
         script, text = script_of(language), text or ""
         rules = [

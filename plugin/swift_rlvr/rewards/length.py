@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 
+from swift_rlvr.rewards.base import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.gate import NO_TEXT, GateParameters, ShapingReward
-from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
 from swift_rlvr.utils.settings import setting
 
 TOKEN_COLUMNS = (
@@ -88,7 +88,7 @@ class LengthReward(ShapingReward):
     def least(self) -> float:
         return min(0.0, self.parameters.scale * self.parameters.max_length)
 
-    def shape(self, text: str | None, row: Row) -> Explanation:
+    def grade(self, text: str | None, row: Row) -> Explanation:
         length, unit = completion_length(text, row, self.parameters.unit)
         if text is None and unit == "characters":
             return NO_TEXT

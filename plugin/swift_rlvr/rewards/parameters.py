@@ -7,7 +7,6 @@ train with the default by mistake.
 """
 
 import os
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, TypeVar
@@ -53,34 +52,51 @@ def read_parameters(
     >>> read_parameters(BaseParameters, "external_mine", environment={"EXTERNAL_MINE_TASKS": "math, gsm8k"}).tasks
     ('math', 'gsm8k')
     """
-    environment, overrides = os.environ if environment is None else environment, overrides or {}
+    environment = os.environ if environment is None else environment
+    overrides = overrides or {}
     known = [each.name for each in fields(cls)]
     for name in overrides:
         if name not in known:
             raise TypeError(no_setting(reward_name, name, known))
-    prefix = f"{reward_name}_".upper()
-    longer = tuple(f"{name}_".upper() for name in other_names if name.upper().startswith(prefix))
-    variables = [variable(reward_name, name) for name in known]
-    for name in environment:
-        if (
-            name.startswith(prefix)
-            and name not in variables
-            and not (longer and name.startswith(longer))
-        ):
-            raise InputError(no_setting(reward_name, name, variables))
-    values, sources = {}, {name: f"{reward_name}: {name}" for name in known}
-    for each in fields(cls):
-        own, flag = variable(reward_name, each.name), each.metadata.get("flag")
-        if each.name in overrides:
-            values[each.name] = overrides[each.name]
-        elif own in environment:
-            values[each.name], sources[each.name] = Text(environment[own]), own
+    _refuse_unknown_variables(reward_name, known, environment, other_names)
+    values: dict[str, Any] = {}
+    sources = {name: f"{reward_name}: {name}" for name in known}
+    for parameter in fields(cls):
+        name = parameter.name
+        own_variable = variable(reward_name, name)
+        flag = parameter.metadata.get("flag")
+        if name in overrides:
+            values[name] = overrides[name]
+        elif own_variable in environment:
+            values[name] = Text(environment[own_variable])
+            sources[name] = own_variable
         elif flag and was_given(args, flag):
-            values[each.name], sources[each.name] = getattr(args, flag), f"--{flag}"
+            values[name] = getattr(args, flag)
+            sources[name] = f"--{flag}"
     try:
         return cls(**values)
     except InputError as error:
-        raise InputError(error.problem, sources.get(error.field or "", error.field)) from None
+        field = sources.get(error.field or "", error.field)
+        raise InputError(error.problem, field) from None
+
+
+def _refuse_unknown_variables(
+    reward_name: str,
+    known: list[str],
+    environment: Mapping[str, str],
+    other_names: Iterable[str],
+) -> None:
+    """InputError for a variable that looks like one of this reward and fits no parameter."""
+    prefix = f"{reward_name}_".upper()
+    variables = [variable(reward_name, name) for name in known]
+    strays = [name for name in environment if name.startswith(prefix) and name not in variables]
+    if not strays:
+        return
+    # Only now, since it looks into the registry and loads the rewards of other packages.
+    longer = tuple(f"{name}_".upper() for name in other_names if name.upper().startswith(prefix))
+    for name in strays:
+        if not longer or not name.startswith(longer):
+            raise InputError(no_setting(reward_name, name, variables))
 
 
 def stray_variables(
@@ -102,17 +118,16 @@ def stray_variables(
 
 
 def was_given(args: object, flag: str) -> bool:
-    """Whether an ms-swift flag was given: it is on the command line, even with its default, or has
-    another value.
+    """Whether an ms-swift flag was given, that is, has another value than its declared default.
+
+    A flag that is given its default changes nothing there, and does not count here either.
     """
     value = getattr(args, flag, None)
     if value is None:
         return False
-    if any(word.partition("=")[0].replace("-", "_") == f"__{flag}" for word in sys.argv):
-        return True
     declared = getattr(type(args), "__dataclass_fields__", {}).get(flag)
     if declared is None or declared.default is MISSING:
         return False
     if declared.default is None:  # ms-swift fills in a length that was not given
-        return value != getattr(args, "max_completion_length", None)
-    return value != declared.default
+        return bool(value != getattr(args, "max_completion_length", None))
+    return bool(value != declared.default)

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swift_rlvr.rewards.base import Reward
-from swift_rlvr.rewards.grade import Example, Explanation, Grade, Row, Rule
+from swift_rlvr.rewards.base import Example, Explanation, Grade, Reward, Row, Rule
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import SHAPING
 from swift_rlvr.utils.settings import setting
@@ -48,7 +47,7 @@ class RandomReward(Reward):
             completions, **{**columns, "trainer_state": [step] * len(completions)}
         )
 
-    def explain_text(self, text: str | None, row: Row) -> Explanation:
+    def grade(self, text: str | None, row: Row) -> Explanation:
         parts = f"{self.parameters.seed} {row.get('trainer_state')} {text}".encode(
             "utf-8", "surrogatepass"
         )

@@ -10,8 +10,8 @@ rest of its line, that of other markers ends at the next marker.
 import re
 from dataclasses import dataclass
 
+from swift_rlvr.rewards.base import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.gate import NO_TEXT, GateParameters, ShapingReward
-from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.answers import reasoning
 
@@ -68,7 +68,7 @@ class ReasoningStepsReward(ShapingReward):
     class Parameters(GateParameters):
         steps: int = setting(3, "the number of steps that earns the whole reward", at_least=1)
 
-    def shape(self, text: str | None, row: Row) -> Explanation:
+    def grade(self, text: str | None, row: Row) -> Explanation:
         if text is None or not text.strip():
             return NO_TEXT
         part = reasoning(text)

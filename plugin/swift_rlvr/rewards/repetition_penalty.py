@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from swift_rlvr.rewards.base import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.gate import NO_TEXT, GateParameters, ShapingReward
-from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.length import TOKEN_COLUMNS, token_ids
 from swift_rlvr.utils.settings import setting
 
@@ -81,7 +81,7 @@ class RepetitionPenaltyReward(ShapingReward):
     def least(self) -> float:
         return self.parameters.max_penalty
 
-    def shape(self, text: str | None, row: Row) -> Explanation:
+    def grade(self, text: str | None, row: Row) -> Explanation:
         units: Sequence | None = token_ids(row) if self.parameters.unit == "tokens" else None
         unit = "words" if units is None else "tokens"
         if units is None and text is not None:

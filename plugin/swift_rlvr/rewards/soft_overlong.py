@@ -4,8 +4,8 @@ that comes close.
 
 from dataclasses import dataclass, replace
 
+from swift_rlvr.rewards.base import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.gate import NO_TEXT, GateParameters, ShapingReward
-from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.length import TOKEN_COLUMNS, completion_length
 from swift_rlvr.utils.settings import setting
 
@@ -67,7 +67,7 @@ class SoftOverlongReward(ShapingReward):
     def least(self) -> float:
         return -1.0
 
-    def shape(self, text: str | None, row: Row) -> Explanation:
+    def grade(self, text: str | None, row: Row) -> Explanation:
         length, unit = completion_length(text, row)
         if text is None and unit == "characters":
             return NO_TEXT

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from swift_rlvr.rewards.base import Example, Explanation, Row, Rule
 from swift_rlvr.rewards.format import TAGS, opens_think, with_opening
 from swift_rlvr.rewards.gate import NO_TEXT, GateParameters, ShapingReward
-from swift_rlvr.rewards.grade import Example, Explanation, Row, Rule
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.answers import without_end_tokens
 
@@ -61,7 +61,7 @@ class TagCountReward(ShapingReward):
             False, "the prompt ends with <think>, which the completion does not show"
         )
 
-    def shape(self, text: str | None, row: Row) -> Explanation:
+    def grade(self, text: str | None, row: Row) -> Explanation:
         marks = WITH_LINE_BREAKS if self.parameters.own_line else TAGS
         if text is None or not without_end_tokens(text):
             return NO_TEXT

@@ -13,11 +13,10 @@ system prompt and the question; `messages` that end with a user turn stay as the
   `external_exact_match`.
 """
 
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from string import ascii_uppercase
-from typing import Any
+from typing import Any, ClassVar
 
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, to_messages
 from swift_rlvr.tasks.task import Gold, Row, RowError, Task, normalised, shown
@@ -25,33 +24,24 @@ from swift_rlvr.utils.settings import PREFIX, Settings, setting
 from swift_rlvr.verifiers.answers import normalised_answer
 from swift_rlvr.verifiers.mathematics import readable_gold
 
+# The usual names of the two columns, the likeliest first, in any case.
 NAMES = {
     "problem": (
-        "problem",
-        "question",
-        "query",
-        "prompt",
-        "input",
-        "instruction",
-        "题目",
-        "问题",
-        "messages",
+        *("problem", "question", "query", "prompt", "input", "instruction"),
+        *("题目", "问题", "messages"),
     ),
     "answer": (
-        "answer",
-        "final_answer",
-        "gold",
-        "target",
-        "ground_truth",
-        "reward_model",
-        "answers",
-        "answerkey",
-    )
-    + ("label", "solution", "output", "response", "答案", "解答"),
+        *("answer", "final_answer", "gold", "target", "ground_truth", "reward_model", "answers"),
+        *("answerkey", "label", "solution", "output", "response", "答案", "解答"),
+    ),
 }
 _CHOICES = ("choices", "options", "选项")
-_MOST_WORDS = 3  # of an answer that is no value: "on a Monday", but no sentence
-_LETTERS = ascii_uppercase[:8]  # I and J are numbers to the verifier of mathematics
+# Of an answer that is no value: "on a Monday" is one, a sentence is not.
+_MOST_WORDS = 3
+# The labels of choices; I and J are numbers to the verifier of mathematics.
+_LETTERS = ascii_uppercase[:8]
+
+Messages = list[dict[str, str]]
 
 
 @dataclass(frozen=True)
@@ -64,95 +54,130 @@ class ColumnSettings(Settings):
 
 def find_columns(present: Iterable[str]) -> dict[str, list[str]]:
     """For `problem` and `answer` the columns that may hold them, the likeliest first."""
-    chosen, known = ColumnSettings.from_environment(), dict[str, str]()
+    known: dict[str, str] = {}  # the column of the file, by its name in any case
     for name in present:
         known.setdefault(name.strip().casefold(), name)
         known[name] = name
-    wanted = {"problem": chosen.question_column, "answer": chosen.answer_column}
-    names = {column: (wanted[column],) if wanted[column] else NAMES[column] for column in NAMES}
-    return {
-        column: [known[name] for name in each if name in known] for column, each in names.items()
-    }
+
+    settings = ColumnSettings.from_environment()
+    chosen = {"problem": settings.question_column, "answer": settings.answer_column}
+    columns = {}
+    for column, usual in NAMES.items():
+        choice = chosen[column]
+        names = (choice,) if choice else usual
+        columns[column] = [known[name] for name in names if name in known]
+    return columns
 
 
-def conversation(messages: Any) -> list[dict[str, str]]:
+def conversation(messages: Any) -> Messages:
     """Messages that end with a question of the user; RowError for anything else."""
-    last = messages[-1] if isinstance(messages, (list, tuple)) and messages else None
-    content = (
-        last.get("content") if isinstance(last, Mapping) and last.get("role") == "user" else None
-    )
+    content = None
+    if isinstance(messages, (list, tuple)) and messages:
+        last = messages[-1]
+        if isinstance(last, Mapping) and last.get("role") == "user":
+            content = last.get("content")
     if not isinstance(content, str) or not content.strip():
-        raise RowError(
-            "messages",
-            f'expected [..., {{"role": "user", "content": a text}}], got {shown(messages)}',
-        )
-    return [dict(each) for each in messages]
+        expected = '[..., {"role": "user", "content": a text}]'
+        raise RowError("messages", f"expected {expected}, got {shown(messages)}")
+    return [dict(message) for message in messages]
 
 
-def _read(row: Row) -> tuple[list[dict[str, str]], list[Any]]:
+def _read(row: Row) -> tuple[Messages, list[Any]]:
     """The messages of a row, and what may be its right answer, the likeliest first; RowError where
     there is none.
     """
     columns = find_columns(row)
+    questions = [row[name] for name in columns["problem"] if row[name] is not None]
     answers = [row[name] for name in columns["answer"] if row[name] is not None]
-    question = next((row[name] for name in columns["problem"] if row[name] is not None), None)
-    for column, value, variable in (
-        ("problem", question, "QUESTION"),
-        ("answer", answers, "ANSWER"),
-    ):
-        if value is None or value == []:
-            where = ", ".join(columns[column] or map(str, row)) or "none"
-            raise RowError(
-                column, f"nothing in the columns {where}; {PREFIX}{variable}_COLUMN names another"
-            )
-    with suppress(RowError):
-        return conversation(row.get("messages")), answers
+    if not questions:
+        raise _nothing_in("problem", columns, row, "QUESTION")
+    if not answers:
+        raise _nothing_in("answer", columns, row, "ANSWER")
+    return _messages(row, questions[0]), answers
+
+
+def _nothing_in(column: str, columns: dict[str, list[str]], row: Row, variable: str) -> RowError:
+    where = ", ".join(columns[column] or map(str, row)) or "none"
+    problem = f"nothing in the columns {where}; {PREFIX}{variable}_COLUMN names another"
+    return RowError(column, problem)
+
+
+def _messages(row: Row, question: Any) -> Messages:
+    """The messages of a row where they end with a question, else the question after our prompt."""
+    try:
+        return conversation(row.get("messages"))
+    except RowError:
+        pass
     if isinstance(question, (list, tuple)):
-        return conversation(question), answers
+        return conversation(question)
     if not isinstance(question, str) or not question.strip():
         raise RowError("problem", f"expected a question, got {shown(question)}")
-    return to_messages(question.strip(), R1_ZERO_SYSTEM), answers
+    return to_messages(question.strip(), R1_ZERO_SYSTEM)
+
+
+def _only(answer: Any) -> Any:
+    """What is in a list of one, and verl's ``{"ground_truth": ...}``."""
+    if isinstance(answer, Mapping):
+        answer = answer.get("ground_truth")
+    if isinstance(answer, (list, tuple)) and len(answer) == 1:
+        return answer[0]
+    return answer
 
 
 def identity(row: Row) -> str:
     """The same text for rows that ask the same."""
-    return normalised(_read(row)[0][-1]["content"])
+    messages, _ = _read(row)
+    return normalised(messages[-1]["content"])
+
+
+# --- math: an answer that external_accuracy can read
 
 
 def math_answer(row: Row) -> str | list[str]:
     """The right answer of a row for `external_accuracy`, or several for its `gold_is_list`;
     RowError where none is.
     """
-    answers = [_only(each) for each in _read(row)[1]]
-    found = []
-    for answer in answers:
-        texts = [
-            readable_gold(each)
-            for each in (answer if isinstance(answer, (list, tuple)) else [answer])
-        ]
-        known = [
-            each for each in texts if each and not (each[1] and len(each[0].split()) > _MOST_WORDS)
-        ]
-        if texts and len(known) == len(texts):
-            golds = [text for text, _ in known]
-            found.append((any(words for _, words in known), golds if len(golds) > 1 else golds[0]))
-    if not found:
-        problem = f"expected an answer that external_accuracy can read, got {shown(answers[0])}"
+    _, answers = _read(row)
+    in_words: str | list[str] | None = None
+    for answer in map(_only, answers):
+        several = answer if isinstance(answer, (list, tuple)) else [answer]
+        readable = _readable(several)
+        if readable is None:
+            continue
+        golds, is_value = readable
+        gold = golds if len(golds) > 1 else golds[0]
+        if is_value:
+            return gold
+        # The box in a later column is better than the answer "proof".
+        in_words = gold if in_words is None else in_words
+    if in_words is None:
+        shown_answer = shown(_only(answers[0]))
+        problem = f"expected an answer that external_accuracy can read, got {shown_answer}"
         raise RowError("answer", problem, "no answer that can be read")
-    return min(found, key=lambda each: each[0])[
-        1
-    ]  # a box in the solution rather than the answer "proof"
+    return in_words
 
 
-def _only(answer: Any) -> Any:
-    """What is in a list of one, and verl's ``{"ground_truth": ...}``."""
-    answer = answer.get("ground_truth") if isinstance(answer, Mapping) else answer
-    return answer[0] if isinstance(answer, (list, tuple)) and len(answer) == 1 else answer
+def _readable(answers: Sequence[Any]) -> tuple[list[str], bool] | None:
+    """The golds in these answers and whether all are values; None where one cannot be read."""
+    golds = []
+    all_values = True
+    for answer in answers:
+        gold = readable_gold(answer)
+        if gold is None:
+            return None
+        text, is_words = gold
+        if is_words:
+            if len(text.split()) > _MOST_WORDS:
+                return None
+            all_values = False
+        golds.append(text)
+    return (golds, all_values) if golds else None
 
 
 def prepare_math(row: Row) -> dict[str, Any]:
     """Raw row -> row for training: `messages`, `solution` and `task`."""
-    return {"messages": _read(row)[0], "solution": math_answer(row), "task": "math"}
+    messages, _ = _read(row)
+    return {"messages": messages, "solution": math_answer(row), "task": "math"}
 
 
 def math_gold(row: Row) -> Gold:
@@ -161,29 +186,38 @@ def math_gold(row: Row) -> Gold:
     return Gold(answer if isinstance(answer, str) else answer[0])
 
 
+# --- choice: the letter of a choice
+
+
 def choices_of(row: Row) -> dict[str, str]:
     """The choices by their labels; RowError where there are none."""
-    value = next((row[name] for name in _CHOICES if row.get(name) is not None), None)
-    value = {each: row.get(each) for each in _LETTERS} if value is None else value
-    if isinstance(value, Mapping) and {"text", "label"} <= value.keys():
-        labels, texts = value["label"], value["text"]
-        value = (
-            dict(zip(labels, texts, strict=False))
-            if isinstance(labels, list) and isinstance(texts, list)
-            else None
-        )
-    if isinstance(value, (list, tuple)):
-        value = dict(zip(ascii_uppercase, value, strict=False))
-    found = (
-        {str(key): each for key, each in value.items() if each is not None}
-        if isinstance(value, Mapping)
-        else {}
-    )
-    texts = [each.strip() if isinstance(each, str) else "" for each in found.values()]
+    value = _choices_value(row)
+    by_label: dict[str, str] = {}
+    if isinstance(value, Mapping):
+        for label, choice in value.items():
+            if choice is not None:
+                by_label[str(label)] = choice.strip() if isinstance(choice, str) else ""
+    texts = list(by_label.values())
     if not 2 <= len(texts) <= len(_LETTERS) or not all(texts) or len({*texts}) < len(texts):
-        problem = f"expected 2 to {len(_LETTERS)} different texts, in a list or by label, got {shown(value)}"
-        raise RowError("choices", problem)
-    return dict(zip(found, texts, strict=True))
+        expected = f"2 to {len(_LETTERS)} different texts, in a list or by label"
+        raise RowError("choices", f"expected {expected}, got {shown(value)}")
+    return by_label
+
+
+def _choices_value(row: Row) -> Any:
+    """The choices of a row by their labels, or something that is none."""
+    values = [row[name] for name in _CHOICES if row.get(name) is not None]
+    if not values:
+        return {letter: row.get(letter) for letter in _LETTERS}  # columns A, B and so on
+    value = values[0]
+    if isinstance(value, Mapping) and {"text", "label"} <= value.keys():  # as in ARC
+        labels, texts = value["label"], value["text"]
+        if not (isinstance(labels, list) and isinstance(texts, list)):
+            return None
+        return dict(zip(map(str, labels), texts, strict=False))
+    if isinstance(value, (list, tuple)):
+        return dict(zip(ascii_uppercase, value, strict=False))
+    return value
 
 
 def right_choice(row: Row) -> str:
@@ -191,40 +225,41 @@ def right_choice(row: Row) -> str:
     two.
     """
     choices = choices_of(row)
-    for answer in map(_only, _read(row)[1]):
-        text = str(answer).strip()
-        found = {
-            index
-            for index, each in enumerate(choices.items())
-            if text.strip("().") == each[0] or text == each[1]
-        }
-        if not found and type(answer) is int and 0 <= answer < len(choices):
-            found = {answer}
-        if len(found) == 1:
-            return _LETTERS[found.pop()]
-    raise RowError(
-        "answer",
-        f"expected one of {', '.join(choices)}, a choice or its index from 0, got {shown(answer)}",
-    )
+    _, answers = _read(row)
+    for answer in map(_only, answers):
+        numbers = _numbers_of(answer, choices)
+        if len(numbers) == 1:
+            return _LETTERS[numbers[0]]
+    expected = f"one of {', '.join(choices)}, a choice or its index from 0"
+    raise RowError("answer", f"expected {expected}, got {shown(_only(answers[-1]))}")
+
+
+def _numbers_of(answer: Any, choices: dict[str, str]) -> list[int]:
+    """The choices that an answer may mean, counted from 0."""
+    text = str(answer).strip()
+    label = text.strip("().")  # as in "(B)"
+    numbers = [
+        number
+        for number, (known, choice) in enumerate(choices.items())
+        if label == known or text == choice
+    ]
+    if not numbers and type(answer) is int and 0 <= answer < len(choices):
+        return [answer]
+    return numbers
 
 
 def prepare_choice(row: Row) -> dict[str, Any]:
     """Raw row -> row for training: `messages`, where the choices follow the question, `solution`
     and `task`.
     """
-    messages, letter = _read(row)[0], right_choice(row)
-    lines = [
-        f"{letter}. {text}"
-        for letter, text in zip(_LETTERS, choices_of(row).values(), strict=False)
-    ]
-    asked = "\n".join(
-        [messages[-1]["content"], "", *lines, "", "Answer with the letter of the right choice."]
-    )
-    return {
-        "messages": [*messages[:-1], {"role": "user", "content": asked}],
-        "solution": letter,
-        "task": "choice",
-    }
+    messages, _ = _read(row)
+    solution = right_choice(row)
+    lines = [messages[-1]["content"], ""]
+    for letter, choice in zip(_LETTERS, choices_of(row).values(), strict=False):
+        lines.append(f"{letter}. {choice}")
+    lines += ["", "Answer with the letter of the right choice."]
+    question = {"role": "user", "content": "\n".join(lines)}
+    return {"messages": [*messages[:-1], question], "solution": solution, "task": "choice"}
 
 
 def choice_gold(row: Row) -> Gold:
@@ -232,22 +267,29 @@ def choice_gold(row: Row) -> Gold:
     return Gold(right_choice(row))
 
 
+# --- qa: one of several texts
+
+
 def accepted_answers(row: Row) -> list[str]:
     """The texts of which each is a right answer; RowError where there is none."""
-    answer = _read(row)[1][0]
+    _, answers = _read(row)
+    answer = answers[0]
     if isinstance(answer, Mapping):
         answer = answer.get("text", answer.get("ground_truth"))
-    texts = [*answer] if isinstance(answer, (list, tuple)) else [answer]
-    if not texts or not all(
-        isinstance(each, (str, int)) and normalised_answer(str(each)) for each in texts
-    ):
+    texts = list(answer) if isinstance(answer, (list, tuple)) else [answer]
+    if not texts or not all(map(_is_text, texts)):
         raise RowError("answer", f"expected a text, or a list of texts, got {shown(answer)}")
-    return [str(each).strip() for each in texts]
+    return [str(text).strip() for text in texts]
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, (str, int)) and bool(normalised_answer(str(value)))
 
 
 def prepare_qa(row: Row) -> dict[str, Any]:
     """Raw row -> row for training: `messages`, `accepted_answers` and `task`."""
-    return {"messages": _read(row)[0], "accepted_answers": accepted_answers(row), "task": "qa"}
+    messages, _ = _read(row)
+    return {"messages": messages, "accepted_answers": accepted_answers(row), "task": "qa"}
 
 
 def qa_gold(row: Row) -> Gold:
@@ -255,10 +297,19 @@ def qa_gold(row: Row) -> Gold:
     return Gold(accepted_answers(row)[0])
 
 
-MATH = Task(
+@dataclass(frozen=True)
+class OwnTask(Task):
+    """A task whose columns may be called anything that is usual."""
+
+    any_columns: ClassVar[bool] = True
+
+    def find_columns(self, present: Iterable[str]) -> dict[str, list[str]]:
+        return find_columns(present)
+
+
+MATH = OwnTask(
     name="math",
     columns=("problem", "answer"),
-    find_columns=find_columns,
     preprocess=prepare_math,
     identity=identity,
     gold=math_gold,

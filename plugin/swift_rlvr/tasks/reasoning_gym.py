@@ -6,7 +6,8 @@ answer and what the scorer reads.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from swift_rlvr.tasks.calculation import calculation
 from swift_rlvr.tasks.math_prompts import R1_ZERO_SYSTEM, to_messages
@@ -19,11 +20,15 @@ SYSTEM_PROMPT = (
 )
 
 
-def make(text: str) -> Iterator[dict[str, Any]]:
-    """Raw rows without end of what stands after `reasoning_gym:`; InputError, at once, for what
-    cannot be made.
-    """
-    return rows.rows(*naming.parse(text))
+@dataclass(frozen=True)
+class MadeTask(Task):
+    """The task whose rows are made by reasoning-gym."""
+
+    is_made: ClassVar[bool] = True
+
+    def make(self, text: str) -> Iterator[dict[str, Any]]:
+        """InputError, at once, for what cannot be made."""
+        return rows.rows(*naming.parse(text))
 
 
 def preprocess(row: Row) -> dict[str, Any]:
@@ -50,12 +55,15 @@ def worked(row: Row) -> Gold | None:
     """The right answer after its derivation, where the metadata has one: a text, or an expression
     to calculate.
     """
-    right, metadata = gold(row), _entry(row)["metadata"]
+    right = gold(row)
+    metadata = _entry(row)["metadata"]
     if right is None:
         return None
-    text, steps = metadata.get("answer_cot"), calculation(metadata.get("expression"))
-    reasoning = text.partition("\n####")[0] if isinstance(text, str) else "\n".join(steps)
-    return Gold(right.answer, reasoning)
+    text = metadata.get("answer_cot")
+    if isinstance(text, str):
+        return Gold(right.answer, text.partition("\n####")[0])
+    steps = calculation(metadata.get("expression"))
+    return Gold(right.answer, "\n".join(steps))
 
 
 def _entry(row: Row) -> dict[str, Any]:
@@ -68,14 +76,13 @@ def _entry(row: Row) -> dict[str, Any]:
     return entry
 
 
-TASK = Task(
+TASK = MadeTask(
     name="reasoning_gym",
     columns=("entry",),
     preprocess=preprocess,
     identity=identity,
     gold=gold,
     worked=worked,
-    make=make,
     system=SYSTEM_PROMPT,
     reward_columns=("entry",),
     verifier="external_reasoning_gym",

@@ -17,8 +17,8 @@ def check_columns(task: Task, present: Iterable[str]) -> None:
     present.
     """
     present = list(present)
-    found = task.find_columns(present) if task.find_columns else {name: [name] for name in present}
-    missing = [column for column in task.columns if not found.get(column)]
+    by_column = task.find_columns(present)
+    missing = [column for column in task.columns if not by_column.get(column)]
     if missing:
         raise ValueError(
             f"{task.name}: column {', '.join(missing)} missing; the dataset has {', '.join(present)}"

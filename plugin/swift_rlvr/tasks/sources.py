@@ -47,7 +47,7 @@ class Source:
         InputError where a row cannot be read, the first one lacks a column of the task, or there is
         none.
         """
-        if self.made is not None and self.task.make is not None:
+        if self.made is not None:
             rows: Iterator[tuple[int, Any]] = enumerate(self.task.make(self.made), start=1)
         else:
             rows = _hub_rows(self) if self.path is None else file_rows(self.path)
@@ -82,31 +82,11 @@ class Source:
 
 def parse_source(name: str, use_hf: bool = False) -> Source:
     """The dataset that NAME, NAME:SPLIT, NAME:FILE or FILE stands for, each with or without #N."""
-    text, limit = name, None
-    count = re.search(r"#([0-9]{1,12})\Z", name)
-    if count is not None and not Path(name).exists():
-        text, limit = name[: count.start()], int(count[1])
-        if limit == 0:
-            raise InputError(f"{name}: expected # and a number of rows from 1")
+    text, limit = _without_limit(name)
     first, colon, rest = text.partition(":")
     if first in TASKS and not (colon and not rest):
-        task = TASKS[first]
-        if Path(rest).suffix in SUFFIXES:
-            return Source(task, Path(find_file(rest)).expanduser(), None, limit, use_hf)
-        if task.make is not None:
-            if limit is None or not rest:
-                raise InputError(
-                    f"{name}: expected {first}:FILE, or {first}:TASK#N for N rows, which are made"
-                )
-            task.make(rest)  # refuses what it cannot make
-            return Source(task, limit=limit, made=rest)
-        if (task.hf_dataset_id if use_hf else task.ms_dataset_id) is None:
-            raise InputError(f"{name}: {first} is on no hub, expected {first}:FILE")
-        if rest and rest not in task.splits:
-            raise InputError(
-                f"{name}: expected {first}:FILE, {_FILE}, or one of the splits {', '.join(task.splits)}"
-            )
-        return Source(task, None, rest or task.splits[0], limit, use_hf)
+        return _named_source(name, TASKS[first], rest, limit, use_hf)
+
     path = Path(text).expanduser()
     if colon and path.suffix in SUFFIXES and not path.exists():
         known = did_you_mean(first, TASKS) or f"expected one of {', '.join(TASKS)}"
@@ -118,6 +98,38 @@ def parse_source(name: str, use_hf: bool = False) -> Source:
     return Source(guess_task(path), path, None, limit, use_hf)
 
 
+def _without_limit(name: str) -> tuple[str, int | None]:
+    """The name without #N, and N; a file may be called like that."""
+    count = re.search(r"#([0-9]{1,12})\Z", name)
+    if count is None or Path(name).exists():
+        return name, None
+    limit = int(count[1])
+    if limit == 0:
+        raise InputError(f"{name}: expected # and a number of rows from 1")
+    return name[: count.start()], limit
+
+
+def _named_source(name: str, task: Task, rest: str, limit: int | None, use_hf: bool) -> Source:
+    """The dataset of a task: what stands after its name and a colon is a file, a split or, for rows
+    that are made, what to make.
+    """
+    if Path(rest).suffix in SUFFIXES:
+        return Source(task, Path(find_file(rest)).expanduser(), None, limit, use_hf)
+    if task.is_made:
+        if limit is None or not rest:
+            expected = f"{task.name}:FILE, or {task.name}:TASK#N for N rows, which are made"
+            raise InputError(f"{name}: expected {expected}")
+        task.make(rest)  # refuses what it cannot make
+        return Source(task, limit=limit, made=rest)
+    hub_id = task.hf_dataset_id if use_hf else task.ms_dataset_id
+    if hub_id is None:
+        raise InputError(f"{name}: {task.name} is on no hub, expected {task.name}:FILE")
+    if rest and rest not in task.splits:
+        splits = f"one of the splits {', '.join(task.splits)}"
+        raise InputError(f"{name}: expected {task.name}:FILE, {_FILE}, or {splits}")
+    return Source(task, None, rest or task.splits[0], limit, use_hf)
+
+
 def guess_task(path: Path) -> Task:
     """The task whose columns the first row of a file has; InputError where there is none."""
     line, row = next(file_rows(path), (0, None))
@@ -125,7 +137,7 @@ def guess_task(path: Path) -> Task:
         raise InputError(f"{path}: no rows")
     if "task" in row:
         return TASKS["mixed"]
-    known = [task for task in TASKS.values() if not (task.part or task.find_columns)]
+    known = [task for task in TASKS.values() if not (task.is_mixed or task.any_columns)]
     fitting = [task for task in known if set(task.columns) <= row.keys()]
     if not fitting:
         columns = ", ".join(row)

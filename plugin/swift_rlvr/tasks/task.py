@@ -8,10 +8,15 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
+from swift_rlvr.utils.registry import Registry
+
+# The comma of 1,500, but not that of 1,50.
 _GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+# What says nothing about a question; the point of 3.5 and the factorial of 5! do.
 _IGNORED = re.compile(r"[\s$\"'`;:?,]|\.(?!\d)|(?<![\d)])!")
+
 Row = Mapping[str, Any]
 
 
@@ -22,7 +27,8 @@ class RowError(ValueError):
 
     def __init__(self, column: str, problem: str, label: str | None = None):
         super().__init__(f"column {column!r}: {problem}")
-        self.column, self.label = column, label or column
+        self.column = column
+        self.label = label or column
 
 
 @dataclass(frozen=True)
@@ -38,64 +44,79 @@ class Gold:
 
 @dataclass(frozen=True)
 class Task:
-    """One dataset. Its functions take a raw row and raise RowError where that cannot be used."""
+    """One dataset. Its functions take a raw row and raise RowError where that cannot be used.
 
-    name: str  # as in `--dataset NAME`, `--dataset NAME:FILE` and `swift-rlvr dataset make NAME`
-    columns: tuple[str, ...]  # those that a raw row must have
-    preprocess: Callable[
-        [Row], dict[str, Any]
-    ]  # the row with `messages`, the columns of the rewards and `task`
-    identity: Callable[[Row], str]  # a text that is the same for rows that ask the same
-    gold: Callable[[Row], Gold | None]  # the right answer, or None where there is none
+    ms-swift caches preprocessed rows under a hash of this object.
+    """
+
+    # As in `--dataset NAME`, `--dataset NAME:FILE` and `swift-rlvr dataset make NAME`.
+    name: str
+    # Those that a raw row must have.
+    columns: tuple[str, ...]
+    # The row for training: `messages`, the columns of the rewards and `task`.
+    preprocess: Callable[[Row], dict[str, Any]]
+    # A text that is the same for rows that ask the same.
+    identity: Callable[[Row], str]
+    # The right answer, or None where there is none.
+    gold: Callable[[Row], Gold | None]
     system: str
     # Whether `preprocess` makes it the messages' system turn; else it goes with `--system`, and the
     # evaluation adds it.
     system_in_rows: bool = True
-    # What `preprocess` fills in besides. ms-swift caches preprocessed rows under a hash of this
-    # object, so a changed prompt must change it.
+    # What `preprocess` fills in besides: a changed prompt must change the hash of this object.
     prompt: str = ""
-    reward_columns: tuple[str, ...] = (
-        "solution",
-    )  # of a preprocessed row, needed by the rewards besides `task`
-    # the reward that says what is right; None where `part` names it
+    # The columns of a preprocessed row that the rewards need besides `task`.
+    reward_columns: tuple[str, ...] = ("solution",)
+    # The reward that says what is right; None for rows of several tasks.
     verifier: str | None = "external_accuracy"
-    further_rewards: tuple[str, ...] = (
-        "external_format",
-    )  # what else `gold_completion` must earn in full
+    # What else `gold_completion` must earn in full.
+    further_rewards: tuple[str, ...] = ("external_format",)
     ms_dataset_id: str | None = None  # on ModelScope
     hf_dataset_id: str | None = None  # on Hugging Face
-    layout: str = "<think>{reasoning}</think>\n<answer>{answer}</answer>"  # of a gold completion
-    subset: str = "default"  # the configuration on the hubs
-    splits: tuple[str, ...] = ("train",)  # those on the hubs, the one for training first
-    max_unusable: float = 0.1  # the share of unusable rows above which loading stops
-    # For rows that are made here: the raw rows, without end, that TEXT in `--dataset NAME:TEXT#N`
-    # stands for.
-    make: Callable[[str], Iterator[Row]] | None = None
+    # How a gold completion is laid out.
+    layout: str = "<think>{reasoning}</think>\n<answer>{answer}</answer>"
+    # The configuration on the hubs, and its splits, the one for training first.
+    subset: str = "default"
+    splits: tuple[str, ...] = ("train",)
+    # The share of unusable rows above which loading stops.
+    max_unusable: float = 0.1
     # A raw row or two, for `swift-rlvr check`.
     examples: tuple[Row, ...] = field(default=(), hash=False)
-    # Where columns have other names in files of others: by column, what may be it among the names
-    # present.
-    find_columns: Callable[[Iterable[str]], Mapping[str, list[str]]] | None = None
     # The right answer with the reasoning that a model should learn, for rows of supervised
     # training; None: `gold`.
     worked: Callable[[Row], Gold | None] | None = None
-    # for a task made of others: the task of a row, raw or preprocessed
-    part: Callable[[Row], Task] | None = None
+
+    # What only some kinds of tasks do. A subclass sets one and implements the method below.
+    is_mixed: ClassVar[bool] = False  # its rows are of several tasks: `of`
+    is_made: ClassVar[bool] = False  # its rows are made rather than loaded: `make`
+    any_columns: ClassVar[bool] = False  # its columns may have other names: `find_columns`
 
     def of(self, row: Row) -> Task:
-        """The task of a row, raw or preprocessed: this one, or the row's own where tasks are mixed;
-        raises RowError.
-        """
-        return self.part(row) if self.part else self
+        """The task of a row, raw or preprocessed; RowError where a mixed row names none."""
+        return self
+
+    def make(self, text: str) -> Iterator[Row]:
+        """The raw rows, without end, that TEXT in `--dataset NAME:TEXT#N` stands for."""
+        raise NotImplementedError(f"rows of {self.name} are loaded, not made")
+
+    def find_columns(self, present: Iterable[str]) -> Mapping[str, list[str]]:
+        """For each of `columns` the names present that it may have, the likeliest first."""
+        present = set(present)
+        return {column: [column] for column in self.columns if column in present}
 
     @property
     def rewards(self) -> tuple[str, ...]:
         """The verifier and the further rewards; `gold_completion` must earn all of them in full."""
-        return (*filter(None, (self.verifier,)), *self.further_rewards)
+        if self.verifier is None:
+            return self.further_rewards
+        return (self.verifier, *self.further_rewards)
 
     def preprocess_for_training(self, row: Row) -> dict[str, Any]:
         """What `preprocess` makes of a raw row, with the row's level, which a curriculum needs."""
-        return {**({"level": row["level"]} if "level" in row else {}), **self.preprocess(row)}
+        prepared = self.preprocess(row)
+        if "level" in row:
+            return {"level": row["level"], **prepared}
+        return prepared
 
     def gold_completion(self, row: Row, worked: bool = False) -> str | None:
         """A completion for a raw row that earns all of `rewards` in full; None where no right
@@ -103,13 +124,48 @@ class Task:
 
         worked: with the reasoning of the function of that name.
         """
-        gold = self.worked(row) if worked and self.worked else self.gold(row)
+        answer = self.worked if worked and self.worked else self.gold
+        gold = answer(row)
         if gold is None:
             return None
-        reasoning = (
-            gold.reasoning or f"The answer is {gold.answer}."
-        )  # no format accepts an empty think part
+        # No format accepts an empty think part.
+        reasoning = gold.reasoning or f"The answer is {gold.answer}."
         return self.layout.format(reasoning=reasoning, answer=gold.answer)
+
+
+def _as_task(item: Any) -> Task:
+    """The item; ValueError for what cannot be in `TASKS`."""
+    if not isinstance(item, Task):
+        raise ValueError(f"a task is a swift_rlvr.tasks.Task, and {item!r:.80} is none")
+    # ms-swift splits `--dataset` at : / and #.
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", item.name):
+        raise ValueError(
+            f"the name of a task must be of lower-case letters, digits and _, and {item.name!r} is not"
+        )
+    return item
+
+
+TASKS: Registry[Task] = Registry("swift_rlvr.tasks", _as_task)
+
+
+def add_task(task: Task) -> None:
+    """Add a task to `TASKS` by its `name`; ValueError for a name that is taken, or one that cannot
+    be used.
+    """
+    TASKS.add(task)
+
+
+def verifier_of(name: object) -> str | None:
+    """The verifier of a task by its name, as rows have it in the column `task`; None for an unknown
+    name.
+    """
+    task = TASKS.data.get(name) if isinstance(name, str) else None
+    return task.verifier if task else None
+
+
+def tasks_of(verifier: str) -> tuple[str, ...]:
+    """The names of the tasks whose verifier a reward is."""
+    return tuple(name for name, task in TASKS.data.items() if task.verifier == verifier)
 
 
 def shown(value: Any) -> str:
@@ -130,7 +186,8 @@ def normalised(text: str) -> str:
     """A question for comparison: without case, white space, $, thousands' commas and punctuation at
     words.
     """
-    return _IGNORED.sub("", _GROUPING.sub("", unicodedata.normalize("NFKC", text).casefold()))
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return _IGNORED.sub("", _GROUPING.sub("", folded))
 
 
 def with_system(
@@ -141,7 +198,10 @@ def with_system(
 
     As in ms-swift, where `--system` is for rows without a system turn.
     """
-    own = messages[0]["role"] == "system"
-    if own and not override:
+    has_one = messages[0]["role"] == "system"
+    if has_one and not override:
         return messages
-    return ([{"role": "system", "content": system}] if system else []) + messages[own:]
+    turns = messages[1:] if has_one else messages
+    if not system:
+        return turns
+    return [{"role": "system", "content": system}, *turns]

@@ -52,7 +52,7 @@ def _print_findings(console: Console, source: Source, findings: checking.Finding
     task = (source.task.name, "bold")
     title = Text.assemble((str(source), "bold"), f": {findings.rows:,} rows of ", task)
     console.print(title, soft_wrap=True)
-    if source.task.part and findings.tasks:
+    if source.task.is_mixed and findings.tasks:
         counts = ", ".join(f"{name}: {count:,}" for name, count in findings.tasks.items())
         console.print(f"  {counts}")
 

@@ -19,8 +19,8 @@ def make_reasoning_gym(
     out: flags.OutFile,
 ) -> None:
     """Write rows of reasoning-gym's tasks to a file, for --dataset reasoning_gym:FILE."""
-    from swift_rlvr.tasks.reasoning_gym import make
+    from swift_rlvr.tasks.reasoning_gym import TASK
 
     flags.check_out(out)
-    write_jsonl(out, islice(make(tasks), rows))
+    write_jsonl(out, islice(TASK.make(tasks), rows))
     Console().print(f"{rows} rows written to {out}", soft_wrap=True)

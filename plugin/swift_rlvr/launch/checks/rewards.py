@@ -15,7 +15,6 @@ from swift_rlvr.rewards.build import missing_column, rewards_without_rows
 from swift_rlvr.rewards.parameters import stray_variables
 from swift_rlvr.success import ROLES_VARIABLE, VERIFIER
 from swift_rlvr.tasks import TASKS
-from swift_rlvr.tasks.mixed import PARTS
 from swift_rlvr.utils.errors import did_you_mean
 from swift_rlvr.utils.settings import number
 
@@ -152,7 +151,7 @@ def _grades_row(reward: Reward, task: str, example: ExampleRow) -> Iterator[Chec
         remedy = "another reward, or set its parameter tasks to those that have the column"
         yield failed("grades", message, remedy)
         return
-    tasks = {**PARTS, **TASKS.data}
+    tasks = TASKS.data
     is_of_task = task in tasks and reward.name in tasks[task].rewards
     if not is_of_task or not _grades_task(reward, task):
         return

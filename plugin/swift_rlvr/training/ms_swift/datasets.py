@@ -44,11 +44,11 @@ class TaskPreprocessor(RowPreprocessor):
 
     def prepare_dataset(self, dataset):
         check_columns(self.task, dataset.features)
-        if self.task.find_columns:  # ms-swift caches rows under a hash of this object as well
+        if self.task.any_columns:  # ms-swift caches rows under a hash of this object as well
             self.columns_found = self.task.find_columns(dataset.features)
         if not hasattr(dataset, "select"):  # streaming: rows are seen one at a time, later
             return dataset
-        needed = None if self.task.part or self.task.find_columns else list(self.task.columns)
+        needed = None if self.task.is_mixed or self.task.any_columns else list(self.task.columns)
         result = check_rows(self.task, dataset.select_columns(needed) if needed else dataset)
         if not result.errors and result.usable:
             return dataset
@@ -78,7 +78,7 @@ class TaskLoader(DatasetLoader):
     def load(self, dataset_syntax=None, dataset_meta=None, *, use_hf=None):
         path = Path("/".join(dataset_syntax.subsets)).expanduser()
         name, task = dataset_meta.dataset_name, dataset_meta.preprocess_func.task
-        if task.make is not None and path.suffix not in SUFFIXES:
+        if task.is_made and path.suffix not in SUFFIXES:
             return self._made(dataset_syntax, dataset_meta)
         if path.suffix not in SUFFIXES:
             if dataset_syntax.dataset is None:

@@ -117,8 +117,6 @@ def test_another_recipe_comes_first_and_flags_follow(tmp_path):
 @pytest.mark.parametrize(
     ("script", "gpus", "name"),
     [
-        ("train_from_scratch.sh", 2, "gsm8k_scratch"),
-        ("train_from_scratch.sh", 0, "countdown_scratch_cpu"),
         ("train_trl.sh", 2, "r1_zero_trl"),
         ("train_trl.sh", 0, "countdown_trl_cpu"),
     ],

@@ -1,37 +1,25 @@
-"""`swift-rlvr train` with our own trainer: file and flags, a small run with its continuation, and
-mistakes.
-"""
+"""`swift-rlvr train` with TRL: file and flags, help, and how a run ends that breaks off."""
 
 import os
-from dataclasses import fields
 from unittest.mock import Mock, patch
 
 import pytest
 
-pytest.importorskip("transformers", reason="needs the extra [train]")
-from commands import WIDE, ran, refused
-from paths import DATASETS
+pytest.importorskip("trl", reason="needs the extra [trl]")
+from commands import WIDE, ran
 from swift_rlvr.cli import app
-from swift_rlvr.evaluation.report.reading import read_run
-from swift_rlvr.grpo import GRPOSettings, GRPOTrainer
 from swift_rlvr.runs.folder import diverged
+from swift_rlvr.training import trl
 from swift_rlvr.training.arguments import read_command
-from swift_rlvr.training.scratch import ScratchArguments
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.utils.files import TINY_MODEL
-from swift_rlvr.utils.jsonl import read_json, read_jsonl
 from typer.testing import CliRunner
 
 pytestmark = pytest.mark.slow  # as a whole
 
-COUNTDOWN = f"countdown:{DATASETS}/countdown/tiny_train.jsonl#20"
-GSM8K = f"gsm8k:{DATASETS}/gsm8k/train.jsonl"
-SMALL = ("--num_generations", 4, "--max-completion-length", 12, "--top_p", 1, "--top-k", 0)
-
 
 def read(*words):
-    command = read_command(list(map(str, words)))
-    return command.parse((ScratchArguments, GRPOSettings))
+    arguments, settings, _, _ = trl.read(read_command(list(map(str, words))))
+    return arguments, settings
 
 
 @pytest.fixture
@@ -55,7 +43,9 @@ def test_a_run_without_settings_has_the_defaults():
     arguments, settings = read(
         "--model", "tiny", "--dataset", "gsm8k", "--reward_funcs", "format", "--output_dir", "out"
     )
-    assert settings == GRPOSettings()
+    default = trl.GRPOConfig(output_dir="out", use_cpu=True, bf16=False)
+    for name in ("num_generations", "learning_rate", "beta", "epsilon", "save_steps", "report_to"):
+        assert getattr(settings, name) == getattr(default, name), name
     assert (arguments.system, arguments.use_hf) == (None, False)
 
 
@@ -68,20 +58,28 @@ def test_flags_override_the_file_with_dashes_or_underscores(config):
         path, "--num-generations", 8, "--reward_funcs", "countdown", "format", "--reward-weights", 1, "-2.5",
         "--max_steps=-1",
     )  # fmt: skip
-    assert arguments.reward_funcs == ["countdown", "format"] and settings.reward_weights == [
-        1.0,
-        -2.5,
-    ]
+    assert arguments.reward_funcs == ["countdown", "format"]
+    assert settings.reward_weights == [1.0, -2.5]
     assert (arguments.model, arguments.use_hf, arguments.system) == ("tiny", True, "- Think.")
-    assert (settings.learning_rate, settings.num_generations, settings.batch_size) == (5e-7, 8, 16)
+    assert (settings.learning_rate, settings.num_generations) == (5e-7, 8)
+    assert settings.gradient_accumulation_steps == 4
     assert settings.epsilon_high is None and settings.max_steps == -1
 
 
-def test_the_file_names_the_trainer_and_the_flag_wins(config):
-    path = config("trainer: trl")
-    assert read_command([path]).trainer == "trl"
-    assert read_command([path, "--trainer", "scratch"]).trainer == "scratch"
-    assert read_command([]).trainer == "scratch"
+@pytest.mark.parametrize("words", [["--use_hf", 1], ["--use_hf", "true"], ["--use_hf"]])
+def test_a_switch_is_on_with_what_stands_for_true(words):
+    arguments, _ = read(
+        "--model", 7, "--dataset", "gsm8k", "--reward_funcs", "format", "boxed", "--output_dir", "out", *words
+    )  # fmt: skip
+    assert arguments.use_hf is True
+    assert arguments.model == "7" and arguments.reward_funcs == ["format", "boxed"]
+
+
+def test_the_trainer_is_trl_and_that_from_scratch_is_a_script(config):
+    assert read_command([config("trainer: trl")]).trainer == read_command([]).trainer == "trl"
+    for words in ([config("trainer: scratch")], ["--trainer", "scratch"]):
+        with pytest.raises(InputError, match="python scripts/grpo_from_scratch.py"):
+            read_command(words)
 
 
 def test_variables_of_the_file_are_set_unless_they_are_set_already(config, monkeypatch):
@@ -95,21 +93,22 @@ def test_variables_of_the_file_are_set_unless_they_are_set_already(config, monke
     [
         (
             "num_generation: 8",
-            "run.yaml: the trainer scratch has no setting 'num_generation'; the nearest is num_generations",
+            "run.yaml: the trainer trl has no setting 'num_generation'; the nearest is num_generations",
         ),
+        ("xyzzy: 1", "no setting 'xyzzy'; `swift-rlvr train --trainer trl --help` lists all"),
+        ("trainer: swift", "run.yaml: trainer must be trl, got 'swift'"),
         (
-            "xyzzy: 1",
-            "no setting 'xyzzy'; `swift-rlvr train --trainer scratch --help` lists all",
+            "output_dir: out\nlr_scheduler_type: zigzag",
+            "lr_scheduler_type: must be one of linear, cosine",
         ),
-        ("trainer: swift", "run.yaml: trainer must be one of scratch, trl, got 'swift'"),
-        (
-            "output_dir: out\nloss_type: ppo",
-            "loss_type: must be one of grpo, dapo, dr_grpo, got 'ppo'",
-        ),
+        ("output_dir: out\nnum_generations: 2.5", "num_generations: must be a whole number"),
+        ("output_dir: out\ntemperature: 0", "temperature: must be more than 0, got 0.0"),
+        ("output_dir: out\nheld_out_rows: 0", "held_out_rows: must be at least 1, got 0"),
         ("output_dir: out\nbeta: high", "beta: must be a finite number, got 'high'"),
         ("ENV: 3", "run.yaml: ENV: expected variables"),
         ("beta: [", "run.yaml: not YAML"),
-        ("seed: 7", "the following arguments are required: --output_dir/--output-dir"),
+        ("seed: 7", "output_dir: is required: a folder for the model"),
+        ("output_dir: out\nmodel:", "model: is required: A folder with a model, a hub id"),
     ],
 )
 def test_mistakes_in_the_file_are_named(config, text, problem):
@@ -128,85 +127,14 @@ def test_a_file_that_is_no_settings_or_not_there(tmp_path):
 
 def test_help_tells_how_and_with_a_trainer_lists_all_settings():
     assert "--resume_from_checkpoint true" in ran("train", "--help")
-    listed = " ".join(ran("train", "--trainer", "scratch", "--help").split())
-    for each in (*fields(GRPOSettings), *fields(ScratchArguments)):
-        assert f"--{each.name}" in listed
-    assert "Completions for each prompt. (default: 8)" in listed
+    listed = " ".join(ran("train", "--trainer", "trl", "--help").split())
+    for setting in ("reward_funcs", "num_generations", "held_out_every", "learning_rate"):
+        assert f"--{setting}" in listed
+    assert "Names of rewards, with or without external_. (required)" in listed
+    assert "Steps between two evaluations; also before the first and after the last" in listed
 
 
-# Running
-
-
-def test_a_run_and_its_continuation(tmp_path):
-    out = tmp_path / "run"
-    words = ("train", "--model", TINY_MODEL, "--dataset", COUNTDOWN, "--output_dir", out, "--beta", 0.01,
-             "--reward_funcs", "countdown", "format", "--reward_weights", 1, 0.5, *SMALL)  # fmt: skip
-    shown = ran(*words, "--max_steps", 2, columns=400)
-    assert "20 rows, 2 updates with 8 completions in groups of 4, on cpu" in shown
-    assert "step 2/2 success" in shown
-    assert f"saved: {out}/checkpoint-2" in shown
-    args = read_json(out / "checkpoint-2" / "args.json")
-    assert args["trainer"] == "scratch" and args["reward_weights"] == [1.0, 0.5]
-    assert args["reward_parameters"]["external_countdown"]["notation"] == "lenient"
-    assert args["system"].startswith("You are a helpful assistant.")
-    first = read_run(out).steps[0]
-    means = (first[f"rewards/{name}/mean"] for name in ("CountdownReward", "FormatReward"))
-    assert first["reward"] == pytest.approx(
-        sum(weight * mean for weight, mean in zip((1, 0.5), means, strict=True))
-    )
-
-    words = (*words, "--max_steps", 2)
-    assert (
-        "holds another run (args.json, logging.jsonl, checkpoint-2); choose another folder"
-        in refused(*words)
-    )
-    resume = ("--resume_from_checkpoint", "true")
-    assert f"finished: {out}/checkpoint-2 is that of the last step" in ran(
-        *words, *resume, columns=400
-    )
-    assert [step["step"] for step in read_run(out).steps] == [1, 2]
-    for changed, problem in (
-        (("--beta", 0.5), "beta was 0.01 and is 0.5"),
-        (
-            ("--dataset", GSM8K, "--reward_funcs", "format", "tag_count"),
-            f"dataset was '{COUNTDOWN}' and is '{GSM8K}'",
-        ),
-    ):
-        message = message_of(*words, *resume, *changed)
-        assert "cannot be resumed with other settings: " in message and problem in message
-
-
-def message_of(*words, code: int = 2) -> str:
-    """As `refused`, where something was printed before."""
-    result = CliRunner().invoke(app, list(map(str, words)), env=WIDE)
-    assert result.exit_code == code, result.output
-    return result.output
-
-
-def test_gsm8k_with_the_recipes_rewards(tmp_path):
-    rewards = ("external_format_strict", "external_tag_count", "external_accuracy")
-    out = tmp_path / "run"
-    words = (
-        "--model",
-        TINY_MODEL,
-        "--dataset",
-        f"{GSM8K}#4",
-        "--output_dir",
-        out,
-        "--reward_funcs",
-        *rewards,
-        *SMALL,
-    )
-    ran(
-        "train", *words, "--beta", 0, "--max_steps", 1, "--num_iterations", 2, "--loss_type", "dapo"
-    )
-    (step,) = read_run(out).steps
-    assert {
-        f"rewards/{name}Reward/mean" for name in ("FormatStrict", "TagCount", "Accuracy")
-    } <= step.keys()
-    assert all(
-        line["reasons"]["external_accuracy"] for _, line in read_jsonl(out / "records.jsonl")
-    )
+# Running: tests/training/test_trl.py has real runs.
 
 
 @pytest.mark.parametrize(
@@ -218,58 +146,12 @@ def test_gsm8k_with_the_recipes_rewards(tmp_path):
             "training has diverged at step 4: the loss is nan",
         ),
         (KeyboardInterrupt(), 130, "interrupted; there is no checkpoint yet"),
+        (InputError("must be more than 0", "temperature"), 2, "--temperature: must be more than 0"),
     ],
 )
 def test_how_a_run_that_breaks_off_ends(tmp_path, monkeypatch, error, code, message):
-    monkeypatch.setattr(GRPOTrainer, "train", Mock(side_effect=error))
-    words = (
-        "--model",
-        TINY_MODEL,
-        "--dataset",
-        COUNTDOWN,
-        "--output_dir",
-        tmp_path / "run",
-        *SMALL,
-    )
-    assert message in message_of("train", *words, "--reward_funcs", "format", code=code)
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        (["--temperature", 0], "--temperature: must be more than 0, got 0.0"),
-        (
-            ["--num_generations", 6],
-            "--per_device_train_batch_size: times gradient_accumulation_steps must be a multiple",
-        ),
-        (
-            ["--temprature", 1],
-            "the trainer scratch has no setting 'temprature'; the nearest is temperature;",
-        ),
-        (["--reward_funcs", "luck"], "there is no reward 'luck'"),
-        (
-            ["--reward_weights", 1, 2],
-            "--reward_weights: must be one for each of 1 rewards, got [1.0, 2.0]",
-        ),
-        (["--dataset", "countdown:gone.jsonl"], "--dataset: cannot read gone.jsonl"),
-        (["--dataset", "countdown:empty.jsonl"], "--dataset: empty.jsonl: no rows"),
-        (
-            ["--dataset", COUNTDOWN.replace("#20", "#1")],
-            "the dataset has 1 rows, too few for one step",
-        ),
-        (["--model", "./nowhere"], "--model: ./nowhere: cannot be loaded"),
-        (["--max_completion_length", 2000], "--max_completion_length: must be at most 9"),
-        (
-            ["--resume_from_checkpoint", "true"],
-            "--resume_from_checkpoint: true: expected true or a checkpoint in run",
-        ),
-    ],
-)
-def test_mistakes_name_the_flag(monkeypatch, tmp_path, changed, message):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "empty.jsonl").touch()
-    words = ["--model", TINY_MODEL, "--dataset", COUNTDOWN, "--output_dir", "run", *SMALL, *changed]
-    if "--reward_funcs" not in changed:
-        words += ["--reward_funcs", "countdown"]
-    assert message in message_of("train", *words)
-    assert not (tmp_path / "run").exists()
+    monkeypatch.setattr(trl, "run", Mock(side_effect=error))
+    words = ["train", "--trainer", "trl", "--output_dir", str(tmp_path / "run")]
+    result = CliRunner().invoke(app, [*words, "--reward_funcs", "format"], env=WIDE)
+    assert result.exit_code == code, result.output
+    assert message in result.output

@@ -470,18 +470,6 @@ def build(out: Path, names: list[str]) -> None:
     (out / "built.json").write_text(json.dumps(made))
 
 
-@pytest.mark.parametrize("name", recipes_of("scratch"))
-def test_our_trainer_reads_a_recipe_as_it_is_meant(name):
-    from swift_rlvr.grpo import GRPOSettings
-    from swift_rlvr.training.arguments import read_command
-    from swift_rlvr.training.scratch import ScratchArguments
-
-    with mock.patch.dict(os.environ):
-        command = read_command([str(CONFIGS / name), "--seed", "7"])
-    assert command.trainer == "scratch"
-    check(name, *command.parse((ScratchArguments, GRPOSettings)))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", recipes_of("trl"))
 def test_trl_reads_a_recipe_as_it_is_meant(name):

@@ -34,6 +34,7 @@ from swift_rlvr.success import FORMAT, role_of
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.tasks.task import with_system
 from swift_rlvr.training.arguments import RunArguments
+from swift_rlvr.training.ms_swift.sampling import sample as sample_ms_swift
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.settings import PREFIX
 
@@ -296,53 +297,3 @@ class HeldOutCallback(TrainerCallback):
             control.should_training_stop = True
         if decision.best or decision.stop:
             control.should_save = control.should_save or saves
-
-
-def sample_ms_swift(trainer: Any, rows: Sequence[Mapping[str, Any]]) -> list[Completion]:
-    """A completion for each row of this rank, the way that ms-swift's trainer gets those it trains
-    on.
-    """
-    if not hasattr(trainer, "to_samples"):
-        raise InputError("held_out needs ms-swift 4.6 and its GRPO trainer")
-    size = len(rows)
-    if not trainer.use_fast_infer:  # all that it is given is one batch
-        size = trainer.args.per_device_train_batch_size * trainer.args.steps_per_generation
-    completions = []
-    for start in range(0, len(rows), size):
-        for sample in trainer._generate_completions(
-            trainer.to_samples(list(rows[start : start + size]))
-        ):
-            ids = sample.response_token_ids
-            tokens = sum(map(len, ids)) if ids and isinstance(ids[0], list) else len(ids)
-            completions.append(
-                Completion(sample.messages[-1]["content"], tokens, sample.finish_reason or "stop")
-            )
-    return completions
-
-
-def sample_trl(trainer: Any, rows: Sequence[Mapping[str, Any]]) -> list[Completion]:
-    """The same with TRL's trainer."""
-    size = (
-        len(rows)
-        if trainer.use_vllm
-        else trainer.args.per_device_train_batch_size * trainer.args.steps_per_generation
-    )
-    ends = {trainer.eos_token_id, trainer.pad_token_id}
-    completions = []
-    before, trainer.num_generations = (
-        trainer.num_generations,
-        1,
-    )  # the prompts of a batch are not those of groups
-    try:
-        for start in range(0, len(rows), size):
-            prompts = trainer._tokenize_prompts(
-                [row["messages"] for row in rows[start : start + size]]
-            )
-            for ids in trainer._generate_single_turn(*prompts)[0]:
-                text = trainer.processing_class.decode(ids, skip_special_tokens=True)
-                completions.append(
-                    Completion(text, len(ids), "stop" if ids and ids[-1] in ends else "length")
-                )
-    finally:
-        trainer.num_generations = before
-    return completions

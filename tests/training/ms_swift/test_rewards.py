@@ -19,7 +19,7 @@ from swift_rlvr.rewards import REWARDS
 
 pytestmark = pytest.mark.slow  # as a whole
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PLUGIN = ROOT / "plugin" / "rlvr_plugin.py"
 SAMPLE = ROOT / "datasets" / "countdown" / "tiny_train.jsonl"
 MODELSCOPE_ID = "zouxuhong/Countdown-Tasks-3to4"

@@ -20,7 +20,7 @@ from swift_rlvr.tasks import TASKS
 
 pytestmark = pytest.mark.slow  # as a whole
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DATASETS = ROOT / "datasets"
 IDS = {
     "countdown": ("zouxuhong/Countdown-Tasks-3to4", "Jiayi-Pan/Countdown-Tasks-3to4"),

@@ -503,6 +503,8 @@ def read_settings(argv: Sequence[str] | None = None) -> argparse.Namespace:
         nargs = "+" if several else None
         parser.add_argument(f"--{name}", nargs=nargs, type=kind, default=default, help=f"{default}")
     settings = parser.parse_args(argv)
+    if settings.max_steps < 1:
+        parser.error("--max_steps: expected at least 1")
     if len(settings.reward_weights) != len(settings.reward_funcs):
         parser.error("--reward_weights: expected one for each of --reward_funcs")
     return settings

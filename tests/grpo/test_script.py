@@ -186,6 +186,7 @@ def test_mistakes_are_named_without_a_traceback(tmp_path):
     for flags, message in (
         (["--model", "/no/model"], "error: model: /no/model: cannot be loaded"),
         (["--reward_weights", "1"], "--reward_weights: expected one for each of --reward_funcs"),
+        (["--max_steps", "0"], "--max_steps: expected at least 1"),
         (["--temprature", "1"], "unrecognized arguments: --temprature 1"),
     ):
         result = subprocess.run(

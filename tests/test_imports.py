@@ -17,7 +17,6 @@ PUBLIC = {
     "swift_rlvr.verifiers.countdown": "verify grade_all Verdict Reason read_gold",
     "swift_rlvr.verifiers.mathematics": "Leniency Reason Verdict grade grade_all why_unreadable",
     "swift_rlvr.verifiers.code": "check Limits",
-    "swift_rlvr.grpo": "GRPOTrainer GRPOSettings",
     "swift_rlvr.training.ms_swift": "register_vllm_plugin",
     "swift_rlvr.cli": "main",
 }

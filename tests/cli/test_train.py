@@ -8,11 +8,9 @@ import pytest
 pytest.importorskip("trl", reason="needs the extra [trl]")
 from commands import WIDE, ran
 from swift_rlvr.cli import app
-from swift_rlvr.grpo import GRPOSettings
 from swift_rlvr.runs.folder import diverged
 from swift_rlvr.training import trl
 from swift_rlvr.training.arguments import read_command
-from swift_rlvr.training.scratch import ScratchArguments
 from swift_rlvr.utils.errors import InputError
 from typer.testing import CliRunner
 
@@ -20,8 +18,8 @@ pytestmark = pytest.mark.slow  # as a whole
 
 
 def read(*words):
-    command = read_command(list(map(str, words)))
-    return command.parse((ScratchArguments, GRPOSettings))
+    arguments, settings, _, _ = trl.read(read_command(list(map(str, words))))
+    return arguments, settings
 
 
 @pytest.fixture
@@ -45,7 +43,9 @@ def test_a_run_without_settings_has_the_defaults():
     arguments, settings = read(
         "--model", "tiny", "--dataset", "gsm8k", "--reward_funcs", "format", "--output_dir", "out"
     )
-    assert settings == GRPOSettings()
+    default = trl.GRPOConfig(output_dir="out", use_cpu=True, bf16=False)
+    for name in ("num_generations", "learning_rate", "beta", "epsilon", "save_steps", "report_to"):
+        assert getattr(settings, name) == getattr(default, name), name
     assert (arguments.system, arguments.use_hf) == (None, False)
 
 
@@ -58,20 +58,28 @@ def test_flags_override_the_file_with_dashes_or_underscores(config):
         path, "--num-generations", 8, "--reward_funcs", "countdown", "format", "--reward-weights", 1, "-2.5",
         "--max_steps=-1",
     )  # fmt: skip
-    assert arguments.reward_funcs == ["countdown", "format"] and settings.reward_weights == [
-        1.0,
-        -2.5,
-    ]
+    assert arguments.reward_funcs == ["countdown", "format"]
+    assert settings.reward_weights == [1.0, -2.5]
     assert (arguments.model, arguments.use_hf, arguments.system) == ("tiny", True, "- Think.")
-    assert (settings.learning_rate, settings.num_generations, settings.batch_size) == (5e-7, 8, 16)
+    assert (settings.learning_rate, settings.num_generations) == (5e-7, 8)
+    assert settings.gradient_accumulation_steps == 4
     assert settings.epsilon_high is None and settings.max_steps == -1
 
 
-def test_the_file_names_the_trainer_and_the_flag_wins(config):
-    path = config("trainer: trl")
-    assert read_command([path]).trainer == "trl"
-    assert read_command([path, "--trainer", "scratch"]).trainer == "scratch"
-    assert read_command([]).trainer == "scratch"
+@pytest.mark.parametrize("words", [["--use_hf", 1], ["--use_hf", "true"], ["--use_hf"]])
+def test_a_switch_is_on_with_what_stands_for_true(words):
+    arguments, _ = read(
+        "--model", 7, "--dataset", "gsm8k", "--reward_funcs", "format", "boxed", "--output_dir", "out", *words
+    )  # fmt: skip
+    assert arguments.use_hf is True
+    assert arguments.model == "7" and arguments.reward_funcs == ["format", "boxed"]
+
+
+def test_the_trainer_is_trl_and_that_from_scratch_is_a_script(config):
+    assert read_command([config("trainer: trl")]).trainer == read_command([]).trainer == "trl"
+    for words in ([config("trainer: scratch")], ["--trainer", "scratch"]):
+        with pytest.raises(InputError, match="python scripts/grpo_from_scratch.py"):
+            read_command(words)
 
 
 def test_variables_of_the_file_are_set_unless_they_are_set_already(config, monkeypatch):
@@ -85,21 +93,22 @@ def test_variables_of_the_file_are_set_unless_they_are_set_already(config, monke
     [
         (
             "num_generation: 8",
-            "run.yaml: the trainer scratch has no setting 'num_generation'; the nearest is num_generations",
+            "run.yaml: the trainer trl has no setting 'num_generation'; the nearest is num_generations",
         ),
+        ("xyzzy: 1", "no setting 'xyzzy'; `swift-rlvr train --trainer trl --help` lists all"),
+        ("trainer: swift", "run.yaml: trainer must be trl, got 'swift'"),
         (
-            "xyzzy: 1",
-            "no setting 'xyzzy'; `swift-rlvr train --trainer scratch --help` lists all",
+            "output_dir: out\nlr_scheduler_type: zigzag",
+            "lr_scheduler_type: must be one of linear, cosine",
         ),
-        ("trainer: swift", "run.yaml: trainer must be one of scratch, trl, got 'swift'"),
-        (
-            "output_dir: out\nloss_type: ppo",
-            "loss_type: must be one of grpo, dapo, dr_grpo, got 'ppo'",
-        ),
+        ("output_dir: out\nnum_generations: 2.5", "num_generations: must be a whole number"),
+        ("output_dir: out\ntemperature: 0", "temperature: must be more than 0, got 0.0"),
+        ("output_dir: out\nheld_out_rows: 0", "held_out_rows: must be at least 1, got 0"),
         ("output_dir: out\nbeta: high", "beta: must be a finite number, got 'high'"),
         ("ENV: 3", "run.yaml: ENV: expected variables"),
         ("beta: [", "run.yaml: not YAML"),
-        ("seed: 7", "the following arguments are required: --output_dir/--output-dir"),
+        ("seed: 7", "output_dir: is required: a folder for the model"),
+        ("output_dir: out\nmodel:", "model: is required: A folder with a model, a hub id"),
     ],
 )
 def test_mistakes_in_the_file_are_named(config, text, problem):
@@ -121,7 +130,8 @@ def test_help_tells_how_and_with_a_trainer_lists_all_settings():
     listed = " ".join(ran("train", "--trainer", "trl", "--help").split())
     for setting in ("reward_funcs", "num_generations", "held_out_every", "learning_rate"):
         assert f"--{setting}" in listed
-    assert "Names of rewards, with or without external_." in listed
+    assert "Names of rewards, with or without external_. (required)" in listed
+    assert "Steps between two evaluations; also before the first and after the last" in listed
 
 
 # Running: tests/training/test_trl.py has real runs.

@@ -26,8 +26,14 @@ import pytest
 import torch
 from grpo import peers as grpo_peers
 from grpo.peers import MAX_LENGTH, REWARD_WEIGHTS, STEPS, Case, Sampled
-from swift_rlvr.grpo.objective import group_advantages, token_weights, total_reward
-from swift_rlvr.grpo.policy import Batch, Policy, collate
+from grpo_from_scratch import (
+    Batch,
+    accumulate_gradient,
+    all_log_probs,
+    group_advantages,
+    token_weights,
+    total_rewards,
+)
 from swift_rlvr.tasks.countdown import to_messages
 from swift_rlvr.utils.files import TINY_MODEL
 from swift_rlvr.utils.jsonl import read_jsonl
@@ -79,7 +85,7 @@ def sampled_at(case: Case, step: int) -> int:
 
 
 class Ours:
-    """What swift_rlvr.grpo makes of the same completions."""
+    """What grpo_from_scratch makes of the same completions."""
 
     def __init__(self, root: Path, model: str = str(TINY_MODEL), **more: Any):
         """more: of `Sampled`."""
@@ -93,24 +99,20 @@ class Ours:
         self.sampled = Sampled(rows, ids, model, **more)
         self.rows = [row for row in rows for _ in range(self.sampled.generations)]
         self.texts = [text for group in TEXTS for text in group]
-        prompts = [
-            tokenizer.apply_chat_template(
-                to_messages(**row), add_generation_prompt=True, return_dict=False
-            )
-            for row in self.rows
-        ]
+        prompts = tokenizer.apply_chat_template(
+            [to_messages(**row) for row in self.rows],
+            add_generation_prompt=True,
+            return_dict=False,
+        )
         completions = [tokens for group in ids for tokens in group]
-        self.completions = collate(prompts, completions, pad=tokenizer.pad_token_id, device="cpu")
+        self.completions = padded(prompts, completions, tokenizer.pad_token_id)
         self.model = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
         self.weights = grpo_peers.policies(self.model, self.sampled.steps, self.sampled.noise)
         self.log_probs, self.train = cache(self._log_probs), lru_cache(maxsize=1)(self._train)
 
-    def policy(self, step: int, temperature: float) -> Policy:
-        grpo_peers.set_weights(self.model, self.weights[step])
-        return Policy(self.model, temperature)
-
     def _log_probs(self, step: int, temperature: float) -> Tensor:
-        return self.policy(step, temperature).all_log_probs(self.completions, MICRO_BATCH)
+        grpo_peers.set_weights(self.model, self.weights[step])
+        return all_log_probs(self.model, self.completions, MICRO_BATCH, temperature)
 
     def advantages(self, scale: bool) -> Tensor:
         columns = {name: [row[name] for row in self.rows] for name in ("nums", "target")}
@@ -118,10 +120,9 @@ class Ours:
         paid = torch.tensor(
             [[torch.nan if value is None else value for value in values] for values in paid]
         )
-        groups = torch.arange(len(TEXTS)).repeat_interleave(self.sampled.generations)
-        return group_advantages(
-            total_reward(paid.T, torch.tensor(REWARD_WEIGHTS)), groups, scale=scale
-        )
+        totals = total_rewards(paid.T, torch.tensor(REWARD_WEIGHTS))
+        # The eps of TRL and ms-swift.
+        return group_advantages(totals, self.sampled.generations, scale=scale, eps=1e-4)
 
     def batch(self, case: Case, step: int) -> Batch:
         old = sampled_at(case, step)
@@ -135,17 +136,40 @@ class Ours:
 
     def _train(self, case: Case) -> list[dict[str, Any]]:
         """For each optimizer step its batch, the loss and what goes with it, and the gradients."""
-        options = {"low": case.low, "high": case.high, "beta": case.beta, "level": case.level}
         steps = []
         for batch in [self.batch(case, step) for step in range(self.sampled.steps)]:
-            policy = self.policy(len(steps), case.temperature)
+            grpo_peers.set_weights(self.model, self.weights[len(steps)])
             self.model.zero_grad()
-            found = policy.accumulate_gradient(batch, MICRO_BATCH, **options)
+            figures = accumulate_gradient(
+                self.model,
+                batch,
+                MICRO_BATCH,
+                case.temperature,
+                epsilon=case.low,
+                epsilon_high=case.high,
+                beta=case.beta,
+                level=case.level,
+            )
             gradients = {
                 name: parameter.grad.clone() for name, parameter in self.model.named_parameters()
             }
-            steps.append({"batch": batch, "gradients": gradients, "logged": found})
+            steps.append({"batch": batch, "gradients": gradients, "logged": figures})
         return steps
+
+
+def padded(prompts: list[list[int]], completions: list[list[int]], pad: int) -> Batch:
+    """Completions with their prompts as a batch, without advantages and weights yet."""
+    before, after = max(map(len, prompts)), max(map(len, completions))
+    tokens, attention, mask = [], [], []
+    for prompt, completion in zip(prompts, completions, strict=True):
+        left, right = before - len(prompt), after - len(completion)
+        tokens.append([pad] * left + prompt + completion + [pad] * right)
+        attention.append([0] * left + [1] * (len(prompt) + after))
+        mask.append([True] * len(completion) + [False] * right)
+    mask = torch.tensor(mask)
+    return Batch(
+        torch.tensor(tokens), torch.tensor(attention), mask, torch.zeros(len(mask)), mask.float()
+    )
 
 
 @pytest.fixture(scope="module")

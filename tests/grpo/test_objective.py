@@ -7,27 +7,29 @@ import statistics
 
 import pytest
 import torch
+from grpo_from_scratch import (
+    LOSS_TYPES,
+    clipped_objective,
+    completion_mask,
+    group_advantages,
+    grpo_loss,
+    k3_kl,
+    selected_log_probs,
+    token_weights,
+    total_rewards,
+)
 from hypothesis import example, given
 from hypothesis import strategies as st
-from swift_rlvr.grpo.log_probs import chunked_log_probs, selected_log_probs
-from swift_rlvr.grpo.objective import (
-    AGGREGATIONS,
-    RATIO_LEVELS,
-    clipped,
-    clipped_objective,
-    group_advantages,
-    policy_loss,
-    token_weights,
-    total_reward,
-)
-from torch.utils._python_dispatch import TorchDispatchMode
 
 pytestmark = pytest.mark.slow  # as a whole
 
 NAN, INF = math.nan, math.inf
+RATIO_LEVELS = ("token", "sequence")
 REWARDS = st.floats(-1e6, 1e6, width=32)
-KNOWN_OR_NOT = st.lists(
-    st.tuples(st.integers(-3, 3), REWARDS | st.just(NAN)), min_size=1, max_size=20
+GROUPS = st.integers(1, 6).flatmap(
+    lambda size: st.lists(
+        st.lists(REWARDS | st.just(NAN), min_size=size, max_size=size), min_size=1, max_size=4
+    )
 )
 AWKWARD = (0.1, 0.1 + 0.2, 1 / 3, 0.7, 1e6, -1e6 / 3, 1e-20, 0.0)
 
@@ -35,54 +37,63 @@ AWKWARD = (0.1, 0.1 + 0.2, 1 / 3, 0.7, 1e6, -1e6 / 3, 1e-20, 0.0)
 # Advantages
 
 
-def advantages_by_loop(
-    rewards: list[float], groups: list[int], scale: bool, eps: float
-) -> list[float]:
+def advantages_by_loop(groups: list[list[float]], scale: bool, eps: float) -> list[float]:
     """(r - mean) / (standard deviation of the sample + eps) with Python's exact means, over the
-    known rewards.
+    known rewards of each group.
     """
     result = []
-    for reward, group in zip(rewards, groups, strict=True):
-        known = [
-            r for r, g in zip(rewards, groups, strict=True) if g == group and not math.isnan(r)
-        ]
-        if math.isnan(reward) or len(set(known)) == 1:
-            result.append(0.0)
-        else:
+    for group in groups:
+        known = [reward for reward in group if not math.isnan(reward)]
+        for reward in group:
+            if math.isnan(reward) or len(set(known)) == 1:
+                result.append(0.0)
+                continue
             difference = reward - statistics.mean(known)
             result.append(difference / (statistics.stdev(known) + eps) if scale else difference)
     return result
 
 
-@given(KNOWN_OR_NOT, st.booleans(), st.sampled_from([1e-8, 1e-4, 0.01]))
-@example([(0, 1e6), (0, 999999.9375)], True, 1e-8)  # neighbours in float32
-def test_advantages_are_those_of_the_loop(rows, scale, eps):
-    groups, rewards = map(list, zip(*rows, strict=True))
-    found = group_advantages(torch.tensor(rewards), torch.tensor(groups), scale=scale, eps=eps)
-    expected = advantages_by_loop(rewards, groups, scale, eps)
-    assert found.dtype == torch.float32
-    assert found.tolist() == pytest.approx(expected, rel=1e-5, abs=1e-6)
-    assert found.isfinite().all()
+@given(GROUPS, st.booleans(), st.sampled_from([1e-8, 1e-4, 0.01]))
+@example([[1e6, 999999.9375]], True, 1e-8)  # neighbours in float32
+@example([[NAN, NAN], [1.0, NAN]], True, 1e-8)
+def test_advantages_are_those_of_the_loop(groups, scale, eps):
+    rewards = torch.tensor(groups).flatten()
+    advantages = group_advantages(rewards, len(groups[0]), scale=scale, eps=eps)
+    expected = advantages_by_loop(groups, scale, eps)
+    assert advantages.dtype == torch.float32
+    assert advantages.tolist() == pytest.approx(expected, rel=1e-5, abs=1e-6)
+    assert advantages.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("rewards", "expected"),
+    [
+        ([106.0, 77.0, 71.0, 44.0], [1.2379, 0.0982, -0.1375, -1.1986]),
+        ([1.0, 0.0, 1.0, 0.0], [0.8513, -0.8513, 0.8513, -0.8513]),
+    ],
+)
+def test_worked_advantages_with_an_eps_of_a_hundredth(rewards, expected):
+    advantages = group_advantages(torch.tensor(rewards), 4, eps=0.01)
+    assert advantages.tolist() == pytest.approx(expected, abs=5e-5)
 
 
 @given(
     st.sampled_from(AWKWARD),
-    st.integers(1, 70),
+    st.integers(2, 70),
     st.booleans(),
     st.sampled_from([torch.float32, torch.float64]),
 )
 def test_equal_rewards_earn_exactly_nothing(reward, size, scale, dtype):
-    rewards = torch.tensor([reward] * size + [1.0, 0.0], dtype=dtype)
-    groups = torch.tensor([5] * size + [2, 2])
-    found = group_advantages(rewards, groups, scale=scale)
-    assert found[:-2].tolist() == [0.0] * size
-    assert found[-2] > 0 > found[-1]
+    rewards = torch.tensor([reward] * size + [1.0] + [0.0] * (size - 1), dtype=dtype)
+    advantages = group_advantages(rewards, size, scale=scale)
+    assert advantages[:size].tolist() == [0.0] * size
+    assert advantages[size] > 0 > advantages[size + 1]
 
 
 def test_rewards_that_differ_only_by_rounding_are_equal():
     rewards = torch.tensor([0.1 + 0.2, 0.3, 0.3], dtype=torch.float64)
     assert rewards[0] != rewards[1]
-    assert group_advantages(rewards, torch.zeros(3).long(), eps=0.0).tolist() == [0, 0, 0]
+    assert group_advantages(rewards, 3, eps=0.0).tolist() == [0, 0, 0]
 
 
 @given(
@@ -98,7 +109,7 @@ def test_the_total_reward_leaves_out_what_does_not_apply(rows):
     for row in rows:
         known = [w * r for w, r in zip(weights, row, strict=True) if not math.isnan(r)]
         expected.append(sum(known) if known else NAN)
-    found = total_reward(torch.tensor(rows), torch.tensor(weights))
+    found = total_rewards(torch.tensor(rows), torch.tensor(weights))
     assert found.tolist() == pytest.approx(expected, rel=1e-5, abs=1e-5, nan_ok=True)
 
 
@@ -125,9 +136,12 @@ def test_the_cases_of_the_clip(advantage, ratio, objective, slope):
     assert found.item() == pytest.approx(objective)
     found.sum().backward()
     assert ratios.grad.item() == slope
-    at_low, at_high = clipped(ratios, advantages, low=0.2, high=0.3)
-    assert at_low.item() == (advantage < 0 and slope == 0)
-    assert at_high.item() == (advantage > 0 and slope == 0)
+    one = torch.ones(1, 1)
+    log_probs = ratios.detach().log().unsqueeze(1)
+    zero = torch.zeros_like(log_probs)
+    _, sums = grpo_loss(log_probs, zero, None, advantages, one, one, epsilon=0.2, epsilon_high=0.3)
+    assert sums["clip_ratio/low_mean"] == (advantage < 0 and slope == 0)
+    assert sums["clip_ratio/high_mean"] == (advantage > 0 and slope == 0)
 
 
 def mask_of(lengths: list[int], longest: int = 9) -> torch.Tensor:
@@ -135,7 +149,7 @@ def mask_of(lengths: list[int], longest: int = 9) -> torch.Tensor:
 
 
 def test_an_unknown_aggregation_is_refused_by_name():
-    with pytest.raises(ValueError, match="grpo, dapo, dr_grpo, not 'mean'"):
+    with pytest.raises(ValueError, match="grpo, dapo, dr_grpo, got 'mean'"):
         token_weights(torch.ones(1, 1), "mean", 1)
 
 
@@ -181,7 +195,7 @@ def random_batch(lengths: list[int], seed: int = 0, spread: float = 0.3):
     return log_probs.requires_grad_(), old, ref, advantages
 
 
-@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+@pytest.mark.parametrize("aggregation", LOSS_TYPES)
 @pytest.mark.parametrize("level", RATIO_LEVELS)
 @pytest.mark.parametrize("beta", [0.0, 0.04])
 @pytest.mark.parametrize("low, high", [(0.2, None), (0.2, 0.28), (0.01, 0.01), (0.0003, 0.0004)])
@@ -191,15 +205,15 @@ def test_loss_and_gradient_are_those_of_the_loop(aggregation, level, beta, low, 
         log_probs, old, ref, advantages = random_batch(lengths, seed)
         mask = mask_of(lengths, 8)
         weights = token_weights(mask, aggregation, max_length=10)
-        loss, sums = policy_loss(
+        loss, sums = grpo_loss(
             log_probs,
             old,
             ref if beta else None,
             advantages,
             mask,
             weights,
-            low=low,
-            high=high,
+            epsilon=low,
+            epsilon_high=high,
             beta=beta,
             level=level,
         )
@@ -243,12 +257,12 @@ def test_nothing_leaks_out_of_the_padding(level, name, junk):
         for part, value in filled.items():
             parts[part] = parts[part].masked_fill(~mask, value)
         parts["log_probs"].requires_grad_()
-        loss, sums = policy_loss(
+        loss, sums = grpo_loss(
             **parts,
             advantages=advantages,
             mask=mask,
             weights=weights,
-            low=0.1,
+            epsilon=0.1,
             beta=0.04,
             level=level,
         )
@@ -294,63 +308,15 @@ def test_tokens_that_the_sampler_excludes_have_no_influence():
     assert selected_log_probs(logits, torch.tensor([1])).item() == -INF
 
 
-class LargestTensor(TorchDispatchMode):
-    """Remembers the number of elements of the largest tensor that an operation gives, also on the
-    way back.
-    """
-
-    elements = 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        result = func(*args, **(kwargs or {}))
-        for value in result if isinstance(result, (list, tuple)) else [result]:
-            if isinstance(value, torch.Tensor):
-                self.elements = max(self.elements, value.numel())
-        return result
+# The mask
 
 
-N, HIDDEN, VOCABULARY = 50, 8, 101
+def test_the_mask_ends_with_the_first_stop_token_and_a_cut_completion_counts_whole():
+    completions = torch.tensor([[5, 2, 2, 2], [5, 6, 7, 8], [3, 9, 2, 0], [2, 2, 2, 2]])
+    lengths = completion_mask(completions, [2, 3]).sum(1).tolist()
+    assert lengths == [2, 4, 1, 1]
 
 
-def head_and_tokens(bias: bool):
-    generator = torch.Generator().manual_seed(0)
-    head = torch.nn.Linear(HIDDEN, VOCABULARY, bias=bias)
-    with torch.no_grad():
-        for parameter in head.parameters():
-            parameter.copy_(torch.randn(parameter.shape, generator=generator))
-    hidden = torch.randn(N, HIDDEN, generator=generator).requires_grad_()
-    return (
-        hidden,
-        head,
-        torch.randint(VOCABULARY, (N,), generator=generator),
-        torch.randn(N, generator=generator),
-    )
-
-
-@pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("chunk", [1, 7, 25, N - 1, N, N + 9])
-def test_chunks_make_no_difference(bias, chunk):
-    hidden, head, tokens, upstream = head_and_tokens(bias)
-    inputs = [hidden, *head.parameters()]
-    expected = selected_log_probs(head(hidden), tokens, 0.8)
-    found = chunked_log_probs(hidden, head, tokens, 0.8, chunk)
-    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
-    gradients, right = (torch.autograd.grad(x, inputs, upstream) for x in (found, expected))
-    torch.testing.assert_close(gradients, right, rtol=1e-5, atol=1e-5)
-    with torch.no_grad():
-        torch.testing.assert_close(
-            chunked_log_probs(hidden, head, tokens, 0.8, chunk), expected, rtol=1e-5, atol=1e-5
-        )
-
-
-def test_chunks_never_hold_the_logits_of_all_tokens():
-    hidden, head, tokens, upstream = head_and_tokens(bias=False)
-    with LargestTensor() as at_once:
-        selected_log_probs(head(hidden), tokens).backward(upstream)
-    assert at_once.elements == N * VOCABULARY, "what is measured is the logits"
-    with LargestTensor() as in_chunks:
-        chunked_log_probs(hidden, head, tokens, 1.0, chunk=5).backward(upstream)
-    assert in_chunks.elements == max(5 * VOCABULARY, HIDDEN * VOCABULARY, N * HIDDEN)
-    with torch.no_grad(), LargestTensor() as without_gradient:
-        chunked_log_probs(hidden, head, tokens, 1.0, chunk=5)
-    assert without_gradient.elements <= max(5 * VOCABULARY, HIDDEN * VOCABULARY)
+def test_the_kl_of_equal_and_unequal_probabilities():
+    log_probs, ref = torch.tensor([0.5, 0.1]).log(), torch.tensor([0.5, 0.2]).log()
+    assert k3_kl(log_probs, ref).tolist() == pytest.approx([0.0, 2 - math.log(2) - 1], abs=1e-6)

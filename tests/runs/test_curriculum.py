@@ -1,7 +1,7 @@
 """Rows drawn by level: success stays near the target, the draws are the same again, and no level is
 forgotten.
 
-The learner is simulated; trainings are in tests/grpo/test_trainer.py, tests/training and
+The learner is simulated; trainings are in tests/training and
 tests/e2e/test_curriculum.py.
 """
 

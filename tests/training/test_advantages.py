@@ -1,4 +1,4 @@
-"""How ms-swift, TRL and our own trainer turn rewards into advantages: with None, and with gated
+"""How ms-swift, TRL and grpo_from_scratch.py turn rewards into advantages: with None, and with gated
 rewards.
 
 The code of the installed versions runs: ms-swift's `GRPOTrainer._compute_advantages`, and of TRL's
@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra [train]")
+from grpo_from_scratch import group_advantages, total_rewards  # noqa: E402
 from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
-from swift_rlvr.grpo.objective import group_advantages, total_reward  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 Rewards = Sequence[Sequence[float]]  # by function: of each completion, NaN for None
@@ -102,13 +102,13 @@ def trl(aggregation: str, scale: str) -> Estimator:
     return advantages
 
 
-# --- our own
+# --- the script
 
 
 def scratch(scale: bool) -> Estimator:
     def advantages(rewards: Rewards, weights: Sequence[float], size: int) -> Tensor:
-        totals = total_reward(matrix(rewards), torch.tensor(weights).float())
-        return group_advantages(totals, torch.arange(len(totals)) // size, scale=scale)
+        totals = total_rewards(matrix(rewards), torch.tensor(weights).float())
+        return group_advantages(totals, size, scale=scale, eps=1e-4)
 
     return advantages
 

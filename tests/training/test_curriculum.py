@@ -147,5 +147,5 @@ def test_trainers_and_templates_that_do_not_fit_are_refused():
     several = Ranks(1).trainer(0, ROWS)
     CurriculumCallback(ARGS, several).on_train_begin(ARGS, state_of(), None)
     several.dynamic_num_samples = True
-    with pytest.raises(InputError, match="multi_turn_scheduler makes several samples of a row"):
+    with pytest.raises(InputError, match="multi_turn_scheduler: makes several samples of a row"):
         several._generate_and_score_completions([{}] * BATCH)

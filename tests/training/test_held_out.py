@@ -1,8 +1,7 @@
 """The held-out rows: read, kept apart from the training's, and graded; what cannot be used is
 named.
 
-The trainers' side is tested in tests/e2e/test_held_out.py, test_trl.py and
-tests/grpo/test_trainer.py.
+The trainers' side is tested in tests/e2e/test_held_out.py and test_trl.py.
 """
 
 import json

@@ -52,19 +52,19 @@ save_steps: 1
 """
 MISTAKES = {  # flags beside those of CONFIG -> part of the message
     "--per_device_train_batch_size 9": "trl refuses these settings: generation_batch_size (9) must be divisible by",
-    "--max_steps 0": "--max_steps must be at least 1, or -1 for all epochs, got 0",
-    "--lr_scheduler_type zigzag": "--lr_scheduler_type/--lr-scheduler-type: invalid choice: 'zigzag' (choose from",
+    "--max_steps 0": "--max_steps: must be at least 1, or -1 for all epochs, got 0",
+    "--lr_scheduler_type zigzag": "--lr_scheduler_type: must be one of linear, cosine",
     "--batch_size 8": "the trainer trl has no setting 'batch_size'; the nearest is",
-    "--dataset countdown:empty.jsonl": "--dataset empty.jsonl: no rows",
-    "--reward_funcs accuracy": "--reward_funcs external_accuracy grades no row of",
+    "--dataset countdown:empty.jsonl": "--dataset: empty.jsonl: no rows",
+    "--reward_funcs accuracy": "--reward_funcs: external_accuracy grades no row of",
     "--reward_funcs boxed": "external_boxed needs the column 'solution', and row 1",
     "--per_device_train_batch_size 400": "40 rows, too few for one step: 400 completions / num_generations 8",
-    "--model /no/model": "--model /no/model: cannot be loaded",
-    "--max_completion_length 1000": "--max_completion_length must be at most 901, got 1000",
+    "--model /no/model": "--model: /no/model: cannot be loaded",
+    "--max_completion_length 1000": "--max_completion_length: must be at most 901, got 1000",
     "--resume_from_checkpoint true": "expected true or a checkpoint in new; there is none",
-    f"--held_out_dataset {TRAIN}": "--held_out_dataset all 40 prompts of",
-    "--curriculum true": "--dataset curriculum needs the column 'level' with a whole number in every row, got None",
-    "--output_dir=": "--output_dir is required: a folder for the model",
+    f"--held_out_dataset {TRAIN}": "--held_out_dataset: all 40 prompts of",
+    "--curriculum true": "--dataset: curriculum needs the column 'level' with a whole number in every row, got None",
+    "--output_dir=": "--output_dir: is required: a folder for the model",
 }
 HELD_OUT = words(f"""--held_out_dataset countdown:{COUNTDOWN / "tiny_validation.jsonl"} --held_out_rows 5
     --held_out_samples 3 --held_out_every 1 --save_steps 100""")

@@ -1,31 +1,34 @@
-"""The command line of `swift-rlvr train`: a YAML file, flags that override it, and the dataclasses
-that they fill.
+"""The settings of a training that `swift-rlvr train` runs in its own process: TRL's.
 
-    swift-rlvr train [CONFIG.yaml] [--trainer scratch|trl] [--name value ...]
+    swift-rlvr train [CONFIG.yaml] [--name value ...]
 
-The file has ms-swift's form, see `swift_rlvr.training.recipes`. transformers' HfArgumentParser
-derives the flags.
+The file has ms-swift's form, see `swift_rlvr.training.recipes`; flags override it. Both fill
+dataclasses: this package's, and TRL's GRPOConfig, whose types are checked as ours are.
 """
 
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, asdict, dataclass, fields
+from enum import Enum
 from pathlib import Path
-from typing import Any, NoReturn
+from textwrap import fill
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from swift_rlvr.rewards import Reward
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.held_out import AlarmSettings
-from swift_rlvr.training.recipes import as_flag, read_flags, read_recipe
+from swift_rlvr.training.recipes import read_flags, read_recipe
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.utils.settings import Text, as_list, no_setting, setting
+from swift_rlvr.utils.settings import Text, as_list, as_type, no_setting, setting
 
-TRAINERS = {"scratch": "swift_rlvr.training.scratch", "trl": "swift_rlvr.training.trl"}
+TRAINERS = {"trl": "swift_rlvr.training.trl"}  # besides ms-swift, which launch/ starts
+_PLAIN = (bool, int, float, str)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunArguments(AlarmSettings):
-    """What to train on what; the same for both trainers."""
+    """What to train on what."""
 
     model: str = setting(help="A folder with a model, a hub id, or smollm2.")
     dataset: str = setting(
@@ -43,91 +46,145 @@ class RunArguments(AlarmSettings):
 
 @dataclass(frozen=True)
 class Command:
-    """A command line, taken apart. config: the file; keys: its settings; argv: those and the flags,
-    as flags.
+    """A command line, taken apart.
+
+    config: its file. keys: the settings in the file. settings: those and the flags.
     """
 
     trainer: str
     config: Path | None
     keys: tuple[str, ...]
-    argv: tuple[str, ...]
+    settings: Mapping[str, Any]
 
     def parse(self, classes: Iterable[type], **defaults: Any) -> list[Any]:
-        """An instance of each dataclass; `--help` prints their settings and exits. defaults: in
-        place of theirs.
+        """An instance of each dataclass; with `--help` their settings are printed instead.
+
+        defaults: in place of those of the classes.
+
+        Raises:
+            InputError: an unknown setting, a missing one, or one of another type.
+            SystemExit: after the help.
         """
-        parser = _parser(classes, f"swift-rlvr train --trainer {self.trainer}")
-        parser.add_argument("--trainer", choices=TRAINERS)
-        parser.set_defaults(**defaults)
-        known = [action.dest for action in parser._actions]
-        for key in self.keys:
-            if key not in known:
-                raise InputError(f"{self.config}: {self._no_setting(key, known)}")
-        for word in parser.parse_known_args(self.argv)[1]:
-            raise InputError(
-                self._no_setting(word.partition("=")[0].lstrip("-").replace("-", "_"), known)
-            )
+        classes = list(classes)
+        if "help" in self.settings:
+            print(_help(self.trainer, classes, defaults))
+            raise SystemExit(0)
+        known = {field.name for cls in classes for field in fields(cls) if field.init}
+        for name in self.settings:
+            if name not in known | {"trainer"}:
+                raise InputError(self._unknown(name, sorted(known)))
+        return [self._instance(cls, defaults) for cls in classes]
+
+    def _unknown(self, name: str, known: list[str]) -> str:
+        problem = no_setting(f"the trainer {self.trainer}", name, known)
+        message = f"{problem}; `swift-rlvr train --trainer {self.trainer} --help` lists all"
+        return f"{self.config}: {message}" if name in self.keys else message
+
+    def _instance(self, cls: type, defaults: Mapping[str, Any]) -> Any:
+        hints = get_type_hints(cls)
+        values = {}
+        for field in fields(cls):
+            name = field.name
+            if self.settings.get(name) is not None:
+                values[name] = _converted(self.settings[name], hints[name], name)
+            elif name in defaults:
+                values[name] = defaults[name]
+            elif _is_required(field):
+                raise InputError(f"is required: {field.metadata['help']}", name)
         try:
-            return list(parser.parse_args_into_dataclasses(self.argv, look_for_args_file=False))[
-                :-1
-            ]  # not the trainer
+            return cls(**values)
         except InputError:
             raise
         except (ValueError, TypeError) as error:
             raise InputError(f"{self.trainer} refuses these settings: {error}") from error
 
-    def _no_setting(self, name: str, known: list[str]) -> str:
-        problem = no_setting(f"the trainer {self.trainer}", name, known)
-        return f"{problem}; `swift-rlvr train --trainer {self.trainer} --help` lists all"
-
 
 def read_command(words: Sequence[str]) -> Command:
-    """Take a command line apart, read its file, and set the variables that the file has under
-    ENV.
+    """Take a command line apart, and set the variables that its file has under ENV.
+
+    Raises:
+        InputError: a file that cannot be read, an unknown trainer, or an unknown reward.
     """
     config = Path(words[0]) if words and not words[0].startswith("-") else None
-    options: dict[str, Any] = {}
+    file_settings: dict[str, Any] = {}
+    flags = list(words)
     if config is not None:
         recipe = read_recipe(config)
-        options = recipe.settings
+        file_settings = recipe.settings
         for name, value in recipe.env.items():
             os.environ.setdefault(name, value)
-    flags = words if config is None else words[1:]
-    trainer = read_flags(flags).get("trainer") or options.get("trainer", "scratch")
+        flags = flags[1:]
+    flags = ["--help" if word == "-h" else word for word in flags]
+    settings = {**file_settings, **read_flags(flags)}
+    trainer = settings.get("trainer", "trl")
+    if trainer == "scratch":
+        script = "`python scripts/grpo_from_scratch.py` is GRPO from scratch now"
+        raise InputError(f"{config or '--trainer'}: trainer: {script}; trl is TRL's trainer")
     if trainer not in TRAINERS:
-        raise InputError(
-            f"{config or '--trainer'}: trainer must be one of {', '.join(TRAINERS)}, got {trainer!r}"
-        )
-    build_rewards(
-        as_list({**options, **read_flags(flags)}.get("reward_funcs"))
-    )  # before TRL is imported
-    argv = [
-        word for name, value in options.items() for word in as_flag(name, value)
-    ]  # of a flag the last counts
-    return Command(trainer, config, tuple(options), (*argv, *flags))
+        raise InputError(f"{config or '--trainer'}: trainer must be trl, got {trainer!r}")
+    build_rewards(as_list(settings.get("reward_funcs")))  # before TRL is imported
+    return Command(trainer, config, tuple(file_settings), settings)
 
 
-def _fail(message: str) -> NoReturn:
-    raise InputError(message)
+def _converted(value: Any, hint: Any, name: str) -> Any:
+    """A value that YAML has read as one of the hint's type; InputError where it stands for none.
 
-
-def _parser(classes: Iterable[type], prog: str) -> Any:
-    """transformers' parser of flags for dataclasses, which leaves the texts for ours to
-    `Settings`.
+    What a hint such as `dict | str` accepts is left to the class.
     """
-    from transformers import HfArgumentParser
+    kinds = _alternatives(hint)
+    for kind in kinds:
+        if isinstance(kind, type) and issubclass(kind, Enum):
+            accepted = [member.value for member in kind]
+            if value not in accepted:
+                raise InputError(f"must be one of {', '.join(accepted)}, got {value!r}", name)
+            return value
+    if len(kinds) > 1:
+        return value
+    kind = kinds[0]
+    if kind in _PLAIN:
+        return as_type(_text(value), kind, name)
+    if get_origin(kind) is list and get_args(kind)[0] in _PLAIN:
+        # One text may hold several, with commas between them.
+        if not isinstance(value, str):
+            value = [_text(item) for item in as_list(value)]
+        return as_type(value, kind, name)
+    return value
 
-    class Parser(HfArgumentParser):
-        def add_argument(self, *names: str, **options: Any) -> Any:
-            accepts = options.pop("accepts", None)
-            if accepts is not None and options.get("type") not in (None, str):
-                options["type"] = Text
-            if accepts is not None and accepts.choices:
-                options["metavar"] = f"{{{','.join(accepts.choices)}}}"
-            return super().add_argument(*names, **options)
 
-    parser = Parser(
-        classes, prog=prog, usage="%(prog)s [CONFIG.yaml] [--name value ...]", allow_abbrev=False
-    )
-    parser.error = _fail
-    return parser
+def _alternatives(hint: Any) -> list[Any]:
+    """The types of a hint such as `int | None`, without None."""
+    if get_origin(hint) in (Union, UnionType):
+        return [kind for kind in get_args(hint) if kind is not NoneType]
+    return [hint]
+
+
+def _text(value: Any) -> Any:
+    """A number or truth value as the text that stands for it, so that `use_hf: 1` is true."""
+    if isinstance(value, bool):
+        return Text(str(value).lower())
+    return Text(value) if isinstance(value, int | float | str) else value
+
+
+def _is_required(field: Field) -> bool:
+    return field.init and field.default is MISSING and field.default_factory is MISSING
+
+
+def _help(trainer: str, classes: Sequence[type], defaults: Mapping[str, Any]) -> str:
+    """All settings with their meanings and defaults."""
+    lines = [f"Usage: swift-rlvr train --trainer {trainer} [CONFIG.yaml] [--name value ...]"]
+    for cls in classes:
+        lines.append(f"\n{cls.__name__}:")
+        for field in fields(cls):
+            if not field.init:
+                continue
+            meaning = " ".join(field.metadata.get("help", "").split())
+            default = defaults.get(field.name, field.default)
+            if _is_required(field):
+                meaning += " (required)"
+            elif default is not MISSING and default is not None:
+                meaning += f" (default: {getattr(default, 'value', default)})"
+            lines.append(f"  --{field.name}")
+            if meaning:
+                indent = " " * 8
+                lines.append(fill(meaning, 100, initial_indent=indent, subsequent_indent=indent))
+    return "\n".join(lines)

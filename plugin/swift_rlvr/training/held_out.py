@@ -1,17 +1,17 @@
-"""Held-out evaluation while a model trains: fixed rows, sampled and graded every N steps, in all
-three trainers.
+"""Held-out evaluation while a model trains: fixed rows, sampled and graded every N steps.
 
     SWIFT_RLVR_HELD_OUT_DATASET=countdown:datasets/countdown/tiny_validation.jsonl \
         swift rlhf --external_plugins plugin/rlvr_plugin.py --callbacks held_out ...
-    swift-rlvr train --trainer trl --held_out_dataset
-    countdown:datasets/countdown/tiny_validation.jsonl ...
+    swift-rlvr train --trainer trl \
+        --held_out_dataset countdown:datasets/countdown/tiny_validation.jsonl ...
 
-logs `eval/...`, writes held_out.jsonl, keeps the best checkpoint, to which the link `best` leads,
+It logs `eval/...`, writes held_out.jsonl, keeps the best checkpoint, to which the link `best` leads,
 and can stop early. The settings are those of `swift_rlvr.runs.held_out.HeldOutSettings`. The
 completions come from the trainer's own sampler with the training's temperature and length, from the
 weights of the step, which it sends before it samples.
 """
 
+import math
 import os
 import sys
 import time
@@ -34,10 +34,11 @@ from swift_rlvr.success import FORMAT, role_of
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.tasks.task import with_system
 from swift_rlvr.training.arguments import RunArguments
+from swift_rlvr.training.ms_swift.sampling import sample as sample_ms_swift
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.settings import PREFIX
 
-# of samples that are drawn in the trainer's own process: the same for every evaluation
+# Of the samples that are drawn in the trainer's own process: the same for every evaluation.
 SEED = 20_000
 STATE = "swift_rlvr.held_out"  # in trainer_state.json
 Messages = list[dict[str, str]]
@@ -54,9 +55,13 @@ class Evaluation(NamedTuple):
 class HeldOut:
     """The held-out rows with their schedule; `conversations[i]` are the messages of `rows[i]`.
 
-    system: for rows without a system turn; None for the task's own. add_system: False under
-    ms-swift, which adds it.
-    say: shows a message to the user. InputError where the dataset cannot be used.
+    Args:
+        system: for rows without a system turn; None for the task's own.
+        add_system: False under ms-swift, which adds it.
+        say: shows a message to the user.
+
+    Raises:
+        InputError: the dataset cannot be used.
     """
 
     def __init__(
@@ -68,80 +73,91 @@ class HeldOut:
         add_system: bool = True,
         say: Callable[[str], object] = lambda text: print(text, file=sys.stderr),
     ):
-        self.settings, self.samples, self.say = settings, settings.held_out_samples, say
+        self.settings = settings
+        self.samples = settings.held_out_samples
+        self.say = say
         self.schedule = Schedule(settings)
         if settings.held_out_dataset is None:
-            problem = f"is required: NAME:FILE, as dataset (under ms-swift the variable {PREFIX}HELD_OUT_DATASET)"
-            raise InputError(problem, "held_out_dataset")
+            variable = f"{PREFIX}HELD_OUT_DATASET"
+            problem = "is required: NAME:FILE, as dataset (under ms-swift the variable"
+            raise InputError(f"{problem} {variable})", "held_out_dataset")
+        self.rows: list[dict[str, Any]] = []
         try:
             source = parse_source(settings.held_out_dataset, use_hf)
-            self.task, self.rows = source.task, []
+            self.task = source.task
             for line, row in islice(source.rows(), settings.held_out_rows):
                 with source.at(line):
                     self.rows.append(source.task.preprocess(row))
         except InputError as error:
             raise InputError(str(error), "held_out_dataset") from error
-        prompt = source.task.system if system is None else system
-        self.conversations: list[Messages] = [
-            with_system(row["messages"], prompt) if add_system else row["messages"]
-            for row in self.rows
-        ]
+        self.conversations: list[Messages] = [row["messages"] for row in self.rows]
+        if add_system:
+            prompt = source.task.system if system is None else system
+            self.conversations = [with_system(turns, prompt) for turns in self.conversations]
 
     def leave_out(self, trained: Iterable[tuple[Messages, object]]) -> None:
-        """Take out the rows whose prompt is one of the training's too, and say how many; InputError
-        if that is all.
+        """Take out the rows whose prompt is one of the training's too, and say how many.
 
-        trained: messages and task of each row, None for a row without one. That they have no task
-        in common is said.
+        It also says where the two have no task in common.
+
+        Args:
+            trained: messages and task of each row, None for a row without a task.
+
+        Raises:
+            InputError: no row is left.
         """
-        asked, tasks = set(), set[object]()
+        asked = set()
+        tasks = set[object]()
         for messages, task in trained:
-            asked.add(_asked(messages))
+            asked.add(_question(messages))
             tasks.add(task)
-        if problem := another_task({row.get("task") for row in self.rows}, tasks):
-            self.say(f"{self.settings.held_out_dataset}: {problem}")
-        kept = [
-            place
-            for place, messages in enumerate(self.conversations)
-            if _asked(messages) not in asked
-        ]
+        name = self.settings.held_out_dataset
+        problem = another_task({row.get("task") for row in self.rows}, tasks)
+        if problem:
+            self.say(f"{name}: {problem}")
+
         count = len(self.rows)
+        kept = []
+        for index, messages in enumerate(self.conversations):
+            if _question(messages) not in asked:
+                kept.append(index)
         if not kept:
-            problem = f"all {count} prompts of {self.settings.held_out_dataset} are in the training too: expected rows"
             raise InputError(
-                f"{problem} that it does not see, such as another split", "held_out_dataset"
+                f"all {count} prompts of {name} are in the training too: expected rows that it "
+                "does not see, such as another split",
+                "held_out_dataset",
             )
-        if shared := count - len(kept):
-            self.say(
-                f"{shared} of {count} held-out prompts are in the training too: left out of the evaluation"
-            )
-        self.rows = [self.rows[place] for place in kept]
-        self.conversations = [self.conversations[place] for place in kept]
+        shared = count - len(kept)
+        if shared:
+            text = f"{shared} of {count} held-out prompts are in the training too"
+            self.say(f"{text}: left out of the evaluation")
+        self.rows = [self.rows[index] for index in kept]
+        self.conversations = [self.conversations[index] for index in kept]
 
     def judge(
         self, step: int, completions: Sequence[Completion], started: float, rewards: Sequence[Any]
     ) -> Evaluation:
         """Grade an evaluation's completions, `samples` for each row in order.
 
-        started: `time.perf_counter()` before they were sampled. rewards: those of the run, whose
-        format rewards count.
+        Args:
+            started: `time.perf_counter()` before they were sampled.
+            rewards: those of the run, whose format rewards count.
         """
         expected = len(self.rows) * self.samples
         if len(completions) != expected:
-            raise RuntimeError(
-                f"expected {expected} completions of held-out rows, got {len(completions)}"
-            )
-        groups = [
-            completions[start : start + self.samples] for start in range(0, expected, self.samples)
-        ]
+            got = len(completions)
+            raise RuntimeError(f"expected {expected} completions of held-out rows, got {got}")
+        groups = []
+        for start in range(0, expected, self.samples):
+            groups.append(completions[start : start + self.samples])
         formats = [reward for reward in rewards if role_of(reward) == FORMAT]
         records = grade_samples(self.task, self.rows, self.conversations, groups, formats)
         for record in records:
             record.step = step
         result = figures(records)
-        seconds = time.perf_counter() - started
         decision = self.schedule.record(step, result.get("eval/success"))
-        return Evaluation({**result, "eval/seconds": seconds}, records, decision)
+        result["eval/seconds"] = time.perf_counter() - started
+        return Evaluation(result, records, decision)
 
 
 def held_out_rows(
@@ -150,9 +166,7 @@ def held_out_rows(
     rows: Sequence[Mapping[str, Any]],
     console: Console,
 ) -> HeldOut | None:
-    """The held-out rows of a run under TRL or our own trainer, none of them among `rows`; None
-    where none are asked.
-    """
+    """The held-out rows of a run with TRL, none of them among `rows`; None where none are asked."""
     if settings.held_out_dataset is None:
         settings.check_unset("held_out_dataset")
         return None
@@ -165,9 +179,10 @@ def held_out_rows(
     return held_out
 
 
-def _asked(messages: Messages) -> tuple[str, ...]:
-    """What a conversation asks: the user's turns, whatever the system prompt is. Content may be
-    parts, with images.
+def _question(messages: Messages) -> tuple[str, ...]:
+    """What a conversation asks: the user's turns, whatever the system prompt is.
+
+    Content may be a list of parts, with images.
     """
     return tuple(str(turn["content"]) for turn in messages if turn["role"] == "user")
 
@@ -176,9 +191,11 @@ class HeldOutCallback(TrainerCallback):
     """Held-out evaluation in ms-swift's trainer, and with arguments in TRL's. All ranks sample, and
     rank 0 grades.
 
-    held_out: rows that are not in the training; by default those of the variables, compared with
-    ms-swift's dataset.
-    sample: `sample(trainer, rows)` gives a completion for each row of this rank.
+    Args:
+        held_out: rows that are not in the training; by default those of the variables, which are
+            compared with ms-swift's dataset when the training begins.
+        sample: `sample(trainer, rows)` gives a completion for each row of this rank.
+        log: where the graded completions go; by default into the output folder.
     """
 
     def __init__(
@@ -186,53 +203,48 @@ class HeldOutCallback(TrainerCallback):
         args: Any,
         trainer: Any,
         held_out: HeldOut | None = None,
-        sample: Callable | None = None,
+        sample: Callable = sample_ms_swift,
         log: RunLog | None = None,
     ):
+        self.trainer = trainer
+        self.sample = sample
         self.checked = held_out is not None
-        self.trainer, self.sample = trainer, sample or sample_ms_swift
         if held_out is None:
             use_hf = os.environ.get("USE_HF", "0").lower() in ("1", "true")
             held_out = HeldOut(HeldOutSettings.from_environment(), use_hf=use_hf, add_system=False)
-        self.held_out, self.log = held_out, log or RunLog(args.output_dir)
+        self.held_out = held_out
+        self.log = log or RunLog(args.output_dir)
         if getattr(args, "async_generate", False):
-            raise InputError(
-                "must be false with held_out: it samples one step ahead", "async_generate"
-            )
-        strategy, metric = (
-            str(getattr(args.eval_strategy, "value", args.eval_strategy)),
-            args.metric_for_best_model,
-        )
+            problem = "must be false with held_out: it samples one step ahead"
+            raise InputError(problem, "async_generate")
+        strategy = _value(args.eval_strategy)
+        metric = args.metric_for_best_model
         if strategy != "no" and metric is not None:
-            problem = (
-                "must be no beside held_out, which keeps the best checkpoint by its own success"
-            )
             raise InputError(
-                f"{problem}; got {strategy!r}, which keeps it by {metric}", "eval_strategy"
+                "must be no beside held_out, which keeps the best checkpoint by its own success; "
+                f"got {strategy!r}, which keeps it by {metric}",
+                "eval_strategy",
             )
 
     def on_train_begin(self, args, state, control, **kwargs):
-        schedule = self.held_out.schedule
+        held_out, trainer = self.held_out, self.trainer
         if not state.is_world_process_zero:
-            self.held_out.say = lambda text: None
-        if any(
-            getattr(self.trainer, name, None)
-            for name in ("multi_turn_scheduler", "enable_server_multi_turn")
-        ):
-            self.held_out.say(
-                "held-out success is of whole conversations: the last answer counts, after all feedback"
-            )
+            held_out.say = lambda text: None
+        has_scheduler = getattr(trainer, "multi_turn_scheduler", None)
+        if has_scheduler or getattr(trainer, "enable_server_multi_turn", None):
+            text = "held-out success is of whole conversations"
+            held_out.say(f"{text}: the last answer counts, after all feedback")
         if not self.checked:
-            dataset = self.trainer.train_dataset
-            if hasattr(dataset, "__len__"):
-                self.held_out.leave_out((row["messages"], row.get("task")) for row in dataset)
-            else:
-                self.held_out.say(
-                    "the training's rows are streamed: whether held-out rows are among them is unknown"
-                )
             self.checked = True
-        if state.global_step and (saved := (state.stateful_callbacks or {}).get(STATE)):
-            schedule.load(saved)
+            dataset = trainer.train_dataset
+            if hasattr(dataset, "__len__"):
+                held_out.leave_out((row["messages"], row.get("task")) for row in dataset)
+            else:
+                text = "the training's rows are streamed"
+                held_out.say(f"{text}: whether held-out rows are among them is unknown")
+        saved = (state.stateful_callbacks or {}).get(STATE)
+        if state.global_step and saved:
+            held_out.schedule.load(saved)
 
     def on_step_begin(self, args, state, control, **kwargs):
         if state.global_step == 0:
@@ -246,34 +258,14 @@ class HeldOutCallback(TrainerCallback):
             link_best(args.output_dir, state.best_global_step)
 
     def _evaluate(self, args, state, control) -> None:
-        step, last, schedule = state.global_step, state.max_steps, self.held_out.schedule
-        if not schedule.is_due(step, last):
+        """Sample, grade and log where that is due, and let the trainer save or stop."""
+        step = state.global_step
+        schedule = self.held_out.schedule
+        if not schedule.is_due(step, state.max_steps):
             return
-        accelerator = self.trainer.accelerator
         started = time.perf_counter()
-        wanted = [
-            place for place in range(len(self.held_out.rows)) for _ in range(self.held_out.samples)
-        ]
-        # All ranks get as many; what is too much at the end is sampled and thrown away.
-        ranks = accelerator.num_processes
-        size = -(-len(wanted) // ranks)
-        padded = (wanted * (1 + ranks))[: size * ranks]
-        mine = padded[accelerator.process_index * size : (accelerator.process_index + 1) * size]
-        rows = [
-            {**self.held_out.rows[place], "messages": self.held_out.conversations[place]}
-            for place in mine
-        ]
-        devices = [accelerator.device] if accelerator.device.type == "cuda" else []
-        with torch.random.fork_rng(
-            devices=devices
-        ):  # the evaluation changes nothing in the training
-            torch.manual_seed(SEED + accelerator.process_index)
-            sampled = self.sample(self.trainer, rows)
-        if len(sampled) != len(rows):
-            raise RuntimeError(
-                f"expected a completion of each of {len(rows)} held-out prompts, got {len(sampled)}"
-            )
-        completions = gather_object(sampled)[: len(wanted)]
+        completions = self._sample()
+        accelerator = self.trainer.accelerator
         shared: list[Any] = [None]
         if accelerator.is_main_process:
             evaluation = self.held_out.judge(step, completions, started, self.trainer.reward_funcs)
@@ -283,66 +275,43 @@ class HeldOutCallback(TrainerCallback):
         if not accelerator.is_main_process:
             schedule.load(schedule_state)
         state.stateful_callbacks[STATE] = schedule_state
-        should_log = (
-            control.should_log
-        )  # the handler's on_log resets it, and the step's own line is still to come
+
+        # The handler's on_log resets should_log, and the step's own line is still to come.
+        should_log = control.should_log
         self.trainer.callback_handler.on_log(args, state, control, dict(result))
         control.should_log = should_log
-        saves = str(getattr(args.save_strategy, "value", args.save_strategy)) != "no"
         if decision.best:
-            state.best_metric, state.best_global_step = result["eval/success"], step
+            state.best_metric = result["eval/success"]
+            state.best_global_step = step
         if decision.stop:
             self.held_out.say(decision.stop)
             control.should_training_stop = True
-        if decision.best or decision.stop:
-            control.should_save = control.should_save or saves
+        if (decision.best or decision.stop) and _value(args.save_strategy) != "no":
+            control.should_save = True
+
+    def _sample(self) -> list[Completion]:
+        """The completions of all held-out rows, `samples` for each, gathered from all ranks."""
+        held_out, accelerator = self.held_out, self.trainer.accelerator
+        numbers = [number for number in range(len(held_out.rows)) for _ in range(held_out.samples)]
+        # All ranks sample as many; what is too much at the end is thrown away.
+        ranks = accelerator.num_processes
+        size = math.ceil(len(numbers) / ranks)
+        padded = (numbers * (1 + ranks))[: size * ranks]
+        first = accelerator.process_index * size
+        rows = []
+        for number in padded[first : first + size]:
+            rows.append({**held_out.rows[number], "messages": held_out.conversations[number]})
+        # The evaluation changes nothing in the training, whose random numbers go on as before.
+        devices = [accelerator.device] if accelerator.device.type == "cuda" else []
+        with torch.random.fork_rng(devices=devices):
+            torch.manual_seed(SEED + accelerator.process_index)
+            sampled = self.sample(self.trainer, rows)
+        if len(sampled) != len(rows):
+            expected = f"a completion of each of {len(rows)} held-out prompts"
+            raise RuntimeError(f"expected {expected}, got {len(sampled)}")
+        return gather_object(sampled)[: len(numbers)]
 
 
-def sample_ms_swift(trainer: Any, rows: Sequence[Mapping[str, Any]]) -> list[Completion]:
-    """A completion for each row of this rank, the way that ms-swift's trainer gets those it trains
-    on.
-    """
-    if not hasattr(trainer, "to_samples"):
-        raise InputError("held_out needs ms-swift 4.6 and its GRPO trainer")
-    size = len(rows)
-    if not trainer.use_fast_infer:  # all that it is given is one batch
-        size = trainer.args.per_device_train_batch_size * trainer.args.steps_per_generation
-    completions = []
-    for start in range(0, len(rows), size):
-        for sample in trainer._generate_completions(
-            trainer.to_samples(list(rows[start : start + size]))
-        ):
-            ids = sample.response_token_ids
-            tokens = sum(map(len, ids)) if ids and isinstance(ids[0], list) else len(ids)
-            completions.append(
-                Completion(sample.messages[-1]["content"], tokens, sample.finish_reason or "stop")
-            )
-    return completions
-
-
-def sample_trl(trainer: Any, rows: Sequence[Mapping[str, Any]]) -> list[Completion]:
-    """The same with TRL's trainer."""
-    size = (
-        len(rows)
-        if trainer.use_vllm
-        else trainer.args.per_device_train_batch_size * trainer.args.steps_per_generation
-    )
-    ends = {trainer.eos_token_id, trainer.pad_token_id}
-    completions = []
-    before, trainer.num_generations = (
-        trainer.num_generations,
-        1,
-    )  # the prompts of a batch are not those of groups
-    try:
-        for start in range(0, len(rows), size):
-            prompts = trainer._tokenize_prompts(
-                [row["messages"] for row in rows[start : start + size]]
-            )
-            for ids in trainer._generate_single_turn(*prompts)[0]:
-                text = trainer.processing_class.decode(ids, skip_special_tokens=True)
-                completions.append(
-                    Completion(text, len(ids), "stop" if ids and ids[-1] in ends else "length")
-                )
-    finally:
-        trainer.num_generations = before
-    return completions
+def _value(strategy: Any) -> str:
+    """A strategy of transformers' arguments, which is a text or a member of an enum."""
+    return str(getattr(strategy, "value", strategy))

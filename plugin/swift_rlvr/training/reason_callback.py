@@ -1,12 +1,11 @@
-"""Logs success and the reasons of rewards in trainers that are built on transformers' Trainer,
-ms-swift's and TRL's.
+"""Logs success and the reasons of rewards, in ms-swift's trainer and in TRL's.
 
     swift rlhf --external_plugins plugin/rlvr_plugin.py --callbacks reward_reasons ...
 
-logs `success`, `strict` and `format`, the shares of completions that `swift_rlvr.success` defines,
-and `reasons/<reward class>/<reason>`; writes records.jsonl, rewards.json and alarms.jsonl, whose
-alarms are warnings, with SWIFT_RLVR_STOP_ON_ALARM=1 the end of a run. One that has diverged ends
-before another checkpoint is written.
+It logs `success`, `strict` and `format`, the shares of completions that `swift_rlvr.success`
+defines, and `reasons/<reward class>/<reason>`; and writes records.jsonl, rewards.json and
+alarms.jsonl. An alarm is a warning, and with SWIFT_RLVR_STOP_ON_ALARM=1 the end of a run. A run that
+has diverged ends before another checkpoint is written.
 """
 
 import logging
@@ -28,119 +27,132 @@ _logger = logging.getLogger(__name__)
 
 
 class ReasonCallback(TrainerCallback):
-    """Hands success and reasons of all ranks to the trainer's metrics and to a log in the output
+    """Hands success and reasons of all ranks to the trainer's metrics, and to a log in the output
     folder.
 
-    log: one that is to get the trainer's metrics too, since the trainer writes none.
+    log: one that gets the trainer's own metrics too, as under TRL; ms-swift writes its own.
     """
 
     def __init__(self, args: Any, trainer: Any, log: RunLog | None = None):
-        self.trainer, self.grades = trainer, GradeLog()
-        self.writes = log is not None  # the log's lines too, as under TRL; ms-swift writes its own
-        self.log = log or RunLog(
-            args.output_dir, stop_on_alarm=AlarmSettings.from_environment().stop_on_alarm
-        )
+        self.trainer = trainer
+        self.grades = GradeLog()
+        self.writes = log is not None
+        if log is None:
+            stop_on_alarm = AlarmSettings.from_environment().stop_on_alarm
+            log = RunLog(args.output_dir, stop_on_alarm=stop_on_alarm)
+        self.log = log
 
     def on_train_begin(self, args, state, control, **kwargs):
         for reward in self.trainer.reward_funcs:
             if hasattr(reward, "log"):
                 reward.log = self.grades
         self.judges = Judges.from_rewards(functions_of(self.trainer))
-        if state.is_world_process_zero:
-            self.log.rewards(self.judges)
-            if self.writes:
-                self.log.start(state.global_step, state.max_steps)
-            else:
-                self.log.resume_alarms(state.global_step)
+        if not state.is_world_process_zero:
+            return
+        self.log.rewards(self.judges)
+        if self.writes:
+            self.log.start(state.global_step, state.max_steps)
+        else:
+            self.log.resume_alarms(state.global_step)
 
     def on_step_end(self, args, state, control, model=None, **kwargs):
         self._write("train", state.global_step)
         if self.writes:
             self.log.advance(state.global_step)
-        # Under ZeRO-3 a rank's parameters are empty between the steps; on_log sees the gradient
-        # then.
+        # Under ZeRO-3 a rank's parameters are empty between the steps; on_log sees the gradient.
         if model is not None and not all(weight.isfinite().all() for weight in model.parameters()):
             raise diverged(args.output_dir, state.global_step, "the weights are no longer finite")
-        if self.log.stop_on_alarm and any(stops := gather_object([self.log.stop])):
-            if state.is_world_process_zero:
-                _logger.warning(next(filter(None, stops)))
-            control.should_training_stop = True
-            save = getattr(args.save_strategy, "value", args.save_strategy)
-            control.should_save = control.should_save or save != "no"
+        if self.log.stop_on_alarm:
+            self._stop_on_alarm(args, state, control)
+
+    def _stop_on_alarm(self, args, state, control) -> None:
+        """End the run on all ranks where the log of one of them says so, with a checkpoint."""
+        reasons = [reason for reason in gather_object([self.log.stop]) if reason]
+        if not reasons:
+            return
+        if state.is_world_process_zero:
+            _logger.warning(reasons[0])
+        control.should_training_stop = True
+        if getattr(args.save_strategy, "value", args.save_strategy) != "no":
+            control.should_save = True
 
     def on_log(self, args, state, control, logs=None, **kwargs):
+        logs = logs or {}
         if logs and state.is_world_process_zero:
             if self.writes:
                 self.log.update(state.global_step, logs)
             else:
                 for alarm in self.log.watch(state.global_step, logs):
                     _logger.warning(alarm.message)
-        if math.isnan(
-            (logs or {}).get("grad_norm", 0.0)
-        ):  # an infinite norm is usual with float16's loss scaling
+        # An infinite norm is usual with float16's loss scaling.
+        if math.isnan(logs.get("grad_norm", 0.0)):
             raise diverged(args.output_dir, state.global_step, "the norm of the gradient is nan")
 
     def on_prediction_step(self, args, state, control, **kwargs):
         self._write("eval", state.global_step)
 
     def _write(self, mode: str, step: int) -> None:
+        """Log the completions of a batch; every rank hands the figures to its trainer."""
         records = self._records(mode, step)
         if not records:
             return
-        main = self.trainer.accelerator.is_main_process
-        figures = self.log.records(records) if main else self.log.batch_figures(records)
+        if self.trainer.accelerator.is_main_process:
+            figures = self.log.records(records)
+        else:
+            figures = self.log.batch_figures(records)
         for name, values in figures.items():
             self.trainer._metrics[mode][name].extend(values)
 
     def _records(self, mode: str, step: int) -> list[Record]:
-        """Those of all ranks since the last call, in the order in which the trainers gather
-        completions, judged.
+        """The completions of all ranks since the last call, judged, in the order in which the
+        trainers gather them.
         """
-        trainer, recorded = self.trainer, getattr(self.trainer, "_logs", {})
+        logged = getattr(self.trainer, "_logs", {})
         records = gather_object(self.grades.take())
-        if not any(
-            hasattr(reward, "log") for reward in trainer.reward_funcs
-        ):  # none is ours: the trainer's last batch
-            batch = zip(recorded.get("prompt", ()), recorded.get("completion", ()), strict=True)
+        if not any(hasattr(reward, "log") for reward in self.trainer.reward_funcs):
+            # No reward is ours, so nothing was collected: the trainer's last batch.
+            batch = zip(logged.get("prompt", ()), logged.get("completion", ()), strict=True)
             records = [_record_of(prompt, completion) for prompt, completion in batch]
-        values = {
-            key: list(recorded["rewards"][name])[-len(records) :]
-            for key, name in names_of(trainer).items()
-        }
-        advantages = list(recorded.get("advantages", ()))[-len(records) :]
         for index, record in enumerate(records):
             record.index, record.step, record.mode = index, step, mode
-            for key, column in values.items():
-                if len(column) == len(records):
-                    record.rewards.setdefault(
-                        key, None if math.isnan(column[index]) else column[index]
-                    )
-            if len(advantages) == len(records) and mode == "train":
-                record.advantage = round(advantages[index], 6)
+
+        # What the trainer has logged ends with this batch, if it is of the same length.
+        count = len(records)
+        for key, name in names_of(self.trainer).items():
+            values = list(logged["rewards"][name])[-count:]
+            if len(values) == count:
+                for record, value in zip(records, values, strict=True):
+                    record.rewards.setdefault(key, None if math.isnan(value) else value)
+        advantages = list(logged.get("advantages", ()))[-count:]
+        if mode == "train" and len(advantages) == count:
+            for record, advantage in zip(records, advantages, strict=True):
+                record.advantage = round(advantage, 6)
         judge(records, self.judges)
         return records
 
 
 def _record_of(prompt: Any, completion: Any) -> Record:
-    """Of what a trainer logs, texts or messages."""
-    messages = prompt if isinstance(prompt, list) else [{"role": "user", "content": str(prompt)}]
-    return Record(
-        index=0, completion=completion_text(completion) or "", rewards={}, messages=messages
-    )
+    """The record of what a trainer logs, texts or messages."""
+    messages = prompt
+    if not isinstance(prompt, list):
+        messages = [{"role": "user", "content": str(prompt)}]
+    text = completion_text(completion) or ""
+    return Record(index=0, completion=text, rewards={}, messages=messages)
 
 
 def functions_of(trainer: Any) -> list[Any]:
     """The rewards of a trainer, one for each of the names that it logs."""
     functions = list(trainer.reward_funcs)
-    return [*functions, *[gym_reward] * (len(trainer.reward_func_names) - len(functions))]
+    environments = len(trainer.reward_func_names) - len(functions)
+    return functions + [gym_reward] * environments
 
 
 def names_of(trainer: Any) -> dict[str, str]:
-    """By a reward's key in records, the name that the trainer logs it under."""
-    return {
-        key_of(each): name
-        for each, name in zip(functions_of(trainer), trainer.reward_func_names, strict=True)
-    }
+    """The name that the trainer logs a reward under, by the reward's key in records."""
+    names = {}
+    for reward, name in zip(functions_of(trainer), trainer.reward_func_names, strict=True):
+        names[key_of(reward)] = name
+    return names
 
 
 def gym_reward() -> None:

@@ -17,11 +17,8 @@ from swift_rlvr.tasks.task import with_system
 from swift_rlvr.training.arguments import RunArguments
 from swift_rlvr.utils.errors import InputError
 
-FROM_TRAINER = (
-    "prompts",
-    "completion_ids",
-    "response_token_ids",
-)  # columns of rewards that are no dataset's
+# Columns of rewards that the trainer fills in, and no dataset.
+FROM_TRAINER = ("prompts", "completion_ids", "response_token_ids")
 
 
 def read_data(
@@ -30,65 +27,70 @@ def read_data(
     """The rows of a run's dataset, with `prompt` (messages) and the columns of the rewards, and
     their system prompt.
 
-    Rows that cannot be used are reported and skipped; past the limit (`allowed_share`) they are an
-    InputError, as is a column that a reward lacks.
+    Rows that cannot be used are reported and skipped.
+
+    Raises:
+        InputError: too many rows cannot be used (`allowed_share`), or a reward lacks a column.
     """
     for variable in stray_variables(REWARDS):
-        console.print(
-            f"{variable} is set, and no reward has a name that it begins with", style="yellow"
-        )
+        problem = "is set, and no reward has a name that it begins with"
+        console.print(f"{variable} {problem}", style="yellow")
+    source, rows = _usable_rows(arguments, console)
+    system = source.task.system if arguments.system is None else arguments.system
+    messages = [with_system(row["messages"], system) for row in rows]
+    first = messages[0][0]
+    if arguments.system and first["content"] != system:
+        problem = "its rows have a system prompt of their own, `system` is not used"
+        console.print(f"{source}: {problem}", style="yellow")
+    columns = reward_columns(source, rewards, rows)
+    prompts = []
+    for turns, row in zip(messages, rows, strict=True):
+        prompts.append({"prompt": turns, **{name: row.get(name) for name in columns}})
+    return prompts, first["content"] if first["role"] == "system" else None
+
+
+def _usable_rows(arguments: RunArguments, console: Console) -> tuple[Source, list[dict[str, Any]]]:
+    """The dataset and its preprocessed rows, without those that cannot be used."""
     try:
         source = parse_source(arguments.dataset, arguments.use_hf)
         raw = [row for _, row in source.rows()]
         result = check_rows(source.task, raw)
         excess = result.excess(allowed_share(source.task))
         if excess:
-            raise InputError("\n".join([result.describe(str(source)), excess]))
+            raise InputError(f"{result.describe(str(source))}\n{excess}")
     except InputError as error:
         raise InputError(str(error), "dataset") from error
     if result.errors:
         console.print(result.describe(str(source)), style="yellow", markup=False)
-    rows = [source.task.preprocess_for_training(raw[index]) for index in result.usable]
-    system = source.task.system if arguments.system is None else arguments.system
-    messages = [with_system(row["messages"], system) for row in rows]
-    first = messages[0][0]
-    if arguments.system and first["content"] != system:
-        console.print(
-            f"{source}: its rows have a system prompt of their own, `system` is not used",
-            style="yellow",
-        )
-    columns = reward_columns(source, rewards, rows)
-    prompts = [
-        {"prompt": turns, **{name: row.get(name) for name in columns}}
-        for turns, row in zip(messages, rows, strict=True)
-    ]
-    return prompts, first["content"] if first["role"] == "system" else None
+    return source, [source.task.preprocess_for_training(raw[index]) for index in result.usable]
 
 
 def reward_columns(source: Source, rewards: Sequence[Reward], rows: Sequence[dict]) -> list[str]:
-    """The columns that the rewards take; InputError where a row lacks one, or a reward grades no
-    row.
+    """The columns that the rewards take, the task and the level.
 
-    The others, but the level, are dropped: TRL gives some names, such as `images`, a meaning of its
-    own.
+    The others are dropped: TRL gives some names, such as `images`, a meaning of its own.
+
+    Raises:
+        InputError: a row lacks a column, or a reward grades no row.
     """
     for number, row in enumerate(rows, start=1):
         for reward in rewards:
-            if column := missing_column(reward, row):
+            column = missing_column(reward, row)
+            if column is not None:
                 present = ", ".join(key for key in row if key != "messages")
-                problem = f"{reward.name} needs the column {column!r}, and row {number} of those that can be used has"
-                raise InputError(f"{source}: {problem} {present}", "dataset")
+                raise InputError(
+                    f"{source}: {reward.name} needs the column {column!r}, and row {number} of "
+                    f"those that can be used has {present}",
+                    "dataset",
+                )
     tasks = {row.get("task") for row in rows}
     for reward, remedy in rewards_without_rows(rewards, tasks):
-        problem = f"{reward.name} grades no row of {source}, whose task is {', '.join(sorted(map(str, tasks)))}"
+        names = ", ".join(sorted(map(str, tasks)))
+        problem = f"{reward.name} grades no row of {source}, whose task is {names}"
         raise InputError(f"{problem}: {remedy}", "reward_funcs")
-    used = {
-        column
-        for reward in rewards
-        for column in (*reward.columns, *reward.optional_columns, "task", LEVEL)
-    }
-    return sorted(
-        column
-        for column in used
-        if column not in FROM_TRAINER and any(column in row for row in rows)
-    )
+
+    used = {"task", LEVEL}
+    for reward in rewards:
+        used |= {*reward.columns, *reward.optional_columns}
+    existing = set[str]().union(*rows)
+    return sorted((used & existing) - set(FROM_TRAINER))

@@ -1,10 +1,13 @@
-"""The same rewards and datasets under TRL's GRPOTrainer, with ms-swift's form of logs: `train
---trainer trl`.
+"""The same rewards and datasets under TRL's GRPOTrainer, with ms-swift's form of logs.
+
+    swift-rlvr train --trainer trl ...
 
 The settings are those of TRL's GRPOConfig under their own names. The output folder gets the trained
 model with its tokenizer, the last checkpoints, and the files of `swift_rlvr.runs.folder`.
 """
 
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +18,8 @@ from transformers import AutoConfig, PrinterCallback, ProgressCallback
 from trl import GRPOConfig
 
 from swift_rlvr.evaluation.models import fitting_prompts, load_pretrained, load_tokenizer
+from swift_rlvr.evaluation.sampling import Completion
 from swift_rlvr.evaluation.sampling.checkpoint import download
-from swift_rlvr.grpo.settings import GRPOSettings, check_enough_rows
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.curriculum import CurriculumSettings, check_has_verifier, curriculum_of
 from swift_rlvr.runs.folder import (
@@ -31,12 +34,38 @@ from swift_rlvr.runs.held_out import HeldOutSettings
 from swift_rlvr.runs.log import RunLog
 from swift_rlvr.training.arguments import Command, RunArguments
 from swift_rlvr.training.curriculum import CurriculumCallback
-from swift_rlvr.training.held_out import HeldOutCallback, held_out_rows, sample_trl
+from swift_rlvr.training.held_out import HeldOut, HeldOutCallback, held_out_rows
 from swift_rlvr.training.reason_callback import ReasonCallback
 from swift_rlvr.training.rows import read_data
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.jsonl import write_json
-from swift_rlvr.utils.settings import check_ranges, setting
+from swift_rlvr.utils.settings import Accepts, setting
+
+# What TRL accepts in settings of its own is checked here where it is wider, or known only once a
+# model is loaded.
+RANGES = {
+    "num_generations": Accepts({"at_least": 2}),
+    "per_device_train_batch_size": Accepts({"at_least": 1}),
+    "gradient_accumulation_steps": Accepts({"at_least": 1}),
+    "max_completion_length": Accepts({"at_least": 1}),
+    "num_iterations": Accepts({"at_least": 1}),
+    "num_train_epochs": Accepts({"more_than": 0}),
+    "max_steps": Accepts({"at_least": -1}),
+    "temperature": Accepts({"more_than": 0}),
+    "top_p": Accepts({"more_than": 0, "at_most": 1}),
+    "top_k": Accepts({"at_least": 0}),
+    "epsilon": Accepts({"at_least": 0}),
+    "epsilon_high": Accepts({"at_least": 0}),
+    "beta": Accepts({"at_least": 0}),
+    "learning_rate": Accepts({"more_than": 0}),
+    "weight_decay": Accepts({"at_least": 0}),
+    "adam_beta1": Accepts({"at_least": 0, "less_than": 1}),
+    "adam_beta2": Accepts({"at_least": 0, "less_than": 1}),
+    "max_grad_norm": Accepts({"at_least": 0}),
+    "save_steps": Accepts({"more_than": 0}),
+    "save_total_limit": Accepts({"at_least": 1}),
+    "seed": Accepts({"at_least": 0}),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,23 +87,28 @@ def read(command: Command) -> tuple[TrlArguments, GRPOConfig, HeldOutSettings, C
         dataloader_pin_memory=cuda,
         logging_nan_inf_filter=False,  # which would hide a loss that is not finite
     )
-    if config.output_dir == GRPOConfig.output_dir or not config.output_dir:
-        raise InputError(
-            "is required: a folder for the model, its checkpoints and the logs", "output_dir"
-        )
-    check_ranges(GRPOSettings, config)
+    # Without one, transformers takes trainer_output.
+    if not command.settings.get("output_dir"):
+        problem = "is required: a folder for the model, its checkpoints and the logs"
+        raise InputError(problem, "output_dir")
+    for name, accepts in RANGES.items():
+        value = getattr(config, name)
+        if value is not None and not accepts.allows(value):
+            raise InputError(f"must be {accepts}, got {value!r}", name)
     if config.max_steps == 0:
         raise InputError("must be at least 1, or -1 for all epochs, got 0", "max_steps")
     if arguments.warmup_ratio:
-        config.warmup_steps = (
-            arguments.warmup_ratio
-        )  # transformers takes a number below 1 as a share
+        # transformers takes a number below 1 as a share.
+        config.warmup_steps = arguments.warmup_ratio
     return arguments, config, evaluation, drawing
 
 
 def run(command: Command, console: Console) -> str:
-    """Train; the result is the folder of the model. InputError before the training, DivergedError
-    in it.
+    """Train, and return the folder of the model.
+
+    Raises:
+        InputError: before the training, for what cannot be used.
+        DivergedError: in the training.
     """
     arguments, config, evaluation, drawing = read(command)
     folder = Path(config.output_dir)
@@ -82,77 +116,119 @@ def run(command: Command, console: Console) -> str:
     rewards = build_rewards(arguments.reward_funcs)
     rows, system = read_data(arguments, rewards, console)
     held_out = held_out_rows(arguments, evaluation, rows, console)
-    check_enough_rows(len(rows), config.generation_batch_size, config.num_generations)
-    settings = {**arguments.as_json(system, rewards), **asdict(evaluation), **drawing.as_json()}
-    info = as_json({"trainer": "trl", **config.to_dict(), **settings})
+    prompts = config.generation_batch_size // config.num_generations
+    if len(rows) < prompts:
+        step = (
+            f"{config.generation_batch_size} completions / num_generations {config.num_generations}"
+        )
+        raise InputError(f"the dataset has {len(rows)} rows, too few for one step: {step}")
     if curriculum_of(rows, drawing, config.seed):
         check_has_verifier(rewards)
+
+    settings = {**arguments.as_json(system, rewards), **asdict(evaluation), **drawing.as_json()}
+    info = as_json({"trainer": "trl", **config.to_dict(), **settings})
     if checkpoint is not None:
         check_same_settings(checkpoint, info)
         if is_finished(checkpoint, config.to_dict()):
-            console.print(
-                f"finished: {checkpoint} is that of the last step", markup=False, soft_wrap=True
-            )
+            text = f"finished: {checkpoint} is that of the last step"
+            console.print(text, markup=False, soft_wrap=True)
             return str(folder)
-    console.print(f"Loading {arguments.model}", style="dim", markup=False, soft_wrap=True)
-    model = download(arguments.model, arguments.use_hf)
-    tokenizer = load_tokenizer(model)
-    tokenizer.padding_side = tokenizer.truncation_side = "left"
-    asked = [*(row["prompt"] for row in rows), *(held_out.conversations if held_out else [])]
-    fitting_prompts(
-        tokenizer, asked, config.max_completion_length, load_pretrained(AutoConfig, model)
-    )
-    try:
-        trainer = trainer_class_of(config.use_vllm)(
-            model, list(rewards), config, train_dataset=rows, processing_class=tokenizer
-        )
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"{arguments.model} and these settings cannot be trained by TRL: {error}"
-        ) from error
-    for callback in list(
-        trainer.callback_handler.callbacks
-    ):  # TRL's progress bar, and ms-swift's where it is imported
-        if isinstance(callback, (ProgressCallback, PrinterCallback)):
-            trainer.remove_callback(callback)
+
+    trainer = _trainer(arguments, config, rewards, rows, held_out, console)
     with RunLog(folder, console, stop_on_alarm=arguments.stop_on_alarm) as log:
         trainer.add_callback(ReasonCallback(config, trainer, log))
         if held_out is not None:
-            trainer.add_callback(HeldOutCallback(config, trainer, held_out, sample_trl, log))
+            trainer.add_callback(HeldOutCallback(config, trainer, held_out, sample, log))
         if drawing.curriculum:
             trainer.add_callback(CurriculumCallback(config, trainer, drawing))
         if trainer.is_world_process_zero():
             write_json(folder / ARGS, info)
-        console.print(
-            f"{len(rows):,} rows, {config.generation_batch_size} completions a step in groups of "
-            f"{config.num_generations}",
-            soft_wrap=True,
-        )
-        try:
-            trainer.train(resume_from_checkpoint=checkpoint and str(checkpoint))
-        except RuntimeError as error:
-            if "probability tensor" not in str(
-                error
-            ):  # torch's words for logits that are not finite
-                raise
-            raise diverged(
-                folder, trainer.state.global_step + 1, "the logits are no longer finite"
-            ) from error
+        text = f"{len(rows):,} rows, {config.generation_batch_size} completions a step"
+        console.print(f"{text} in groups of {config.num_generations}", soft_wrap=True)
+        with _named_divergence(trainer, folder):
+            trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     trainer.save_model(str(folder))
     return str(folder)
 
 
+def _trainer(
+    arguments: TrlArguments,
+    config: GRPOConfig,
+    rewards: Sequence[Any],
+    rows: list[dict[str, Any]],
+    held_out: HeldOut | None,
+    console: Console,
+) -> Any:
+    """TRL's trainer with its model, without its progress bar."""
+    console.print(f"Loading {arguments.model}", style="dim", markup=False, soft_wrap=True)
+    model = download(arguments.model, arguments.use_hf)
+    tokenizer = load_tokenizer(model)
+    tokenizer.padding_side = tokenizer.truncation_side = "left"
+    conversations = [row["prompt"] for row in rows]
+    if held_out is not None:
+        conversations += held_out.conversations
+    model_config = load_pretrained(AutoConfig, model)
+    fitting_prompts(tokenizer, conversations, config.max_completion_length, model_config)
+    trainer_class = trainer_class_of(config.use_vllm)
+    try:
+        trainer = trainer_class(
+            model, list(rewards), config, train_dataset=rows, processing_class=tokenizer
+        )
+    except (OSError, ValueError) as error:
+        problem = f"{arguments.model} and these settings cannot be trained by TRL: {error}"
+        raise InputError(problem) from error
+    # Also ms-swift's, which takes the place of transformers' where it is imported.
+    for callback in list(trainer.callback_handler.callbacks):
+        if isinstance(callback, (ProgressCallback, PrinterCallback)):
+            trainer.remove_callback(callback)
+    return trainer
+
+
+@contextmanager
+def _named_divergence(trainer: Any, folder: Path) -> Iterator[None]:
+    """DivergedError in place of what torch says where the logits are not finite."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "probability tensor" not in str(error):
+            raise
+        step = trainer.state.global_step + 1
+        raise diverged(folder, step, "the logits are no longer finite") from error
+
+
 def trainer_class_of(use_vllm: bool) -> Any:
-    """TRL's trainer, whose import takes vLLM with it where that is installed; here only where it is
+    """TRL's trainer. Its import takes vLLM with it where that is installed; here only where it is
     used.
     """
     from trl import import_utils
 
-    available = import_utils.is_vllm_available
+    is_vllm_available = import_utils.is_vllm_available
     try:
         if not use_vllm:
             import_utils.is_vllm_available = lambda: False
         from trl import GRPOTrainer
     finally:
-        import_utils.is_vllm_available = available
+        import_utils.is_vllm_available = is_vllm_available
     return GRPOTrainer
+
+
+def sample(trainer: Any, rows: Sequence[Mapping[str, Any]]) -> list[Completion]:
+    """A completion for each row of this rank, the way that TRL's trainer gets those it trains on."""
+    size = len(rows)
+    if not trainer.use_vllm:  # all that transformers is given is one batch
+        size = trainer.args.per_device_train_batch_size * trainer.args.steps_per_generation
+    ends = {trainer.eos_token_id, trainer.pad_token_id}
+    completions = []
+    num_generations = trainer.num_generations
+    trainer.num_generations = 1  # the prompts of a batch are not those of groups
+    try:
+        for start in range(0, len(rows), size):
+            conversations = [row["messages"] for row in rows[start : start + size]]
+            prompts = trainer._tokenize_prompts(conversations)
+            for ids in trainer._generate_single_turn(*prompts)[0]:
+                text = trainer.processing_class.decode(ids, skip_special_tokens=True)
+                finish = "stop" if ids and ids[-1] in ends else "length"
+                completions.append(Completion(text, len(ids), finish))
+    finally:
+        trainer.num_generations = num_generations
+    return completions

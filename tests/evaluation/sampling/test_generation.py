@@ -6,7 +6,7 @@ import pytest
 import torch
 from small_models import SMALL_MODELS, small_model
 from swift_rlvr.evaluation.sampling import SamplingSettings
-from swift_rlvr.evaluation.sampling.generation import CACHE_STEP, generate, sample_tokens
+from swift_rlvr.evaluation.sampling.engines import generate
 from transformers import (
     GenerationConfig,
     TemperatureLogitsWarper,
@@ -49,7 +49,7 @@ def with_transformers(model, prompts, tokens):
 @pytest.mark.parametrize("lengths", [(5, 12, 1, 30), (9, 9)], ids=["ragged", "equal"])
 def test_the_likeliest_tokens_are_those_of_transformers(model, lengths):
     prompts = prompts_of(*lengths)
-    tokens = CACHE_STEP + 20  # so that the cache grows more than once
+    tokens = 84
     expected = with_transformers(model, prompts, tokens)
     assert generate(model, prompts, 1, settings(tokens, top_k=1), [END]) == expected
 
@@ -96,23 +96,30 @@ def test_copies_of_a_prompt_stand_side_by_side_and_differ():
 )
 def test_sampling_has_the_distribution_of_transformers_warpers(options):
     options = {"temperature": 1.0, "top_k": 0, "top_p": 1.0} | options
-    draw = torch.Generator().manual_seed(3)
-    logits = torch.randn(1, 30, generator=draw)
+    model, (prompt,) = small_model("gpt2"), prompts_of(9)
+    with torch.no_grad():
+        # An untrained model's logits are nearly equal: sharpened, there is something to cut off.
+        model.lm_head.weight.mul_(8)
+        logits = model(torch.tensor([prompt])).logits[:, -1]
     warped = TemperatureLogitsWarper(options["temperature"])(None, logits)
     if options["top_k"]:
         warped = TopKLogitsWarper(options["top_k"])(None, warped)
     if options["top_p"] < 1:
         warped = TopPLogitsWarper(options["top_p"])(None, warped)
     expected = warped.softmax(-1)[0]
-    found = sample_tokens(logits.expand(40_000, -1).clone(), **options, generator=draw)
-    share = torch.bincount(found, minlength=30) / len(found)
-    assert set(found.tolist()) <= set(expected.nonzero().squeeze(1).tolist())
+
+    draw = torch.Generator().manual_seed(3)
+    completions = generate(model, [prompt], 20_000, settings(1, **options), [END], draw)
+    drawn = torch.tensor(completions).flatten()
+    share = torch.bincount(drawn, minlength=len(expected)) / len(drawn)
+    assert set(drawn.tolist()) <= set(expected.nonzero().squeeze(1).tolist())
     assert (expected > 0).sum() > 1
-    assert (
-        (share - expected).abs() <= 5 * (expected * (1 - expected) / len(found)).sqrt() + 1e-9
-    ).all()
+    deviation = (expected * (1 - expected) / len(drawn)).sqrt()
+    assert ((share - expected).abs() <= 5 * deviation + 1e-9).all()
 
 
 def test_a_top_p_below_the_likeliest_probability_leaves_that_token():
-    logits = torch.tensor([[5.0, 1.0, 0.0]])
-    assert set(sample_tokens(logits.expand(200, -1).clone(), 1.0, 0, 0.01).tolist()) == {0}
+    model, prompts = small_model("qwen2"), prompts_of(9)
+    greedy = generate(model, prompts, 1, settings(5, temperature=0), [END])
+    sampled = generate(model, prompts, 50, settings(5, top_p=0.001), [END])
+    assert sampled == greedy * 50

@@ -1,9 +1,9 @@
-"""The engines that sample: a model in this process with our own loop, vLLM, and a rollout server
+"""The engines that sample: a transformers model in this process, vLLM, and a rollout server
 (server.py).
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from io import StringIO
@@ -113,8 +113,6 @@ class TransformersEngine(Engine):
     ) -> Groups:
         import torch
 
-        from swift_rlvr.evaluation.sampling.generation import generate
-
         longest = settings.max_completion_length
         prompts = fitting_prompts(self.tokenizer, conversations, longest, self.model.config)
         order = sorted(range(len(prompts)), key=lambda index: len(prompts[index]))
@@ -148,6 +146,83 @@ class TransformersEngine(Engine):
                     Completion(text, len(ids), finish, ids)
                 )
         return completions
+
+
+def generate(
+    model: Any,
+    prompts: Sequence[Sequence[int]],
+    copies: int,
+    settings: SamplingSettings,
+    stop_token_ids: Sequence[int],
+    generator: Any = None,
+    on_tokens: Callable[[Any], object] = lambda tokens: None,
+) -> list[list[int]]:
+    """`copies` completions of each prompt side by side: token ids, with the one that ended it.
+
+    `model.generate` takes three to four times as long with the tiny model. Here a prompt is read
+    once for all its copies, and completions that have ended leave the batch.
+
+    generator: on the model's device; None is torch's own. on_tokens: called after every step with
+    the next token of each completion that still goes on.
+    """
+    import torch
+    from transformers import (
+        DynamicCache,
+        LogitsProcessorList,
+        TemperatureLogitsWarper,
+        TopKLogitsWarper,
+        TopPLogitsWarper,
+    )
+
+    warpers = LogitsProcessorList()
+    if settings.temperature > 0:
+        warpers.append(TemperatureLogitsWarper(settings.temperature))
+    if settings.top_k > 0:
+        warpers.append(TopKLogitsWarper(settings.top_k))
+    if settings.top_p < 1:
+        warpers.append(TopPLogitsWarper(settings.top_p))
+
+    longest = max(map(len, prompts))
+    padding = [longest - len(prompt) for prompt in prompts]
+    tokens = [[0] * pad + list(prompt) for pad, prompt in zip(padding, prompts, strict=True)]
+    mask = [[0] * pad + [1] * (longest - pad) for pad in padding]
+    tokens, mask = (torch.tensor(rows, device=model.device) for rows in (tokens, mask))
+    stop = torch.tensor(stop_token_ids, device=model.device)
+    # The completion of each row of the batch, from which rows leave.
+    rows = torch.arange(len(prompts) * copies, device=model.device)
+    completions: list[list[int]] = [[] for _ in rows]
+    cache = DynamicCache(config=model.config)
+    for step in range(settings.max_completion_length):
+        positions = (mask.cumsum(1) - 1).clamp(min=0)[:, -tokens.shape[1] :]
+        with torch.no_grad():
+            logits = model(
+                tokens,
+                attention_mask=mask,
+                position_ids=positions,
+                past_key_values=cache,
+                logits_to_keep=1,
+            ).logits[:, -1]
+        if step == 0:
+            logits, mask = (x.repeat_interleave(copies, 0) for x in (logits, mask))
+            cache.batch_repeat_interleave(copies)
+        if settings.temperature == 0:
+            chosen = logits.argmax(-1)
+        else:
+            probabilities = warpers(tokens, logits.float()).softmax(-1)
+            chosen = torch.multinomial(probabilities, 1, generator=generator).squeeze(1)
+        on_tokens(chosen)
+        for row, token in zip(rows.tolist(), chosen.tolist(), strict=True):
+            completions[row].append(token)
+        going = ~torch.isin(chosen, stop)
+        if not going.all():
+            kept = going.nonzero().squeeze(1)
+            rows, mask, chosen = rows[kept], mask[kept], chosen[kept]
+            cache.batch_select_indices(kept)
+        if not len(rows):
+            break
+        mask = torch.cat([mask, mask.new_ones(len(mask), 1)], 1)
+        tokens = chosen.unsqueeze(1)
+    return completions
 
 
 class VllmEngine(Engine):

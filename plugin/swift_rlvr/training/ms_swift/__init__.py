@@ -1,8 +1,9 @@
 """Runs ``swift rollout`` (vLLM) and ``swift rlhf``: on GPUs with checked weight sync, and also
 without any GPU.
 
-    python -m swift_rlvr.training.ms_swift rollout --model ... --host 127.0.0.1 NPROC_PER_NODE=2
-    python -m swift_rlvr.training.ms_swift rlhf --deepspeed zero3 --vllm_server_host 127.0.0.1 ...
+    python -m swift_rlvr.training.ms_swift rollout --model ... --host 127.0.0.1
+    NPROC_PER_NODE=2 python -m swift_rlvr.training.ms_swift rlhf --deepspeed zero3 \
+        --vllm_server_host 127.0.0.1 ...
 
 The server, the trainers and every flag stay ms-swift's; `table.py` lists every change. On GPUs
 these are: an update of the weights that fails ends the run, with its cause; no process outlives the
@@ -16,17 +17,13 @@ Pass the server ``--host 127.0.0.1``, also on a CPU; the port of the weights the
 import multiprocessing
 import os
 
-# "cpu" or "cuda": set by the launcher for all processes of a command
+# Variables that processes of a command tell each other by.
+# The device for which all of them are patched, "cpu" or "cuda"; set by the launcher.
 LAUNCHED = "SWIFT_RLVR_PATCHES"
-# the id of the process with which a command ends, also where that is killed
+# The id of the process with which a command ends, also where that is killed.
 SUPERVISOR = "SWIFT_RLVR_SUPERVISOR"
-RENDEZVOUS = (
-    "NPROC_PER_NODE",
-    "NNODES",
-    "NODE_RANK",
-    "MASTER_ADDR",
-    "MASTER_PORT",
-)  # what torchrun is told by
+# What torchrun is told by.
+RENDEZVOUS = ("NPROC_PER_NODE", "NNODES", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
 def register_vllm_plugin() -> None:

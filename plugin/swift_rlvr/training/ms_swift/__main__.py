@@ -4,7 +4,6 @@
 dies.
 """
 
-import argparse
 import atexit
 import os
 import runpy
@@ -12,13 +11,17 @@ import sys
 import time
 from collections.abc import Mapping, MutableMapping, Sequence
 from importlib.metadata import entry_points
+from itertools import dropwhile
+from typing import Any
 from urllib.parse import urlsplit
 
 from swift_rlvr.evaluation.models import visible_device
 from swift_rlvr.training.ms_swift import LAUNCHED, RENDEZVOUS, SUPERVISOR
 from swift_rlvr.training.ms_swift.patching import Patch, apply_patches
+from swift_rlvr.training.recipes import read_flags
 from swift_rlvr.utils.network import LOOPBACK, free_port, is_held, is_loopback, why_not_free
 from swift_rlvr.utils.parallel import end_with_parent
+from swift_rlvr.utils.settings import as_list
 
 PLUGIN = "swift_rlvr_patches"
 
@@ -51,7 +54,8 @@ ENVIRONMENT = {
 
 def main() -> None:
     """Run ``swift`` with the arguments of this process."""
-    if supervisor := os.environ.pop(SUPERVISOR, None):
+    supervisor = os.environ.pop(SUPERVISOR, None)
+    if supervisor:
         end_with_parent()
         if os.getppid() != int(supervisor):  # it died before the line above
             raise SystemExit(1)
@@ -62,49 +66,53 @@ def main() -> None:
 
     method = sys.argv[1].replace("_", "-") if len(sys.argv) > 1 else ""
     device = visible_device()
-    if (
-        device not in TABLES
-        or method not in ROUTE_MAPPING
-        or (device == "cuda" and method not in {"rollout", "rlhf"})
-    ):
+    is_patched = device in TABLES and method in ROUTE_MAPPING
+    if device == "cuda":
+        is_patched = is_patched and method in ("rollout", "rlhf")
+    if not is_patched:
         cli_main()
         return
-    table, argv, rank = TABLES[device], sys.argv[2:], "LOCAL_RANK" in os.environ
-    if rank:
+    table = TABLES[device]
+    argv = sys.argv[2:]
+    if "LOCAL_RANK" in os.environ:  # a rank that torchrun has started below
         end_with_parent()
     else:
         parse_yaml_args(argv)
         for name in RENDEZVOUS:
-            if not os.environ.get(name, "unset"):
-                del os.environ[name]  # set to nothing is not set; torchrun refuses it
+            # Set to nothing is not set; torchrun refuses it.
+            if os.environ.get(name) == "":
+                del os.environ[name]
         set_environment(device, method, argv, os.environ)
         torchrun_args = get_torchrun_args()
-        if torchrun_args is not None and method in {"pt", "sft", "rlhf", "infer"}:
+        if torchrun_args is not None and method in ("pt", "sft", "rlhf", "infer"):
             if "MASTER_PORT" not in os.environ and os.environ.get("NNODES", "1") == "1":
                 torchrun_args += ["--master_port", str(free_port())]
             ranks = ["-m", "swift_rlvr.training.ms_swift", method, *argv]
             run("torch.distributed.run", [*torchrun_args, *ranks], table.torchrun)
             return
-    if method == "rollout" and not any(
-        entry.name == PLUGIN for entry in entry_points(group="vllm.general_plugins")
-    ):
-        raise SystemExit(
-            "vLLM finds no plugin of swift-rlvr, which is not installed: `pip install -e . --no-deps`"
-        )
-    if method == "rollout":
-        await_port(_read(argv).port)
-    run(ROUTE_MAPPING[method], argv, table.server if method == "rollout" else table.trainer)
+    if method != "rollout":
+        run(ROUTE_MAPPING[method], argv, table.trainer)
+        return
+    plugins = [entry.name for entry in entry_points(group="vllm.general_plugins")]
+    if PLUGIN not in plugins:
+        remedy = "which is not installed: `pip install -e . --no-deps`"
+        raise SystemExit(f"vLLM finds no plugin of swift-rlvr, {remedy}")
+    await_port(str(_flags(argv).get("port", 8000)))  # ms-swift's default
+    run(ROUTE_MAPPING[method], argv, table.server)
 
 
 def set_environment(
     device: str, method: str, argv: Sequence[str], environ: MutableMapping[str, str]
 ) -> None:
     """Set what is missing in `environ` for a command with the flags `argv`."""
-    here = device == "cpu" or on_one_machine(method, argv, environ)
+    defaults = dict(ENVIRONMENT[device])
+    if device == "cpu" or on_one_machine(method, argv, environ):
+        defaults |= ONE_MACHINE
     environ[LAUNCHED] = device
-    for name, value in {**ENVIRONMENT[device], **(ONE_MACHINE if here else {})}.items():
+    for name, value in defaults.items():
         environ.setdefault(name, value)
-    if PLUGIN not in (plugins := environ.get("VLLM_PLUGINS", PLUGIN).split(",")):
+    plugins = environ.get("VLLM_PLUGINS", PLUGIN).split(",")
+    if PLUGIN not in plugins:
         environ["VLLM_PLUGINS"] = ",".join([*filter(None, plugins), PLUGIN])
 
 
@@ -115,23 +123,20 @@ def on_one_machine(method: str, argv: Sequence[str], environ: Mapping[str, str])
     >>> on_one_machine("rlhf", ["--vllm_server_host", "127.0.0.1"], {}), on_one_machine("rollout", [], {})
     (True, False)
     """
-    flags = _read(argv)
-    servers = flags.hosts or (["0.0.0.0"] if method == "rollout" else [])  # ms-swift's default
-    servers += [urlsplit(url).hostname or "" for url in flags.urls]
-    return environ.get("NNODES", "1") == "1" and all(map(is_loopback, servers))
+    if environ.get("NNODES", "1") != "1":
+        return False
+    flags = _flags(argv)
+    servers = [*as_list(flags.get("host")), *as_list(flags.get("vllm_server_host"))]
+    if method == "rollout" and not servers:
+        servers = ["0.0.0.0"]  # ms-swift's default
+    for url in as_list(flags.get("vllm_server_base_url")):
+        servers.append(urlsplit(str(url)).hostname or "")
+    return all(is_loopback(str(server)) for server in servers)
 
 
-def _read(argv: Sequence[str]) -> argparse.Namespace:
-    """Where a command listens, and the servers that it connects to."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument(
-        "--host", "--vllm_server_host", "--vllm-server-host", nargs="*", dest="hosts"
-    )
-    parser.add_argument(
-        "--vllm_server_base_url", "--vllm-server-base-url", nargs="*", dest="urls", default=[]
-    )
-    parser.add_argument("--port", default="8000")  # ms-swift's default
-    return parser.parse_known_args(argv)[0]
+def _flags(argv: Sequence[str]) -> dict[str, Any]:
+    """The settings of a command line of ms-swift, which may have variables before the first flag."""
+    return read_flags(list(dropwhile(lambda word: not word.startswith("--"), argv)))
 
 
 def await_port(text: str, seconds: float = 120) -> None:
@@ -140,10 +145,15 @@ def await_port(text: str, seconds: float = 120) -> None:
     """
     if not text.isdigit():
         return  # ms-swift says what is wrong with it
-    port, end = int(text), time.monotonic() + seconds
-    if (error := why_not_free(port)) is None and is_held(port):
+    port = int(text)
+    end = time.monotonic() + seconds
+    error = why_not_free(port)
+    if error is None and is_held(port):
         print(f"waiting for port {port}, which a server has just left", file=sys.stderr, flush=True)
-        while (error := why_not_free(port, reuse=False)) and time.monotonic() < end:
+        while time.monotonic() < end:
+            error = why_not_free(port, reuse=False)
+            if error is None:
+                break
             time.sleep(0.5)
     if error is not None:
         raise SystemExit(f"error: port {port}: {error.strerror}; set PORT to a free one")
@@ -158,21 +168,21 @@ def run(module: str, argv: list[str], patches: tuple[Patch, ...]) -> None:
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
-def _skip_teardown(ended: Sequence[bool]) -> None:
+def _skip_teardown(has_ended: Sequence[bool]) -> None:
     """Leave at once after a run to the end: a thread that is still in torch's C++ code would abort
     the process.
 
     "terminate called without an active exception", pytorch/pytorch issue 38228: a finished training
     would have failed.
     """
-    if ended:
+    if has_ended:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
 
 
 if __name__ == "__main__":
-    ended: list[bool] = []
-    atexit.register(_skip_teardown, ended)  # before all others, so that it comes last
+    has_ended: list[bool] = []
+    atexit.register(_skip_teardown, has_ended)  # before all others, so that it comes last
     main()
-    ended.append(True)
+    has_ended.append(True)

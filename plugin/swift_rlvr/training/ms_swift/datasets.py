@@ -30,12 +30,14 @@ class TaskPreprocessor(RowPreprocessor):
     Unusable rows are counted and left out. Too many (see `allowed_share`), or any with `--strict
     true`, end the run. With `--streaming true` they are counted as they come, and only `--strict
     true` ends the run.
+
+    source: the file, which messages name.
     """
 
     def __init__(self, task: Task, source: str | None = None):
         super().__init__()
         self.task = task
-        self.name = task.name if source is None else f"{source}: {task.name}"
+        self.name = f"{source}: {task.name}" if source else task.name
         self.left_out = 0
 
     def __call__(self, dataset, *, strict=False, **kwargs):
@@ -48,14 +50,19 @@ class TaskPreprocessor(RowPreprocessor):
             self.columns_found = self.task.find_columns(dataset.features)
         if not hasattr(dataset, "select"):  # streaming: rows are seen one at a time, later
             return dataset
-        needed = None if self.task.is_mixed or self.task.any_columns else list(self.task.columns)
-        result = check_rows(self.task, dataset.select_columns(needed) if needed else dataset)
+        rows = dataset
+        if self.task.columns and not self.task.is_mixed and not self.task.any_columns:
+            rows = dataset.select_columns(list(self.task.columns))  # reading others takes longer
+        result = check_rows(self.task, rows)
         if not result.errors and result.usable:
             return dataset
+        problems = result.describe(self.name)
         excess = result.excess(allowed_share(self.task))
-        if self.strict or excess:
-            raise ValueError("\n".join(filter(None, [result.describe(self.name), excess])))
-        logger.warning(result.describe(self.name))
+        if excess:
+            raise ValueError(f"{problems}\n{excess}")
+        if self.strict:
+            raise ValueError(problems)
+        logger.warning(problems)
         return dataset.select(result.usable)
 
     def preprocess(self, row):
@@ -63,10 +70,10 @@ class TaskPreprocessor(RowPreprocessor):
             return self.task.preprocess_for_training(row)
         except RowError as error:
             self.left_out += 1
-            if self.left_out in (1, 10, 100) or self.left_out % 1000 == 0:
-                logger.warning(
-                    f"{self.name}: rows left out so far: {self.left_out}; the last because of {error}"
-                )
+            count = self.left_out
+            if count in (1, 10, 100) or count % 1000 == 0:
+                text = f"rows left out so far: {count}; the last because of {error}"
+                logger.warning(f"{self.name}: {text}")
             raise
 
 
@@ -77,43 +84,42 @@ class TaskLoader(DatasetLoader):
 
     def load(self, dataset_syntax=None, dataset_meta=None, *, use_hf=None):
         path = Path("/".join(dataset_syntax.subsets)).expanduser()
-        name, task = dataset_meta.dataset_name, dataset_meta.preprocess_func.task
-        if task.is_made and path.suffix not in SUFFIXES:
-            return self._made(dataset_syntax, dataset_meta)
+        name = dataset_meta.dataset_name
+        task = dataset_meta.preprocess_func.task
         if path.suffix not in SUFFIXES:
+            if task.is_made:
+                return self._made(dataset_syntax, dataset_meta)
             if dataset_syntax.dataset is None:
-                raise ValueError(
-                    f"--dataset {name}: there is no such dataset on the hubs; give a file, {name}:FILE"
-                )
+                problem = "there is no such dataset on the hubs"
+                raise ValueError(f"--dataset {name}: {problem}; give a file, {name}:FILE")
             return super().load(dataset_syntax, dataset_meta, use_hf=use_hf)
         if not path.is_file():
             raise FileNotFoundError(f"--dataset {name}:{path}: no such file")
-        if (
-            path.suffix == ".jsonl"
-        ):  # what is wrong in which line; the reader that comes next does not say
-            check_jsonl(path)
-        dataset_syntax.dataset = str(
-            path
-        )  # ms-swift notes it in each row, as where the row is from
+        if path.suffix == ".jsonl":
+            check_jsonl(path)  # names the line, which the reader that comes next does not
+        # ms-swift notes it in each row, as where the row is from.
+        dataset_syntax.dataset = str(path)
         meta = replace(dataset_meta, preprocess_func=TaskPreprocessor(task, str(path)))
         return self._load_dataset_path(str(path), dataset_meta=meta)
 
     def _made(self: Any, dataset_syntax: Any, dataset_meta: Any) -> Any:
         """The rows that `NAME:TEXT#N` stands for; each rank makes the same."""
-        task, options = dataset_meta.preprocess_func.task, vars(self)
-        text, count = "/".join(dataset_syntax.subsets), dataset_syntax.dataset_sample
-        source = parse_source(task.name + (text and f":{text}") + (f"#{count}" if count else ""))
+        task = dataset_meta.preprocess_func.task
+        name = task.name
+        text = "/".join(dataset_syntax.subsets)
+        if text:
+            name += f":{text}"
+        if dataset_syntax.dataset_sample:
+            name += f"#{dataset_syntax.dataset_sample}"
+        source = parse_source(name)
         dataset = Dataset.from_list([row for _, row in source.rows()])
-        if options["streaming"]:
+        if self.streaming:
             dataset = dataset.to_iterable_dataset()
-        dataset = TaskPreprocessor(task, str(source))(
-            dataset, num_proc=options["num_proc"], strict=options["strict"]
-        )
-        return (
-            RowPreprocessor.remove_useless_columns(dataset)
-            if options["remove_unused_columns"]
-            else dataset
-        )
+        preprocess = TaskPreprocessor(task, str(source))
+        dataset = preprocess(dataset, num_proc=self.num_proc, strict=self.strict)
+        if self.remove_unused_columns:
+            return RowPreprocessor.remove_useless_columns(dataset)
+        return dataset
 
 
 def register_task(task: Task) -> None:

@@ -1,8 +1,9 @@
 """Several turns in ms-swift's GRPO: the scheduler `rlvr_feedback`.
 
-    swift rollout --external_plugins plugin/rlvr_plugin.py --multi_turn_scheduler rlvr_feedback
-    --max_turns 2 ... swift rlhf --external_plugins plugin/rlvr_plugin.py --multi_turn_scheduler
-    rlvr_feedback --max_turns 2 ...
+    swift rollout --external_plugins plugin/rlvr_plugin.py \
+        --multi_turn_scheduler rlvr_feedback --max_turns 2 ...
+    swift rlhf --external_plugins plugin/rlvr_plugin.py \
+        --multi_turn_scheduler rlvr_feedback --max_turns 2 ...
 
 `swift-rlvr train` gives the server these flags when the recipe has them. See
 swift_rlvr/rewards/FEEDBACK.md.
@@ -46,10 +47,10 @@ class FeedbackScheduler(MultiTurnScheduler):
     def __init__(self, infer_engine: Any = None, max_turns: int | None = None, **kwargs: Any):
         super().__init__(infer_engine, max_turns, **kwargs)
         if not max_turns:
-            raise InputError(
-                f"is needed with --multi_turn_scheduler {SCHEDULER}, such as 2", "max_turns"
-            )
-        self._turns, self._settings = max_turns, FeedbackSettings.from_environment()
+            problem = f"is needed with --multi_turn_scheduler {SCHEDULER}, such as 2"
+            raise InputError(problem, "max_turns")
+        self._max_turns = max_turns
+        self._settings = FeedbackSettings.from_environment()
         self._rewards: dict[Any, Reward] = {}  # by task
         self._conversations: dict[str, list[Feedback]] = {}  # by request
 
@@ -63,18 +64,14 @@ class FeedbackScheduler(MultiTurnScheduler):
         self, infer_request: Any, response_choice: Any, current_turn: int
     ) -> dict[str, Any]:
         """Judge an answer: whether the conversation is over, and the reasons of its turns."""
-        turns, row = self._conversations[infer_request.uuid], infer_request.data_dict
-        # A verifier may take seconds, and the other conversations go on.
-        turns.append(
-            await asyncio.to_thread(
-                feedback_on, self._reward(row), response_choice.message.content, row
-            )
-        )
-        done = (
-            turns[-1].text is None
-            or len(turns) >= self._turns
-            or response_choice.finish_reason == "length"
-        )
+        turns = self._conversations[infer_request.uuid]
+        row = infer_request.data_dict
+        reward = self._reward(row)
+        # In a thread: a verifier may take seconds, and the other conversations go on.
+        turn = await asyncio.to_thread(feedback_on, reward, response_choice.message.content, row)
+        turns.append(turn)
+        is_last = len(turns) >= self._max_turns or response_choice.finish_reason == "length"
+        done = turn.text is None or is_last
         if done:
             del self._conversations[infer_request.uuid]
         return {"done": done, "rollout_infos": {"turn_reasons": [turn.reason for turn in turns]}}
@@ -89,27 +86,29 @@ class FeedbackScheduler(MultiTurnScheduler):
         """The reward that judges the row; InputError where there is none, or it lacks a column."""
         task = row.get("task")
         if task not in self._rewards:
-            name = self._settings.feedback_reward or verifier_of(task)
-            if name is None:
-                columns = (
-                    ", ".join(row) or "none: does the trainer have --multi_turn_scheduler too?"
-                )
-                problem = f"no verifier is known of the task {task!r}; name one, such as external_accuracy"
-                raise InputError(f"{problem}. The row's columns: {columns}", REWARD)
-            (reward,) = build_rewards([name])
-            own = reward.own_tasks
-            if own and task is not None and task not in own:
-                raise InputError(
-                    f"{reward.name} is for the tasks {', '.join(own)}, and a row's is {task!r}",
-                    REWARD,
-                )
-            self._rewards[task] = reward
+            self._rewards[task] = self._reward_of(task, row)
         reward = self._rewards[task]
-        if column := missing_column(reward, row):
+        column = missing_column(reward, row)
+        if column is not None:
+            present = ", ".join(row)
+            problem = f"{reward.name} needs the column {column!r} and the row has {present}"
+            raise InputError(problem, SCHEDULER)
+        return reward
+
+    def _reward_of(self, task: Any, row: Mapping[str, Any]) -> Reward:
+        name = self._settings.feedback_reward or verifier_of(task)
+        if name is None:
+            columns = ", ".join(row) or "none: does the trainer have --multi_turn_scheduler too?"
             raise InputError(
-                f"{reward.name} needs the column {column!r} and the row has {', '.join(row)}",
-                SCHEDULER,
+                f"no verifier is known of the task {task!r}; name one, such as external_accuracy. "
+                f"The row's columns: {columns}",
+                REWARD,
             )
+        (reward,) = build_rewards([name])
+        tasks = reward.own_tasks
+        if tasks and task is not None and task not in tasks:
+            problem = f"{reward.name} is for the tasks {', '.join(tasks)}, and a row's is {task!r}"
+            raise InputError(problem, REWARD)
         return reward
 
 

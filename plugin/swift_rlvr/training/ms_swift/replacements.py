@@ -30,6 +30,9 @@ _UPDATES = (
 )
 
 
+# --- the rollout server: its processes, and where it listens
+
+
 def count_cores() -> int:
     """Each core that this process may use counts as a device, so that ``--vllm_data_parallel_size``
     has a meaning.
@@ -56,6 +59,9 @@ def _run_tied(name: str, *args) -> None:
 
 def do_nothing(*args, **kwargs) -> None:
     """In place of what a CPU does not need."""
+
+
+# --- weights on their way from the trainer to the server
 
 
 def broadcast(communicator: SyncCommunicator, tensors) -> None:
@@ -95,7 +101,10 @@ def checked_nccl(communicator: Any):
             """A worker reports that it is about to receive, or has failed before: NCCL would wait
             for it forever.
             """
-            self.group.barrier() if self.rank == src else self.group.report()
+            if self.rank == src:
+                self.group.barrier()
+            else:
+                self.group.report()
             with deadline("a broadcast of weights"):
                 super().broadcast(tensor, src, stream)
                 if stream is not None:
@@ -165,10 +174,11 @@ def reporting_worker(extension: Any):
 
             def remember(weights):
                 loaded = load_weights(model, weights)
-                # vLLM lets a model return None; it is taken to have loaded all.
-                self._loaded_parameters |= (
-                    set(dict(model.named_parameters())) if loaded is None else loaded
-                )
+                if loaded is None:
+                    # vLLM lets a model return None; it is taken to have loaded all.
+                    self._loaded_parameters |= set(dict(model.named_parameters()))
+                else:
+                    self._loaded_parameters |= loaded
                 return loaded
 
             model.load_weights = remember
@@ -178,13 +188,13 @@ def reporting_worker(extension: Any):
             self._report(self._finish_update)
 
         def _finish_update(self) -> None:
-            loaded, self._loaded_parameters = self._loaded_parameters, set()
-            missing = {name for name, _ in self.get_model().named_parameters()} - loaded
+            loaded = self._loaded_parameters
+            self._loaded_parameters = set()
+            missing = set(dict(self.get_model().named_parameters())) - loaded
             # As in vLLM itself: a quantized model has parameters that no checkpoint holds.
             if missing and self.model_runner.model_config.quantization is None:
-                raise WeightSyncError(
-                    f"the update left out {len(missing)} parameters: {sorted(missing)[:5]} ..."
-                )
+                names = f"{sorted(missing)[:5]} ..."
+                raise WeightSyncError(f"the update left out {len(missing)} parameters: {names}")
             super().process_weights_after_loading()
 
         def _report(self, update, *args, **kwargs) -> None:
@@ -231,6 +241,9 @@ def checked_client(client: Any):
     return CheckedVLLMClient
 
 
+# --- the trainer on a CPU: nothing computed in vain
+
+
 def without_old_policy(log_probs):
     """No forward pass for the old policy where it is the policy itself; the loss then takes its own
     log probabilities.
@@ -241,9 +254,11 @@ def without_old_policy(log_probs):
     """
 
     def log_probs_where_needed(self, model, *args, **kwargs):
-        for_old_policy = model is self.model and model.training and not torch.is_grad_enabled()
-        read_elsewhere = self.kl_in_reward or self._has_teacher_explicit() or self.ref_model is None
-        if for_old_policy and not (self.old_policy() or read_elsewhere):
+        is_for_old_policy = model is self.model and model.training and not torch.is_grad_enabled()
+        is_read_elsewhere = (
+            self.kl_in_reward or self._has_teacher_explicit() or self.ref_model is None
+        )
+        if is_for_old_policy and not is_read_elsewhere and not self.old_policy():
             return None, None
         return log_probs(self, model, *args, **kwargs)
 
@@ -259,13 +274,14 @@ def alike_lengths_together(split_by_mini_batches):
     """
 
     def response_tokens(sample) -> int:
-        # a list of ids, or with several turns a list of such lists
-        return sum(len(ids) if isinstance(ids, list) else 1 for ids in sample.response_token_ids)
+        ids = sample.response_token_ids
+        if ids and isinstance(ids[0], list):  # of several turns
+            return sum(map(len, ids))
+        return len(ids)
 
     def split(self, samples):
-        if not (
-            self.old_policy() or self.args.log_entropy or self.template.sequence_parallel_size > 1
-        ):
+        needs_order = self.args.log_entropy or self.template.sequence_parallel_size > 1
+        if not needs_order and not self.old_policy():
             samples = sorted(samples, key=response_tokens)
         return split_by_mini_batches(self, samples)
 
@@ -286,15 +302,18 @@ def prompt_shutdown(lifespan):
     return stop_workers
 
 
+# --- the offloaded optimizer, whose copies in memory are no part of a checkpoint
+
+
 def _take_buffers(optimizer) -> list[dict[Any, torch.Tensor]]:
-    """The copies in memory that ms-swift keeps in the state of the optimizer, where a checkpoint
-    would save them.
+    """Take the copies in memory out of the state of the optimizer, where ms-swift keeps them and a
+    checkpoint would save them; those of each parameter.
     """
-    states = optimizer.state.values()
-    return [
-        {key: state.pop(key) for key in list(state) if str(key).endswith("_offload_buffer")}
-        for state in states
-    ]
+    taken = []
+    for state in optimizer.state.values():
+        keys = [key for key in state if str(key).endswith("_offload_buffer")]
+        taken.append({key: state.pop(key) for key in keys})
+    return taken
 
 
 def offload_with_kept_buffers(offload_optimizer):
@@ -304,9 +323,8 @@ def offload_with_kept_buffers(offload_optimizer):
 
     def offload(self) -> None:
         _take_buffers(self.optimizer)
-        for state, buffers in zip(
-            self.optimizer.state.values(), getattr(self, "_offload_buffers", ()), strict=False
-        ):
+        kept = getattr(self, "_offload_buffers", ())
+        for state, buffers in zip(self.optimizer.state.values(), kept, strict=False):
             state.update(buffers)
         offload_optimizer(self)
 

@@ -61,7 +61,9 @@ class Reports:
     """
 
     def __init__(self, store: TCPStore, rank: int, world_size: int):
-        self.store, self.rank, self.world_size = store, rank, world_size
+        self.store = store
+        self.rank = rank
+        self.world_size = world_size
         self.is_trainer = rank == world_size - 1
         self._reports = 0
         self.sent: list[str] = []  # keys of the store that are needed up to the next barrier
@@ -72,23 +74,15 @@ class Reports:
         the same port.
 
         Args:
-            host: where rank 0 listens, and where the others find it; the workers are all on one
-            machine.
+            host: where rank 0 listens, and where the others find it; all workers are on one
+                machine.
 
         Raises:
             WeightSyncError: the others did not join within the time limit.
         """
         limit = timedelta(seconds=sync_timeout())
         try:
-            if rank == 0:
-                family = socket.AF_INET6 if ":" in host else socket.AF_INET
-                listener = socket.create_server((host, port), family=family)
-                master = {"is_master": True, "master_listen_fd": listener.detach()}
-                store = TCPStore(
-                    host, port, **master, timeout=limit, wait_for_workers=False, use_libuv=False
-                )
-            else:
-                store = _connect({"0.0.0.0": LOOPBACK, "::": "::1"}.get(host, host), port, limit)
+            store = _listen(host, port, limit) if rank == 0 else _connect(host, port, limit)
             group = cls(store, rank, world_size)
             if group.is_trainer:
                 token = uuid.uuid4().hex
@@ -98,16 +92,18 @@ class Reports:
                 store.set(f"{store.get('run').decode()}/{rank}", _DONE)
         except (DistError, OSError) as error:
             raise WeightSyncError(
-                f"no weight-sync connection between trainer and rollout server on port {port} within "
-                f"{limit.total_seconds():g} s: {error}. The rollout server's log has its side; another "
-                "process may hold the port (--vllm_server_group_port sets it), or the server was started by plain "
-                "`swift rollout` (start it with `python -m swift_rlvr.training.ms_swift rollout`)."
+                "no weight-sync connection between trainer and rollout server on port "
+                f"{port} within {limit.total_seconds():g} s: {error}. The rollout server's log has "
+                "its side; another process may hold the port (--vllm_server_group_port sets it), or "
+                "the server was started by plain `swift rollout` (start it with "
+                "`python -m swift_rlvr.training.ms_swift rollout`)."
             ) from error
         return group
 
     def report(self, error: str = "") -> None:
         """Worker: tell the trainer that it has come this far, or why not."""
-        self.guarded(self.store.set, f"report/{self._reports}/{self.rank}", error.encode() or _DONE)
+        key = f"report/{self._reports}/{self.rank}"
+        self.guarded(self.store.set, key, error.encode() or _DONE)
         self._reports += 1
 
     def barrier(self) -> None:
@@ -123,13 +119,11 @@ class Reports:
             key = f"report/{self._reports}/{worker}"
             report = self.guarded(self.store.get, key)
             if report != _DONE:
-                text = (
-                    report.decode().strip()
-                )  # a traceback: its last line first, because messages are cut short
+                # A traceback: its last line first, because messages are cut short.
+                text = report.decode().strip()
                 cause = text.rpartition("\n")[2]
-                raise WeightSyncError(
-                    f"the rollout server could not load the new weights: {cause}\n{text}"
-                )
+                problem = "the rollout server could not load the new weights"
+                raise WeightSyncError(f"{problem}: {cause}\n{text}")
             self.sent.append(key)
         for key in self.sent:
             self.store.delete_key(key)
@@ -142,17 +136,34 @@ class Reports:
         try:
             return operation(key, *args)
         except DistError as error:
+            peer = "rollout server" if self.is_trainer else "trainer"
+            limit = f"limit {sync_timeout():g} s, SWIFT_RLVR_SYNC_TIMEOUT"
             raise WeightSyncError(
-                f"weight sync stopped after {time.monotonic() - start:.1f} s (limit {sync_timeout():g} s, "
-                f"SWIFT_RLVR_SYNC_TIMEOUT): the {'rollout server' if self.is_trainer else 'trainer'} is gone or stuck; "
-                f"waiting for {key!r}: {error}"
+                f"weight sync stopped after {time.monotonic() - start:.1f} s ({limit}): the {peer} "
+                f"is gone or stuck; waiting for {key!r}: {error}"
             ) from error
+
+
+def _listen(host: str, port: int, limit: timedelta) -> TCPStore:
+    """The store itself, which listens on `host` only: torch's own would on every interface."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.create_server((host, port), family=family)
+    return TCPStore(
+        host,
+        port,
+        is_master=True,
+        master_listen_fd=listener.detach(),
+        timeout=limit,
+        wait_for_workers=False,
+        use_libuv=False,
+    )
 
 
 def _connect(host: str, port: int, limit: timedelta) -> TCPStore:
     """A client of the store; in a thread, because torch's own time limit does not cover a peer that
     never answers.
     """
+    host = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(host, host)
     connected: Future[TCPStore] = Future()
 
     def connect() -> None:
@@ -177,7 +188,9 @@ class SyncCommunicator:
     """
 
     def __init__(self, group: Reports, device: object = None):
-        self.group, self.rank, self.device = group, group.rank, torch.device("cpu")
+        self.group = group
+        self.rank = group.rank
+        self.device = torch.device("cpu")
         self._tensors = 0
 
     def broadcast(self, tensor: torch.Tensor, src: int, stream: object = None) -> None:
@@ -187,7 +200,8 @@ class SyncCommunicator:
         Raises:
             WeightSyncError: nothing arrived within the time limit, or a tensor of another size.
         """
-        key, store = f"tensor/{self._tensors}", self.group.store
+        key = f"tensor/{self._tensors}"
+        store = self.group.store
         self._tensors += 1
         if self.rank == src:
             data = tensor.detach().contiguous().flatten().view(torch.uint8).numpy().tobytes()
@@ -196,9 +210,8 @@ class SyncCommunicator:
             return
         data = self.group.guarded(store.get, key)
         if len(data) != tensor.nbytes:
-            raise WeightSyncError(
-                f"expected {tensor.nbytes} bytes for shape {tuple(tensor.shape)}, got {len(data)}"
-            )
+            expected = f"{tensor.nbytes} bytes for shape {tuple(tensor.shape)}"
+            raise WeightSyncError(f"expected {expected}, got {len(data)}")
         if data:
             tensor.copy_(torch.frombuffer(bytearray(data), dtype=tensor.dtype).view(tensor.shape))
 

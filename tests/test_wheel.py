@@ -1,6 +1,4 @@
-"""The wheel without a checkout: from an empty folder with a fresh HOME it plans, checks and
-trains.
-"""
+"""The wheel without a checkout: from an empty folder with a fresh HOME it plans and checks."""
 
 import os
 import re
@@ -62,7 +60,7 @@ def installed(tmp_path_factory):
         }
         command = ["swift-rlvr", *map(str, words)]
         return subprocess.run(
-            command, cwd=empty, env=env, capture_output=True, text=True, timeout=300
+            command, cwd=empty, env=env, capture_output=True, text=True, timeout=1800
         )
 
     return run
@@ -79,10 +77,3 @@ def test_recipes_and_data_come_with_it(installed):
     assert "2 checkpoints" in planned.stdout  # the sizes are known
     checked = installed("dataset", "check", "countdown:datasets/countdown/tiny_test.jsonl")
     assert checked.returncode == 0 and "539 rows of countdown" in checked.stdout
-
-
-@pytest.mark.slow
-def test_it_trains(installed):
-    words = ("train", "scratch", "--max_steps", 1, "--output_dir", "run")
-    trained = installed(*words, OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES="")
-    assert trained.returncode == 0 and "saved: run/checkpoint-1" in trained.stdout, trained.stderr

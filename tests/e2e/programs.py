@@ -206,10 +206,12 @@ class Training:
         return [record for record in records if record.mode == mode]
 
     def tables(self) -> dict[int, dict[str, Any]]:
-        """What ms-swift writes about the completions of each step, by step."""
+        """What ms-swift writes about the completions of each step, by step. An evaluation's table
+        has the step of the one before it, and comes after that.
+        """
         tables = {}
         for _, table in read_jsonl(self.output / "completions.jsonl"):
-            tables[int(table["step"][0])] = table
+            tables.setdefault(int(table["step"][0]), table)
         return tables
 
 

@@ -30,7 +30,7 @@ def run(name: str, *arguments: str, gpus: int = 0, folder: Path | None = None, *
         environment["CUDA_VISIBLE_DEVICES"] = ""
     command = ["bash", str(ROOT / "scripts" / name), *arguments]
     return subprocess.run(
-        command, env=environment, cwd=folder, capture_output=True, text=True, timeout=120
+        command, env=environment, cwd=folder, capture_output=True, text=True, timeout=1800
     )
 
 

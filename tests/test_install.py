@@ -14,7 +14,6 @@ import subprocess
 import sys
 import sysconfig
 import threading
-import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from configparser import ConfigParser
@@ -213,7 +212,7 @@ class Checkout:
     def run(self, *command: str, **variables: str | None) -> tuple[int, str]:
         """Exit status and output."""
         process = self.start(*command, **variables)
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=1800)
         return process.returncode, output
 
     def program(self, name: str, text: str) -> None:
@@ -380,20 +379,17 @@ class TestFailures:
             process = checkout.start(
                 HTTPS_PROXY=f"http://127.0.0.1:{silent.getsockname()[1]}",
                 PIP_NO_INDEX=None,
-                UV_HTTP_TIMEOUT="600",
+                UV_HTTP_TIMEOUT="36000",
             )
             connection, _ = silent.accept()  # uv waits for an answer
-            sent = time.monotonic()
             if number == signal.SIGINT:  # a terminal sends it to the whole group
                 os.killpg(process.pid, number)
             else:
                 process.terminate()
-            output, _ = process.communicate(
-                timeout=60
-            )  # ends when nobody holds the other end: no orphan
+            # Ends when nobody holds the other end: no orphan, and nobody who waits for uv's time-out.
+            output, _ = process.communicate(timeout=1800)
             connection.close()
         assert process.returncode == status, output
-        assert time.monotonic() - sent < 60
         assert checkout.stamps() == []
 
     def test_two_at_once_install_one_after_the_other(self, checkout):

@@ -1,23 +1,55 @@
-"""The two READMEs: short, equal in their code, and true where a test can tell."""
+"""The pages of the repository: no dead links, both READMEs with the same code, and what they show is
+so where a test can tell.
+"""
 
 import doctest
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 from paths import ROOT
 
 READMES = ("README.md", "README_zh.md")
 CODE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\((?!https?://|#)([^)]+)\)")
+# [text](path), [text](path#heading) and ![picture](path); not an address of the web
+LINK = re.compile(r"\]\((?!https?://|mailto:)([^)\s]+)\)")
+INLINE_CODE = re.compile(r"`[^`\n]*`")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", READMES)
-def test_short_and_without_dead_links(name):
-    text = (ROOT / name).read_text()
-    assert len(text.splitlines()) <= 150
-    for path in LINK.findall(text):
-        assert (ROOT / path.partition("#")[0]).exists(), path
+def pages() -> list[Path]:
+    """Every .md file of the repository, without environments and the outputs of runs."""
+    found = []
+    for path in ROOT.rglob("*.md"):
+        folders = path.relative_to(ROOT).parts[:-1]
+        if not any(name.startswith(".") or name in ("output", "build") for name in folders):
+            found.append(path)
+    return sorted(found)
+
+
+def text_of(page: Path) -> str:
+    """Without its blocks of code, in which brackets are no links and # no headings."""
+    return CODE.sub("", page.read_text(encoding="utf-8"))
+
+
+def anchors_of(page: Path) -> set[str]:
+    """What can stand after # in a link to a page, as GitHub makes it of the headings."""
+    anchors = set()
+    for heading in HEADING.findall(text_of(page)):
+        kept = re.sub(r"[^\w\- ]", "", heading.strip().lower())
+        anchors.add(kept.replace(" ", "-"))
+    return anchors
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_dead_links(page):
+    for link in LINK.findall(INLINE_CODE.sub("", text_of(page))):
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        if anchor and target.suffix == ".md":
+            assert anchor in anchors_of(target), link
 
 
 def test_both_show_the_same_code():

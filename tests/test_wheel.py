@@ -1,6 +1,4 @@
-"""The wheel without a checkout: from an empty folder with a fresh HOME it plans, checks and
-trains.
-"""
+"""The wheel without a checkout: from an empty folder with a fresh HOME it plans and checks."""
 
 import os
 import re
@@ -62,7 +60,7 @@ def installed(tmp_path_factory):
         }
         command = ["swift-rlvr", *map(str, words)]
         return subprocess.run(
-            command, cwd=empty, env=env, capture_output=True, text=True, timeout=300
+            command, cwd=empty, env=env, capture_output=True, text=True, timeout=1800
         )
 
     return run

@@ -401,7 +401,7 @@ def test_several_processes_of_the_real_command(tmp_path):
     command = start(
         "score", file, "--reward_funcs", "countdown", "--workers", 2, "--out", two, "--json"
     )
-    output, errors = command.communicate(timeout=60)
+    output, errors = command.communicate(timeout=1800)
     assert command.returncode == 0 and not errors
     assert json.loads(output)["completions"] == 8000 and json.loads(output)["workers"] == 2
     assert one.read_bytes() == two.read_bytes()
@@ -427,11 +427,11 @@ def test_interrupt(tmp_path):
         "--out",
         tmp_path / "out.jsonl",
     ]
-    command, deadline = start(*arguments, start_new_session=True), time.monotonic() + 30
+    command, deadline = start(*arguments, start_new_session=True), time.monotonic() + 1800
     while not (part.exists() and part.stat().st_size):
         assert time.monotonic() < deadline and command.poll() is None, command.communicate()
         time.sleep(0.002)
     os.killpg(command.pid, signal.SIGINT)
-    output, errors = command.communicate(timeout=30)
+    output, errors = command.communicate(timeout=1800)
     assert command.returncode == 130 and not output and not errors
     assert [path.name for path in tmp_path.iterdir()] == ["c.jsonl"]

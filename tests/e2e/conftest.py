@@ -1,372 +1,166 @@
-"""The real rollout server and the real trainers, with the recipes for a CPU, for the end-to-end
-tests.
+"""What the end-to-end tests share: one rollout server, and the trainings that many of them read.
 
-One server serves all of them, since it takes half a minute to start; `rollout_server` starts
-another after a test that breaks it. After every command the tests look for processes that it left
-behind.
+A rollout server takes half a minute to start and a training as long, so that one server serves
+everybody, and the tests of a module read what one training has left. `rollout_server` starts another
+server after a test that has killed it.
 """
 
-import contextlib
 import json
-import os
-import signal
-import socket
-import subprocess
-import sys
+import shutil
 import time
-import uuid
-from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
 import pytest
-import requests
-from paths import words
+from e2e.programs import Launcher, RolloutServer, Training, train_on
+from paths import DATASETS, words
+from swift_rlvr.runs.folder import whole_checkpoints
+from swift_rlvr.utils.jsonl import read_json, read_jsonl, write_jsonl
 from swift_rlvr.utils.network import free_port
 
-ROOT = Path(__file__).resolve().parents[2]
-PATCHED = (sys.executable, "-m", "swift_rlvr.training.ms_swift")
-TRAIN = (sys.executable, "-m", "swift_rlvr.cli", "train")
+# Programs and plugins, which change the process that loads them.
+collect_ignore = ["plugins", "zero2_ranks.py"]
 
 
-def is_listening(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-@dataclass
-class Run:
-    """A launched command, its log, and every process that it started."""
-
-    arguments: list[str]
-    log: Path
-    env: dict[str, str] = field(default_factory=dict)
-    program: tuple[str, ...] = PATCHED
-
-    def __post_init__(self):
-        self.mark = uuid.uuid4().hex
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                [*self.program, *self.arguments],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                cwd=ROOT,
-                env=os.environ | self.env | {"SWIFT_RLVR_TEST_RUN": self.mark},
-                start_new_session=True,
-            )
-
-    def text(self) -> str:
-        return self.log.read_text(errors="replace")
-
-    def family(self) -> list[psutil.Process]:
-        """This command's processes that are alive, found by their environment: torchrun's ranks
-        change the session.
-        """
-        members = []
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.Error):
-                if process.environ().get("SWIFT_RLVR_TEST_RUN") == self.mark:
-                    members.append(process)
-        return members
-
-    def wait_for(self, condition, seconds: float, what: str):
-        """Poll until ``condition()`` is true; fail when time is up or the command ended before."""
-        end = time.monotonic() + seconds
-        while not condition():
-            ended = (
-                self.process.poll() is not None
-            )  # looked at before the condition, which may have come true since
-            if not condition() and (ended or time.monotonic() > end):
-                pytest.fail(
-                    f"waited for {what}; exit code {self.process.poll()}\n{self.text()[-4000:]}"
-                )
-            time.sleep(0.2)
-
-    def finish(self, seconds: float) -> int:
-        """The exit code; fails when the command does not end in time or leaves a process behind."""
-        try:
-            code = self.process.wait(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            pytest.fail(f"still running after {seconds} s\n{self.text()[-4000:]}")
-        end = time.monotonic() + 10
-        while (left := self.family()) and time.monotonic() < end:
-            time.sleep(0.2)
-        assert not left, f"left behind: {left}"
-        return code
-
-    def interrupt(self, seconds: float = 30) -> int:
-        """Ctrl-C, which a terminal sends to every process of the command."""
-        os.killpg(self.process.pid, signal.SIGINT)
-        return self.finish(seconds)
-
-    def kill_if_alive(self) -> None:
-        for process in self.family():
-            process.kill()
-        self.process.wait(timeout=10)
-
-
-# The recipe for a CPU, smaller; what follows these flags wins.
-SMALLER = """
-    --reward_funcs external_countdown format external_share_of_digits --load_from_cache_file false
-    --max_length 128 --max_completion_length 32 --per_device_train_batch_size 8 --num_generations 4
-    --gradient_accumulation_steps 1 --learning_rate 1e-3 --lr_scheduler_type constant --report_to none
-    --gradient_checkpointing false --dataset_num_proc 1 --callbacks reward_reasons
-"""
-
-
-class Launches:
-    """`swift-rlvr train` with the recipe for a CPU, smaller: one run's folder and ports, for every
-    start of it.
-
-    With a file `full` the trainer cannot write files of more than a megabyte, as on a full disk.
-    While there is a file `hold`, it waits in the middle of an update of the weights, and while
-    there is a file `drop` it sends none; both without telling anybody.
+def pytest_collection_modifyitems(items):
+    """The run that survives faults kills the server of all tests: it comes last, so that no other test
+    needs a second one.
     """
-
-    def __init__(self, folder: Path):
-        self.folder, self.output = folder, folder / "output"
-        self.port, self.sync_port = free_port(), free_port()
-        self.hold, self.holding, self.drop = folder / "hold", folder / "holding", folder / "drop"
-        self.full = folder / "full"
-        self.plugin, self.reward = folder / "faulty_sync.py", folder / "share_of_digits.py"
-        self.plugin.write_text(SYNC_PLUGIN.format(folder=str(folder)))
-        self.reward.write_text(REWARD_PLUGIN)
-        self.started: list[Run] = []
-
-    def start(self, *flags: str, **variables: object) -> Run:
-        arguments = words(f"""
-            scripts/configs/countdown_cpu.yaml --output_dir {self.output}
-            --vllm_server_port {self.port} --vllm_server_group_port {self.sync_port}
-            --external_plugins plugin/rlvr_plugin.py {self.reward} {self.plugin}
-            --save_steps 2 --save_total_limit 3 --log_rollout_offpolicy_metrics true --max_steps 500
-        """)
-        variables = {"MASTER_PORT": free_port(), **variables}
-        env = {
-            "SWIFT_RLVR_SYNC_TIMEOUT": "60",
-            **{name: str(value) for name, value in variables.items()},
-        }
-        log = self.folder / f"launch-{len(self.started)}.log"
-        self.started.append(Run([*arguments, *SMALLER.split(), *flags], log, env, TRAIN))
-        return self.started[-1]
-
-    def step(self) -> int:
-        """The last step in the run's log."""
-        steps = self.logged()
-        return steps[-1] if steps else 0
-
-    def logged(self) -> list[int]:
-        """The steps in the run's log, in its order."""
-        path = self.output / "logging.jsonl"
-        text = path.read_text() if path.exists() else ""
-        rows = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
-        return [int(row["global_step/max_steps"].split("/")[0]) for row in rows if "reward" in row]
-
-    def reaches(self, run: Run, step: int, seconds: float = 1500) -> None:
-        run.wait_for(lambda: self.step() >= step, seconds, f"step {step}")
-
-    def loud(
-        self, run: Run, fault: str, message: str, status: int = 1, seconds: float = 90
-    ) -> None:
-        """A run ends because of a fault that was made just now, says so, and leaves no process and
-        no port.
-        """
-        start = time.monotonic()
-        while message not in run.text() and time.monotonic() - start < seconds:
-            time.sleep(0.05)
-        said = time.monotonic() - start
-        assert run.finish(seconds) == status, run.text()[-4000:]
-        assert message in run.text(), run.text()[-4000:]
-        print(
-            f"{fault}: says so after {said:.1f} s, has ended after {time.monotonic() - start:.1f} s"
-        )
-        assert not is_listening(self.port) and not is_listening(self.sync_port)
-
-    def members(self, run: Run, name: str) -> list[psutil.Process]:
-        """The processes of the run's trainer or server."""
-        return [
-            process
-            for process in run.family()
-            if process.environ().get("SWIFT_RLVR_RUN", "").endswith(name)
-        ]
-
-
-class RolloutServer:
-    """`swift rollout` on free loopback ports, with a plugin that breaks the next update while a
-    file exists.
-    """
-
-    def __init__(self, model: Path, folder: Path):
-        self.model, self.port, self.group_port = model, free_port(), free_port()
-        self.fault = folder / "fail_updates"
-        plugin = folder / "faulty_updates.py"
-        plugin.write_text(FAULT_PLUGIN.format(flag=str(self.fault)))
-        self.reward = folder / "share_of_digits.py"
-        self.reward.write_text(REWARD_PLUGIN)
-        self.run = Run(
-            words(
-                f"rollout scripts/configs/rollout_cpu.yaml --model {model} --port {self.port} --log_level warning "
-                f"--external_plugins {plugin}"
-            ),
-            folder / "server.log",
-        )
-        try:
-            self.run.wait_for(self.is_healthy, 900, "the rollout server")
-        except BaseException:
-            self.run.kill_if_alive()
-            raise
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    def is_healthy(self) -> bool:
-        try:
-            return requests.get(f"{self.url}/health/", timeout=2).ok
-        except requests.RequestException:
-            return False
-
-    def trainer(self, folder: Path, *flags: str, env: dict[str, str] | None = None) -> Run:
-        """`swift rlhf` with two ZeRO-3 ranks on this server: the recipe, smaller; ``flags`` come
-        last and win.
-        """
-        arguments = words(f"""
-            rlhf scripts/configs/countdown_cpu.yaml --model {self.model}
-            --vllm_server_port {self.port} --vllm_server_group_port {self.group_port}
-            --external_plugins plugin/rlvr_plugin.py {self.reward}
-            --save_strategy no --output_dir {folder}/output --add_version false
-        """)
-        env = {"NPROC_PER_NODE": "2", "SWIFT_RLVR_SYNC_TIMEOUT": "20", **(env or {})}
-        return Run([*arguments, *SMALLER.split(), *flags], folder / "train.log", env)
-
-    def stop(self) -> None:
-        """Ends the server and checks that it took everything with it."""
-        if self.run.process.poll() is None:
-            self.run.process.terminate()
-        self.run.finish(30)
-        assert not is_listening(self.port) and not is_listening(self.group_port)
-
-
-SYNC_PLUGIN = """
-import pathlib
-import resource
-import time
-
-from swift.rlhf_trainers import vllm_client
-
-FOLDER = pathlib.Path({folder!r})
-if (FOLDER / "full").exists():
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10**6, 10**6))
-_broadcast = vllm_client._broadcast_tensors_for_vllm_weight_sync
-
-
-def broadcast(communicator, tensors):
-    while (FOLDER / "hold").exists():
-        (FOLDER / "holding").touch()
-        time.sleep(0.05)
-    _broadcast(communicator, tensors)
-
-
-def dropping(function):
-    return lambda *args: None if (FOLDER / "drop").exists() else function(*args)
-
-
-vllm_client._broadcast_tensors_for_vllm_weight_sync = broadcast
-for name in ("update_flattened_params", "process_weights_after_loading"):
-    setattr(vllm_client.VLLMClient, name, dropping(getattr(vllm_client.VLLMClient, name)))
-"""
-
-
-FAULT_PLUGIN = """
-import pathlib
-
-from swift.pipelines.infer.rollout import WeightSyncWorkerExtension as Worker
-
-_original = Worker.__mro__[1].update_flattened_params
-
-
-def update_flattened_params(self, metadatas):
-    if pathlib.Path({flag!r}).exists():
-        raise MemoryError("no room for the new weights")
-    _original(self, metadatas)
-
-
-Worker.__mro__[1].update_flattened_params = update_flattened_params
-"""
-
-
-# Any model's completions differ in this one, so that there is something to learn from the first
-# step on.
-REWARD_PLUGIN = """
-from swift.rewards import ORM, orms
-
-
-class ShareOfDigits(ORM):
-    def __call__(self, completions, **columns):
-        return [sum(letter.isdigit() for letter in text) / max(1, len(text)) for text in completions]
-
-
-orms["external_share_of_digits"] = ShareOfDigits
-"""
+    items.sort(key=lambda item: "survives_one_fault" in item.name)
 
 
 @pytest.fixture(scope="session")
-def start_model() -> Path:
-    """The committed tiny model."""
-    from swift_rlvr.utils.files import TINY_MODEL
-
-    return TINY_MODEL
-
-
-@pytest.fixture(scope="session")
-def _servers(start_model, tmp_path_factory):
+def server_of_session(tmp_path_factory):
+    """A function that returns the rollout server of all tests; it starts the first and, after a test
+    that has killed it, another.
+    """
     started: list[RolloutServer] = []
 
     def running() -> RolloutServer:
-        if not started or started[-1].run.process.poll() is not None:
-            started.append(RolloutServer(start_model, tmp_path_factory.mktemp("server")))
+        if not started or started[-1].command.process.poll() is not None:
+            started.append(RolloutServer(tmp_path_factory.mktemp("server")))
         return started[-1]
 
     yield running
     for server in started:
-        try:
-            server.stop()
-        finally:
-            server.run.kill_if_alive()
+        server.stop()
 
 
 @pytest.fixture
-def rollout_server(_servers) -> RolloutServer:
-    return _servers()
-
-
-@pytest.fixture(scope="session")
-def _launches():
-    started: list[Launches] = []
-    yield started
-    for launches in started:
-        for run in launches.started:
-            run.kill_if_alive()
+def rollout_server(server_of_session) -> RolloutServer:
+    return server_of_session()
 
 
 @pytest.fixture
-def launches(_launches, tmp_path) -> Launches:
+def launcher(tmp_path):
     """Of a folder of its own."""
-    _launches.append(Launches(tmp_path))
-    return _launches[-1]
+    launcher = Launcher(tmp_path)
+    yield launcher
+    launcher.kill()
+
+
+# Trainings that tests of several modules read
+
+STEPS = 3  # of `mixed`
+TORCHRUN_WAITS = 3  # seconds, in place of torchrun's 900
+
+
+def tasks_of_three_kinds(folder: Path) -> Path:
+    """A file with eight rows each of Countdown, mathematics and code."""
+    countdown = [row for _, row in read_jsonl(DATASETS / "countdown" / "tiny_train.jsonl")]
+    rows = [{**row, "task": "countdown"} for row in countdown[:8]]
+    for number in range(8):
+        question = f"What is {number} + 4? Think in <think> tags, answer in <answer> tags."
+        messages = [{"role": "user", "content": question}]
+        solution = rf"It is $\boxed{{{number + 4}}}$."
+        rows.append({"messages": messages, "solution": solution, "task": "math"})
+        tests = [f"assert add({number}, 4) == {number + 4}"]
+        messages = [{"role": "user", "content": f"Write add(a, b), for example of {number} and 4."}]
+        rows.append({"messages": messages, "tests": tests, "task": "code"})
+    path = folder / "tasks.jsonl"
+    write_jsonl(path, rows)
+    return path
 
 
 @pytest.fixture(scope="session")
-def trained():
-    """`swift-rlvr train` with these arguments, to its end."""
-    started: list[Run] = []
+def mixed(server_of_session, tmp_path_factory) -> Training:
+    """Four tasks of two datasets in one training on two nodes, which are two launches on this
+    machine: test_training.py, test_mixed_tasks.py, test_nodes.py.
 
-    def to_the_end(
-        arguments: list[str], log: Path, env: dict[str, str], seconds: float = 600
-    ) -> Run:
-        started.append(Run(arguments, log, {"MASTER_PORT": str(free_port()), **env}, TRAIN))
-        assert started[-1].finish(seconds) == 0, started[-1].text()[-4000:]
-        return started[-1]
+    Of the 24 completions of a step each node makes 12. A quarter of each dataset, 8 of 32 rows, is
+    kept for an evaluation of ms-swift's after the last step.
+    """
+    folder = tmp_path_factory.mktemp("mixed")
+    launcher = Launcher(folder)
+    launcher.use(server_of_session())
+    flags = f"""
+        --max_steps {STEPS} --seed 1 --log_completions true --report_to tensorboard
+        --dataset mixed:{tasks_of_three_kinds(folder)} gsm8k:{DATASETS}/gsm8k/train.jsonl#8
+        --split_dataset_ratio 0.25 --eval_steps {STEPS} --per_device_eval_batch_size 8
+        --reward_funcs external_countdown external_accuracy external_code external_cosine
+        external_format external_share_of_digits
+        --per_device_train_batch_size 12 --max_length 400
+        --save_steps {STEPS} --save_only_model true
+    """
+    variables = {
+        "EXTERNAL_FORMAT_TASKS": "countdown,math,gsm8k",
+        "NNODES": 2,
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": free_port(),
+        "PROCESSES": 1,
+        # What torchrun would go by if the launcher did not tell it SERVER_TIMEOUT.
+        "PET_RDZV_CONF": f"timeout={TORCHRUN_WAITS}",
+    }
+    try:
+        second = launcher.start(*words(flags), NODE_RANK=1, **variables)
+        torchrun = "the second node's torchrun"
+        second.wait_for(lambda: launcher.members(second, "trainer"), torchrun)
+        time.sleep(2 * TORCHRUN_WAITS)
+        first = launcher.start(*words(flags), NODE_RANK=0, **variables)
+        assert first.finish() == 0, first.text()[-4000:]
+        assert second.finish() == 0, second.text()[-4000:]
+    finally:
+        launcher.kill()
+    return Training(launcher.output, first.text(), second.text())
 
-    yield to_the_end
-    for run in started:
-        run.kill_if_alive()
+
+HELD_OUT = {
+    "SWIFT_RLVR_HELD_OUT_DATASET": f"countdown:{DATASETS}/countdown/tiny_validation.jsonl",
+    "SWIFT_RLVR_HELD_OUT_ROWS": 9,  # 27 completions, which two ranks cannot share evenly
+    "SWIFT_RLVR_HELD_OUT_SAMPLES": 3,
+    "SWIFT_RLVR_HELD_OUT_EVERY": 2,
+}
+LEVELS = DATASETS / "countdown" / "tiny_levels_train.jsonl"
+CURRICULUM = f"""
+    --dataset countdown:{LEVELS} --dataset_shuffle false --dataloader_num_workers 2
+    --callbacks reward_reasons curriculum held_out --log_completions true
+    --max_completion_length 64
+    --save_strategy steps --save_steps 100 --save_total_limit 2
+"""
+
+
+@pytest.fixture(scope="session")
+def curriculum(server_of_session, tmp_path_factory) -> Training:
+    """Six steps with a curriculum and held-out evaluations before the first and after every second:
+    test_curriculum.py, test_held_out.py.
+    """
+    folder = tmp_path_factory.mktemp("curriculum")
+    flags = words(f"{CURRICULUM} --max_steps 6")
+    return train_on(server_of_session(), folder, *flags, **HELD_OUT)
+
+
+@pytest.fixture(scope="session")
+def continued_curriculum(curriculum, server_of_session, tmp_path_factory) -> Training:
+    """`curriculum`, continued from its last checkpoint in another folder, as if its best held-out
+    success had been 1.1. Nothing is better, so that its patience of two ends it at step 10.
+    """
+    folder = tmp_path_factory.mktemp("continued")
+    checkpoint = folder / "checkpoint-6"
+    shutil.copytree(whole_checkpoints(curriculum.output)[-1], checkpoint)
+    state = read_json(checkpoint / "trainer_state.json")
+    memory = state["stateful_callbacks"]["swift_rlvr.held_out"]
+    memory["best"] = 1.1
+    memory["without_best"] = 0
+    (checkpoint / "trainer_state.json").write_text(json.dumps(state))
+    flags = words(f"{CURRICULUM} --max_steps 40 --resume_from_checkpoint {checkpoint}")
+    variables = HELD_OUT | {"SWIFT_RLVR_HELD_OUT_PATIENCE": 2}
+    return train_on(server_of_session(), folder, *flags, **variables)

@@ -2,218 +2,203 @@
 scripts/configs/...`.
 
 Each fault must be told in words, end everything that was started, and leave no process and no port.
-Where a whole checkpoint exists the run goes on from it. `-rP` shows how many seconds each takes;
-scripts/README.md has the table.
+Where a whole checkpoint exists the run goes on from it. `-rP` shows how many seconds each takes. What
+needs no real program is in tests/launch/test_supervisor.py, with small ones in their place.
 """
 
-import signal
+import contextlib
 import socket
 import time
 
-import psutil
 import pytest
+from e2e.conftest import HELD_OUT
+from e2e.programs import interrupt, kill_all
+from paths import DATASETS
 from swift_rlvr.runs.folder import missing, whole_checkpoints
 from swift_rlvr.utils.jsonl import read_jsonl
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(7200)]
+pytestmark = pytest.mark.e2e
+
+# Few completions of the tiny model are as long, until `alarm_ends_the_run` cuts all of them off.
+LONG = ("--max_completion_length", 320)
+PROXIES = {
+    "http_proxy": "http://127.0.0.1:9",
+    "https_proxy": "http://127.0.0.1:9",
+    "all_proxy": "http://127.0.0.1:9",
+}
 
 
-def server_is_up(launches) -> bool:
-    log = launches.output / "server.log"
-    return log.exists() and "Uvicorn running on" in log.read_text(errors="replace")
-
-
-def rank(launches, run, number: int) -> psutil.Process:
-    return next(
-        p for p in launches.members(run, "trainer") if p.environ().get("LOCAL_RANK") == str(number)
-    )
-
-
-def wait_in_sync(launches, run) -> None:
-    """Until the trainer stands in the middle of an update, which `launches.hold` keeps it in."""
-    launches.hold.touch()
-    run.wait_for(launches.holding.exists, 1500, "an update of the weights")
-
-
-def release(launches) -> None:
-    launches.hold.unlink()
-    launches.holding.unlink()
-
-
-def test_one_run_survives_one_fault_after_another(launches):
-    """Each start goes on from the last whole checkpoint of the one before, and at the end the curve
-    has every step.
-    """
-    proxy = {
-        "http_proxy": "http://127.0.0.1:9",
-        "https_proxy": "http://127.0.0.1:9",
-        "all_proxy": "http://127.0.0.1:9",
-    }
-    with (
-        socket.socket() as other
-    ):  # another training's torchrun, unless something has the port already
+@contextlib.contextmanager
+def another_training_on_29500():
+    """Takes torchrun's own port, unless something has it already."""
+    with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
+        with contextlib.suppress(OSError):
             other.bind(("127.0.0.1", 29500))
             other.listen()
-        except OSError:
-            pass
-        run = launches.start(**proxy, MASTER_PORT="")
-        launches.reaches(run, 3)
+        yield
 
-    # Two runs at once: the second is refused, in seconds, and the first goes on.
-    start = time.monotonic()
-    second = launches.start()
-    assert second.finish(120) == 2
-    print(f"two runs at once: the second is refused after {time.monotonic() - start:.1f} s")
-    assert str(launches.port) in second.text() and "failed" in second.text(), second.text()
+
+def last_whole(launcher):
+    return whole_checkpoints(launcher.output)[-1]
+
+
+def step_of_checkpoint(path) -> int:
+    return int(path.name.rpartition("-")[2])
+
+
+def test_one_run_survives_one_fault_after_another(launcher, rollout_server):
+    """Each start goes on from the last whole checkpoint of the one before; at the end the log has
+    every step once.
+    """
+    server_is_killed_during_an_update_and_then_the_launcher(launcher)
+    launcher.use(rollout_server)
+    ctrl_c_during_an_update(launcher)
+    disk_is_full(launcher)
+    alarm_ends_the_run(launcher)
+    last = launcher.step()
+    assert launcher.logged() == list(range(1, last + 1))
+    check_logs_of_completions(launcher, last)
+    updates_are_dropped_and_the_server_dies_in_an_evaluation(launcher, rollout_server)
+
+
+def server_is_killed_during_an_update_and_then_the_launcher(launcher) -> None:
+    with another_training_on_29500():
+        run = launcher.start(*LONG, **PROXIES, MASTER_PORT="", RESTARTS=1)
+        launcher.wait_for_step(run, 3)
+
+    # Two runs in one folder: the second is refused, and the first goes on.
+    second = launcher.start()
+    launcher.refused(second, "two runs at once", str(launcher.port))
     assert run.process.poll() is None
 
-    # kill -9 of the supervisor.
-    reached = launches.step()
+    launcher.wait_in_sync(run)
+    reached = launcher.step()
+    start = time.monotonic()
+    kill_all(launcher.members(run, "server"))
+    message = "Error: the rollout server was killed by SIGKILL"
+    run.wait_for(lambda: message in run.text(), "the message")
+    print(f"server killed while syncing: says so after {time.monotonic() - start:.1f} s")
+    launcher.release()
+    run.wait_for(lambda: "going on from" in run.text(), "the restart")
+    assert "the rollout server is gone: restart 1 of 1\n" in run.text()
+    launcher.wait_for_step(run, reached + 1)
+    # The next start shall find two, of which the last is broken.
+    run.wait_for(lambda: len(whole_checkpoints(launcher.output)) >= 2, "two checkpoints")
+
+    # kill -9 of the launcher.
+    reached = launcher.step()
     start = time.monotonic()
     run.process.kill()
-    run.finish(60)
-    print(f"kill -9 of the supervisor: nothing is left after {time.monotonic() - start:.1f} s")
-    last = int(whole_checkpoints(launches.output)[-1].name.rpartition("-")[2])
-    assert reached - last <= 2
+    run.finish()
+    print(f"kill -9 of the launcher: nothing is left after {time.monotonic() - start:.1f} s")
+    assert reached - step_of_checkpoint(last_whole(launcher)) <= 2
 
-    # Going on from there; SIGTERM while completions are generated.
-    run = launches.start(RESUME=1)
-    launches.reaches(run, reached + 2)
-    assert f"going on from {launches.output}/checkpoint-{last}" in run.text()
-    assert launches.logged() == list(range(1, launches.step() + 1))
-    run.process.terminate()
-    launches.loud(run, "SIGTERM while generating", "Error: stopped by SIGTERM, after step", 143)
+
+def ctrl_c_during_an_update(launcher) -> None:
+    """After going on from the checkpoint before the last, which was not written to its end."""
+    (last_whole(launcher) / "rng_state_1.pth").unlink()
+    checkpoint = last_whole(launcher)
+    reached = launcher.step()
+    run = launcher.start(*LONG, RESUME=1)
+    launcher.wait_for_step(run, reached + 1)
+    assert f"going on from {checkpoint}" in run.text()
+    assert launcher.logged() == list(range(1, launcher.step() + 1))
+    launcher.wait_in_sync(run)
+    interrupt(run)
+    launcher.ends(run, "Ctrl-C while syncing", 130, "Error: stopped by SIGINT, after step")
     assert "RESUME=1" in run.text()
+    launcher.release()
 
-    # Ctrl-C while the weights go to the server. A checkpoint that was not written to its end is
-    # skipped.
-    broken = whole_checkpoints(launches.output)[-1]
-    (broken / "rng_state_1.pth").unlink()
-    reached = launches.step()
-    run = launches.start(RESUME=1)
-    launches.reaches(run, reached + 2)
-    wait_in_sync(launches, run)
-    run.process.send_signal(signal.SIGINT)
-    launches.loud(run, "Ctrl-C while syncing", "Error: stopped by SIGINT, after step", 130)
-    release(launches)
 
-    # The server is killed while it gets weights, and is started again once; then a rank is killed.
-    run = launches.start(RESUME=1, RESTARTS=1)
-    launches.reaches(run, launches.step() + 3)
-    wait_in_sync(launches, run)
-    reached = launches.step()
-    start = time.monotonic()
-    for process in launches.members(run, "server"):
-        process.kill()
-    run.wait_for(
-        lambda: "Error: the rollout server was killed by SIGKILL" in run.text(), 60, "the message"
-    )
-    print(f"server killed while syncing: says so after {time.monotonic() - start:.1f} s")
-    release(launches)
-    run.wait_for(lambda: run.text().count("going on from") == 2, 60, "the restart")
-    assert "the rollout server is gone: restart 1 of 1\n" in run.text()
-    launches.reaches(run, reached + 2)
-    rank(launches, run, 1).kill()
-    launches.loud(run, "rank killed", "Error: rank 1 of the trainer was killed by SIGKILL")
-    assert "RESUME=1" in run.text()
-
-    # The next checkpoint cannot be written.
-    launches.full.touch()
-    run = launches.start(RESUME=1)
-    run.wait_for(lambda: "Error: " in run.text(), 1500, "the first checkpoint")
-    launches.loud(run, "disk full", "Error: rank ")
-    launches.full.unlink()
+def disk_is_full(launcher) -> None:
+    """The next checkpoint cannot be written: a rank fails, and torchrun ends the other."""
+    (launcher.faults / "full").touch()
+    run = launcher.start(*LONG, RESUME=1)
+    run.wait_for(lambda: "Error: " in run.text(), "the first checkpoint")
+    launcher.ends(run, "disk full", 1, "Error: rank ")
+    (launcher.faults / "full").unlink()
     assert "File too large" in run.text(), run.text()
-    half = max(
-        launches.output.glob("checkpoint-*[0-9]"),
-        key=lambda path: int(path.name.rpartition("-")[2]),
-    )
-    assert missing(half) is not None and f"{half} is skipped" in run.text()
+    half = max(launcher.output.glob("checkpoint-*[0-9]"), key=step_of_checkpoint)
+    assert missing(half) is not None
+    assert f"{half} is skipped" in run.text()
 
-    # And to the end.
-    last = int(whole_checkpoints(launches.output)[-1].name.rpartition("-")[2])
-    run = launches.start("--max_steps", str(last + 3), RESUME=1)
-    assert run.finish(1500) == 0, run.text()[-4000:]
-    assert launches.logged() == list(range(1, last + 4))
+
+def alarm_ends_the_run(launcher) -> None:
+    """All completions are cut off from now on, and at the start few were: the alarm knows the steps
+    of the starts before.
+    """
+    run = launcher.start(*("--max_completion_length", 4), RESUME=1, SWIFT_RLVR_STOP_ON_ALARM=1)
+    assert run.finish() == 0, run.text()[-4000:]
+    (alarm, *_) = [row for _, row in read_jsonl(launcher.output / "alarms.jsonl")]
+    assert alarm["kind"] == "length"
+    assert len(alarm["completions"]) == 3
+    assert " ".join(alarm["message"].split()) in " ".join(run.text().split())
+    log = (launcher.output / "trainer.log").read_text(errors="replace")
+    assert f"stopping at step {alarm['step']} because of an alarm: length" in log
+    assert alarm["step"] <= launcher.step() <= alarm["step"] + 1
+    assert step_of_checkpoint(last_whole(launcher)) == launcher.step(), "the end is saved"
+    assert not (launcher.output / "best").exists(), "nothing was held out"
+
+
+def check_logs_of_completions(launcher, last: int) -> None:
     for name in ("completions.jsonl", "records.jsonl"):
-        rows = [row["step"] for _, row in read_jsonl(launches.output / name)]
-        steps = [int(step[-1] if isinstance(step, list) else step) for step in rows]
-        assert sorted(set(steps)) == list(range(1, last + 4)) and steps == sorted(steps)
+        steps = []
+        for _, row in read_jsonl(launcher.output / name):
+            step = row["step"]
+            steps.append(int(step[-1] if isinstance(step, list) else step))
+        assert sorted(set(steps)) == list(range(1, last + 1))
+        assert steps == sorted(steps)
         # ms-swift writes the last step's completions a second time when it ends.
-        assert len(steps) == (last + 4 if name == "completions.jsonl" else (last + 3) * 16)
+        assert len(steps) == (last + 1 if name == "completions.jsonl" else last * 16)
 
 
-def test_a_server_that_dies_in_its_start_and_signals_in_the_start(launches):
-    run = launches.start()
-    run.wait_for(lambda: launches.members(run, "server"), 120, "the server's process")
-    run.process.send_signal(signal.SIGINT)
-    launches.loud(
-        run, "Ctrl-C while starting", "Error: stopped by SIGINT, before the first step", 130
-    )
+def updates_are_dropped_and_the_server_dies_in_an_evaluation(launcher, server) -> None:
+    """Nothing says that an update was dropped but the log-probabilities. The server's death ends
+    rank 0, and the other rank does not wait for it. The next test gets a new server.
+    """
+    evaluating = HELD_OUT | {"SWIFT_RLVR_HELD_OUT_EVERY": 1}
+    callbacks = ("--callbacks", "reward_reasons", "held_out")
+    run = launcher.start(*LONG, *callbacks, RESUME=1, **evaluating)
+    reached = launcher.step()
+    launcher.wait_for_step(run, reached + 1)
+    before = launcher.step()
+    (launcher.faults / "drop").touch()
+    warning = "does the rollout server get every update of the weights?"
+    run.wait_for(lambda: warning in run.text(), "the warning")
+    print(f"updates dropped without a word: a warning after {launcher.step() - before} steps")
+    (launcher.faults / "drop").unlink()
+    kill_all(server.command.family())
+    launcher.ends(run, "server killed while evaluating", 1, "Error: ")
+    assert "Connection" in (launcher.output / "trainer.log").read_text(errors="replace")
+    for row in [row for _, row in read_jsonl(launcher.output / "logging.jsonl")][:2]:
+        assert row["rollout_correction/k3_kl"] < 1e-4
+
+
+def test_a_signal_while_the_programs_start(launcher):
+    run = launcher.start()
+    for program in ("server", "trainer"):
+        run.wait_for(lambda: launcher.members(run, program), program)  # noqa: B023
+    run.process.terminate()
+    message = "Error: stopped by SIGTERM, before the first step"
+    launcher.ends(run, "SIGTERM while starting", 143, message)
     assert "There is no checkpoint to go on from" in run.text()
 
-    launches.output = launches.folder / "second"
-    run = launches.start("--output_dir", str(launches.output))
-    run.wait_for(lambda: launches.members(run, "server"), 120, "the server's process")
-    for process in launches.members(run, "server"):
-        process.kill()
-    launches.loud(
-        run, "server killed while starting", "Error: the rollout server was killed by SIGKILL"
-    )
 
-    launches.output = launches.folder / "third"
-    run = launches.start("--output_dir", str(launches.output))
-    run.wait_for(lambda: launches.members(run, "trainer"), 120, "the trainer's process")
-    run.process.terminate()
-    launches.loud(
-        run, "SIGTERM while starting", "Error: stopped by SIGTERM, before the first step", 143
-    )
+# What is refused before anything starts
 
 
-@pytest.fixture
-def with_shared_server(rollout_server, launches):
-    """A launch with START_SERVER=0, on the server of all tests."""
-    launches.port, launches.sync_port = rollout_server.port, rollout_server.group_port
-    return launches
-
-
-def test_updates_that_are_dropped_show_in_the_log_probabilities(with_shared_server):
-    launches = with_shared_server
-    run = launches.start("--learning_rate", "3e-3", START_SERVER=0)
-    launches.reaches(run, 2)
-    launches.drop.touch()
-    since = launches.step()
-    run.wait_for(lambda: "Error: " in run.text(), 1500, "the message")
-    assert run.finish(60) == 1
-    print(f"updates dropped without a word: says so after {launches.step() - since} steps")
-    assert "samples with other weights than the trainer's" in run.text(), run.text()[-4000:]
-    rows = [row for _, row in read_jsonl(launches.output / "logging.jsonl")]
-    assert all(row["rollout_correction/k3_kl"] < 1e-4 for row in rows[:2])
-
-
-def test_an_update_that_fails_in_the_server_ends_the_run(rollout_server, with_shared_server):
-    launches = with_shared_server
-    run = launches.start(START_SERVER=0)
-    launches.reaches(run, 1)
-    rollout_server.fault.touch()
-    start = time.monotonic()
-    try:
-        run.wait_for(lambda: "Error: " in run.text(), 120, "the message")
-        print(f"update failed in the server: says so after {time.monotonic() - start:.1f} s")
-        assert run.finish(60) == 1
-    finally:
-        rollout_server.fault.unlink()
-    assert "the rollout server could not load the new weights" in run.text()
-    assert "no room for the new weights" in run.text()
-    assert rollout_server.is_healthy()
+def refused_at_once(launcher, run, fault: str, message: str) -> None:
+    launcher.refused(run, fault, message)
+    assert not (launcher.output / "trainer.log").exists()
+    assert not (launcher.output / "server.log").exists()
 
 
 @pytest.mark.parametrize("name", ["port", "sync_port"])
-def test_a_port_that_is_taken_is_named_before_anything_starts(launches, name):
-    with socket.create_server(("127.0.0.1", getattr(launches, name))):
-        refused(launches, f"{name} taken", str(getattr(launches, name)))
+def test_a_port_that_is_taken_is_named(launcher, name):
+    port = getattr(launcher, name)
+    with socket.create_server(("127.0.0.1", port)):
+        refused_at_once(launcher, launcher.start(), f"{name} taken", str(port))
 
 
 @pytest.mark.parametrize(
@@ -224,25 +209,13 @@ def test_a_port_that_is_taken_is_named_before_anything_starts(launches, name):
         ("unreadable gold", "target", '"target": "six", "was": '),
     ],
 )
-def test_a_file_that_cannot_be_trained_on_is_refused(launches, request, fault, message, written):
-    samples = request.config.rootpath / "datasets" / "countdown" / "tiny_train.jsonl"
-    path = launches.folder / "rows.jsonl"
-    path.write_text(samples.read_text().replace('"target": ', written))
-    refused(launches, fault, message, "--dataset", f"countdown:{path}")
+def test_a_file_that_cannot_be_trained_on_is_refused(launcher, fault, message, written):
+    samples = (DATASETS / "countdown" / "tiny_train.jsonl").read_text()
+    path = launcher.folder / "rows.jsonl"
+    path.write_text(samples.replace('"target": ', written))
+    refused_at_once(launcher, launcher.start("--dataset", f"countdown:{path}"), fault, message)
 
 
-def test_a_wrong_model_path_is_refused(launches):
-    refused(launches, "wrong model path", "/no/such/model", "--model", "/no/such/model")
-
-
-def refused(launches, fault: str, message: str, *flags: str) -> None:
-    """The launch ends with status 2, names the cause, and has started nothing."""
-    start = time.monotonic()
-    run = launches.start(*flags)
-    assert run.finish(120) == 2, run.text()
-    print(f"{fault}: refused after {time.monotonic() - start:.1f} s")
-    assert message in " ".join(run.text().split()) and "failed" in run.text(), run.text()
-    assert (
-        not (launches.output / "trainer.log").exists()
-        and not (launches.output / "server.log").exists()
-    )
+def test_a_wrong_model_path_is_refused(launcher):
+    run = launcher.start("--model", "/no/such/model")
+    refused_at_once(launcher, run, "wrong model path", "/no/such/model")

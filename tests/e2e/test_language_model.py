@@ -6,12 +6,12 @@ import json
 import math
 
 import pytest
-from e2e.conftest import PATCHED, TRAIN, Run
+from e2e.programs import SWIFT, SWIFT_RLVR, run_to_the_end
 from paths import words
 from swift_rlvr.utils.jsonl import read_jsonl
 from swift_rlvr.utils.network import free_port
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.e2e
 SUMS = "reasoning_gym:chain_sum?min_terms=2&max_terms=2&min_digits=1&max_digits=1"
 
 
@@ -20,30 +20,24 @@ def test_smollm2_from_right_answers_to_an_evaluated_adapter(smollm2, tmp_path):
         tmp_path / name for name in ("rows.jsonl", "cold", "output", "evaluation")
     )
 
-    def run(program: tuple[str, ...], arguments: str, name: str, **env: str) -> str:
-        command = Run(words(arguments), tmp_path / f"{name}.log", env, program)
-        try:
-            assert command.finish(300) == 0, command.text()[-4000:]
-        finally:
-            command.kill_if_alive()
-        return command.text()
+    def run(program: tuple[str, ...], arguments: str, name: str, **variables: str) -> str:
+        return run_to_the_end(program, words(arguments), tmp_path / f"{name}.log", **variables)
 
-    run(TRAIN[:-1], f"dataset make sft {SUMS}:train#100 --out {rows}", "rows")
+    run(SWIFT_RLVR, f"dataset make sft {SUMS}:train#100 --out {rows}", "rows")
     supervised = f"""sft scripts/configs/cold_start_cpu.yaml --model {smollm2} --model_type llama --template chatml
         --dataset {rows} --output_dir {cold} --max_steps 10 --per_device_train_batch_size 4 --report_to none"""
-    run(PATCHED, supervised, "cold_start")
+    run(SWIFT, supervised, "cold_start")
     losses = [row["loss"] for _, row in read_jsonl(cold / "logging.jsonl") if "loss" in row]
     assert losses[-1] < losses[0] / 2
 
-    adapter = f"""scripts/configs/smollm2_cpu.yaml --model {cold}/checkpoint-10 --dataset {SUMS}:train#100
+    adapter = f"""train scripts/configs/smollm2_cpu.yaml --model {cold}/checkpoint-10 --dataset {SUMS}:train#100
         --tuner_type lora --max_steps 2 --save_steps 2 --per_device_train_batch_size 8 --gradient_accumulation_steps 1
         --deepspeed zero2
         --max_completion_length 32 --report_to none --output_dir {output} --learning_rate 1e-3
         --vllm_server_port {free_port()} --vllm_server_group_port {free_port()}"""
-    said = run(
-        TRAIN, adapter, "grpo", NPROC_PER_NODE="1"
-    )  # two ranks with ZeRO-3 take 160 s for the first step
-    assert "step 2/2" in said
+    # Two ranks with ZeRO-3 would take minutes for the first step.
+    shown = run(SWIFT_RLVR, adapter, "grpo", NPROC_PER_NODE="1")
+    assert "step 2/2" in shown
     steps = [row for _, row in read_jsonl(output / "logging.jsonl") if "reward" in row]
     assert len(steps) == 2 and all(
         math.isfinite(row["loss"]) and 0 <= row["success"] <= 1 for row in steps
@@ -53,7 +47,7 @@ def test_smollm2_from_right_answers_to_an_evaluated_adapter(smollm2, tmp_path):
     assert (last / "adapter_config.json").exists()
     length = "--max_completion_length 32 --engine transformers"
     run(
-        TRAIN[:-1],
+        SWIFT_RLVR,
         f"evaluate {last} --dataset {SUMS}:test#8 {length} --out {evaluation}",
         "evaluation",
     )

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from e2e.programs import PLUGINS, SWIFT_RLVR, run_to_the_end
 from paths import words
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.runs.records import read_records
@@ -16,62 +17,30 @@ from swift_rlvr.utils.network import free_port
 from transformers import AutoTokenizer
 from turn_batches import check_trained_tokens
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.e2e
 STEPS = 2
-
-# Writes down what each rank is about to train on.
-RECORDER = """
-import json
-import os
-import pathlib
-
-from swift.rlhf_trainers import grpo_trainer
-
-FILE = pathlib.Path({folder!r}) / f"batches-{{os.environ['RANK']}}.jsonl"
-collate = grpo_trainer.collate_to_grpo_micro_batch
-
-
-def collate_and_write(samples, template, **options):
-    inputs, batch = collate(samples, template, **options)
-    with FILE.open("a") as file:
-        for number, sample in enumerate(samples):
-            row = {{
-                "ids": inputs["input_ids"][number].tolist(),
-                "present": inputs["attention_mask"][number].tolist(),
-                "mask": batch.completion_mask[number].int().tolist(),
-                "sampled": sample.response_token_ids,
-                "messages": sample.messages,
-            }}
-            print(json.dumps(row), file=file)
-    return inputs, batch
-
-
-grpo_trainer.collate_to_grpo_micro_batch = collate_and_write
-"""
 
 
 @pytest.fixture(scope="module")
-def folder(trained, tmp_path_factory) -> Path:
+def folder(tmp_path_factory) -> Path:
     """Where a short run of the recipe for a CPU has written its logs and its batches."""
     folder = tmp_path_factory.mktemp("turns")
-    recorder = folder / "recorder.py"
-    recorder.write_text(
-        "import os\n\nif 'RANK' in os.environ:\n"
-        + "\n".join(
-            f"    {line}" if line else ""
-            for line in RECORDER.format(folder=str(folder)).splitlines()
-        )
-    )
-    flags = words(f"""
-        scripts/configs/countdown_cpu.yaml --output_dir {folder}/output --max_steps {STEPS}
+    arguments = words(f"""
+        train scripts/configs/countdown_cpu.yaml --output_dir {folder}/output --max_steps {STEPS}
         --multi_turn_scheduler rlvr_feedback --max_turns 2 --vllm_max_model_len 1024
         --vllm_server_port {free_port()} --vllm_server_group_port {free_port()}
-        --external_plugins plugin/rlvr_plugin.py {recorder} --load_from_cache_file false --dataset_num_proc 1
+        --external_plugins plugin/rlvr_plugin.py {PLUGINS / "batch_recorder.py"}
+        --load_from_cache_file false --dataset_num_proc 1
         --max_completion_length 160 --num_generations 4 --per_device_train_batch_size 4
-        --gradient_accumulation_steps 2 --learning_rate 1e-3 --lr_scheduler_type constant --save_strategy no
-        --report_to none --log_rollout_offpolicy_metrics true
+        --gradient_accumulation_steps 2 --learning_rate 1e-3 --lr_scheduler_type constant
+        --save_strategy no --report_to none --log_rollout_offpolicy_metrics true
     """)
-    trained(flags, folder / "launch.log", {"SWIFT_RLVR_HELD_OUT_ROWS": "4"})
+    variables = {
+        "MASTER_PORT": free_port(),
+        "SWIFT_RLVR_HELD_OUT_ROWS": 4,
+        "E2E_BATCHES": folder,
+    }
+    run_to_the_end(SWIFT_RLVR, arguments, folder / "launch.log", **variables)
     return folder
 
 
@@ -85,21 +54,23 @@ def test_only_sampled_tokens_are_in_the_trainers_batches(folder):
     for rank in (0, 1):
         for row in lines(folder / f"batches-{rank}.jsonl"):
             mask = [0] * (len(row["ids"]) - len(row["mask"])) + row["mask"]
-            ids = [
-                token for token, present in zip(row["ids"], row["present"], strict=True) if present
-            ]
-            trained = [
-                bool(mark) for mark, present in zip(mask, row["present"], strict=True) if present
-            ]
-            messages = [
-                message if isinstance(message["content"], str)
-                else {**message, "content": tokenizer.decode(message["content"])}
-                for message in row["messages"]
-            ]  # fmt: skip
+            ids = []
+            trained = []
+            for token, mark, present in zip(row["ids"], mask, row["present"], strict=True):
+                if present:
+                    ids.append(token)
+                    trained.append(bool(mark))
+            messages = []
+            for message in row["messages"]:
+                content = message["content"]
+                if not isinstance(content, str):
+                    content = tokenizer.decode(content)
+                messages.append({**message, "content": content})
             check_trained_tokens(tokenizer, ids, trained, row["sampled"], messages)
             turns[len(row["sampled"])] += 1
     assert turns.total() == 16 * STEPS
-    assert turns[2] > 0 and set(turns) <= {1, 2}
+    assert turns[2] > 0
+    assert set(turns) <= {1, 2}
 
 
 def test_the_trainer_sees_every_token_in_the_context_in_which_it_was_sampled(folder):
@@ -135,18 +106,32 @@ def test_the_completions_show_both_turns_and_the_rewards_are_the_last_ones(folde
                 assert between.startswith(reason.capitalize()), (reason, between)
 
 
+def test_every_step_logs_the_rewards_of_the_recipe(folder):
+    for step in lines(folder / "output" / "logging.jsonl"):
+        if "reward" in step:
+            means = [step[f"rewards/{name}/mean"] for name in ("CountdownReward", "Format")]
+            assert all(0 <= mean <= 1 for mean in means)
+            assert step["reward"] == pytest.approx(sum(means), abs=1e-4)
+
+
 def test_the_reasons_are_those_of_the_last_turn(folder):
     table = lines(folder / "output" / "completions.jsonl")[0]
-    records = [each for each in read_records(folder / "output" / "records.jsonl") if each.step == 1]
-    assert [each.success for each in records] == [value == 1 for value in table["CountdownReward"]]
-    assert [each.turn for each in records] == table["num_turns"]
-    assert [each.completion for each in records] == table["completion"]
+    records = [
+        record for record in read_records(folder / "output" / "records.jsonl") if record.step == 1
+    ]
+    assert [record.success for record in records] == [
+        value == 1 for value in table["CountdownReward"]
+    ]
+    assert [record.turn for record in records] == table["num_turns"]
+    assert [record.completion for record in records] == table["completion"]
     (step,) = [
         row
         for row in lines(folder / "output" / "logging.jsonl")
         if str(row.get("global_step/max_steps")).startswith("1/") and "reward" in row
     ]
-    assert step["success"] == pytest.approx(sum(each.success for each in records) / len(records))
+    assert step["success"] == pytest.approx(
+        sum(record.success for record in records) / len(records)
+    )
 
 
 def test_held_out_tasks_are_tried_in_turns_too_and_the_log_says_so(folder):
@@ -156,7 +141,7 @@ def test_held_out_tasks_are_tried_in_turns_too_and_the_log_says_so(folder):
     assert (
         len(records) == 2 * 4 * 2
     )  # before the first step and after the last, two of each of four tasks
-    longer = [each.tokens - len(tokenizer.encode(each.completion)) for each in records]
+    longer = [record.tokens - len(tokenizer.encode(record.completion)) for record in records]
     assert max(longer) > 20 >= min(longer) >= 0
     assert (
         "held-out success is of whole conversations"

@@ -5,11 +5,13 @@ import atexit
 import pytest
 import requests
 import torch
+from e2e.programs import HANG
 from swift_rlvr.training.ms_swift.patching import apply_patches
 from swift_rlvr.training.ms_swift.table import CPU
+from swift_rlvr.utils.files import TINY_MODEL
 from transformers import AutoModelForCausalLM
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.e2e
 PROMPTS = ["[3, 5, 7] 22", "[1, 2, 9] 18", "[4, 4, 6] 10"]
 
 
@@ -19,7 +21,7 @@ def client(rollout_server):
     apply_patches(CPU.trainer)
     from swift.rlhf_trainers.vllm_client import VLLMClient
 
-    client = VLLMClient(base_urls=[rollout_server.url], group_ports=rollout_server.group_port)
+    client = VLLMClient(base_urls=[rollout_server.url], group_ports=rollout_server.sync_port)
     client.close_communicator()
     client.init_communicator()
     yield client
@@ -55,7 +57,7 @@ def largest_difference(server, model) -> float:
     answer = requests.post(
         f"{server.url}/infer/",
         json={"infer_requests": requests_, "request_config": request},
-        timeout=60,
+        timeout=HANG,
     )
     answer.raise_for_status()
     worst = 0.0
@@ -70,9 +72,9 @@ def largest_difference(server, model) -> float:
 
 
 @pytest.fixture
-def changed_model(start_model):
-    """The start model with every parameter moved."""
-    model = AutoModelForCausalLM.from_pretrained(start_model, dtype=torch.float32)
+def changed_model():
+    """The tiny model with every parameter moved."""
+    model = AutoModelForCausalLM.from_pretrained(TINY_MODEL, dtype=torch.float32)
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -108,3 +110,14 @@ def test_an_update_that_leaves_a_parameter_out_is_an_error(client, changed_model
 def test_a_tensor_that_the_server_cannot_load_is_an_error(client):
     with pytest.raises(RuntimeError, match="could not load the new weights"):
         client.update_named_param("model.layers.0.no_such.weight", torch.zeros(4, 4))
+
+
+def test_an_update_that_fails_in_the_server_is_an_error(rollout_server, client, changed_model):
+    """In the trainer too, which would otherwise go on with completions of old weights."""
+    rollout_server.fail_updates.touch()
+    try:
+        with pytest.raises(RuntimeError, match="(?s)could not load the new weights.*no room"):
+            send(client, changed_model.named_parameters())
+    finally:
+        rollout_server.fail_updates.unlink()
+    assert rollout_server.is_healthy()

@@ -22,7 +22,7 @@ HINT = "run `python tests/notebook_outputs.py` if the new output is right"
 def shown():
     """What the cells show now; run in a process of its own, since other tests import ms-swift."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(execute, WALKTHROUGH).result(timeout=300)
+        return pool.submit(execute, WALKTHROUGH).result(timeout=1800)
 
 
 def same_text(a: str, b: str) -> bool:

@@ -74,7 +74,7 @@ print("vLLM chatter", flush=True)
 HTTPServer(("127.0.0.1", int(sys.argv[2])), Handler).serve_forever()
 """
 TRAIN = "await_ready()\n[(log(step), time.sleep(0.05)) for step in (1, 2, 3, 4)]\n"
-RUN_ON = "log(1)\ntime.sleep(60)\n"
+RUN_ON = "log(1)\ntime.sleep(1800)\n"
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def plan(tmp_path):
             recipe=Path("recipe.yaml"),
             settings={"model": str(tmp_path)},
             machine=Machine((), None, 1, 1024),
-            variables=Variables(**{"server_timeout": 120, **variables}),
+            variables=Variables(**{"server_timeout": 1800, **variables}),
             hosts=("127.0.0.1",),
             ports=(port,),
             sync_ports=(sync_port,),
@@ -136,7 +136,7 @@ def after(condition, action) -> threading.Thread:
     """Do something as soon as a condition holds."""
 
     def wait():
-        end = time.monotonic() + 120
+        end = time.monotonic() + 1800
         while not condition():
             assert time.monotonic() < end, "waited in vain"
             time.sleep(0.05)
@@ -441,3 +441,19 @@ raise RuntimeError("Server 0 failed: 500")
         "Error: a worker of the rollout server is gone, and the trainer ended with exit status 1"
         in shown
     )
+
+
+def test_a_signal_before_the_first_step_stops_everything(plan):
+    made = plan("(folder / 'started').touch()\ntime.sleep(600)\n")
+    after((made.output / "started").exists, lambda: os.kill(os.getpid(), signal.SIGINT))
+    status, shown = run(made)
+    assert status == 130
+    assert "Error: stopped by SIGINT, before the first step" in shown
+    assert "There is no checkpoint to go on from" in shown
+
+
+def test_a_server_that_is_killed_before_it_is_ready_ends_the_run(plan):
+    status, shown = run(plan("time.sleep(600)\n", "os.kill(os.getpid(), signal.SIGKILL)\n"))
+    assert status == 1
+    assert "Error: the rollout server was killed by SIGKILL" in shown
+    assert ", before the first step" in shown

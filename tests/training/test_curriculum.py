@@ -36,7 +36,7 @@ class Ranks:
 
     def __init__(self, count):
         self.count, self.parts, self.sampled = count, [None] * count, []
-        self.barrier = Barrier(count, timeout=60)
+        self.barrier = Barrier(count, timeout=1800)
 
     def trainer(self, rank, dataset):
         trainer = SimpleNamespace(

@@ -71,7 +71,7 @@ def test_completions_are_graded_by_their_own_row(rows):
     assert all(record.step == 3 and len(record.messages) == 2 for record in evaluation.records)
     assert evaluation.figures["eval/success"] == 0.5 and evaluation.figures["eval/strict"] == 0.25
     assert evaluation.figures["eval/pass@2"] == 1.0 and evaluation.figures["eval/cut_off"] == 0.25
-    assert 2 <= evaluation.figures["eval/seconds"] < 10
+    assert evaluation.figures["eval/seconds"] >= 2
 
 
 def test_completions_that_are_missing_are_no_smaller_evaluation(rows):

@@ -383,14 +383,14 @@ def built(tmp_path_factory) -> dict[str, dict]:
         "CUDA_VISIBLE_DEVICES": "",
     }
     run = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1800
     )
     assert run.returncode == 0, run.stderr[-3000:]
     return json.loads((out / "built.json").read_text())
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", TRAININGS)
 def test_ms_swift_accepts_what_a_recipe_combines(name, built):
     """RLHFArguments and GRPOConfig with all their checks, for as many processes as the recipe

@@ -139,7 +139,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def results(folder):
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        results = pool.submit(run_commands, folder).result(timeout=500)
+        results = pool.submit(run_commands, folder).result(timeout=1800)
     assert results["exit_codes"] == [0] * 5, results["problems"]
     return results
 

@@ -35,9 +35,9 @@ from rich.console import Console
 from swift_rlvr.evaluation import models
 from swift_rlvr.rewards.build import build_rewards
 from swift_rlvr.runs.folder import ARGS, checkpoint_to_resume, diverged
-from swift_rlvr.runs.grades import GradeLog, judge
+from swift_rlvr.runs.grade_log import GradeLog
 from swift_rlvr.runs.log import RunLog
-from swift_rlvr.runs.records import Record
+from swift_rlvr.runs.records import Record, judge
 from swift_rlvr.success import Judges, logged_name
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.tasks.task import with_system

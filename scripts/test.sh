@@ -15,8 +15,8 @@ ensure_environment
 cd "$ROOT"
 
 say "lint, types, imports"
-ruff check plugin tests scripts
-ruff format --check plugin tests scripts
+ruff check plugin tests scripts examples
+ruff format --check plugin tests scripts examples
 mypy
 lint-imports
 for script in scripts/*.sh .ci/run; do bash -n "$script"; done

@@ -67,7 +67,7 @@ class GradeLog:
 
 
 def _add_trainers_columns(record: Record, columns: Mapping[str, Any], index: int) -> None:
-    """What ms-swift, TRL and our trainer hand over of a completion beside its row."""
+    """What ms-swift and TRL hand over of a completion beside its row."""
     messages = _value("messages", columns, index) or _value("prompts", columns, index)
     if isinstance(messages, Sequence) and not isinstance(messages, str):
         # ms-swift's messages end with the completion, and have fields that only it knows.

@@ -2,7 +2,7 @@
 run stops for it.
 
 The settings are read from the variables SWIFT_RLVR_HELD_OUT_... under ms-swift, whose callbacks
-take no parameters, and are settings like others in TRL and in our own trainer. The evaluation
+take no parameters, and are settings like others in TRL. The evaluation
 itself is in swift_rlvr/training/held_out.py.
 """
 

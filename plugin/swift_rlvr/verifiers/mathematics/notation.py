@@ -22,7 +22,7 @@ _SIGN_NAMES = r"""
 
 
 def _all_signs() -> dict[str, str]:
-    """{sign: its plain form}; a command gets a space behind it, so that ≤x does not become \leqx."""
+    r"""{sign: its plain form}; a command gets a space behind it, so that ≤x does not become \leqx."""
     signs = {"，": ", "}
     parts = _SIGN_NAMES.split()
     for sign, name in zip(parts[::2], parts[1::2], strict=True):

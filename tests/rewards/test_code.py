@@ -15,7 +15,7 @@ from swift_rlvr.rewards import code as code_module
 from swift_rlvr.rewards.base import Grade
 from swift_rlvr.rewards.code import CodeReward
 from swift_rlvr.verifiers.answers import find_code
-from swift_rlvr.verifiers.code import PASSED, BadTests, Outcome, read_tests
+from swift_rlvr.verifiers.code import PASSED, BadTests, Verdict, read_tests
 from swift_rlvr.verifiers.code.asserts import UnitTest
 from swift_rlvr.verifiers.code.cases import ProgramTest, same_output
 
@@ -360,7 +360,7 @@ def test_what_may_decide_a_verdict_has_the_code_run_again(run, parameters, colum
 
 
 def test_a_verdict_that_depends_on_the_machine_is_not_kept(run, monkeypatch):
-    outcomes = [[Outcome("timeout")], [Outcome("killed")], [Outcome(PASSED), Outcome(PASSED)]]
+    outcomes = [[Verdict("timeout")], [Verdict("killed")], [Verdict(PASSED), Verdict(PASSED)]]
     monkeypatch.setattr(
         code_module.sandbox, "check", lambda code, *rest: run.append(code) or outcomes[len(run) - 1]
     )

@@ -1,6 +1,7 @@
 """A reward that is a function: what the decorator makes of it, and what holds whatever it does."""
 
 import doctest
+import os
 import pickle
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import sys
 import function_rewards
 import pytest
 from function_rewards import careless, short, word_count
+from paths import ROOT
 from swift_rlvr.contract import check_reward
 from swift_rlvr.rewards import REWARDS, Reward, add_reward, reward
 from swift_rlvr.success import role_of
@@ -153,7 +155,15 @@ def test_it_pickles_by_the_name_of_the_function(tmp_path):
         reward = pickle.loads(pathlib.Path({str(tmp_path / "pickle")!r}).read_bytes())
         print(reward.own_tasks, reward(["one two"], count=[2]))
     """
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    # The other process finds this module where the tests are.
+    paths = os.pathsep.join(map(str, (ROOT / "plugin", ROOT / "tests")))
+    shown = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert shown.stdout == "('mine',) [1.0]\n"
 
 

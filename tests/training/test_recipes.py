@@ -381,6 +381,7 @@ def built(tmp_path_factory) -> dict[str, dict]:
         "MASTER_PORT": port,
         "DS_ACCELERATOR": "cpu",
         "CUDA_VISIBLE_DEVICES": "",
+        "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "plugin", ROOT / "tests"))),
     }
     run = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1800

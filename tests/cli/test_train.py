@@ -96,7 +96,7 @@ def test_variables_of_the_file_are_set_unless_they_are_set_already(config, monke
             "run.yaml: the trainer trl has no setting 'num_generation'; the nearest is num_generations",
         ),
         ("xyzzy: 1", "no setting 'xyzzy'; `swift-rlvr train --trainer trl --help` lists all"),
-        ("trainer: swift", "run.yaml: trainer must be trl, got 'swift'"),
+        ("trainer: swift", "run.yaml: trainer: must be trl, got 'swift'"),
         (
             "output_dir: out\nlr_scheduler_type: zigzag",
             "lr_scheduler_type: must be one of linear, cosine",

@@ -117,11 +117,12 @@ def read_command(words: Sequence[str]) -> Command:
     flags = ["--help" if word == "-h" else word for word in flags]
     settings = {**file_settings, **read_flags(flags)}
     trainer = settings.get("trainer", "trl")
+    where = f"{config}: trainer" if config else "--trainer"
     if trainer == "scratch":
         script = "`python scripts/grpo_from_scratch.py` is GRPO from scratch now"
-        raise InputError(f"{config or '--trainer'}: trainer: {script}; trl is TRL's trainer")
+        raise InputError(f"{where}: {script}; trl is TRL's trainer")
     if trainer not in TRAINERS:
-        raise InputError(f"{config or '--trainer'}: trainer must be trl, got {trainer!r}")
+        raise InputError(f"{where}: must be trl, got {trainer!r}")
     build_rewards(as_list(settings.get("reward_funcs")))  # before TRL is imported
     return Command(trainer, config, tuple(file_settings), settings)
 

@@ -1,16 +1,19 @@
-"""Registers rewards, datasets and callbacks with ms-swift: this package's, and those that installed
-packages add by the entry points `swift_rlvr.rewards` and `swift_rlvr.tasks`. Only that: the rest is
-in swift_rlvr. For ms-swift 4.0.2 and later; `held_out`, `curriculum` and several turns need 4.6.
-scripts/compat.sh shows what works with which version.
+"""Registers rewards, datasets, callbacks and a multi-turn scheduler with ms-swift.
 
     swift rlhf --external_plugins plugin/rlvr_plugin.py --reward_funcs external_countdown format \
         --dataset countdown:datasets/countdown/train.jsonl ...
 
-Rewards go into `orms` under the names in REWARDS; none is overwritten. `--callbacks reward_reasons
-held_out curriculum`: see swift_rlvr/training/README.md; `--multi_turn_scheduler rlvr_feedback`,
-also for `swift rollout`: swift_rlvr/rewards/FEEDBACK.md; what `--dataset` takes:
-swift_rlvr/tasks/README.md. ms-swift has entries for the same ModelScope ids. They stay, but a
-look-up by id finds the one registered last, which is ours.
+Registered are this package's, and those that installed packages add by the entry points
+`swift_rlvr.rewards` and `swift_rlvr.tasks`. Everything else is in swift_rlvr:
+
+- rewards go into `orms` under the names in REWARDS; none is overwritten;
+- what `--dataset` takes: swift_rlvr/tasks/README.md;
+- `--callbacks reward_reasons held_out curriculum`: swift_rlvr/training/README.md;
+- `--multi_turn_scheduler rlvr_feedback`, also for `swift rollout`: swift_rlvr/rewards/FEEDBACK.md.
+
+For ms-swift 4.0.2 and later; `held_out`, `curriculum` and several turns need 4.6. scripts/compat.sh
+shows what works with which version. ms-swift has datasets for the same ModelScope ids. They stay,
+but a look-up by id finds the one registered last, which is ours.
 """
 
 from swift.callbacks import callbacks_map
@@ -28,24 +31,27 @@ from swift_rlvr.training.reason_callback import ReasonCallback
 logger = get_logger()
 
 for name, reward in REWARDS.items():
-    problem = None
+    class_names = {registered.__name__ for registered in orms.values()}
     if name in orms:
-        problem = f"the reward {name} is registered already, by {orms[name].__module__}: load this plugin once"
-    elif reward.__name__ in {taken.__name__ for taken in orms.values()}:
-        problem = f"a reward class is called {reward.__name__} already, and both would be logged under one name"
-    if problem is None:
-        orms[name] = reward
-    elif name in REWARDS.owners:
-        logger.warning(
-            f"left out the reward {name} of the distribution {REWARDS.owner(name)}: {problem}"
+        module = orms[name].__module__
+        problem = f"the reward {name} is registered already, by {module}: load this plugin once"
+    elif reward.__name__ in class_names:
+        problem = (
+            f"a reward class is called {reward.__name__} already,"
+            " and both would be logged under one name"
         )
     else:
+        orms[name] = reward
+        continue
+    # Another package's reward must not keep ours from training.
+    if name not in REWARDS.owners:
         raise ValueError(problem)
+    owner = REWARDS.owner(name)
+    logger.warning(f"left out the reward {name} of the distribution {owner}: {problem}")
 
 for variable in stray_variables(REWARDS):
-    logger.warning(
-        f"{variable} is set, and no reward here has a name that it begins with: {', '.join(REWARDS)}"
-    )
+    names = ", ".join(REWARDS)
+    logger.warning(f"{variable} is set, and no reward here has a name that it begins with: {names}")
 
 callbacks = {
     "reward_reasons": ReasonCallback,
@@ -61,9 +67,9 @@ register_scheduler()
 for task in TASKS.values():
     try:
         register_task(task)
-    except ValueError as error:  # the name is taken
+    except ValueError as error:
+        # The name is taken.
         if task.name not in TASKS.owners:
             raise
-        logger.warning(
-            f"left out the dataset {task.name} of the distribution {TASKS.owner(task.name)}: {error}"
-        )
+        owner = TASKS.owner(task.name)
+        logger.warning(f"left out the dataset {task.name} of the distribution {owner}: {error}")

@@ -30,7 +30,7 @@ from swift_rlvr.cli.new import new
 from swift_rlvr.cli.plugin import plugin
 from swift_rlvr.cli.probe import probe
 from swift_rlvr.cli.report import report
-from swift_rlvr.cli.reward_tables import rewards
+from swift_rlvr.cli.rewards import rewards
 from swift_rlvr.cli.score import score
 from swift_rlvr.cli.train import train
 from swift_rlvr.utils.errors import InputError

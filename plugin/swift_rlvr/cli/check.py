@@ -1,21 +1,36 @@
 """The command `swift-rlvr check`: whether rewards and tasks keep what trainers expect of them."""
 
 from collections import Counter
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from swift_rlvr.cli.render import plain, table
-from swift_rlvr.contract import RULES, Subject, check_registered
+from swift_rlvr.contract import RULES, Checked, Subject, check_registered
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.tasks import TASKS
 from swift_rlvr.utils.errors import InputError
-from swift_rlvr.utils.registry import OWN
+from swift_rlvr.utils.registry import OWN, Refused
 
-SHOWN, LONGEST_PROBLEM = 8, 300
+# The problems shown of each reward or task, and the characters of each problem.
+SHOWN = 8
+LONGEST_PROBLEM = 300
+# Outcome -> style, in the order in which the outcomes are counted at the end.
 STYLES = {"passed": "green", "skipped": "yellow", "failed": "bold red"}
+
+
+class Result(NamedTuple):
+    """A row of the table, and the problems that are listed below it."""
+
+    outcome: str  # one of STYLES
+    kind: str  # "reward", "task" or "entry point"
+    name: str
+    owner: str
+    rules: str
+    title: str
+    problems: list[str]
 
 
 def check(
@@ -37,75 +52,112 @@ def check(
 
     swift-rlvr check my_task
     """
-    refused = [
-        each
-        for each in (*REWARDS.refused, *TASKS.refused)
-        if not names or each.distribution in names
-    ]
-    subjects = _named(names or [], {each.distribution for each in refused})
+    refused = [*REWARDS.refused, *TASKS.refused]
+    if names:
+        refused = [entry for entry in refused if entry.distribution in names]
+    packages_refused = {entry.distribution for entry in refused}
+    subjects = _subjects(names or [], packages_refused)
     with Console(stderr=True).status("Checking"):
         checked = check_registered(subjects, timeout)
-    rows, problems = [], {}
-    for subject, (findings, missing) in checked.items():
-        outcome = "failed" if findings else "skipped" if missing else "passed"
-        count, broken = len(RULES[subject.kind]), len({finding.rule for finding in findings})
-        rows.append(
-            (
-                outcome,
-                *subject,
-                _owner(subject),
-                f"{broken} of {count} rules" if broken else f"{count} rules",
-            )
-        )
-        problems[" ".join(subject)] = (
-            [missing] if missing else [f"{rule}: {problem}" for rule, problem in findings]
-        )
-    for each in refused:
-        rows.append(
-            ("failed", "entry point", each.entry_point.partition(" ")[0], each.distribution, "")
-        )
-        problems[f"entry point {each.entry_point}"] = [f"cannot be loaded: {each.problem}"]
+    results = [_result(subject, checked[subject]) for subject in subjects]
+    results += [_result_of_refused(entry) for entry in refused]
 
     console = Console(highlight=False, soft_wrap=True)
-    shown = table(
-        "outcome",
-        "",
-        "name",
-        "of",
-        "",
-        rows=[(Text(row[0], STYLES[row[0]]), *row[1:]) for row in rows],
-    )
-    for column in shown.columns:
-        column.no_wrap = True
-    console.print(shown)
-    for name, lines in problems.items():
-        if lines:
-            console.print(Text(f"\n{name}", "bold"))
-        more = [f"... and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
-        for line in [*lines[:SHOWN], *more]:
-            console.print(Text(f"  {plain(line[:LONGEST_PROBLEM])}"))
-    outcomes = Counter(outcome for outcome, *_ in rows)
-    console.print("\n" + ", ".join(f"{outcomes[each]} {each}" for each in STYLES if outcomes[each]))
+    _print_table(console, results)
+    for result in results:
+        _print_problems(console, result)
+    outcomes = Counter(result.outcome for result in results)
+    counts = [f"{outcomes[outcome]} {outcome}" for outcome in STYLES if outcomes[outcome]]
+    console.print("\n" + ", ".join(counts))
     if outcomes["failed"]:
         raise typer.Exit(1)
 
 
-def _named(names: list[str], refused: set[str]) -> list[Subject]:
-    """What the names stand for, all for none, in the order of the registries; a reward and a task
-    may share a name.
+def _subjects(names: list[str], refused: set[str]) -> list[Subject]:
+    """The rewards and tasks that are meant, in the order of the registries; all without a name.
+
+    Args:
+        names: of rewards, tasks or packages. A reward and a task may share a name.
+        refused: the packages with an entry point that cannot be loaded.
     """
-    every = [
-        *(Subject("reward", name) for name in REWARDS),
-        *(Subject("task", name) for name in TASKS),
-    ]
-    meant = {each: {each.name, each.name.removeprefix("external_"), _owner(each)} for each in every}
+    subjects = [Subject("reward", name) for name in REWARDS]
+    subjects += [Subject("task", name) for name in TASKS]
+    if not names:
+        return subjects
+
+    meant = []
+    known = set(refused)
+    for subject in subjects:
+        names_of_subject = {
+            subject.name,
+            subject.name.removeprefix("external_"),
+            _owner(subject),
+        }
+        known |= names_of_subject
+        if not names_of_subject.isdisjoint(names):
+            meant.append(subject)
     for name in names:
-        if name not in set.union(refused, *meant.values()):
+        if name not in known:
             packages = sorted({OWN, *REWARDS.owners.values(), *TASKS.owners.values()})
-            known = f"rewards: {', '.join(REWARDS)}; tasks: {', '.join(TASKS)}; packages: {', '.join(packages)}"
-            raise InputError(f"{name!r} is no reward, task or installed package; {known}")
-    return [each for each, known in meant.items() if not names or known & set(names)]
+            raise InputError(
+                f"{name!r} is no reward, task or installed package; rewards: {', '.join(REWARDS)};"
+                f" tasks: {', '.join(TASKS)}; packages: {', '.join(packages)}"
+            )
+    return meant
 
 
 def _owner(subject: Subject) -> str:
-    return (REWARDS if subject.kind == "reward" else TASKS).owner(subject.name)
+    registry = REWARDS if subject.kind == "reward" else TASKS
+    return registry.owner(subject.name)
+
+
+def _result(subject: Subject, checked: Checked) -> Result:
+    rules = f"{len(RULES[subject.kind])} rules"
+    problems = [f"{rule}: {problem}" for rule, problem in checked.findings]
+    if checked.findings:
+        outcome = "failed"
+        broken = {finding.rule for finding in checked.findings}
+        rules = f"{len(broken)} of {rules}"
+    elif checked.missing:
+        outcome = "skipped"
+        problems = [checked.missing]
+    else:
+        outcome = "passed"
+    title = f"{subject.kind} {subject.name}"
+    return Result(outcome, subject.kind, subject.name, _owner(subject), rules, title, problems)
+
+
+def _result_of_refused(entry: Refused) -> Result:
+    # "my_reward = my_package.rewards:MyReward"
+    name, _, _ = entry.entry_point.partition(" ")
+    return Result(
+        outcome="failed",
+        kind="entry point",
+        name=name,
+        owner=entry.distribution,
+        rules="",
+        title=f"entry point {entry.entry_point}",
+        problems=[f"cannot be loaded: {entry.problem}"],
+    )
+
+
+def _print_table(console: Console, results: list[Result]) -> None:
+    rows = []
+    for result in results:
+        outcome = Text(result.outcome, STYLES[result.outcome])
+        rows.append((outcome, result.kind, result.name, result.owner, result.rules))
+    shown = table("outcome", "", "name", "of", "", rows=rows)
+    for column in shown.columns:
+        column.no_wrap = True
+    console.print(shown)
+
+
+def _print_problems(console: Console, result: Result) -> None:
+    if not result.problems:
+        return
+    console.print(Text(f"\n{result.title}", "bold"))
+    lines = result.problems[:SHOWN]
+    if len(result.problems) > SHOWN:
+        lines.append(f"... and {len(result.problems) - SHOWN} more")
+    for line in lines:
+        console.print(Text(f"  {plain(line[:LONGEST_PROBLEM])}"))

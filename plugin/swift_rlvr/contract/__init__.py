@@ -1,9 +1,8 @@
-"""What every reward and every task promises to the trainers that call it: the rules behind
-`swift-rlvr check`.
+"""What every reward and every task promises to the trainers that call it.
 
-The tests of this package, and those of a package that `swift-rlvr new` wrote, go through the same
-rules with `check_reward` and `check_task`. The command runs them in a process that can be ended
-(`check_registered`), since a reward may hang.
+These are the rules behind `swift-rlvr check`. The tests of this package, and those of a package
+that `swift-rlvr new` wrote, go through the same rules with `check_reward` and `check_task`. A
+reward may hang, so the command runs the rules in a process that can be ended (`check_registered`).
 """
 
 import os
@@ -19,7 +18,10 @@ from swift_rlvr.tasks.task import Row
 from swift_rlvr.utils.errors import NotInstalledError
 from swift_rlvr.utils.parallel import map_within
 
-RULES: dict[str, dict[str, Callable[[Any], Iterator[str]]]] = {
+# A rule takes a reward class or a task, and yields the problems that it finds.
+Rule = Callable[[Any], Iterator[str]]
+
+RULES: dict[str, dict[str, Rule]] = {
     "reward": REWARD_RULES,
     "task": TASK_RULES,
 }
@@ -47,33 +49,31 @@ class Checked(NamedTuple):
 
 
 def check_reward(reward: type[Reward] | Reward) -> list[Finding]:
-    """The rules that a reward does not keep, a class or what `@reward` has made, and what it does
-    instead.
-    """
+    """Return the rules that a reward breaks, and how. Takes a class, or what `@reward` has made."""
     cls = type(reward) if isinstance(reward, Reward) else reward
     return _findings(REWARD_RULES, cls)
 
 
 def check_task(task: Task, rows: Sequence[Row] | None = None) -> list[Finding]:
-    """The rules that a task does not keep for its examples, or for these raw rows."""
+    """Return the rules that a task breaks on its examples, or on these raw rows."""
     if rows is not None:
         task = replace(task, examples=tuple(rows))
     return _findings(TASK_RULES, task)
 
 
-def _findings(rules: dict[str, Callable[[Any], Iterator[str]]], item: Any) -> list[Finding]:
+def _findings(rules: dict[str, Rule], item: Any) -> list[Finding]:
     findings = []
     for name, rule in rules.items():
-        findings += [Finding(name, problem) for problem in problems_of(rule, item)]
+        for problem in problems_of(rule, item):
+            findings.append(Finding(name, problem))
     return findings
 
 
 def check_registered(subjects: Sequence[Subject], seconds: float) -> dict[Subject, Checked]:
-    """The rules of registered rewards and tasks that do not hold, each tried in a process that can
-    be ended.
+    """Try the rules on registered rewards and tasks, each rule in a process that can be ended.
 
-    A rule that takes longer than `seconds` does not hold; the further ones of its subject are left
-    out.
+    A rule that takes longer than `seconds` is broken, and the further rules of its subject are
+    left out.
     """
     checked = {subject: Checked([]) for subject in subjects}
     left_out: set[Subject] = set()
@@ -87,12 +87,17 @@ def check_registered(subjects: Sequence[Subject], seconds: float) -> dict[Subjec
 
     for (subject, rule), result in map_within(_run_rule, due(), seconds, start=_load):
         if isinstance(result, NotInstalledError):
-            checked[subject] = Checked([], str(result))
-        else:
-            problems = [str(result)] if isinstance(result, Exception) else result
-            checked[subject].findings.extend(Finding(rule, problem) for problem in problems)
-        if isinstance(result, NotInstalledError | TimeoutError):
+            checked[subject] = Checked([], missing=str(result))
             left_out.add(subject)
+            continue
+        if isinstance(result, TimeoutError):
+            left_out.add(subject)
+        if isinstance(result, Exception):
+            problems = [str(result)]
+        else:
+            problems = result
+        for problem in problems:
+            checked[subject].findings.append(Finding(rule, problem))
     return checked
 
 
@@ -104,16 +109,21 @@ def _load() -> None:
 
 
 def _run_rule(pair: tuple[Subject, str]) -> list[str]:
-    (kind, name), rule = pair
-    item: Any = REWARDS[name] if kind == "reward" else TASKS[name]
-    return list(problems_of(RULES[kind][rule], item))
+    subject, rule = pair
+    item: Any
+    if subject.kind == "reward":
+        item = REWARDS[subject.name]
+    else:
+        item = TASKS[subject.name]
+    return list(problems_of(RULES[subject.kind][rule], item))
 
 
-def problems_of(rule: Callable[[Any], Iterator[str]], item: Any) -> Iterator[str]:
-    """What a rule finds; that it raises is a problem too, but for NotInstalledError."""
+def problems_of(rule: Rule, item: Any) -> Iterator[str]:
+    """Yield the problems that a rule finds. An exception is one too, except NotInstalledError."""
     try:
         yield from rule(item)
     except NotInstalledError:
         raise
-    except Exception as error:  # of other people's code
+    # The rule calls other people's code, which may raise anything.
+    except Exception as error:
         yield f"raises {type(error).__name__}: {error}"

@@ -1,5 +1,4 @@
-"""Can every row of a dataset be graded, and does its gold earn the maximum? To be asked before
-training.
+"""Check a dataset before training: can every row be graded, and does its gold earn the maximum?
 
 Each row is preprocessed as for training, and every reward of its task grades
 `Task.gold_completion`. Two rows with the same `Task.identity` ask the same.
@@ -10,47 +9,65 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from swift_rlvr.evaluation.grade_samples import BATCH
 from swift_rlvr.rewards import REWARDS
 from swift_rlvr.rewards.build import columns_for
 from swift_rlvr.rewards.code import UNUSABLE
-from swift_rlvr.tasks import RowError
+from swift_rlvr.tasks import RowError, Task
 from swift_rlvr.tasks.row_check import FORGIVEN, allowed_share
 from swift_rlvr.tasks.sources import Source
 from swift_rlvr.utils.errors import InputError
 
-SHOWN, REPEATS = 10, "asks the same as"
+# The problems that are kept to be shown.
+SHOWN = 10
+# How the problem of a row that repeats another one begins.
+REPEATS = "asks the same as"
+# An answer that is right for no row. A gold that cannot be read still equals itself, so the gold
+# completion alone would not show it; a reward that gives this answer None cannot grade what a
+# policy writes for the row.
 PROBE = "<think>A guess.</think><answer>271828183</answer>"
-"""An answer that is right for no row. A gold that cannot be read still equals itself, so the gold completion alone
-would not show it; a reward that gives this answer None cannot grade what a policy writes for the row."""
+
+# A line, from 1, and what is wrong there.
+Problem = tuple[int, str]
+
+
+class Gold(NamedTuple):
+    """The right answer of a row, as a completion."""
+
+    line: int
+    row: dict[str, Any]  # preprocessed
+    completion: str
 
 
 @dataclass
 class Findings:
     """What the check found."""
 
+    # The share of bad rows that is too much.
     limit: float
-    shared: dict[str, int]  # rows that another file has too, by its name
+    # How many rows each other file has too, by its name.
+    shared: dict[str, int]
     rows: int = 0
-    unusable: Counter = field(default_factory=Counter)  # rows that the task refuses, by label
-    no_gold: Counter = field(
-        default_factory=Counter
-    )  # usable rows without a known right answer, by label
+    # Rows that the task refuses, by label.
+    unusable: Counter = field(default_factory=Counter)
+    # Usable rows without a known right answer, by label.
+    no_gold: Counter = field(default_factory=Counter)
     # For each reward how many golds earn the maximum, less, and None, with the reasons for the
     # latter two.
     rewards: dict[str, dict[str, Any]] = field(default_factory=dict)
+    # Usable rows of each task.
     tasks: Counter = field(default_factory=Counter)
-    remarks: Counter = field(
-        default_factory=Counter
-    )  # rows that are not bad for it, by what the verifier says of them
-    # unusable, without a known right answer, or with a gold that misses the maximum of a reward
+    # Rows by what the verifier remarks about them; a remark alone makes no row bad.
+    remarks: Counter = field(default_factory=Counter)
+    # Rows that are unusable, without a known right answer, or with a gold that misses the maximum
+    # of a reward.
     bad: int = 0
-    duplicates: int = 0  # rows that ask the same as an earlier one
-    problems: list[tuple[int, str]] = field(
-        default_factory=list
-    )  # (line from 1, problem), the first SHOWN
+    # Rows that ask the same as an earlier one.
+    duplicates: int = 0
+    # The first SHOWN.
+    problems: list[Problem] = field(default_factory=list)
 
     @property
     def too_many(self) -> bool:
@@ -67,69 +84,70 @@ class Findings:
 
 
 def check(source: Source, against: Sequence[Source] = (), limit: float | None = None) -> Findings:
-    """Look at every row of a dataset; InputError, naming the line, where one cannot be read.
+    """Check every row of a dataset.
 
     Args:
-        against: of tasks with the same columns; the two could share no row otherwise.
+        against: files whose rows must not be in the dataset, of tasks with the same columns. Rows
+            with other columns could not be shared.
         limit: the share of bad rows that is too much; None for the task's.
+
+    Raises:
+        InputError: a line cannot be read, which it names, or a file in `against` has other columns.
     """
-    for other in against:
-        if other.task.columns != source.task.columns:
-            expected = (
-                f"a file of {source.task.name}, with the columns {', '.join(source.task.columns)}"
-            )
-            raise InputError(
-                f"{other}: expected {expected}; it is one of {other.task.name}", field="against"
-            )
-    others = {str(other): set(_identities(other)) for other in against}
-    findings = Findings(
-        limit=allowed_share(source.task) if limit is None else limit,
-        shared=dict.fromkeys(others, 0),
-    )
-    seen: dict[str, int] = {}
+    _require_same_columns(source, against)
+    identities = {str(other): set(_identities(other)) for other in against}
+    if limit is None:
+        limit = allowed_share(source.task)
+    findings = Findings(limit, shared=dict.fromkeys(identities, 0))
+
+    first_lines: dict[str, int] = {}  # by identity
     rows = source.rows()
     while batch := list(islice(rows, BATCH)):
         findings.rows += len(batch)
-        bad: list[tuple[int, str]] = []  # as findings.problems
-        graded: dict[str, list[tuple[int, dict[str, Any], str]]] = {}
+        bad: list[Problem] = []
+        golds: dict[str, list[Gold]] = {}  # by reward
         for line, row in batch:
             try:
-                part, prepared = source.task.of(row), source.task.preprocess(row)
-                key, gold = source.task.identity(row), part.gold_completion(row)
+                task = source.task.of(row)
+                prepared = source.task.preprocess(row)
+                identity = source.task.identity(row)
+                completion = task.gold_completion(row)
             except RowError as error:
                 findings.unusable[error.label] += 1
                 bad.append((line, str(error)))
                 continue
-            findings.tasks[part.name] += 1
-            if seen.setdefault(key, line) != line:
+            findings.tasks[task.name] += 1
+
+            first_line = first_lines.setdefault(identity, line)
+            if first_line != line:
                 findings.duplicates += 1
-                findings.problems.append((line, f"{REPEATS} line {seen[key]}"))
-            for name in (name for name, keys in others.items() if key in keys):
-                findings.shared[name] += 1
-                findings.problems.append((line, f"is in {name} as well"))
-            verifier = REWARDS[part.verifier or ""]
-            remarks = verifier.remarks(prepared)
-            for remark in remarks:
-                findings.remarks[remark] += 1
-                findings.problems.append((line, remark))
-            if gold is not None:
-                for reward in part.rewards:
-                    graded.setdefault(reward, []).append((line, prepared, gold))
-            elif verifier.runs_code:  # the tests say what is right
-                bad += [(line, remark) for remark in remarks if UNUSABLE in remark]
-            else:
-                label = "unsolvable" if "nums" in prepared else "no right answer is known"
-                findings.no_gold[label] += 1
-                bad.append((line, label))
-        for reward, golds in graded.items():
-            bad += _grade(findings, reward, golds)
+                findings.problems.append((line, f"{REPEATS} line {first_line}"))
+            for name, known in identities.items():
+                if identity in known:
+                    findings.shared[name] += 1
+                    findings.problems.append((line, f"is in {name} as well"))
+
+            bad += _remarks(findings, task, line, prepared, has_gold=completion is not None)
+            if completion is not None:
+                gold = Gold(line, prepared, completion)
+                for reward in task.rewards:
+                    golds.setdefault(reward, []).append(gold)
+
+        for reward, golds_of_reward in golds.items():
+            bad += _grade(findings, reward, golds_of_reward)
         findings.bad += len({line for line, _ in bad})
-        # What only repeats another row comes last.
-        order = sorted(
-            findings.problems + bad, key=lambda each: (each[1].startswith(REPEATS), each)
-        )
-        findings.problems = order[:SHOWN]
+        findings.problems = sorted(findings.problems + bad, key=_importance)[:SHOWN]
     return findings
+
+
+def _require_same_columns(source: Source, against: Sequence[Source]) -> None:
+    columns = source.task.columns
+    for other in against:
+        if other.task.columns != columns:
+            expected = f"a file of {source.task.name}, with the columns {', '.join(columns)}"
+            raise InputError(
+                f"{other}: expected {expected}; it is one of {other.task.name}", field="against"
+            )
 
 
 def _identities(source: Source) -> Iterator[str]:
@@ -138,29 +156,58 @@ def _identities(source: Source) -> Iterator[str]:
             yield source.task.identity(row)
 
 
-def _grade(
-    findings: Findings, name: str, golds: list[tuple[int, dict[str, Any], str]]
-) -> Iterator[tuple[int, str]]:
-    """Grade and count the golds, each a (line, prepared row, completion); yields (line, problem) of
-    those that fail.
+def _importance(problem: Problem) -> tuple[bool, Problem]:
+    """Sorts problems by line, with rows that only repeat another one last."""
+    _, text = problem
+    return text.startswith(REPEATS), problem
+
+
+def _remarks(
+    findings: Findings, task: Task, line: int, row: dict[str, Any], has_gold: bool
+) -> list[Problem]:
+    """Count what the verifier remarks about a preprocessed row, and return why the row is bad.
+
+    A row is bad where nothing says what is right for it: it has neither a gold nor usable tests.
     """
+    verifier = REWARDS[task.verifier or ""]
+    remarks = verifier.remarks(row)
+    for remark in remarks:
+        findings.remarks[remark] += 1
+        findings.problems.append((line, remark))
+    if has_gold:
+        return []
+    if verifier.runs_code:
+        return [(line, remark) for remark in remarks if UNUSABLE in remark]
+    label = "unsolvable" if "nums" in row else "no right answer is known"
+    findings.no_gold[label] += 1
+    return [(line, label)]
+
+
+def _grade(findings: Findings, name: str, golds: list[Gold]) -> Iterator[Problem]:
+    """Grade and count the golds of one reward, and yield the problems of those that fail."""
     reward = REWARDS[name]()
-    columns = columns_for(reward, [row for _, row, _ in golds])
-    grades = reward.grades([gold for _, _, gold in golds], **columns)
-    if reward.columns:  # it compares with the gold
+    columns = columns_for(reward, [gold.row for gold in golds])
+    grades = reward.grades([gold.completion for gold in golds], **columns)
+    if reward.columns:
+        # It compares with the gold; see PROBE.
         probes = reward.grades([PROBE] * len(golds), **columns)
         grades = [
             probe if probe.reward is None else grade
             for grade, probe in zip(grades, probes, strict=True)
         ]
-    counts = findings.rewards.setdefault(
-        name, {"full": 0, "less": 0, "none": 0, "reasons": Counter()}
-    )
-    for (line, _, _), (value, reason) in zip(golds, grades, strict=True):
-        if value == 1.0:  # the most that a reward of a task gives
+
+    empty = {"full": 0, "less": 0, "none": 0, "reasons": Counter()}
+    counts = findings.rewards.setdefault(name, empty)
+    for gold, (value, reason) in zip(golds, grades, strict=True):
+        # 1.0 is the most that a reward of a task gives.
+        if value == 1.0:
             counts["full"] += 1
             continue
-        counts["none" if value is None else "less"] += 1
         counts["reasons"][reason] += 1
-        outcome = "cannot read the gold" if value is None else f"gives the gold {value:g}"
-        yield line, f"{name} {outcome}: {reason}"
+        if value is None:
+            counts["none"] += 1
+            outcome = "cannot read the gold"
+        else:
+            counts["less"] += 1
+            outcome = f"gives the gold {value:g}"
+        yield gold.line, f"{name} {outcome}: {reason}"

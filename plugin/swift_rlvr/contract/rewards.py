@@ -1,4 +1,4 @@
-"""The rules for a reward class: each gives the problems that it finds, in plain words."""
+"""The rules for a reward class. Each rule yields the problems that it finds, in plain words."""
 
 import copy
 import math
@@ -19,7 +19,8 @@ from swift_rlvr.tasks.task import Row, shown
 from swift_rlvr.utils.parallel import map_within
 
 HUGE = 1_000_000
-HOSTILE: tuple[Any, ...] = (  # what a policy may write, in either shape and in none
+# What a policy may write, as a text, as messages, and as neither.
+HOSTILE: tuple[Any, ...] = (
     "",
     None,
     3,
@@ -44,19 +45,21 @@ HOSTILE: tuple[Any, ...] = (  # what a policy may write, in either shape and in 
     "<answer>" + "９" * HUGE + "</answer>",
     "<answer>" + " a" * (HUGE // 2) + "</answer>",
 )
-CODE = "__import__('pathlib').Path({!r}).touch()"  # what leaves a trace if it is run
-JUNK = (None, "", "no such value", -1, float("nan"))  # in place of a column's value
+# Python code that leaves a trace if it is run.
+CODE = "__import__('pathlib').Path({!r}).touch()"
+# What may stand in a column in place of its value.
+JUNK = (None, "", "no such value", -1, float("nan"))
 Problems = Iterator[str]
 
 
 def _built(cls: type[Reward]) -> Problems:
-    for reward in (
-        cls(),
-        cls(args=object()),
-    ):  # TRL: any callable with a name; ms-swift: cls(args=args)
+    # TRL takes any callable with a name; ms-swift calls cls(args=args).
+    for reward in (cls(), cls(args=object())):
         if reward.__name__ != cls.__name__:
             yield f"its __name__ is {reward.__name__!r}, and ms-swift logs it as {cls.__name__!r}"
-    if not isinstance(pickle.loads(pickle.dumps(cls(args=lambda: None))), cls):
+    # A function without a name cannot be pickled, so the reward must not keep its `args`.
+    pickled = pickle.dumps(cls(args=lambda: None))
+    if not isinstance(pickle.loads(pickled), cls):
         yield "a pickled one is of another class"
 
 
@@ -76,18 +79,20 @@ def _exemplified(cls: type[Reward]) -> Problems:
 
 
 def _columns(cls: type[Reward]) -> Problems:
-    reward, best = cls(), _best(cls)
+    reward = cls()
+    best = _best(cls)
     columns = _listed([best.row])
     for name in reward.columns:
         if name not in columns:
             yield f"the examples have no column {name!r}"
             return
-        others = {other: values for other, values in columns.items() if other != name}
+        others = dict(columns)
+        del others[name]
         if repr(name) not in _refusal(reward, [best.completion], others):
             yield f"a missing column {name!r} must raise a ValueError that names it"
-        if repr(name) not in _refusal(
-            reward, [best.completion] * 2, _listed([best.row] * 2) | {name: columns[name]}
-        ):
+        shorter = _listed([best.row] * 2)
+        shorter[name] = columns[name]
+        if repr(name) not in _refusal(reward, [best.completion] * 2, shorter):
             yield f"a column {name!r} of another length must raise a ValueError that names it"
     before = copy.deepcopy(columns)
     extra = {"trainer_state": object(), "finish_reason": [None], "other": ["x"]}
@@ -102,7 +107,11 @@ def _shapes(cls: type[Reward]) -> Problems:
     reward, completions, columns = _batch(cls, cls.examples)
     expected = reward(completions, **columns)
     parts = [[{"type": "text", "text": text}] for text in completions]
-    for shape, contents in (("messages", completions), ("messages of parts", parts)):
+    shapes: tuple[tuple[str, list[Any]], ...] = (
+        ("messages", completions),
+        ("messages of parts", parts),
+    )
+    for shape, contents in shapes:
         batch = [[{"role": "assistant", "content": content}] for content in contents]
         if reward(batch, **columns) != expected:
             yield f"completions as {shape}, which TRL passes, get other rewards than the same texts"
@@ -126,38 +135,44 @@ def _batches(cls: type[Reward]) -> Problems:
 
 
 def _explained(cls: type[Reward]) -> Problems:
-    reward, best = cls(), _best(cls)
-    for completion, row in [(each.completion, each.row) for each in cls.examples] + [
-        ("", best.row),
-        (None, best.row),
-    ]:
-        explanation, grade = reward.explain(completion, row), _grade(reward, completion, row)
+    reward = cls()
+    best = _best(cls)
+    cases: list[tuple[Any, Row]] = [(example.completion, example.row) for example in cls.examples]
+    cases += [("", best.row), (None, best.row)]
+    for completion, row in cases:
+        explanation = reward.explain(completion, row)
+        grade = _grade(reward, completion, row)
         if not _same(explanation.reward, grade.reward) or explanation.reason != grade.reason:
-            said = f"{explanation.reward} ({explanation.reason})"
-            yield f"`explain` says {said} of {shown(completion)}, and the reward gives {grade.reward} ({grade.reason})"
+            explained = f"{explanation.reward} ({explanation.reason})"
+            graded = f"{grade.reward} ({grade.reason})"
+            yield f"`explain` says {explained} of {shown(completion)}, and the reward gives {graded}"
         if not explanation.rules:
             yield f"`explain` lists no rule for {shown(completion)}"
 
 
 def _golds(cls: type[Reward]) -> Problems:
-    reward, best = cls(), _best(cls)
+    reward = cls()
+    best = _best(cls)
     for name, value in product(best.row, JUNK):
-        rows = [best.row, {**best.row, name: value}, best.row]
-        before, grade, after = reward.grades([best.completion] * 3, **_listed(rows))
+        place = f"{value!r} in the column {name!r}"
+        row = {**best.row, name: value}
+        columns = _listed([best.row, row, best.row])
+        before, grade, after = reward.grades([best.completion] * 3, **columns)
         if not (_same(before.reward, best.reward) and _same(after.reward, best.reward)):
-            yield f"a row with {value!r} in the column {name!r} changes the rewards of its neighbours"
+            yield f"a row with {place} changes the rewards of its neighbours"
         if isinstance(reward, FunctionReward) and grade.reason == RAISED:
-            error = _error(reward, best.completion, rows[1])
-            yield f"{value!r} in the column {name!r} makes it raise {error}: return None there"
+            error = _error(reward, best.completion, row)
+            yield f"{place} makes it raise {error}: return None there"
         elif grade.reason not in reward.reasons:
-            yield f"{value!r} in the column {name!r} gives the reason {grade.reason!r}, not one of `reasons`"
+            yield f"{place} gives the reason {grade.reason!r}, not one of `reasons`"
     grade = _grade(reward, best.completion, dict.fromkeys(best.row))
     if reward.columns and grade.reward is not None:
         yield f"a row with empty columns must give None, not {grade.reward}"
 
 
 def _hostile(completion: object, cls: type[Reward]) -> Problems:
-    reward, row = cls(), _best(cls).row
+    reward = cls()
+    row = _best(cls).row
     value, reason = _grade(reward, completion, row)
     if isinstance(reward, FunctionReward) and reason == RAISED:
         yield f"{shown(completion)} makes it raise {_error(reward, completion, row)}"
@@ -165,47 +180,47 @@ def _hostile(completion: object, cls: type[Reward]) -> Problems:
         yield f"{shown(completion)} gives the reason {reason!r}, which is not one of `reasons`"
     if value is None or not math.isfinite(value):
         yield f"{shown(completion)} earns {value}: what a policy writes must not be left ungraded"
-    elif cls.role == VERIFIER and value > min(
-        each.reward for each in cls.examples if each.reward is not None
-    ):
+    elif cls.role == VERIFIER and value > _least(cls):
         yield f"{shown(completion)} earns {value}, more than a wrong answer"
 
 
 def _runs_nothing(cls: type[Reward]) -> Problems:
     if cls.runs_code:
         return
+    row = _best(cls).row
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "trace"
         code = CODE.format(str(trace))
-        for text in (
+        completions = (
             code,
             f"<answer>{code}</answer>",
             f"<answer>1 + {code}</answer>",
             rf"\boxed{{{code}}}",
-        ):
-            _grade(cls(), text, _best(cls).row)
+        )
+        for completion in completions:
+            _grade(cls(), completion, row)
             if trace.exists():
-                yield f"it runs what the completion says: {shown(text)}"
+                yield f"it runs what the completion says: {shown(completion)}"
                 return
 
 
 def _repeatable(cls: type[Reward]) -> Problems:
     reward, completions, columns = _batch(cls, [*cls.examples] * 10)
-    first = reward.grades(completions, **columns)
-    if reward.grades(completions, **columns) != first:
-        yield "the same completions get other rewards the second time"
-    if pickle.loads(pickle.dumps(reward)).grades(completions, **columns) != first:
-        yield "a pickled reward gives other rewards"
-    with ThreadPoolExecutor(4) as pool:
-        if any(
-            each != first
-            for each in pool.map(lambda _: reward.grades(completions, **columns), range(4))
-        ):
-            yield "in threads it gives other rewards"
     grade: Callable[[Reward], list[Grade]] = methodcaller("grades", completions, **columns)
-    for _, elsewhere in map_within(
-        grade, [reward], seconds=3600, start=int
-    ):  # the rule as a whole has a limit
+    first = grade(reward)
+    if grade(reward) != first:
+        yield "the same completions get other rewards the second time"
+    pickled = pickle.dumps(reward)
+    if grade(pickle.loads(pickled)) != first:
+        yield "a pickled reward gives other rewards"
+
+    with ThreadPoolExecutor(4) as pool:
+        by_thread = list(pool.map(grade, [reward] * 4))
+    if by_thread != [first] * 4:
+        yield "in threads it gives other rewards"
+
+    # Without a limit of its own, since the rule as a whole has one.
+    for _, elsewhere in map_within(grade, [reward], seconds=3600, start=int):
         if isinstance(elsewhere, Exception):
             raise elsewhere
         if elsewhere != first:
@@ -213,51 +228,46 @@ def _repeatable(cls: type[Reward]) -> Problems:
 
 
 def _routed(cls: type[Reward]) -> Problems:
-    reward, best = cls(tasks=("mine", "ours")), _best(cls)
+    reward = cls(tasks=("mine", "ours"))
+    best = _best(cls)
+    expected = {"mine": best.reward, "theirs": None, None: best.reward, "ours": best.reward}
     columns = _listed([best.row] * 4)
-    values = reward([best.completion] * 4, **columns, task=["mine", "theirs", None, "ours"])
-    expected = [best.reward, None, best.reward, best.reward]
-    if len(values) != 4 or not all(_same(a, b) for a, b in zip(values, expected, strict=True)):
+    values = reward([best.completion] * 4, **columns, task=list(expected))
+    if len(values) != 4 or not all(map(_same, values, expected.values())):
         yield "rows of another task must give None, and all others what they give without the column `task`"
 
 
-REWARD_RULES: dict[str, Callable[[type[Reward]], Problems]] = {
-    "it can be built as the trainers build it, and pickled": _built,
-    "its examples earn what they say, for reasons that are declared": _exemplified,
-    "it needs its columns, ignores others and changes none": _columns,
-    "both shapes of completions earn the same": _shapes,
-    "a batch is graded as its completions one by one": _batches,
-    "its explanations agree with its rewards": _explained,
-    "a row without a gold that can be read is not graded, and raises nothing": _golds,
-    "the same completion earns the same: again, pickled, in threads, in another process": _repeatable,
-    "rows of other tasks are passed over": _routed,
-    "it runs nothing that a completion says": _runs_nothing,
-    **{
-        f"hostile text {number} of {len(HOSTILE)} is graded and earns nothing": partial(
-            _hostile, completion
-        )
-        for number, completion in enumerate(HOSTILE, start=1)
-    },
-}
-
-
 def _best(cls: type[Reward]) -> Example:
+    """The example that earns the most."""
     graded = [example for example in cls.examples if example.reward is not None]
     if not graded:
         raise ValueError("there are no `examples` to try it on")
     return max(graded, key=lambda example: example.reward or 0.0)
 
 
+def _least(cls: type[Reward]) -> float:
+    """The least that an example earns: what a wrong answer is worth."""
+    return min(example.reward for example in cls.examples if example.reward is not None)
+
+
 def _listed(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names}
+    """The rows as columns, with None where a row lacks one."""
+    columns: dict[str, list[Any]] = {}
+    for number, row in enumerate(rows):
+        for name, value in row.items():
+            column = columns.setdefault(name, [None] * len(rows))
+            column[number] = value
+    return columns
 
 
 def _batch(
     cls: type[Reward], examples: Sequence[Example]
 ) -> tuple[Reward, list[str], dict[str, list]]:
-    _best(cls)
-    return cls(), [each.completion for each in examples], _listed([each.row for each in examples])
+    """A reward, with the completions and the columns of these examples."""
+    _best(cls)  # raises where no example has a reward
+    completions = [example.completion for example in examples]
+    columns = _listed([example.row for example in examples])
+    return cls(), completions, columns
 
 
 def _grade(reward: Reward, completion: object, row: Row) -> Grade:
@@ -281,3 +291,20 @@ def _same(one: float | None, other: float | None) -> bool:
     if one is None or other is None:
         return one is other
     return math.isclose(one, other, rel_tol=1e-4, abs_tol=1e-4)
+
+
+REWARD_RULES: dict[str, Callable[[type[Reward]], Problems]] = {
+    "it can be built as the trainers build it, and pickled": _built,
+    "its examples earn what they say, for reasons that are declared": _exemplified,
+    "it needs its columns, ignores others and changes none": _columns,
+    "both shapes of completions earn the same": _shapes,
+    "a batch is graded as its completions one by one": _batches,
+    "its explanations agree with its rewards": _explained,
+    "a row without a gold that can be read is not graded, and raises nothing": _golds,
+    "the same completion earns the same: again, pickled, in threads, in another process": _repeatable,
+    "rows of other tasks are passed over": _routed,
+    "it runs nothing that a completion says": _runs_nothing,
+}
+for _number, _completion in enumerate(HOSTILE, start=1):
+    _name = f"hostile text {_number} of {len(HOSTILE)} is graded and earns nothing"
+    REWARD_RULES[_name] = partial(_hostile, _completion)

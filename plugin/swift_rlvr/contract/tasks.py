@@ -1,20 +1,22 @@
-"""The rules for a task: each gives the problems that it finds on its examples, in plain words."""
+"""The rules for a task. Each rule yields the problems that it finds, in plain words."""
 
 import copy
 import json
 import pickle
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from typing import Any
 
 from swift_rlvr.contract.datasets import PROBE
-from swift_rlvr.rewards import REWARDS
+from swift_rlvr.rewards import REWARDS, Grade, Reward
 from swift_rlvr.rewards.build import columns_for
 from swift_rlvr.success import VERIFIER
 from swift_rlvr.tasks import RowError, Task
 from swift_rlvr.tasks.row_check import check_columns
 from swift_rlvr.tasks.task import Row, shown
 
+# What may stand in a column of a raw row in place of its value.
 JUNK: tuple[Any, ...] = (
     None,
     "",
@@ -30,40 +32,37 @@ JUNK: tuple[Any, ...] = (
 )
 # What ms-swift renames before a preprocessor sees a row, or keeps for itself.
 TAKEN_COLUMNS = {
-    *(
-        "query",
-        "prompt",
-        "input",
-        "instruction",
-        "question",
-        "problem",
-        "system",
-        "system_prompt",
-        "history",
-    ),
-    *(
-        "response",
-        "answer",
-        "output",
-        "targets",
-        "answer_key",
-        "answers",
-        "text",
-        "completion",
-        "content",
-    ),
-    *(
-        "images",
-        "videos",
-        "audios",
-        "tools",
-        "objects",
-        "label",
-        "channel",
-        "margin",
-        "rejected_response",
-        "dataset",
-    ),
+    # Renamed to the prompt or its parts.
+    "query",
+    "prompt",
+    "input",
+    "instruction",
+    "question",
+    "problem",
+    "system",
+    "system_prompt",
+    "history",
+    # Renamed to the response.
+    "response",
+    "answer",
+    "output",
+    "targets",
+    "answer_key",
+    "answers",
+    "text",
+    "completion",
+    "content",
+    # Kept for other kinds of training.
+    "images",
+    "videos",
+    "audios",
+    "tools",
+    "objects",
+    "label",
+    "channel",
+    "margin",
+    "rejected_response",
+    "dataset",
 }
 Problems = Iterator[str]
 
@@ -78,13 +77,21 @@ def _declared(task: Task) -> Problems:
         yield "`columns` must name the columns of a raw row"
     if not task.is_mixed and task.verifier is None:
         yield "`verifier` must name the reward that says what is right"
-    if task.verifier in REWARDS.data and (role := REWARDS[task.verifier].role) != VERIFIER:
-        yield f"its `verifier` must be a reward with the role {VERIFIER!r}, and that of {task.verifier} is {role!r}"
+    if task.verifier in REWARDS.data:
+        role = REWARDS[task.verifier].role
+        if role != VERIFIER:
+            yield (
+                f"its `verifier` must be a reward with the role {VERIFIER!r},"
+                f" and that of {task.verifier} is {role!r}"
+            )
     for name in task.rewards:
         if name not in REWARDS.data:
             yield f"there is no reward {name!r}"
     for name in sorted(TAKEN_COLUMNS & {*task.reward_columns}):
-        yield f"the reward's column {name!r} must have another name: ms-swift renames it or uses it itself"
+        yield (
+            f"the reward's column {name!r} must have another name:"
+            " ms-swift renames it or uses it itself"
+        )
 
 
 def _examples(task: Task) -> Problems:
@@ -97,16 +104,20 @@ def _examples(task: Task) -> Problems:
             yield f"example {number}: {error}"
     verifier = REWARDS.get(task.verifier or "")
     if verifier is not None and verifier.runs_code:
-        return  # the tests of a row say what is right, and no right answer is known
-    if task.examples and all(task.of(row).gold_completion(row) is None for row in task.examples):
+        # The tests of a row say what is right, and no right answer is known.
+        return
+    golds = (task.of(row).gold_completion(row) for row in task.examples)
+    if task.examples and all(gold is None for gold in golds):
         yield "no example has a right answer: `gold` gives None for all of them"
 
 
 def _rows(task: Task, row: Row) -> Problems:
-    before, prepared, part = copy.deepcopy(row), task.preprocess(row), task.of(row)
+    before = copy.deepcopy(row)
+    prepared = task.preprocess(row)
+    columns = ("messages", "task", *task.of(row).reward_columns)
     if row != before:
         yield "`preprocess` changes the raw row"
-    missing = [name for name in ("messages", "task", *part.reward_columns) if name not in prepared]
+    missing = [name for name in columns if name not in prepared]
     if missing:
         yield f"the preprocessed row lacks {', '.join(missing)}"
     if task.preprocess(row) != prepared:
@@ -116,18 +127,27 @@ def _rows(task: Task, row: Row) -> Problems:
 
 
 def _messages(task: Task, row: Row) -> Problems:
-    messages, part = task.preprocess(row)["messages"], task.of(row)
+    messages = task.preprocess(row)["messages"]
     roles = [message["role"] for message in messages]
-    expected = ["system"] * part.system_in_rows + ["user", "assistant"] * len(roles)
+    if task.of(row).system_in_rows:
+        start = "a system turn"
+        expected = ["system"]
+    else:
+        start = "no system turn (`system_in_rows`)"
+        expected = []
+    expected += ["user", "assistant"] * len(roles)
     if roles != expected[: len(roles)] or roles[-1:] != ["user"]:
-        start = "a system turn" if part.system_in_rows else "no system turn (`system_in_rows`)"
         yield f"expected {start}, then user and assistant in turn, the user last, got {roles}"
-    if not all(isinstance(each["content"], str) and each["content"].strip() for each in messages):
-        yield "a message has no text"
+    for message in messages:
+        text = message["content"]
+        if not isinstance(text, str) or not text.strip():
+            yield "a message has no text"
+            return
 
 
 def _graded(task: Task, row: Row) -> Problems:
-    part, prepared = task.of(row), task.preprocess(row)
+    part = task.of(row)
+    prepared = task.preprocess(row)
     gold = part.gold_completion(row)
     for name in part.rewards:
         reward = REWARDS[name]()
@@ -135,7 +155,7 @@ def _graded(task: Task, row: Row) -> Problems:
         if missing:
             yield f"{name} needs the column {', '.join(missing)}"
         elif gold is not None:
-            ((value, reason),) = reward.grades([gold], **columns_for(reward, [prepared]))
+            value, reason = _grade(reward, gold, prepared)
             if value != 1.0:
                 yield f"the gold completion earns {value} of {name}, not 1.0 ({reason})"
     verifier = REWARDS[part.verifier or ""]()
@@ -143,38 +163,52 @@ def _graded(task: Task, row: Row) -> Problems:
         yield f"{verifier.name} passes over the task {prepared['task']!r}"
         return
     for wrong in ("", PROBE):
-        ((value, reason),) = verifier.grades([wrong], **columns_for(verifier, [prepared]))
+        value, reason = _grade(verifier, wrong, prepared)
         if value is None or value >= 1.0:
             yield f"{shown(wrong)} earns {value} of {verifier.name} ({reason})"
 
 
+def _grade(reward: Reward, completion: str, prepared: Row) -> Grade:
+    (grade,) = reward.grades([completion], **columns_for(reward, [prepared]))
+    return grade
+
+
 def _identity(task: Task) -> Problems:
-    keys = [task.identity(row) for row in task.examples]
-    if keys != [
-        task.identity({**json.loads(json.dumps(row)), "other column": 1}) for row in task.examples
-    ]:
+    identities = [task.identity(row) for row in task.examples]
+    again = []
+    for row in task.examples:
+        reread = json.loads(json.dumps(row))
+        again.append(task.identity({**reread, "other column": 1}))
+    if identities != again:
         yield "`identity` is another one for the same row, read again with a further column"
-    for number, key in enumerate(keys, start=1):
-        if not isinstance(key, str) or not key:
-            yield f"example {number}: `identity` must be a text, got {key!r:.80}"
-        elif keys.index(key) + 1 != number:
-            yield f"the examples {keys.index(key) + 1} and {number} ask the same, says `identity`"
+    for number, identity in enumerate(identities, start=1):
+        if not isinstance(identity, str) or not identity:
+            yield f"example {number}: `identity` must be a text, got {identity!r:.80}"
+            continue
+        first = identities.index(identity) + 1
+        if first != number:
+            yield f"the examples {first} and {number} ask the same, says `identity`"
 
 
 def _refusals(task: Task) -> Problems:
-    changed = (
-        {**row, name: junk} for row in task.examples[:1] for name in task.columns for junk in JUNK
-    )
-    accepted = {*task.columns, *(name for row in task.examples for name in row), "messages"}
-    for row in [{}, dict.fromkeys(task.columns), *changed]:
+    rows: list[Row] = [{}, dict.fromkeys(task.columns)]
+    for example in task.examples[:1]:
+        rows += [{**example, name: junk} for name, junk in product(task.columns, JUNK)]
+    # The columns that a RowError may name.
+    columns = {*task.columns, "messages"}.union(*task.examples)
+
+    for row in rows:
         for name in ("preprocess", "identity", "gold"):
+            method = getattr(task, name)
             try:
-                getattr(task, name)(row)
+                method(row)
             except RowError as error:
-                if error.column not in accepted:
-                    yield f"`{name}` refuses {shown(row)} because of {error.column!r}, which is none of its columns"
+                if error.column not in columns:
+                    because = f"{error.column!r}, which is none of its columns"
+                    yield f"`{name}` refuses {shown(row)} because of {because}"
             except Exception as error:
-                yield f"`{name}` must raise RowError for {shown(row)}, and raises {type(error).__name__}: {error}"
+                raised = f"{type(error).__name__}: {error}"
+                yield f"`{name}` must raise RowError for {shown(row)}, and raises {raised}"
                 return
             else:
                 if name == "preprocess" and not row:
@@ -183,7 +217,8 @@ def _refusals(task: Task) -> Problems:
 
 def _of_each_example(rule: Callable[[Task, Row], Problems], task: Task) -> Problems:
     for number, row in enumerate(task.examples, start=1):
-        yield from (f"example {number}: {problem}" for problem in rule(task, row))
+        for problem in rule(task, row):
+            yield f"example {number}: {problem}"
 
 
 TASK_RULES: dict[str, Callable[[Task], Problems]] = {

@@ -26,31 +26,37 @@ def plain(answer: str) -> str:
 
 
 def gold_text(gold: object) -> str | None:
-    r"""The gold as `plain` text: a number, or the answer that `marked_answer` finds in a text, or
-    else all of the text.
+    r"""The gold as `plain` text, or None where it cannot be read.
+
+    The gold is a number, or a text whose answer `marked_answer` finds, or all of the text.
 
     >>> gold_text(72.0), gold_text("48 + 24 = 72\n#### 72"), gold_text(r"It is $\boxed{72}$."), gold_text("")
     ('72', '72', '72', None)
     """
     if isinstance(gold, float) and math.isfinite(gold):
-        return str(int(gold) if gold.is_integer() else gold)
+        number = int(gold) if gold.is_integer() else gold
+        return str(number)
     if isinstance(gold, int) and not isinstance(gold, bool):
         try:
             return str(gold)
-        except ValueError:  # Python refuses to write out whole numbers of thousands of digits
+        except ValueError:
+            # Python refuses to write out whole numbers of thousands of digits.
             return None
     if not isinstance(gold, str):
         return None
+    answer = gold
     marked = marked_answer(gold)
-    return plain(gold if marked is None else marked[1]) or None
+    if marked is not None:
+        _, answer = marked
+    return plain(answer) or None
 
 
 class BoxedReward(Reward):
-    r"""Reward 1.0 where the last ``\boxed{...}`` after the thinking is the gold, 0.0 otherwise,
-    None without a gold.
+    r"""Reward 1.0 where the last ``\boxed{...}`` after the thinking is the gold, 0.0 otherwise.
 
-    It compares texts without their white space and the ``$`` around them, so ``0.5`` is not
-    ``\frac{1}{2}``; `external_accuracy` compares values. The gold is in the column `solution`.
+    None without a gold, which is in the column `solution`. It compares texts without their white
+    space and the ``$`` around them, so ``0.5`` is not ``\frac{1}{2}``; `external_accuracy` compares
+    values.
 
     >>> reward = BoxedReward()
     >>> reward([r"So it is \boxed{72}.", r"\boxed{71}", "72"], solution=["#### 72", r"\boxed{72}", 72])

@@ -1,6 +1,4 @@
-"""The Countdown reward: 1.0 for an answer that makes the target from the numbers, each used exactly
-once.
-"""
+"""The Countdown reward: 1.0 for an answer that makes the target, using each number exactly once."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,7 +21,8 @@ from swift_rlvr.verifiers.countdown.arithmetic import parse
 from swift_rlvr.verifiers.countdown.notation import to_plain
 from swift_rlvr.verifiers.countdown.verifier import MAX_CHARS
 
-RULES = {  # in the order in which `verify` checks them
+# In the order in which `verify` checks them.
+RULES = {
     Reason.BAD_GOLD: "nums and target can be read",
     Reason.NO_ANSWER: "there is an <answer> block after the thinking",
     Reason.UNCLOSED_ANSWER: "the block is closed by </answer>",
@@ -38,18 +37,19 @@ RULES = {  # in the order in which `verify` checks them
     Reason.FALSE_EQUATION: "all sides of = are equal",
     Reason.WRONG_VALUE: "the value is the target",
 }
-_GRADES = {  # made once, since a `Grade` takes as long to make as an answer to find
-    reason: Grade({Reason.CORRECT: 1.0, Reason.BAD_GOLD: None}.get(reason, 0.0), str(reason))
-    for reason in Reason
-}
+# All but these earn 0.0.
+_REWARDS = {Reason.CORRECT: 1.0, Reason.BAD_GOLD: None}
+# Made once, since it takes as long to make a `Grade` as to check an answer.
+_GRADES = {reason: Grade(_REWARDS.get(reason, 0.0), str(reason)) for reason in Reason}
+# The reasons that are about particular numbers of the answer or of the row.
+_ABOUT_NUMBERS = (Reason.EXTRA_NUMBER, Reason.REUSED_NUMBER, Reason.MISSING_NUMBER)
 
 
 class CountdownReward(Reward):
-    """Reward 1.0 for a right Countdown answer, 0.0 for a wrong one, None where nums or target
-    cannot be read.
+    """Reward 1.0 for a right Countdown answer, 0.0 for a wrong one.
 
-    `swift_rlvr.verifiers.countdown.verifier` defines what counts as right, and the accepted forms
-    of the two columns.
+    None where nums or target cannot be read. `swift_rlvr.verifiers.countdown.verifier` defines
+    what counts as right, and the accepted forms of the two columns.
 
     >>> reward = CountdownReward()
     >>> reward(["<answer>1 + 2 * 3</answer>", "<answer>1 + 2 + 4</answer>"], nums=[[1, 2, 3]] * 2, target=[7, 7])
@@ -77,7 +77,8 @@ class CountdownReward(Reward):
             None,
         ),
     )
-    shows_details = True  # numbers of the prompt and of the answer
+    # They hold numbers of the prompt and of the answer.
+    shows_details = True
 
     @dataclass(frozen=True)
     class Parameters(BaseParameters):
@@ -95,36 +96,33 @@ class CountdownReward(Reward):
 
     def grade(self, text: str | None, row: Row) -> Explanation:
         verdict = verify(text, row["nums"], row["target"], notation=self.parameters.notation)
-        rules = rules_in_order(
-            RULES, verdict.reason, _wrong_numbers(verdict, row["nums"], row["target"])
-        )
+        detail = _wrong_numbers(verdict, row["nums"], row["target"])
+        rules = rules_in_order(RULES, verdict.reason, detail)
         if verdict.value is not None:
-            rules[-1] = rules[-1]._replace(
-                detail=f"the value is {verdict.value}, the target {row['target']}"
-            )
+            values = f"the value is {verdict.value}, the target {row['target']}"
+            rules[-1] = rules[-1]._replace(detail=values)
         return Explanation(verdict.reward, str(verdict.reason), verdict.expression, rules)
 
 
 def _wrong_numbers(verdict: Verdict, nums: object, target: object) -> str:
-    """The numbers of an answer for which it was refused, or that it lacks."""
+    """The numbers for which an answer was refused, or that it lacks; "" for another verdict."""
     gold = read_gold(nums, target)
-    if gold is None or verdict.reason not in (
-        Reason.EXTRA_NUMBER,
-        Reason.REUSED_NUMBER,
-        Reason.MISSING_NUMBER,
-    ):
+    if gold is None or verdict.reason not in _ABOUT_NUMBERS:
         return ""
     text = verdict.expression or ""
     parsed = parse(text) or parse(to_plain(text) or "")
     if parsed is None:
         return ""
+
+    # Of the sides of an equation, the verdict is about the longest.
     shape, numbers = parsed
-    longest = max((numbers[side] for side in shape.sides), key=len)  # which the verdict is about
-    used, given = Counter(longest), Counter(gold[0])
+    longest = max((numbers[side] for side in shape.sides), key=len)
+    used = Counter(longest)
+    available = Counter(gold[0])
     if verdict.reason is Reason.MISSING_NUMBER:
-        wrong = list((given - used).elements())
+        wrong = list((available - used).elements())
     elif verdict.reason is Reason.EXTRA_NUMBER:
-        wrong = list(used.keys() - given.keys())
+        wrong = list(used.keys() - available.keys())
     else:
-        wrong = list(used - given)
+        wrong = list(used - available)
     return ", ".join(map(str, sorted(wrong)))

@@ -10,9 +10,11 @@ from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.answers import has_unclosed_answer, last_answer, normalised_answer
 
 MAX_ANSWER_CHARS = 1000
-_MOST_PARTIAL = 0.99  # the same words in another order have an F1 of 1
+# The most that a partly right answer earns: the same words in another order have an F1 of 1.
+_MOST_PARTIAL = 0.99
 _ACCEPTED = {"accepted_answers": ["the Rhine", "Rhein"]}
-RULES = {  # reason -> what has to hold, in the order in which it is checked
+# Reason -> what has to hold, in the order in which it is checked.
+RULES = {
     "bad gold": "the column accepted_answers is a text or a list of texts",
     "no answer": "there is an <answer> block after the thinking",
     "unclosed answer": "the block is closed by </answer>",
@@ -24,24 +26,27 @@ RULES = {  # reason -> what has to hold, in the order in which it is checked
 
 
 def f1(answer: str, gold: str) -> float:
-    """The harmonic mean of precision and recall of the words of two normalised texts, as SQuAD
-    computes it.
+    """The F1 of the words of two normalised texts, as SQuAD computes it.
+
+    F1 is the harmonic mean of precision and recall.
 
     >>> f1("rhine river", "rhine"), f1("danube", "rhine")
     (0.6666666666666666, 0.0)
     """
-    words, wanted = answer.split(), gold.split()
-    common = (Counter(words) & Counter(wanted)).total()
-    return 2 * common / (len(words) + len(wanted)) if common else 0.0
+    answer_words = answer.split()
+    gold_words = gold.split()
+    common = (Counter(answer_words) & Counter(gold_words)).total()
+    if common == 0:
+        return 0.0
+    return 2 * common / (len(answer_words) + len(gold_words))
 
 
 class ExactMatchReward(Reward):
-    """Reward 1.0 for an answer in tags that equals one of the texts in the column
-    `accepted_answers`, 0.0 for others.
+    """Reward 1.0 for an answer in tags that equals one of the row's `accepted_answers`.
 
-    `swift_rlvr.verifiers.answers.normalised_answer` says what is equal. With ``partial=True``
-    another answer earns the best F1 of its words, at most 0.99. Source: Rajpurkar et al. 2016,
-    SQuAD (arXiv 1606.05250), whose evaluation this follows.
+    Other answers get 0.0; with ``partial=True`` they earn the best F1 of their words, at most 0.99.
+    `swift_rlvr.verifiers.answers.normalised_answer` says what is equal. Source: Rajpurkar et al.
+    2016, SQuAD (arXiv 1606.05250), whose evaluation this follows.
 
     >>> texts = ["<answer>Rhine.</answer>", "<answer>the river Rhine</answer>", "Rhine"]
     >>> ExactMatchReward()(texts, accepted_answers=[["The Rhine"]] * 3)

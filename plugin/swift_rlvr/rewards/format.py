@@ -1,5 +1,4 @@
-"""The format rewards: 1.0 for a think part followed by an answer part and nothing else, 0.0 for all
-other texts.
+"""The format rewards: 1.0 for a think part, then an answer part and nothing else; otherwise 0.0.
 
 Where the prompt has opened the think part, the completion has no ``<think>`` of its own. README.md
 says what each trainer shows of that, and when to set `think_opened`.
@@ -17,14 +16,11 @@ from swift_rlvr.verifiers.answers import completion_text, without_end_tokens
 
 TAGS = ("<think>", "</think>", "<answer>", "</answer>")
 _TAG = re.compile("|".join(TAGS))
-MISSING = (
-    "no think part",
-    "think part not closed",
-    "no answer part",
-    "answer part not closed",
-)  # one for each tag
+# The reason where a tag is missing, in the order of TAGS.
+MISSING = ("no think part", "think part not closed", "no answer part", "answer part not closed")
 OK = "ok"
-RULES = {  # reason -> rule, in the order in which `fault` checks them
+# Reason -> rule, in the order in which `fault` checks them.
+RULES = {
     "no text": "there is a text",
     "no think part": "there is a <think>",
     "think part not closed": "there is a </think>",
@@ -53,18 +49,18 @@ def opens_think(prompt: object) -> bool:
 
 
 def with_opening(text: str, opened: bool) -> str:
-    r"""The text with the ``<think>`` that its prompt has opened, unless it begins with one of its
-    own.
+    r"""The text with the ``<think>`` that its prompt has opened, unless the text begins with one.
 
     >>> with_opening("1 + 1</think>", True), with_opening("<think>1 + 1</think>", True)
     ('<think>\n1 + 1</think>', '<think>1 + 1</think>')
     """
-    return "<think>\n" + text if opened and not text.lstrip().startswith("<think>") else text
+    if opened and not text.lstrip().startswith("<think>"):
+        return "<think>\n" + text
+    return text
 
 
 def fault(text: str | None, opened: bool = False, strict: bool = False) -> tuple[str, str]:
-    """The reason for the first rule that the text breaks, with a detail; the reason is `OK` where
-    it breaks none.
+    """The reason for the first rule that the text breaks, or `OK`, with a detail.
 
     >>> fault("<think>1 + 1</think><answer>2"), fault("<think>1 + 1</think> So: <answer>2</answer>")
     (('answer part not closed', ''), ('text outside the tags', "'So:'"))
@@ -82,7 +78,8 @@ def fault(text: str | None, opened: bool = False, strict: bool = False) -> tuple
             return "repeated tag", f"{tag} occurs {tags.count(tag)} times"
     if tags != list(TAGS):
         return "wrong order", " ".join(tags)
-    before, think, between, answer, after = _TAG.split(text)
+    parts = _TAG.split(text)
+    before, think, between, answer, after = parts
     for part in (before, between, after):
         if part.strip():
             return "text outside the tags", repr(part.strip()[:40])
@@ -91,21 +88,28 @@ def fault(text: str | None, opened: bool = False, strict: bool = False) -> tuple
     if not answer.strip():
         return "empty answer", ""
     if strict:
-        lines = [line.strip() for line in text.split("\n")]
-        for tag in TAGS:
-            if tag not in lines:
-                return "tag not on its own line", tag
-        if before or between != "\n" or {think[0], think[-1], answer[0], answer[-1]} != {"\n"}:
-            return "white space around the tags", f"{before!r} before, {between!r} between"
+        return _layout_fault(text, parts)
+    return OK, ""
+
+
+def _layout_fault(text: str, parts: list[str]) -> tuple[str, str]:
+    """The reason why a well-formed text is not laid out as the strict format asks, or `OK`."""
+    lines = [line.strip() for line in text.split("\n")]
+    for tag in TAGS:
+        if tag not in lines:
+            return "tag not on its own line", tag
+    before, think, between, answer, _ = parts
+    inner_edges = {think[0], think[-1], answer[0], answer[-1]}
+    if before or between != "\n" or inner_edges != {"\n"}:
+        return "white space around the tags", f"{before!r} before, {between!r} between"
     return OK, ""
 
 
 class FormatReward(ShapingReward):
-    """Reward 1.0 for ``<think>...</think>`` and ``<answer>...</answer>`` in this order, neither
-    empty, and only that.
+    """Reward 1.0 for ``<think>...</think>`` and then ``<answer>...</answer>``, and nothing else.
 
-    White space around the parts and special tokens at the end are ignored. From the R1-Zero recipe
-    (DeepSeek-R1, arXiv 2501.12948, section 2.2.2).
+    Neither part may be empty. White space around the parts and special tokens at the end are
+    ignored. From the R1-Zero recipe (DeepSeek-R1, arXiv 2501.12948, section 2.2.2).
 
     >>> reward = FormatReward()
     >>> reward(["<think>1 + 1</think> <answer>2</answer>", "<think></think><answer>2</answer>", "2"])
@@ -131,13 +135,13 @@ class FormatReward(ShapingReward):
     def grade(self, text: str | None, row: Row) -> Explanation:
         opened = self.parameters.think_opened or opens_think(row.get("prompts"))
         reason, detail = fault(text, opened, self.strict)
-        rules = rules_in_order(STRICT_RULES if self.strict else RULES, reason, detail)
+        checked = STRICT_RULES if self.strict else RULES
+        rules = rules_in_order(checked, reason, detail)
         return Explanation(float(reason == OK), reason, text, rules)
 
 
 class FormatStrictReward(FormatReward):
-    r"""Reward 1.0 for ``<think>\n...\n</think>\n<answer>\n...\n</answer>``, the whole completion,
-    0.0 otherwise.
+    r"""Reward 1.0 for a completion ``<think>\n...\n</think>\n<answer>\n...\n</answer>``.
 
     The GSM8K recipe's format. White space and special tokens at the end are ignored.
 

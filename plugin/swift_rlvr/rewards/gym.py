@@ -1,5 +1,6 @@
-"""The reward for reasoning-gym's tasks: 1.0 for an answer with the full score of the task's scorer,
-or of ours.
+"""The reward for reasoning-gym's tasks: 1.0 for an answer that gets the full score.
+
+The score is that of the task's own scorer, or of ours where that one is faulty.
 """
 
 import json
@@ -20,7 +21,8 @@ from swift_rlvr.success import VERIFIER
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.reasoning_gym.verifier import Reason, Verdict, grade_all
 
-RULES = {  # in the order in which they are checked
+# In the order in which they are checked.
+RULES = {
     Reason.BAD_ROW: "the column entry can be read",
     Reason.REFUSED_TASK: "the task is not refused, or was asked for with refused=yes",
     Reason.NO_ANSWER: "there is an <answer> block after the thinking",
@@ -39,13 +41,14 @@ _ENTRY = {
     "answer": "3",
     "metadata": ["dict", ["numbers", ["list", 297, 24]], ["result", 3]],
 }
+_ROW = {"entry": json.dumps(_ENTRY)}
 
 
 class ReasoningGymReward(Reward):
-    """Reward 1.0 for a right answer to a task of reasoning-gym, 0.0 for any other; `partial` gives
-    partial credit.
+    """Reward 1.0 for a right answer to a task of reasoning-gym, 0.0 for any other.
 
-    None where the column `entry` cannot be read or the task is refused, see README.md in
+    With ``partial=True`` a partly right answer gets the scorer's partial credit. None where the
+    column `entry` cannot be read or the task is refused; see README.md in
     `swift_rlvr.verifiers.reasoning_gym`.
 
     >>> from itertools import islice
@@ -61,14 +64,8 @@ class ReasoningGymReward(Reward):
     columns = ("entry",)
     reasons = tuple(map(str, Reason))
     examples = (
-        Example(
-            "<think>297 = 3 * 99.</think><answer>3</answer>", {"entry": json.dumps(_ENTRY)}, 1.0
-        ),
-        Example(
-            "<think>297 = 3 * 99.</think><answer>2 or 3</answer>",
-            {"entry": json.dumps(_ENTRY)},
-            0.0,
-        ),
+        Example("<think>297 = 3 * 99.</think><answer>3</answer>", _ROW, 1.0),
+        Example("<think>297 = 3 * 99.</think><answer>2 or 3</answer>", _ROW, 0.0),
         Example("<think>297 = 3 * 99.</think><answer>3</answer>", {"entry": "{}"}, None),
     )
 
@@ -88,26 +85,24 @@ class ReasoningGymReward(Reward):
         )
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
-        return [
-            Grade(self._reward(each), str(each.reason))
-            for each in self._scored(texts, columns["entry"])
-        ]
+        verdicts = self._verdicts(texts, columns["entry"])
+        return [Grade(self._reward(verdict), str(verdict.reason)) for verdict in verdicts]
 
     def grade(self, text: str | None, row: Row) -> Explanation:
-        (scored,) = self._scored([text], [row["entry"]])
-        detail = (
-            f"the score is {scored.score:.3g}"
-            if scored.reason is Reason.PARTLY_RIGHT
-            else scored.detail
+        (verdict,) = self._verdicts([text], [row["entry"]])
+        detail = verdict.detail
+        if verdict.reason is Reason.PARTLY_RIGHT:
+            detail = f"the score is {verdict.score:.3g}"
+        rules = rules_in_order(RULES, verdict.reason, detail)
+        return Explanation(self._reward(verdict), str(verdict.reason), verdict.answer, rules)
+
+    def _verdicts(self, texts: Sequence[str | None], entries: Sequence[object]) -> list[Verdict]:
+        parameters = self.parameters
+        return grade_all(
+            texts, entries, parameters.timeout, parameters.memory_mb, parameters.max_workers
         )
-        rules = rules_in_order(RULES, scored.reason, detail)
-        return Explanation(self._reward(scored), str(scored.reason), scored.answer, rules)
 
-    def _scored(self, texts: Sequence[str | None], entries: Sequence[object]) -> list[Verdict]:
-        chosen = self.parameters
-        return grade_all(texts, entries, chosen.timeout, chosen.memory_mb, chosen.max_workers)
-
-    def _reward(self, scored: Verdict) -> float | None:
-        if scored.score is None or self.parameters.partial:
-            return scored.score
-        return float(scored.reason is Reason.CORRECT)
+    def _reward(self, verdict: Verdict) -> float | None:
+        if verdict.score is None or self.parameters.partial:
+            return verdict.score
+        return float(verdict.reason is Reason.CORRECT)

@@ -1,5 +1,4 @@
-r"""The language consistency reward: reasoning in the language that is asked for, judged by its
-script.
+r"""The language consistency reward: is the reasoning in the language asked for? Scripts decide.
 
 Source: DeepSeek-R1 (arXiv 2501.12948, section 2.3.2): the share of words of the target language in
 the chain of thought. A word is a run of letters, of which a single Latin or Greek one does not
@@ -9,6 +8,7 @@ skipped. For Japanese, Han characters count up to four times the kana, so that C
 for Japanese.
 """
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -19,97 +19,106 @@ from swift_rlvr.rewards.gate import GateParameters, ShapingReward
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.answers import reasoning
 
+# Language code -> script.
 LANGUAGES = {
     **dict.fromkeys(
         ("en", "de", "fr", "es", "it", "pt", "nl", "pl", "cs", "sv", "tr", "vi", "id"), "Latin"
     ),
-    **{
-        "zh": "Han",
-        "ja": "kana",
-        "ko": "Hangul",
-        "ar": "Arabic",
-        "fa": "Arabic",
-        "ur": "Arabic",
-        "hi": "Devanagari",
-    },
-    **{
-        "ru": "Cyrillic",
-        "uk": "Cyrillic",
-        "bg": "Cyrillic",
-        "el": "Greek",
-        "he": "Hebrew",
-        "th": "Thai",
-    },
+    "zh": "Han",
+    "ja": "kana",
+    "ko": "Hangul",
+    "ar": "Arabic",
+    "fa": "Arabic",
+    "ur": "Arabic",
+    "hi": "Devanagari",
+    "ru": "Cyrillic",
+    "uk": "Cyrillic",
+    "bg": "Cyrillic",
+    "el": "Greek",
+    "he": "Hebrew",
+    "th": "Thai",
 }
+# Up to this many Han characters for each kana count as Japanese.
 HAN_PER_KANA = 4
+# From this share of words on the reasoning is consistent.
 CONSISTENT = 0.99
-_LETTERS_PER_WORD = {
-    "Han": 1,
-    "kana": 1,
-    "Thai": 4,
-    "other": 4,
-}  # in all other scripts a run of letters is a word
+# In all other scripts a run of letters is a word.
+_LETTERS_PER_WORD = {"Han": 1, "kana": 1, "Thai": 4, "other": 4}
 
+# Script -> its characters, as the inside of a set of `regex`.
 _SCRIPTS = {
-    **{
-        name: rf"\p{{Script={name}}}"
-        for name in ("Latin", "Greek", "Hangul", "Hebrew", "Han", "Thai")
-    },
-    # with marks and signs that Unicode counts among several scripts
+    "Latin": r"\p{Script=Latin}",
+    "Greek": r"\p{Script=Greek}",
+    "Hangul": r"\p{Script=Hangul}",
+    "Hebrew": r"\p{Script=Hebrew}",
+    "Han": r"\p{Script=Han}",
+    "Thai": r"\p{Script=Thai}",
+    # With marks and signs that Unicode counts among several scripts.
     "Cyrillic": r"\p{Script=Cyrillic}\u0485\u0486",
     "Arabic": r"\p{Script=Arabic}\u0640\u064b-\u0655\u0670",
     "Devanagari": r"\p{Script=Devanagari}\u0951-\u0954",
     "kana": r"\p{Script=Hiragana}\p{Script=Katakana}ー\uff70\uff9e\uff9f",
 }
-_SIGNS = (  # letters of formulas, in a circle or a square, raised or lowered
+# Scripts whose single letters are usually variables: `x`, `α`.
+_SCRIPTS_OF_VARIABLES = ("Latin", "Greek")
+# Letters of formulas, in a circle or a square, raised or lowered: `ℝ`, `①`, `²`.
+_SIGNS = (
     r"ªºµ\u1d2c-\u1d6a\u1d9b-\u1dbf\u2070-\u209c\u2100-\u218f\u2460-\u24ff\u3220-\u33ff"
     r"\U0001d400-\U0001d7ff\U0001ee00-\U0001eeff"
 )
 
 
-def _runs(characters: str, single: bool = True) -> regex.Pattern:
-    """Matches runs of those of the characters that are letters or marks, or 〇; runs of one only if
-    `single`.
-    """
-    letter = rf"[[[{characters}]&&[\p{{L}}\p{{M}}〇]]--[{_SIGNS}]]"
-    return regex.compile(
-        f"{letter}+" if single else rf"{letter}[{letter}'’\u0300-\u036f]*{letter}", regex.V1
-    )
+def _letter(characters: str) -> str:
+    """Matches one of the characters that is a letter, a mark or 〇, and no sign of a formula."""
+    return rf"[[[{characters}]&&[\p{{L}}\p{{M}}〇]]--[{_SIGNS}]]"
 
 
-_RUNS = {
-    name: _runs(characters, name not in ("Latin", "Greek")) for name, characters in _SCRIPTS.items()
-}
-_RUNS["other"] = _runs(rf"\p{{L}}--[{''.join(_SCRIPTS.values())}]")
+def _run_patterns() -> dict[str, regex.Pattern]:
+    """For each script, and for all others together, what matches a run of its letters."""
+    patterns = {}
+    for script, characters in _SCRIPTS.items():
+        letter = _letter(characters)
+        if script in _SCRIPTS_OF_VARIABLES:
+            # Two letters at least. `don't` and a letter with combining accents are one run.
+            pattern = rf"{letter}[{letter}'’\u0300-\u036f]*{letter}"
+        else:
+            pattern = f"{letter}+"
+        patterns[script] = regex.compile(pattern, regex.V1)
+    others = _letter(rf"\p{{L}}--[{''.join(_SCRIPTS.values())}]")
+    patterns["other"] = regex.compile(f"{others}+", regex.V1)
+    return patterns
+
+
+_RUNS = _run_patterns()
 # Each branch looks for its end no further than the next place where it could begin, or takes the
 # rest of the text, so the search is linear in the length of the text.
 _LEFT_OUT = re.compile(
     r"""
-    ```.*?(?:```|\Z)
-    | `[^`\n]*`
-    | \$\$[^$]*\$\$ | \$[^$\n]*\$
+    ```.*?(?:```|\Z)  # a block of code, closed or not
+    | `[^`\n]*`  # `code`
+    | \$\$[^$]*\$\$ | \$[^$\n]*\$  # $$a + b$$, $a + b$
     | \\\\  # a line break in LaTeX; what follows it begins no formula
-    | \\\([^\\\n]*(?:\\[^()\n][^\\\n]*)*\\\)
-    | \\\[[^\\]*(?:\\[^][][^\\]*)*\\\]
-    | \\(?:begin|end)\{[A-Za-z]{1,32}\*?\} | \\[A-Za-z]+
-    | </?[A-Za-z][\w-]{0,32}\s?/?> | <\|[\w.-]{1,32}\|>
-    | (?:https?://|www\.)[!-~]+
+    | \\\([^\\\n]*(?:\\[^()\n][^\\\n]*)*\\\)  # \(a + b\)
+    | \\\[[^\\]*(?:\\[^][][^\\]*)*\\\]  # \[a + b\]
+    | \\(?:begin|end)\{[A-Za-z]{1,32}\*?\} | \\[A-Za-z]+  # \begin{align*}, \frac
+    | </?[A-Za-z][\w-]{0,32}\s?/?> | <\|[\w.-]{1,32}\|>  # </b>, <|im_end|>
+    | (?:https?://|www\.)[!-~]+  # https://example.org
     """,
     re.VERBOSE | re.DOTALL,
 )
 
 
 def script_of(language: object) -> str | None:
-    """The script of a language, or None for a language that is not known; regions do not matter.
+    """The script of a language code, or None for an unknown one. Regions do not matter.
 
     >>> script_of("en"), script_of("zh-CN"), script_of("python")
     ('Latin', 'Han', None)
     """
-    return (
-        LANGUAGES.get(re.split("[-_]", language.strip().lower())[0])
-        if isinstance(language, str)
-        else None
-    )
+    if not isinstance(language, str):
+        return None
+    # "zh-CN", "pt_BR"
+    code, *_ = re.split("[-_]", language.strip().lower())
+    return LANGUAGES.get(code)
 
 
 def count_words(text: str) -> dict[str, int]:
@@ -120,19 +129,24 @@ def count_words(text: str) -> dict[str, int]:
     """
     text = _LEFT_OUT.sub(" ", text)
     counts = {}
-    for script, runs in _RUNS.items():
-        letters = [len(run) for run in runs.findall(text)]
+    for script, pattern in _RUNS.items():
+        runs = pattern.findall(text)
+        if not runs:
+            continue
         per_word = _LETTERS_PER_WORD.get(script)
-        counts[script] = len(letters) if per_word is None else -(-sum(letters) // per_word)
-    return {script: count for script, count in counts.items() if count}
+        if per_word is None:
+            counts[script] = len(runs)
+        else:
+            letters = sum(map(len, runs))
+            counts[script] = math.ceil(letters / per_word)
+    return counts
 
 
 class LanguageConsistencyReward(ShapingReward):
-    """Reward the share of words in the reasoning that are in the language asked for; 0.0 where
-    there are none.
+    """Reward the share of words in the reasoning that are in the language asked for.
 
-    The language is the row's `language` or else the parameter. A row with an unknown language is
-    not graded.
+    Reasoning without words gets 0.0. The language is the row's `language`, or else the parameter. A
+    row with an unknown language is not graded.
 
     >>> reward = LanguageConsistencyReward()
     >>> reward(["<think>We add them.</think><answer>7</answer>", "<think>We 相加 them.</think>", "<think>相加</think>"])
@@ -159,30 +173,48 @@ class LanguageConsistencyReward(ShapingReward):
             )
 
     def grade(self, text: str | None, row: Row) -> Explanation:
-        language = self.parameters.language if row.get("language") is None else row["language"]
-        script, text = script_of(language), text or ""
+        language = row.get("language")
+        if language is None:
+            language = self.parameters.language
+        script = script_of(language)
+        has_text = text is not None and bool(text.strip())
         rules = [
             Rule("the language is known", script is not None, repr(language)),
-            Rule("there is a text", bool(text.strip())),
+            Rule("there is a text", has_text),
         ]
         if script is None:
             return Explanation(None, "unknown language", None, rules)
-        if not text.strip():
+        if text is None or not has_text:
             return Explanation(0.0, "no text", None, rules)
+
         part = reasoning(text)
         counts = count_words(part)
-        words, own = sum(counts.values()), counts.get(script, 0)
-        if script == "kana":
-            own += min(counts.get("Han", 0), HAN_PER_KANA * own)
-        share = own / words if words else 0.0
-        reason = (
-            "consistent" if share >= CONSISTENT else "mixed" if share >= 0.5 else "other language"
-        )
+        share = _share(counts, script)
+        if not counts:
+            reason = "no words"
+        elif share >= CONSISTENT:
+            reason = "consistent"
+        elif share >= 0.5:
+            reason = "mixed"
+        else:
+            reason = "other language"
         by_script = ", ".join(f"{count} {name}" for name, count in counts.items()) or "none"
+        has_words = f"words by script: {by_script}"
+        consistent = f"at least {CONSISTENT:.0%} of them are in it"
         rules += [
-            Rule("there are words in the reasoning", words > 0, f"words by script: {by_script}"),
-            Rule(
-                f"at least {CONSISTENT:.0%} of them are in it", share >= CONSISTENT, f"{share:.1%}"
-            ),
+            Rule("there are words in the reasoning", bool(counts), has_words),
+            Rule(consistent, share >= CONSISTENT, f"{share:.1%}"),
         ]
-        return Explanation(share, reason if words else "no words", part, rules)
+        return Explanation(share, reason, part, rules)
+
+
+def _share(counts: dict[str, int], script: str) -> float:
+    """The share of words that are in a script; 0.0 where there are no words."""
+    words = sum(counts.values())
+    if words == 0:
+        return 0.0
+    in_script = counts.get(script, 0)
+    if script == "kana":
+        # Japanese is written with Han characters too, but never with these alone.
+        in_script += min(counts.get("Han", 0), HAN_PER_KANA * in_script)
+    return in_script / words

@@ -1,6 +1,4 @@
-"""The repetition penalty: the larger the share of n-grams that occurred before, the lower the
-reward.
-"""
+"""The repetition penalty: the more n-grams of a text have occurred before, the lower the reward."""
 
 import re
 from collections.abc import Sequence
@@ -36,18 +34,18 @@ def count_ngrams(units: Sequence, n: int) -> tuple[int, int]:
     >>> count_ngrams("to be or not to be".split(), 2)
     (4, 5)
     """
-    return len(set(zip(*(units[start:] for start in range(n)), strict=False))), max(
-        0, len(units) - n + 1
-    )
+    shifted = [units[start:] for start in range(n)]
+    ngrams = zip(*shifted, strict=False)
+    total = max(0, len(units) - n + 1)
+    return len(set(ngrams)), total
 
 
 class RepetitionPenaltyReward(ShapingReward):
-    """Reward (1 - different n-grams / all n-grams) * max_penalty, and 0 for a text of fewer than n
-    words.
+    """Reward (1 - different n-grams / all n-grams) * max_penalty.
 
-    The R1-Zero recipe's repetition penalty, after open-r1 and "Demystifying Long Chain-of-Thought
-    Reasoning in LLMs" (arXiv 2502.03373), appendix C.2. With ``unit="tokens"`` the trainer's token
-    ids are compared.
+    A text of fewer than n words gets 0. With ``unit="tokens"`` the trainer's token ids are
+    compared. Source: the R1-Zero recipe's repetition penalty, after open-r1 and "Demystifying Long
+    Chain-of-Thought Reasoning in LLMs" (arXiv 2502.03373), appendix C.2.
 
     >>> RepetitionPenaltyReward(n_grams=2)(["wait wait wait wait wait", "every pair of words is new"])
     [-0.07500000000000001, 0.0]
@@ -82,28 +80,32 @@ class RepetitionPenaltyReward(ShapingReward):
         return self.parameters.max_penalty
 
     def grade(self, text: str | None, row: Row) -> Explanation:
-        units: Sequence | None = token_ids(row) if self.parameters.unit == "tokens" else None
-        unit = "words" if units is None else "tokens"
-        if units is None and text is not None:
-            units = words(text)
+        units: Sequence | None = None
+        unit = "tokens"
+        if self.parameters.unit == "tokens":
+            units = token_ids(row)
         if units is None:
-            return NO_TEXT
-        n, max_penalty = self.parameters.n_grams, self.parameters.max_penalty
+            if text is None:
+                return NO_TEXT
+            unit = "words"
+            units = words(text)
+        n = self.parameters.n_grams
+        max_penalty = self.parameters.max_penalty
         different, total = count_ngrams(units, n)
-        reward = (
-            (1 - different / total) * max_penalty + 0.0 if total else 0.0
-        )  # + 0.0 turns -0.0 into 0.0
-        reason = (
-            "too short" if total == 0 else "no repetition" if different == total else "repetition"
-        )
-        repeated = f"{different} of {total} different" if total else ""
+        reward = 0.0
+        all_differ = None
+        counted = ""
+        if total == 0:
+            reason = "too short"
+        else:
+            # Adding 0.0 turns -0.0 into 0.0.
+            reward = (1 - different / total) * max_penalty + 0.0
+            all_differ = different == total
+            reason = "no repetition" if all_differ else "repetition"
+            counted = f"{different} of {total} different"
         rules = [
             Rule(f"it has at least {n} {unit}", total > 0, f"{len(units)} {unit}"),
-            Rule(
-                f"no {n} {unit} in a row occur twice",
-                different == total if total else None,
-                repeated,
-            ),
+            Rule(f"no {n} {unit} in a row occur twice", all_differ, counted),
             Rule("reward", None, f"{reward:g}, at worst {max_penalty:g}"),
         ]
         return Explanation(reward, reason, text, rules)

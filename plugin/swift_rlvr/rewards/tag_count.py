@@ -8,23 +8,26 @@ from swift_rlvr.rewards.gate import NO_TEXT, GateParameters, ShapingReward
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.answers import without_end_tokens
 
-WITH_LINE_BREAKS = (
-    "<think>\n",
-    "\n</think>\n",
-    "\n<answer>\n",
-    "\n</answer>",
-)  # in the order of TAGS
-ONCE, REPEATED, MISSING, INSIDE = "once", "more than once", "missing", "not on a line of its own"
+# In the order of TAGS.
+WITH_LINE_BREAKS = ("<think>\n", "\n</think>\n", "\n<answer>\n", "\n</answer>")
+
+# What is found of a tag.
+ONCE = "once"
+REPEATED = "more than once"
+MISSING = "missing"
+INSIDE = "not on a line of its own"
+# The first of these that any tag has is the reason.
 REASONS = {
     REPEATED: "repeated tag",
     MISSING: "missing tag",
     INSIDE: "tag not on its own line",
-}  # the first that occurs
+}
 
 
 class TagCountReward(ShapingReward):
-    r"""Reward 0.25 for each of ``<think>\n``, ``\n</think>\n``, ``\n<answer>\n``, ``\n</answer>``
-    that occurs once.
+    r"""Reward 0.25 for each tag that occurs exactly once, with the line breaks beside it.
+
+    These are ``<think>\n``, ``\n</think>\n``, ``\n<answer>\n`` and ``\n</answer>``.
 
     The tag reward of the GSM8K recipe (and open-r1's `tag_count_reward`): partial credit on the way
     to the strict format. Order and content do not count, so it belongs beside a format reward.
@@ -65,20 +68,32 @@ class TagCountReward(ShapingReward):
         marks = WITH_LINE_BREAKS if self.parameters.own_line else TAGS
         if text is None or not without_end_tokens(text):
             return NO_TEXT
-        shown = with_opening(text, self.parameters.think_opened or opens_think(row.get("prompts")))
+        opened = self.parameters.think_opened or opens_think(row.get("prompts"))
+        text_with_opening = with_opening(text, opened)
         outcomes = []
+        rules = []
         for tag, mark in zip(TAGS, marks, strict=True):
-            first = shown.find(mark)
-            if first >= 0:
-                outcomes.append(ONCE if shown.find(mark, first + 1) < 0 else REPEATED)
-            else:
-                outcomes.append(INSIDE if tag in shown else MISSING)
-        reason = next((REASONS[outcome] for outcome in REASONS if outcome in outcomes), "all tags")
-        if set(outcomes) == {MISSING}:
-            reason = "no tags"
-        judged = zip(marks, outcomes, strict=True)
-        rules = [
-            Rule(f"{mark!r} occurs exactly once", outcome == ONCE, outcome)
-            for mark, outcome in judged
-        ]
-        return Explanation(outcomes.count(ONCE) / 4, reason, text, rules)
+            outcome = _outcome(text_with_opening, tag, mark)
+            outcomes.append(outcome)
+            rules.append(Rule(f"{mark!r} occurs exactly once", outcome == ONCE, outcome))
+        return Explanation(outcomes.count(ONCE) / 4, _reason(outcomes), text, rules)
+
+
+def _outcome(text: str, tag: str, mark: str) -> str:
+    """How often a mark, a tag with or without line breaks, occurs in a text."""
+    first = text.find(mark)
+    if first < 0:
+        return INSIDE if tag in text else MISSING
+    # From the next character on: two marks may share a line break.
+    if text.find(mark, first + 1) < 0:
+        return ONCE
+    return REPEATED
+
+
+def _reason(outcomes: list[str]) -> str:
+    if all(outcome == MISSING for outcome in outcomes):
+        return "no tags"
+    for outcome, reason in REASONS.items():
+        if outcome in outcomes:
+            return reason
+    return "all tags"

@@ -1,0 +1,101 @@
+"""The command `swift-rlvr rewards`: the list of the rewards, or all about one."""
+
+import inspect
+import json
+from dataclasses import Field, fields
+from typing import Annotated, Any, get_origin, get_type_hints
+
+import typer
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from swift_rlvr.cli.flags import reward_names
+from swift_rlvr.rewards import REWARDS, Reward
+from swift_rlvr.rewards.parameters import variable
+from swift_rlvr.utils.errors import InputError
+
+
+def rewards(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="A reward, with or without external_.",
+            show_default="all",
+            autocompletion=reward_names,
+        ),
+    ] = None,
+) -> None:
+    """List the rewards, or show what one pays for, its columns, reasons, examples and parameters.
+
+    swift-rlvr rewards cosine
+    """
+    console = Console(highlight=False, markup=False)
+    if name is not None:
+        if name not in REWARDS:
+            raise InputError(f"must be one of {', '.join(REWARDS)}, got {name!r}", field="name")
+        show_one(console, REWARDS[name]())
+        return
+    for reward_name, cls in REWARDS.items():
+        docstring = inspect.getdoc(cls) or ""
+        first_paragraph, _, _ = docstring.partition("\n\n")
+        summary = " ".join(first_paragraph.split())
+        console.print(Text.assemble((reward_name, "bold"), f" ({cls.role})"))
+        _print_indented(console, f"{summary}\nColumns: {columns_text(cls())}")
+    console.print(
+        "\nA column in parentheses is used where it is present."
+        "\nAll about one: swift-rlvr rewards NAME"
+    )
+
+
+def show_one(console: Console, reward: Reward) -> None:
+    """Print what a reward says of itself, what its examples earn, and its parameters."""
+    cls = type(reward)
+    console.print(f"{cls.name}, {cls.role}, logged as {cls.__name__}", style="bold")
+    console.print(f"\n{inspect.getdoc(cls)}\n")
+    console.print(f"Tasks: {', '.join(reward.own_tasks) or 'all'}")
+    console.print(f"Columns: {columns_text(reward)}")
+    console.print(f"Reasons: {', '.join(reward.reasons)}")
+    for example in cls.examples:
+        row = json.dumps(dict(example.row))
+        console.print(f"Example: {example.completion!r} with {row} earns {example.reward}")
+    types = get_type_hints(cls.Parameters)
+    for parameter in fields(cls.Parameters):
+        _show_parameter(console, cls, parameter, types[parameter.name])
+
+
+def _show_parameter(
+    console: Console, cls: type[Reward], parameter: Field, parameter_type: Any
+) -> None:
+    if get_origin(parameter_type) is tuple:
+        accepted = "names, with commas"
+    else:
+        accepted = parameter_type.__name__
+    limits = parameter.metadata["accepts"]
+    if any(limits):
+        accepted += f", {limits}"
+
+    default = parameter.default
+    if isinstance(default, tuple):
+        default = ",".join(default)
+    # Only "" is shown as none: 0 and False are defaults like any other.
+    default_text = str(default) or "none"
+
+    names = variable(cls.name, parameter.name)
+    flag = parameter.metadata.get("flag")
+    if flag:
+        names += f", in ms-swift --{flag}"
+    console.print(f"\n{parameter.name}: {accepted}; default {default_text}", style="bold")
+    _print_indented(console, f"{parameter.metadata['help']}\n{names}")
+
+
+def _print_indented(console: Console, text: str) -> None:
+    console.print(Padding(Text(text), (0, 0, 0, 4)))
+
+
+def columns_text(reward: Reward) -> str:
+    """The columns that a reward needs, and in parentheses those that it can use."""
+    names = list(reward.columns)
+    for name in reward.optional_columns:
+        names.append(f"({name})")
+    return ", ".join(names) or "none"

@@ -7,8 +7,11 @@ written in one way.
 
 import re
 import unicodedata
-from functools import lru_cache, partial
+from functools import lru_cache
 
+# --- Unicode signs -> LaTeX or ASCII
+
+# pairs of a sign and what it becomes
 _SIGN_NAMES = r"""
     µ μ − - – - ‐ - ‑ - ﹣ - × \times · \cdot ⋅ \cdot ∙ \cdot ÷ \div ≤ \leq ≥ \geq ⩽ \leq ⩾ \geq ≠ \neq ≈ \approx
     ≡ \equiv ∪ \cup ∩ \cap ∅ \emptyset ∈ \in ∞ \infty ± \pm ∓ \mp √ \sqrt π \pi θ \theta α \alpha β \beta γ \gamma
@@ -16,63 +19,125 @@ _SIGN_NAMES = r"""
     ℤ \mathbb{Z} ℕ \mathbb{N} ∨ \lor ∧ \land ⟨ \langle ⟩ \rangle ⌊ \lfloor ⌋ \rfloor ⌈ \lceil ⌉ \rceil
     º ° ℃ °C ℉ °F 、 , 。 . ： : ； ; ′ ' ’ ' ∣ | “ " ” " 根号 \sqrt
 """
-_SIGN_PAIRS = _SIGN_NAMES.split()
-_SIGNS = dict(zip(_SIGN_PAIRS[::2], _SIGN_PAIRS[1::2], strict=True))
-_SIGNS = {
-    sign: f"{name} " if re.fullmatch(r"\\\w+", name) else name for sign, name in _SIGNS.items()
-} | {"，": ", "}
-_with_plain_signs = partial(
-    re.compile("|".join(map(re.escape, _SIGNS))).sub, lambda match: _SIGNS[match[0]]
-)
+
+
+def _all_signs() -> dict[str, str]:
+    r"""{sign: its plain form}; a command gets a space behind it, so that ≤x does not become \leqx."""
+    signs = {"，": ", "}
+    parts = _SIGN_NAMES.split()
+    for sign, name in zip(parts[::2], parts[1::2], strict=True):
+        signs[sign] = f"{name} " if re.fullmatch(r"\\\w+", name) else name
+    return signs
+
+
+_SIGNS = _all_signs()
+_ANY_SIGN = re.compile("|".join(map(re.escape, _SIGNS)))
 # full-width and mathematical letters, spaces
 _WIDE = re.compile("[\uff00-\uffef\U0001d400-\U0001d7ff\u00a0\u2000-\u200a\u202f\u3000]+")
+# x² -> x^{2}
 _SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
+
+# --- what does not change the meaning
+
+# 1{,}234, 1\,234, 1,\!234, 1~234
 _THOUSANDS = re.compile(r"(?<=\d),?(?:\\[!,]|\{,\}|~)\s*(?=\d{3}(?!\d))|(?<=\d)\{,\}(?=\d)")
 _SPACING = re.compile(
-    r"\\(?:left|right|middle|[bB]igg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits|q?quad|enspace|thinspace"
-    r"|therefore|boldsymbol|bf|rm|it)(?![A-Za-z])|(?<!\\)\\[,!;:> ]|(?<!\\)~|\\hspace\*?\{[^{}]*\}|\\phantom\{\s*\}"
+    # \left( and \displaystyle
+    r"\\(?:left|right|middle|[bB]igg?[lrm]?|displaystyle|textstyle|scriptstyle|limits|nolimits"
+    r"|q?quad|enspace|thinspace|therefore|boldsymbol|bf|rm|it)(?![A-Za-z])"
+    # \, and ~, but not the \\ of a row
+    r"|(?<!\\)\\[,!;:> ]|(?<!\\)~"
+    # \hspace{1cm}; \phantom{5} stays, because what is not printed is no answer
+    r"|\\hspace\*?\{[^{}]*\}|\\phantom\{\s*\}"
 )
+# \text{cm}, \mathrm{cm}, \mathbf{x}, \boxed{5}: `_as_text` decides what becomes of the content
 _TEXT = re.compile(
-    r"\\(?:text(?:bf|it|rm|sf|tt|normal|up)?|math(?:rm|bf|it|sf|tt|normal)|[mh]box|operatorname\*?|underline|pmb|bm|emph"
-    r"|boxed|fbox)\s*\{([^{}]*)\}"
+    r"\\(?:text(?:bf|it|rm|sf|tt|normal|up)?|math(?:rm|bf|it|sf|tt|normal)|[mh]box"
+    r"|operatorname\*?|underline|pmb|bm|emph|boxed|fbox)\s*\{([^{}]*)\}"
 )
+# \color{red}
 _COLOR = re.compile(r"\\(?:color|textcolor)\s*\{[^{}]*\}")
+# `\\frac`, as JSON writes it
+_ESCAPED = re.compile(r"\\\\(?:\\\\|(?=[A-Za-z{}()\[\]%$]))")
+# "5", '5', ```5```
+_QUOTED = re.compile(r"([\"'`]{1,3})(?:\w*\n)?([^\"'`]+)\1")
+# **5**, but not the power 2**3
+_MARKDOWN = re.compile(r"\*\*(?=\S)((?:[^*]|\*(?!\*))*?\S)\*\*(?![\w(])")
+# \text{ cm and } -> \text{ cm} and; \0 and \1 mark the beginning and end of a text
+_JOINED_TEXT = re.compile("\0([^\0\1]*\\S)\\s+(and|or)\\s*\1")
+# characters that stand for marks in here
+_CONTROL = {0: None, 1: None, 2: None}
+# 60^o
+_LETTER_O = re.compile(r"(?<=\d)\s*\^\s*\{?\s*o\s*\}?$")
+
+# --- names of functions, which may be set as text: \text{sin} x
+
 _FUNCTION_NAMES = """
     sin cos tan cot sec csc arcsin arccos arctan arccot arcsec arccsc sinh cosh tanh coth ln log lg exp gcd lcm
     min max det sgn sign mod arsinh arcosh artanh asin acos atan
 """
 _FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
+# \text{min}(a, b) is a function, 5 \text{ min} a unit, which has no argument
+_ARGUMENT = re.compile(r"\s*(?:\\[,!;: ]\s*)*[\w({\\^]")
+
+# --- commands that say the same
+
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
+# in each group the first stands for all
 _OTHER_NAMES = r"""
     \frac dfrac tfrac cfrac|\{ lbrace|\} rbrace|\leq leqslant leqq le|\geq geqslant geqq ge|\neq ne|< lt|> gt
     |\emptyset varnothing oslash|\lor vee|\land wedge|\setminus smallsetminus backslash|\mathbb{R} R reals|: colon
     |... ldots cdots dots|° degree|' prime|\binom dbinom tbinom
 """
-_SAME_COMMANDS = dict.fromkeys((r"\mid", r"\vert", r"\lvert", r"\rvert"), "|")
-for _command, *_names in map(str.split, _OTHER_NAMES.split("|")):
-    _SAME_COMMANDS |= dict.fromkeys((f"\\{name}" for name in _names), _command)
+
+
+def _all_same_commands() -> dict[str, str]:
+    """{command: the one that stands for it}."""
+    commands = dict.fromkeys((r"\mid", r"\vert", r"\lvert", r"\rvert"), "|")
+    for group in _OTHER_NAMES.split("|"):
+        command, *names = group.split()
+        for name in names:
+            commands[f"\\{name}"] = command
+    return commands
+
+
+_SAME_COMMANDS = _all_same_commands()
 _SAME_FORMS = (
+    # x \not= 3
     (re.compile(r"\\not\s*=(?![A-Za-z])"), r"\\neq "),
     (re.compile(r"\\bigcup(?![A-Za-z_])"), r"\\cup"),
+    # 30^\circ, 30^{\circ}
     (re.compile(r"\^\s*(?:\{\s*\\circ\s*\}|\{?\s*\\circ(?![A-Za-z]))"), "°"),
+    # f^{'}
     (re.compile(r"\^\s*\{\s*('+)\s*\}|\^\s*(')"), r"\1\2"),
 )
-_ESCAPED = re.compile(r"\\\\(?:\\\\|(?=[A-Za-z{}()\[\]%$]))")  # `\\frac`, as JSON writes it
+# {1 \over 2}, or without the braces where it is all of the text
 _IN_GROUP = r"((?:[^{}]|\{[^{}]*\})*?)"
 _OVER = re.compile(
     rf"\{{{_IN_GROUP}\\over(?![A-Za-z]){_IN_GROUP}\}}|^{_IN_GROUP}\\over(?![A-Za-z]){_IN_GROUP}$"
 )
-_QUOTED = re.compile(r"([\"'`]{1,3})(?:\w*\n)?([^\"'`]+)\1")
-_JOINED_TEXT = re.compile("\0([^\0\1]*\\S)\\s+(and|or)\\s*\1")  # \\text{ cm and }
-_LETTER_O = re.compile(r"(?<=\d)\s*\^\s*\{?\s*o\s*\}?$")  # 60^o
-_DIGIT_GAP = re.compile(r"(?<=\d)\s+(?=\d)(?!\d{3}(?!\d))")
-_ONE_IN_BRACES = re.compile(r"(?<=[\^_])\{\s*([A-Za-z0-9])\s*\}")
-_MARKDOWN = re.compile(r"\*\*(?=\S)((?:[^*]|\*(?!\*))*?\S)\*\*(?![\w(])")
-_ARGUMENT = re.compile(r"\s*(?:\\[,!;: ]\s*)*[\w({\\^]")  # behind a function; a unit has none
-_CONTROL = {0: None, 1: None, 2: None}  # which stand for marks below
+
+# --- dollars
+
+# $5, 5 US$ and the like: one dollar sign is money
 _MONEY = re.compile(r"[^$]*\$\s*[\d.].*|[+-]?[\d.,]+\s*(?:US)?\$")
+# between dollars that are money: $5 and $6
+_MONEY_WORDS = re.compile(r"\d[^\\]*\s(?:and|or|to|per)\s*$")
+# \( \) \[ \], but not the \\ of a row with a bracket behind it
+_DELIMITER = re.compile(r"(?<!\\)\\[()]|(?<!\\)\\\[|(?<!\\)\\\]")
+
+# --- for `plain`
+
+# 1 2, but not 1 234
+_DIGIT_GAP = re.compile(r"(?<=\d)\s+(?=\d)(?!\d{3}(?!\d))")
+# x^{2}
+_ONE_IN_BRACES = re.compile(r"(?<=[\^_])\{\s*([A-Za-z0-9])\s*\}")
+
+# most golds: nothing to clean
 _DIGITS_AND_SIGN = re.compile(r"[+-]?\d+")
+# fonts within fonts: \textbf{\text{5}}
+_MAX_NESTED_TEXTS = 3
 
 
 @lru_cache(maxsize=8192)
@@ -85,37 +150,21 @@ def clean(text: str) -> str:
     text = text.translate(_CONTROL).strip()
     if _DIGITS_AND_SIGN.fullmatch(text) and text.isascii():
         return text
+    # in a matrix `\\` ends a row
     if "\\\\" in text and not re.search(r"(?<!\\)\\begin", text):
         text = _ESCAPED.sub(lambda match: match[0][: len(match[0]) // 2], text)
     if text.startswith("**") or text.endswith("**"):
         text = _MARKDOWN.sub(r"\1", text)
     if not text.isascii():
-        text = _SUPERSCRIPT.sub(lambda match: "^{" + match[0].translate(_SUPERSCRIPTS) + "}", text)
-        text = _WIDE.sub(
-            lambda match: unicodedata.normalize("NFKC", match[0]), _with_plain_signs(text)
-        )
-        text = _with_plain_signs(text)
+        text = _with_ascii_signs(text)
     if text.endswith(".") and not text.endswith(".."):
         text = text[:-1].rstrip()
     if quoted := _QUOTED.fullmatch(text):
         text = quoted[2].strip()
-    text = _without_delimiters(text.rstrip("\\") if text.endswith("\\") else text)
+    # a backslash at the end is a slip
+    text = _without_delimiters(text.rstrip("\\"))
     if "\\" in text or "{,}" in text:
-        text = _THOUSANDS.sub("", text)
-        text = _COLOR.sub("", _SPACING.sub(" ", text)) if "\\" in text else text
-        for _ in range(3):
-            text, count = _TEXT.subn(_as_text, text)
-            if not count:
-                break
-        text = _JOINED_TEXT.sub("\0\\1\1\0 \\2 \1", text) if "\0" in text else text
-        text = _COMMAND.sub(lambda match: _SAME_COMMANDS.get(match[0], match[0]), text)
-        for pattern, replacement in _SAME_FORMS:
-            text = pattern.sub(replacement, text)
-        if r"\over" in text:
-            text = _OVER.sub(
-                lambda match: r"\frac" + "".join(f"{{{part}}}" for part in match.groups() if part),
-                text,
-            )
+        text = _in_one_form(text)
     text = text.replace("\0", r"\text{").replace("\1", "}")
     text = _LETTER_O.sub("°", text.strip())
     if text.endswith((".", ",", ";")) and not text.endswith(".."):
@@ -123,21 +172,65 @@ def clean(text: str) -> str:
     return text
 
 
-def _as_text(match: re.Match) -> str:
+def _with_ascii_signs(text: str) -> str:
+    """The text with signs, superscripts and wide letters as ASCII and LaTeX write them."""
+    # before the wide letters, of which the normal form would make x² x2
+    text = _SUPERSCRIPT.sub(lambda match: "^{" + match[0].translate(_SUPERSCRIPTS) + "}", text)
+    text = _with_plain_signs(text)
+    text = _WIDE.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
+    # a wide letter may be such a sign: 𝜋
+    return _with_plain_signs(text)
+
+
+def _with_plain_signs(text: str) -> str:
+    return _ANY_SIGN.sub(lambda match: _SIGNS[match[0]], text)
+
+
+def _in_one_form(text: str) -> str:
+    r"""LaTeX with one command for each meaning; `\text{...}` is marked by \0 and \1."""
+    text = _THOUSANDS.sub("", text)
+    if "\\" in text:
+        text = _COLOR.sub("", _SPACING.sub(" ", text))
+    for _ in range(_MAX_NESTED_TEXTS):
+        text, count = _TEXT.subn(_as_text, text)
+        if not count:
+            break
+    if "\0" in text:
+        text = _JOINED_TEXT.sub("\0\\1\1\0 \\2 \1", text)
+    text = _COMMAND.sub(lambda match: _SAME_COMMANDS.get(match[0], match[0]), text)
+    for pattern, replacement in _SAME_FORMS:
+        text = pattern.sub(replacement, text)
+    if r"\over" in text:
+        text = _OVER.sub(_as_fraction, text)
+    return text
+
+
+def _as_fraction(match: re.Match[str]) -> str:
+    r"""`{a \over b}` as `\frac{a}{b}`."""
+    parts = [part for part in match.groups() if part]
+    return r"\frac" + "".join(f"{{{part}}}" for part in parts)
+
+
+def _as_text(match: re.Match[str]) -> str:
     r"""One letter, a number or a function is set in a font; all else is text: `\text{...}`, marked
     until the end.
     """
     content = match[1].replace("\\", "").strip()
+    name = content.lower()
     if match[0].startswith((r"\boxed", r"\fbox", r"\underline", r"\pmb", r"\bm")):
         return match[1]
-    if content.lower() in _FUNCTIONS and (
-        content.lower() not in ("min", "sec") or _ARGUMENT.match(match.string, match.end())
-    ):
-        return f"\\{content.lower()} "
-    if content.isdigit() or (
-        len(content) == 1 and (content in "eid" or match[0][5:7] in ("bf", "it", "sf"))
-    ):
+    if name in _FUNCTIONS:
+        # also units: minutes and seconds
+        has_argument = _ARGUMENT.match(match.string, match.end())
+        if name not in ("min", "sec") or has_argument:
+            return f"\\{name} "
+    if content.isdigit():
         return match[1]
+    if len(content) == 1:
+        # constants, and variables in bold, italic or sans serif; \text{A} is a choice
+        font = match[0][5:7]
+        if content in "eid" or font in ("bf", "it", "sf"):
+            return match[1]
     return f"\0{match[1]}\1"
 
 
@@ -146,21 +239,27 @@ def _without_delimiters(text: str) -> str:
     currency's.
     """
     if "$" in text:
-        if text.count("$") - text.count(r"\$") > 1:
-            parts = text.replace(r"\$", "\2").replace("$$", "$").split("$")
-            if len(parts) % 2 and not any(
-                re.match(r"\d[^\\]*\s(?:and|or|to|per)\s*$", part) for part in parts[1::2]
-            ):
-                parts[::2] = [f" {part} " for part in parts[::2]]
-                text = "".join(parts).replace("\2", r"\$")
-        text = text.replace(r"\$", "$")
-        if text.count("$") == 1 and not _MONEY.fullmatch(text):
-            text = text.strip("$") or "$"
-        elif "=" in text and not re.search("[A-Za-z]{2}", text):  # $5 + $6 = $11
-            text = re.sub(r"\$(?=[\d.])", "", text)
+        text = _without_dollars(text)
     if "\\" in text:
-        text = re.sub(r"(?<!\\)\\[()]|(?<!\\)\\\[|(?<!\\)\\\]", " ", text).replace(r"\%", "%")
+        text = _DELIMITER.sub(" ", text).replace(r"\%", "%")
     return text.strip()
+
+
+def _without_dollars(text: str) -> str:
+    if text.count("$") - text.count(r"\$") > 1:
+        # \$ is money, and marked by \2
+        parts = text.replace(r"\$", "\2").replace("$$", "$").split("$")
+        is_money = any(_MONEY_WORDS.match(part) for part in parts[1::2])
+        if len(parts) % 2 and not is_money:
+            parts[::2] = [f" {part} " for part in parts[::2]]
+            text = "".join(parts).replace("\2", r"\$")
+    text = text.replace(r"\$", "$")
+    if text.count("$") == 1 and not _MONEY.fullmatch(text):
+        return text.strip("$") or "$"
+    # $5 + $6 = $11
+    if "=" in text and not re.search("[A-Za-z]{2}", text):
+        return re.sub(r"\$(?=[\d.])", "", text)
+    return text
 
 
 def tidy(text: str) -> str:
@@ -171,7 +270,7 @@ def tidy(text: str) -> str:
     (\frac{1}{2}, 5 cm )
     """
     text = clean(text)
-    if "\\text{" in text:
+    if r"\text{" in text:
         text = re.sub(r"\\text\{([^{}]*)\}", r"\1", text)
     text = re.sub(r"\s+", " ", text)
     for sign, name in (("°C", " celsius"), ("°F", " fahrenheit"), ("°", " degrees")):

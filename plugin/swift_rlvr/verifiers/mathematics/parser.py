@@ -13,9 +13,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+# limits of a text, of brackets within brackets, and of a tree: no text is slow or overflows the stack
 MAX_CHARS, MAX_DEPTH, MAX_HEIGHT, MAX_NODES = 1000, 30, 100, 400
 Tree = tuple[Any, ...]
 
+# 1,234.5; \text{x}; \frac; xy; and one sign, such as + or \{
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d{1,3}(?:,\d{3})+(?![\d,])(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)|\\text\{(?P<text>[^{}]*)\}"
     r"|\\(?P<command>[A-Za-z]+)|(?P<word>[A-Za-z]+)|(?P<sign>\\[{}|%&]|\*\*|'+|.))",
@@ -43,19 +45,23 @@ _FUNCTIONS = {name: name for name in _FUNCTION_NAMES.split()}
 _FUNCTIONS |= {"tg": "tan", "ctg": "cot", "cosec": "csc", "sign": "sgn"}
 _FUNCTIONS |= {"asin": "arcsin", "acos": "arccos", "atan": "arctan"}
 _OF_SEVERAL = frozenset(("gcd", "lcm", "max", "min"))
+# \sin^{-1} x is \arcsin x
 _INVERSES = {name: "arc" + name for name in ("sin", "cos", "tan", "cot")}
 _INVERSES |= {"sinh": "arsinh", "cosh": "arcosh", "tanh": "artanh"}
 _CONSTANTS = {"pi": "pi", "infty": "infinity", "infinity": "infinity", "inf": "infinity"}
-_CALLED = frozenset("fghFGHPQ")  # before a parenthesis, functions rather than factors
+# before a parenthesis these are functions rather than factors: f(x), but x(x + 1)
+_CALLED = frozenset("fghFGHPQ")
 _NAMED = {*_FUNCTIONS, *_OF_SEVERAL, *_CONSTANTS, "sqrt", "abs"}
 _PLAIN_NAMES = re.compile("|".join(sorted(_NAMED, key=len, reverse=True)))
+# in these a text is a sentence: "x is 5" is no product of letters
 _ENGLISH = frozenset(_ENGLISH_WORDS.split())
 KNOWN = _GREEK | _NAMED | _DECORATIONS | frozenset(_OTHER_NAMES.split())
 _CLOSING = {"(": ")", "[": "]", "{": "}", r"\{": r"\}"}
-_ONE, _MINUS_ONE = ("number", Fraction(1)), ("number", Fraction(-1))
+_ONE = ("number", Fraction(1))
+_MINUS_ONE = ("number", Fraction(-1))
 
-
-_CHOSEN = re.compile(  # {}_{10}C_3
+# combinations and permutations: {}_{10}C_3, _{10}P_{3}
+_CHOSEN = re.compile(
     r"(?:\{\s*\}|^)\s*[_^]\s*(?:\{\s*([0-9A-Za-z]+)\s*\}|([0-9A-Za-z]))\s*(\\text\{\s*[CP]\s*\}|[CP])\s*"
     r"_\s*(?:\{\s*([0-9A-Za-z]+)\s*\}|([0-9A-Za-z]))"
 )

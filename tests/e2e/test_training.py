@@ -15,7 +15,7 @@ CLASSES = {
     "external_code": "CodeReward",
     "external_cosine": "CosineLengthReward",
     "external_format": "FormatReward",
-    "external_share_of_digits": "ShareOfDigits",
+    "ShareOfDigits": "ShareOfDigits",
 }
 
 
@@ -43,6 +43,8 @@ def test_every_step_logs_the_rewards_under_their_class_names(mixed):
         for key, name in CLASSES.items():
             rewards = [record.rewards[key] for record in records]
             known = [reward for reward in rewards if reward is not None]
+            if not known:  # no row of the step has a task of this reward
+                continue
             mean = sum(known) / len(known)
             assert step[f"rewards/{name}/mean"] == pytest.approx(mean, abs=1e-4)
         assert 0 < step["rewards/ShareOfDigits/mean"] < 1

@@ -43,15 +43,14 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 PEERS = {"TRL": grpo_peers.run_trl, "ms-swift": grpo_peers.run_swift}
 MICRO_BATCH = 5  # ours, of 12 completions
 TOLERANCES = {"advantages": 1e-5, "loss": 1e-5, "gradient": 1e-5, "worst parameter": 1e-4}
+# Each aggregation with and without the KL term, and every other setting once.
 CASES = (
-    *(
-        Case(aggregation, beta)
-        for aggregation in ("grpo", "dapo", "dr_grpo")
-        for beta in (0.0, 0.04)
-    ),
+    Case("grpo"),
     Case("grpo", 0.04, micro_batches=1),
     Case("grpo", 0.04, low=0.006, high=0.008, level="sequence"),  # GSPO
+    Case("dapo"),
     Case("dapo", 0.04, high=0.28, temperature=0.7),
+    Case("dr_grpo", 0.04),
     Case("dr_grpo", scale=False, iterations=1),
 )
 CUT = ("<think>\n6+5=11,11*3=33 high\n5-3=2,6/2=3 low\n6+3=9,9*5=45 high\n6-", "<think>\n7*4=28,28")

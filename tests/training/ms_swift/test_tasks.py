@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("swift", reason="needs the extra [train]")
-from ms_swift_names import NOTES_DATASET, without_nulls
 from swift.dataset import DATASET_MAPPING, load_dataset
 from swift.dataset.dataset_syntax import DatasetSyntax
 from swift.rewards import orms
 from swift.utils import import_external_file
 from swift_rlvr.tasks import TASKS
+from training.ms_swift.names import NOTES_DATASET, without_nulls
 
 pytestmark = pytest.mark.slow  # as a whole
 

@@ -13,7 +13,7 @@ of 0 with them, and ms-swift clamps k3 at 10.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -86,18 +86,24 @@ def sampled_at(case: Case, step: int) -> int:
 class Ours:
     """What grpo_from_scratch makes of the same completions."""
 
-    def __init__(self, root: Path, model: str = str(TINY_MODEL), **more: Any):
-        """more: of `Sampled`."""
+    def __init__(
+        self,
+        root: Path,
+        model: str = str(TINY_MODEL),
+        groups: Sequence[Sequence[str]] = TEXTS,
+        **more: Any,
+    ):
+        """groups: completions of the first tasks; more: of `Sampled`."""
         samples = root / "datasets" / "countdown" / "tiny_train.jsonl"
-        rows = [row for _, (_, row) in zip(TEXTS, read_jsonl(samples), strict=False)]
+        rows = [row for _, (_, row) in zip(groups, read_jsonl(samples), strict=False)]
         tokenizer = AutoTokenizer.from_pretrained(model)
         ids = [
             [tokenizer.encode(x) + [tokenizer.eos_token_id] * (x not in CUT) for x in group]
-            for group in TEXTS
+            for group in groups
         ]
         self.sampled = Sampled(rows, ids, model, **more)
         self.rows = [row for row in rows for _ in range(self.sampled.generations)]
-        self.texts = [text for group in TEXTS for text in group]
+        self.texts = [text for group in groups for text in group]
         prompts = tokenizer.apply_chat_template(
             [to_messages(**row) for row in self.rows],
             add_generation_prompt=True,
@@ -289,14 +295,16 @@ def test_same_advantages_loss_and_gradients(peer, case, ours, theirs, table):
 @pytest.mark.timeout(3600)
 def test_the_same_with_a_language_model(smollm2, request, table):
     """SmolLM2-135M: logits of a vocabulary of 49,152, half of a gigabyte of gradients."""
-    case = Case("dapo", 0.04)
+    case = Case("dapo", 0.04, micro_batches=2)
+    # A right completion and a wrong one, and a right one and one without an end.
+    groups = [group[:2] for group in TEXTS[:2]]
     sampled = {
         "swift": "--model_type llama --template chatml",
         "steps": 2,
         "noise": 0.0005,
     }  # more, and k3 passes 10
     with TemporaryDirectory() as folder:
-        ours = Ours(request.config.rootpath, smollm2, **sampled)
+        ours = Ours(request.config.rootpath, smollm2, groups, **sampled)
         steps = ours.train(case)
         for name, run in PEERS.items():  # one after the other, for their memory
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:

@@ -1,12 +1,14 @@
-"""What tests of several folders share: running the shell scripts, plans of launches, and the flags
-of a command.
+"""What tests of several folders share: running the shell scripts, plans of launches, the flags of a
+command, records, and a limit for hangs.
 """
 
 import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from paths import ROOT
@@ -119,3 +121,17 @@ def write_records(path: Path, records: Iterable[Record]) -> None:
     """A file with these records alone."""
     path.unlink(missing_ok=True)
     append_records(path, list(records))
+
+
+@contextmanager
+def done_within(seconds: float) -> Iterator[None]:
+    """Fail where the block takes more seconds of the clock.
+
+    It tells a hang, or a time that grows with the square of the text, from ordinary work, also on a
+    machine that does other things as well: give thirty times what an idle one takes, or more. How
+    fast something is belongs to benchmarks/.
+    """
+    start = time.monotonic()
+    yield
+    taken = time.monotonic() - start
+    assert taken < seconds, f"took {taken:.1f} s, and {seconds} s would be far more than it needs"

@@ -27,7 +27,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from chromium import Chromium, found
+from evaluation.chromium import Chromium, found
 from swift_rlvr.evaluation.report import write_report
 from swift_rlvr.tasks.countdown import to_messages
 from swift_rlvr.verifiers.countdown import verify

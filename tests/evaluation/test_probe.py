@@ -9,8 +9,6 @@ import io
 import json
 import re
 import statistics
-import subprocess
-import sys
 from itertools import combinations
 
 import pytest
@@ -134,28 +132,6 @@ def test_rows_worth_training_on(stand_in, tmp_path):
     assert again == rows
     probed(tmp_path, keep=(0.5, 0.5))
     assert len(stand_in.asked) == len(ROWS)  # nothing was sampled again
-
-
-IN_MS_SWIFT = """
-import json, sys
-from swift.dataset import load_dataset
-import rlvr_plugin
-
-rows, _ = load_dataset(f"countdown:{sys.argv[1]}", load_from_cache_file=False, remove_unused_columns=False)
-print(json.dumps([[row["pass_rate"], row["nums"], row["messages"][-1]["content"]] for row in rows]))
-"""
-
-
-@pytest.mark.slow
-def test_kept_rows_load_in_ms_swift(stand_in, tmp_path):
-    """In a process of its own: the plugin can be loaded once in each."""
-    pytest.importorskip("swift", reason="needs the extra [train]")
-    probed(tmp_path, keep=(0, 1))
-    command = [sys.executable, "-c", IN_MS_SWIFT, str(tmp_path / "out" / "keep.jsonl")]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    rates, nums, prompts = zip(*json.loads(shown.splitlines()[-1]), strict=True)
-    assert list(rates) == [right / 4 for right in RIGHT]
-    assert nums[2] == [3, 1] and "[3, 1]" in prompts[2]
 
 
 def test_an_interrupted_probe_goes_on_and_comes_to_the_same(stand_in, tmp_path):

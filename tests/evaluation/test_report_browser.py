@@ -9,7 +9,7 @@ import json
 import random
 
 import pytest
-from chromium import Chromium, found
+from evaluation.chromium import Chromium, found
 from report_pages import HOSTILE
 from swift_rlvr.evaluation.report import write_report
 from swift_rlvr.tasks.countdown import to_messages

@@ -13,7 +13,7 @@ of 0 with them, and ms-swift clamps k3 at 10.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -43,15 +43,14 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 PEERS = {"TRL": grpo_peers.run_trl, "ms-swift": grpo_peers.run_swift}
 MICRO_BATCH = 5  # ours, of 12 completions
 TOLERANCES = {"advantages": 1e-5, "loss": 1e-5, "gradient": 1e-5, "worst parameter": 1e-4}
+# Each aggregation with and without the KL term, and every other setting once.
 CASES = (
-    *(
-        Case(aggregation, beta)
-        for aggregation in ("grpo", "dapo", "dr_grpo")
-        for beta in (0.0, 0.04)
-    ),
+    Case("grpo"),
     Case("grpo", 0.04, micro_batches=1),
     Case("grpo", 0.04, low=0.006, high=0.008, level="sequence"),  # GSPO
+    Case("dapo"),
     Case("dapo", 0.04, high=0.28, temperature=0.7),
+    Case("dr_grpo", 0.04),
     Case("dr_grpo", scale=False, iterations=1),
 )
 CUT = ("<think>\n6+5=11,11*3=33 high\n5-3=2,6/2=3 low\n6+3=9,9*5=45 high\n6-", "<think>\n7*4=28,28")
@@ -87,18 +86,24 @@ def sampled_at(case: Case, step: int) -> int:
 class Ours:
     """What grpo_from_scratch makes of the same completions."""
 
-    def __init__(self, root: Path, model: str = str(TINY_MODEL), **more: Any):
-        """more: of `Sampled`."""
+    def __init__(
+        self,
+        root: Path,
+        model: str = str(TINY_MODEL),
+        groups: Sequence[Sequence[str]] = TEXTS,
+        **more: Any,
+    ):
+        """groups: completions of the first tasks; more: of `Sampled`."""
         samples = root / "datasets" / "countdown" / "tiny_train.jsonl"
-        rows = [row for _, (_, row) in zip(TEXTS, read_jsonl(samples), strict=False)]
+        rows = [row for _, (_, row) in zip(groups, read_jsonl(samples), strict=False)]
         tokenizer = AutoTokenizer.from_pretrained(model)
         ids = [
             [tokenizer.encode(x) + [tokenizer.eos_token_id] * (x not in CUT) for x in group]
-            for group in TEXTS
+            for group in groups
         ]
         self.sampled = Sampled(rows, ids, model, **more)
         self.rows = [row for row in rows for _ in range(self.sampled.generations)]
-        self.texts = [text for group in TEXTS for text in group]
+        self.texts = [text for group in groups for text in group]
         prompts = tokenizer.apply_chat_template(
             [to_messages(**row) for row in self.rows],
             add_generation_prompt=True,
@@ -290,14 +295,16 @@ def test_same_advantages_loss_and_gradients(peer, case, ours, theirs, table):
 @pytest.mark.timeout(3600)
 def test_the_same_with_a_language_model(smollm2, request, table):
     """SmolLM2-135M: logits of a vocabulary of 49,152, half of a gigabyte of gradients."""
-    case = Case("dapo", 0.04)
+    case = Case("dapo", 0.04, micro_batches=2)
+    # A right completion and a wrong one, and a right one and one without an end.
+    groups = [group[:2] for group in TEXTS[:2]]
     sampled = {
         "swift": "--model_type llama --template chatml",
         "steps": 2,
         "noise": 0.0005,
     }  # more, and k3 passes 10
     with TemporaryDirectory() as folder:
-        ours = Ours(request.config.rootpath, smollm2, **sampled)
+        ours = Ours(request.config.rootpath, smollm2, groups, **sampled)
         steps = ours.train(case)
         for name, run in PEERS.items():  # one after the other, for their memory
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:

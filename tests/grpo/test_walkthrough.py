@@ -9,13 +9,13 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
+from grpo.notebook_outputs import WALKTHROUGH, code_cells, execute, stored
 from matplotlib import image
-from notebook_outputs import WALKTHROUGH, code_cells, execute, stored
 
 NOTEBOOK = json.loads(WALKTHROUGH.read_text(encoding="utf-8"))
 CELLS = code_cells(NOTEBOOK)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
-HINT = "run `python tests/notebook_outputs.py` if the new output is right"
+HINT = "run `python tests/grpo/notebook_outputs.py` if the new output is right"
 
 
 @pytest.fixture(scope="module")

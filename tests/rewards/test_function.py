@@ -6,10 +6,10 @@ import pickle
 import subprocess
 import sys
 
-import function_rewards
 import pytest
-from function_rewards import careless, short, word_count
 from paths import ROOT
+from rewards import function_rewards
+from rewards.function_rewards import careless, short, word_count
 from swift_rlvr.contract import check_reward
 from swift_rlvr.rewards import REWARDS, Reward, add_reward, reward
 from swift_rlvr.success import role_of

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hangs import done_within
+from helpers import done_within
 from hypothesis import given
 from hypothesis import strategies as st
 from swift_rlvr.rewards.base import OTHER_TASK, REWARDS
@@ -349,7 +349,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=list(HOSTILE))
 def test_a_megabyte_of_words_or_tokens_takes_little_time(text):
-    with done_within(10):  # 0.2
+    with done_within(60):  # 0.2
         RepetitionPenaltyReward()([text])
         RepetitionPenaltyReward(unit="tokens")(
             ["x"], completion_ids=[list(range(MEGABYTE // 2)) * 2]

@@ -76,6 +76,8 @@ DIVERGING = [
     "1e39",
     "--warmup_ratio",
     "0.5",
+    "--max_completion_length",
+    "16",
 ]
 LEVELS = COUNTDOWN / "tiny_levels_train.jsonl"
 CURRICULUM = words(f"--curriculum true --dataset countdown:{LEVELS}")

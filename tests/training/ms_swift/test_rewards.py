@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("swift", reason="needs the extra [train]")
-from ms_swift_names import MAP_COLUMNS
 from paths import words
 from swift.arguments import RLHFArguments
 from swift.dataset.dataset_syntax import DatasetSyntax
 from swift.rewards import orms
 from swift.utils import parse_args
 from swift_rlvr.rewards import REWARDS
+from training.ms_swift.names import MAP_COLUMNS
 
 pytestmark = pytest.mark.slow  # as a whole
 

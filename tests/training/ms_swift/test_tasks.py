@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("swift", reason="needs the extra [train]")
-from ms_swift_names import NOTES_DATASET, without_nulls
 from swift.dataset import DATASET_MAPPING, load_dataset
 from swift.dataset.dataset_syntax import DatasetSyntax
 from swift.rewards import orms
 from swift.utils import import_external_file
 from swift_rlvr.tasks import TASKS
+from swift_rlvr.utils.jsonl import write_jsonl
+from training.ms_swift.names import NOTES_DATASET, without_nulls
 
 pytestmark = pytest.mark.slow  # as a whole
 
@@ -95,6 +96,17 @@ def test_other_file_types(tmp_path, name, suffix):
         Dataset.from_list(rows), str(path)
     )
     assert content(load(f"{name}:{path}")) == expected(name, "test")
+
+
+def test_rows_that_a_probe_has_kept(tmp_path):
+    """They have the probe's pass rate, and the columns that the prompt and the rewards need."""
+    row = {"nums": [3, 1], "target": 4, "note": "row 3"}
+    rows = [{**row, "pass_rate": rate} for rate in (0.25, 0.5, 0.75)]
+    write_jsonl(tmp_path / "keep.jsonl", rows)
+    loaded = load([f"countdown:{tmp_path / 'keep.jsonl'}"], load_from_cache_file=False)
+    assert [row["pass_rate"] for row in loaded] == [0.25, 0.5, 0.75]
+    assert loaded[2]["nums"] == [3, 1]
+    assert "[3, 1]" in loaded[2]["messages"][-1]["content"]
 
 
 @pytest.mark.parametrize("name", IDS)

@@ -22,7 +22,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hangs import done_within
+from helpers import done_within
 from hypothesis import given
 from hypothesis import strategies as st
 from paths import PLUGIN
@@ -85,7 +85,7 @@ def running() -> set[int]:
 
 
 def wait_until(condition) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -229,7 +229,7 @@ def test_what_has_no_end_is_ended():
         for code in endless
         for tests in ("assert f(1) == 2", [{"input": "", "output": ""}])
     ]
-    with done_within(60), ThreadPoolExecutor(len(runs)) as pool:
+    with done_within(300), ThreadPoolExecutor(len(runs)) as pool:
         results = list(pool.map(lambda run: result_of(*run, Limits(seconds=1)), runs))
     assert results == [["timeout"]] * len(runs)
 
@@ -674,7 +674,7 @@ def test_it_refuses_where_there_is_no_filter():
     """
     command = [sys.executable, "-c", textwrap.dedent(code)]
     environment = os.environ | {"PYTHONPATH": str(PLUGIN)}
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     message = (
         "cannot be run safely here, so it is not run at all: LockdownError: prctl(22) is refused"
     )

@@ -8,7 +8,7 @@ import sys
 import types
 
 import pytest
-from hangs import done_within
+from helpers import done_within
 from swift_rlvr.verifiers.code import BadTests, Limits, check, read_tests
 from swift_rlvr.verifiers.code.asserts import read_source
 from swift_rlvr.verifiers.code.check import decode
@@ -176,7 +176,7 @@ def test_what_stays_beside_the_code_is_named(way):
     assert not passes("def f(x): return 7", source)
 
 
-@pytest.mark.parametrize("way", {*WAYS} - {"result", "loop named", "helper"})
+@pytest.mark.parametrize("way", sorted({*WAYS} - {"result", "loop named", "helper"}))
 def test_the_code_is_not_told_what_it_ought_to_return(way):
     """Neither in what is evaluated nor in what prepares it."""
     seen = "".join(test.prepare + test.source for test in read_tests(WAYS[way], "f"))
@@ -463,7 +463,7 @@ def test_what_only_a_runner_or_a_package_could_do_is_refused(tests, problem):
     ],
 )
 def test_no_source_takes_long_to_read(source):
-    with done_within(60):
+    with done_within(300):
         try:
             read_tests(source)
         except BadTests as error:

@@ -142,10 +142,11 @@ def test_the_rows_do_not_depend_on_the_order_of_sets():
 import json
 from itertools import islice
 from swift_rlvr.tasks.reasoning_gym import TASK
-print(json.dumps([row for name in "{tasks} ransom_note word_ladder".split() for row in islice(TASK.make(name), 10)]))
+print(json.dumps([row for name in "{tasks} ransom_note word_ladder".split() for row in islice(TASK.make(name), 4)]))
 """
     printed = [python("-c", program, path="", PYTHONHASHSEED=seed).stdout for seed in "12"]
-    assert printed[0] == printed[1] and len(json.loads(printed[0])) == 8 * 10
+    assert printed[0] == printed[1]
+    assert len(json.loads(printed[0])) == 8 * 4
 
 
 def test_several_tasks_take_turns():

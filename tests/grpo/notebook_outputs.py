@@ -1,7 +1,7 @@
 """Runs a notebook's code cells without Jupyter, and stores what they print and draw in the
 notebook.
 
-    python tests/notebook_outputs.py [examples/grpo_walkthrough.ipynb]
+    python tests/grpo/notebook_outputs.py [examples/grpo_walkthrough.ipynb]
 
 All cells share one namespace, as in Jupyter. Pictures are those left open at the end of a cell.
 Leaves out what else a notebook can show: the value of a cell's last line, which must be printed,
@@ -19,7 +19,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
-WALKTHROUGH = Path(__file__).parents[1] / "examples" / "grpo_walkthrough.ipynb"
+WALKTHROUGH = Path(__file__).parents[2] / "examples" / "grpo_walkthrough.ipynb"
 
 
 class Output(NamedTuple):
